@@ -1,0 +1,35 @@
+"""softfloat_ref: a bit-accurate numerics reference and golden-vector generator for hardware designers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from softfloat_ref.codec import Encoded, decode, encode
+from softfloat_ref.errors import Error
+from softfloat_ref.exact import Value
+from softfloat_ref.formats import CATALOGUE, Format, get_format
+from softfloat_ref.ops import OPERATIONS, evaluate
+from softfloat_ref.policies import POLICIES, Overflow, Policy, Tininess, get_policy
+from softfloat_ref.rounding import Flags, Rounding
+
+if TYPE_CHECKING:
+    from softfloat_ref import arrays, blocks
+    from softfloat_ref.blocks import quantize
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CATALOGUE", "OPERATIONS", "POLICIES", "Encoded", "Error", "Flags", "Format", "Overflow", "Policy", "Rounding",
+    "Tininess", "Value", "arrays", "blocks", "decode", "encode", "evaluate", "get_format", "get_policy", "quantize",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """The array layers need numpy, which is imported when one of them is first asked for."""
+    import importlib
+
+    if name in ("arrays", "blocks"):
+        return importlib.import_module(f"softfloat_ref.{name}")
+    if name == "quantize":
+        return importlib.import_module("softfloat_ref.blocks").quantize_values
+    raise AttributeError(f"module 'softfloat_ref' has no attribute {name!r}")

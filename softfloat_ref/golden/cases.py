@@ -1,0 +1,144 @@
+"""Cases: operand codes that are worth trying, in an order that depends on nothing but the request.
+
+First the special values of each operand crossed with those of the others, then random codes from the keyed
+generator, weighted over exponents and significand patterns.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Final
+
+from softfloat_ref.codec import encode
+from softfloat_ref.formats import Format
+from softfloat_ref.sources import WORD_BITS, Philox
+
+GENERATOR: Final = "specials-then-weighted-1"
+
+# Crossing more than this many special cases says less than random ones do.
+MAX_CROSSED: Final = 1 << 16
+_CHUNK: Final = 4096
+
+
+@lru_cache(maxsize=256)
+def specials(fmt: Format) -> tuple[int, ...]:
+    """The special codes of a format: both zeros, the ends of each range and their neighbours, one, Inf and NaNs."""
+    m = fmt.mantissa_bits
+    magnitudes = [0, fmt.min_code, fmt.min_code + 1, fmt.max_code, fmt.max_code - 1]
+    if not fmt.twos_complement:
+        magnitudes += [(1 << m) - 1, 1 << m, (1 << m) + 1]
+    one = encode(1, fmt).bits
+    magnitudes += [one & fmt.magnitude_mask, (one & fmt.magnitude_mask) - 1, (one & fmt.magnitude_mask) + 1]
+    if fmt.twos_complement:
+        top = 1 << (m - 1)
+        magnitudes += [top - 1, top, top + 1]
+    finite = [x for x in magnitudes if 0 <= x <= fmt.max_code]
+    if fmt.infinity:
+        finite.append(fmt.inf_code)
+    if fmt.has_nan and fmt.nan != "negative-zero":
+        finite.append(fmt.canonical_nan & fmt.magnitude_mask)
+        if fmt.nan == "ieee":
+            finite.append(fmt.magnitude_mask)
+        if fmt.signaling:
+            finite += [fmt.inf_code + 1, (fmt.inf_code | fmt.quiet_bit) - 1]
+    codes = list(finite)
+    if fmt.signed:
+        codes += [x | fmt.sign_bit for x in finite]
+    return tuple(dict.fromkeys(codes))
+
+
+@lru_cache(maxsize=64)
+def few_specials(fmt: Format) -> tuple[int, ...]:
+    """The ones to cross where there are many operands: zeros, smallest, one, largest, Inf, NaN, of each sign."""
+    one = encode(1, fmt).bits
+    codes = [0, fmt.min_code, one, fmt.max_code]
+    codes += [fmt.inf_code] if fmt.infinity else []
+    if fmt.signed:
+        codes += [x | fmt.sign_bit for x in codes]
+    codes += [fmt.canonical_nan] if fmt.has_nan else []
+    codes += [fmt.inf_code + 1] if fmt.signaling else []
+    return tuple(dict.fromkeys(codes))
+
+
+def crossed(formats: Sequence[Format]) -> Iterator[tuple[int, ...]]:
+    """Every special code of each operand with every one of the others, as long as that is no more than MAX_CROSSED."""
+    for choice in (specials, few_specials):
+        sets = [choice(f) for f in formats]
+        if _product(len(s) for s in sets) <= MAX_CROSSED:
+            return itertools.product(*sets)
+    return iter(())
+
+
+def _product(sizes: Iterator[int]) -> int:
+    total = 1
+    for size in sizes:
+        total *= size
+    return total
+
+
+def words_per_code(fmt: Format) -> int:
+    """Random words a code takes: one that says what kind it is, and its bits."""
+    return 1 + -(-fmt.width // WORD_BITS)
+
+
+def random_code(fmt: Format, control: int, bits: int) -> int:
+    """A code from a control word and enough random bits.
+
+    3 of 8 uniform; 2 of 8 with a patterned significand (a run of ones from either end, or one bit, or the complement);
+    2 of 8 near 1, so that sums overlap; 1 of 8 special.
+    """
+    uniform = bits & ((1 << fmt.width) - 1)
+    kind = control & 7
+    if kind < 3:
+        return uniform
+    if kind == 7:
+        known = specials(fmt)
+        return known[(control >> 3) % len(known)]
+    m = fmt.mantissa_bits
+    if kind < 5:
+        mask = (1 << m) - 1
+        return uniform & ~mask | _pattern(control >> 3, m)
+    if not fmt.exponent_bits:
+        return uniform >> (control >> 3) % fmt.width  # a small integer
+    field = (fmt.bias + (control >> 3) % 8 - 4) % (1 << fmt.exponent_bits)
+    return uniform & (fmt.sign_bit | (1 << m) - 1) | field << m
+
+
+def _pattern(control: int, width: int) -> int:
+    if width == 0:
+        return 0
+    mask = (1 << width) - 1
+    run = (1 << (control >> 3) % (width + 1)) - 1
+    shape = control & 3
+    pattern = (run, mask & ~run, (run + 1) & mask, mask ^ ((run + 1) & mask))[shape]
+    return pattern ^ (mask if control & 4 else 0)
+
+
+def random_cases(formats: Sequence[Format], seed: int, count: int, start: int = 0) -> Iterator[tuple[int, ...]]:
+    """Random operands number start, start + 1, ...: each depends on the seed, its number and the formats only."""
+    source = Philox(seed)
+    sizes = [words_per_code(f) for f in formats]
+    stride = sum(sizes)
+    for first in range(start, start + count, _CHUNK):
+        n = min(_CHUNK, start + count - first)
+        words = iter(source.words(first * stride, n * stride))
+        for _ in range(n):
+            yield tuple(_from_words(f, words, size) for f, size in zip(formats, sizes, strict=True))
+
+
+def _from_words(fmt: Format, words: Iterator[int], size: int) -> int:
+    control, bits = next(words), 0
+    for _ in range(size - 1):
+        bits = bits << WORD_BITS | next(words)
+    return random_code(fmt, control, bits)
+
+
+def cases(formats: Sequence[Format], seed: int, count: int) -> Iterator[tuple[int, ...]]:
+    """`count` cases: special ones crossed first, then random ones."""
+    emitted = 0
+    for case in itertools.islice(crossed(formats), count):
+        emitted += 1
+        yield case
+    yield from random_cases(formats, seed, count - emitted)

@@ -1,0 +1,137 @@
+"""The operations, and `evaluate`: bits in, bits and flags out.
+
+An operation is its special cases in the standard's order, then one exact line. It never rounds: it hands an exact
+value to the encoder. A new one is one row: a function with a decorator, in the module of its kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from softfloat_ref.codec import FLAGS, Encoded, check_code, check_random, decoder, encoder
+from softfloat_ref.errors import Error
+from softfloat_ref.exact import NAN
+from softfloat_ref.formats import Format, get_format
+from softfloat_ref.ops import arithmetic, on_codes, order  # noqa: F401  (their operations enter the table)
+from softfloat_ref.ops.table import OPERATIONS, Context, Operation, get_operation, nan_operand
+from softfloat_ref.policies import Policy, Specials, get_policy
+from softfloat_ref.rounding import RDN
+
+__all__ = [
+    "BOOLEAN", "CLASS", "OPERATIONS", "Evaluator", "Operation", "Signature", "evaluate", "evaluator", "get_operation",
+    "signature",
+]
+
+Evaluator = Callable[[Sequence[int], int], tuple[int, int]]
+
+BOOLEAN: Final = get_format("u1")
+CLASS: Final = get_format("u10")
+SCALE: Final = get_format("i32")
+
+
+class Signature(NamedTuple):
+    """An operation with its formats resolved."""
+
+    operation: Operation
+    formats: tuple[Format, ...]
+    out: Format
+
+
+def signature(op: str | Operation, fmt: str | Format | Sequence[str | Format], out: str | Format | None = None
+              ) -> Signature:
+    """Resolve an operation's formats: one for all operands (integer operands then are i32), or one each.
+
+    Raises Error where they do not fit the operation.
+    """
+    operation = op if isinstance(op, Operation) else get_operation(op)
+    if isinstance(fmt, (str, Format)):
+        one = get_format(fmt)
+        formats = tuple(one if kind == "float" or one.is_integer else SCALE for kind in operation.operands)
+    else:
+        formats = tuple(get_format(f) for f in fmt)
+        if len(formats) != operation.arity:
+            raise Error(f"{operation.name} takes {operation.arity} operands, but {len(formats)} formats were given")
+    return Signature(operation, formats, _output(operation, formats, None if out is None else get_format(out)))
+
+
+def _output(operation: Operation, formats: tuple[Format, ...], out: Format | None) -> Format:
+    if operation.result in ("boolean", "class"):
+        fixed = BOOLEAN if operation.result == "boolean" else CLASS
+        if out not in (None, fixed):
+            raise Error(f"the result of {operation.name} is {fixed.name}, not {out.name if out else ''}")
+        return fixed
+    if operation.result == "same":
+        if out not in (None, formats[0]):
+            raise Error(f"the result of {operation.name} has its operand's format, {formats[0].name}")
+        return formats[0]
+    if out is not None:
+        return out
+    floats = {f for f, kind in zip(formats, operation.operands, strict=True) if kind == "float"}
+    if len(floats) > 1:
+        raise Error(f"{operation.name} on {', '.join(f.name for f in formats)}: which format is the result? give out")
+    return formats[0]
+
+
+def evaluate(
+    op: str,
+    operands: Sequence[int],
+    fmt: str | Format | Sequence[str | Format],
+    out: str | Format | None = None,
+    policy: Policy | str | None = None,
+    random_bits: int | None = None,
+) -> Encoded:
+    """The result of an operation on codes: its code in the output format, and the flags.
+
+    fmt: one format for all operands, or one each. out: the result's format (default: the operands' one format).
+    Raises Error for codes, formats or a number of operands that do not fit.
+    """
+    sig = signature(op, fmt, out)
+    policy = get_policy(policy)
+    if len(operands) != sig.operation.arity:
+        raise Error(f"{sig.operation.name} takes {sig.operation.arity} operands, not {len(operands)}")
+    codes = [check_code(x, f) for x, f in zip(operands, sig.formats, strict=True)]
+    bits, flags = evaluator(sig, policy)(codes, check_random(policy, random_bits))
+    return Encoded(bits, FLAGS[flags])
+
+
+@lru_cache(maxsize=512)
+def evaluator(sig: Signature, policy: Policy) -> Evaluator:
+    """The function that evaluates checked codes: (codes, random bits) -> (code, flags as an int)."""
+    operation, formats, out = sig
+    ctx = _context(sig, policy)
+    function = operation.function
+    if operation.result in ("same", "class"):
+        return lambda codes, random_bits: function(ctx, *codes)
+    decoders = tuple(decoder(f, operation.flushes and policy.flush_inputs) for f in formats)
+    encode = encoder(out, policy)
+    uses_random = policy.random_count > 0
+    rule = policy.nan_rule
+    sees_nans = operation.nans
+
+    def run(codes: Sequence[int], random_bits: int) -> tuple[int, int]:
+        values = [decode(code) for decode, code in zip(decoders, codes, strict=True)]
+        if not sees_nans and any(x[0] == NAN for x in values):
+            value, flags = nan_operand(rule, values)
+        elif uses_random:
+            value, flags = function(ctx._replace(random_bits=random_bits), *values)
+        else:
+            value, flags = function(ctx, *values)
+        bits, more = encode(value, random_bits)
+        return bits, flags | more
+
+    return run
+
+
+def _context(sig: Signature, policy: Policy) -> Context:
+    p3109 = sig.out.p3109 or (sig.operation.result != "float" and sig.formats[0].p3109)
+    if policy.specials != Specials.AUTO:
+        p3109 = policy.specials == Specials.P3109
+    return Context(
+        zero_sign=int(policy.rounding == RDN),
+        bits=sig.out.precision + policy.random_count + 4,
+        p3109=p3109,
+        policy=policy,
+        formats=sig.formats,
+    )

@@ -1,0 +1,304 @@
+"""Policy: every choice a conversion or operation leaves open, as named fields; and the named policies."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from functools import cached_property
+from typing import Any, Final, Literal, TypeVar
+
+from softfloat_ref.errors import Error, unknown
+from softfloat_ref.formats import Format, get_format, read_toml
+from softfloat_ref.rounding import Rounding
+
+
+class Overflow(StrEnum):
+    """What becomes of a value beyond the largest finite one (IEEE P3109 4.7.5's names).
+
+    sat-none: Inf, NaN or the largest finite, as the format has it and by direction (IEEE 754 7.4), Inf operands too;
+    sat-propagate: the largest finite, but an Inf operand stays Inf (or what the format has for it);
+    sat-finite: the largest finite for both;
+    sat-narrow: sat-finite to formats of at most 8 bits, sat-none to wider ones (PTX: .satfinite is not optional there).
+    """
+
+    SAT_NONE = "sat-none"
+    SAT_PROPAGATE = "sat-propagate"
+    SAT_FINITE = "sat-finite"
+    SAT_NARROW = "sat-narrow"
+
+
+class Tininess(StrEnum):
+    """When a result is judged to be tiny (IEEE 754 7.5)."""
+
+    AFTER = "after"
+    BEFORE = "before"
+
+
+class Flush(StrEnum):
+    """FTZ. on: a tiny result becomes zero, underflow and inexact raised (x86); before: the same before rounding,
+    underflow only (Arm)."""
+
+    OFF = "off"
+    ON = "on"
+    BEFORE = "before"
+
+
+class NanMissing(StrEnum):
+    """What a NaN becomes in a float format that has none: the largest value, zero, or an error."""
+
+    MAX = "max"
+    ZERO = "zero"
+    ERROR = "error"
+
+
+class Integers(StrEnum):
+    """Conversion to an integer, out of range or of NaN.
+
+    riscv: the nearest integer, NaN the largest (RISC-V F, table of FCVT); x86: the "integer indefinite" value, the
+    smallest signed or largest unsigned (Intel SDM vol. 1 4.8, VCVTTPS2UDQ); arm: the nearest, NaN zero (Arm ARM,
+    FPToFixed); ptx: the nearest, NaN zero up to 32 bits from formats but fp64, else the top bit alone (PTX ISA, cvt).
+    """
+
+    RISCV = "riscv"
+    X86 = "x86"
+    ARM = "arm"
+    PTX = "ptx"
+
+
+class Specials(StrEnum):
+    """The special cases of operations. auto: P3109's where the result is a P3109 format, else IEEE 754's."""
+
+    AUTO = "auto"
+    IEEE = "ieee"
+    P3109 = "p3109"
+
+
+E_ = TypeVar("E_", bound=Enum)
+
+
+def parse_rounding(value: Rounding | str) -> Rounding:
+    """A rounding by its name: rne rna rtz rup rdn rto rnu rhz sr sr-b sr-c."""
+    if isinstance(value, Rounding):
+        return value
+    for mode in Rounding:
+        if isinstance(value, str) and rounding_name(mode) == value.strip().lower():
+            return mode
+    raise unknown("rounding", str(value), ROUNDINGS)
+
+
+def rounding_name(mode: Rounding) -> str:
+    """The name a rounding has on the command line."""
+    return mode.name.lower().replace("_", "-")
+
+
+ROUNDINGS: Final = tuple(rounding_name(mode) for mode in Rounding)
+
+
+def _parse(kind: type[E_], what: str, value: object) -> E_:
+    try:
+        return kind(value)
+    except ValueError:
+        raise unknown(what, str(value), [str(member.value) for member in kind]) from None
+
+
+@dataclass(frozen=True)
+class NanRule:
+    """Which NaN comes out. Written as words joined by commas:
+
+    canonical (the format's own), ones (all mantissa bits set), negative (canonical, sign set), a hexadecimal code,
+    FORMAT=CODE for one format; propagate (the first NaN operand, quieted) or propagate-signaling (the first
+    signalling one, else the first); addend-first (an fma looks at its addend first). Of fma(0, Inf, qNaN):
+    fma-generated (the generated NaN, not the operand); fma-quiet (without raising invalid).
+    """
+
+    propagate: Literal["no", "first", "signaling"] = "no"
+    generated: Literal["canonical", "ones", "negative"] | int = "canonical"
+    codes: tuple[tuple[str, int], ...] = ()
+    addend_first: bool = False
+    fma_generated: bool = False
+    fma_quiet: bool = False
+
+    @staticmethod
+    def parse(text: str) -> NanRule:
+        rule: dict[str, Any] = {}
+        codes: list[tuple[str, int]] = []
+        for word in filter(None, (w.strip().lower() for w in text.split(","))):
+            name, equals, code = word.partition("=")
+            match word:
+                case "canonical" | "ones" | "negative":
+                    rule["generated"] = word
+                case "propagate":
+                    rule["propagate"] = "first"
+                case "propagate-signaling":
+                    rule["propagate"] = "signaling"
+                case "addend-first" | "fma-generated" | "fma-quiet":
+                    rule[word.replace("-", "_")] = True
+                case _ if equals:
+                    codes.append((get_format(name).name, _nan_code(code, text)))
+                case _:
+                    rule["generated"] = _nan_code(word, text)
+        return NanRule(codes=tuple(codes), **rule)
+
+    def code(self, fmt: Format) -> int:
+        """The NaN that an operation generates in this format. The format has one."""
+        for name, code in self.codes:
+            if name == fmt.name:
+                return _checked_nan(code, fmt)
+        if isinstance(self.generated, int):
+            return _checked_nan(self.generated, fmt)
+        if fmt.nan != "ieee" or self.generated == "canonical":
+            return fmt.canonical_nan
+        if self.generated == "ones":
+            return fmt.magnitude_mask
+        return fmt.canonical_nan | fmt.sign_bit
+
+
+def _nan_code(text: str, rule: str) -> int:
+    if not re.fullmatch(r"(0x)?[0-9a-f]{1,64}", text):
+        raise Error(f"NaN rule {rule!r}: {text!r} is neither a known word nor a hexadecimal code; "
+                    "words: canonical, ones, negative, propagate, propagate-signaling, addend-first, "
+                    "fma-generated, fma-quiet")
+    return int(text, 16)
+
+
+def _checked_nan(code: int, fmt: Format) -> int:
+    if code >> fmt.width or not fmt.is_nan(code):
+        raise Error(f"NaN rule: {code:x} is no NaN of {fmt.name}")
+    return code
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Every open choice. The defaults are the policy `ieee`; docs/numerics.md says what each field means.
+
+    Fields take enum members or their names. overflow = None means the format's own: sat-none for formats with Inf,
+    sat-finite for the others. sr_bits is the number of random bits of a stochastic rounding.
+    Raises Error for a value that is none of a field's.
+    """
+
+    rounding: Rounding = Rounding.RNE
+    overflow: Overflow | None = None
+    flush_inputs: bool = False
+    flush_outputs: Flush = Flush.OFF
+    tininess: Tininess = Tininess.AFTER
+    nan: str = "canonical"
+    nan_missing: NanMissing = NanMissing.MAX
+    sr_bits: int | None = None
+    integers: Integers = Integers.RISCV
+    specials: Specials = Specials.AUTO
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "rounding", parse_rounding(self.rounding))
+        if self.overflow is not None:
+            put(self, "overflow", _parse(Overflow, "overflow rule", self.overflow))
+        put(self, "flush_inputs", _parse_bool("flush_inputs", self.flush_inputs))
+        put(self, "flush_outputs", _parse(Flush, "output flush", _flush(self.flush_outputs)))
+        put(self, "tininess", _parse(Tininess, "tininess", self.tininess))
+        put(self, "nan_missing", _parse(NanMissing, "nan_missing rule", self.nan_missing))
+        put(self, "integers", _parse(Integers, "integer rule", self.integers))
+        put(self, "specials", _parse(Specials, "family of special cases", self.specials))
+        if not isinstance(self.nan, str):
+            put(self, "nan", f"{self.nan:x}")
+        self.nan_rule  # noqa: B018  (parsed now, so that a bad rule is refused here)
+        if self.sr_bits is not None and not (isinstance(self.sr_bits, int) and 1 <= self.sr_bits <= 64):
+            raise Error(f"sr_bits = {self.sr_bits!r}: stochastic rounding takes 1 to 64 random bits")
+
+    @cached_property
+    def nan_rule(self) -> NanRule:
+        return NanRule.parse(self.nan)
+
+    @cached_property
+    def random_count(self) -> int:
+        """How many random bits a result needs: 0 unless the rounding is stochastic.
+
+        Raises Error where it is and sr_bits does not say."""
+        if not self.rounding.stochastic:
+            return 0
+        if self.sr_bits is None:
+            raise Error(f"rounding {rounding_name(self.rounding)} needs its number of random bits (sr_bits)")
+        return self.sr_bits
+
+    def overflow_for(self, fmt: Format) -> Overflow:
+        """The overflow rule for that target."""
+        if self.overflow == Overflow.SAT_NARROW:
+            return Overflow.SAT_FINITE if fmt.width <= 8 else Overflow.SAT_NONE
+        if self.overflow is not None:
+            return self.overflow
+        return Overflow.SAT_NONE if fmt.overflow == "inf" else Overflow.SAT_FINITE
+
+    def replace(self, **fields: Any) -> Policy:
+        """This policy with some fields replaced. Raises Error for a field that does not exist."""
+        known = [f.name for f in dataclasses.fields(self)]
+        for name in fields:
+            if name not in known:
+                raise unknown("policy field", name, known)
+        return dataclasses.replace(self, **fields)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The full definition, as a manifest stores it."""
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        values["rounding"] = rounding_name(self.rounding)
+        return {k: str(v) if isinstance(v, StrEnum) else v for k, v in values.items()}
+
+
+def _parse_bool(what: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    if value in ("on", "off"):
+        return value == "on"
+    raise Error(f"{what} = {value!r}: use on or off")
+
+
+def _flush(value: object) -> object:
+    return {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
+
+
+# Each field's source stands in docs/policies.md.
+POLICIES: Final[dict[str, Policy]] = {
+    "ieee": Policy(),
+    "riscv": Policy(overflow=Overflow.SAT_NONE, nan="canonical,fp8_e5m2=7f"),
+    "x86-sse": Policy(nan="propagate,negative,fma-quiet", integers=Integers.X86),
+    "arm": Policy(
+        tininess=Tininess.BEFORE, nan="propagate-signaling,addend-first,fma-generated", integers=Integers.ARM
+    ),
+    "ptx": Policy(overflow=Overflow.SAT_NARROW, nan="ones,fp64=fff8000000000000", integers=Integers.PTX),
+    "tpu-bf16": Policy(flush_inputs=True, flush_outputs=Flush.ON, nan="propagate"),
+    "p3109": Policy(specials=Specials.P3109),
+    "dlfloat": Policy(rounding=Rounding.RNA, overflow=Overflow.SAT_NONE, flush_outputs=Flush.ON),
+}
+
+
+def get_policy(policy: Policy | str | Mapping[str, Any] | None = None, **fields: Any) -> Policy:
+    """A policy by name, `FILE.toml[:NAME]`, a table of fields (with `like`), or as it is; then `fields` replaced."""
+    if policy is None:
+        base = POLICIES["ieee"]
+    elif isinstance(policy, Policy):
+        base = policy
+    elif isinstance(policy, Mapping):
+        table = dict(policy)
+        base = get_policy(table.pop("like", None)).replace(**table)
+    elif ".toml" in policy:
+        base = _load(policy)
+    elif policy.strip().lower() in POLICIES:
+        base = POLICIES[policy.strip().lower()]
+    else:
+        raise unknown("policy", policy, POLICIES)
+    return base.replace(**fields) if fields else base
+
+
+def _load(spec: str) -> Policy:
+    path, _, name = spec.partition(".toml")
+    path, name = path + ".toml", name.removeprefix(":")
+    tables = read_toml(path).get("policies")
+    if not isinstance(tables, dict) or not tables:
+        raise Error(f"{path}: no [policies.NAME] table")
+    if not name and len(tables) > 1:
+        raise Error(f"{path}: defines {', '.join(tables)}; choose one as {path}:NAME")
+    name = name or next(iter(tables))
+    if not isinstance(tables.get(name), dict):
+        raise unknown("policy", name, tables, f" (in {path})")
+    return get_policy(tables[name])

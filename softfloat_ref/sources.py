@@ -1,0 +1,138 @@
+"""Named sources of random bits: each word depends on the source and its position alone.
+
+So neither chunking, threads nor workers change anything, and a circuit's own generator can be stated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from softfloat_ref.errors import Error, unknown
+
+WORD_BITS: Final = 64
+
+
+class RandomSource(Protocol):
+    """Random bits by position: `count` integers of n bits from `start` on. Raises Error where n bits are too many."""
+
+    def bits(self, n: int, start: int, count: int) -> list[int]: ...
+
+    def spec(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Philox:
+    """`philox:seed=S`: numpy's Philox4x64-10 with key (S, 0) (Salmon et al., SC 2011).
+
+    Position i is word i mod 4 of the block at counter i // 4 + 1; r is its top n bits.
+    """
+
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed < 1 << WORD_BITS:
+            raise Error(f"seed {self.seed} is no unsigned integer of 64 bits")
+
+    def words(self, start: int, count: int) -> list[int]:
+        """64-bit words from a position on."""
+        import numpy as np
+
+        generator = np.random.Philox(counter=start // 4, key=np.array([self.seed, 0], dtype=np.uint64))
+        skip = start % 4
+        words: list[int] = np.asarray(generator.random_raw(skip + count), dtype=np.uint64)[skip:].tolist()
+        return words
+
+    def bits(self, n: int, start: int, count: int) -> list[int]:
+        if n > WORD_BITS:
+            raise Error(f"philox has {WORD_BITS} bits a position, not {n}")
+        return [w >> (WORD_BITS - n) for w in self.words(start, count)]
+
+    def spec(self) -> str:
+        return f"philox:seed={self.seed}"
+
+
+@dataclass(frozen=True)
+class Lfsr:
+    """`lfsr:width=W,taps=T1.T2...,seed=S,bits=HI:LO`: a Fibonacci shift register, stepped once per element.
+
+    Taps count from 1; a step shifts left and puts the xor of the tapped bits (tap t is bit t - 1) into bit 0. Element
+    i sees the state after i steps; r is its bits HI..LO, cut to the top n of them.
+    """
+
+    width: int
+    taps: tuple[int, ...]
+    seed: int
+    high: int
+    low: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.width <= 256:
+            raise Error(f"lfsr: width {self.width} is not 1 to 256")
+        if not self.taps or any(not 1 <= t <= self.width for t in self.taps):
+            raise Error(f"lfsr: taps must be 1 to {self.width}, as in taps=16.14.13.11")
+        if not 0 < self.seed < 1 << self.width:
+            raise Error(f"lfsr: seed must be 1 to 2^{self.width} - 1 (0 never leaves 0)")
+        if not 0 <= self.low <= self.high < self.width:
+            raise Error(f"lfsr: bits {self.high}:{self.low} do not lie in a register of {self.width} bits")
+
+    def states(self) -> Iterator[int]:
+        state, mask = self.seed, (1 << self.width) - 1
+        tapped = sum(1 << (t - 1) for t in set(self.taps))
+        while True:
+            yield state
+            state = (state << 1 | (state & tapped).bit_count() & 1) & mask
+
+    def bits(self, n: int, start: int, count: int) -> list[int]:
+        available = self.high - self.low + 1
+        if n > available:
+            raise Error(f"lfsr: bits={self.high}:{self.low} gives {available} bits, but {n} are needed")
+        states = self.states()
+        for _ in range(start):
+            next(states)
+        mask = (1 << available) - 1
+        return [(next(states) >> self.low & mask) >> (available - n) for _ in range(count)]
+
+    def spec(self) -> str:
+        taps = ".".join(map(str, self.taps))
+        return f"lfsr:width={self.width},taps={taps},seed={self.seed},bits={self.high}:{self.low}"
+
+
+def parse_source(spec: str, seed: int | None = None) -> RandomSource:
+    """A source from its spec; `seed` fills in a seed that the spec leaves out. Raises Error."""
+    kind, _, rest = spec.strip().lower().partition(":")
+    fields = {}
+    for word in filter(None, rest.split(",")):
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise Error(f"random source {spec!r}: {word!r} is not NAME=VALUE")
+        fields[name.strip()] = value.strip()
+    if seed is not None:
+        fields.setdefault("seed", str(seed))
+    if kind == "philox":
+        _only(spec, fields, {"seed"})
+        return Philox(_integer(spec, fields.get("seed", "0")))
+    if kind == "lfsr":
+        _only(spec, fields, {"width", "taps", "seed", "bits"})
+        missing = [k for k in ("width", "taps") if k not in fields]
+        if missing:
+            raise Error(f"random source {spec!r}: {', '.join(missing)} missing")
+        width = _integer(spec, fields["width"])
+        high, _, low = fields.get("bits", f"{width - 1}:0").partition(":")
+        taps = tuple(_integer(spec, t) for t in fields["taps"].split("."))
+        return Lfsr(width, taps, _integer(spec, fields.get("seed", "1")), _integer(spec, high), _integer(spec, low))
+    raise unknown("random source", kind, ("philox", "lfsr"))
+
+
+def _only(spec: str, fields: dict[str, str], known: set[str]) -> None:
+    for name in fields:
+        if name not in known:
+            raise Error(f"random source {spec!r}: no field {name!r}; fields: {', '.join(sorted(known))}")
+
+
+def _integer(spec: str, text: str) -> int:
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise Error(f"random source {spec!r}: {text!r} is no integer") from None

@@ -1,0 +1,122 @@
+"""Rounding by its definition: the representable values in a list, and exact rationals compared. No bits, no shifts.
+
+Shares nothing with the code under test but `decode`, which gives the values of the codes.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from softfloat_ref.codec import decode
+from softfloat_ref.formats import Format
+
+INEXACT, UNDERFLOW, OVERFLOW = 1, 2, 4
+UNBOUNDED = 1 << 40  # a code that no format has: "past the largest finite value"
+
+
+@dataclass(frozen=True)
+class Line:
+    """The magnitudes one sign of a format can show, in order, with their codes; then the next one it lacks."""
+
+    values: list[Fraction]
+    codes: list[int]
+
+    @staticmethod
+    def of(fmt: Format, negative: bool) -> Line:
+        found: dict[Fraction, int] = {}
+        for code in range(1 << fmt.width):
+            x = decode(code, fmt)
+            if x.is_finite and (x.is_zero or x.sign == negative):
+                value = abs(x.as_fraction())
+                found.setdefault(value, code | fmt.sign_bit * (negative and fmt.negative_zero and value == 0))
+        values = sorted(found)
+        return Line([*values, successor(values[-1], fmt)], [*(found[v] for v in values), UNBOUNDED])
+
+
+def successor(value: Fraction, fmt: Format) -> Fraction:
+    """The value after the largest one, if the exponent had no end (for an unsigned format's negatives: after 0)."""
+    if value == 0:
+        return min(abs(decode(c, fmt).as_fraction()) for c in (1, 2))
+    least_unit = Fraction(2) ** (fmt.emin - fmt.mantissa_bits)
+    return value + max(Fraction(2) ** (floor_log2(value) - fmt.mantissa_bits), least_unit)
+
+
+def floor_log2(x: Fraction) -> int:
+    e = x.numerator.bit_length() - x.denominator.bit_length()
+    return e if Fraction(2) ** e <= x else e - 1
+
+
+def goes_up(mode: str, negative: bool, lower_is_odd: bool, v: Fraction, n: int, r: int) -> bool:
+    """Whether the upper of two neighbours is taken; v in [0, 1) says where between them the value lies."""
+    half = Fraction(1, 2)
+    match mode:
+        case "rne":
+            return v > half or (v == half and lower_is_odd)
+        case "rna":
+            return v >= half
+        case "rhz":
+            return v > half
+        case "rnu":
+            return v > half or (v == half and not negative)
+        case "rtz":
+            return False
+        case "rup":
+            return v > 0 and not negative
+        case "rdn":
+            return v > 0 and negative
+        case "rto":
+            return v > 0 and not lower_is_odd
+        case "sr":
+            return math.floor(v * 2**n) + r >= 2**n
+        case "sr-b":
+            return math.floor(v * 2 ** (n + 1)) + 2 * r + 1 >= 2 ** (n + 1)
+        case "sr-c":
+            return round(v * 2**n) + r >= 2**n  # Python's round of a Fraction: to nearest, ties to even
+    raise AssertionError(mode)
+
+
+def is_odd(value: Fraction, code: int, fmt: Format) -> bool:
+    """IEEE: the significand's last bit, which is the code's but for formats of one bit; P3109: the code's."""
+    if fmt.mantissa_bits or fmt.p3109:
+        return code & 1 == 1
+    return value != 0
+
+
+def expected(x: Fraction, negative: bool, line: Line, fmt: Format, mode: str, n: int = 0, r: int = 0,
+             tininess: str = "after") -> tuple[int, int]:
+    """The code (UNBOUNDED where the result is past the largest) and the flags of a positive magnitude x."""
+    if x >= line.values[-1]:
+        return UNBOUNDED, OVERFLOW | INEXACT
+    tiny = x < least_normal(fmt) and (
+        tininess == "before" or unbounded(x, negative, fmt, mode, n, r) < least_normal(fmt)
+    )
+    i = bisect.bisect_right(line.values, x) - 1
+    if i < 0:  # below all values of a format without zero
+        return line.codes[0], INEXACT | (UNDERFLOW if tiny else 0)
+    lower, upper = line.values[i], line.values[i + 1]
+    v = (x - lower) / (upper - lower)
+    code = line.codes[i]
+    if goes_up(mode, negative, is_odd(lower, code, fmt), v, n, r):
+        code = line.codes[i + 1]
+    if code == UNBOUNDED:
+        return UNBOUNDED, OVERFLOW | INEXACT
+    if v == 0:
+        return code, 0
+    return code, INEXACT | (UNDERFLOW if tiny and not fmt.twos_complement else 0)
+
+
+def least_normal(fmt: Format) -> Fraction:
+    return abs(decode(fmt.min_normal_code, fmt).as_fraction()) if fmt.has_normals else Fraction(2) ** fmt.emin
+
+
+def unbounded(x: Fraction, negative: bool, fmt: Format, mode: str, n: int, r: int) -> Fraction:
+    """x rounded to the format's precision, the exponent having no end."""
+    e = floor_log2(x)
+    unit = Fraction(2) ** (e - fmt.mantissa_bits)
+    lower = math.floor(x / unit)
+    # One bit of precision: the significand is always odd; P3109 looks at the code, e + bias.
+    odd = lower & 1 == 1 if fmt.mantissa_bits or not fmt.p3109 else (e + fmt.bias) & 1 == 1
+    return (lower + goes_up(mode, negative, odd, x / unit - lower, n, r)) * unit

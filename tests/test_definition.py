@@ -1,0 +1,110 @@
+"""`encode` against the definition: on, just below and just above every code and midpoint."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from fractions import Fraction
+
+import pytest
+from definition import UNBOUNDED, Line, expected
+
+from softfloat_ref.codec import encoder, target
+from softfloat_ref.exact import finite
+from softfloat_ref.formats import CATALOGUE, Format, get_format
+from softfloat_ref.policies import ROUNDINGS, Overflow, Policy
+from softfloat_ref.rounding import Target, goes_beyond
+
+P3109 = [
+    f"binary{k}p{p}{s}{d}" for k in range(3, 9) for s in "su" for d in "ef" for p in range(1, k + (s == "u"))
+]
+IEEE = [f"s1e{e}m{m}" for e in range(1, 7) for m in range(0, 8 - e) if (e, m) != (1, 0)]
+OTHERS = ["s0e4m3", "s0e5m2", "s1e4m1fn", "s1e5m0fn", "s1e3m2fnuz", "s1e3m0finite", "s0e3m2finite", "s0e6m0fn",
+          "s1e4m2b-3", "s1e3m3b20", "i5", "u5", "i8", "u8"]
+SMALL = [f for f in CATALOGUE.values() if f.width <= 8] + [get_format(n) for n in (*P3109, *IEEE, *OTHERS)]
+SMALL += [  # no subnormals, three ways: as dlfloat16, exponent 0 all zero, and without a zero
+    Format("gap", 4, 2, 7, nan="top", infinity=False, subnormals="normal", overflow="nan"),
+    Format("none", 4, 2, 7, subnormals="none"),
+    Format("nozero", 5, 2, 15, signed=False, nan="top", infinity=False, zero=False, subnormals="normal",
+           overflow="nan"),
+]
+TINY = Fraction(1, 1 << 300)
+N = 3  # random bits
+
+
+def around(values: list[Fraction]) -> Iterator[Fraction]:
+    """Every value and midpoint, with a hair to each side; and well past the end."""
+    points = list(values) + [(a + b) / 2 for a, b in zip(values, values[1:], strict=False)]
+    points += [values[0] / 2, values[0] / 4, values[-1] * 2, values[-1] * 1000]
+    for x in points:
+        for y in (x, x + TINY, x - TINY):
+            if y > 0:
+                yield y
+
+
+def check(fmt: Format, line: Line, inputs: list[Fraction], negative: bool) -> int:
+    compared = 0
+    values = [as_value(x, negative) for x in inputs]
+    for mode in ROUNDINGS:
+        n = N if mode.startswith("sr") else 0
+        words = [number % (1 << n) for number in range(len(inputs))]
+        for tininess in ("after", "before"):
+            results = [expected(x, negative, line, fmt, mode, n, r, tininess) for x, r in zip(inputs, words, strict=True)]
+            for overflow in Overflow:
+                policy = Policy(mode, overflow, tininess=tininess, sr_bits=n or None)
+                encode, t = encoder(fmt, policy), target(fmt, policy)
+                past = past_the_end(t, mode, negative), t.overflow_flags
+                for value, r, result in zip(values, words, results, strict=True):
+                    wanted = past if result[0] == UNBOUNDED else result
+                    assert encode(value, r) == wanted, (fmt.name, policy, value, r)
+                compared += len(values)
+    return compared
+
+
+def as_value(x: Fraction, negative: bool):  # type: ignore[no-untyped-def]
+    return finite(int(negative), x.numerator, 1 - x.denominator.bit_length())
+
+
+def past_the_end(t: Target, mode: str, negative: bool) -> int:
+    """Which of the target's codes an overflow gives (test_overflow.py says what those must be)."""
+    if goes_beyond(ROUNDINGS.index(mode), int(negative), t.odd_beyond):
+        return t.beyond_negative if negative else t.beyond_positive
+    return t.largest_negative if negative else t.largest_positive
+
+
+@pytest.mark.parametrize("fmt", SMALL, ids=lambda f: f.name)
+def test_every_code_and_midpoint(fmt: Format) -> None:
+    compared = 0
+    for negative in (False, True):
+        if negative and not fmt.zero:
+            continue  # E8M0's signs: test_overflow.py
+        line = Line.of(fmt, negative)
+        compared += check(fmt, line, list(around(line.values)), negative)
+    assert compared > 100
+
+
+@pytest.mark.parametrize("name", ["fp16", "bf16", "dlfloat16", "tf32"])
+def test_samples_of_larger_formats(name: str) -> None:
+    """A window of neighbouring codes at each end and at random places, as a line of its own."""
+    fmt = get_format(name)
+    rng = random.Random(name)
+    windows = [0, fmt.min_normal_code - 2, fmt.max_code - 5, *(rng.randrange(fmt.max_code - 6) for _ in range(12))]
+    for start in windows:
+        first = max(start, 0)
+        codes = range(first, min(first + 6, fmt.max_code) + 1)
+        for negative in (False, True):
+            line = window(fmt, codes, negative)
+            inputs = [x for x in around(line.values) if line.values[0] <= x < line.values[-1]]
+            assert check(fmt, line, inputs, negative) > 100
+
+
+def window(fmt: Format, codes: range, negative: bool) -> Line:
+    from definition import successor
+
+    from softfloat_ref.codec import decode
+
+    values = [abs(decode(c, fmt).as_fraction()) for c in codes]
+    last = codes[-1] == fmt.max_code
+    sign = fmt.sign_bit if negative else 0
+    full = [c | sign for c in codes]
+    return Line([*values, successor(values[-1], fmt)], [*full, UNBOUNDED if last else full[-1] + 1])
