@@ -1,0 +1,146 @@
+"""Block formats over numpy arrays, bit for bit the scalar oracle of block_formats.py."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softfloat_ref import arrays
+from softfloat_ref.arrays import Codes, Floats
+from softfloat_ref.block_formats import (
+    BlockFormat,
+    Profile,
+    any_format,
+    element_policy,
+    get_block_format,
+    get_profile,
+)
+from softfloat_ref.errors import Error
+from softfloat_ref.formats import Format
+from softfloat_ref.policies import Policy, get_policy
+from softfloat_ref.scales import get_scale_rule
+from softfloat_ref.sources import RandomSource
+
+_FP64_MANTISSA: Final = 52
+_FP64_BIAS: Final = 1023
+
+
+@dataclass(frozen=True)
+class BlockArray:
+    """A quantized array. codes: one unsigned code an element, in the array's shape; scales: the array's shape with
+    the number of blocks in place of the axis."""
+
+    codes: Codes
+    scales: Codes
+    fmt: BlockFormat
+    axis: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the values."""
+        return self.codes.shape
+
+    def dequantize(self) -> NDArray[np.float32]:
+        """The values, each the exact product of scale and element rounded to FP32."""
+        scales = np.repeat(self.scales, self.fmt.size, axis=self.axis)
+        scales = np.take(scales, range(self.codes.shape[self.axis]), axis=self.axis)
+        # Both factors are short: the float64 product is exact, and so is all but an overflow of its conversion.
+        product = arrays.decode(self.codes, self.fmt.element).astype(np.float64)
+        with np.errstate(over="ignore"):
+            product *= arrays.decode(scales, self.fmt.scale)
+            return product.astype(np.float32)
+
+
+def quantize(
+    x: ArrayLike,
+    fmt: str | BlockFormat,
+    axis: int = -1,
+    profile: str | Profile = "ocp",
+    policy: Policy | str | None = None,
+    random_bits: ArrayLike | RandomSource | None = None,
+) -> BlockArray:
+    """Quantize an array in blocks along an axis; an axis that is no multiple of the block size ends in a short block.
+
+    policy: how elements are rounded. random_bits: for a stochastic rounding, integers in x's shape, or a source of
+    them by position. Raises Error for a 0-dimensional array, an axis it lacks, and dtypes that do not fit.
+    """
+    fmt, profile, policy = get_block_format(fmt), get_profile(profile), element_policy(get_policy(policy))
+    values = arrays.as_floats(x)
+    axis = check_axis(values, axis)
+    blocks = _to_blocks(_flush(values.astype(np.float64), profile), axis, fmt.size)
+    exponents, special = _scale_exponents(blocks, fmt, profile)
+    with np.errstate(invalid="ignore"):  # a signalling NaN, in a block that is all NaN anyway
+        scaled = np.ldexp(blocks, -exponents[..., np.newaxis])
+    words = arrays.random_words(policy, random_bits, values.shape)
+    if words is not None:
+        spread = _to_blocks(np.array(words, np.uint64).reshape(values.shape), axis, fmt.size)
+        codes = arrays.encode(np.where(special[..., np.newaxis], 0.0, scaled), fmt.element, policy, spread)
+    else:
+        codes = arrays.encode(np.where(special[..., np.newaxis], 0.0, scaled), fmt.element, policy)
+    codes[special] = fmt.element.canonical_nan if fmt.element.has_nan else 0
+    scales = arrays.encode(np.ldexp(1.0, exponents), fmt.scale)
+    scales[special] = fmt.scale.canonical_nan
+    return BlockArray(_from_blocks(codes, axis, values.shape), np.moveaxis(scales, -1, axis), fmt, axis)
+
+
+def check_axis(values: Floats, axis: int) -> int:
+    """The axis, counted from 0. Raises Error where the array lacks it."""
+    if values.ndim == 0:
+        raise Error("a 0-dimensional array has no axis to take blocks along; reshape it to (1,)")
+    if not -values.ndim <= axis < values.ndim:
+        raise Error(f"axis {axis} is out of range for an array of {values.ndim} dimensions")
+    return axis % values.ndim
+
+
+def _flush(values: NDArray[np.float64], profile: Profile) -> NDArray[np.float64]:
+    tiny = np.abs(values) < math.ldexp(1.0, profile.flush_below)
+    return np.where(tiny, np.copysign(0.0, values), values)
+
+
+def _to_blocks(values: NDArray[Any], axis: int, size: int) -> NDArray[Any]:
+    """(..., axis, ...) to (..., blocks, size), padded with zeros."""
+    moved = np.moveaxis(values, axis, -1)
+    count = -(-moved.shape[-1] // size)
+    padded = np.zeros((*moved.shape[:-1], count * size), values.dtype)
+    padded[..., : moved.shape[-1]] = moved
+    return padded.reshape(*moved.shape[:-1], count, size)
+
+
+def _from_blocks(codes: Codes, axis: int, shape: tuple[int, ...]) -> Codes:
+    flat = codes.reshape(*codes.shape[:-2], codes.shape[-2] * codes.shape[-1])
+    return np.ascontiguousarray(np.moveaxis(flat[..., : shape[axis]], -1, axis))
+
+
+def _scale_exponents(blocks: NDArray[np.float64], fmt: BlockFormat, profile: Profile
+                     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The exponent of each block's scale, and which blocks hold a NaN or Inf."""
+    magnitudes = blocks.view(np.int64) & np.int64((1 << 63) - 1)
+    amax = magnitudes.max(axis=-1, initial=0)
+    fields = amax >> _FP64_MANTISSA
+    special = fields == 2 * _FP64_BIAS + 1
+    lowest, highest = fmt.scale.emin, fmt.scale.emax
+    rule = get_scale_rule(profile.scale_rule)
+    used = np.unique(fields)
+    table = {int(f): min(max(rule(int(f) - _FP64_BIAS, fmt.element), lowest), highest) if f else lowest for f in used}
+    exponents = np.array([table[int(f)] for f in used], np.int64)[np.searchsorted(used, fields)]
+    return exponents, special
+
+
+def quantize_values(
+    x: ArrayLike,
+    fmt: str | Format | BlockFormat,
+    policy: Policy | str | None = None,
+    random_bits: ArrayLike | RandomSource | None = None,
+    *,
+    axis: int = -1,
+    profile: str | Profile = "ocp",
+) -> Floats:
+    """The values an array has after quantization to any scalar or block format (`softfloat_ref.quantize`)."""
+    found = any_format(fmt)
+    if isinstance(found, BlockFormat):
+        return quantize(x, found, axis, profile, policy, random_bits).dequantize()
+    return arrays.quantize(x, found, policy, random_bits)

@@ -1,0 +1,1 @@
+"""Vectors into RTL: test benches, port maps and the simulators that run them."""
