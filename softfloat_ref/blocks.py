@@ -130,6 +130,23 @@ def _scale_exponents(blocks: NDArray[np.float64], fmt: BlockFormat, profile: Pro
     return exponents, special
 
 
+def saturated(x: ArrayLike, quantized: BlockArray) -> int:
+    """How many finite values lie beyond scale times the largest element."""
+    values = arrays.as_floats(x).astype(np.float64)
+    element = quantized.fmt.element
+    largest = np.full((), arrays.decode(np.array(element.max_code), element), np.float64)
+    limits = np.repeat(arrays.decode(quantized.scales, quantized.fmt.scale), quantized.fmt.size, axis=quantized.axis)
+    limits = np.take(limits, range(values.shape[quantized.axis]), axis=quantized.axis).astype(np.float64) * largest
+    return int((np.isfinite(values) & (np.abs(values) > limits)).sum())
+
+
+def scale_rows(codes: Codes, scales: Codes) -> list[list[int] | None]:
+    """The scales of each row of the last axis, where the blocks run along it; else none."""
+    if codes.shape[:-1] != scales.shape[:-1]:
+        return [None] * (codes.size // codes.shape[-1])
+    return [[int(s) for s in row] for row in scales.reshape(-1, scales.shape[-1])]
+
+
 def quantize_values(
     x: ArrayLike,
     fmt: str | Format | BlockFormat,

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from softfloat_ref import exact
-from softfloat_ref.errors import Error
+from softfloat_ref.errors import Error, Undefined
 from softfloat_ref.exact import FINITE, INF, NAN, Value
 from softfloat_ref.formats import CATALOGUE, Format, get_format
 from softfloat_ref.policies import (
@@ -330,7 +330,7 @@ def _nan_replacement(x: Value, fmt: Format, policy: Policy) -> int:
             return fmt.max_code
         case NanMissing.ZERO:
             return 0
-    raise Error(f"{fmt.name} has no NaN to encode (nan_missing = error; max and zero are the other choices)")
+    raise Undefined(f"{fmt.name} has no NaN to encode (nan_missing = error; max and zero are the other choices)")
 
 
 def _nan_to_integer(x: Value, fmt: Format, policy: Policy) -> int:

@@ -10,6 +10,10 @@ class Error(ValueError):
     """Bad usage or bad input. The message is one line, fit to be shown to the user as it is."""
 
 
+class Undefined(Error):
+    """A case that has no defined result under the policy; generated vectors leave it out."""
+
+
 def unknown(kind: str, name: str, known: Iterable[str], hint: str = "") -> Error:
     """The error for a name that is in no registry, with the closest names that are."""
     known = list(known)

@@ -26,10 +26,12 @@ class RandomSource(Protocol):
 class Philox:
     """`philox:seed=S`: numpy's Philox4x64-10 with key (S, 0) (Salmon et al., SC 2011).
 
-    Position i is word i mod 4 of the block at counter i // 4 + 1; r is its top n bits.
+    Position i is word i mod 4 of the block at counter i // 4 + 1; r is its top n bits. stream: the key's second word;
+    streams but 0 serve other purposes than rounding.
     """
 
     seed: int = 0
+    stream: int = 0
 
     def __post_init__(self) -> None:
         if not 0 <= self.seed < 1 << WORD_BITS:
@@ -39,7 +41,7 @@ class Philox:
         """64-bit words from a position on."""
         import numpy as np
 
-        generator = np.random.Philox(counter=start // 4, key=np.array([self.seed, 0], dtype=np.uint64))
+        generator = np.random.Philox(counter=start // 4, key=np.array([self.seed, self.stream], dtype=np.uint64))
         skip = start % 4
         words: list[int] = np.asarray(generator.random_raw(skip + count), dtype=np.uint64)[skip:].tolist()
         return words

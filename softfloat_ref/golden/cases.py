@@ -1,7 +1,8 @@
 """Cases: operand codes that are worth trying, in an order that depends on nothing but the request.
 
-First the special values of each operand crossed with those of the others, then random codes from the keyed
-generator, weighted over exponents and significand patterns.
+First the special values of each operand crossed with those of the others; for conversions to small formats every
+value and midpoint of the target, with its neighbours; then random codes from the keyed generator, weighted over
+exponents and significand patterns.
 """
 
 from __future__ import annotations
@@ -11,14 +12,17 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from softfloat_ref.codec import encode
+from softfloat_ref import exact
+from softfloat_ref.codec import encode, encoder
 from softfloat_ref.formats import Format
+from softfloat_ref.policies import POLICIES
 from softfloat_ref.sources import WORD_BITS, Philox
 
 GENERATOR: Final = "specials-then-weighted-1"
 
 # Crossing more than this many special cases says less than random ones do.
 MAX_CROSSED: Final = 1 << 16
+MAX_BOUNDARY_BITS: Final = 8
 _CHUNK: Final = 4096
 
 
@@ -62,11 +66,11 @@ def few_specials(fmt: Format) -> tuple[int, ...]:
     return tuple(dict.fromkeys(codes))
 
 
-def crossed(formats: Sequence[Format]) -> Iterator[tuple[int, ...]]:
-    """Every special code of each operand with every one of the others, as long as that is no more than MAX_CROSSED."""
+def crossed(formats: Sequence[Format], limit: int = MAX_CROSSED) -> Iterator[tuple[int, ...]]:
+    """Every special code of each operand with every one of the others; fewer special codes, or none, past the limit."""
     for choice in (specials, few_specials):
         sets = [choice(f) for f in formats]
-        if _product(len(s) for s in sets) <= MAX_CROSSED:
+        if _product(len(s) for s in sets) <= limit:
             return itertools.product(*sets)
     return iter(())
 
@@ -118,7 +122,7 @@ def _pattern(control: int, width: int) -> int:
 
 def random_cases(formats: Sequence[Format], seed: int, count: int, start: int = 0) -> Iterator[tuple[int, ...]]:
     """Random operands number start, start + 1, ...: each depends on the seed, its number and the formats only."""
-    source = Philox(seed)
+    source = Philox(seed, stream=1)
     sizes = [words_per_code(f) for f in formats]
     stride = sum(sizes)
     for first in range(start, start + count, _CHUNK):
@@ -135,10 +139,36 @@ def _from_words(fmt: Format, words: Iterator[int], size: int) -> int:
     return random_code(fmt, control, bits)
 
 
-def cases(formats: Sequence[Format], seed: int, count: int) -> Iterator[tuple[int, ...]]:
-    """`count` cases: special ones crossed first, then random ones."""
+def values_and_midpoints(fmt: Format) -> list[tuple[int, int]]:
+    """(significand, exponent) of every positive value of a small format, and of the middle to the next one."""
+    points = []
+    for code in range(fmt.max_code):
+        a, b = fmt.magnitude(code), fmt.magnitude(code + 1)
+        low = min(a[1], b[1]) - 1
+        units = (a[0] << (a[1] - low), b[0] << (b[1] - low))
+        points += [(units[0], low), (sum(units) // 2, low)]
+    significand, exponent = fmt.magnitude(fmt.max_code)
+    return [*points, (significand, exponent), (2 * significand + 1, exponent - 1)]
+
+
+def boundaries(source: Format, target: Format) -> Iterator[tuple[int, ...]]:
+    """Codes of the source at, just below and just above every value and midpoint of a target of at most 8 bits."""
+    if target.width > MAX_BOUNDARY_BITS:
+        return
+    encode_value = encoder(source, POLICIES["ieee"])
+    for significand, exponent in values_and_midpoints(target):
+        for sign in (0, 1) if source.signed else (0,):
+            code = encode_value(exact.finite(sign, significand, exponent), 0)[0] if significand else source.sign_bit
+            for near in (code - 1, code, code + 1):
+                if 0 <= near < 1 << source.width:
+                    yield (near,)
+
+
+def cases(formats: Sequence[Format], seed: int, count: int, target: Format | None = None) -> Iterator[tuple[int, ...]]:
+    """`count` cases: special ones crossed first (at most half), then random ones; target: of a conversion."""
     emitted = 0
-    for case in itertools.islice(crossed(formats), count):
+    first = crossed(formats, max(count // 2, 1))
+    for case in itertools.islice(itertools.chain(first, boundaries(formats[0], target) if target else ()), count):
         emitted += 1
         yield case
     yield from random_cases(formats, seed, count - emitted)

@@ -20,8 +20,8 @@ from softfloat_ref.policies import Policy, Specials, get_policy
 from softfloat_ref.rounding import RDN
 
 __all__ = [
-    "BOOLEAN", "CLASS", "OPERATIONS", "Evaluator", "Operation", "Signature", "evaluate", "evaluator", "get_operation",
-    "signature",
+    "BOOLEAN", "CLASS", "OPERATIONS", "Evaluator", "Operation", "Signature", "context", "evaluate", "evaluator",
+    "get_operation", "signature",
 ]
 
 Evaluator = Callable[[Sequence[int], int], tuple[int, int]]
@@ -100,7 +100,7 @@ def evaluate(
 def evaluator(sig: Signature, policy: Policy) -> Evaluator:
     """The function that evaluates checked codes: (codes, random bits) -> (code, flags as an int)."""
     operation, formats, out = sig
-    ctx = _context(sig, policy)
+    ctx = context(sig, policy)
     function = operation.function
     if operation.result in ("same", "class"):
         return lambda codes, random_bits: function(ctx, *codes)
@@ -124,7 +124,8 @@ def evaluator(sig: Signature, policy: Policy) -> Evaluator:
     return run
 
 
-def _context(sig: Signature, policy: Policy) -> Context:
+def context(sig: Signature, policy: Policy) -> Context:
+    """What an exact function may depend on besides its operands, for that signature and policy."""
     p3109 = sig.out.p3109 or (sig.operation.result != "float" and sig.formats[0].p3109)
     if policy.specials != Specials.AUTO:
         p3109 = policy.specials == Specials.P3109

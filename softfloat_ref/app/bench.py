@@ -1,0 +1,129 @@
+"""`bench`: throughput on this machine, against what peers are installed. Medians of several runs, and ratios."""
+
+from __future__ import annotations
+
+import importlib.util
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import click
+
+RUNS: Final = 5
+CASES: Final = 20_000
+STREAM_LINES: Final = 200_000
+
+
+class Row(NamedTuple):
+    """A measured rate, and the peer's on the same work where there is one."""
+
+    work: str
+    rate: float
+    unit: str
+    peer: str = ""
+    peer_rate: float = 0.0
+
+
+@click.group("bench")
+def command() -> None:
+    """Measure throughput on this machine."""
+
+
+@command.command("scalar")
+def scalar() -> None:
+    """The scalar oracle: encode, evaluate, and `eval -` with the process's start."""
+    _print([_encode(), _evaluate(), _stream()])
+
+
+@command.command("quantize")
+def quantize() -> None:
+    """`quantize --fmt mxfp8` of a million values, process start and files included."""
+    _print([_quantize()])
+
+
+def median_rate(count: int, work: Callable[[], object]) -> float:
+    """count over the median of the runs' seconds, after one warm-up."""
+    times = []
+    for _ in range(RUNS + 1):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return count / statistics.median(times[1:])
+
+
+def _print(rows: list[Row]) -> None:
+    for row in rows:
+        peer = f"   {row.peer} {row.peer_rate:,.0f}, ratio {row.rate / row.peer_rate:.2f}" if row.peer else ""
+        print(f"{row.work:44}{row.rate:>12,.0f} {row.unit}{peer}")
+
+
+def _encode() -> Row:
+    from softfloat_ref import encode
+
+    values = [i * 0.37 - CASES * 0.18 for i in range(CASES)]
+    ours = median_rate(CASES, lambda: [encode(x, "fp8_e4m3") for x in values])
+    if importlib.util.find_spec("ml_dtypes") is None:
+        return Row("encode to fp8_e4m3, one value at a time", ours, "values/s")
+    import ml_dtypes
+
+    peer = median_rate(CASES, lambda: [ml_dtypes.float8_e4m3fn(x) for x in values])
+    return Row("encode to fp8_e4m3, one value at a time", ours, "values/s", "ml_dtypes scalars", peer)
+
+
+def _evaluate() -> Row:
+    from softfloat_ref.golden.cases import random_cases
+    from softfloat_ref.ops import evaluator, signature
+    from softfloat_ref.policies import get_policy
+
+    sig = signature("fma", "fp16")
+    run, operands = evaluator(sig, get_policy()), list(random_cases(sig.formats, 1, CASES))
+    ours = median_rate(CASES, lambda: [run(x, 0) for x in operands])
+    if importlib.util.find_spec("softfloatpy") is None:
+        return Row("fp16 fma with flags, one at a time", ours, "results/s")
+    import softfloatpy as soft
+
+    make = soft.Float16.from_bytes
+    packed = [tuple(x.to_bytes(2, "big") for x in case) for case in operands]
+
+    def theirs() -> None:
+        for a, b, c in packed:
+            soft.set_exception_flags(0)
+            soft.f16_mul_add(make(a), make(b), make(c)).to_bytes()
+            soft.get_exception_flags()
+
+    return Row("fp16 fma with flags, one at a time", ours, "results/s", "softfloatpy", median_rate(CASES, theirs))
+
+
+def _stream() -> Row:
+    from softfloat_ref.golden.cases import random_cases
+    from softfloat_ref.ops import signature
+
+    cases = random_cases(signature("fma", "fp16").formats, 1, STREAM_LINES)
+    lines = "".join("%04x %04x %04x\n" % case for case in cases).encode()  # noqa: UP031
+    argv = [sys.executable, "-m", "softfloat_ref", "eval", "fma", "--fmt", "fp16", "-"]
+
+    def work() -> None:
+        subprocess.run(argv, input=lines, stdout=subprocess.DEVNULL, check=True)
+
+    return Row("eval fma --fmt fp16 - (whole process)", median_rate(STREAM_LINES, work), "lines/s")
+
+
+def _quantize() -> Row:
+    import tempfile
+    from pathlib import Path
+
+    import numpy as np
+
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "x.npy"), Path(folder, "q.npy")
+        np.save(source, np.random.default_rng(1).standard_normal((1024, 1024)).astype(np.float32))
+        argv = [sys.executable, "-m", "softfloat_ref", "quantize", "--fmt", "mxfp8", "-i", str(source), "-o",
+                str(target)]
+
+        def work() -> None:
+            subprocess.run(argv, stderr=subprocess.DEVNULL, check=True)
+
+        return Row("quantize --fmt mxfp8 (whole process)", median_rate(1 << 20, work), "values/s")

@@ -1,0 +1,36 @@
+"""`decode`: codes to exact values."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from softfloat_ref.app.options import SCALAR, scalar_format
+from softfloat_ref.codec import check_code, decoder
+from softfloat_ref.explain import describe, fields
+from softfloat_ref.literals import hexadecimal, parse_code, shortest
+
+
+@click.command("decode")
+@click.option("--fmt", required=True, type=SCALAR, help="The codes' format.")
+@click.option("--as", "form", type=click.Choice(["table", "value", "json"]), default="table", show_default=True)
+@click.argument("codes", nargs=-1, required=True)
+def command(fmt: str, form: str, codes: tuple[str, ...]) -> None:
+    """Decode CODES (hexadecimal) to their exact values."""
+    found = scalar_format(fmt)
+    parsed = [check_code(parse_code(c), found) for c in codes]
+    decode = decoder(found)
+    if form == "table":
+        for code in parsed:
+            print(f"{describe(code, found)}  [{fields(code, found)}]")
+        return
+    values = [decode(code) for code in parsed]
+    if form == "value":
+        print("\n".join(shortest(v) for v in values))
+        return
+    rows = [
+        {"code": found.hex(c), "value": shortest(v), "hex": hexadecimal(v) if v.is_finite else None}
+        for c, v in zip(parsed, values, strict=True)
+    ]
+    print(json.dumps({"format": found.name, "codes": rows}, indent=1))

@@ -1,0 +1,166 @@
+"""What commands share: parameter types, the policy options, and negative numbers as arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from softfloat_ref.block_formats import BLOCK_ALIASES, BLOCK_FORMATS, PROFILES, BlockFormat, any_format
+from softfloat_ref.errors import Error
+from softfloat_ref.formats import CATALOGUE, Format, get_format
+from softfloat_ref.policies import (
+    POLICIES,
+    ROUNDINGS,
+    Flush,
+    Integers,
+    NanMissing,
+    Overflow,
+    Policy,
+    Specials,
+    Tininess,
+    get_policy,
+)
+from softfloat_ref.sources import RandomSource, parse_source
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_NEGATIVE: Final = re.compile(r"-(\d|\.\d|inf|nan|snan)", re.IGNORECASE)
+_MARK: Final = "\0"  # stands before a negative number while click looks for options
+
+
+class NumbersCommand(click.Command):
+    """A command whose arguments may be negative numbers."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Hide the minus from click: `-1.5` is no option."""
+        return super().parse_args(ctx, [_MARK + a if _NEGATIVE.match(a) else a for a in args])
+
+
+def unmark(text: str) -> str:
+    """The argument as the user typed it."""
+    return text.removeprefix(_MARK)
+
+
+class Name(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """A name from a list, for completion only: the library says what is wrong with others."""
+
+    def __init__(self, what: str, names: Iterable[str]) -> None:
+        self.name = what
+        self.names = tuple(str(n) for n in names)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The names that begin so."""
+        return [CompletionItem(n) for n in self.names if n.startswith(incomplete)]
+
+
+SCALAR: Final = Name("FORMAT", CATALOGUE)
+ANY: Final = Name("FORMAT", [*CATALOGUE, *BLOCK_FORMATS, *BLOCK_ALIASES])
+
+_POLICY_OPTIONS: Final = (
+    ("--policy", Name("NAME", POLICIES), f"Named policy ({', '.join(POLICIES)}) or FILE.toml[:NAME]."),
+    ("--round", Name("MODE", ROUNDINGS), f"Rounding: {' '.join(ROUNDINGS)}."),
+    ("--overflow", Name("RULE", Overflow), f"Overflow: {' '.join(Overflow)}."),
+    ("--flush-inputs", Name("on|off", ("on", "off")), "Subnormal operands are zero (DAZ)."),
+    ("--flush-outputs", Name("RULE", Flush), f"Tiny results become zero (FTZ): {' '.join(Flush)}."),
+    ("--tininess", Name("WHEN", Tininess), "Judged before or after rounding."),
+    ("--nan", Name("RULE", ("canonical", "ones", "negative", "propagate")), "Which NaN comes out: a word, or a code."),
+    ("--nan-missing", Name("RULE", NanMissing), f"NaN to a format without: {' '.join(NanMissing)}."),
+    ("--integers", Name("RULE", Integers), f"Conversions to integers out of range: {' '.join(Integers)}."),
+    ("--specials", Name("FAMILY", Specials), f"Special cases of operations: {' '.join(Specials)}."),
+    ("--sr-bits", click.INT, "Random bits of a stochastic rounding."),
+)
+_FIELDS: Final = {"round": "rounding"}
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The policy options of a command line."""
+
+    policy: Policy
+    random_bits: str | None
+    source: RandomSource | None
+
+    def one_word(self) -> int | None:
+        """The random bits of a single result."""
+        if self.random_bits is not None:
+            return _hex_word(self.random_bits)
+        return self.source.bits(self.policy.random_count, 0, 1)[0] if self.source else None
+
+    def words(self, count: int) -> list[int] | None:
+        """The random bits of so many results."""
+        if self.random_bits is not None:
+            words = [_hex_word(w) for w in self.random_bits.split(",")]
+            if len(words) != count:
+                raise Error(f"--random-bits has {len(words)} words for {count} values")
+            return words
+        return self.source.bits(self.policy.random_count, 0, count) if self.source else None
+
+
+def _hex_word(text: str) -> int:
+    if not re.fullmatch(r"(0[xX])?[0-9a-fA-F]{1,16}", text.strip()):
+        raise Error(f"--random-bits: {text!r} is no hexadecimal word")
+    return int(text, 16)
+
+
+def policy_options(function: F) -> F:
+    """Add the policy options; the command gets them as one `choices`."""
+
+    def with_choices(**given: Any) -> Any:
+        names = [option.removeprefix("--").replace("-", "_") for option, *_ in _POLICY_OPTIONS[1:]]
+        fields = {_FIELDS.get(n, n): given.pop(n) for n in names}
+        policy = get_policy(given.pop("policy"), **{k: v for k, v in fields.items() if v is not None})
+        spec, seed, bits = given.pop("random_source"), given.pop("seed"), given.pop("random_bits")
+        source = None
+        if policy.rounding.stochastic and bits is None and (spec is not None or seed is not None):
+            source = parse_source(spec or "philox", seed)
+        return function(choices=Choices(policy, bits, source), seed=seed, **given)
+
+    wrapped: Any = with_choices
+    wrapped.__name__, wrapped.__doc__ = function.__name__, function.__doc__
+    wrapped.__click_params__ = getattr(function, "__click_params__", [])
+    options = [
+        *(click.option(option, type=kind, default=None, help=text) for option, kind, text in _POLICY_OPTIONS),
+        click.option("--random-bits", metavar="HEX[,HEX...]", default=None, help="The random bits themselves."),
+        click.option("--random-source", metavar="SPEC", default=None, help="philox:seed=S or lfsr:width=..,taps=.."),
+        click.option("--seed", type=click.IntRange(min=0), default=None, help="Seed of the source (alone: philox)."),
+    ]
+    for option in reversed(options):
+        wrapped = option(wrapped)
+    return wrapped  # type: ignore[no-any-return]
+
+
+def profile_option(function: F) -> F:
+    """Add --profile."""
+    return click.option("--profile", type=Name("NAME", PROFILES), default="ocp", show_default=True,
+                        help="Block profile.")(function)
+
+
+def scalar_format(name: str) -> Format:
+    """A scalar format. Raises Error for block formats too."""
+    found = any_format(name)
+    if isinstance(found, BlockFormat):
+        raise Error(f"{found.name} is a block format; this takes a scalar one, as its element {found.element.name}")
+    return found
+
+
+def operand_formats(text: str, arity: int, name: str) -> str | list[Format]:
+    """`fp16`, or one format an operand: `a=fp8_e4m3,b=fp8_e5m2,c=fp32`."""
+    if "=" not in text:
+        scalar_format(text)
+        return text
+    letters = "abcdefghi"[:arity]
+    given: dict[str, Format] = {}
+    for word in text.split(","):
+        letter, equals, fmt = word.strip().partition("=")
+        if not equals or letter not in letters or letter in given:
+            raise Error(f"--fmt {text}: {name} takes {','.join(f'{x}=FORMAT' for x in letters)}, or one FORMAT")
+        given[letter] = get_format(fmt)
+    missing = [x for x in letters if x not in given]
+    if missing:
+        raise Error(f"--fmt {text}: no format for operand {', '.join(missing)}")
+    return [given[x] for x in letters]

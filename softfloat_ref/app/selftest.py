@@ -1,0 +1,78 @@
+"""`selftest`: is this installation's arithmetic right? Exact rationals (gmpy2's) are the arbiter."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, Final
+
+import click
+
+from softfloat_ref.codec import decoder, encoder
+from softfloat_ref.errors import Error
+from softfloat_ref.formats import CATALOGUE, Format
+from softfloat_ref.golden.cases import cases
+from softfloat_ref.ops import evaluator, signature
+from softfloat_ref.policies import POLICIES
+
+FORMATS: Final = ("fp8_e5m2", "fp16", "bf16", "fp32", "fp64")
+CASES: Final = 2000
+
+
+@click.command("selftest")
+def command() -> int:
+    """Check this installation: every code round trip, and results against exact rational arithmetic.
+
+    Exit code 1 if anything disagrees.
+    """
+    try:
+        from gmpy2 import mpq
+    except ImportError:
+        raise Error("selftest needs gmpy2: pip install gmpy2") from None
+    failures = _round_trips() + sum(_arithmetic(CATALOGUE[name], mpq) for name in FORMATS)
+    print("selftest passed" if failures == 0 else f"selftest FAILED: {failures} disagreements")
+    return int(failures > 0)
+
+
+def _round_trips() -> int:
+    """Every non-NaN code of every format up to 16 bits decodes and encodes to itself, quietly."""
+    failures = checked = 0
+    for fmt in CATALOGUE.values():
+        if fmt.width <= 16:
+            decode, encode = decoder(fmt), encoder(fmt, POLICIES["ieee"])
+            for code in range(1 << fmt.width):
+                if not fmt.is_nan(code):
+                    checked += 1
+                    failures += encode(decode(code), 0) != (code, 0)
+    print(f"round trips: {checked} codes, {failures} wrong")
+    return failures
+
+
+def _arithmetic(fmt: Format, mpq: Any) -> int:
+    """Each finite result of add, mul and fma is no farther from the exact one than its neighbours."""
+    failures = checked = 0
+    decode = decoder(fmt)
+    for op, arity in (("add", 2), ("mul", 2), ("fma", 3)):
+        sig = signature(op, fmt)
+        run = evaluator(sig, POLICIES["ieee"])
+        for case in cases((fmt,) * arity, 1, CASES):
+            values = [decode(code) for code in case]
+            result = run(case, 0)[0]
+            if not all(v.is_finite for v in (*values, decode(result))):
+                continue
+            x = [mpq(v.as_fraction()) for v in values]
+            exact = x[0] + x[1] if op == "add" else x[0] * x[1] + (x[2] if arity == 3 else 0)
+            checked += 1
+            failures += not _is_nearest(result, exact, fmt)
+    print(f"{fmt.name}: {checked} results, {failures} wrong")
+    return failures
+
+
+def _is_nearest(code: int, exact: Any, fmt: Format) -> bool:
+    magnitude = code & fmt.magnitude_mask
+    around = [magnitude + d for d in (-1, 1) if 0 <= magnitude + d <= fmt.max_code]
+    error = abs(_rational(code, fmt) - exact)
+    return all(error <= abs(_rational(n | code & fmt.sign_bit, fmt) - exact) for n in around)
+
+
+def _rational(code: int, fmt: Format) -> Fraction:
+    return decoder(fmt)(code).as_fraction()

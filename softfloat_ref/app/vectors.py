@@ -1,0 +1,108 @@
+"""`vectors generate`, `vectors verify`, `vectors list`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from softfloat_ref.app.options import ANY, Choices, Name, operand_formats, policy_options, profile_option
+from softfloat_ref.errors import Error
+from softfloat_ref.golden.generate import generate
+from softfloat_ref.golden.recipes import load_recipe, recipe_files
+from softfloat_ref.golden.sets import BLOCK_OPERATIONS, VectorSet
+from softfloat_ref.golden.verify import problems, verify
+from softfloat_ref.ops import OPERATIONS, get_operation
+
+DEFAULT_COUNT: Final = 10_000
+
+
+@click.group("vectors")
+def command() -> None:
+    """Generate, verify and list golden vectors."""
+
+
+@command.command("generate")
+@click.argument("recipe", required=False)
+@click.option("--op", type=Name("OP", [*OPERATIONS, *BLOCK_OPERATIONS]), help="Operation, or quantize, dequantize.")
+@click.option("--fmt", type=ANY, help="Format; one an operand as a=..,b=..; a block format for quantize, dequantize.")
+@click.option("--out", default=None, help="The result's format; for quantize, the format of the values (fp32).")
+@click.option("-n", "count", type=click.IntRange(min=1), default=None, help=f"How many vectors [{DEFAULT_COUNT}].")
+@click.option("-o", "--output", "folder", required=True, metavar="DIR", help="Where the files go.")
+@profile_option
+@policy_options
+def generate_vectors(choices: Choices, seed: int | None, recipe: str | None, op: str | None, fmt: str | None,
+                     out: str | None, count: int | None, folder: str, profile: str) -> None:
+    """Write golden vectors: RECIPE (see `vectors list`), or --op and --fmt.
+
+    Special values crossed with special values come first, then random ones. The folder gets TestFloat lines (.tv),
+    $readmemh words (.memh), their SystemVerilog header (vectors.svh) and manifest.json. The same request gives the
+    same bytes.
+    """
+    if (recipe is None) == (op is None):
+        raise Error("give a recipe, or --op and --fmt (`softfloat-ref vectors list` shows the recipes)")
+    if recipe is not None:
+        vectors = _from_recipe(recipe, fmt, out, count, seed)
+    else:
+        vectors = _from_options(str(op), fmt, out, count, seed, choices, profile)
+    manifest = generate(vectors, folder, ["softfloat-ref", *sys.argv[1:]])
+    left_out = manifest["left_out"]["count"]
+    note = f", {left_out} without a defined result left out" if left_out else ""
+    print(f"{manifest['count']} vectors of {vectors.name}{note} in {folder}: "
+          f"{', '.join(f['name'] for f in manifest['files'])}, manifest.json", file=sys.stderr)
+
+
+def _from_recipe(recipe: str, fmt: str | None, out: str | None, count: int | None, seed: int | None) -> VectorSet:
+    import dataclasses
+
+    if fmt is not None or out is not None:
+        raise Error("a recipe has its own formats; leave --fmt and --out out")
+    changes: dict[str, Any] = {k: v for k, v in (("count", count), ("seed", seed)) if v is not None}
+    return dataclasses.replace(load_recipe(recipe), **changes)
+
+
+def _from_options(op: str, fmt: str | None, out: str | None, count: int | None, seed: int | None, choices: Choices,
+                  profile: str) -> VectorSet:
+    if fmt is None:
+        raise Error(f"--op {op} needs --fmt")
+    if choices.random_bits is not None:
+        raise Error("vectors take their random bits from a source: give --random-source or --seed")
+    formats: Any = fmt
+    if op not in BLOCK_OPERATIONS:
+        operation = get_operation(op)
+        formats = operand_formats(fmt, operation.arity, operation.name)
+    source = choices.source.spec() if choices.source else None
+    return VectorSet.make(op, formats, count or DEFAULT_COUNT, out=out, seed=seed or 0, policy=choices.policy,
+                          profile=profile, source=source)
+
+
+@command.command("verify")
+@click.argument("folders", nargs=-1, required=True, metavar="DIR...")
+@click.pass_context
+def verify_vectors(ctx: click.Context, folders: tuple[str, ...]) -> int:
+    """Check folders of vectors: hashes, counts, and every expected value recomputed by the oracle.
+
+    Exit code 1 if anything differs.
+    """
+    failed = 0
+    for folder in folders:
+        report = verify(folder)
+        for line in problems(report):
+            print(line)
+        failed += not report.passed
+        verdict = "verified" if report.passed else "FAILED"
+        print(f"{folder}: {verdict}, {report.checked} vectors of {report.name} recomputed", file=sys.stderr)
+    return 1 if failed else 0
+
+
+@command.command("list")
+def list_vectors() -> None:
+    """The recipes that `vectors generate` takes by name."""
+    for name, path in recipe_files().items():
+        vectors = load_recipe(str(path))
+        print(f"{name:28}{vectors.count:>8}  {vectors.description}")
+    packs = Path(__file__).parents[2] / "vectors" / "packs"
+    for manifest in sorted(packs.glob("*/manifest.json")):
+        print(f"{manifest.parent.name:28}{'pack':>8}  committed vectors in {manifest.parent}")

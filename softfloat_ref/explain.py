@@ -1,0 +1,272 @@
+"""Why a result is what it is, step by step; and which other choices would have given another one."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from softfloat_ref import exact
+from softfloat_ref.codec import check_random, decoder, encoder, target, to_value
+from softfloat_ref.errors import Error
+from softfloat_ref.exact import FINITE, INF, NAN, Value
+from softfloat_ref.formats import Format
+from softfloat_ref.literals import hexadecimal, shortest
+from softfloat_ref.ops import Signature, evaluator
+from softfloat_ref.ops.table import nan_operand
+from softfloat_ref.policies import (
+    ROUNDINGS,
+    Flush,
+    Integers,
+    NanMissing,
+    Overflow,
+    Policy,
+    Specials,
+    Tininess,
+    parse_rounding,
+    rounding_name,
+)
+from softfloat_ref.rounding import OVERFLOW, Flags, Target, cut, is_tiny, rounds_up
+
+Rows = list[tuple[str, str]]
+SHOWN_BITS: Final = 24  # of the discarded ones
+
+_RULES: Final = {
+    "rne": "to nearest, ties to even", "rna": "to nearest, ties away from zero", "rtz": "toward zero",
+    "rup": "toward positive", "rdn": "toward negative", "rto": "to odd", "rnu": "to nearest, ties up",
+    "rhz": "to nearest, ties to zero", "sr": "stochastic: floor(v 2^n) + r >= 2^n",
+    "sr-b": "stochastic: floor(v 2^(n+1)) + 2r + 1 >= 2^(n+1)", "sr-c": "stochastic: RNE(v 2^n) + r >= 2^n",
+}
+
+
+def fields(code: int, fmt: Format) -> str:
+    """The code in binary, split into sign, exponent and mantissa."""
+    bits = f"{code:0{fmt.width}b}"
+    parts = [bits[: int(fmt.signed)], bits[int(fmt.signed) : fmt.width - fmt.mantissa_bits],
+             bits[fmt.width - fmt.mantissa_bits :] if fmt.mantissa_bits else ""]
+    return " ".join(p for p in parts if p)
+
+
+def describe(code: int, fmt: Format) -> str:
+    """A code with its value: `2a = 0.3125 (0x1.4p-2)`."""
+    return f"{fmt.hex(code)} = {value_text(decoder(fmt)(code))}"
+
+
+def value_text(x: Value) -> str:
+    """A value in decimal and hexadecimal."""
+    if x.kind == NAN:
+        payload = f", payload {x.significand:x}" if x.significand else ""
+        return f"{shortest(x)}{' (sign set)' if x.sign else ''}{payload}"
+    if x.kind == INF or x.significand == 0:
+        return shortest(x)
+    return f"{shortest(x)} ({hexadecimal(x)})"
+
+
+def flag_text(flags: int) -> str:
+    """The flags as TestFloat's two digits and their names."""
+    names = [f.name.lower().replace("_", " ") for f in Flags if flags & f and f.name]
+    return f"{flags:02x}" + (f" {', '.join(names)}" if names else "")
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Labelled lines, in order, and the result they lead to."""
+
+    rows: Rows
+    bits: int
+    flags: int
+
+
+def explain_conversion(x: Fraction | Value, fmt: Format, policy: Policy, random_bits: int | None) -> Explanation:
+    """Each step of rounding a number to a format."""
+    r = check_random(policy, random_bits)
+    value = to_value(x, fmt.precision + policy.random_count + 64)
+    bits, flags = encoder(fmt, policy)(value, r)
+    rows = [("exact", _exact_text(x, value))]
+    rows += _rounding_rows(value, fmt, policy, r, bits, flags, x if isinstance(x, Fraction) else None)
+    return Explanation(rows, bits, flags)
+
+
+def _exact_text(x: Fraction | Value, value: Value) -> str:
+    if isinstance(x, Fraction) and value.sticky:
+        return f"{x} = {hexadecimal(value)}"
+    return value_text(value)
+
+
+def _rounding_rows(value: Value, fmt: Format, policy: Policy, r: int, bits: int, flags: int,
+                   exact_value: Fraction | None = None) -> Rows:
+    result = decoder(fmt)(bits)
+    rows = [("result", describe(bits, fmt)), ("fields", fields(bits, fmt)), ("flags", flag_text(flags))]
+    if value.kind != FINITE or value.significand == 0:
+        return [*rows, ("rule", _special_rule(value, fmt, policy))]
+    rows += _neighbour_rows(value, fmt, policy)
+    rows += _bit_rows(value, fmt, policy, r, flags)
+    if result.kind == FINITE and (exact_value is not None or not value.sticky):
+        rows.append(("error", _error_text(exact_value or value.as_fraction(), value, result, fmt)))
+    return rows
+
+
+def _special_rule(value: Value, fmt: Format, policy: Policy) -> str:
+    if value.kind == NAN:
+        return f"NaN: nan = {policy.nan}" if fmt.has_nan else f"no NaN: nan_missing = {policy.nan_missing}"
+    if value.kind == INF:
+        return f"infinity: overflow = {policy.overflow_for(fmt)}, the format's own kind being {fmt.overflow}"
+    return "zero keeps its sign" if fmt.negative_zero else "zero" if fmt.zero else "the format has no zero"
+
+
+def _neighbour_rows(value: Value, fmt: Format, policy: Policy) -> Rows:
+    """The representable values on both sides."""
+    rows = []
+    for label, direction in (("below", "rdn"), ("above", "rup")):
+        clamped = policy.replace(rounding=direction, overflow="sat-finite", flush_outputs="off", sr_bits=None)
+        code, _ = encoder(fmt, clamped)(value, 0)
+        rows.append((label, describe(code, fmt)))
+    return rows
+
+
+def _bit_rows(value: Value, fmt: Format, policy: Policy, r: int, flags: int) -> Rows:
+    """What is kept, what is discarded, and why it goes where it goes."""
+    t = target(fmt, policy)
+    length = value.significand.bit_length()
+    e = max(exact.top(value), t.emin)
+    unit = e - t.mantissa_bits
+    shift = unit - value.exponent
+    kept, discarded, rest = cut(value.significand, length, value.sticky, shift, SHOWN_BITS - 1)
+    kept_text = f"{kept:b}"
+    if t.mantissa_bits and len(kept_text) <= t.mantissa_bits:
+        kept_text = kept_text.rjust(t.mantissa_bits + 1, "0")
+    tail = f"{discarded:0{SHOWN_BITS}b}".rstrip("0") or "0"
+    rows = [
+        ("kept", f"{kept_text} in units of 2^{unit}"),
+        ("discarded", f"{tail}{'...' if rest else ''} ({_fraction_text(discarded, rest)})"),
+        ("rule", _rule_text(value, policy, r, t, shift, length, kept)),
+    ]
+    if flags & OVERFLOW:
+        rows.append(("overflow", f"beyond the largest finite value; overflow = {policy.overflow_for(fmt)}"))
+    if t.least and is_tiny(value.sign, value.significand, value.exponent, length, value.sticky, r, t.tininess, t):
+        flushed = "" if policy.flush_outputs == Flush.OFF else f"; flush_outputs = {policy.flush_outputs}"
+        rows.append(("tiny", f"below the smallest normal, judged {policy.tininess} rounding{flushed}"))
+    return rows
+
+
+def _fraction_text(discarded: int, rest: int) -> str:
+    half = 1 << (SHOWN_BITS - 1)
+    if discarded == 0:
+        return "less than half" if rest else "nothing: exact"
+    if discarded == half:
+        return "more than half" if rest else "exactly half: a tie"
+    return "more than half" if discarded > half else "less than half"
+
+
+def _rule_text(value: Value, policy: Policy, r: int, t: Target, shift: int, length: int, kept: int) -> str:
+    name = rounding_name(policy.rounding)
+    _, discarded, rest = cut(value.significand, length, value.sticky, shift, t.random_count)
+    random = f", n = {t.random_count}, r = {r:x}" if t.random_count else ""
+    if not discarded and not rest:
+        return f"{name} ({_RULES[name]}{random}): exact, stays"
+    up = rounds_up(t.mode, value.sign, _odd(value, t, kept), discarded, rest, t.random_count, r)
+    return f"{name} ({_RULES[name]}{random}): {'goes away from zero' if up else 'stays (toward zero)'}"
+
+
+def _odd(value: Value, t: Target, kept: int) -> int:
+    e = max(exact.top(value), t.emin)
+    code = ((e - t.emin) << t.mantissa_bits) + kept - t.code_offset
+    return (code if t.code_parity else kept) & 1
+
+
+def _error_text(x: Fraction, value: Value, result: Value, fmt: Format) -> str:
+    error = result.as_fraction() - x
+    ulp = Fraction(2) ** (max(exact.top(value), fmt.emin) - fmt.mantissa_bits)
+    if error == 0:
+        return "none"
+    return f"{float(error):+.6g} = {float(error / ulp):+.4g} ulp"
+
+
+def explain_operation(sig: Signature, operands: Sequence[int], policy: Policy, random_bits: int | None) -> Explanation:
+    """Each step of an operation on codes: operands, exact result, rounding."""
+    r = check_random(policy, random_bits)
+    run = evaluator(sig, policy)
+    bits, flags = run(operands, r)
+    rows: Rows = []
+    values = []
+    for name, code, fmt in zip("abcdefghi", operands, sig.formats, strict=False):
+        value = decoder(fmt)(code)
+        flushed = decoder(fmt, policy.flush_inputs and sig.operation.flushes)(code)
+        note = "" if flushed == value else f", flushed to {shortest(flushed)}"
+        rows.append((name, f"{describe(code, fmt)} [{fields(code, fmt)}] {fmt.name}{note}"))
+        values.append(flushed)
+    if sig.operation.result != "float":
+        return Explanation([*rows, ("result", describe(bits, sig.out)), ("flags", flag_text(flags))], bits, flags)
+    outcome, raised = exact_outcome(sig, values, policy, r)
+    text = value_text(outcome) if outcome.exponent >= 0 or outcome.kind != NAN else "invalid operation"
+    rows.append((sig.operation.name, f"{text}{', ' + flag_text(raised)[3:] if raised else ''}"))
+    return Explanation(rows + _rounding_rows(outcome, sig.out, policy, r, bits, flags), bits, flags)
+
+
+def exact_outcome(sig: Signature, values: Sequence[Value], policy: Policy, r: int) -> tuple[Value, int]:
+    """The operation's exact result, before it is rounded, and the flags raised by then."""
+    from softfloat_ref.ops import context
+
+    if not sig.operation.nans and any(x.kind == NAN for x in values):
+        return nan_operand(policy.nan_rule, values)
+    value, flags = sig.operation.function(context(sig, policy)._replace(random_bits=r), *values)
+    return value, flags
+
+
+# -- what the device may have done instead -------------------------------------------------------------------------
+
+# Choices to try one at a time, then in pairs: field, value.
+_ALTERNATIVES: Final[tuple[tuple[str, tuple[Any, ...]], ...]] = (
+    ("rounding", tuple(m for m in ROUNDINGS if not m.startswith("sr"))),
+    ("overflow", (Overflow.SAT_NONE, Overflow.SAT_PROPAGATE, Overflow.SAT_FINITE)),
+    ("flush_inputs", (False, True)),
+    ("flush_outputs", tuple(Flush)),
+    ("tininess", tuple(Tininess)),
+    ("nan", ("canonical", "ones", "negative", "propagate", "propagate-signaling", "propagate,fma-generated",
+             "propagate,fma-quiet")),
+    ("nan_missing", (NanMissing.MAX, NanMissing.ZERO)),
+    ("integers", tuple(Integers)),
+    ("specials", (Specials.IEEE, Specials.P3109)),
+)
+
+
+def alternatives(run: Callable[[Policy], tuple[int, int]], policy: Policy, got: int, got_flags: int | None
+                 ) -> list[dict[str, str]]:
+    """Which changes to the policy would give the device's answer: single fields, else pairs of them.
+
+    run: a policy to bits and flags. Returns the changed fields of each policy found; an empty change means that the
+    policy itself gives the answer.
+    """
+    def fits(changes: dict[str, Any]) -> bool:
+        try:
+            bits, flags = run(policy.replace(**changes))
+        except Error:
+            return False
+        return bits == got and (got_flags is None or flags == got_flags)
+
+    if fits({}):
+        return [{}]
+    single = list(_changes(policy))
+    found = [c for c in single if fits(c)]
+    if not found:
+        pairs = (a | b for a, b in itertools.combinations(single, 2) if a.keys() != b.keys())
+        found = [c for c in pairs if fits(c)]
+    return [{k: _choice_text(v) for k, v in c.items()} for c in found]
+
+
+def _changes(policy: Policy) -> Iterator[dict[str, Any]]:
+    for field, values in _ALTERNATIVES:
+        current = getattr(policy, field)
+        for value in values:
+            parsed = parse_rounding(value) if field == "rounding" else value
+            if parsed != current:
+                deterministic = {"sr_bits": None} if field == "rounding" and policy.sr_bits else {}
+                yield {field: parsed, **deterministic}
+
+
+def _choice_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return rounding_name(value) if hasattr(value, "stochastic") else str(value)

@@ -1,0 +1,55 @@
+"""Files: written under a temporary name and renamed, so that no half-written file ever has its final name."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from softfloat_ref.errors import Error
+
+
+def write_file(path: str | Path, write: Callable[[IO[bytes]], Any]) -> None:
+    """Write a file through a function of its binary stream. Raises Error where that cannot be done."""
+    with new_file(path) as stream:
+        write(stream)
+
+
+@contextmanager
+def new_file(path: str | Path) -> Iterator[IO[bytes]]:
+    """A binary stream to a file that gets its name only when the block ends well. Raises Error."""
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        if path.is_dir():
+            raise Error(f"{path}: is a directory; give a file name")
+        try:
+            with open(temporary, "xb") as stream:
+                yield stream
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except OSError as e:
+        raise Error(f"{path}: cannot be written: {e.strerror or e}") from None
+
+
+def make_folder(path: str | Path) -> Path:
+    """The folder, made if need be. Raises Error."""
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise Error(f"{folder}: cannot be made: {e.strerror or e}") from None
+    return folder
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """A file's content. Raises Error."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as e:
+        raise Error(f"{path}: {e.strerror or e}") from None

@@ -1,0 +1,127 @@
+"""Writing a vector set into a folder: text, memory words, SystemVerilog header, manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final
+
+from softfloat_ref.errors import Error
+from softfloat_ref.files import make_folder, new_file, write_file
+from softfloat_ref.golden import writers
+from softfloat_ref.golden.sets import Line, VectorSet
+
+MANIFEST: Final = "manifest.json"
+HEADER: Final = "vectors.svh"
+SCHEMA: Final = 1
+SHOWN_LEFT_OUT: Final = 10
+
+
+@dataclass
+class _Output:
+    """A file being written: counts its lines and hashes its bytes."""
+
+    name: str
+    stream: IO[bytes]
+    sha256: Any
+    lines: int = 0
+
+    def write(self, text: str, lines: int) -> None:
+        data = text.encode("ascii")
+        self.sha256.update(data)
+        self.stream.write(data)
+        self.lines += lines
+
+
+def generate(vectors: VectorSet, folder: str | Path, command: Sequence[str] = ()) -> dict[str, Any]:
+    """Write the set's files into a folder; returns the manifest.
+
+    The manifest is written last, so a folder with one is complete. Raises Error where the folder already holds
+    another set, where nothing could be written, and where no case has a defined result.
+    """
+    folder = make_folder(folder)
+    _refuse_other(folder, vectors)
+    with ExitStack() as stack:
+        text, words = (
+            _Output(name, stack.enter_context(new_file(folder / name)), hashlib.sha256())
+            for name in (f"{vectors.name}.tv", f"{vectors.name}.memh")
+        )
+        words.write(writers.word_header(vectors), 0)
+        count, left_out = _write_lines(vectors, text, words)
+        if count == 0:
+            raise Error(f"{vectors.name}: no case has a defined result under this policy")
+    header = writers.svh(vectors, count).encode("ascii")
+    write_file(folder / HEADER, lambda stream: stream.write(header))
+    files = [
+        {"name": f.name, "sha256": f.sha256.hexdigest(), "lines": f.lines} for f in (text, words)
+    ]
+    files.append({"name": HEADER, "sha256": hashlib.sha256(header).hexdigest(), "lines": header.count(b"\n")})
+    manifest = make_manifest(vectors, command, count, left_out, files)
+    data = json.dumps(manifest, indent=1).encode() + b"\n"
+    write_file(folder / MANIFEST, lambda stream: stream.write(data))
+    return manifest
+
+
+def _refuse_other(folder: Path, vectors: VectorSet) -> None:
+    existing = sorted(p.name for p in folder.glob("*.tv"))
+    if existing not in ([], [f"{vectors.name}.tv"]):
+        raise Error(f"{folder}: already holds {existing[0]}; a folder holds one set")
+    (folder / MANIFEST).unlink(missing_ok=True)  # until the new files stand, nothing may vouch for them
+
+
+def _write_lines(vectors: VectorSet, text: _Output, words: _Output) -> tuple[int, list[Line]]:
+    """The lines of both files; returns how many, and the inputs of the first cases without a defined result."""
+    as_text, as_word = writers.text_line(vectors.fields), writers.word_line(vectors.fields)
+    count, left_out = 0, list[Line]()
+    batch: list[Line] = []
+    for inputs in vectors.inputs():
+        line = vectors.line(inputs)
+        if line is None:
+            left_out.append(inputs)
+            continue
+        batch.append(line)
+        if len(batch) == 4096:
+            _flush(batch, text, words, as_text, as_word)
+            count += 4096
+            batch = []
+    _flush(batch, text, words, as_text, as_word)
+    return count + len(batch), left_out
+
+
+def _flush(batch: list[Line], text: _Output, words: _Output, as_text: Any, as_word: Any) -> None:
+    text.write("".join(map(as_text, batch)), len(batch))
+    words.write("".join(map(as_word, batch)), len(batch))
+
+
+def make_manifest(vectors: VectorSet, command: Sequence[str], count: int, left_out: Sequence[Line],
+                  files: list[dict[str, Any]]) -> dict[str, Any]:
+    """Everything a reader needs to use the files and to make them again."""
+    from softfloat_ref import __version__
+
+    lsb = writers.positions(vectors.fields)
+    return {
+        "schema": SCHEMA,
+        "tool": "softfloat-ref",
+        "version": __version__,
+        "command": list(command),
+        "description": vectors.description,
+        "count": count,
+        "left_out": {
+            "count": len(left_out),
+            "why": "no defined result under this policy",
+            "first_inputs": [[f"{code:x}" for code in line] for line in left_out[:SHOWN_LEFT_OUT]],
+        },
+        "set": vectors.to_dict(),
+        "flags": "10 invalid, 08 divide by zero, 04 overflow, 02 underflow, 01 inexact",
+        "block_order": "lane 0 first in text, lowest in a word",
+        "fields": [
+            {"name": f.name, "role": f.role, "width": f.width, "lanes": f.lanes, "format": f.format or None,
+             "lsb": lsb[f.name], "msb": lsb[f.name] + 4 * f.digits * f.lanes - 1, "stride": 4 * f.digits}
+            for f in vectors.fields
+        ],
+        "files": files,
+    }

@@ -1,0 +1,51 @@
+"""Recipes: named vector sets, one TOML file each, shipped with the package or written by the user."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from softfloat_ref.errors import Error, unknown
+from softfloat_ref.formats import read_toml
+from softfloat_ref.golden.sets import VectorSet
+
+# In a wheel beside this file; in a checkout at the top.
+_PLACES: Final = (Path(__file__).parent / "recipes", Path(__file__).parents[2] / "vectors" / "recipes")
+_KEYS: Final = {"description", "op", "fmt", "out", "count", "seed", "policy", "profile", "source"}
+
+
+def recipe_files() -> dict[str, Path]:
+    """The shipped recipes by name."""
+    for place in _PLACES:
+        if place.is_dir():
+            return {p.stem: p for p in sorted(place.glob("*.toml"))}
+    return {}
+
+
+def load_recipe(name: str) -> VectorSet:
+    """The set of a shipped recipe, or of a TOML file. Raises Error."""
+    if name.endswith(".toml"):
+        return _read(Path(name))
+    files = recipe_files()
+    if name not in files:
+        raise unknown("recipe", name, files, " (or FILE.toml, or give --op and --fmt)")
+    return _read(files[name])
+
+
+def _read(path: Path) -> VectorSet:
+    table: dict[str, Any] = read_toml(str(path))
+    for key in table:
+        if key not in _KEYS:
+            raise Error(f"{path}: unknown key {key!r}; keys: {', '.join(sorted(_KEYS))}")
+    missing = [k for k in ("op", "fmt") if k not in table]
+    if missing:
+        raise Error(f"{path}: {', '.join(missing)} missing")
+    op, fmt, count = table.pop("op"), table.pop("fmt"), table.pop("count", 10_000)
+    if not isinstance(op, str) or type(count) is not int:
+        raise Error(f"{path}: op is a string and count an integer")
+    try:
+        return VectorSet.make(op, fmt, count, **table)
+    except TypeError as e:
+        raise Error(f"{path}: {e}") from None
+    except Error as e:
+        raise Error(f"{path}: {e}") from None

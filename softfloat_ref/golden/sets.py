@@ -1,0 +1,220 @@
+"""Vector sets: what a set asks for, the fields of its lines, and the expected values, from the scalar oracle."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Literal
+
+from softfloat_ref.block_formats import (
+    PROFILES,
+    BlockFormat,
+    Profile,
+    any_format,
+    dequantize_to_fp32,
+    element_policy,
+    get_profile,
+    quantize_block,
+)
+from softfloat_ref.codec import decoder
+from softfloat_ref.errors import Error, Undefined
+from softfloat_ref.formats import CATALOGUE, Format, get_format
+from softfloat_ref.golden import block_cases
+from softfloat_ref.golden.cases import GENERATOR, cases
+from softfloat_ref.ops import Evaluator, Signature, evaluator, get_operation, signature
+from softfloat_ref.policies import POLICIES, Policy, get_policy, rounding_name
+from softfloat_ref.sources import Philox, RandomSource, parse_source
+
+Role = Literal["operand", "random", "result", "flags"]
+Line = tuple[int, ...]
+BLOCK_OPERATIONS: Final = ("quantize", "dequantize")
+FLAG_BITS: Final = 5
+_CHUNK: Final = 1024
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a line: `lanes` codes of `width` bits. Lane 0 comes first in text, and lowest in a memory word."""
+
+    name: str
+    role: Role
+    width: int
+    lanes: int = 1
+    format: str = ""
+
+    @property
+    def digits(self) -> int:
+        """Hexadecimal digits of a lane."""
+        return -(-self.width // 4)
+
+
+@dataclass(frozen=True)
+class VectorSet:
+    """A request for vectors, complete: the same set gives the same bytes anywhere.
+
+    For an operation, formats holds one format an operand. For `quantize` and `dequantize` it holds the format of the
+    values (quantize only), and block is the block format.
+    """
+
+    op: str
+    formats: tuple[Format, ...]
+    out: Format
+    count: int
+    seed: int = 0
+    policy: Policy = POLICIES["ieee"]
+    block: BlockFormat | None = None
+    profile: Profile = PROFILES["ocp"]
+    source: str = ""
+    description: str = dataclasses.field(default="", compare=False)
+
+    @staticmethod
+    def make(op: str, fmt: str | Format | Sequence[str | Format], count: int, *, out: str | Format | None = None,
+             seed: int = 0, policy: Policy | str | Mapping[str, Any] | None = None, profile: str | Profile = "ocp",
+             source: str | None = None, description: str = "") -> VectorSet:
+        """A set from names. `quantize` and `dequantize` take a block format; out is then the format of the values."""
+        if count < 1:
+            raise Error(f"{count} vectors: a set has at least one")
+        rules, op = get_policy(policy), op.strip().lower().replace("-", "_")
+        spec = "" if not rules.random_count else parse_source(source or "philox", seed).spec()
+        common: dict[str, Any] = {"count": count, "seed": seed, "policy": rules, "source": spec,
+                                  "profile": get_profile(profile), "description": description}
+        if op in BLOCK_OPERATIONS:
+            return _block_set(op, fmt, out, common)
+        sig = signature(get_operation(op), fmt, out)
+        return VectorSet(sig.operation.name, sig.formats, sig.out, **common)
+
+    @cached_property
+    def name(self) -> str:
+        """A name for the files: operation, formats, rounding."""
+        source = "_".join(dict.fromkeys(f.name for f in self.formats)) if self.block is None else self.block.name
+        to = "" if self.out.name in (source, "u1", "u10") and self.block is None else f"_to_{self.out.name}"
+        if self.block is not None:
+            to = f"_from_{self.formats[0].name}" if self.op == "quantize" else f"_to_{self.out.name}"
+        return f"{self.op}_{source}{to}_{rounding_name(self.policy.rounding)}".replace("-", "_")
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        """The fields of a line, in the order of the text."""
+        n = self.policy.random_count
+        if self.block is not None:
+            return self._block_fields(self.block, n)
+        operands = [Field("abcdefghi"[i], "operand", f.width, format=f.name) for i, f in enumerate(self.formats)]
+        random = [Field("r", "random", n)] if n else []
+        return (*operands, *random, Field("result", "result", self.out.width, format=self.out.name),
+                Field("flags", "flags", FLAG_BITS))
+
+    def _block_fields(self, block: BlockFormat, n: int) -> tuple[Field, ...]:
+        scale = Field("scale", "operand", block.scale.width, 1, block.scale.name)
+        elements = Field("elements", "operand", block.element.width, block.size, block.element.name)
+        if self.op == "dequantize":
+            return scale, elements, Field("values", "result", self.out.width, block.size, self.out.name)
+        values = Field("values", "operand", self.formats[0].width, block.size, self.formats[0].name)
+        random = [Field("r", "random", n, block.size)] if n else []
+        return (values, *random, dataclasses.replace(scale, role="result"),
+                dataclasses.replace(elements, role="result"))
+
+    def inputs(self) -> Iterator[Line]:
+        """The inputs of each case: operands, then random words."""
+        numbered = iter(self._operands())
+        position = 0
+        while chunk := list(itertools.islice(numbered, _CHUNK)):
+            for inputs, words in zip(chunk, self._random(position, len(chunk)), strict=True):
+                yield (*inputs, *words)
+            position += len(chunk)
+
+    def _operands(self) -> Iterator[Line]:
+        if self.block is None:
+            return cases(self.formats, self.seed, self.count, self.out if self.op == "convert" else None)
+        if self.op == "quantize":
+            return block_cases.value_blocks(self.block, self.formats[0], self.seed, self.count)
+        return block_cases.code_blocks(self.block, self.seed, self.count)
+
+    def _random(self, start: int, count: int) -> Iterator[Sequence[int]]:
+        """The random words of each of `count` lines from `start` on."""
+        n = self.policy.random_count
+        if not n:
+            return itertools.repeat((), count)
+        lanes = self.block.size if self.block else 1
+        words = iter(self._source.bits(n, start * lanes, count * lanes))
+        return zip(*[words] * lanes, strict=True)
+
+    @cached_property
+    def _source(self) -> RandomSource:
+        return parse_source(self.source) if self.source else Philox(self.seed)
+
+    def line(self, inputs: Sequence[int]) -> Line | None:
+        """Inputs (operands, then random words) with what must come out; None where that is not defined."""
+        try:
+            return (*inputs, *self._expected(inputs))
+        except Undefined:
+            return None
+
+    def _expected(self, inputs: Sequence[int]) -> Sequence[int]:
+        if self.block is None:
+            arity = len(self.formats)
+            return self._run(inputs[:arity], inputs[arity] if len(inputs) > arity else 0)
+        size = self.block.size
+        if self.op == "dequantize":
+            return dequantize_to_fp32(inputs[0], inputs[1:], self.block)
+        decode = decoder(self.formats[0], self.policy.flush_inputs)
+        words = inputs[size:] or None
+        found = quantize_block([decode(x) for x in inputs[:size]], self.block, self.profile, self.policy, words)
+        return found.scale, *found.codes
+
+    @cached_property
+    def _run(self) -> Evaluator:
+        return evaluator(Signature(get_operation(self.op), self.formats, self.out), self.policy)
+
+    # -- as stored in a manifest ---------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """The full definition: every format and the policy by their fields, not their names."""
+        block = self.block and {"name": self.block.name, "element": self.block.element.to_dict(),
+                                "scale": self.block.scale.to_dict(), "size": self.block.size}
+        return {
+            "op": self.op,
+            "formats": [f.to_dict() for f in self.formats],
+            "out": self.out.to_dict(),
+            "count": self.count,
+            "seed": self.seed,
+            "generator": GENERATOR,
+            "policy": self.policy.to_dict(),
+            "random_source": self.source or None,
+            "block": block,
+            "profile": dataclasses.asdict(self.profile) if self.block else None,
+        }
+
+    @staticmethod
+    def from_dict(table: Mapping[str, Any]) -> VectorSet:
+        """The set a manifest stores. Raises Error for one that this version cannot make."""
+        try:
+            if table["generator"] != GENERATOR:
+                raise Error(f"manifest: cases of generator {table['generator']!r}; this version has {GENERATOR!r}")
+            block = table["block"] and BlockFormat(
+                str(table["block"]["name"]), Format.from_dict(table["block"]["element"]),
+                Format.from_dict(table["block"]["scale"]), int(table["block"]["size"]),
+            )
+            return VectorSet(
+                str(table["op"]), tuple(Format.from_dict(f) for f in table["formats"]), Format.from_dict(table["out"]),
+                int(table["count"]), int(table["seed"]), Policy(**table["policy"]), block,
+                Profile(**table["profile"]) if table["profile"] else PROFILES["ocp"], str(table["random_source"] or ""),
+            )
+        except (KeyError, TypeError, AttributeError) as e:
+            raise Error(f"manifest: the set's definition is incomplete or wrong: {e}") from None
+
+
+def _block_set(op: str, fmt: str | Format | Sequence[str | Format], out: str | Format | None, common: dict[str, Any]
+               ) -> VectorSet:
+    block = any_format(fmt) if isinstance(fmt, str) else fmt
+    if not isinstance(block, BlockFormat):
+        raise Error(f"{op} works on blocks; give a block format, as mxfp8 (scalar conversions are op convert)")
+    values = get_format(out or "fp32")
+    if op == "dequantize":
+        if values != CATALOGUE["fp32"]:
+            raise Error("dequantize gives fp32")
+        return VectorSet(op, (), values, block=block, **{**common, "policy": POLICIES["ieee"], "source": ""})
+    common["policy"] = element_policy(common["policy"])
+    return VectorSet(op, (values,), block.element, block=block, **common)

@@ -1,0 +1,115 @@
+"""Numbers as text: read exactly, and shown exactly."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final
+
+from softfloat_ref import exact
+from softfloat_ref.errors import Error
+from softfloat_ref.exact import INF, NAN, Value
+
+ADVICE: Final = "use 1.25, 0x1.4p0, 1/3, inf or nan"
+MAX_EXPONENT: Final = 400_000  # of ten: beyond the range of every format with up to 20 exponent bits
+
+_DECIMAL: Final = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(?:[eE]([+-]?\d{1,9}))?")
+_HEX: Final = re.compile(r"([+-]?)0[xX]([0-9a-fA-F]*)\.?([0-9a-fA-F]*)(?:[pP]([+-]?\d{1,9}))?")
+_RATIO: Final = re.compile(r"[+-]?\d{1,4000}/\d{1,4000}")
+_WORD: Final = re.compile(r"([+-]?)(inf|infinity|nan|snan)", re.IGNORECASE)
+MAX_DIGITS: Final = 4000
+
+
+def parse_number(text: str, where: str = "") -> Fraction | Value:
+    """A decimal, C99 hexadecimal, ratio, inf, nan or snan, exactly. Raises Error, naming `where` it stood."""
+    text = text.strip()
+    number = _parse(text) if len(text) <= 2 * MAX_DIGITS else None
+    if number is None:
+        shown = text if len(text) <= 40 else text[:37] + "..."
+        raise Error(f"{where + ': ' if where else ''}{shown!r} is not a number; {ADVICE}")
+    return number
+
+
+def _parse(text: str) -> Fraction | Value | None:
+    if match := _DECIMAL.fullmatch(text):
+        return _decimal(match)
+    if match := _HEX.fullmatch(text):
+        return _hexadecimal(match)
+    if _RATIO.fullmatch(text):
+        numerator, denominator = text.split("/")
+        return Fraction(int(numerator), int(denominator)) if int(denominator) else None
+    if match := _WORD.fullmatch(text):
+        sign, word = int(match[1] == "-"), match[2].lower()
+        if word.startswith("inf"):
+            return exact.inf(sign)
+        return Value(NAN, sign, int(word == "snan"), 8 if word == "snan" else 0, 0, word == "snan")
+    return None
+
+
+def _decimal(match: re.Match[str]) -> Fraction | Value | None:
+    power = int(match[3] or 0)
+    if abs(power) > MAX_EXPONENT or len(match[2]) > MAX_DIGITS:
+        return None
+    number = Fraction(Decimal(match[2])) * (Fraction(10) ** power)
+    return _signed(number, match[1])
+
+
+def _hexadecimal(match: re.Match[str]) -> Fraction | Value | None:
+    digits, power = match[2] + match[3], int(match[4] or 0)
+    if not digits or len(digits) > MAX_DIGITS or abs(power) > 4 * MAX_EXPONENT:
+        return None
+    significand = int(digits, 16)
+    if significand == 0:
+        return exact.zero(int(match[1] == "-"))
+    return exact.finite(int(match[1] == "-"), significand, power - 4 * len(match[3]))
+
+
+def _signed(number: Fraction, sign: str) -> Fraction | Value:
+    if number == 0:
+        return exact.zero(int(sign == "-"))
+    return -number if sign == "-" else number
+
+
+def parse_code(text: str, where: str = "") -> int:
+    """A code in hexadecimal, either case, with or without 0x. Raises Error."""
+    if not re.fullmatch(r"\s*(0[xX])?[0-9a-fA-F]{1,64}\s*", text):
+        raise Error(f"{where + ': ' if where else ''}{text.strip()!r} is no hexadecimal code; use 3c00 or 0x3c00")
+    return int(text, 16)
+
+
+def shortest(x: Value) -> str:
+    """The value as decimal: exactly where that is short, else the nearest float64's shortest form."""
+    if x.kind == NAN:
+        return "snan" if x.signaling else "nan"
+    sign = "-" if x.sign else ""
+    if x.kind == INF:
+        return f"{sign}inf"
+    if x.significand == 0:
+        return f"{sign}0.0"
+    if not x.sticky and x.exponent >= -64 and exact.top(x) < 64:
+        text = _exact_decimal(abs(x.as_fraction()))
+        if len(text) <= 20:
+            return sign + text
+    return repr(float(x)) if -1000 < exact.top(x) < 1000 else hexadecimal(x)
+
+
+def _exact_decimal(x: Fraction) -> str:
+    places = x.denominator.bit_length() - 1  # a dyadic rational has as many decimals as its denominator has twos
+    digits = str(x.numerator * 5**places).rjust(places + 1, "0")
+    whole, fraction = digits[: len(digits) - places], digits[len(digits) - places :]
+    return f"{whole}.{fraction or '0'}"
+
+
+def hexadecimal(x: Value) -> str:
+    """A finite value as C99 hexadecimal, 0x1.8p-3: always exact (a sticky shows as '...')."""
+    sign = "-" if x.sign else ""
+    if x.significand == 0:
+        return f"{sign}0x0p+0"
+    top = exact.top(x)
+    length = x.significand.bit_length() - 1
+    digits = -(-length // 4)
+    fraction = (x.significand & ((1 << length) - 1)) << (4 * digits - length)
+    text = f"{fraction:0{digits}x}".rstrip("0") if digits else ""
+    more = "..." if x.sticky else ""
+    return f"{sign}0x1{'.' + text if text or more else ''}{more}p{top:+d}"
