@@ -8,6 +8,7 @@ large, take the oracle value by value.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -18,7 +19,7 @@ from softfloat_ref import exact
 from softfloat_ref.codec import check_random, decoder, encoder
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import CATALOGUE, Format, get_format
-from softfloat_ref.policies import Policy, get_policy
+from softfloat_ref.policies import POLICIES, Policy, get_policy
 from softfloat_ref.sources import RandomSource
 
 Codes = NDArray[np.unsignedinteger[Any]]
@@ -59,6 +60,12 @@ def as_floats(x: ArrayLike) -> Floats:
     raise Error(f"array of {array.dtype}: use float16, float32, float64, bfloat16 or an integer type")
 
 
+def to_float64(x: Floats) -> NDArray[np.float64]:
+    """The values as float64, quietly (a signalling NaN would warn)."""
+    with np.errstate(invalid="ignore"):
+        return x.astype(np.float64)
+
+
 def encode(
     x: ArrayLike,
     fmt: str | Format,
@@ -83,7 +90,7 @@ def encode(
     else:
         for start in range(0, source.size, _CHUNK):
             part = slice(start, start + _CHUNK)
-            target[part] = table.codes[_indices(source[part].astype(np.float64), table)]
+            target[part] = table.codes[_indices(to_float64(source[part]), table)]
         _encode_nans(source, fmt, policy, target)
     return out
 
@@ -196,18 +203,25 @@ def decode(codes: ArrayLike, fmt: str | Format) -> Floats:
         raise Error(f"codes are integers, not {array.dtype}")
     if array.size and (int(array.min()) < 0 or int(array.max()) >> fmt.width):
         raise Error(f"codes of {fmt.name} have {fmt.width} bits; the array has {array.min()} to {array.max()}")
-    dtype = value_dtype(fmt)
+    values: Floats
     if fmt.width <= 16:
-        values: Floats = _decode_table(fmt)[array]
-        return values
-    decode_value = decoder(fmt)
-    return np.array([float(decode_value(int(c))) for c in array.reshape(-1)], dtype).reshape(array.shape)
+        values = _decode_table(fmt)[array]
+    else:
+        values = _decode_by_oracle(array.reshape(-1).tolist(), fmt).reshape(array.shape)
+    return values
 
 
 @lru_cache(maxsize=64)
 def _decode_table(fmt: Format) -> Floats:
-    decode_value = decoder(fmt)
-    return np.array([float(decode_value(code)) for code in range(1 << fmt.width)], value_dtype(fmt))
+    return _decode_by_oracle(range(1 << fmt.width), fmt)
+
+
+def _decode_by_oracle(codes: Iterable[int], fmt: Format) -> Floats:
+    """A conversion to FP32 or FP64, exact; NaN becomes the canonical one."""
+    dtype = value_dtype(fmt)
+    decode_value, encode_value = decoder(fmt), encoder(_SOURCES[dtype.str[1:]], POLICIES["ieee"])
+    patterns = [encode_value(decode_value(code), 0)[0] for code in codes]
+    return np.array(patterns, f"u{dtype.itemsize}").view(dtype)
 
 
 def value_dtype(fmt: Format) -> np.dtype[np.floating[Any]]:
@@ -233,7 +247,7 @@ def quantize(
 def saturated(x: ArrayLike, fmt: str | Format) -> int:
     """How many finite values lie beyond the format's largest magnitude of their sign."""
     fmt = get_format(fmt)
-    values = as_floats(x).astype(np.float64)
+    values = to_float64(as_floats(x))
     decode_value = decoder(fmt)
     highest = float(decode_value(fmt.max_code))
     lowest = -highest if not fmt.twos_complement else float(decode_value(fmt.sign_bit))

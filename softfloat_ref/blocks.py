@@ -52,7 +52,7 @@ class BlockArray:
         product = arrays.decode(self.codes, self.fmt.element).astype(np.float64)
         with np.errstate(over="ignore"):
             product *= arrays.decode(scales, self.fmt.scale)
-            return product.astype(np.float32)
+            return np.where(np.isnan(product), np.nan, product).astype(np.float32)  # one NaN, whatever the product's
 
 
 def quantize(
@@ -71,7 +71,7 @@ def quantize(
     fmt, profile, policy = get_block_format(fmt), get_profile(profile), element_policy(get_policy(policy))
     values = arrays.as_floats(x)
     axis = check_axis(values, axis)
-    blocks = _to_blocks(_flush(values.astype(np.float64), profile), axis, fmt.size)
+    blocks = _to_blocks(_flush(arrays.to_float64(values), profile), axis, fmt.size)
     exponents, special = _scale_exponents(blocks, fmt, profile)
     with np.errstate(invalid="ignore"):  # a signalling NaN, in a block that is all NaN anyway
         scaled = np.ldexp(blocks, -exponents[..., np.newaxis])
@@ -132,7 +132,7 @@ def _scale_exponents(blocks: NDArray[np.float64], fmt: BlockFormat, profile: Pro
 
 def saturated(x: ArrayLike, quantized: BlockArray) -> int:
     """How many finite values lie beyond scale times the largest element."""
-    values = arrays.as_floats(x).astype(np.float64)
+    values = arrays.to_float64(arrays.as_floats(x))
     element = quantized.fmt.element
     largest = np.full((), arrays.decode(np.array(element.max_code), element), np.float64)
     limits = np.repeat(arrays.decode(quantized.scales, quantized.fmt.scale), quantized.fmt.size, axis=quantized.axis)

@@ -130,7 +130,7 @@ def target(fmt: Format, policy: Policy) -> Target:
         random_count=policy.random_count,
         mantissa_bits=fmt.mantissa_bits,
         emin=fmt.emin,
-        emax=fmt.emax,
+        emax=max(fmt.emax, fmt.emin),  # up to emin the code tells whether a value fits
         code_offset=fmt.code_offset,
         code_parity=int(fmt.p3109),
         gap=int(fmt.gap),

@@ -64,10 +64,12 @@ class Format:
     source: str = dataclasses.field(default="user definition", compare=False)
 
     def __post_init__(self) -> None:
-        for problem, wrong in (
+        self._refuse(
             ("exponent_bits must be 1 to 20 (0 for two's complement)", self._bad_exponent_bits()),
             ("mantissa_bits must be 0 to 256", not 0 <= self.mantissa_bits <= MAX_MANTISSA_BITS),
             ("bias is out of range", abs(self.bias) > MAX_BIAS),
+        )
+        self._refuse(
             ("nan must be ieee, top, negative-zero or none", self.nan not in ("ieee", "top", "negative-zero", "none")),
             ("subnormals must be gradual, none or normal", self.subnormals not in ("gradual", "none", "normal")),
             ("overflow must be inf, nan, max or integer", self.overflow not in ("inf", "nan", "max", "integer")),
@@ -81,8 +83,11 @@ class Format:
             ("two's complement has subnormals = gradual and a zero", self.twos_complement and self._bad_fixed()),
             ("overflow = integer is for two's complement", self.overflow == "integer" and not self.twos_complement),
             ("symmetric is for signed two's complement", self.symmetric and not (self.twos_complement and self.signed)),
-            ("the format has no finite value but zero", self._bad_exponent_bits() or self.max_code < self.min_code),
-        ):
+            ("the format has no finite value but zero", max(self.max_code, self.max_negative_code) < self.min_code),
+        )
+
+    def _refuse(self, *problems: tuple[str, bool]) -> None:
+        for problem, wrong in problems:
             if wrong:
                 raise Error(f"format {self.name!r}: {problem}")
 
@@ -170,9 +175,9 @@ class Format:
 
     @cached_property
     def emax(self) -> int:
-        """Exponent of the largest finite magnitude; emin where there are only subnormals (or two's complement)."""
-        significand, exponent = self.magnitude(max(self.max_code, self.max_negative_code))
-        return max(significand.bit_length() - 1 + exponent, self.emin)
+        """Exponent of the largest finite positive value: floor(log2) of it."""
+        significand, exponent = self.magnitude(self.max_code)
+        return significand.bit_length() - 1 + exponent
 
     @cached_property
     def has_normals(self) -> bool:

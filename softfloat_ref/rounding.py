@@ -72,7 +72,7 @@ class Target(NamedTuple):
     random_count: int  # random bits of a stochastic rounding (n); 0 for the others
     mantissa_bits: int
     emin: int
-    emax: int
+    emax: int  # whatever has a larger exponent overflows
     code_offset: int
     code_parity: int  # 1: "even" and "odd" are the code's (P3109), not the significand's
     gap: int  # 1: no value between zero and the smallest normal

@@ -43,12 +43,14 @@ def _mul(ctx: Context, a: Value, b: Value) -> Outcome:
 
 @operation("div", 2, "a / b")
 def _div(ctx: Context, a: Value, b: Value) -> Outcome:
+    if ctx.p3109 and b.is_zero:  # Divide(x, 0) is NaN for every x
+        return INVALID_OPERATION
     if a.kind == INF:
         return INVALID_OPERATION if b.kind == INF else (exact.inf(a.sign ^ b.sign), 0)
     if b.kind == INF:
         return exact.zero(a.sign ^ b.sign), 0
     if b.is_zero:
-        if a.is_zero or ctx.p3109:  # P3109: Divide(x, 0) is NaN
+        if a.is_zero:
             return INVALID_OPERATION
         return exact.inf(a.sign ^ b.sign), DIVIDE_BY_ZERO
     return exact.divide(a, b, ctx.bits), 0
