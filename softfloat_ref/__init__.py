@@ -19,8 +19,26 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "CATALOGUE", "OPERATIONS", "POLICIES", "Encoded", "Error", "Flags", "Format", "Overflow", "Policy", "Rounding",
-    "Tininess", "Value", "arrays", "blocks", "decode", "encode", "evaluate", "get_format", "get_policy", "quantize",
+    "CATALOGUE",
+    "OPERATIONS",
+    "POLICIES",
+    "Encoded",
+    "Error",
+    "Flags",
+    "Format",
+    "Overflow",
+    "Policy",
+    "Rounding",
+    "Tininess",
+    "Value",
+    "arrays",
+    "blocks",
+    "decode",
+    "encode",
+    "evaluate",
+    "get_format",
+    "get_policy",
+    "quantize",
 ]
 
 

@@ -95,8 +95,9 @@ def encode(
     return out
 
 
-def random_words(policy: Policy, random_bits: ArrayLike | RandomSource | None, shape: tuple[int, ...]
-                 ) -> list[int] | None:
+def random_words(
+    policy: Policy, random_bits: ArrayLike | RandomSource | None, shape: tuple[int, ...]
+) -> list[int] | None:
     """The random word of each value, checked; None where the rounding takes none."""
     if random_bits is None:
         check_random(policy, None)

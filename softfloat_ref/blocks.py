@@ -115,8 +115,9 @@ def _from_blocks(codes: Codes, axis: int, shape: tuple[int, ...]) -> Codes:
     return np.ascontiguousarray(np.moveaxis(flat[..., : shape[axis]], -1, axis))
 
 
-def _scale_exponents(blocks: NDArray[np.float64], fmt: BlockFormat, profile: Profile
-                     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _scale_exponents(
+    blocks: NDArray[np.float64], fmt: BlockFormat, profile: Profile
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """The exponent of each block's scale, and which blocks hold a NaN or Inf."""
     magnitudes = blocks.view(np.int64) & np.int64((1 << 63) - 1)
     amax = magnitudes.max(axis=-1, initial=0)

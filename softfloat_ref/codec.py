@@ -201,9 +201,7 @@ def _integer_overflow(fmt: Format, policy: Policy) -> tuple[int, int]:
 Number = int | float | Fraction | Value | Any  # also mpq, Decimal, numpy scalars: whatever has an exact ratio
 
 
-def encode(
-    x: Number, fmt: str | Format, policy: Policy | str | None = None, random_bits: int | None = None
-) -> Encoded:
+def encode(x: Number, fmt: str | Format, policy: Policy | str | None = None, random_bits: int | None = None) -> Encoded:
     """Round a number, taken exactly, to a format: its code and flags.
 
     x: int, float, Fraction, gmpy2 mpq, Decimal, numpy scalar or Value. random_bits: for a stochastic rounding, an

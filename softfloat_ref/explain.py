@@ -34,18 +34,28 @@ Rows = list[tuple[str, str]]
 SHOWN_BITS: Final = 24  # of the discarded ones
 
 _RULES: Final = {
-    "rne": "to nearest, ties to even", "rna": "to nearest, ties away from zero", "rtz": "toward zero",
-    "rup": "toward positive", "rdn": "toward negative", "rto": "to odd", "rnu": "to nearest, ties up",
-    "rhz": "to nearest, ties to zero", "sr": "stochastic: floor(v 2^n) + r >= 2^n",
-    "sr-b": "stochastic: floor(v 2^(n+1)) + 2r + 1 >= 2^(n+1)", "sr-c": "stochastic: RNE(v 2^n) + r >= 2^n",
+    "rne": "to nearest, ties to even",
+    "rna": "to nearest, ties away from zero",
+    "rtz": "toward zero",
+    "rup": "toward positive",
+    "rdn": "toward negative",
+    "rto": "to odd",
+    "rnu": "to nearest, ties up",
+    "rhz": "to nearest, ties to zero",
+    "sr": "stochastic: floor(v 2^n) + r >= 2^n",
+    "sr-b": "stochastic: floor(v 2^(n+1)) + 2r + 1 >= 2^(n+1)",
+    "sr-c": "stochastic: RNE(v 2^n) + r >= 2^n",
 }
 
 
 def fields(code: int, fmt: Format) -> str:
     """The code in binary, split into sign, exponent and mantissa."""
     bits = f"{code:0{fmt.width}b}"
-    parts = [bits[: int(fmt.signed)], bits[int(fmt.signed) : fmt.width - fmt.mantissa_bits],
-             bits[fmt.width - fmt.mantissa_bits :] if fmt.mantissa_bits else ""]
+    parts = [
+        bits[: int(fmt.signed)],
+        bits[int(fmt.signed) : fmt.width - fmt.mantissa_bits],
+        bits[fmt.width - fmt.mantissa_bits :] if fmt.mantissa_bits else "",
+    ]
     return " ".join(p for p in parts if p)
 
 
@@ -95,8 +105,9 @@ def _exact_text(x: Fraction | Value, value: Value) -> str:
     return value_text(value)
 
 
-def _rounding_rows(value: Value, fmt: Format, policy: Policy, r: int, bits: int, flags: int,
-                   exact_value: Fraction | None = None) -> Rows:
+def _rounding_rows(
+    value: Value, fmt: Format, policy: Policy, r: int, bits: int, flags: int, exact_value: Fraction | None = None
+) -> Rows:
     result = decoder(fmt)(bits)
     rows = [("result", describe(bits, fmt)), ("fields", fields(bits, fmt)), ("flags", flag_text(flags))]
     if value.kind != FINITE or value.significand == 0:
@@ -224,21 +235,33 @@ _ALTERNATIVES: Final[tuple[tuple[str, tuple[Any, ...]], ...]] = (
     ("flush_inputs", (False, True)),
     ("flush_outputs", tuple(Flush)),
     ("tininess", tuple(Tininess)),
-    ("nan", ("canonical", "ones", "negative", "propagate", "propagate-signaling", "propagate,fma-generated",
-             "propagate,fma-quiet")),
+    (
+        "nan",
+        (
+            "canonical",
+            "ones",
+            "negative",
+            "propagate",
+            "propagate-signaling",
+            "propagate,fma-generated",
+            "propagate,fma-quiet",
+        ),
+    ),
     ("nan_missing", (NanMissing.MAX, NanMissing.ZERO)),
     ("integers", tuple(Integers)),
     ("specials", (Specials.IEEE, Specials.P3109)),
 )
 
 
-def alternatives(run: Callable[[Policy], tuple[int, int]], policy: Policy, got: int, got_flags: int | None
-                 ) -> list[dict[str, str]]:
+def alternatives(
+    run: Callable[[Policy], tuple[int, int]], policy: Policy, got: int, got_flags: int | None
+) -> list[dict[str, str]]:
     """Which changes to the policy would give the device's answer: single fields, else pairs of them.
 
     run: a policy to bits and flags. Returns the changed fields of each policy found; an empty change means that the
     policy itself gives the answer.
     """
+
     def fits(changes: dict[str, Any]) -> bool:
         try:
             bits, flags = run(policy.replace(**changes))

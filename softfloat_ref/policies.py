@@ -158,9 +158,11 @@ class NanRule:
 
 def _nan_code(text: str, rule: str) -> int:
     if not re.fullmatch(r"(0x)?[0-9a-f]{1,64}", text):
-        raise Error(f"NaN rule {rule!r}: {text!r} is neither a known word nor a hexadecimal code; "
-                    "words: canonical, ones, negative, propagate, propagate-signaling, addend-first, "
-                    "fma-generated, fma-quiet")
+        raise Error(
+            f"NaN rule {rule!r}: {text!r} is neither a known word nor a hexadecimal code; "
+            "words: canonical, ones, negative, propagate, propagate-signaling, addend-first, "
+            "fma-generated, fma-quiet"
+        )
     return int(text, 16)
 
 

@@ -160,10 +160,10 @@ def goes_beyond(mode: int, negative: int, odd_beyond: int) -> bool:
     return True
 
 
-def is_tiny(negative: int, significand: int, exponent: int, length: int, sticky: int, random_bits: int,
-            tininess: int, t: Target) -> bool:
-    """Whether a nonzero number is below the smallest normal (IEEE 754 7.5): itself, or rounded with unbounded exponent.
-    """
+def is_tiny(
+    negative: int, significand: int, exponent: int, length: int, sticky: int, random_bits: int, tininess: int, t: Target
+) -> bool:
+    """Whether a nonzero number is below the smallest normal (IEEE 754 7.5): itself, or rounded, exponent unbounded."""
     top = exponent + length - 1
     if top > t.emin or t.least == 0:
         return False
@@ -202,8 +202,9 @@ def with_sign(negative: int, code: int, t: Target) -> int:
     return code | t.sign_bit if code or t.negative_zero else 0
 
 
-def round_pack(negative: int, significand: int, exponent: int, length: int, sticky: int, random_bits: int,
-               t: Target) -> tuple[int, int]:
+def round_pack(
+    negative: int, significand: int, exponent: int, length: int, sticky: int, random_bits: int, t: Target
+) -> tuple[int, int]:
     """Round (-1)^negative * significand * 2^exponent to the target: its code and the flags raised.
 
     significand: nonzero, of `length` bits. sticky: 1 if the true magnitude is larger, by less than one unit of the
@@ -239,8 +240,10 @@ def round_pack(negative: int, significand: int, exponent: int, length: int, stic
         code = t.min_code
     inexact = discarded != 0 or rest != 0 or below_all
     flags = INEXACT if inexact else 0
-    if top <= t.emin and (inexact or t.flush) and is_tiny(
-        negative, significand, exponent, length, sticky, random_bits, t.tininess, t
+    if (
+        top <= t.emin
+        and (inexact or t.flush)
+        and is_tiny(negative, significand, exponent, length, sticky, random_bits, t.tininess, t)
     ):
         if t.flush == FLUSH_ON:
             return with_sign(negative, 0, t), UNDERFLOW | INEXACT
@@ -249,8 +252,9 @@ def round_pack(negative: int, significand: int, exponent: int, length: int, stic
     return with_sign(negative, code, t), flags
 
 
-def round_to_unit(negative: int, significand: int, exponent: int, length: int, mode: int, n: int,
-                  random_bits: int) -> tuple[int, bool]:
+def round_to_unit(
+    negative: int, significand: int, exponent: int, length: int, mode: int, n: int, random_bits: int
+) -> tuple[int, bool]:
     """Round a magnitude to an integer: that integer, and whether anything was lost."""
     kept, discarded, rest = cut(significand, length, 0, -exponent, n)
     if rounds_up(mode, negative, kept & 1, discarded, rest, n, random_bits):

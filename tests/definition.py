@@ -85,8 +85,9 @@ def is_odd(value: Fraction, code: int, fmt: Format) -> bool:
     return value != 0
 
 
-def expected(x: Fraction, negative: bool, line: Line, fmt: Format, mode: str, n: int = 0, r: int = 0,
-             tininess: str = "after") -> tuple[int, int]:
+def expected(
+    x: Fraction, negative: bool, line: Line, fmt: Format, mode: str, n: int = 0, r: int = 0, tininess: str = "after"
+) -> tuple[int, int]:
     """The code (UNBOUNDED where the result is past the largest) and the flags of a positive magnitude x."""
     if x >= line.values[-1]:
         return UNBOUNDED, OVERFLOW | INEXACT

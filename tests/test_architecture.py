@@ -56,7 +56,9 @@ def test_every_module_has_a_layer() -> None:
     assert {part(p) for p in MODULES} == set(RANK)
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if p.stem != "rounding"], ids=lambda p: str(p.relative_to(PACKAGE)))
+@pytest.mark.parametrize(
+    "path", [p for p in MODULES if p.stem != "rounding"], ids=lambda p: str(p.relative_to(PACKAGE))
+)
 def test_no_rounding_decision_elsewhere(path: Path) -> None:
     """No floor, rint or logarithm, and no comparison with a rounding mode but those listed."""
     for node in ast.walk(ast.parse(path.read_text())):
@@ -81,6 +83,6 @@ def test_importing_the_package_is_light() -> None:
     import subprocess
     import sys
 
-    code = "import sys, softfloat_ref, softfloat_ref.app.main; print(sorted({'numpy', 'gmpy2', 'numba'} & set(sys.modules)))"
+    code = "import sys, softfloat_ref.app.main; print(sorted({'numpy', 'gmpy2', 'numba'} & set(sys.modules)))"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"

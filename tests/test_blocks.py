@@ -150,8 +150,12 @@ def test_stochastic_blocks() -> None:
     for r, row in enumerate(x):
         for i in range(3):
             part = slice(32 * i, min(32 * i + 32, 70))
-            block = quantize_block([to_value(float(v), 0) for v in row[part]], "mxfp4", policy=policy,
-                                   random_bits=words[r * 70 + part.start : r * 70 + part.stop])
+            block = quantize_block(
+                [to_value(float(v), 0) for v in row[part]],
+                "mxfp4",
+                policy=policy,
+                random_bits=words[r * 70 + part.start : r * 70 + part.stop],
+            )
             assert list(block.codes) == quantized.codes[r, part].tolist()
     given = np.array(words).reshape(x.shape)
     assert (blocks.quantize(x, "mxfp4", policy=policy, random_bits=given).codes == quantized.codes).all()
@@ -219,24 +223,27 @@ def test_flush_inputs_uses_the_arrays_own_type() -> None:
     assert arrays.encode(np.array([2.0**-130], np.float64), "bf16", daz).tolist() != [0]
 
 
-@pytest.mark.parametrize(("call", "message"), [
-    (lambda: arrays.encode(np.array(["a"]), "fp16"), "array of <U1"),
-    (lambda: arrays.encode(np.array([1j]), "fp16"), "array of complex128"),
-    (lambda: arrays.encode(np.array([2**60]), "fp16"), "not exact in float64"),
-    (lambda: arrays.encode(np.ones(3), "fp16", Policy("sr", sr_bits=4)), "none were given"),
-    (lambda: arrays.encode(np.ones(3), "fp16", Policy("sr", sr_bits=4), [1, 2]), "of shape"),
-    (lambda: arrays.encode(np.ones(1), "fp16", Policy("sr", sr_bits=4), [16]), "of 4 bits"),
-    (lambda: arrays.encode(np.ones(3), "fp128"), "at most 64"),
-    (lambda: arrays.decode([256], "fp8_e4m3"), "codes of fp8_e4m3 have 8 bits"),
-    (lambda: arrays.decode([0.5], "fp8_e4m3"), "codes are integers"),
-    (lambda: arrays.decode([0], "fp128"), "float64 does not hold"),
-    (lambda: blocks.quantize(np.float32(1), "mxfp8"), "0-dimensional"),
-    (lambda: blocks.quantize(np.ones(3), "mxfp8", axis=1), "out of range"),
-    (lambda: blocks.quantize(np.ones(3), "fp16"), "is a scalar format"),
-    (lambda: blocks.quantize(np.ones(3), "mxfp8", profile="x"), "unknown block profile"),
-    (lambda: get_block_format("mxfp9"), "did you mean"),
-    (lambda: quantize_block(values(*range(33)), "mxfp8"), "at most 32"),
-])
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: arrays.encode(np.array(["a"]), "fp16"), "array of <U1"),
+        (lambda: arrays.encode(np.array([1j]), "fp16"), "array of complex128"),
+        (lambda: arrays.encode(np.array([2**60]), "fp16"), "not exact in float64"),
+        (lambda: arrays.encode(np.ones(3), "fp16", Policy("sr", sr_bits=4)), "none were given"),
+        (lambda: arrays.encode(np.ones(3), "fp16", Policy("sr", sr_bits=4), [1, 2]), "of shape"),
+        (lambda: arrays.encode(np.ones(1), "fp16", Policy("sr", sr_bits=4), [16]), "of 4 bits"),
+        (lambda: arrays.encode(np.ones(3), "fp128"), "at most 64"),
+        (lambda: arrays.decode([256], "fp8_e4m3"), "codes of fp8_e4m3 have 8 bits"),
+        (lambda: arrays.decode([0.5], "fp8_e4m3"), "codes are integers"),
+        (lambda: arrays.decode([0], "fp128"), "float64 does not hold"),
+        (lambda: blocks.quantize(np.float32(1), "mxfp8"), "0-dimensional"),
+        (lambda: blocks.quantize(np.ones(3), "mxfp8", axis=1), "out of range"),
+        (lambda: blocks.quantize(np.ones(3), "fp16"), "is a scalar format"),
+        (lambda: blocks.quantize(np.ones(3), "mxfp8", profile="x"), "unknown block profile"),
+        (lambda: get_block_format("mxfp9"), "did you mean"),
+        (lambda: quantize_block(values(*range(33)), "mxfp8"), "at most 32"),
+    ],
+)
 def test_bad_input(call: object, message: str) -> None:
     with pytest.raises(Error, match=message):
         call()  # type: ignore[operator]

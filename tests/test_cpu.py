@@ -150,8 +150,9 @@ def flags(mxcsr: int) -> int:
 # -- cases -----------------------------------------------------------------------------------------------------------
 
 
-def near_smallest_normal(formats: tuple[Format, ...], out: Format, rng: random.Random, count: int
-                         ) -> Iterator[tuple[int, ...]]:
+def near_smallest_normal(
+    formats: tuple[Format, ...], out: Format, rng: random.Random, count: int
+) -> Iterator[tuple[int, ...]]:
     """First operand around the smallest normal of the result, second around one, third zero or tiny."""
     first, *others = formats
     if first.is_integer or out.is_integer:

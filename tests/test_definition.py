@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterator
 from fractions import Fraction
@@ -15,18 +16,31 @@ from softfloat_ref.formats import CATALOGUE, Format, get_format
 from softfloat_ref.policies import ROUNDINGS, Overflow, Policy
 from softfloat_ref.rounding import Target, goes_beyond
 
-P3109 = [
-    f"binary{k}p{p}{s}{d}" for k in range(3, 9) for s in "su" for d in "ef" for p in range(1, k + (s == "u"))
+P3109 = [f"binary{k}p{p}{s}{d}" for k in range(3, 9) for s in "su" for d in "ef" for p in range(1, k + (s == "u"))]
+IEEE = [f"s1e{e}m{m}" for e in range(1, 7) for m in range(8 - e) if (e, m) != (1, 0)]
+OTHERS = [
+    "s0e4m3",
+    "s0e5m2",
+    "s1e4m1fn",
+    "s1e5m0fn",
+    "s1e3m2fnuz",
+    "s1e3m0finite",
+    "s0e3m2finite",
+    "s0e6m0fn",
+    "s1e4m2b-3",
+    "s1e3m3b20",
+    "i5",
+    "u5",
+    "i8",
+    "u8",
 ]
-IEEE = [f"s1e{e}m{m}" for e in range(1, 7) for m in range(0, 8 - e) if (e, m) != (1, 0)]
-OTHERS = ["s0e4m3", "s0e5m2", "s1e4m1fn", "s1e5m0fn", "s1e3m2fnuz", "s1e3m0finite", "s0e3m2finite", "s0e6m0fn",
-          "s1e4m2b-3", "s1e3m3b20", "i5", "u5", "i8", "u8"]
 SMALL = [f for f in CATALOGUE.values() if f.width <= 8] + [get_format(n) for n in (*P3109, *IEEE, *OTHERS)]
 SMALL += [  # no subnormals, three ways: as dlfloat16, exponent 0 all zero, and without a zero
     Format("gap", 4, 2, 7, nan="top", infinity=False, subnormals="normal", overflow="nan"),
     Format("none", 4, 2, 7, subnormals="none"),
-    Format("nozero", 5, 2, 15, signed=False, nan="top", infinity=False, zero=False, subnormals="normal",
-           overflow="nan"),
+    Format(
+        "nozero", 5, 2, 15, signed=False, nan="top", infinity=False, zero=False, subnormals="normal", overflow="nan"
+    ),
 ]
 TINY = Fraction(1, 1 << 300)
 N = 3  # random bits
@@ -34,7 +48,7 @@ N = 3  # random bits
 
 def around(values: list[Fraction]) -> Iterator[Fraction]:
     """Every value and midpoint, with a hair to each side; and well past the end."""
-    points = list(values) + [(a + b) / 2 for a, b in zip(values, values[1:], strict=False)]
+    points = list(values) + [(a + b) / 2 for a, b in itertools.pairwise(values)]
     points += [values[0] / 2, values[0] / 4, values[-1] * 2, values[-1] * 1000]
     for x in points:
         for y in (x, x + TINY, x - TINY):
@@ -49,7 +63,9 @@ def check(fmt: Format, line: Line, inputs: list[Fraction], negative: bool) -> in
         n = N if mode.startswith("sr") else 0
         words = [number % (1 << n) for number in range(len(inputs))]
         for tininess in ("after", "before"):
-            results = [expected(x, negative, line, fmt, mode, n, r, tininess) for x, r in zip(inputs, words, strict=True)]
+            results = [
+                expected(x, negative, line, fmt, mode, n, r, tininess) for x, r in zip(inputs, words, strict=True)
+            ]
             for overflow in Overflow:
                 policy = Policy(mode, overflow, tininess=tininess, sr_bits=n or None)
                 encode, t = encoder(fmt, policy), target(fmt, policy)

@@ -10,7 +10,7 @@ import pytest
 
 from softfloat_ref.codec import decode
 from softfloat_ref.errors import Error
-from softfloat_ref.formats import ALIASES, CATALOGUE, Format, get_format, p3109
+from softfloat_ref.formats import ALIASES, CATALOGUE, define_format, get_format, p3109
 
 # name: largest, smallest normal, smallest subnormal, canonical NaN, Inf (None: the format has none)
 FIGURES: dict[str, tuple[float, float | None, float | None, int | None, int | None]] = {
@@ -72,14 +72,21 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("name", "bias", "largest", "normal", "subnormal"), TABLE)
-def test_table_of_training_formats(name: str, bias: int, largest: str, normal: str, subnormal: str,
-                                   capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_of_training_formats(
+    name: str, bias: int, largest: str, normal: str, subnormal: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """`formats show` prints every digit of the published table, which cuts instead of rounding."""
     from softfloat_ref.app.formats import command
 
     command.main(["show", name], standalone_mode=False)
-    shown = dict(line.strip().split(None, 1) for line in capsys.readouterr().out.replace("x n", "x_n").replace(
-        "n n", "n_n").replace("n s", "n_s").splitlines()[1:])
+    shown = dict(
+        line.strip().split(None, 1)
+        for line in capsys.readouterr()
+        .out.replace("x n", "x_n")
+        .replace("n n", "n_n")
+        .replace("n s", "n_s")
+        .splitlines()[1:]
+    )
     assert shown["bias"] == str(bias)
     for key, published in (("max_normal", largest), ("min_normal", normal), ("min_subnormal", subnormal)):
         assert cut(shown[key].split()[0]) == published
@@ -114,25 +121,34 @@ def test_p3109_shapes() -> None:
     assert count == 2 * sum(2 * k - 1 for k in range(3, 17))
 
 
-@pytest.mark.parametrize(("name", "message"), [
-    ("fp17", "did you mean fp16"),
-    ("s1e0m3", "exponents have 1 to 20 bits"),
-    ("s0e4m3fnuz", "needs a sign"),
-    ("s1e1m0", "no finite value but zero"),
-    ("binary8p8se", "P3109 needs"),
-    ("binary17p3se", "P3109 needs"),
-    ("i0", "1 to 256 bits"),
-    ("missing.toml", "No such file"),
-    ("", "unknown format"),
-])
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("fp17", "did you mean fp16"),
+        ("s1e0m3", "exponents have 1 to 20 bits"),
+        ("s0e4m3fnuz", "needs a sign"),
+        ("s1e1m0", "no finite value but zero"),
+        ("binary8p8se", "P3109 needs"),
+        ("binary17p3se", "P3109 needs"),
+        ("i0", "1 to 256 bits"),
+        ("missing.toml", "No such file"),
+        ("", "unknown format"),
+    ],
+)
 def test_bad_names(name: str, message: str) -> None:
     with pytest.raises(Error, match=re.escape(message)):
         get_format(name)
 
 
 def test_grammar_is_the_catalogue() -> None:
-    same = {"s1e4m3b7fn": "fp8_e4m3", "s1e5m2": "fp8_e5m2", "s1e4m3fnuz": "fp8_e4m3fnuz", "s1e2m1finite": "fp4_e2m1",
-            "s0e4m3fn": "ue4m3", "s1e8m23b127": "fp32"}
+    same = {
+        "s1e4m3b7fn": "fp8_e4m3",
+        "s1e5m2": "fp8_e5m2",
+        "s1e4m3fnuz": "fp8_e4m3fnuz",
+        "s1e2m1finite": "fp4_e2m1",
+        "s0e4m3fn": "ue4m3",
+        "s1e8m23b127": "fp32",
+    }
     for name, known in same.items():
         a, b = get_format(name).to_dict(), get_format(known).to_dict()
         assert {k: v for k, v in a.items() if k not in ("name", "source")} == {
@@ -142,8 +158,10 @@ def test_grammar_is_the_catalogue() -> None:
 
 def test_definitions_in_toml(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
-    path.write_text('[formats.small]\nlike = "fp8_e4m3"\nbias = 11\n\n'
-                    "[formats.vax]\nexponent_bits = 4\nmantissa_bits = 3\nbias = 7\nsubnormals = 'none'\n")
+    path.write_text(
+        '[formats.small]\nlike = "fp8_e4m3"\nbias = 11\n\n'
+        "[formats.vax]\nexponent_bits = 4\nmantissa_bits = 3\nbias = 7\nsubnormals = 'none'\n"
+    )
     assert get_format(f"{path}:small").bias == 11
     assert decode(1, f"{path}:vax").is_zero
     with pytest.raises(Error, match="choose one"):
@@ -161,15 +179,27 @@ def test_definitions_in_toml(tmp_path: Path) -> None:
 
 def test_definition_round_trip() -> None:
     for f in CATALOGUE.values():
-        assert Format.from_dict(f.to_dict()) == f
+        assert define_format(f.to_dict()) == f
 
 
-@pytest.mark.parametrize("change", [
-    {"exponent_bits": 0}, {"exponent_bits": 21}, {"mantissa_bits": -1}, {"nan": "somewhere"}, {"infinity": False},
-    {"overflow": "nan", "nan": "none"}, {"zero": False}, {"twos_complement": True}, {"symmetric": True},
-    {"overflow": "integer"}, {"signaling": True, "mantissa_bits": 1}, {"nan": "negative-zero", "signed": False},
-])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"exponent_bits": 0},
+        {"exponent_bits": 21},
+        {"mantissa_bits": -1},
+        {"nan": "somewhere"},
+        {"infinity": False},
+        {"overflow": "nan", "nan": "none"},
+        {"zero": False},
+        {"twos_complement": True},
+        {"symmetric": True},
+        {"overflow": "integer"},
+        {"signaling": True, "mantissa_bits": 1},
+        {"nan": "negative-zero", "signed": False},
+    ],
+)
 def test_contradictions_are_refused(change: dict[str, object]) -> None:
     table = {"name": "x", "exponent_bits": 4, "mantissa_bits": 3, "bias": 7} | change
     with pytest.raises(Error, match="format 'x'"):
-        Format.from_dict(table)
+        define_format(table)

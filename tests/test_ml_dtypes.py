@@ -123,8 +123,13 @@ def boundary_inputs(name: str) -> Floats:
     x = all_values(name)
     x = np.unique(x[np.isfinite(x)])
     gaps = np.diff(x)
-    points = np.concatenate([x, x[:-1] + gaps / 2, [x[0] - gaps[0] / 2, x[0] - gaps[0], x[-1] + gaps[-1] / 2,
-                                                    x[-1] + gaps[-1], 2.0**-128, 0.0, -0.0]])
+    points = np.concatenate(
+        [
+            x,
+            x[:-1] + gaps / 2,
+            [x[0] - gaps[0] / 2, x[0] - gaps[0], x[-1] + gaps[-1] / 2, x[-1] + gaps[-1], 2.0**-128, 0.0, -0.0],
+        ]
+    )
     with np.errstate(all="ignore"):
         exact = points.astype(np.float32)
         return np.concatenate([exact, *(np.nextafter(exact, np.float32(d)) for d in (np.inf, -np.inf))])
@@ -167,13 +172,23 @@ def test_encode(name: str) -> None:
 QUIET = np.array([0x7FC00000, 0xFFC00000], np.uint32).view(np.float32)
 
 
-@pytest.mark.parametrize(("name", "theirs", "ours"), [
-    ("bfloat16", [0x7FC0, 0xFFC0], 0x7FC0), ("float8_e5m2", [0x7E, 0xFE], 0x7E), ("float8_e4m3", [0x7C, 0xFC], 0x7C),
-    ("float8_e3m4", [0x78, 0xF8], 0x78), ("float8_e4m3fn", [0x7F, 0xFF], 0x7F), ("float8_e4m3fnuz", [0x80] * 2, 0x80),
-    ("float8_e5m2fnuz", [0x80] * 2, 0x80), ("float8_e4m3b11fnuz", [0x80] * 2, 0x80),
-    ("float8_e8m0fnu", [0xFF] * 2, 0xFF), ("float6_e3m2fn", [0x20, 0x00], 0x1F),
-    ("float6_e2m3fn", [0x20, 0x00], 0x1F), ("float4_e2m1fn", [0x8, 0x0], 0x7),
-])
+@pytest.mark.parametrize(
+    ("name", "theirs", "ours"),
+    [
+        ("bfloat16", [0x7FC0, 0xFFC0], 0x7FC0),
+        ("float8_e5m2", [0x7E, 0xFE], 0x7E),
+        ("float8_e4m3", [0x7C, 0xFC], 0x7C),
+        ("float8_e3m4", [0x78, 0xF8], 0x78),
+        ("float8_e4m3fn", [0x7F, 0xFF], 0x7F),
+        ("float8_e4m3fnuz", [0x80] * 2, 0x80),
+        ("float8_e5m2fnuz", [0x80] * 2, 0x80),
+        ("float8_e4m3b11fnuz", [0x80] * 2, 0x80),
+        ("float8_e8m0fnu", [0xFF] * 2, 0xFF),
+        ("float6_e3m2fn", [0x20, 0x00], 0x1F),
+        ("float6_e2m3fn", [0x20, 0x00], 0x1F),
+        ("float4_e2m1fn", [0x8, 0x0], 0x7),
+    ],
+)
 def test_nan(name: str, theirs: list[int], ours: int) -> None:
     """The contract has one canonical NaN, positive; or, where there is none, the largest value and invalid."""
     assert cast(QUIET, name) == theirs

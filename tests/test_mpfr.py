@@ -38,7 +38,10 @@ from softfloat_ref.policies import get_policy
 CASES = int(os.environ.get("MPFR_CASES", "20000"))  # per operation and group of formats
 
 ROUNDINGS = {
-    "rne": gmpy2.RoundToNearest, "rtz": gmpy2.RoundToZero, "rup": gmpy2.RoundUp, "rdn": gmpy2.RoundDown,
+    "rne": gmpy2.RoundToNearest,
+    "rtz": gmpy2.RoundToZero,
+    "rup": gmpy2.RoundUp,
+    "rdn": gmpy2.RoundDown,
 }
 MODES = list(itertools.product(ROUNDINGS, ("after", "before")))
 EXACT = gmpy2.context(precision=256)
@@ -72,12 +75,32 @@ GROUPS = {
 
 # operand formats and result formats that differ: by arity
 MIXED: dict[int, tuple[tuple[str, ...], ...]] = {
-    1: (("fp64", "fp32"), ("fp32", "bf16"), ("bf16", "s1e6m1b46"), ("tf32", "fp16"), ("fp16", "fp8_e5m2"),
-        ("fp32", "fp8_e3m4"), ("s1e4m3", "s1e12m9b4000"), ("fp8_e5m2", "s1e5m0"), ("fp64", "s1e3m2b20")),
-    2: (("fp8_e5m2", "fp8_e3m4", "bf16"), ("fp8_e5m2", "fp8_e5m2", "fp8_e3m4"), ("fp64", "fp64", "fp32"),
-        ("bf16", "fp32", "s1e6m1b46"), ("fp16", "s1e4m3", "tf32"), ("s1e5m4b-3", "s1e3m2b20", "fp16")),
-    3: (("fp8_e5m2", "fp8_e3m4", "fp32", "fp32"), ("s1e4m3", "s1e4m3", "fp16", "bf16"),
-        ("fp16", "fp16", "fp32", "fp32"), ("bf16", "bf16", "fp32", "bf16"), ("fp64", "fp64", "fp64", "fp32")),
+    1: (
+        ("fp64", "fp32"),
+        ("fp32", "bf16"),
+        ("bf16", "s1e6m1b46"),
+        ("tf32", "fp16"),
+        ("fp16", "fp8_e5m2"),
+        ("fp32", "fp8_e3m4"),
+        ("s1e4m3", "s1e12m9b4000"),
+        ("fp8_e5m2", "s1e5m0"),
+        ("fp64", "s1e3m2b20"),
+    ),
+    2: (
+        ("fp8_e5m2", "fp8_e3m4", "bf16"),
+        ("fp8_e5m2", "fp8_e5m2", "fp8_e3m4"),
+        ("fp64", "fp64", "fp32"),
+        ("bf16", "fp32", "s1e6m1b46"),
+        ("fp16", "s1e4m3", "tf32"),
+        ("s1e5m4b-3", "s1e3m2b20", "fp16"),
+    ),
+    3: (
+        ("fp8_e5m2", "fp8_e3m4", "fp32", "fp32"),
+        ("s1e4m3", "s1e4m3", "fp16", "bf16"),
+        ("fp16", "fp16", "fp32", "fp32"),
+        ("bf16", "bf16", "fp32", "bf16"),
+        ("fp64", "fp64", "fp64", "fp32"),
+    ),
 }
 
 
@@ -109,8 +132,13 @@ class Mpfr:
 
     def flags(self, tiny: bool) -> int:
         c = self.context
-        raised = {INVALID: c.invalid, DIVIDE_BY_ZERO: c.divzero, OVERFLOW: c.overflow,
-                  UNDERFLOW: tiny and c.inexact, INEXACT: c.inexact}
+        raised = {
+            INVALID: c.invalid,
+            DIVIDE_BY_ZERO: c.divzero,
+            OVERFLOW: c.overflow,
+            UNDERFLOW: tiny and c.inexact,
+            INEXACT: c.inexact,
+        }
         return sum(flag for flag, is_raised in raised.items() if is_raised)
 
     def evaluate(self, make: Callable[[Any], Callable[..., Any]], tininess: str) -> Callable[..., tuple[int, int]]:
@@ -252,7 +280,8 @@ def test_encode(group: str) -> None:
             policy = get_policy(rounding=rounding, tininess=tininess)
             theirs = Mpfr(fmt, rounding).evaluate(as_mpfr, tininess)
             inputs: Iterator[Fraction | float] = itertools.chain(
-                boundaries(fmt, rng, share // 2), itertools.islice(rationals(fmt, rng), share // 4),
+                boundaries(fmt, rng, share // 2),
+                itertools.islice(rationals(fmt, rng), share // 4),
                 itertools.islice(doubles(rng), share // 4 + 1),
             )
             for x in inputs:

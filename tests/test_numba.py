@@ -13,8 +13,20 @@ from softfloat_ref.formats import get_format
 from softfloat_ref.policies import ROUNDINGS, Policy
 from softfloat_ref.rounding import Target
 
-FORMATS = ("fp8_e4m3", "fp8_e5m2", "fp4_e2m1", "fp16", "bf16", "fp32", "e8m0", "int8", "dlfloat16", "binary8p1ue",
-           "s1e6m1b46", "ue4m3")
+FORMATS = (
+    "fp8_e4m3",
+    "fp8_e5m2",
+    "fp4_e2m1",
+    "fp16",
+    "bf16",
+    "fp32",
+    "e8m0",
+    "int8",
+    "dlfloat16",
+    "binary8p1ue",
+    "s1e6m1b46",
+    "ue4m3",
+)
 CASES = 1_000_000
 
 
@@ -37,8 +49,12 @@ def compiled():  # type: ignore[no-untyped-def]
 
 def test_a_million_inputs(compiled) -> None:  # type: ignore[no-untyped-def]
     rng = np.random.default_rng(1)
-    policies = [Policy(m, o, tininess=t, sr_bits=8 if m.startswith("sr") else None)
-                for m in ROUNDINGS for o in ("sat-none", "sat-finite") for t in ("after", "before")]
+    policies = [
+        Policy(m, o, tininess=t, sr_bits=8 if m.startswith("sr") else None)
+        for m in ROUNDINGS
+        for o in ("sat-none", "sat-finite")
+        for t in ("after", "before")
+    ]
     targets = [target(get_format(f), p) for f in FORMATS for p in policies]
     targets += [target(get_format(f), Policy(flush_outputs=x)) for f in FORMATS for x in ("on", "before")]
     share = -(-CASES // len(targets))

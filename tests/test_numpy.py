@@ -30,13 +30,23 @@ Function = Callable[..., Array]
 Cases = Sequence[tuple[int, ...]]
 
 ARITHMETIC: dict[str, tuple[int, Function]] = {
-    "add": (2, np.add), "sub": (2, np.subtract), "mul": (2, np.multiply), "div": (2, np.divide), "sqrt": (1, np.sqrt),
+    "add": (2, np.add),
+    "sub": (2, np.subtract),
+    "mul": (2, np.multiply),
+    "div": (2, np.divide),
+    "sqrt": (1, np.sqrt),
     "next_up": (1, lambda x: np.nextafter(x, x.dtype.type(np.inf))),
     "next_down": (1, lambda x: np.nextafter(x, x.dtype.type(-np.inf))),
-    "neg": (1, np.negative), "abs": (1, np.absolute), "copysign": (2, np.copysign),
+    "neg": (1, np.negative),
+    "abs": (1, np.absolute),
+    "copysign": (2, np.copysign),
 }
 COMPARISONS: dict[str, Function] = {
-    "eq": np.equal, "lt": np.less, "le": np.less_equal, "lt_quiet": np.less, "le_quiet": np.less_equal,
+    "eq": np.equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "lt_quiet": np.less,
+    "le_quiet": np.less_equal,
     "unordered": lambda x, y: np.isnan(x) | np.isnan(y),
 }
 
@@ -73,8 +83,15 @@ def as_codes(x: Array) -> list[int]:
     return [int(code) for code in x.view(WORDS[8 * x.itemsize]).tolist()]
 
 
-def check(op: str, formats: tuple[str, ...], out: str | None, function: Function, *,
-          policy: Policy | None = None, more: Cases = ()) -> None:
+def check(
+    op: str,
+    formats: tuple[str, ...],
+    out: str | None,
+    function: Function,
+    *,
+    policy: Policy | None = None,
+    more: Cases = (),
+) -> None:
     """Every case through numpy, in one call, and through the oracle. Where that says invalid, numpy's integer is the
     processor's, and left out."""
     sig = signature(op, formats, out)
@@ -108,9 +125,14 @@ def test_comparison(op: str, fmt: str) -> None:
     check(op, (fmt, fmt), None, COMPARISONS[op])
 
 
-@pytest.mark.parametrize(("source", "out"), [
-    *itertools.permutations(FLOATS, 2), *itertools.product(FLOATS, INTEGERS), *itertools.product(INTEGERS, FLOATS),
-])
+@pytest.mark.parametrize(
+    ("source", "out"),
+    [
+        *itertools.permutations(FLOATS, 2),
+        *itertools.product(FLOATS, INTEGERS),
+        *itertools.product(INTEGERS, FLOATS),
+    ],
+)
 def test_conversion(source: str, out: str) -> None:
     """To an integer, numpy cuts as C does: toward zero."""
     policy = Policy(rounding=Rounding.RTZ if out in INTEGERS else Rounding.RNE)

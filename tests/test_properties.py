@@ -19,12 +19,21 @@ FLOATS = [f for f in CATALOGUE.values() if not f.is_integer and f.width <= 32]
 
 formats = st.sampled_from(FLOATS) | st.builds(
     lambda k, p, s, e: p3109(k, min(p, k - 1), signed=s, extended=e),
-    st.integers(3, 16), st.integers(1, 15), st.booleans(), st.booleans(),
+    st.integers(3, 16),
+    st.integers(1, 15),
+    st.booleans(),
+    st.booleans(),
 )
-policies = st.builds(Policy, st.sampled_from(DETERMINISTIC), st.sampled_from(list(Overflow)),
-                     tininess=st.sampled_from(["after", "before"]))
-numbers = st.fractions() | st.floats(allow_nan=False, allow_infinity=False).map(Fraction) | st.builds(
-    lambda s, e: Fraction(s) * Fraction(2) ** e, st.integers(-(2**30), 2**30), st.integers(-170, 170)
+policies = st.builds(
+    Policy,
+    st.sampled_from(DETERMINISTIC),
+    st.sampled_from(list(Overflow)),
+    tininess=st.sampled_from(["after", "before"]),
+)
+numbers = (
+    st.fractions()
+    | st.floats(allow_nan=False, allow_infinity=False).map(Fraction)
+    | st.builds(lambda s, e: Fraction(s) * Fraction(2) ** e, st.integers(-(2**30), 2**30), st.integers(-170, 170))
 )
 
 

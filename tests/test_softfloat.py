@@ -29,9 +29,15 @@ ROUNDINGS = {
 }
 TININESS = {"before": soft.TininessMode.BEFORE_ROUNDING, "after": soft.TininessMode.AFTER_ROUNDING}
 TYPES = {
-    "fp16": ("f16", soft.Float16), "fp32": ("f32", soft.Float32), "fp64": ("f64", soft.Float64),
-    "fp128": ("f128", soft.Float128), "bf16": ("bf16", soft.BFloat16), "i32": ("i32", soft.Int32),
-    "u32": ("ui32", soft.UInt32), "i64": ("i64", soft.Int64), "u64": ("ui64", soft.UInt64),
+    "fp16": ("f16", soft.Float16),
+    "fp32": ("f32", soft.Float32),
+    "fp64": ("f64", soft.Float64),
+    "fp128": ("f128", soft.Float128),
+    "bf16": ("bf16", soft.BFloat16),
+    "i32": ("i32", soft.Int32),
+    "u32": ("ui32", soft.UInt32),
+    "i64": ("i64", soft.Int64),
+    "u64": ("ui64", soft.UInt64),
 }
 FLOATS = ("fp16", "fp32", "fp64", "fp128")
 BINARY = ("add", "sub", "mul", "div", "rem", "eq", "le", "lt", "eq_signaling", "le_quiet", "lt_quiet")

@@ -120,8 +120,18 @@ def _quantize() -> Row:
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "x.npy"), Path(folder, "q.npy")
         np.save(source, np.random.default_rng(1).standard_normal((1024, 1024)).astype(np.float32))
-        argv = [sys.executable, "-m", "softfloat_ref", "quantize", "--fmt", "mxfp8", "-i", str(source), "-o",
-                str(target)]
+        argv = [
+            sys.executable,
+            "-m",
+            "softfloat_ref",
+            "quantize",
+            "--fmt",
+            "mxfp8",
+            "-i",
+            str(source),
+            "-o",
+            str(target),
+        ]
 
         def work() -> None:
             subprocess.run(argv, stderr=subprocess.DEVNULL, check=True)

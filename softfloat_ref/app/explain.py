@@ -35,8 +35,16 @@ Run = Callable[[Policy], tuple[int, int]]
 @click.option("--json", "as_json", is_flag=True)
 @click.argument("words", nargs=-1, required=True)
 @policy_options
-def command(choices: Choices, seed: int | None, fmt: str, out: str | None, got: str | None, got_flags: str | None,
-            as_json: bool, words: tuple[str, ...]) -> None:
+def command(
+    choices: Choices,
+    seed: int | None,
+    fmt: str,
+    out: str | None,
+    got: str | None,
+    got_flags: str | None,
+    as_json: bool,
+    words: tuple[str, ...],
+) -> None:
     """Explain WORDS: a number to convert (`--fmt fp8_e4m3 0.3`), or an operation and its operands' codes
     (`fma --fmt fp16 3c00 0400 8001`). With --got: which policies would have given the device's answer."""
     texts = [unmark(w) for w in words]
@@ -54,8 +62,17 @@ def command(choices: Choices, seed: int | None, fmt: str, out: str | None, got: 
         found = alternatives(run, choices.policy, code, flags)
     if as_json:
         rows = dict(explanation.rows)
-        print(json.dumps({"bits": target.hex(explanation.bits), "flags": f"{explanation.flags:02x}", "steps": rows,
-                          **({} if found is None else {"got": found})}, indent=1))
+        print(
+            json.dumps(
+                {
+                    "bits": target.hex(explanation.bits),
+                    "flags": f"{explanation.flags:02x}",
+                    "steps": rows,
+                    **({} if found is None else {"got": found}),
+                },
+                indent=1,
+            )
+        )
         return
     print("\n".join(f"{label:10} {text}" for label, text in explanation.rows))
     if got is not None and found is not None:
@@ -72,8 +89,9 @@ def _print_got(answer: str, flags: str | None, found: list[dict[str, str]]) -> N
         print(f"{'':10} {'as by ' + text if text else 'agrees'}")
 
 
-def _operation(name: str, operands: list[str], fmt: str, out: str | None, choices: Choices
-               ) -> tuple[Explanation, Run, Format]:
+def _operation(
+    name: str, operands: list[str], fmt: str, out: str | None, choices: Choices
+) -> tuple[Explanation, Run, Format]:
     operation = OPERATIONS[name]
     sig = signature(operation, operand_formats(fmt, operation.arity, name), out)
     if len(operands) != operation.arity:

@@ -33,8 +33,10 @@ def list_formats(as_json: bool) -> None:
         return
     print(f"{'name':17}{'bits':>5}{'exp':>4}{'man':>4}{'bias':>6}  {'largest':>23} {'smallest':>23}  specials")
     for f in CATALOGUE.values():
-        print(f"{f.name:17}{f.width:5}{f.exponent_bits:4}{f.mantissa_bits:4}{f.bias:6}  "
-              f"{_value(f, f.max_code):>23} {_value(f, f.min_code):>23}  {_specials(f)}")
+        print(
+            f"{f.name:17}{f.width:5}{f.exponent_bits:4}{f.mantissa_bits:4}{f.bias:6}  "
+            f"{_value(f, f.max_code):>23} {_value(f, f.min_code):>23}  {_specials(f)}"
+        )
     for b in BLOCK_FORMATS.values():
         print(f"{b.name:17}blocks of {b.size} {b.element.name}, scale {b.scale.name}")
     print(f"{GRAMMAR_HELP}; P3109: binary3p1ue to binary16p15sf", file=sys.stderr)
@@ -107,8 +109,10 @@ def _nan_text(f: Format) -> str:
 
 def _code_row(f: Format, code: int) -> str:
     value = decoder(f)(code)
-    return f"{_digits(float(value)) if abs(float(value)) not in (0.0, float('inf')) else shortest(value)} = " \
-           f"{hexadecimal(value)}  [{f.hex(code)}]"
+    return (
+        f"{_digits(float(value)) if abs(float(value)) not in (0.0, float('inf')) else shortest(value)} = "
+        f"{hexadecimal(value)}  [{f.hex(code)}]"
+    )
 
 
 def _digits(x: float) -> str:

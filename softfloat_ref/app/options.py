@@ -136,8 +136,9 @@ def policy_options(function: F) -> F:
 
 def profile_option(function: F) -> F:
     """Add --profile."""
-    return click.option("--profile", type=Name("NAME", PROFILES), default="ocp", show_default=True,
-                        help="Block profile.")(function)
+    return click.option(
+        "--profile", type=Name("NAME", PROFILES), default="ocp", show_default=True, help="Block profile."
+    )(function)
 
 
 def scalar_format(name: str) -> Format:

@@ -33,8 +33,17 @@ def command() -> None:
 @click.option("-o", "--output", "folder", required=True, metavar="DIR", help="Where the files go.")
 @profile_option
 @policy_options
-def generate_vectors(choices: Choices, seed: int | None, recipe: str | None, op: str | None, fmt: str | None,
-                     out: str | None, count: int | None, folder: str, profile: str) -> None:
+def generate_vectors(
+    choices: Choices,
+    seed: int | None,
+    recipe: str | None,
+    op: str | None,
+    fmt: str | None,
+    out: str | None,
+    count: int | None,
+    folder: str,
+    profile: str,
+) -> None:
     """Write golden vectors: RECIPE (see `vectors list`), or --op and --fmt.
 
     Special values crossed with special values come first, then random ones. The folder gets TestFloat lines (.tv),
@@ -50,8 +59,11 @@ def generate_vectors(choices: Choices, seed: int | None, recipe: str | None, op:
     manifest = generate(vectors, folder, ["softfloat-ref", *sys.argv[1:]])
     left_out = manifest["left_out"]["count"]
     note = f", {left_out} without a defined result left out" if left_out else ""
-    print(f"{manifest['count']} vectors of {vectors.name}{note} in {folder}: "
-          f"{', '.join(f['name'] for f in manifest['files'])}, manifest.json", file=sys.stderr)
+    print(
+        f"{manifest['count']} vectors of {vectors.name}{note} in {folder}: "
+        f"{', '.join(f['name'] for f in manifest['files'])}, manifest.json",
+        file=sys.stderr,
+    )
 
 
 def _from_recipe(recipe: str, fmt: str | None, out: str | None, count: int | None, seed: int | None) -> VectorSet:
@@ -63,8 +75,9 @@ def _from_recipe(recipe: str, fmt: str | None, out: str | None, count: int | Non
     return dataclasses.replace(load_recipe(recipe), **changes)
 
 
-def _from_options(op: str, fmt: str | None, out: str | None, count: int | None, seed: int | None, choices: Choices,
-                  profile: str) -> VectorSet:
+def _from_options(
+    op: str, fmt: str | None, out: str | None, count: int | None, seed: int | None, choices: Choices, profile: str
+) -> VectorSet:
     if fmt is None:
         raise Error(f"--op {op} needs --fmt")
     if choices.random_bits is not None:
@@ -74,8 +87,16 @@ def _from_options(op: str, fmt: str | None, out: str | None, count: int | None, 
         operation = get_operation(op)
         formats = operand_formats(fmt, operation.arity, operation.name)
     source = choices.source.spec() if choices.source else None
-    return VectorSet.make(op, formats, count or DEFAULT_COUNT, out=out, seed=seed or 0, policy=choices.policy,
-                          profile=profile, source=source)
+    return VectorSet.make(
+        op,
+        formats,
+        count or DEFAULT_COUNT,
+        out=out,
+        seed=seed or 0,
+        policy=choices.policy,
+        profile=profile,
+        source=source,
+    )
 
 
 @command.command("verify")

@@ -62,7 +62,7 @@ def _random_values(fmt: BlockFormat, values: Format, seed: int, count: int) -> I
         top = 1 + head % fields
         with_specials = head >> 60 == 0  # one block in sixteen
         yield tuple(
-            _random_value(values, words[j::fmt.size], top, known if with_specials else ()) for j in range(fmt.size)
+            _random_value(values, words[j :: fmt.size], top, known if with_specials else ()) for j in range(fmt.size)
         )
 
 

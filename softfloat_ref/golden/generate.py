@@ -56,9 +56,7 @@ def generate(vectors: VectorSet, folder: str | Path, command: Sequence[str] = ()
             raise Error(f"{vectors.name}: no case has a defined result under this policy")
     header = writers.svh(vectors, count).encode("ascii")
     write_file(folder / HEADER, lambda stream: stream.write(header))
-    files = [
-        {"name": f.name, "sha256": f.sha256.hexdigest(), "lines": f.lines} for f in (text, words)
-    ]
+    files = [{"name": f.name, "sha256": f.sha256.hexdigest(), "lines": f.lines} for f in (text, words)]
     files.append({"name": HEADER, "sha256": hashlib.sha256(header).hexdigest(), "lines": header.count(b"\n")})
     manifest = make_manifest(vectors, command, count, left_out, files)
     data = json.dumps(manifest, indent=1).encode() + b"\n"
@@ -97,8 +95,9 @@ def _flush(batch: list[Line], text: _Output, words: _Output, as_text: Any, as_wo
     words.write("".join(map(as_word, batch)), len(batch))
 
 
-def make_manifest(vectors: VectorSet, command: Sequence[str], count: int, left_out: Sequence[Line],
-                  files: list[dict[str, Any]]) -> dict[str, Any]:
+def make_manifest(
+    vectors: VectorSet, command: Sequence[str], count: int, left_out: Sequence[Line], files: list[dict[str, Any]]
+) -> dict[str, Any]:
     """Everything a reader needs to use the files and to make them again."""
     from softfloat_ref import __version__
 
@@ -119,8 +118,16 @@ def make_manifest(vectors: VectorSet, command: Sequence[str], count: int, left_o
         "flags": "10 invalid, 08 divide by zero, 04 overflow, 02 underflow, 01 inexact",
         "block_order": "lane 0 first in text, lowest in a word",
         "fields": [
-            {"name": f.name, "role": f.role, "width": f.width, "lanes": f.lanes, "format": f.format or None,
-             "lsb": lsb[f.name], "msb": lsb[f.name] + 4 * f.digits * f.lanes - 1, "stride": 4 * f.digits}
+            {
+                "name": f.name,
+                "role": f.role,
+                "width": f.width,
+                "lanes": f.lanes,
+                "format": f.format or None,
+                "lsb": lsb[f.name],
+                "msb": lsb[f.name] + 4 * f.digits * f.lanes - 1,
+                "stride": 4 * f.digits,
+            }
             for f in vectors.fields
         ],
         "files": files,

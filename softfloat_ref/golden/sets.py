@@ -21,7 +21,7 @@ from softfloat_ref.block_formats import (
 )
 from softfloat_ref.codec import decoder
 from softfloat_ref.errors import Error, Undefined
-from softfloat_ref.formats import CATALOGUE, Format, get_format
+from softfloat_ref.formats import CATALOGUE, Format, define_format, get_format
 from softfloat_ref.golden import block_cases
 from softfloat_ref.golden.cases import GENERATOR, cases
 from softfloat_ref.ops import Evaluator, Signature, evaluator, get_operation, signature
@@ -71,16 +71,31 @@ class VectorSet:
     description: str = dataclasses.field(default="", compare=False)
 
     @staticmethod
-    def make(op: str, fmt: str | Format | Sequence[str | Format], count: int, *, out: str | Format | None = None,
-             seed: int = 0, policy: Policy | str | Mapping[str, Any] | None = None, profile: str | Profile = "ocp",
-             source: str | None = None, description: str = "") -> VectorSet:
+    def make(
+        op: str,
+        fmt: str | Format | Sequence[str | Format],
+        count: int,
+        *,
+        out: str | Format | None = None,
+        seed: int = 0,
+        policy: Policy | str | Mapping[str, Any] | None = None,
+        profile: str | Profile = "ocp",
+        source: str | None = None,
+        description: str = "",
+    ) -> VectorSet:
         """A set from names. `quantize` and `dequantize` take a block format; out is then the format of the values."""
         if count < 1:
             raise Error(f"{count} vectors: a set has at least one")
         rules, op = get_policy(policy), op.strip().lower().replace("-", "_")
         spec = "" if not rules.random_count else parse_source(source or "philox", seed).spec()
-        common: dict[str, Any] = {"count": count, "seed": seed, "policy": rules, "source": spec,
-                                  "profile": get_profile(profile), "description": description}
+        common: dict[str, Any] = {
+            "count": count,
+            "seed": seed,
+            "policy": rules,
+            "source": spec,
+            "profile": get_profile(profile),
+            "description": description,
+        }
         if op in BLOCK_OPERATIONS:
             return _block_set(op, fmt, out, common)
         sig = signature(get_operation(op), fmt, out)
@@ -103,8 +118,12 @@ class VectorSet:
             return self._block_fields(self.block, n)
         operands = [Field("abcdefghi"[i], "operand", f.width, format=f.name) for i, f in enumerate(self.formats)]
         random = [Field("r", "random", n)] if n else []
-        return (*operands, *random, Field("result", "result", self.out.width, format=self.out.name),
-                Field("flags", "flags", FLAG_BITS))
+        return (
+            *operands,
+            *random,
+            Field("result", "result", self.out.width, format=self.out.name),
+            Field("flags", "flags", FLAG_BITS),
+        )
 
     def _block_fields(self, block: BlockFormat, n: int) -> tuple[Field, ...]:
         scale = Field("scale", "operand", block.scale.width, 1, block.scale.name)
@@ -113,8 +132,12 @@ class VectorSet:
             return scale, elements, Field("values", "result", self.out.width, block.size, self.out.name)
         values = Field("values", "operand", self.formats[0].width, block.size, self.formats[0].name)
         random = [Field("r", "random", n, block.size)] if n else []
-        return (values, *random, dataclasses.replace(scale, role="result"),
-                dataclasses.replace(elements, role="result"))
+        return (
+            values,
+            *random,
+            dataclasses.replace(scale, role="result"),
+            dataclasses.replace(elements, role="result"),
+        )
 
     def inputs(self) -> Iterator[Line]:
         """The inputs of each case: operands, then random words."""
@@ -172,8 +195,12 @@ class VectorSet:
 
     def to_dict(self) -> dict[str, Any]:
         """The full definition: every format and the policy by their fields, not their names."""
-        block = self.block and {"name": self.block.name, "element": self.block.element.to_dict(),
-                                "scale": self.block.scale.to_dict(), "size": self.block.size}
+        block = self.block and {
+            "name": self.block.name,
+            "element": self.block.element.to_dict(),
+            "scale": self.block.scale.to_dict(),
+            "size": self.block.size,
+        }
         return {
             "op": self.op,
             "formats": [f.to_dict() for f in self.formats],
@@ -193,21 +220,32 @@ class VectorSet:
         try:
             if table["generator"] != GENERATOR:
                 raise Error(f"manifest: cases of generator {table['generator']!r}; this version has {GENERATOR!r}")
+            if table["op"] not in BLOCK_OPERATIONS:
+                get_operation(str(table["op"]))
             block = table["block"] and BlockFormat(
-                str(table["block"]["name"]), Format.from_dict(table["block"]["element"]),
-                Format.from_dict(table["block"]["scale"]), int(table["block"]["size"]),
+                str(table["block"]["name"]),
+                define_format(table["block"]["element"]),
+                define_format(table["block"]["scale"]),
+                int(table["block"]["size"]),
             )
             return VectorSet(
-                str(table["op"]), tuple(Format.from_dict(f) for f in table["formats"]), Format.from_dict(table["out"]),
-                int(table["count"]), int(table["seed"]), Policy(**table["policy"]), block,
-                Profile(**table["profile"]) if table["profile"] else PROFILES["ocp"], str(table["random_source"] or ""),
+                str(table["op"]),
+                tuple(define_format(f) for f in table["formats"]),
+                define_format(table["out"]),
+                int(table["count"]),
+                int(table["seed"]),
+                Policy(**table["policy"]),
+                block,
+                Profile(**table["profile"]) if table["profile"] else PROFILES["ocp"],
+                str(table["random_source"] or ""),
             )
         except (KeyError, TypeError, AttributeError) as e:
             raise Error(f"manifest: the set's definition is incomplete or wrong: {e}") from None
 
 
-def _block_set(op: str, fmt: str | Format | Sequence[str | Format], out: str | Format | None, common: dict[str, Any]
-               ) -> VectorSet:
+def _block_set(
+    op: str, fmt: str | Format | Sequence[str | Format], out: str | Format | None, common: dict[str, Any]
+) -> VectorSet:
     block = any_format(fmt) if isinstance(fmt, str) else fmt
     if not isinstance(block, BlockFormat):
         raise Error(f"{op} works on blocks; give a block format, as mxfp8 (scalar conversions are op convert)")

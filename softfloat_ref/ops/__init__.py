@@ -20,8 +20,17 @@ from softfloat_ref.policies import Policy, Specials, get_policy
 from softfloat_ref.rounding import RDN
 
 __all__ = [
-    "BOOLEAN", "CLASS", "OPERATIONS", "Evaluator", "Operation", "Signature", "context", "evaluate", "evaluator",
-    "get_operation", "signature",
+    "BOOLEAN",
+    "CLASS",
+    "OPERATIONS",
+    "Evaluator",
+    "Operation",
+    "Signature",
+    "context",
+    "evaluate",
+    "evaluator",
+    "get_operation",
+    "signature",
 ]
 
 Evaluator = Callable[[Sequence[int], int], tuple[int, int]]
@@ -39,8 +48,9 @@ class Signature(NamedTuple):
     out: Format
 
 
-def signature(op: str | Operation, fmt: str | Format | Sequence[str | Format], out: str | Format | None = None
-              ) -> Signature:
+def signature(
+    op: str | Operation, fmt: str | Format | Sequence[str | Format], out: str | Format | None = None
+) -> Signature:
     """Resolve an operation's formats: one for all operands (integer operands then are i32), or one each.
 
     Raises Error where they do not fit the operation.

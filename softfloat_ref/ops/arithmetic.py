@@ -153,8 +153,13 @@ def _integral(ctx: Context, a: Value) -> tuple[Value, bool]:
     if a.kind == INF or a.exponent >= 0:
         return a, False
     whole, inexact = round_to_unit(
-        a.sign, a.significand, a.exponent, a.significand.bit_length(),
-        ctx.policy.rounding, ctx.policy.random_count, ctx.random_bits,
+        a.sign,
+        a.significand,
+        a.exponent,
+        a.significand.bit_length(),
+        ctx.policy.rounding,
+        ctx.policy.random_count,
+        ctx.random_bits,
     )
     return exact.finite(a.sign, whole, 0), inexact
 

@@ -84,8 +84,14 @@ def magnitude_code(fmt: Format, code: int) -> int:
     return code & fmt.magnitude_mask
 
 
-@operation("class", 1, "one bit of ten, as RISC-V FCLASS: -Inf -normal -subnormal -0 +0 ... +Inf sNaN qNaN",
-            result="class", flushes=False, nans=True)
+@operation(
+    "class",
+    1,
+    "one bit of ten, as RISC-V FCLASS: -Inf -normal -subnormal -0 +0 ... +Inf sNaN qNaN",
+    result="class",
+    flushes=False,
+    nans=True,
+)
 def _class(ctx: Context, a: int) -> tuple[int, int]:
     fmt = ctx.formats[0]
     x = decoder(fmt)(a)

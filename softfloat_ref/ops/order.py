@@ -26,10 +26,20 @@ for _name, _largest in (("minimum", False), ("maximum", True)):
     _word = "larger" if _largest else "smaller"
     _register_minmax(_name, f"the {_word}; NaN if either is", largest=_largest, number=False)
     _register_minmax(f"{_name}_number", f"the {_word}; a number rather than a NaN", largest=_largest, number=True)
-    _register_minmax(f"{_name}_magnitude", f"the {_word} in magnitude; NaN if either is", largest=_largest,
-                     number=False, by_magnitude=True)
-    _register_minmax(f"{_name}_magnitude_number", f"the {_word} in magnitude; a number rather than a NaN",
-                     largest=_largest, number=True, by_magnitude=True)
+    _register_minmax(
+        f"{_name}_magnitude",
+        f"the {_word} in magnitude; NaN if either is",
+        largest=_largest,
+        number=False,
+        by_magnitude=True,
+    )
+    _register_minmax(
+        f"{_name}_magnitude_number",
+        f"the {_word} in magnitude; a number rather than a NaN",
+        largest=_largest,
+        number=True,
+        by_magnitude=True,
+    )
     _register_minmax(_name[:3], f"= {_name}_number (RISC-V FMIN, FMAX)", largest=_largest, number=True)
 
 
@@ -42,8 +52,9 @@ def _clamp(ctx: Context, x: Value, lo: Value, hi: Value) -> Outcome:
     return (hi, 0) if exact.compare(x, hi) > 0 else (x, 0)
 
 
-def _register_comparison(name: str, summary: str, holds: Callable[[int], bool], *, signaling: bool,
-                         unordered: bool = False) -> None:
+def _register_comparison(
+    name: str, summary: str, holds: Callable[[int], bool], *, signaling: bool, unordered: bool = False
+) -> None:
     @operation(name, 2, summary, result="boolean", nans=True)
     def compare(ctx: Context, a: Value, b: Value) -> Outcome:
         if a.kind == NAN or b.kind == NAN:
@@ -61,8 +72,9 @@ _register_comparison("le_quiet", "a <= b, quiet", lambda c: c <= 0, signaling=Fa
 _register_comparison("unordered", "whether either is NaN, quiet", lambda c: False, signaling=False, unordered=True)
 
 
-@operation("total_order", 2, "totalOrder(a, b) (IEEE 754 5.10; P3109: NaN lowest)", result="boolean", flushes=False,
-            nans=True)
+@operation(
+    "total_order", 2, "totalOrder(a, b) (IEEE 754 5.10; P3109: NaN lowest)", result="boolean", flushes=False, nans=True
+)
 def _total_order(ctx: Context, a: Value, b: Value) -> Outcome:
     return exact.finite(0, int(_order_key(ctx, a, b) <= 0), 0), 0
 

@@ -56,9 +56,18 @@ class Operation:
 OPERATIONS: Final[dict[str, Operation]] = {}
 
 
-def operation(name: str, arity: int, summary: str, *, operands: tuple[Operand, ...] = (), result: Result = "float",
-               flushes: bool = True, nans: bool = False) -> Callable[[Exact], Exact]:
+def operation(
+    name: str,
+    arity: int,
+    summary: str,
+    *,
+    operands: tuple[Operand, ...] = (),
+    result: Result = "float",
+    flushes: bool = True,
+    nans: bool = False,
+) -> Callable[[Exact], Exact]:
     """Decorate an exact function: its row enters the table."""
+
     def register(function: Exact) -> Exact:
         all_floats: list[Operand] = ["float"] * arity
         kinds = operands or tuple(all_floats)

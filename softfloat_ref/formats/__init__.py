@@ -1,0 +1,132 @@
+"""Formats by name: the catalogue, aliases, the name grammar, and definitions in TOML."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from softfloat_ref.errors import Error, unknown
+from softfloat_ref.formats.catalogue import ALIASES, CATALOGUE
+from softfloat_ref.formats.families import finite, fn, fnuz, ieee, integer, p3109
+from softfloat_ref.formats.model import MAX_EXPONENT_BITS, Format
+
+__all__ = [
+    "ALIASES",
+    "CATALOGUE",
+    "GRAMMAR_HELP",
+    "Format",
+    "define_format",
+    "get_format",
+    "load_format",
+    "p3109",
+    "read_toml",
+]
+
+MAX_INTEGER_BITS: Final = 256
+GRAMMAR_HELP: Final = "names also follow s1e5m2[b15][fn|fnuz|finite], i12, u12, binary8p4se, or FILE.toml[:NAME]"
+
+_FLOAT: Final = re.compile(r"s([01])e(\d{1,3})m(\d{1,3})(?:b(-?\d{1,8}))?(fnuz|fn|finite)?")
+_INTEGER: Final = re.compile(r"([iu])(\d{1,3})")
+_P3109: Final = re.compile(r"binary(\d{1,2})p(\d{1,2})([su])([ef])")
+
+
+def get_format(name: str | Format) -> Format:
+    """The format of that name: catalogue, alias, grammar, or `FILE.toml[:NAME]`. A Format is returned as it is.
+
+    Raises Error for an unknown name, listing the closest ones.
+    """
+    if isinstance(name, Format):
+        return name
+    if not isinstance(name, str):
+        raise Error(f"a format is a name or a Format, not {type(name).__name__}")
+    path, _, entry = name.partition(".toml")
+    if _:
+        return load_format(path + ".toml", entry.removeprefix(":"))
+    return _named(name)
+
+
+@lru_cache(maxsize=1024)
+def _named(name: str) -> Format:
+    key = name.strip().lower()
+    key = ALIASES.get(key, key)
+    if key in CATALOGUE:
+        return CATALOGUE[key]
+    if match := _FLOAT.fullmatch(key):
+        return _from_grammar(key, match)
+    if match := _INTEGER.fullmatch(key):
+        width = int(match[2])
+        if not 1 <= width <= MAX_INTEGER_BITS:
+            raise Error(f"format {name!r}: integers have 1 to {MAX_INTEGER_BITS} bits")
+        return integer(f"{match[1]}{width}", width, signed=match[1] == "i")
+    if match := _P3109.fullmatch(key):
+        return p3109(int(match[1]), int(match[2]), signed=match[3] == "s", extended=match[4] == "e")
+    raise unknown("format", name, [*CATALOGUE, *ALIASES], f" ({GRAMMAR_HELP})")
+
+
+def _from_grammar(key: str, match: re.Match[str]) -> Format:
+    signed, e, m = match[1] == "1", int(match[2]), int(match[3])
+    bias = None if match[4] is None else int(match[4])
+    if not 1 <= e <= MAX_EXPONENT_BITS:
+        raise Error(f"format {key!r}: exponents have 1 to {MAX_EXPONENT_BITS} bits")
+    source = "name grammar"
+    match match[5]:
+        case None:
+            return ieee(key, e, m, bias, signed=signed, source=source)
+        case "fn":
+            return fn(key, e, m, bias, signed=signed, source=source)
+        case "finite":
+            return finite(key, e, m, bias, signed=signed, source=source)
+    if not signed:
+        raise Error(f"format {key!r}: fnuz has its NaN at -0, so it needs a sign")
+    return fnuz(key, e, m, bias, source=source)
+
+
+def read_toml(path: str) -> dict[str, Any]:
+    """The tables of a TOML file. Errors are one line."""
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as e:
+        raise Error(f"{path}: {e.strerror or e}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
+        raise Error(f"{path}: not valid TOML: {e}") from None
+
+
+def load_format(path: str, name: str = "") -> Format:
+    """The format `[formats.NAME]` of a TOML file; NAME may be left out where the file defines just one."""
+    tables = read_toml(path).get("formats")
+    if not isinstance(tables, dict) or not tables:
+        raise Error(f"{path}: no [formats.NAME] table")
+    if not name:
+        if len(tables) > 1:
+            raise Error(f"{path}: defines {', '.join(tables)}; choose one as {path}:NAME")
+        name = next(iter(tables))
+    if not isinstance(tables.get(name), dict):
+        raise unknown("format", name, tables, f" (in {path})")
+    return define_format(tables[name], name)
+
+
+def define_format(table: Mapping[str, Any], name: str | None = None) -> Format:
+    """A format from a TOML table: the fields of this class, or `like = NAME` with the fields that differ."""
+    values = dict(table)
+    like = values.pop("like", None)
+    fields = {f.name: f for f in dataclasses.fields(Format)}
+    where = name or str(values.get("name", "?"))
+    for key, value in values.items():
+        if key not in fields:
+            raise Error(f"format {where!r}: unknown field {key!r}; fields: like, {', '.join(fields)}")
+        expected = {"int": int, "bool": bool}.get(str(fields[key].type), str)
+        if type(value) is not expected:
+            raise Error(f"format {where!r}: {key} = {value!r} is no {expected.__name__}")
+    if name is not None:
+        values["name"] = name
+    if like is not None:
+        return dataclasses.replace(get_format(like), **({"source": "user definition"} | values))
+    missing = [k for k in ("name", "exponent_bits", "mantissa_bits", "bias") if k not in values]
+    if missing:
+        raise Error(f"format {where!r}: {', '.join(missing)} missing")
+    return Format(**values)

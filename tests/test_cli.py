@@ -1,0 +1,501 @@
+"""The command line as a user has it: a process, its output, its exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from softfloat_ref import blocks
+from softfloat_ref.block_formats import quantize_block
+from softfloat_ref.codec import to_value
+from softfloat_ref.golden.cases import cases
+from softfloat_ref.ops import evaluator, signature
+from softfloat_ref.policies import get_policy
+from softfloat_ref.sources import Philox
+
+TOP = Path(__file__).parents[1]
+
+
+def run(*args: str, stdin: str | bytes = b"", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    data = stdin.encode() if isinstance(stdin, str) else stdin
+    done = subprocess.run(
+        [sys.executable, "-m", "softfloat_ref", *args],
+        input=data,
+        capture_output=True,
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(TOP)},
+        check=False,
+    )
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def ok(*args: str, **more: object) -> str:
+    done = run(*args, **more)  # type: ignore[arg-type]
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def refused(*args: str, **more: object) -> str:
+    """The one line that bad input gets."""
+    done = run(*args, **more)  # type: ignore[arg-type]
+    assert done.returncode == 2, (args, done.returncode, done.stderr)
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def test_the_launcher() -> None:
+    done = subprocess.run(
+        [sys.executable, str(TOP / "cli.py"), "quantize", "--fmt", "fp16", "-1.5"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd="/",
+    )
+    assert done.stdout == "-1.5  be00  -1.5\n"
+
+
+# -- eval ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "shown"),
+    [
+        ("add --fmt fp16 3c00 3c00", "4000 00"),
+        ("mul --fmt fp8_e4m3 7e 7e --overflow sat-none", "7f 05"),
+        ("mul --fmt fp8_e4m3 7e 7e --overflow sat-none --round rtz", "7e 05"),
+        ("fma --fmt a=fp8_e4m3,b=fp8_e5m2,c=fp32 --out fp32 38 3c 3f800000", "40000000 00"),
+        ("convert --fmt fp32 --out fp8_e4m3 0x43E80000", "7e 01"),
+        ("convert --fmt fp32 --out i8 c3000000", "80 00"),
+        ("lt --fmt fp16 7e00 0000", "0 10"),
+        ("class --fmt fp16 7c00", "080 00"),
+        ("scaleb --fmt fp16 3c00 fffffffe", "3400 00"),
+        ("convert --fmt fp32 --out fp8_e4m3 --round sr --sr-bits 4 --random-bits f 3f820000", "39 01"),
+        ("convert --fmt fp32 --out fp8_e4m3 --round sr --sr-bits 4 --random-bits 0 3f820000", "38 01"),
+        ("add --fmt fp16 0001 8000 --flush-inputs on", "0000 00"),
+        ("sub --fmt fp32 7f800000 7f800000 --policy x86-sse", "ffc00000 10"),
+        ("div --fmt binary8p4se 40 00", "80 10"),
+    ],
+)
+def test_eval(args: str, shown: str) -> None:
+    assert ok("eval", *args.split()) == shown + "\n"
+
+
+def test_eval_stream_is_softfloats_answer() -> None:
+    """100,000 lines of fp16 fma through the pipe, results and flags, against Berkeley SoftFloat."""
+    soft = pytest.importorskip("softfloatpy")
+    soft.set_rounding_mode(soft.RoundingMode.NEAR_EVEN)
+    soft.set_tininess_mode(soft.TininessMode.AFTER_ROUNDING)
+    operands = list(cases(signature("fma", "fp16").formats, 2, 100_000))
+    lines = "".join(f"{a:04X} {b:04x} 0x{c:04X}\r\n" for a, b, c in operands)
+    expected = []
+    for case in operands:
+        arguments = [soft.Float16.from_bytes(x.to_bytes(2, "big")) for x in case]
+        soft.set_exception_flags(0)
+        result = soft.f16_mul_add(*arguments).to_bytes().hex().upper()
+        a, b, c = case
+        expected.append(f"{a:04X} {b:04X} {c:04X} {result} {int(soft.get_exception_flags()):02X}")
+    assert ok("eval", "fma", "--fmt", "fp16", "-", stdin=lines).splitlines() == expected
+
+
+def test_eval_stream_answers_at_once() -> None:
+    """A device model may wait for an answer before it asks again."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "softfloat_ref", "eval", "add", "--fmt", "fp16", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=TOP,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for _ in range(3):
+            process.stdin.write(b"3c00 3c00\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == b"3C00 3C00 4000 00\n"
+        process.stdin.close()
+        assert process.wait(20) == 0
+
+
+def test_eval_stream_random_bits() -> None:
+    """The last operand of a line, or a named source by line number."""
+    args = ["eval", "convert", "--fmt", "fp32", "--out", "fp8_e4m3", "--round", "sr", "--sr-bits", "8"]
+    assert ok(*args, "-", stdin="3f820000 ff\n3f820000 0\n") == "3F820000 FF 39 01\n3F820000 00 38 01\n"
+    words = Philox(7).bits(8, 0, 2)
+    shown = ok(*args, "--seed", "7", "-", stdin="3f820000\n\n3f820000\n").splitlines()
+    assert [line.split()[1] for line in shown] == [f"{w:02X}" for w in words]
+
+
+@pytest.mark.parametrize(
+    ("stdin", "message"),
+    [
+        ("3c00 3c00\n3c00\n", "stdin:2: 1 fields, but 2 operands are needed"),
+        ("3c00 3c0g\n", "stdin:1: '3c0g' is no hexadecimal code"),
+        ("3c00 13c00\n", "stdin:1: 13c00 does not fit 16 bits"),
+        ("3c00 -1\n", "stdin:1: '-1' is no hexadecimal code"),
+        ("3c00 1_0\n", "stdin:1: '1_0' is no hexadecimal code"),
+        (b"\xff\xfe\x00 3c00\n", "stdin:1"),
+        ("a" * 200_000, "more than 65536 characters"),
+    ],
+)
+def test_eval_stream_bad_lines(stdin: str | bytes, message: str) -> None:
+    assert message in refused("eval", "add", "--fmt", "fp16", "-", stdin=stdin)
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    line = f"{sys.executable} -m softfloat_ref formats table fp16 | head -n 1"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, cwd=TOP, check=False)
+    assert done.stdout.startswith("0000 ")
+    assert done.stderr == ""
+
+
+# -- quantize --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "shown"),
+    [
+        ("--fmt fp16 -1.5", "-1.5  be00  -1.5\n"),
+        (
+            "--fmt fp8_e4m3 --as value 0.3 -0.3 0x1.8p-3 1/3 inf -inf nan -0 1e400",
+            "0.3125 -0.3125 0.1875 0.34375 448.0 -448.0 nan -0.0 448.0\n",
+        ),
+        ("--fmt fp8_e4m3 --as hex -nan .5 5. +1", "7f 30 4a 38\n"),
+        ("--fmt mxfp4 --as hex 0.3 1.5 -4 0x1.8p3", "80: 0 2 c 7\n"),
+        ("--fmt mxfp8 0.3 -1e3", "block 0: scale 80 = 2^1\n 0.3  22  0.3125\n-1e3  fe  -896.0\n"),
+        ("--fmt fp8_e4m3 --round sr --sr-bits 4 --random-bits 0,f --as hex 1.03 1.03", "38 39\n"),
+        ("--fmt i8 --as value 2.5 -200", "2.0 -128.0\n"),
+    ],
+)
+def test_quantize_values(args: str, shown: str) -> None:
+    assert ok("quantize", *args.split()) == shown
+
+
+def test_quantize_json() -> None:
+    found = json.loads(ok("quantize", "--fmt", "mxfp8", "--as", "json", "0.3", "nan"))
+    assert found == {
+        "format": "mxfp8_e4m3",
+        "rows": [{"codes": ["7f", "7f"], "scales": ["ff"], "values": ["nan", "nan"]}],
+    }
+
+
+def test_quantize_a_large_tensor(tmp_path: Path) -> None:
+    """A million float32 values; 1,000 random blocks against the oracle."""
+    x = np.random.default_rng(0).standard_normal((1024, 1024)).astype(np.float32)
+    np.save(tmp_path / "weights.npy", x)
+    done = run("quantize", "--fmt", "mxfp8", "-i", "weights.npy", "-o", "q.npy", cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout == ""
+    assert "1048576 values of float32, shape (1024, 1024): 32768 blocks, 0 NaN" in done.stderr
+    q = np.load(tmp_path / "q.npy", allow_pickle=False)
+    assert q.dtype == np.float32
+    rng = np.random.default_rng(1)
+    from softfloat_ref.block_formats import dequantize_to_fp32
+
+    for row, start in zip(rng.integers(0, 1024, 1000), rng.integers(0, 32, 1000) * 32, strict=True):
+        part = slice(start, start + 32)
+        block = quantize_block([to_value(float(v), 0) for v in x[row, part]], "mxfp8")
+        assert q[row, part].view(np.uint32).tolist() == dequantize_to_fp32(block.scale, block.codes, "mxfp8")
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_quantize_npy_of_any_shape(dtype: type, tmp_path: Path) -> None:
+    x = np.linspace(-3, 3, 2 * 3 * 40).reshape(2, 40, 3).astype(dtype)
+    np.save(tmp_path / "x.npy", x)
+    ok("quantize", "--fmt", "mxfp4", "--axis", "1", "-i", "x.npy", "-o", "q.npz", cwd=tmp_path)
+    with np.load(tmp_path / "q.npz", allow_pickle=False) as found:
+        expected = blocks.quantize(x, "mxfp4", axis=1)
+        assert (found["codes"] == expected.codes).all()
+        assert (found["scales"] == expected.scales).all()
+        assert (found["values"] == expected.dequantize()).all()
+        assert str(found["format"]) == "mxfp4_e2m1"
+    ok("quantize", "--fmt", "fp8_e4m3", "--as", "hex", "-i", "x.npy", "-o", "codes.npy", cwd=tmp_path)
+    assert np.load(tmp_path / "codes.npy").dtype == np.uint8
+
+
+def test_quantize_text(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("0.3,1.5\n-448, 1000\n")
+    assert (
+        ok("quantize", "--fmt", "fp8_e4m3", "--as", "value", "-i", "x.csv", cwd=tmp_path)
+        == "0.3125 1.5\n-448.0 448.0\n"
+    )
+    assert ok("quantize", "--fmt", "fp8_e4m3", "--as", "hex", "-i", "-", stdin="0.3 1.5\n") == "2a 3c\n"
+    ok("quantize", "--fmt", "fp8_e4m3", "-i", "x.csv", "-o", "y.csv", cwd=tmp_path)
+    assert (tmp_path / "y.csv").read_text() == "0.3125,1.5\n-448.0,448.0\n"
+    ok("quantize", "--fmt", "fp8_e4m3", "-i", "x.csv", "-o", "y.npy", cwd=tmp_path)
+    assert np.load(tmp_path / "y.npy").tolist() == [[0.3125, 1.5], [-448.0, 448.0]]
+
+
+def test_stochastic_quantization_is_by_position(tmp_path: Path) -> None:
+    x = np.full((4, 8), 1.03, np.float32)
+    np.save(tmp_path / "x.npy", x)
+    args = ["quantize", "--fmt", "fp8_e4m3", "--round", "sr", "--sr-bits", "12", "--seed", "5", "--as", "hex"]
+    from_array = ok(*args, "-i", "x.npy", cwd=tmp_path).split()
+    from_text = ok(*args, *[str(float(v)) for v in x.reshape(-1)]).split()
+    assert from_array == from_text
+    assert len(set(from_array)) == 2
+
+
+# -- bad input -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def bad(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bad")
+    good = np.ones((64, 64), np.float32)
+    np.save(folder / "good.npy", good)
+    np.save(folder / "strings.npy", np.array(["a", "b"]))
+    np.save(folder / "objects.npy", np.array([{}], dtype=object), allow_pickle=True)
+    np.save(folder / "empty.npy", np.zeros((0, 4)))
+    np.save(folder / "scalar.npy", np.array(1.0))
+    np.save(folder / "complex.npy", np.ones(3, complex))
+    whole = (folder / "good.npy").read_bytes()
+    (folder / "cut.npy").write_bytes(whole[:500])
+    (folder / "header.npy").write_bytes(whole[:30])
+    (folder / "nothing.npy").write_bytes(b"")
+    (folder / "huge.npy").write_bytes(whole.replace(b"(64, 64)", b"(64, 10000000000000)")[:500])
+    (folder / "noise.npy").write_bytes(b"\x93NUMPY\x01\x00\x10\x00{'descr': import os}")
+    (folder / "x.csv").write_text("1.0\n2.0\n\n3.0\n1.25\n0.5\n1.2.3\n")
+    (folder / "binary.csv").write_bytes(bytes(range(128, 256)))
+    (folder / "blank.csv").write_text("\n\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ("-i strings.npy", "array of <U1"),
+        ("-i objects.npy", "never unpickled"),
+        ("-i empty.npy", "empty array"),
+        ("-i scalar.npy", "0-dimensional"),
+        ("-i complex.npy", "array of complex128"),
+        ("-i cut.npy", "not a readable"),
+        ("-i header.npy", "not a readable"),
+        ("-i nothing.npy", "not a readable"),
+        ("-i huge.npy", "not a readable"),
+        ("-i noise.npy", "not a readable"),
+        ("-i missing.npy", "No such file"),
+        ("-i .", "Is a directory"),
+        ("-i x.csv", "x.csv:7: '1.2.3' is not a number; use 1.25, 0x1.4p0"),
+        ("-i binary.csv", "neither a .npy file nor text"),
+        ("-i blank.csv", "no values"),
+        ("", "nothing to quantize"),
+        ("1 -i x.csv", "either values or -i"),
+        ("1..2", "'1..2' is not a number"),
+        ("-1.5x", "'-1.5x' is not a number"),
+        ("1e999999999999", "is not a number"),
+        ("1/0", "is not a number"),
+        ("1 -o q.txt", "unknown kind of file"),
+        ("-i good.npy -o missing/q.npy", "cannot be written"),
+        ("-i good.npy -o . ", "unknown kind of file"),
+        ("-i good.npy --axis 2", "axis 2 is out of range"),
+        ("1 --round sr", "needs its number of random bits"),
+        ("1 --round sr --sr-bits 4", "none were given"),
+        ("1 --round nearest", "unknown rounding"),
+        ("1 --profile none", "unknown block profile"),
+        ("1 --nosuch", "No such option"),
+        ("1 --round sr --sr-bits 4 --random-bits zz", "no hexadecimal word"),
+        ("1 --sr-bits x", "not a valid integer"),
+        ("1 2 --round sr --sr-bits 4 --random-bits f", "1 words for 2 values"),
+        ("1 --nan xyz", "neither a known word"),
+        ("1 --round sr --sr-bits 4 --random-source mt19937", "unknown random source"),
+        ("1 --round sr --sr-bits 4 --random-source lfsr:width=8", "taps missing"),
+    ],
+)
+def test_bad_quantize(args: str, message: str, bad: Path) -> None:
+    before = sorted(bad.iterdir())
+    assert message in refused("quantize", "--fmt", "mxfp8", *args.split(), cwd=bad)
+    assert sorted(bad.iterdir()) == before  # no file left, finished or not
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ("quantize --fmt mxfp9 1", "unknown format 'mxfp9'; did you mean mxfp8"),
+        ("quantize --fmt fp8_e4m4 1", "did you mean"),
+        ("quantize 1", "Missing option '--fmt'"),
+        ("eval add --fmt fp16 3c00", "takes 2 operands, not 1"),
+        ("eval add --fmt fp16 3c00 13c00", "has 16 bits"),
+        ("eval add --fmt mxfp8 0 0", "is a block format"),
+        ("eval add --fmt a=fp16 0 0", "no format for operand b"),
+        ("eval add --fmt a=fp16,b=fp32 0 0", "which format is the result"),
+        ("eval sum --fmt fp16 0 0", "unknown operation"),
+        ("eval add --fmt fp16 zz 0", "'zz' is no hexadecimal code"),
+        ("eval add --fmt c=fp16 0 0", "takes a=FORMAT,b=FORMAT"),
+        ("decode --fmt fp8_e5m2 100", "has 8 bits"),
+        ("decode --fmt fp16", "Missing argument"),
+        ("explain --fmt fp16 abc", "'abc' is not a number"),
+        ("explain --fmt fp16 1 2", "is no operation"),
+        ("explain add --fmt fp16 3c00", "takes 2 operands"),
+        ("explain --fmt mxfp8 1", "is a block format"),
+        ("formats show fp17", "unknown format"),
+        ("formats table fp32", "tables go to 16 bits"),
+        ("format", "unknown command"),
+        ("vectors generate -o x", "give a recipe"),
+        ("vectors generate --op add -o x", "needs --fmt"),
+        ("vectors generate nothing -o x", "unknown recipe"),
+        ("vectors generate --op add --fmt fp16 -n 0 -o x", "0 is not in the range"),
+        ("vectors generate --op add --fmt fp16 -o good.npy", "cannot be made"),
+        ("vectors verify missing", "No such file"),
+        ("formats show x.toml", "No such file"),
+        ("eval add --fmt fp16 --policy mine.toml 0 0", "No such file"),
+    ],
+)
+def test_bad_usage(args: str, message: str, bad: Path) -> None:
+    before = sorted(bad.iterdir())
+    assert message in refused(*args.split(), cwd=bad)
+    assert sorted(bad.iterdir()) == before
+
+
+# -- explain, decode, formats ----------------------------------------------------------------------------------------
+
+
+def rows(text: str) -> dict[str, str]:
+    return {line[:10].strip(): line[11:] for line in text.splitlines() if line[:10].strip()}
+
+
+def test_explain_a_conversion() -> None:
+    found = rows(ok("explain", "--fmt", "fp8_e4m3", "0.3"))
+    assert found["result"] == "2a = 0.3125 (0x1.4p-2)"
+    assert found["fields"] == "0 0101 010"
+    assert found["flags"] == "01 inexact"
+    assert (found["below"][:2], found["above"][:2]) == ("29", "2a")
+    assert found["kept"] == "1001 in units of 2^-5"
+    assert found["discarded"].endswith("(more than half)")
+    assert "goes away from zero" in found["rule"]
+    assert found["error"] == "+0.0125 = +0.4 ulp"
+
+
+@pytest.mark.parametrize(
+    ("args", "row", "text"),
+    [
+        ("--fmt fp8_e4m3 464", "discarded", "exactly half: a tie"),
+        ("--fmt fp8_e4m3 500", "overflow", "sat-finite"),
+        ("--fmt fp16 1e-7", "tiny", "below the smallest normal"),
+        ("--fmt fp16 0.5", "rule", "exact, stays"),
+        ("--fmt fp16 nan", "rule", "NaN: nan = canonical"),
+        ("--fmt fp4_e2m1 nan", "rule", "nan_missing = max"),
+        ("--fmt fp8_e4m3 inf", "rule", "infinity: overflow = sat-finite"),
+        ("--fmt e8m0 0", "rule", "has no zero"),
+        ("--fmt fp8_e4m3 -0", "rule", "zero keeps its sign"),
+        ("--fmt dlfloat16 1e-10", "result", "0000"),
+        ("--fmt fp16 0.1 --round sr --sr-bits 4 --random-bits a", "rule", "n = 4, r = a"),
+        ("fma --fmt fp16 3c00 0400 8001", "fma", "0x1.ff8p-15"),
+        ("add --fmt fp16 7c00 fc00", "add", "invalid operation"),
+        ("lt --fmt fp16 0 3c00", "result", "1 = 1.0"),
+        ("add --fmt fp16 1 8000 --flush-inputs on", "a", "flushed to 0.0"),
+    ],
+)
+def test_explain_rows(args: str, row: str, text: str) -> None:
+    assert text in rows(ok("explain", *args.split()))[row]
+
+
+@pytest.mark.parametrize(
+    ("args", "shown"),
+    [
+        ("--fmt fp8_e4m3 465 --got 7f", "as by overflow = sat-none"),
+        ("--fmt fp8_e4m3 0.3 --got 29", "as by rounding = rtz"),
+        ("--fmt fp8_e5m2 nan --got 7f", "as by nan = ones"),
+        ("--fmt fp16 0x1p-15 --got 0", "as by flush_outputs = on"),
+        ("add --fmt fp16 0001 0001 --got 0", "as by flush_inputs = on"),
+        ("add --fmt fp16 3c00 3c00 --got 4000", "agrees"),
+        ("add --fmt fp16 3c00 3c00 --got 4000 --got-flags 1", "no change of one or two policy fields"),
+        ("convert --fmt fp32 --out i32 7fc00000 --got 80000000", "as by integers = x86"),
+        ("div --fmt binary8p4se 40 00 --got 7f", "as by specials = ieee"),
+        ("mul --fmt fp8_e4m3 fe 7e --overflow sat-none --got fe", "as by overflow = sat-finite"),
+    ],
+)
+def test_explain_got(args: str, shown: str) -> None:
+    assert shown in ok("explain", *args.split())
+
+
+def test_decode() -> None:
+    assert (
+        ok("decode", "--fmt", "fp8_e5m2", "7c", "0x3C") == "7c = inf  [0 11111 00]\n3c = 1.0 (0x1p+0)  [0 01111 00]\n"
+    )
+    assert ok("decode", "--fmt", "int8", "--as", "value", "80") == "-2.0\n"
+    assert json.loads(ok("decode", "--fmt", "fp4_e2m1", "--as", "json", "7"))["codes"][0]["value"] == "6.0"
+
+
+def test_formats() -> None:
+    listed = ok("formats", "list")
+    assert all(f"{name} " in listed for name in ("fp128", "fp8_e4m3", "e8m0", "mxint8"))
+    table = ok("formats", "table", "fp4_e2m1").splitlines()
+    assert len(table) == 16
+    assert table[7] == "7  0 11 1  6.0 (0x1.8p+2)"
+    assert json.loads(ok("formats", "show", "--json", "mxfp4"))[0]["size"] == 32
+
+
+def test_defined_formats_and_policies_are_taken_by_name(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(
+        '[formats.tiny]\nlike = "fp8_e4m3"\nbias = 11\n\n[policies.chip]\nrounding = "rna"\nnan = "ones"\n'
+    )
+    args = ["eval", "convert", "--fmt", "fp32", "--out", "mine.toml:tiny", "--policy", "mine.toml", "41c80000"]
+    assert ok(*args, cwd=tmp_path) == "7d 01\n"  # 25: a tie between 24 and 26 in units of 2
+
+
+def test_vectors_command(tmp_path: Path) -> None:
+    args = ["vectors", "generate", "--op", "fma", "--fmt", "fp16", "-n", "1000", "--seed", "1", "-o", "out"]
+    assert run(*args, cwd=tmp_path).returncode == 0
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["command"] == ["softfloat-ref", *args]
+    assert run("vectors", "verify", "out", cwd=tmp_path).returncode == 0
+    path = tmp_path / "out" / "fma_fp16_rne.tv"
+    path.write_bytes(path.read_bytes()[:-1])
+    done = run("vectors", "verify", "out", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "SHA-256" in done.stdout
+    assert "fp16_fma_rne" in ok("vectors", "list")
+
+
+def test_lfsr_source() -> None:
+    """A maximal 4-bit register: 1, 2, 4, 9, 3, 6, ... (taps 4 and 3), stepped once per element."""
+    args = [
+        "quantize",
+        "--fmt",
+        "fp4_e2m1",
+        "--round",
+        "sr",
+        "--sr-bits",
+        "4",
+        "--as",
+        "hex",
+        "--random-source",
+        "lfsr:width=4,taps=4.3,seed=1",
+    ]
+    values = ["1.25"] * 6  # half way: up where r is at least 8
+    states = [1, 2, 4, 9, 3, 6]
+    assert ok(*args, *values).split() == ["3" if s >= 8 else "2" for s in states]
+
+
+def test_help_is_light() -> None:
+    code = (
+        "import sys, softfloat_ref.app.main as m\ntry: m.main(['--help'])\nexcept SystemExit: pass\n"
+        "print('numpy' in sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=TOP, check=True)
+    assert done.stderr == "False\n"
+    for command in ("formats", "explain", "quantize", "decode", "eval", "vectors", "bench", "selftest"):
+        assert command in done.stdout
+        assert "Usage" in ok(command, "--help")
+
+
+def test_selftest() -> None:
+    assert ok("selftest").endswith("selftest passed\n")
+
+
+def test_evaluator_matches_stream_on_policies() -> None:
+    sig = signature("convert", ["fp32"], "fp8_e5m2")
+    for name in ("riscv", "ptx", "arm"):
+        policy = get_policy(name)
+        listed = list(cases(sig.formats, 1, 300, sig.out))
+        lines = "".join(f"{a:08x}\n" for (a,) in listed)
+        shown = ok("eval", "convert", "--fmt", "fp32", "--out", "fp8_e5m2", "--policy", name, "-", stdin=lines)
+        assert [tuple(int(x, 16) for x in line.split()[1:]) for line in shown.splitlines()] == [
+            evaluator(sig, policy)(case, 0) for case in listed
+        ]

@@ -1,0 +1,156 @@
+"""Every command in README.md and docs/ does what is printed there; every definition shown is accepted.
+
+The two commands that install (README's `sh` blocks) are run by .ci/run.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from softfloat_ref.app.main import COMMANDS
+from softfloat_ref.formats import define_format
+from softfloat_ref.ops import OPERATIONS
+from softfloat_ref.policies import POLICIES, get_policy, rounding_name
+
+TOP = Path(__file__).parents[1]
+PAGES = [TOP / "README.md", *sorted((TOP / "docs").rglob("*.md"))]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.S | re.M)
+
+
+def sessions(block: str) -> list[tuple[str, str]]:
+    """The commands of a console block with the output shown."""
+    parts = re.split(r"^\$ (.*)\n", block, flags=re.M)[1:]
+    return list(zip(parts[::2], parts[1::2], strict=True))
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> dict[str, str]:
+    """A PATH on which `softfloat-ref` and `python` are this checkout's and this interpreter."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name, line in (
+        ("softfloat-ref", f'exec "{sys.executable}" -m softfloat_ref "$@"'),
+        ("python", f'exec "{sys.executable}" "$@"'),
+    ):
+        (tools / name).write_text(f"#!/bin/sh\n{line}\n")
+        (tools / name).chmod(0o755)
+    return {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(TOP)}
+
+
+@pytest.mark.parametrize(
+    ("page", "number"),
+    [(p, i) for p in PAGES for i, _ in enumerate(blocks(p, "console"))],
+    ids=lambda x: str(x.relative_to(TOP)) if isinstance(x, Path) else str(x),
+)
+def test_console(page: Path, number: int, shell: dict[str, str], tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    for name in ("vectors", "docs"):
+        (work / name).symlink_to(TOP / name)
+    for command, shown in sessions(blocks(page, "console")[number]):
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=work,
+            env=shell,
+            text=True,
+            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        expected = re.sub("simulated by .*", "simulated by", shown.rstrip("\n"))
+        assert re.sub("simulated by .*", "simulated by", done.stdout.rstrip("\n")) == expected, command
+
+
+def test_there_are_sessions() -> None:
+    assert sum(len(sessions(b)) for p in PAGES for b in blocks(p, "console")) >= 25
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: str(p.relative_to(TOP)))
+def test_python(page: Path) -> None:
+    failed, attempted = doctest.testfile(str(page), module_relative=False)
+    assert attempted > 0
+    assert failed == 0
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "toml")], ids=lambda p: str(p.relative_to(TOP)))
+def test_toml(page: Path) -> None:
+    for block in blocks(page, "toml"):
+        tables = tomllib.loads(block)
+        assert tables.keys() <= {"formats", "policies"}
+        for name, table in tables.get("formats", {}).items():
+            assert define_format(table, name)
+        for table in tables.get("policies", {}).values():
+            assert get_policy(table)
+
+
+def test_links() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_policy_table_is_the_code() -> None:
+    lines = [
+        [c.strip().strip("`") for c in line.strip("|").split("|")]
+        for line in (TOP / "docs" / "policies.md").read_text().splitlines()
+        if line.startswith("|")
+    ]
+    head, rows = lines[0], lines[2:]
+    assert head[1:] == list(POLICIES)
+    for field, *cells in rows:
+        for name, cell in zip(head[1:], cells, strict=True):
+            value = getattr(POLICIES[name], field)
+            if field == "rounding":
+                assert cell == rounding_name(value)
+            elif field == "overflow":
+                assert cell == ("the format's" if value is None else value)
+            elif field == "nan":
+                words = cell.replace("e5m2 7f", "fp8_e5m2=7f").replace("fp64 fff8...", "fp64=fff8000000000000")
+                assert words.replace(" ", "") == value
+            else:
+                assert cell == {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
+
+
+def test_everything_is_mentioned() -> None:
+    text = "\n".join(p.read_text() for p in PAGES)
+    for command in COMMANDS:
+        assert f"`{command}" in text or f"softfloat-ref {command}" in text, command
+    assert all(re.search(rf"\b{op}\b", text) for op in ("faa", "dot2", "dot4", "clamp", "scaleb", "class", "logb"))
+    assert len(OPERATIONS) > 40
+
+
+@pytest.mark.sim
+def test_example_by_hand_with_icarus(shell: dict[str, str], tmp_path: Path) -> None:
+    if shutil.which("iverilog") is None:
+        pytest.skip("Icarus Verilog is not installed; the same bench runs under Verilator in test_simulation")
+    (tmp_path / "docs").symlink_to(TOP / "docs")
+    block = blocks(TOP / "docs" / "examples" / "fp32_to_fp8_e4m3" / "README.md", "sh")[0]
+    done = subprocess.run(["bash", "-ec", block], cwd=tmp_path, env=shell, text=True, capture_output=True, check=False)
+    assert "PASS: 20000 of 20000 vectors" in done.stdout
+
+
+@pytest.mark.sim
+def test_the_planted_bug_shown_is_real(tmp_path: Path) -> None:
+    from test_simulation import BUGS, CIRCUIT, simulate
+
+    from softfloat_ref.golden.generate import generate
+    from softfloat_ref.golden.recipes import load_recipe
+    from softfloat_ref.rtl.simulators import find
+
+    shown = re.search(r"`(convert_\S+\.memh:[^`]+)`", (TOP / "docs/examples/fp32_to_fp8_e4m3/README.md").read_text())
+    assert shown
+    generate(load_recipe("fp32_to_fp8_e4m3_rne"), tmp_path / "vectors")
+    run = simulate(find(), tmp_path / "vectors", tmp_path / "work", CIRCUIT.replace(*BUGS["round half up"]))
+    assert shown[1] in run.output
