@@ -19,7 +19,7 @@ from softfloat_ref import exact
 from softfloat_ref.codec import check_random, decoder, encoder
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import CATALOGUE, Format, get_format
-from softfloat_ref.policies import POLICIES, Policy, get_policy
+from softfloat_ref.policies import Policy, get_policy
 from softfloat_ref.sources import RandomSource
 
 Codes = NDArray[np.unsignedinteger[Any]]
@@ -29,7 +29,12 @@ MAX_TABLE: Final = 1 << 19
 _CHUNK: Final = 1 << 16  # values at a time: the temporaries stay in the cache
 _FP64_MANTISSA: Final = 52
 _FP64_BIAS: Final = 1023
-_SOURCES: Final = {"f2": CATALOGUE["fp16"], "f4": CATALOGUE["fp32"], "f8": CATALOGUE["fp64"]}
+_FP32: Final = CATALOGUE["fp32"]
+_FP64: Final = CATALOGUE["fp64"]
+_SOURCES: Final = {"f4": _FP32, "f8": _FP64}
+_FLOAT_NAMES: Final = ("float16", "float32", "float64", "bfloat16", "float8", "float6", "float4")
+_KEEP_NAN: Final = Policy(nan="propagate")
+MAX_INTEGER: Final = 1 << 53
 
 
 def code_dtype(fmt: Format) -> np.dtype[np.unsignedinteger[Any]]:
@@ -40,30 +45,61 @@ def code_dtype(fmt: Format) -> np.dtype[np.unsignedinteger[Any]]:
     raise Error(f"{fmt.name} has {fmt.width} bits; arrays hold codes of at most 64")
 
 
-def as_floats(x: ArrayLike) -> Floats:
-    """float16, float32 and float64 as they are, bfloat16 and integers exactly as wider floats.
+class Source(NamedTuple):
+    """An array as codes of a format: its own bits, so that nothing is lost before it is rounded."""
 
-    Raises Error for any other dtype, and for integers that float64 does not hold.
+    codes: Codes
+    fmt: Format
+
+
+def as_source(x: ArrayLike) -> Source:
+    """The codes of an array of float16, float32, float64 or ml_dtypes' floats; integers as exact float64.
+
+    Raises Error for any other dtype, for integers that float64 does not hold, and for masked or ragged input.
     """
-    array = np.asarray(x)
-    if array.dtype.str[1:] in _SOURCES and array.dtype.isnative:
-        return array
-    if array.dtype.kind == "f" and array.dtype.itemsize <= 8:
-        return array.astype(array.dtype.newbyteorder("="))
-    if array.dtype.kind in "iu" or array.dtype.kind == "b":
-        wide = array.astype(np.float64)
-        if array.dtype.itemsize == 8 and np.any(np.abs(wide) > 2.0**53):
-            raise Error(f"array of {array.dtype}: values beyond 2^53 are not exact in float64; convert them first")
-        return wide
-    if array.dtype.name.startswith(("bfloat16", "float8", "float6", "float4")):  # ml_dtypes
-        return array.astype(np.float32)
-    raise Error(f"array of {array.dtype}: use float16, float32, float64, bfloat16 or an integer type")
+    if isinstance(x, np.ma.MaskedArray):
+        raise Error("a masked array has values that are none; fill it first")
+    try:
+        array = np.asarray(x)
+    except ValueError:
+        raise Error("rows of different lengths make no array") from None
+    name = array.dtype.name
+    if array.dtype.kind in "iub" or name.startswith(("int", "uint")):  # the latter: ml_dtypes'
+        array = _exact_float64(array)
+        name = array.dtype.name
+    if not name.startswith(_FLOAT_NAMES):
+        raise Error(f"array of {array.dtype}: use float16, float32, float64, bfloat16 or an integer type")
+    native = np.ascontiguousarray(array, array.dtype.newbyteorder("=") if array.dtype.kind == "f" else None)
+    return Source(native.view(f"u{array.dtype.itemsize}").reshape(array.shape), get_format(name))
 
 
-def to_float64(x: Floats) -> NDArray[np.float64]:
-    """The values as float64, quietly (a signalling NaN would warn)."""
-    with np.errstate(invalid="ignore"):
-        return x.astype(np.float64)
+def _exact_float64(array: NDArray[Any]) -> NDArray[np.float64]:
+    if array.dtype.itemsize == 8 and array.size and max(abs(int(array.min())), abs(int(array.max()))) > MAX_INTEGER:
+        raise Error(f"array of {array.dtype}: values beyond 2^53 are not exact in float64; convert them first")
+    return array.astype(np.float64)
+
+
+def to_float64(x: ArrayLike | Source, flush: bool = False) -> NDArray[np.float64]:
+    """The values as float64, exactly; flush: subnormals of the array's own type are zeros of their sign."""
+    source = x if isinstance(x, Source) else as_source(x)
+    if source.fmt.width <= 16:
+        table: NDArray[np.float64] = _value_table(source.fmt, _FP64, flush)[source.codes]
+        return table
+    fmt, codes = source.fmt, source.codes
+    with np.errstate(invalid="ignore"):  # a signalling NaN is quieted
+        values: NDArray[np.float64] = codes.view(f"f{codes.dtype.itemsize}").astype(np.float64)
+    if fmt is _FP64 and not flush:
+        return values
+    # Subnormals by integers: a process that flushes them (as -ffast-math libraries make it) changes nothing.
+    magnitude = codes & codes.dtype.type(fmt.magnitude_mask)
+    small = (magnitude >> codes.dtype.type(fmt.mantissa_bits)) == 0
+    units = (
+        np.zeros(int(small.sum()))
+        if flush
+        else np.ldexp(magnitude[small].astype(np.float64), fmt.emin - fmt.mantissa_bits)
+    )
+    values[small] = np.where(codes[small] > magnitude[small], -units, units)
+    return values
 
 
 def encode(
@@ -78,21 +114,32 @@ def encode(
     Raises Error for dtypes and random bits that do not fit.
     """
     fmt, policy = get_format(fmt), get_policy(policy)
-    values = as_floats(x)
-    out = np.empty(values.shape, code_dtype(fmt))
-    source, target = np.ravel(values), out.reshape(-1)
-    if policy.flush_inputs:
-        source = _flushed(source)
-    words = random_words(policy, random_bits, values.shape)
-    table = _table_for(fmt, policy, values.size)
-    if table is None:
-        _encode_by_oracle(source, fmt, policy, words, target)
+    source = as_source(x)
+    out = np.empty(source.codes.shape, code_dtype(fmt))
+    flat, target = Source(np.ravel(source.codes), source.fmt), out.reshape(-1)
+    words = random_words(policy, random_bits, out.shape)
+    if words is not None:
+        decode_value, encode_value = decoder(source.fmt, policy.flush_inputs), encoder(fmt, policy)
+        codes = flat.codes.tolist()
+        target[:] = [encode_value(decode_value(code), r)[0] for code, r in zip(codes, words, strict=True)]
+    elif source.fmt.width <= 16 or (table := _table_for(fmt, policy, out.size)) is None:
+        target[:] = _encode_distinct(flat, fmt, policy)
     else:
-        for start in range(0, source.size, _CHUNK):
+        for start in range(0, target.size, _CHUNK):
             part = slice(start, start + _CHUNK)
-            target[part] = table.codes[_indices(to_float64(source[part]), table)]
-        _encode_nans(source, fmt, policy, target)
+            values = to_float64(Source(flat.codes[part], source.fmt), policy.flush_inputs)
+            target[part] = table.codes[_indices(values, table)]
+            nans = np.flatnonzero(np.isnan(values)) + start
+            target[nans] = _encode_distinct(Source(flat.codes[nans], source.fmt), fmt, policy)
     return out
+
+
+def _encode_distinct(source: Source, fmt: Format, policy: Policy) -> Codes:
+    """The oracle on each code that occurs."""
+    decode_value, encode_value = decoder(source.fmt, policy.flush_inputs), encoder(fmt, policy)
+    patterns, inverse = np.unique(source.codes, return_inverse=True)
+    codes = [encode_value(decode_value(code), 0)[0] for code in patterns.tolist()]
+    return np.array(codes, code_dtype(fmt))[inverse]
 
 
 def random_words(
@@ -113,12 +160,6 @@ def random_words(
     if words.size and (int(words.min()) < 0 or int(words.max()) >> n):
         raise Error(f"random bits must be unsigned integers of {n} bits")
     return [int(w) for w in words.reshape(-1)]
-
-
-def _flushed(source: Floats) -> Floats:
-    """The values with the subnormals of their own type made zeros of their sign."""
-    tiny = np.abs(source) < np.finfo(source.dtype).smallest_normal
-    return np.where(tiny, np.copysign(np.zeros((), source.dtype), source), source)
 
 
 class _Table(NamedTuple):
@@ -171,58 +212,55 @@ def _indices(x: NDArray[np.float64], table: _Table) -> NDArray[np.int64]:
     return indices
 
 
-def _encode_nans(source: Floats, fmt: Format, policy: Policy, out: Codes) -> None:
-    nans = np.flatnonzero(np.isnan(source))
-    if nans.size:
-        patterns, inverse = np.unique(_codes_of(source[nans]), return_inverse=True)
-        decode_value, encode_value = decoder(_SOURCES[source.dtype.str[1:]]), encoder(fmt, policy)
-        codes = [encode_value(decode_value(int(p)), 0)[0] for p in patterns]
-        out[nans] = np.array(codes, out.dtype)[inverse]
-
-
-def _codes_of(source: Floats) -> Codes:
-    return np.ascontiguousarray(source).view(f"u{source.dtype.itemsize}")
-
-
-def _encode_by_oracle(source: Floats, fmt: Format, policy: Policy, words: list[int] | None, out: Codes) -> None:
-    decode_value, encode_value = decoder(_SOURCES[source.dtype.str[1:]]), encoder(fmt, policy)
-    codes = _codes_of(source).tolist()
-    if words is None:
-        out[:] = [encode_value(decode_value(code), 0)[0] for code in codes]
-    else:
-        out[:] = [encode_value(decode_value(code), r)[0] for code, r in zip(codes, words, strict=True)]
-
-
 def decode(codes: ArrayLike, fmt: str | Format) -> Floats:
     """The values of an array of codes: float32, or float64 where float32 cannot hold the format.
 
     Raises Error for codes that are none of the format's, and for formats that float64 cannot hold.
     """
     fmt = get_format(fmt)
-    array = np.asarray(codes)
-    if array.dtype.kind not in "iu":
-        raise Error(f"codes are integers, not {array.dtype}")
-    if array.size and (int(array.min()) < 0 or int(array.max()) >> fmt.width):
-        raise Error(f"codes of {fmt.name} have {fmt.width} bits; the array has {array.min()} to {array.max()}")
-    values: Floats
-    if fmt.width <= 16:
-        values = _decode_table(fmt)[array]
-    else:
-        values = _decode_by_oracle(array.reshape(-1).tolist(), fmt).reshape(array.shape)
+    dtype = value_dtype(fmt)
+    array = _checked_codes(codes, fmt)
+    if fmt in (_FP32, _FP64):
+        return array.astype(f"u{dtype.itemsize}").view(dtype)
+    values: Floats = _values(array, fmt, _SOURCES[dtype.str[1:]])
     return values
 
 
+def decode_float64(codes: ArrayLike, fmt: str | Format) -> NDArray[np.float64]:
+    """The values of an array of codes as float64. Raises Error as `decode` does."""
+    fmt = get_format(fmt)
+    value_dtype(fmt)
+    values: NDArray[np.float64] = _values(_checked_codes(codes, fmt), fmt, _FP64)
+    return values
+
+
+def _checked_codes(codes: ArrayLike, fmt: Format) -> NDArray[Any]:
+    array = np.asarray(codes)
+    if array.size == 0:
+        return array.astype(code_dtype(fmt))
+    if array.dtype.kind not in "iu":
+        raise Error(f"codes are integers, not {array.dtype}")
+    if int(array.min()) < 0 or int(array.max()) >> fmt.width:
+        raise Error(f"codes of {fmt.name} have {fmt.width} bits; the array has {array.min()} to {array.max()}")
+    return array
+
+
+def _values(codes: NDArray[Any], fmt: Format, wide: Format) -> Any:
+    if fmt.width <= 16:
+        return _value_table(fmt, wide, False)[codes]
+    return _by_oracle(codes.reshape(-1).tolist(), fmt, wide, False).reshape(codes.shape)
+
+
 @lru_cache(maxsize=64)
-def _decode_table(fmt: Format) -> Floats:
-    return _decode_by_oracle(range(1 << fmt.width), fmt)
+def _value_table(fmt: Format, wide: Format, flush: bool) -> Any:
+    return _by_oracle(range(1 << fmt.width), fmt, wide, flush)
 
 
-def _decode_by_oracle(codes: Iterable[int], fmt: Format) -> Floats:
-    """A conversion to FP32 or FP64, exact; NaN becomes the canonical one."""
-    dtype = value_dtype(fmt)
-    decode_value, encode_value = decoder(fmt), encoder(_SOURCES[dtype.str[1:]], POLICIES["ieee"])
+def _by_oracle(codes: Iterable[int], fmt: Format, wide: Format, flush: bool) -> Any:
+    """A conversion to FP32 or FP64, exact; a NaN keeps its sign and payload, quieted."""
+    decode_value, encode_value = decoder(fmt, flush), encoder(wide, _KEEP_NAN)
     patterns = [encode_value(decode_value(code), 0)[0] for code in codes]
-    return np.array(patterns, f"u{dtype.itemsize}").view(dtype)
+    return np.array(patterns, f"u{wide.width // 8}").view(f"f{wide.width // 8}")
 
 
 def value_dtype(fmt: Format) -> np.dtype[np.floating[Any]]:
@@ -248,7 +286,7 @@ def quantize(
 def saturated(x: ArrayLike, fmt: str | Format) -> int:
     """How many finite values lie beyond the format's largest magnitude of their sign."""
     fmt = get_format(fmt)
-    values = to_float64(as_floats(x))
+    values = to_float64(x)
     decode_value = decoder(fmt)
     highest = float(decode_value(fmt.max_code))
     lowest = -highest if not fmt.twos_complement else float(decode_value(fmt.sign_bit))

@@ -109,8 +109,13 @@ class Block(NamedTuple):
 
 @lru_cache(maxsize=256)
 def element_policy(policy: Policy) -> Policy:
-    """The policy elements are rounded under: the caller's, saturating unless he says otherwise (MX 1.0 6.3)."""
-    return policy if policy.overflow is not None else policy.replace(overflow=Overflow.SAT_FINITE)
+    """The policy elements are rounded under: the caller's, but always saturating (MX 1.0 6.3)."""
+    return policy.replace(overflow=Overflow.SAT_FINITE)
+
+
+def special_element(fmt: BlockFormat, policy: Policy) -> int:
+    """The code of every element of a block that holds a NaN or Inf."""
+    return policy.nan_rule.code(fmt.element) if fmt.element.has_nan else 0
 
 
 def quantize_block(
@@ -129,7 +134,7 @@ def quantize_block(
         raise Error(f"a block of {fmt.name} has at most {fmt.size} values, not {len(values)}")
     words = [0] * len(values) if random_bits is None else random_bits
     if any(x.kind != FINITE for x in values):
-        code = fmt.element.canonical_nan if fmt.element.has_nan else 0
+        code = special_element(fmt, policy)
         return Block(fmt.scale.canonical_nan, (code,) * len(values), (0,) * len(values))
     values = [flush(x, profile) for x in values]
     exponent = scale_exponent(values, fmt, profile)
@@ -147,10 +152,15 @@ def flush(x: Value, profile: Profile) -> Value:
 def scale_exponent(values: Sequence[Value], fmt: BlockFormat, profile: Profile) -> int:
     """The exponent of the shared scale of finite, already flushed values."""
     tops = [exact.top(x) for x in values if x.significand]
+    return exponent_of(max(tops) if tops else None, fmt, profile)
+
+
+def exponent_of(amax_exponent: int | None, fmt: BlockFormat, profile: Profile) -> int:
+    """The scale's exponent for floor(log2) of the largest magnitude, clamped; the smallest for a block of zeros."""
     lowest, highest = fmt.scale.emin, fmt.scale.emax
-    if not tops:
+    if amax_exponent is None:
         return lowest
-    return min(max(get_scale_rule(profile.scale_rule)(max(tops), fmt.element), lowest), highest)
+    return min(max(get_scale_rule(profile.scale_rule)(amax_exponent, fmt.element), lowest), highest)
 
 
 def divide(x: Value, exponent: int) -> Value:

@@ -16,17 +16,20 @@ from softfloat_ref.block_formats import (
     Profile,
     any_format,
     element_policy,
+    exponent_of,
     get_block_format,
     get_profile,
+    special_element,
 )
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import Format
 from softfloat_ref.policies import Policy, get_policy
-from softfloat_ref.scales import get_scale_rule
 from softfloat_ref.sources import RandomSource
 
 _FP64_MANTISSA: Final = 52
 _FP64_BIAS: Final = 1023
+_FP32_SMALLEST_NORMAL: Final = 2.0**-126
+_FP32_UNITS: Final = 149  # an FP32 subnormal is so many times 2^-149
 
 
 @dataclass(frozen=True)
@@ -49,10 +52,15 @@ class BlockArray:
         scales = np.repeat(self.scales, self.fmt.size, axis=self.axis)
         scales = np.take(scales, range(self.codes.shape[self.axis]), axis=self.axis)
         # Both factors are short: the float64 product is exact, and so is all but an overflow of its conversion.
-        product = arrays.decode(self.codes, self.fmt.element).astype(np.float64)
+        product = arrays.decode_float64(self.codes, self.fmt.element) * arrays.decode_float64(scales, self.fmt.scale)
+        product = np.where(np.isnan(product), np.nan, product)  # one NaN, whatever the product's
         with np.errstate(over="ignore"):
-            product *= arrays.decode(scales, self.fmt.scale)
-            return np.where(np.isnan(product), np.nan, product).astype(np.float32)  # one NaN, whatever the product's
+            values = product.astype(np.float32)
+        # FP32 subnormals by integers: a process that flushes them (as -ffast-math libraries make it) changes nothing.
+        small = np.abs(product) < _FP32_SMALLEST_NORMAL
+        units = np.abs(product[small]) * 2.0**_FP32_UNITS
+        values.view(np.uint32)[small] = units.astype(np.uint32) | (np.signbit(product[small]).astype(np.uint32) << 31)
+        return values
 
 
 def quantize(
@@ -69,9 +77,9 @@ def quantize(
     them by position. Raises Error for a 0-dimensional array, an axis it lacks, and dtypes that do not fit.
     """
     fmt, profile, policy = get_block_format(fmt), get_profile(profile), element_policy(get_policy(policy))
-    values = arrays.as_floats(x)
+    values = arrays.to_float64(x, flush=policy.flush_inputs)
     axis = check_axis(values, axis)
-    blocks = _to_blocks(_flush(arrays.to_float64(values), profile), axis, fmt.size)
+    blocks = _to_blocks(_flush(values, profile), axis, fmt.size)
     exponents, special = _scale_exponents(blocks, fmt, profile)
     with np.errstate(invalid="ignore"):  # a signalling NaN, in a block that is all NaN anyway
         scaled = np.ldexp(blocks, -exponents[..., np.newaxis])
@@ -81,7 +89,7 @@ def quantize(
         codes = arrays.encode(np.where(special[..., np.newaxis], 0.0, scaled), fmt.element, policy, spread)
     else:
         codes = arrays.encode(np.where(special[..., np.newaxis], 0.0, scaled), fmt.element, policy)
-    codes[special] = fmt.element.canonical_nan if fmt.element.has_nan else 0
+    codes[special] = special_element(fmt, policy)
     scales = arrays.encode(np.ldexp(1.0, exponents), fmt.scale)
     scales[special] = fmt.scale.canonical_nan
     return BlockArray(_from_blocks(codes, axis, values.shape), np.moveaxis(scales, -1, axis), fmt, axis)
@@ -91,7 +99,7 @@ def check_axis(values: Floats, axis: int) -> int:
     """The axis, counted from 0. Raises Error where the array lacks it."""
     if values.ndim == 0:
         raise Error("a 0-dimensional array has no axis to take blocks along; reshape it to (1,)")
-    if not -values.ndim <= axis < values.ndim:
+    if not isinstance(axis, int) or not -values.ndim <= axis < values.ndim:
         raise Error(f"axis {axis} is out of range for an array of {values.ndim} dimensions")
     return axis % values.ndim
 
@@ -123,21 +131,20 @@ def _scale_exponents(
     amax = magnitudes.max(axis=-1, initial=0)
     fields = amax >> _FP64_MANTISSA
     special = fields == 2 * _FP64_BIAS + 1
-    lowest, highest = fmt.scale.emin, fmt.scale.emax
-    rule = get_scale_rule(profile.scale_rule)
     used = np.unique(fields)
-    table = {int(f): min(max(rule(int(f) - _FP64_BIAS, fmt.element), lowest), highest) if f else lowest for f in used}
-    exponents = np.array([table[int(f)] for f in used], np.int64)[np.searchsorted(used, fields)]
+    table = [exponent_of(int(f) - _FP64_BIAS if f else None, fmt, profile) for f in used]
+    exponents = np.array(table, np.int64)[np.searchsorted(used, fields)]
     return exponents, special
 
 
 def saturated(x: ArrayLike, quantized: BlockArray) -> int:
     """How many finite values lie beyond scale times the largest element."""
-    values = arrays.to_float64(arrays.as_floats(x))
+    values = arrays.to_float64(x)
     element = quantized.fmt.element
-    largest = np.full((), arrays.decode(np.array(element.max_code), element), np.float64)
-    limits = np.repeat(arrays.decode(quantized.scales, quantized.fmt.scale), quantized.fmt.size, axis=quantized.axis)
-    limits = np.take(limits, range(values.shape[quantized.axis]), axis=quantized.axis).astype(np.float64) * largest
+    largest = arrays.decode_float64(np.array(element.max_code), element)
+    scales = arrays.decode_float64(quantized.scales, quantized.fmt.scale)
+    limits = np.repeat(scales * largest, quantized.fmt.size, axis=quantized.axis)
+    limits = np.take(limits, range(values.shape[quantized.axis]), axis=quantized.axis)
     return int((np.isfinite(values) & (np.abs(values) > limits)).sum())
 
 

@@ -15,7 +15,6 @@ from softfloat_ref.errors import Error, Undefined
 from softfloat_ref.exact import FINITE, INF, NAN, Value
 from softfloat_ref.formats import CATALOGUE, Format, get_format
 from softfloat_ref.policies import (
-    Flush,
     Integers,
     NanMissing,
     Overflow,
@@ -55,6 +54,11 @@ Encoder = Callable[[Value, int], tuple[int, int]]
 
 
 # -- decode --------------------------------------------------------------------------------------------------------
+
+
+def tf32_from_register(bits: int) -> int:
+    """The 19-bit tf32 code in a 32-bit register, whose low 13 bits the hardware ignores."""
+    return check_code(bits, CATALOGUE["fp32"]) >> 13
 
 
 def decode(bits: int, fmt: str | Format) -> Value:
@@ -147,11 +151,24 @@ def target(fmt: Format, policy: Policy) -> Target:
         beyond_negative=beyond[1],
         largest_positive=largest[0],
         largest_negative=largest[1],
-        odd_beyond=int(fmt.p3109 and fmt.infinity and fmt.max_code % 2 == 0),
+        odd_beyond=_odd_beyond(fmt),
         overflow_flags=INVALID if fmt.is_integer else OVERFLOW | INEXACT,
         tininess={Tininess.AFTER: TININESS_AFTER, Tininess.BEFORE: TININESS_BEFORE}[policy.tininess],
-        flush={Flush.OFF: FLUSH_OFF, Flush.ON: FLUSH_ON, Flush.BEFORE: FLUSH_BEFORE}[policy.flush_outputs],
+        flush=_flush(fmt, policy),
     )
+
+
+def _odd_beyond(fmt: Format) -> int:
+    """Where round to odd leaves the largest finite value: to P3109's Inf if that is the odd code; below unsigned 0."""
+    positive = fmt.p3109 and fmt.infinity and fmt.max_code % 2 == 0
+    negative = positive if fmt.signed else not fmt.twos_complement
+    return int(positive) | int(negative) << 1
+
+
+def _flush(fmt: Format, policy: Policy) -> int:
+    if not policy.flush_outputs or not fmt.zero:
+        return FLUSH_OFF
+    return {Tininess.AFTER: FLUSH_ON, Tininess.BEFORE: FLUSH_BEFORE}[policy.flush_rule]
 
 
 def _least_normal(fmt: Format) -> int:
@@ -212,7 +229,7 @@ def encode(x: Number, fmt: str | Format, policy: Policy | str | None = None, ran
     if type(policy) is not Policy:
         policy = get_policy(policy)
     r = check_random(policy, random_bits)
-    value = x if type(x) is Value else to_value(x, fmt.precision + policy.random_count + 3)
+    value = x if type(x) is Value else to_value(x, needed_bits(fmt, policy))
     bits, flags = encoder(fmt, policy)(value, r)
     return Encoded(bits, FLAGS[flags])
 
@@ -226,10 +243,15 @@ def check_random(policy: Policy, random_bits: int | None) -> int:
         return 0
     if not n:
         raise Error(f"rounding {rounding_name(policy.rounding)} takes no random bits, but some were given")
-    r = operator.index(random_bits)
+    r = operator.index(random_bits) if hasattr(random_bits, "__index__") else -1
     if r < 0 or r >> n:
         raise Error(f"random bits {random_bits!r} are no unsigned integer of {n} bits")
     return r
+
+
+def needed_bits(fmt: Format, policy: Policy) -> int:
+    """How many bits a value that is cut (a quotient, a root, 1/3) must have, beside its sticky, to round right."""
+    return fmt.precision + policy.random_count + 4
 
 
 def to_value(x: Number, bits: int) -> Value:
@@ -241,7 +263,7 @@ def to_value(x: Number, bits: int) -> Value:
     try:
         numerator, denominator = _ratio(x)
     except (ValueError, OverflowError):  # numpy, Decimal and mpfr say this of NaN and Inf
-        return to_value(float(x), bits)
+        return _decode_text(str(x))
     except (TypeError, AttributeError):
         raise Error(f"{x!r} is no number; use int, float, Fraction, mpq, Decimal or Value") from None
     if numerator == 0:
@@ -250,6 +272,14 @@ def to_value(x: Number, bits: int) -> Value:
 
 
 FP64: Final = CATALOGUE["fp64"]
+
+
+def _decode_text(text: str) -> Value:
+    """What other libraries call their NaNs and infinities."""
+    sign, word = int(text.startswith("-")), text.lstrip("+-").lower()
+    if word.startswith("inf"):
+        return Value(INF, sign)
+    return Value(NAN, sign, 0, 0, 0, word.startswith("snan"))
 
 
 def _ratio(x: Any) -> tuple[int, int]:
@@ -307,7 +337,7 @@ def encode_nan(x: Value, fmt: Format, policy: Policy) -> tuple[int, int]:
     if not fmt.has_nan:
         return _nan_replacement(x, fmt, policy), INVALID
     rule = policy.nan_rule
-    if rule.propagate == "no" or x.exponent < 0:
+    if rule.propagate == "no" or x.exponent < 0 or rule.has_code(fmt):
         return rule.code(fmt), flags
     if fmt.nan == "negative-zero":
         return fmt.canonical_nan, flags

@@ -47,10 +47,6 @@ class Value(NamedTuple):
     def is_zero(self) -> bool:
         return self.kind == FINITE and self.significand == 0 and self.sticky == 0
 
-    @property
-    def is_signaling(self) -> bool:
-        return self.signaling
-
     def as_fraction(self) -> Fraction:
         """The exact value. Raises Error for NaN and Inf, and for a quotient or root that was cut."""
         if self.kind != FINITE or self.sticky:
@@ -72,13 +68,13 @@ class Value(NamedTuple):
             return -0.0 if self.sign else 0.0
         top = self.significand.bit_length() + self.exponent
         if top > 1100 or top < -1200:
-            magnitude = math.inf if top > 0 else 0.0
+            size = math.inf if top > 0 else 0.0
         else:
             try:
-                magnitude = float(abs(self.as_fraction()))
+                size = float(Fraction(self.significand) * Fraction(2) ** self.exponent)
             except OverflowError:
-                magnitude = math.inf
-        return -magnitude if self.sign else magnitude
+                size = math.inf
+        return -size if self.sign else size
 
 
 GENERATED: Final = Value(NAN, 0, 0, -1)

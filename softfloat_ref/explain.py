@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from softfloat_ref import exact
-from softfloat_ref.codec import check_random, decoder, encoder, target, to_value
+from softfloat_ref.codec import check_random, decoder, encoder, needed_bits, target, to_value
 from softfloat_ref.errors import Error
 from softfloat_ref.exact import FINITE, INF, NAN, Value
 from softfloat_ref.formats import Format
@@ -18,7 +18,6 @@ from softfloat_ref.ops import Signature, evaluator
 from softfloat_ref.ops.table import nan_operand
 from softfloat_ref.policies import (
     ROUNDINGS,
-    Flush,
     Integers,
     NanMissing,
     Overflow,
@@ -28,7 +27,7 @@ from softfloat_ref.policies import (
     parse_rounding,
     rounding_name,
 )
-from softfloat_ref.rounding import OVERFLOW, Flags, Target, cut, is_tiny, rounds_up
+from softfloat_ref.rounding import Flags, Target, is_tiny, position, rounds_up
 
 Rows = list[tuple[str, str]]
 SHOWN_BITS: Final = 24  # of the discarded ones
@@ -71,6 +70,8 @@ def value_text(x: Value) -> str:
         return f"{shortest(x)}{' (sign set)' if x.sign else ''}{payload}"
     if x.kind == INF or x.significand == 0:
         return shortest(x)
+    if x.sticky:  # cut: the dots stand for what follows
+        return hexadecimal(x)
     return f"{shortest(x)} ({hexadecimal(x)})"
 
 
@@ -92,7 +93,7 @@ class Explanation:
 def explain_conversion(x: Fraction | Value, fmt: Format, policy: Policy, random_bits: int | None) -> Explanation:
     """Each step of rounding a number to a format."""
     r = check_random(policy, random_bits)
-    value = to_value(x, fmt.precision + policy.random_count + 64)
+    value = to_value(x, needed_bits(fmt, policy) + 2 * SHOWN_BITS)
     bits, flags = encoder(fmt, policy)(value, r)
     rows = [("exact", _exact_text(x, value))]
     rows += _rounding_rows(value, fmt, policy, r, bits, flags, x if isinstance(x, Fraction) else None)
@@ -101,7 +102,8 @@ def explain_conversion(x: Fraction | Value, fmt: Format, policy: Policy, random_
 
 def _exact_text(x: Fraction | Value, value: Value) -> str:
     if isinstance(x, Fraction) and value.sticky:
-        return f"{x} = {hexadecimal(value)}"
+        ratio = str(x)
+        return f"{ratio} = {hexadecimal(value)}" if len(ratio) <= 40 else hexadecimal(value)
     return value_text(value)
 
 
@@ -113,7 +115,7 @@ def _rounding_rows(
     if value.kind != FINITE or value.significand == 0:
         return [*rows, ("rule", _special_rule(value, fmt, policy))]
     rows += _neighbour_rows(value, fmt, policy)
-    rows += _bit_rows(value, fmt, policy, r, flags)
+    rows += _bit_rows(value, fmt, policy, r)
     if result.kind == FINITE and (exact_value is not None or not value.sticky):
         rows.append(("error", _error_text(exact_value or value.as_fraction(), value, result, fmt)))
     return rows
@@ -131,35 +133,55 @@ def _neighbour_rows(value: Value, fmt: Format, policy: Policy) -> Rows:
     """The representable values on both sides."""
     rows = []
     for label, direction in (("below", "rdn"), ("above", "rup")):
-        clamped = policy.replace(rounding=direction, overflow="sat-finite", flush_outputs="off", sr_bits=None)
+        clamped = policy.replace(rounding=direction, overflow="sat-finite", flush_outputs=False, sr_bits=None)
         code, _ = encoder(fmt, clamped)(value, 0)
         rows.append((label, describe(code, fmt)))
     return rows
 
 
-def _bit_rows(value: Value, fmt: Format, policy: Policy, r: int, flags: int) -> Rows:
-    """What is kept, what is discarded, and why it goes where it goes."""
+def _bit_rows(value: Value, fmt: Format, policy: Policy, r: int) -> Rows:
+    """What is kept, what is discarded, and why it goes where it goes: asked of the functions that decide it."""
     t = target(fmt, policy)
-    length = value.significand.bit_length()
-    e = max(exact.top(value), t.emin)
-    unit = e - t.mantissa_bits
-    shift = unit - value.exponent
-    kept, discarded, rest = cut(value.significand, length, value.sticky, shift, SHOWN_BITS - 1)
-    kept_text = f"{kept:b}"
-    if t.mantissa_bits and len(kept_text) <= t.mantissa_bits:
-        kept_text = kept_text.rjust(t.mantissa_bits + 1, "0")
+    sign = 0 if t.drop_sign else value.sign
+    magnitude = (value.significand, value.exponent, value.significand.bit_length(), value.sticky)
+    shown = target(fmt, policy)._replace(random_count=SHOWN_BITS - 1)
+    code, kept, discarded, rest = position(*magnitude, SHOWN_BITS - 1, shown)
+    if code > fmt.max_code + 1:
+        return [("overflow", f"far beyond the largest finite value; {_overflow_rule(fmt, policy)}")]
+    in_gap = bool(t.gap and code == 0)
+    width = 1 if in_gap or fmt.twos_complement else t.mantissa_bits + 1
+    unit = "the smallest normal" if in_gap else f"2^{max(exact.top(value), t.emin) - t.mantissa_bits}"
     tail = f"{discarded:0{SHOWN_BITS}b}".rstrip("0") or "0"
+    up, rule = _decision(magnitude, sign, policy, r, t)
     rows = [
-        ("kept", f"{kept_text} in units of 2^{unit}"),
+        ("kept", f"{kept:0{width}b} in units of {unit}"),
         ("discarded", f"{tail}{'...' if rest else ''} ({_fraction_text(discarded, rest)})"),
-        ("rule", _rule_text(value, policy, r, t, shift, length, kept)),
+        ("rule", rule),
     ]
-    if flags & OVERFLOW:
-        rows.append(("overflow", f"beyond the largest finite value; overflow = {policy.overflow_for(fmt)}"))
-    if t.least and is_tiny(value.sign, value.significand, value.exponent, length, value.sticky, r, t.tininess, t):
-        flushed = "" if policy.flush_outputs == Flush.OFF else f"; flush_outputs = {policy.flush_outputs}"
+    if code + up > (t.max_negative_code if sign else t.max_code):
+        rows.append(("overflow", f"beyond the largest finite value; {_overflow_rule(fmt, policy)}"))
+    if is_tiny(sign, *magnitude, r, t.tininess, t):
+        flushed = f"; flush_outputs = on, flush_rule = {policy.flush_rule}" if policy.flush_outputs else ""
         rows.append(("tiny", f"below the smallest normal, judged {policy.tininess} rounding{flushed}"))
     return rows
+
+
+def _overflow_rule(fmt: Format, policy: Policy) -> str:
+    if fmt.is_integer:
+        return f"integers = {policy.integers}"
+    return f"overflow = {policy.overflow_for(fmt)}, the format's own kind being {fmt.overflow}"
+
+
+def _decision(magnitude: tuple[int, int, int, int], sign: int, policy: Policy, r: int, t: Target) -> tuple[bool, str]:
+    """Whether the magnitude goes up, and why."""
+    name = rounding_name(policy.rounding)
+    code, kept, discarded, rest = position(*magnitude, t.random_count, t)
+    random = f", n = {t.random_count}, r = {r:x}" if t.random_count else ""
+    rule = f"{name} ({_RULES[name]}{random})"
+    if not discarded and not rest:
+        return False, f"{rule}: exact, stays"
+    up = rounds_up(t.mode, sign, (code if t.code_parity else kept) & 1, discarded, rest, t.random_count, r)
+    return up, f"{rule}: {'goes away from zero' if up else 'stays (toward zero)'}"
 
 
 def _fraction_text(discarded: int, rest: int) -> str:
@@ -171,28 +193,20 @@ def _fraction_text(discarded: int, rest: int) -> str:
     return "more than half" if discarded > half else "less than half"
 
 
-def _rule_text(value: Value, policy: Policy, r: int, t: Target, shift: int, length: int, kept: int) -> str:
-    name = rounding_name(policy.rounding)
-    _, discarded, rest = cut(value.significand, length, value.sticky, shift, t.random_count)
-    random = f", n = {t.random_count}, r = {r:x}" if t.random_count else ""
-    if not discarded and not rest:
-        return f"{name} ({_RULES[name]}{random}): exact, stays"
-    up = rounds_up(t.mode, value.sign, _odd(value, t, kept), discarded, rest, t.random_count, r)
-    return f"{name} ({_RULES[name]}{random}): {'goes away from zero' if up else 'stays (toward zero)'}"
-
-
-def _odd(value: Value, t: Target, kept: int) -> int:
-    e = max(exact.top(value), t.emin)
-    code = ((e - t.emin) << t.mantissa_bits) + kept - t.code_offset
-    return (code if t.code_parity else kept) & 1
-
-
 def _error_text(x: Fraction, value: Value, result: Value, fmt: Format) -> str:
     error = result.as_fraction() - x
-    ulp = Fraction(2) ** (max(exact.top(value), fmt.emin) - fmt.mantissa_bits)
     if error == 0:
         return "none"
-    return f"{float(error):+.6g} = {float(error / ulp):+.4g} ulp"
+    top = fmt.emin if fmt.twos_complement else max(exact.top(value), fmt.emin)
+    ulps = error / Fraction(2) ** (top - fmt.mantissa_bits)
+    return f"{_approximately(error)} = {_approximately(ulps, 4)} ulp"
+
+
+def _approximately(x: Fraction, digits: int = 6) -> str:
+    try:
+        return f"{float(x):+.{digits}g}"
+    except OverflowError:
+        return f"{'-' if x < 0 else '+'}2^{abs(x).numerator.bit_length() - x.denominator.bit_length()}"
 
 
 def explain_operation(sig: Signature, operands: Sequence[int], policy: Policy, random_bits: int | None) -> Explanation:
@@ -222,7 +236,8 @@ def exact_outcome(sig: Signature, values: Sequence[Value], policy: Policy, r: in
 
     if not sig.operation.nans and any(x.kind == NAN for x in values):
         return nan_operand(policy.nan_rule, values)
-    value, flags = sig.operation.function(context(sig, policy)._replace(random_bits=r), *values)
+    ctx = context(sig, policy)
+    value, flags = sig.operation.function(ctx._replace(random_bits=r, bits=ctx.bits + 2 * SHOWN_BITS), *values)
     return value, flags
 
 
@@ -233,7 +248,8 @@ _ALTERNATIVES: Final[tuple[tuple[str, tuple[Any, ...]], ...]] = (
     ("rounding", tuple(m for m in ROUNDINGS if not m.startswith("sr"))),
     ("overflow", (Overflow.SAT_NONE, Overflow.SAT_PROPAGATE, Overflow.SAT_FINITE)),
     ("flush_inputs", (False, True)),
-    ("flush_outputs", tuple(Flush)),
+    ("flush_outputs", (False, True)),
+    ("flush_rule", tuple(Tininess)),
     ("tininess", tuple(Tininess)),
     (
         "nan",

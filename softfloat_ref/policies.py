@@ -37,15 +37,6 @@ class Tininess(StrEnum):
     BEFORE = "before"
 
 
-class Flush(StrEnum):
-    """FTZ. on: a tiny result becomes zero, underflow and inexact raised (x86); before: the same before rounding,
-    underflow only (Arm)."""
-
-    OFF = "off"
-    ON = "on"
-    BEFORE = "before"
-
-
 class NanMissing(StrEnum):
     """What a NaN becomes in a float format that has none: the largest value, zero, or an error."""
 
@@ -109,8 +100,8 @@ class NanRule:
     """Which NaN comes out. Written as words joined by commas:
 
     canonical (the format's own), ones (all mantissa bits set), negative (canonical, sign set), a hexadecimal code,
-    FORMAT=CODE for one format; propagate (the first NaN operand, quieted) or propagate-signaling (the first
-    signalling one, else the first); addend-first (an fma looks at its addend first). Of fma(0, Inf, qNaN):
+    FORMAT=CODE for one format, operands included; propagate (the first NaN operand, quieted) or propagate-signaling
+    (the first signalling one, else the first); addend-first (an fma looks at its addend first). Of fma(0, Inf, qNaN):
     fma-generated (the generated NaN, not the operand); fma-quiet (without raising invalid).
     """
 
@@ -141,6 +132,10 @@ class NanRule:
                 case _:
                     rule["generated"] = _nan_code(word, text)
         return NanRule(codes=tuple(codes), **rule)
+
+    def has_code(self, fmt: Format) -> bool:
+        """Whether this format has a code of its own in the rule; that then holds for operands too."""
+        return any(name == fmt.name for name, _ in self.codes)
 
     def code(self, fmt: Format) -> int:
         """The NaN that an operation generates in this format. The format has one."""
@@ -177,20 +172,24 @@ class Policy:
     """Every open choice. The defaults are the policy `ieee`; docs/numerics.md says what each field means.
 
     Fields take enum members or their names. overflow = None means the format's own: sat-none for formats with Inf,
-    sat-finite for the others. sr_bits is the number of random bits of a stochastic rounding.
+    sat-finite for the others. sr_bits is the number of random bits of a stochastic rounding. flush_rule: whether
+    flush_outputs judges after rounding, raising underflow and inexact (x86), or before, raising underflow only (Arm).
+    bare_widening: a conversion that only appends zero bits to a code does nothing else (no flush, no quieting).
     Raises Error for a value that is none of a field's.
     """
 
     rounding: Rounding = Rounding.RNE
     overflow: Overflow | None = None
     flush_inputs: bool = False
-    flush_outputs: Flush = Flush.OFF
+    flush_outputs: bool = False
+    flush_rule: Tininess = Tininess.AFTER
     tininess: Tininess = Tininess.AFTER
     nan: str = "canonical"
     nan_missing: NanMissing = NanMissing.MAX
     sr_bits: int | None = None
     integers: Integers = Integers.RISCV
     specials: Specials = Specials.AUTO
+    bare_widening: bool = False
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -198,15 +197,16 @@ class Policy:
         if self.overflow is not None:
             put(self, "overflow", _parse(Overflow, "overflow rule", self.overflow))
         put(self, "flush_inputs", _parse_bool("flush_inputs", self.flush_inputs))
-        put(self, "flush_outputs", _parse(Flush, "output flush", _flush(self.flush_outputs)))
+        put(self, "flush_outputs", _parse_bool("flush_outputs", self.flush_outputs))
+        put(self, "flush_rule", _parse(Tininess, "flush rule", self.flush_rule))
         put(self, "tininess", _parse(Tininess, "tininess", self.tininess))
         put(self, "nan_missing", _parse(NanMissing, "nan_missing rule", self.nan_missing))
         put(self, "integers", _parse(Integers, "integer rule", self.integers))
         put(self, "specials", _parse(Specials, "family of special cases", self.specials))
-        if not isinstance(self.nan, str):
-            put(self, "nan", f"{self.nan:x}")
+        put(self, "bare_widening", _parse_bool("bare_widening", self.bare_widening))
+        put(self, "nan", _nan_text(self.nan))
         self.nan_rule  # noqa: B018  (parsed now, so that a bad rule is refused here)
-        if self.sr_bits is not None and not (isinstance(self.sr_bits, int) and 1 <= self.sr_bits <= 64):
+        if self.sr_bits is not None and not (type(self.sr_bits) is int and 1 <= self.sr_bits <= 64):
             raise Error(f"sr_bits = {self.sr_bits!r}: stochastic rounding takes 1 to 64 random bits")
 
     @cached_property
@@ -247,6 +247,14 @@ class Policy:
         return {k: str(v) if isinstance(v, StrEnum) else v for k, v in values.items()}
 
 
+def _nan_text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if type(value) is int:
+        return f"{value:x}"
+    raise Error(f"nan = {value!r}: a NaN rule is a text, or a code")
+
+
 def _parse_bool(what: str, value: object) -> bool:
     if isinstance(value, bool):
         return value
@@ -255,22 +263,21 @@ def _parse_bool(what: str, value: object) -> bool:
     raise Error(f"{what} = {value!r}: use on or off")
 
 
-def _flush(value: object) -> object:
-    return {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
-
-
 # Each field's source stands in docs/policies.md.
 POLICIES: Final[dict[str, Policy]] = {
     "ieee": Policy(),
     "riscv": Policy(overflow=Overflow.SAT_NONE, nan="canonical,fp8_e5m2=7f"),
     "x86-sse": Policy(nan="propagate,negative,fma-quiet", integers=Integers.X86),
     "arm": Policy(
-        tininess=Tininess.BEFORE, nan="propagate-signaling,addend-first,fma-generated", integers=Integers.ARM
+        flush_rule=Tininess.BEFORE,
+        tininess=Tininess.BEFORE,
+        nan="propagate-signaling,addend-first,fma-generated,fp8_e5m2=7e,fp8_e4m3=7f",
+        integers=Integers.ARM,
     ),
     "ptx": Policy(overflow=Overflow.SAT_NARROW, nan="ones,fp64=fff8000000000000", integers=Integers.PTX),
-    "tpu-bf16": Policy(flush_inputs=True, flush_outputs=Flush.ON, nan="propagate"),
+    "tpu-bf16": Policy(flush_inputs=True, flush_outputs=True, nan="propagate", bare_widening=True),
     "p3109": Policy(specials=Specials.P3109),
-    "dlfloat": Policy(rounding=Rounding.RNA, overflow=Overflow.SAT_NONE, flush_outputs=Flush.ON),
+    "dlfloat": Policy(rounding=Rounding.RNA, overflow=Overflow.SAT_NONE, flush_outputs=True),
 }
 
 
@@ -283,6 +290,8 @@ def get_policy(policy: Policy | str | Mapping[str, Any] | None = None, **fields:
     elif isinstance(policy, Mapping):
         table = dict(policy)
         base = get_policy(table.pop("like", None)).replace(**table)
+    elif not isinstance(policy, str):
+        raise Error(f"a policy is a name, a table or a Policy, not {policy!r}")
     elif ".toml" in policy:
         base = _load(policy)
     elif policy.strip().lower() in POLICIES:

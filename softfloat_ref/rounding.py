@@ -90,7 +90,7 @@ class Target(NamedTuple):
     beyond_negative: int
     largest_positive: int
     largest_negative: int
-    odd_beyond: int  # 1: round to odd goes past the largest finite, since that code is the even one
+    odd_beyond: int  # bit 0 for positive, bit 1 for negative: round to odd goes past the largest finite
     overflow_flags: int
     tininess: int
     flush: int
@@ -152,7 +152,7 @@ def goes_beyond(mode: int, negative: int, odd_beyond: int) -> bool:
     if mode == RTZ:
         return False
     if mode == RTO:
-        return odd_beyond != 0
+        return odd_beyond >> negative & 1 != 0
     if mode == RUP:
         return negative == 0
     if mode == RDN:
@@ -179,9 +179,8 @@ def is_tiny(
     return kept << (top - t.emin + 1) < t.least << 1
 
 
-def cut_in_gap(significand: int, exponent: int, length: int, sticky: int, t: Target) -> tuple[int, int, int]:
+def cut_in_gap(significand: int, exponent: int, length: int, sticky: int, n: int, t: Target) -> tuple[int, int, int]:
     """As `cut`, in units of the smallest normal: for a magnitude between zero and it, with nothing in between."""
-    n = t.random_count
     shift = exponent - (t.emin - t.mantissa_bits) + n + 1
     if shift >= 0:
         numerator, denominator = significand << shift, t.least
@@ -191,6 +190,21 @@ def cut_in_gap(significand: int, exponent: int, length: int, sticky: int, t: Tar
         numerator, denominator = significand, t.least << -shift
     wide = numerator // denominator
     return wide >> (n + 1), wide & ((2 << n) - 1), 1 if sticky or wide * denominator != numerator else 0
+
+
+def position(significand: int, exponent: int, length: int, sticky: int, n: int, t: Target) -> tuple[int, int, int, int]:
+    """Where a magnitude lies among the target's: the code at or below it, and (kept, discarded, sticky) of `cut`.
+
+    The code is more than max_code + 1 where the exponent alone is too large, and negative below a format without zero.
+    """
+    e = max(exponent + length - 1, t.emin)
+    kept, discarded, rest = cut(significand, length, sticky, e - t.mantissa_bits - exponent, n)
+    if t.gap and e == t.emin and kept < t.least:
+        kept, discarded, rest = cut_in_gap(significand, exponent, length, sticky, n, t)
+        return 0, kept, discarded, rest
+    if e > t.emax:
+        return t.max_code + 2, kept, discarded, rest  # the shift below could be huge
+    return ((e - t.emin) << t.mantissa_bits) + kept - t.code_offset, kept, discarded, rest
 
 
 def with_sign(negative: int, code: int, t: Target) -> int:
@@ -212,25 +226,14 @@ def round_pack(
     """
     if t.drop_sign:
         negative = 0
-    m = t.mantissa_bits
     if t.flush == FLUSH_BEFORE and is_tiny(
         negative, significand, exponent, length, sticky, random_bits, TININESS_BEFORE, t
     ):
         return with_sign(negative, 0, t), UNDERFLOW
-    top = exponent + length - 1
-    e = max(top, t.emin)
-    kept, discarded, rest = cut(significand, length, sticky, e - m - exponent, t.random_count)
-    in_gap = t.gap != 0 and e == t.emin and kept < t.least
-    if in_gap:
-        kept, discarded, rest = cut_in_gap(significand, exponent, length, sticky, t)
-        code = 0
-    elif e > t.emax:
-        code = t.max_code + 2  # whatever it rounds to is too large, and the shift below could be huge
-    else:
-        code = ((e - t.emin) << m) + kept - t.code_offset
+    code, kept, discarded, rest = position(significand, exponent, length, sticky, t.random_count, t)
     odd = (code if t.code_parity else kept) & 1
     if rounds_up(t.mode, negative, odd, discarded, rest, t.random_count, random_bits):
-        code += t.min_code if in_gap else 1
+        code += t.min_code if t.gap and code == 0 else 1
     if code > (t.max_negative_code if negative else t.max_code):
         if goes_beyond(t.mode, negative, t.odd_beyond):
             return t.beyond_negative if negative else t.beyond_positive, t.overflow_flags
@@ -241,7 +244,7 @@ def round_pack(
     inexact = discarded != 0 or rest != 0 or below_all
     flags = INEXACT if inexact else 0
     if (
-        top <= t.emin
+        exponent + length - 1 <= t.emin
         and (inexact or t.flush)
         and is_tiny(negative, significand, exponent, length, sticky, random_bits, t.tininess, t)
     ):

@@ -121,3 +121,38 @@ def unbounded(x: Fraction, negative: bool, fmt: Format, mode: str, n: int, r: in
     # One bit of precision: the significand is always odd; P3109 looks at the code, e + bias.
     odd = lower & 1 == 1 if fmt.mantissa_bits or not fmt.p3109 else (e + fmt.bias) & 1 == 1
     return (lower + goes_up(mode, negative, odd, x / unit - lower, n, r)) * unit
+
+
+def past_the_end(fmt: Format, overflow: str, mode: str, negative: bool) -> int:
+    """The code of a finite value beyond the largest, from the words of IEEE 754 7.4 and P3109 4.7.5.
+
+    RISC-V's results for integers; formats without zero (E8M0) for positive values only.
+    """
+    named = {code: decode(code, fmt) for code in range(1 << fmt.width)} if fmt.width <= 8 else {}
+
+    def largest() -> int:
+        if named:
+            sign = -1 if negative else 1
+            finite = {c: sign * v.as_fraction() for c, v in named.items() if v.is_finite and v.sign in (0, negative)}
+            return max((c for c in finite), key=lambda c: (finite[c], -c))
+        return fmt.max_code | (fmt.sign_bit if negative else 0)
+
+    def nan() -> int:
+        return fmt.canonical_nan if fmt.has_nan else 0
+
+    def infinity() -> int:
+        return fmt.inf_code | (fmt.sign_bit if negative else 0)
+
+    if overflow == "sat-narrow":
+        overflow = "sat-finite" if fmt.width <= 8 else "sat-none"
+    if fmt.overflow == "integer" or overflow != "sat-none":
+        return largest()
+    if not fmt.signed and not fmt.twos_complement and negative:
+        return 0 if mode in ("rtz", "rup") else nan()
+    if not fmt.zero:
+        return nan()
+    if mode == "rto":
+        return infinity() if fmt.p3109 and fmt.signed and fmt.overflow == "inf" else largest()
+    if mode == "rtz" or (mode == "rup" and negative) or (mode == "rdn" and not negative):
+        return largest()
+    return {"inf": infinity, "nan": nan, "max": largest}[fmt.overflow]()

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import platform
+import shutil
+import subprocess
+import sys
 from fractions import Fraction
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -19,7 +24,7 @@ from softfloat_ref.block_formats import (
     get_block_format,
     quantize_block,
 )
-from softfloat_ref.codec import decode, encoder, to_value
+from softfloat_ref.codec import decode, decoder, encoder, to_value
 from softfloat_ref.errors import Error
 from softfloat_ref.exact import Value
 from softfloat_ref.formats import CATALOGUE, get_format
@@ -174,13 +179,79 @@ def test_encode_arrays(fmt: sf.Format) -> None:
     singles = rng.integers(0, 1 << 32, 3000, dtype=np.uint64).astype(np.uint32).view(np.float32)
     near = np.ldexp(rng.standard_normal(3000), rng.integers(fmt.emin - fmt.mantissa_bits - 3, fmt.emax + 3, 3000))
     policies = [Policy(m) for m in ROUNDINGS if not m.startswith("sr")] if fmt.width <= 8 else [Policy()]
-    for policy in [*policies, Policy(flush_outputs="on"), Policy(overflow="sat-none", nan="propagate")]:
+    for policy in [*policies, Policy(flush_outputs=True), Policy(overflow="sat-none", nan="propagate")]:
         encode_value = encoder(fmt, policy)
         for x in (halves if policy.rounding == 0 else halves[::7], singles, near):
             source = {2: "fp16", 4: "fp32", 8: "fp64"}[x.dtype.itemsize]
             patterns = x.view(f"u{x.dtype.itemsize}").tolist()
             expected = [encode_value(decode(p, source), 0)[0] for p in patterns]
             assert arrays.encode(x, fmt, policy).tolist() == expected
+
+
+ML_DTYPES = ["float8_e4m3fn", "float8_e5m2", "float8_e4m3", "float8_e3m4", "float8_e4m3fnuz", "float8_e8m0fnu",
+             "float6_e3m2fn", "float4_e2m1fn", "bfloat16"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ML_DTYPES)
+def test_ml_dtypes_arrays(name: str) -> None:
+    """Every code of ml_dtypes' arrays, NaN kinds and DAZ of their own format included."""
+    fmt = get_format(name)
+    codes = np.arange(1 << fmt.width, dtype=f"u{np.dtype(name).itemsize}")
+    for policy in (Policy(), Policy(flush_inputs=True), Policy(nan="propagate", overflow="sat-none")):
+        for target in ("fp16", "fp8_e5m2"):
+            encode_value, decode_value = encoder(get_format(target), policy), decoder(fmt, policy.flush_inputs)
+            expected = [encode_value(decode_value(int(c)), 0)[0] for c in codes]
+            assert arrays.encode(codes.view(name), target, policy).tolist() == expected
+
+
+def test_integers_are_exact_or_refused() -> None:
+    assert arrays.encode(np.array([2**53, -(2**53)]), "fp64").tolist() == [0x4340 << 48, 0xC340 << 48]
+    for bad in (np.array([2**53 + 1]), np.array([2**64 - 1], np.uint64), np.array([-(2**63)])):
+        with pytest.raises(Error, match="not exact in float64"):
+            arrays.encode(bad, "fp32")
+
+
+def test_nan_payloads_are_kept() -> None:
+    x = np.array([0x7FC12345, 0xFFC00001], np.uint32).view(np.float32)
+    assert arrays.quantize(x, "fp32", Policy(nan="propagate")).view(np.uint32).tolist() == [0x7FC12345, 0xFFC00001]
+    assert np.signbit(arrays.decode(np.array([0xFE01]), "fp16")).tolist() == [True]
+
+
+def test_block_policies() -> None:
+    """Elements always saturate; their NaN is the policy's; DAZ is judged in the array's own type."""
+    x = np.array([500.0, 1.0], np.float32)
+    assert blocks.quantize(x, "mxfp8", policy="riscv").codes.tolist() == [0x7E, 0x38]
+    bad = np.array([np.nan, 1.0], np.float32)
+    assert blocks.quantize(bad, "mxfp8_e5m2", policy="riscv").codes.tolist() == [0x7F, 0x7F]
+    assert quantize_block(values(float("nan")), "mxfp8_e5m2", policy="riscv").codes == (0x7F,)
+    tiny = np.array([2.0**-20] * 2, np.float16)
+    assert blocks.quantize(tiny, "mxfp8", policy=Policy(flush_inputs=True)).scales.tolist() == [0]
+    assert blocks.quantize(tiny, "mxfp8").scales.tolist() == [127 - 20 - 8]
+
+
+def test_a_process_that_flushes_subnormals_changes_nothing(tmp_path: Path) -> None:
+    """Loading a library built with -ffast-math turns FTZ and DAZ on for the whole process."""
+    compiler = shutil.which("gcc") or shutil.which("g++")
+    if compiler is None or platform.machine() not in ("x86_64", "AMD64"):
+        pytest.skip("needs gcc on x86-64")
+    (tmp_path / "empty.c").write_text("void nothing(void) {}\n")
+    library = tmp_path / "fast.so"
+    subprocess.run([compiler, "-shared", "-fPIC", "-ffast-math", tmp_path / "empty.c", "-o", library], check=True)
+    script = """
+import ctypes, sys, numpy as np
+ctypes.CDLL(sys.argv[1])
+assert np.float32(2.0**-126) * np.float32(0.5) == 0, "the library did not turn flushing on"
+from softfloat_ref import arrays, blocks
+from softfloat_ref.block_formats import BLOCK_FORMATS, dequantize_to_fp32
+x = np.array([0x007FFFFF, 0x80000001, 0x00400000] * 4000, np.uint32).view(np.float32)
+assert set(arrays.encode(x, "bf16").tolist()) == {0x0080, 0x8000, 0x0040}
+assert arrays.encode(x[:3], "fp64").tolist()[2] == 0x3800 << 48
+codes = np.arange(64, dtype=np.uint8)
+for scale in (0, 1, 100, 254):
+    b = blocks.BlockArray(codes, np.full(2, scale, np.uint8), BLOCK_FORMATS["mxfp8_e4m3"], 0)
+    assert b.dequantize().view(np.uint32).tolist() == dequantize_to_fp32(scale, codes.tolist(), "mxfp8")
+"""
+    subprocess.run([sys.executable, "-c", script, library], check=True, cwd=Path(__file__).parents[1])
 
 
 def test_tables_are_used_where_they_fit() -> None:
@@ -205,6 +276,7 @@ def test_shapes_and_layouts() -> None:
     assert blocks.quantize(np.zeros((2, 0)), "mxfp8").scales.shape == (2, 0)
     assert arrays.decode(np.array([0x3C00]), "fp16").dtype == np.float32
     assert arrays.decode(np.array([0]), "fp64").dtype == np.float64
+    assert arrays.decode([], "fp16").shape == (0,)
 
 
 def test_inputs_are_not_changed() -> None:
@@ -233,6 +305,9 @@ def test_flush_inputs_uses_the_arrays_own_type() -> None:
         (lambda: arrays.encode(np.ones(3), "fp16", Policy("sr", sr_bits=4), [1, 2]), "of shape"),
         (lambda: arrays.encode(np.ones(1), "fp16", Policy("sr", sr_bits=4), [16]), "of 4 bits"),
         (lambda: arrays.encode(np.ones(3), "fp128"), "at most 64"),
+        (lambda: arrays.encode(np.ma.array([1.0], mask=[True]), "fp16"), "masked array"),
+        (lambda: arrays.encode([[1.0], [1.0, 2.0]], "fp16"), "different lengths"),
+        (lambda: blocks.quantize(np.ones((2, 2)), "mxfp8", axis=1.0), "out of range"),
         (lambda: arrays.decode([256], "fp8_e4m3"), "codes of fp8_e4m3 have 8 bits"),
         (lambda: arrays.decode([0.5], "fp8_e4m3"), "codes are integers"),
         (lambda: arrays.decode([0], "fp128"), "float64 does not hold"),

@@ -147,6 +147,14 @@ def test_eval_stream_bad_lines(stdin: str | bytes, message: str) -> None:
     assert message in refused("eval", "add", "--fmt", "fp16", "-", stdin=stdin)
 
 
+def test_eval_stream_undefined_case() -> None:
+    done = run(
+        "eval", "convert", "--fmt", "fp16", "--out", "fp4_e2m1", "--nan-missing", "error", "-", stdin="3c00\n7e00\n"
+    )
+    assert (done.returncode, done.stdout) == (2, "3C00 2 00\n")
+    assert "stdin:2: fp4_e2m1 has no NaN" in done.stderr
+
+
 def test_a_closed_pipe_is_no_error() -> None:
     line = f"{sys.executable} -m softfloat_ref formats table fp16 | head -n 1"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, cwd=TOP, check=False)
@@ -329,6 +337,8 @@ def test_bad_quantize(args: str, message: str, bad: Path) -> None:
         ("eval add --fmt c=fp16 0 0", "takes a=FORMAT,b=FORMAT"),
         ("decode --fmt fp8_e5m2 100", "has 8 bits"),
         ("decode --fmt fp16", "Missing argument"),
+        ("vectors generate --op quantize --fmt mxfp8 --out u8 -o x", "a signed float format"),
+        ("vectors generate --op quantize --fmt mxfp8 --out e8m0 -o x", "a signed float format"),
         ("explain --fmt fp16 abc", "'abc' is not a number"),
         ("explain --fmt fp16 1 2", "is no operation"),
         ("explain add --fmt fp16 3c00", "takes 2 operands"),
@@ -388,6 +398,15 @@ def test_explain_a_conversion() -> None:
         ("fma --fmt fp16 3c00 0400 8001", "fma", "0x1.ff8p-15"),
         ("add --fmt fp16 7c00 fc00", "add", "invalid operation"),
         ("lt --fmt fp16 0 3c00", "result", "1 = 1.0"),
+        ("div --fmt fp16 3c00 4200", "div", "0x1.5555"),
+        ("sqrt --fmt fp32 40000000", "sqrt", "..."),
+        ("rsqrt --fmt e8m0 80", "result", "7e"),
+        ("--fmt i8 1000", "overflow", "integers = riscv"),
+        ("--fmt int8 100", "overflow", "overflow = sat-finite"),
+        ("--fmt i8 127.5", "kept", "1111111 in units of 2^0"),
+        ("--fmt dlfloat16 1e-10", "kept", "0 in units of the smallest normal"),
+        ("--fmt dlfloat16 1e-10", "rule", "stays"),
+        ("--fmt fp8_e4m3 1e-3000", "error", "ulp"),
         ("add --fmt fp16 1 8000 --flush-inputs on", "a", "flushed to 0.0"),
     ],
 )

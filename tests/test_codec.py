@@ -11,7 +11,7 @@ import gmpy2
 import numpy as np
 import pytest
 
-from softfloat_ref.codec import check_code, decode, encode, encoder
+from softfloat_ref.codec import check_code, decode, encode, encoder, tf32_from_register
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import CATALOGUE, Format, get_format, p3109
 from softfloat_ref.policies import POLICIES, ROUNDINGS, Overflow, Policy, get_policy
@@ -48,11 +48,7 @@ def test_every_code_survives(fmt: Format) -> None:
             value = decode(code, fmt)
             if value.is_inf and policy.overflow_for(fmt) == Overflow.SAT_FINITE:
                 assert encode_value(value, 0)[0] == (fmt.max_code | (fmt.sign_bit if value.sign else 0))
-            elif (
-                value.is_finite
-                and policy.flush_outputs != "off"
-                and 0 < abs(value.as_fraction()) < Fraction(2) ** fmt.emin
-            ):
+            elif value.is_finite and policy.flush_outputs and 0 < abs(value.as_fraction()) < Fraction(2) ** fmt.emin:
                 continue  # a subnormal, flushed
             else:
                 assert encode_value(value, 15 if policy.sr_bits else 0) == (code, 0), policy
@@ -112,6 +108,8 @@ OVERFLOWS = [
     ("ue4m3", "rtz", "sat-none", -3, 0x00, 5),
     ("ue4m3", "rup", "sat-none", -3, 0x00, 5),
     ("ue4m3", "rdn", "sat-none", -3, 0x7F, 5),
+    ("ue4m3", "rto", "sat-none", -3, 0x7F, 5),
+    ("binary5p3ue", "rto", None, -0.5, 0x1F, 5),
     ("ue4m3", "rne", "sat-none", -1e-9, 0x00, 3),
     ("binary8p4ue", "rne", None, -1, 0xFF, 5),
     ("binary8p4ue", "rne", None, -INF, 0xFF, 0),
@@ -216,11 +214,11 @@ def test_flushing_outputs() -> None:
     tiny = reaches - Fraction(1, 2**40)
     assert encode(reaches, "fp16") == (0x0400, 1)
     assert encode(tiny, "fp16") == (0x0400, 3)
-    assert encode(reaches, "fp16", Policy(flush_outputs="on")) == (0x0400, 1)
-    assert encode(tiny, "fp16", Policy(flush_outputs="on")) == (0, 3)
-    assert encode(reaches, "fp16", Policy(flush_outputs="before")) == (0, 2)
-    assert encode(-(Fraction(2) ** -15), "fp16", Policy("rup", flush_outputs="on")) == (0x8000, 3)
-    assert encode(Fraction(2) ** -15, "fp16", Policy(flush_outputs="before")) == (0, 2)
+    assert encode(reaches, "fp16", Policy(flush_outputs=True)) == (0x0400, 1)
+    assert encode(tiny, "fp16", Policy(flush_outputs=True)) == (0, 3)
+    assert encode(reaches, "fp16", Policy(flush_outputs=True, flush_rule="before")) == (0, 2)
+    assert encode(-(Fraction(2) ** -15), "fp16", Policy("rup", flush_outputs=True)) == (0x8000, 3)
+    assert encode(Fraction(2) ** -15, "fp16", Policy(flush_outputs=True, flush_rule="before")) == (0, 2)
 
 
 def test_dlfloat_policy() -> None:
@@ -263,6 +261,11 @@ def test_infinities_of_other_types() -> None:
     for x in (Decimal("inf"), np.longdouble("inf"), np.float32("inf"), gmpy2.mpfr("inf")):
         assert encode(x, "fp16") == (0x7C00, 0)
     assert encode(Decimal("nan"), "fp16") == (0x7E00, 0)
+    assert encode(Decimal("sNaN"), "fp16") == (0x7E00, 0x10)
+
+
+def test_tf32_from_a_register() -> None:
+    assert tf32_from_register(0x3F800000 | 0x1FFF) == encode(1, "tf32").bits
 
 
 def test_rationals_are_rounded_once() -> None:
@@ -290,6 +293,8 @@ def test_random_bits_are_never_drawn() -> None:
         encode(1, "fp16", sr)
     with pytest.raises(Error, match="no unsigned integer of 4 bits"):
         encode(1, "fp16", sr, 16)
+    with pytest.raises(Error, match="no unsigned integer of 4 bits"):
+        encode(1, "fp16", sr, 1.5)  # type: ignore[arg-type]
     with pytest.raises(Error, match="takes no random bits"):
         encode(1, "fp16", None, 3)
     with pytest.raises(Error, match="sr_bits"):
@@ -301,6 +306,8 @@ def test_policies_are_checked() -> None:
         "rounding": "nearest",
         "overflow": "wrap",
         "flush_outputs": "maybe",
+        "flush_rule": "x",
+        "bare_widening": 2,
         "tininess": "never",
         "nan": "quiet!",
         "nan_missing": "x",

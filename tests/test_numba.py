@@ -33,7 +33,7 @@ CASES = 1_000_000
 @pytest.fixture(scope="module")
 def compiled():  # type: ignore[no-untyped-def]
     """A compiled loop over round_pack. register_jitable marks the functions; it does not replace them."""
-    for name in ("cut", "rounds_up", "goes_beyond", "is_tiny", "cut_in_gap", "with_sign", "round_pack"):
+    for name in ("cut", "rounds_up", "goes_beyond", "is_tiny", "cut_in_gap", "position", "with_sign", "round_pack"):
         register_jitable(getattr(rounding, name))
     round_pack = rounding.round_pack
 
@@ -56,7 +56,9 @@ def test_a_million_inputs(compiled) -> None:  # type: ignore[no-untyped-def]
         for t in ("after", "before")
     ]
     targets = [target(get_format(f), p) for f in FORMATS for p in policies]
-    targets += [target(get_format(f), Policy(flush_outputs=x)) for f in FORMATS for x in ("on", "before")]
+    targets += [
+        target(get_format(f), Policy(flush_outputs=True, flush_rule=x)) for f in FORMATS for x in ("after", "before")
+    ]
     share = -(-CASES // len(targets))
     compared = 0
     for t in targets:

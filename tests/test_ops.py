@@ -245,8 +245,9 @@ def test_next_is_the_next_value(name: str) -> None:
     fmt = get_format(name)
     codes = [c for c in range(1 << fmt.width) if not decode(c, fmt).is_nan]
     order = sorted({float(decode(c, fmt)) for c in codes})
+    place = {x: i for i, x in enumerate(order)}
     for code in codes:
-        i = order.index(float(decode(code, fmt)))
+        i = place[float(decode(code, fmt))]
         for op, j in (("next_up", i + 1), ("next_down", i - 1)):
             result = decode(evaluate(op, (code,), fmt).bits, fmt)
             if 0 <= j < len(order):
@@ -263,6 +264,36 @@ def test_total_order_is_total() -> None:
     ranks = sorted(codes, key=lambda a: sum(before[b, a] for b in codes))
     # Magnitudes with the sign folded in: exactly the order of sign-magnitude integers.
     assert ranks == sorted(codes, key=lambda c: c if c < 128 else 127 - c)
+
+
+def test_total_order_aligns_payloads() -> None:
+    """A payload bit next to the quiet bit weighs the same in every format."""
+    assert evaluate("total_order", (0x7F00, 0x7FE00000), ("fp16", "fp32")).bits == 1
+    assert evaluate("total_order", (0x7E01, 0x7FC00002), ("fp16", "fp32")).bits == 0
+
+
+def test_copysign_between_formats() -> None:
+    assert evaluate("copysign", (0x40, 0x80), "fp8_e4m3fnuz").bits == 0x40  # that NaN has no sign
+    assert evaluate("copysign", (1, 0x7F), ("fp4_e2m1", "fp8_e4m3"), policy="p3109") == (0x7, 0x10)
+    assert evaluate("copysign", (0x3C00, 0xFF), ("fp16", "fp8_e4m3")).bits == 0xBC00
+
+
+def test_arm_flushes_before_rounding() -> None:
+    """Arm ARM, FPRoundBase: judged before rounding, underflow only; x86: after, with inexact."""
+    operands = (0x00800000, 0x3F7FFFFF)
+    assert evaluate("mul", operands, "fp32", policy=get_policy("arm", flush_outputs=True)) == (0, 0x02)
+    assert evaluate("mul", operands, "fp32", policy=get_policy("x86-sse", flush_outputs=True)) == (0, 0x03)
+    assert evaluate("convert", (0xFFC00001,), "fp32", "fp8_e5m2", "arm").bits == 0x7E
+    assert evaluate("convert", (0xFFC00001,), "fp32", "fp8_e4m3", "arm").bits == 0x7F
+    assert evaluate("convert", (0xFFC00001,), "fp32", "fp16", "arm").bits == 0xFE00
+
+
+def test_tpu_widening_appends_zeros() -> None:
+    """bfloat16 to float32: 16 zero bits, whatever the code; the other way flushes."""
+    for code in (0x0001, 0x7F81, 0x8000, 0x3F80, 0xFF80):
+        assert evaluate("convert", (code,), "bf16", "fp32", "tpu-bf16") == (code << 16, 0)
+    assert evaluate("convert", (0x007FFFFF,), "fp32", "bf16", "tpu-bf16") == (0, 0)
+    assert evaluate("convert", (0x80000001,), "fp32", "bf16", "tpu-bf16").bits == 0x8000
 
 
 def test_mixed_formats() -> None:
@@ -286,6 +317,10 @@ def test_mixed_formats() -> None:
         (lambda: evaluate("add", (0, 1 << 16), "fp16"), "does not fit"),
         (lambda: evaluate("lt", (0, 0), "fp16", out="fp16"), "result of lt is u1"),
         (lambda: evaluate("neg", (0,), "fp16", out="fp32"), "has its operand's format"),
+        (lambda: evaluate("scaleb", (0x3C00, 0x3E00), ("fp16", "fp16")), "needs an integer format"),
+        (lambda: evaluate("add", 5, "fp16"), "a sequence of codes"),
+        (lambda: evaluate("add", (1, 2), 5), "one name, or one for each"),
+        (lambda: encode(1, "fp16", 5), "a policy is a name"),
     ],
 )
 def test_bad_calls(call: object, message: str) -> None:

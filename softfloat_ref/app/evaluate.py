@@ -11,7 +11,7 @@ import click
 
 from softfloat_ref.app.options import Choices, Name, operand_formats, policy_options
 from softfloat_ref.codec import check_code, check_random
-from softfloat_ref.errors import Error
+from softfloat_ref.errors import Error, Undefined
 from softfloat_ref.literals import parse_code
 from softfloat_ref.ops import OPERATIONS, Signature, evaluator, get_operation, signature
 
@@ -67,7 +67,11 @@ def stream(sig: Signature, choices: Choices) -> None:
             if any(c >> w for c, w in zip(codes, widths, strict=True)):
                 sys.stdout.write("".join(out))
                 raise _too_wide(codes, widths, number)
-            out.append(line_format % (*codes, *run(codes[:arity], codes[-1] if n else 0)))
+            try:
+                out.append(line_format % (*codes, *run(codes[:arity], codes[-1] if n else 0)))
+            except Undefined as e:
+                sys.stdout.write("".join(out))
+                raise Error(f"stdin:{number}: {e}") from None
         sys.stdout.write("".join(out))
         sys.stdout.flush()
 

@@ -16,7 +16,7 @@ from softfloat_ref.app.options import (
     scalar_format,
     unmark,
 )
-from softfloat_ref.codec import check_code, encoder, to_value
+from softfloat_ref.codec import check_code, encoder, needed_bits, to_value
 from softfloat_ref.errors import Error
 from softfloat_ref.explain import Explanation, alternatives, describe, explain_conversion, explain_operation, flag_text
 from softfloat_ref.formats import Format
@@ -113,7 +113,7 @@ def _conversion(text: str, fmt: str, out: str | None, choices: Choices) -> tuple
     word = choices.one_word()
 
     def run(policy: Policy) -> tuple[int, int]:
-        value = to_value(number, target.precision + policy.random_count + 3)
+        value = to_value(number, needed_bits(target, policy))
         return encoder(target, policy)(value, (word or 0) if policy.random_count else 0)
 
     return explain_conversion(number, target, choices.policy, word), run, target

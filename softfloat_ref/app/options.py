@@ -16,7 +16,6 @@ from softfloat_ref.formats import CATALOGUE, Format, get_format
 from softfloat_ref.policies import (
     POLICIES,
     ROUNDINGS,
-    Flush,
     Integers,
     NanMissing,
     Overflow,
@@ -66,7 +65,8 @@ _POLICY_OPTIONS: Final = (
     ("--round", Name("MODE", ROUNDINGS), f"Rounding: {' '.join(ROUNDINGS)}."),
     ("--overflow", Name("RULE", Overflow), f"Overflow: {' '.join(Overflow)}."),
     ("--flush-inputs", Name("on|off", ("on", "off")), "Subnormal operands are zero (DAZ)."),
-    ("--flush-outputs", Name("RULE", Flush), f"Tiny results become zero (FTZ): {' '.join(Flush)}."),
+    ("--flush-outputs", Name("on|off", ("on", "off")), "Tiny results become zero (FTZ)."),
+    ("--flush-rule", Name("WHEN", Tininess), "FTZ judged after rounding (x86) or before (Arm)."),
     ("--tininess", Name("WHEN", Tininess), "Judged before or after rounding."),
     ("--nan", Name("RULE", ("canonical", "ones", "negative", "propagate")), "Which NaN comes out: a word, or a code."),
     ("--nan-missing", Name("RULE", NanMissing), f"NaN to a format without: {' '.join(NanMissing)}."),

@@ -28,7 +28,7 @@ from softfloat_ref.block_formats import (
     get_profile,
     quantize_block,
 )
-from softfloat_ref.codec import check_random, decoder, encoder, to_value
+from softfloat_ref.codec import check_random, decoder, encoder, needed_bits, to_value
 from softfloat_ref.errors import Error
 from softfloat_ref.exact import Value
 from softfloat_ref.files import write_file
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SMALL: Final = 256  # values that are still printed without being asked for
-_GUARD_BITS: Final = 200  # bits of a ratio that is not dyadic; far more than any element keeps
 
 
 class Row(NamedTuple):
@@ -187,11 +186,12 @@ def _quantize_row(
 ) -> Row:
     if isinstance(fmt, Format):
         encode = encoder(fmt, choices.policy)
-        bits = fmt.precision + choices.policy.random_count + 3
+        bits = needed_bits(fmt, choices.policy)
         codes = [encode(to_value(x, bits), r)[0] for x, r in zip(numbers, words, strict=True)]
         decode = decoder(fmt)
         return Row(row, codes, [decode(c) for c in codes], None)
-    values = [to_value(x, _GUARD_BITS) for x in numbers]
+    # Dividing by the scale, a power of two, keeps the bits.
+    values = [to_value(x, needed_bits(fmt.element, choices.policy)) for x in numbers]
     codes, scales, results = [], [], []
     decode = decoder(CATALOGUE["fp32"])
     for start in range(0, len(values), fmt.size):

@@ -57,7 +57,8 @@ def _named(name: str) -> Format:
     if key in CATALOGUE:
         return CATALOGUE[key]
     if match := _FLOAT.fullmatch(key):
-        return _from_grammar(key, match)
+        made = _from_grammar(key, match)
+        return next((f for f in CATALOGUE.values() if dataclasses.replace(made, name=f.name) == f), made)
     if match := _INTEGER.fullmatch(key):
         width = int(match[2])
         if not 1 <= width <= MAX_INTEGER_BITS:

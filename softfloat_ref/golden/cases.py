@@ -36,7 +36,7 @@ def specials(fmt: Format) -> tuple[int, ...]:
     one = encode(1, fmt).bits
     magnitudes += [one & fmt.magnitude_mask, (one & fmt.magnitude_mask) - 1, (one & fmt.magnitude_mask) + 1]
     if fmt.twos_complement:
-        top = 1 << (m - 1)
+        top = 1 << max(m - 1, 0)
         magnitudes += [top - 1, top, top + 1]
     finite = [x for x in magnitudes if 0 <= x <= fmt.max_code]
     if fmt.infinity:

@@ -254,5 +254,7 @@ def _block_set(
         if values != CATALOGUE["fp32"]:
             raise Error("dequantize gives fp32")
         return VectorSet(op, (), values, block=block, **{**common, "policy": POLICIES["ieee"], "source": ""})
+    if not values.exponent_bits or not values.signed or not values.has_normals:
+        raise Error(f"quantize takes blocks of values of a signed float format, as fp32, not {values.name}")
     common["policy"] = element_policy(common["policy"])
     return VectorSet(op, (values,), block.element, block=block, **common)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from softfloat_ref.codec import FLAGS, Encoded, check_code, check_random, decoder, encoder
+from softfloat_ref.codec import FLAGS, Encoded, check_code, check_random, decoder, encoder, needed_bits
 from softfloat_ref.errors import Error
 from softfloat_ref.exact import NAN
 from softfloat_ref.formats import Format, get_format
@@ -60,9 +60,14 @@ def signature(
         one = get_format(fmt)
         formats = tuple(one if kind == "float" or one.is_integer else SCALE for kind in operation.operands)
     else:
+        if not isinstance(fmt, Sequence):
+            raise Error(f"formats are one name, or one for each operand, not {fmt!r}")
         formats = tuple(get_format(f) for f in fmt)
         if len(formats) != operation.arity:
             raise Error(f"{operation.name} takes {operation.arity} operands, but {len(formats)} formats were given")
+    for f, kind in zip(formats, operation.operands, strict=True):
+        if kind == "integer" and not f.is_integer:
+            raise Error(f"{operation.name} needs an integer format here, as i32, not {f.name}")
     return Signature(operation, formats, _output(operation, formats, None if out is None else get_format(out)))
 
 
@@ -99,6 +104,8 @@ def evaluate(
     """
     sig = signature(op, fmt, out)
     policy = get_policy(policy)
+    if not isinstance(operands, Sequence):
+        raise Error(f"operands are a sequence of codes, not {operands!r}")
     if len(operands) != sig.operation.arity:
         raise Error(f"{sig.operation.name} takes {sig.operation.arity} operands, not {len(operands)}")
     codes = [check_code(x, f) for x, f in zip(operands, sig.formats, strict=True)]
@@ -114,6 +121,8 @@ def evaluator(sig: Signature, policy: Policy) -> Evaluator:
     function = operation.function
     if operation.result in ("same", "class"):
         return lambda codes, random_bits: function(ctx, *codes)
+    if operation.name == "convert" and policy.bare_widening and (zeros := _appended_zeros(formats[0], out)) >= 0:
+        return lambda codes, random_bits: (codes[0] << zeros, 0)
     decoders = tuple(decoder(f, operation.flushes and policy.flush_inputs) for f in formats)
     encode = encoder(out, policy)
     uses_random = policy.random_count > 0
@@ -134,6 +143,15 @@ def evaluator(sig: Signature, policy: Policy) -> Evaluator:
     return run
 
 
+def _appended_zeros(source: Format, out: Format) -> int:
+    """How many zero bits below a code of the source make it one of the output; -1 where that is no conversion."""
+    alike = all(
+        (f.nan, f.subnormals, f.p3109) == ("ieee", "gradual", False) and not f.twos_complement for f in (source, out)
+    )
+    same = (source.exponent_bits, source.bias, source.signed) == (out.exponent_bits, out.bias, out.signed)
+    return out.mantissa_bits - source.mantissa_bits if alike and same else -1
+
+
 def context(sig: Signature, policy: Policy) -> Context:
     """What an exact function may depend on besides its operands, for that signature and policy."""
     p3109 = sig.out.p3109 or (sig.operation.result != "float" and sig.formats[0].p3109)
@@ -141,7 +159,7 @@ def context(sig: Signature, policy: Policy) -> Context:
         p3109 = policy.specials == Specials.P3109
     return Context(
         zero_sign=int(policy.rounding == RDN),
-        bits=sig.out.precision + policy.random_count + 4,
+        bits=needed_bits(sig.out, policy),
         p3109=p3109,
         policy=policy,
         formats=sig.formats,

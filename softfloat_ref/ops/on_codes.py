@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from softfloat_ref import exact
 from softfloat_ref.codec import decoder, encode_nan, encoder, target
-from softfloat_ref.exact import FINITE, INF, NAN
+from softfloat_ref.exact import FINITE, GENERATED, INF, NAN
 from softfloat_ref.formats import Format
 from softfloat_ref.ops.table import Context, Exact, nan_operand, operation
 from softfloat_ref.rounding import with_sign
@@ -32,9 +32,10 @@ def _neg(ctx: Context, a: int) -> tuple[int, int]:
 @_same("copysign", 2, "a with the sign of b, of any code (quiet)")
 def _copysign(ctx: Context, a: int, b: int) -> tuple[int, int]:
     fmt, other = ctx.formats
-    if ctx.p3109 and other.is_nan(b):  # its NaN has no sign
-        return fmt.canonical_nan, 0
-    return _signed(fmt, a, int(b & other.sign_bit != 0)), 0
+    sign = decoder(other)(b)
+    if ctx.p3109 and sign.kind == NAN:  # its NaN has no sign to copy
+        return encode_nan(GENERATED, fmt, ctx.policy)
+    return _signed(fmt, a, sign.sign), 0
 
 
 def _signed(fmt: Format, code: int, sign: int) -> int:

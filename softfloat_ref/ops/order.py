@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from softfloat_ref import exact
 from softfloat_ref.exact import NAN, Value
 from softfloat_ref.ops.table import INVALID_OPERATION, Context, Outcome, nan_operand, operation
 from softfloat_ref.rounding import INVALID
+
+_PAYLOAD_BITS: Final = 256  # as many as any format has
 
 
 def _register_minmax(name: str, summary: str, *, largest: bool, number: bool, by_magnitude: bool = False) -> None:
@@ -91,5 +94,5 @@ def _nan_rank(ctx: Context, x: Value) -> tuple[int, int, int]:
         return 0, 0, 0
     if ctx.p3109:
         return -1, 0, 0
-    rank = (1, int(not x.signaling), x.significand)
+    rank = (1, int(not x.signaling), x.significand << _PAYLOAD_BITS >> max(x.exponent, 0))  # aligned at the quiet bit
     return rank if not x.sign else (-rank[0], -rank[1], -rank[2])
