@@ -17,6 +17,7 @@ LAYERS = (
     ("explain", "arrays"),
     ("blocks",),
     ("golden", "rtl"),
+    ("testing",),
     ("app", "__init__", "__main__"),
 )
 RANK = {name: i for i, layer in enumerate(LAYERS) for name in layer}

@@ -20,6 +20,7 @@ COMMANDS: Final = {
     "decode": ("decode", "Decode codes to their exact values."),
     "eval": ("evaluate", "Evaluate an operation on codes: result and flags."),
     "vectors": ("vectors", "Generate, verify and list golden vectors."),
+    "check": ("check", "Check a device against the oracle, and explain what it gets wrong."),
     "bench": ("bench", "Measure throughput on this machine."),
     "selftest": ("selftest", "Check this installation against MPFR."),
 }

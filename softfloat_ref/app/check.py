@@ -1,0 +1,125 @@
+"""`check`: a device against the oracle."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from softfloat_ref.app.options import Choices, Name, operand_formats, policy_options
+from softfloat_ref.errors import Error
+from softfloat_ref.files import write_file
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.golden.verify import read_manifest
+from softfloat_ref.ops import OPERATIONS, get_operation
+from softfloat_ref.testing import report as reports
+from softfloat_ref.testing.check import SHOWN, Report, check_arrays, check_command, check_results, load_library
+from softfloat_ref.testing.compare import CompareNan
+
+DEFAULT_COUNT: Final = 100_000
+
+
+@click.command("check")
+@click.argument("op", required=False, type=Name("OP", OPERATIONS))
+@click.option("--fmt", default=None, help="Format, or one an operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32.")
+@click.option("--out", default=None, help="The result's format.")
+@click.option("--dut", default=None, metavar="CMD", help="A command: operand lines in, `result [flags]` lines out.")
+@click.option("--dut-lib", default=None, metavar="SO:NAME", help="A C function of arrays in a shared library.")
+@click.option("--golden", default=None, metavar="DIR", help="A folder of vectors, with --results.")
+@click.option("--results", default=None, metavar="FILE", help="What a simulator wrote: one answer a line.")
+@click.option("-n", "count", type=click.IntRange(min=1), default=DEFAULT_COUNT, show_default=True, help="Cases.")
+@click.option("--compare-nan", type=click.Choice([str(c) for c in CompareNan]), default="exact", show_default=True)
+@click.option(
+    "--flags/--no-flags", default=True, show_default=True, help="Whether flags count where the device has any."
+)
+@click.option("--timeout", type=click.FloatRange(min=0.01), default=10.0, show_default=True, help="Seconds an answer.")
+@click.option("--show", type=click.IntRange(min=0), default=SHOWN, show_default=True, help="Mismatches to show.")
+@click.option("--json", "json_file", default=None, metavar="FILE", help="Write the report as JSON (- for stdout).")
+@click.option("--junit", default=None, metavar="FILE", help="Write the report as JUnit XML.")
+@policy_options
+def command(
+    choices: Choices,
+    seed: int | None,
+    op: str | None,
+    fmt: str | None,
+    out: str | None,
+    dut: str | None,
+    dut_lib: str | None,
+    golden: str | None,
+    results: str | None,
+    count: int,
+    compare_nan: str,
+    flags: bool,
+    timeout: float,
+    show: int,
+    json_file: str | None,
+    junit: str | None,
+) -> int:
+    """Check a device for OP: special cases first, then random ones; the first mismatches are explained.
+
+    Exit code 0 if everything agrees, 1 for a mismatch or a device that dies, hangs or prints something else.
+    """
+    how: dict[str, Any] = {"nan": CompareNan(compare_nan), "flags": flags, "shown": show}
+    if golden is not None or results is not None:
+        found = _from_files(golden, results, op, dut or dut_lib, how)
+    else:
+        vectors = request(op, fmt, out, count, seed, choices)
+        found = _from_device(vectors, dut, dut_lib, timeout, how)
+    _deliver(found, json_file, junit)
+    return 0 if found.passed else 1
+
+
+def request(
+    op: str | None, fmt: str | None, out: str | None, count: int, seed: int | None, choices: Choices
+) -> VectorSet:
+    """The vector set that the options ask for."""
+    if op is None or fmt is None:
+        raise Error("give the operation and --fmt")
+    if choices.random_bits is not None:
+        raise Error("cases take their random bits from a source: give --random-source or --seed")
+    operation = get_operation(op)
+    source = choices.source.spec() if choices.source else None
+    return VectorSet.make(
+        op,
+        operand_formats(fmt, operation.arity, operation.name),
+        count,
+        out=out,
+        seed=seed or 0,
+        policy=choices.policy,
+        source=source,
+    )
+
+
+def _from_files(
+    golden: str | None, results: str | None, op: str | None, device: str | None, how: dict[str, Any]
+) -> Report:
+    if golden is None or results is None:
+        raise Error("--golden DIR and --results FILE go together")
+    if op is not None or device is not None:
+        raise Error("--golden has its own operation and formats, and no device; leave OP, --dut and --dut-lib out")
+    return check_results(VectorSet.from_dict(read_manifest(Path(golden))["set"]), results, **how)
+
+
+def _from_device(
+    vectors: VectorSet, dut: str | None, dut_lib: str | None, timeout: float, how: dict[str, Any]
+) -> Report:
+    if (dut is None) == (dut_lib is None):
+        raise Error("give one device: --dut CMD or --dut-lib PATH.so:NAME (or --golden DIR --results FILE)")
+    if dut is not None:
+        return check_command(vectors, dut, timeout_s=timeout, **how)
+    return check_arrays(vectors, load_library(str(dut_lib)), **how)
+
+
+def _deliver(found: Report, json_file: str | None, junit: str | None) -> None:
+    if json_file == "-":
+        print(reports.to_json(found))
+    else:
+        for line in reports.text(found):
+            print(line)
+    for path, content in ((json_file, reports.to_json), (junit, reports.to_junit)):
+        if path is not None and path != "-":
+            data = content(found).encode()
+            write_file(path, lambda stream, data=data: stream.write(data))  # type: ignore[misc]
+    print(reports.summary(found), file=sys.stderr)

@@ -1,0 +1,1 @@
+"""A device under test: adapters, comparison, reports."""

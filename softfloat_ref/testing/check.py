@@ -1,0 +1,301 @@
+"""Checking a device: cases to it, its answers against the oracle, and a report."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from softfloat_ref.errors import Error
+from softfloat_ref.explain import alternatives
+from softfloat_ref.golden.sets import Line, VectorSet
+from softfloat_ref.golden.writers import text_line
+from softfloat_ref.ops import Signature, evaluator, get_operation
+from softfloat_ref.policies import Policy
+from softfloat_ref.testing.compare import Answer, CompareNan, Rule, agrees, classify
+from softfloat_ref.testing.devices import CommandDevice, DeviceError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Codes = NDArray[np.unsignedinteger[Any]]
+    ArrayDevice = Callable[..., Codes | tuple[Codes, Codes]]
+
+SHOWN: Final = 10
+_BATCH: Final = 4096
+
+
+@dataclass
+class Mismatch:
+    """A case the device got wrong. changes: policies that would have given its answer."""
+
+    number: int
+    operands: tuple[int, ...]
+    expected: tuple[int, int]
+    got: Answer
+    kind: str
+    changes: list[dict[str, str]] = field(default_factory=list)
+
+
+@dataclass
+class Report:
+    """What a check found. failure: what the device did that no device may do, or ''."""
+
+    vectors: VectorSet
+    compared: int = 0
+    mismatched: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    mismatches: list[Mismatch] = field(default_factory=list)
+    failure: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether every case agreed, there was one, and the device behaved."""
+        return self.compared > 0 and self.mismatched == 0 and not self.failure
+
+
+class Judge:
+    """Compares answers one by one and keeps the report."""
+
+    def __init__(self, vectors: VectorSet, nan: CompareNan, flags: bool, shown: int) -> None:
+        self.report = Report(vectors)
+        self.rule = Rule(vectors.out, nan, flags)
+        self.shown = shown
+        self.arity = len(vectors.formats)
+
+    def compare(self, line: Line, answer: Answer) -> None:
+        """One case: operands, random bits, expected result and flags in `line`."""
+        self.report.compared += 1
+        expected = (line[-2], line[-1])
+        if agrees(expected, answer, self.rule):
+            return
+        kind = classify(expected, answer, self.rule)
+        self.report.mismatched += 1
+        self.report.kinds[kind] += 1
+        if len(self.report.mismatches) < self.shown:
+            found = Mismatch(self.report.compared, line[:-2], expected, answer, kind)
+            found.changes = self._changes(line[:-2], answer)
+            self.report.mismatches.append(found)
+
+    def _changes(self, inputs: Sequence[int], answer: Answer) -> list[dict[str, str]]:
+        vectors = self.report.vectors
+        sig = Signature(get_operation(vectors.op), vectors.formats, vectors.out)
+        word = inputs[self.arity] if len(inputs) > self.arity else 0
+
+        def run(policy: Policy) -> tuple[int, int]:
+            return evaluator(sig, policy)(inputs[: self.arity], word if policy.random_count else 0)
+
+        flags = answer.flags if self.rule.flags else None
+        return alternatives(run, vectors.policy, answer.result, flags)
+
+
+def _defined(vectors: VectorSet) -> Iterator[Line]:
+    """The cases that have a defined result."""
+    return (line for inputs in vectors.inputs() if (line := vectors.line(inputs)) is not None)
+
+
+def _scalar(vectors: VectorSet) -> VectorSet:
+    if vectors.block is not None:
+        raise Error("check takes scalar operations; block conversions are checked from vector files")
+    return vectors
+
+
+def parse_answer(text: str, vectors: VectorSet, inputs: Sequence[int]) -> Answer:
+    """A device's line: `result`, `result flags`, or the same after the operands. Raises DeviceError for others."""
+    words = text.split()
+    if len(words) > 2 and len(words) in (len(inputs) + 1, len(inputs) + 2):
+        echoed, words = words[: len(inputs)], words[len(inputs) :]
+        if [_hex(w) for w in echoed] != list(inputs):
+            raise DeviceError(f"it answered {text[:80]!r}, which repeats other operands than were asked")
+    codes = [_hex(w) for w in words]
+    if len(codes) not in (1, 2) or any(c is None for c in codes):
+        raise DeviceError(f"it answered {text[:80]!r}, which is no line of a result and flags in hexadecimal")
+    result, flags = codes[0], codes[1] if len(codes) == 2 else None
+    assert result is not None
+    if flags is not None and flags > 0x1F:
+        raise DeviceError(f"it answered {text[:80]!r}; flags are at most 1f")
+    return Answer(result, flags)
+
+
+def _hex(word: str) -> int | None:
+    digits = word.removeprefix("0x").removeprefix("0X")
+    if not digits or len(digits) > 64 or any(c not in "0123456789abcdefABCDEF" for c in digits):
+        return None
+    return int(digits, 16)
+
+
+def check_command(
+    vectors: VectorSet,
+    command: str,
+    *,
+    nan: CompareNan = CompareNan.EXACT,
+    flags: bool = True,
+    shown: int = SHOWN,
+    timeout_s: float = 10.0,
+) -> Report:
+    """Feed the set's operands to a command and compare its answers.
+
+    The cases are made twice, once for feeding and once for judging, so that memory stays constant however far the
+    device lags behind. Raises Error where the command cannot be started.
+    """
+    vectors = _scalar(vectors)
+    as_operands = text_line([f for f in vectors.fields if f.role in ("operand", "random")])
+    judge = Judge(vectors, nan, flags, shown)
+    with CommandDevice(command, timeout_s) as device:
+        try:
+            feed = (as_operands(line[:-2]) for line in _defined(vectors))
+            _judge_lines(judge, device.answers(feed))
+        except DeviceError as e:
+            ended = "" if "no answer" in str(e) else f"; {device.how_it_ended()}"
+            judge.report.failure = f"after {judge.report.compared} answers: {e}{ended}"
+    return judge.report
+
+
+def _judge_lines(judge: Judge, answers: Iterator[str]) -> None:
+    """Answers in order against the cases in order. Raises DeviceError for too few, too many and unreadable ones."""
+    cases = _defined(judge.report.vectors)
+    for text in answers:
+        if not text.strip():
+            continue
+        line = next(cases, None)
+        if line is None:
+            raise DeviceError(f"it answered more lines than were asked: {text[:80]!r}")
+        judge.compare(line, parse_answer(text, judge.report.vectors, line[:-2]))
+    missing = sum(1 for _ in itertools.islice(cases, 1 << 20))
+    if missing:
+        raise DeviceError(f"it closed its output {missing} answers too early")
+
+
+def check_results(
+    vectors: VectorSet,
+    results: str | Path,
+    *,
+    nan: CompareNan = CompareNan.EXACT,
+    flags: bool = True,
+    shown: int = SHOWN,
+) -> Report:
+    """Compare a file of answers, as a simulator wrote it, one a line in the set's order. Raises Error if unreadable."""
+    judge = Judge(_scalar(vectors), nan, flags, shown)
+    try:
+        with open(results, encoding="ascii", errors="replace") as stream:
+            _judge_lines(judge, (line for line in stream if not line.startswith(("//", "#"))))
+    except OSError as e:
+        raise Error(f"{results}: {e.strerror or e}") from None
+    except DeviceError as e:
+        judge.report.failure = f"{results}, after {judge.report.compared} answers: {e}"
+    return judge.report
+
+
+def check_lines(
+    vectors: VectorSet,
+    lines: Iterable[str],
+    *,
+    nan: CompareNan = CompareNan.EXACT,
+    flags: bool = True,
+    shown: int = SHOWN,
+) -> Report:
+    """Compare TestFloat lines that carry their own operands: `operands result [flags]`; policy and formats are the
+    set's, its cases are not used."""
+    judge = Judge(_scalar(vectors), nan, flags, shown)
+    widths = [f.width for f in vectors.fields if f.role in ("operand", "random")]
+    for number, text in enumerate(lines, 1):
+        if not text.strip():
+            continue
+        try:
+            line, answer = _self_contained(text, vectors, widths)
+        except DeviceError as e:
+            judge.report.failure = f"line {number}: {e}"
+            break
+        if line is not None:
+            judge.compare(line, answer)
+    return judge.report
+
+
+def _self_contained(text: str, vectors: VectorSet, widths: Sequence[int]) -> tuple[Line | None, Answer]:
+    words = text.split()
+    inputs = [_hex(w) for w in words[: len(widths)]]
+    if len(words) <= len(widths) or any(x is None or x >> w for x, w in zip(inputs, widths, strict=False)):
+        raise DeviceError(f"{text.strip()[:80]!r} is no line of {len(widths)} operands, a result and flags")
+    codes = tuple(x for x in inputs if x is not None)
+    return vectors.line(codes), parse_answer(" ".join(words[len(widths) :]), vectors, codes)
+
+
+def check_arrays(
+    vectors: VectorSet,
+    device: ArrayDevice,
+    *,
+    nan: CompareNan = CompareNan.EXACT,
+    flags: bool = True,
+    shown: int = SHOWN,
+) -> Report:
+    """Call a function of arrays: codes of each operand (and random bits) in, result codes or (result, flags) out."""
+    import numpy as np
+
+    from softfloat_ref.arrays import code_dtype
+
+    judge = Judge(_scalar(vectors), nan, flags, shown)
+    kinds = [code_dtype(f) for f in vectors.formats]
+    kinds += [np.dtype(np.uint64)] * (len(vectors.fields) - 2 - len(kinds))
+    cases = _defined(vectors)
+    while batch := list(itertools.islice(cases, _BATCH)):
+        columns = [np.array(c, k) for c, k in zip(zip(*(line[:-2] for line in batch), strict=True), kinds, strict=True)]
+        try:
+            answered = device(*columns)
+            results, raised = _columns(answered, len(batch))
+        except DeviceError as e:
+            judge.report.failure = f"after {judge.report.compared} answers: {e}"
+            break
+        for line, result, flag in zip(batch, results, raised, strict=True):
+            judge.compare(line, Answer(result, flag))
+    return judge.report
+
+
+def _columns(answered: Any, count: int) -> tuple[list[int], list[int | None]]:
+    import numpy as np
+
+    pair = answered if isinstance(answered, tuple) else (answered, None)
+    found: list[list[int]] = []
+    for column in pair:
+        if column is None:
+            continue
+        array = np.asarray(column)
+        if array.shape != (count,) or array.dtype.kind not in "iub":
+            raise DeviceError(
+                f"it returned {array.dtype} of shape {array.shape}; codes are integers of shape ({count},)"
+            )
+        found.append([int(x) for x in array])
+    if not found or len(pair) > 2:
+        raise DeviceError("it returned neither an array of results nor a pair of results and flags")
+    return found[0], [*found[1]] if len(found) > 1 else [None] * count
+
+
+def load_library(spec: str) -> ArrayDevice:
+    """A C function of arrays: `PATH.so:NAME`.
+
+    void NAME(size_t n, const uint64_t *a, ..., uint64_t *result, uint8_t *flags), one pointer an operand; flags are
+    preset to FF, and a device that leaves them so has none. Raises Error where there is no such function.
+    """
+    import numpy as np
+
+    path, _, name = spec.rpartition(":")
+    if not path:
+        raise Error(f"--dut-lib {spec}: give PATH.so:FUNCTION")
+    try:
+        function = getattr(ctypes.CDLL(str(Path(path).resolve())), name)
+    except (OSError, AttributeError) as e:
+        raise Error(f"--dut-lib {spec}: {str(e).splitlines()[0]}") from None
+    function.restype = None
+
+    def call(*columns: Codes) -> tuple[Codes, Codes] | Codes:
+        inputs = [np.ascontiguousarray(c, np.uint64) for c in columns]
+        result, flags = np.zeros(inputs[0].size, np.uint64), np.full(inputs[0].size, 0xFF, np.uint8)
+        addresses = [x.ctypes.data for x in inputs] + [result.ctypes.data, flags.ctypes.data]
+        function(ctypes.c_size_t(inputs[0].size), *map(ctypes.c_void_p, addresses))
+        return result if (flags == 0xFF).all() else (result, flags)
+
+    return call

@@ -1,0 +1,134 @@
+"""Reports of a check: for people, as JSON, as JUnit XML."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+from softfloat_ref.codec import decoder
+from softfloat_ref.explain import flag_text, value_text
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.policies import Policy
+from softfloat_ref.testing.check import SHOWN, Mismatch, Report
+
+
+def describe(mismatch: Mismatch, vectors: VectorSet) -> list[str]:
+    """The lines that show a mismatch: operands, both answers, and what would have given the device's."""
+    names = [f for f in vectors.fields if f.role in ("operand", "random")]
+    lines = [f"case {mismatch.number}: {vectors.op}: {mismatch.kind}"]
+    for f, code, fmt in itertools.zip_longest(names, mismatch.operands, vectors.formats):
+        shown = f" = {value_text(decoder(fmt)(code))}" if fmt is not None else ""
+        lines.append(f"  {f.name:9}{code:0{f.digits}x}{shown}")
+    lines.append(f"  expected {_answer(*mismatch.expected, vectors)}")
+    lines.append(f"  got      {_answer(mismatch.got.result, mismatch.got.flags, vectors)}")
+    lines += [f"           as by {text}" for change in mismatch.changes[:SHOWN] if (text := changes_text(change))]
+    return [*lines, f"  {explain_command(mismatch, vectors)}"]
+
+
+def changes_text(change: dict[str, str]) -> str:
+    """The changed fields of a policy."""
+    return ", ".join(f"{k} = {v}" for k, v in change.items() if v != "None")
+
+
+def explain_command(mismatch: Mismatch, vectors: VectorSet) -> str:
+    """The command that shows every step of this case."""
+    formats = ",".join(f"{letter}={f.name}" for letter, f in zip("abcdefghi", vectors.formats, strict=False))
+    operands = " ".join(f.hex(x) for f, x in zip(vectors.formats, mismatch.operands, strict=False))
+    options = [f"--fmt {formats}", f"--out {vectors.out.name}", *policy_options(vectors.policy)]
+    if vectors.policy.random_count:
+        options.append(f"--random-bits {mismatch.operands[-1]:x}")
+    got = f"{mismatch.got.result:x}"
+    return f"softfloat-ref explain {vectors.op} {' '.join(options)} {operands} --got {got}"
+
+
+def policy_options(policy: Policy) -> list[str]:
+    """The command-line options that make this policy of the default one."""
+    fields, default = policy.to_dict(), Policy().to_dict()
+    names = {"rounding": "round"}
+    shown = {True: "on", False: "off"}
+    return [
+        f"--{names.get(k, k).replace('_', '-')} {shown.get(v, v) if isinstance(v, bool) else v}"
+        for k, v in fields.items()
+        if v != default[k] and k != "bare_widening"
+    ]
+
+
+def _answer(result: int, flags: int | None, vectors: VectorSet) -> str:
+    fmt = vectors.out
+    value = value_text(decoder(fmt)(result)) if not result >> fmt.width else f"does not fit {fmt.width} bits"
+    return f"{fmt.hex(result)} = {value}" + ("" if flags is None else f", flags {flag_text(flags)}")
+
+
+def summary(report: Report) -> str:
+    """One line: what was compared and how it went."""
+    head = f"{report.vectors.name}: {report.compared} compared, {report.mismatched} mismatched"
+    kinds = ", ".join(f"{n} {kind}" for kind, n in report.kinds.most_common())
+    return head + (f" ({kinds})" if kinds else "")
+
+
+def text(report: Report) -> list[str]:
+    """The mismatches, and what the device did that no device may do."""
+    lines = [line for m in report.mismatches for line in describe(m, report.vectors)]
+    rest = report.mismatched - len(report.mismatches)
+    if rest:
+        lines.append(f"... and {rest} more mismatches")
+    if report.failure:
+        lines.append(f"device failure: {report.failure}")
+    if report.compared == 0 and not report.failure:
+        lines.append("nothing was compared: that is a failure")
+    return lines
+
+
+def to_json(report: Report) -> str:
+    """The report as one JSON object."""
+    out: dict[str, Any] = {
+        "set": report.vectors.name,
+        "passed": report.passed,
+        "compared": report.compared,
+        "mismatched": report.mismatched,
+        "kinds": dict(report.kinds),
+        "failure": report.failure or None,
+        "mismatches": [_mismatch(m, report.vectors) for m in report.mismatches],
+    }
+    return json.dumps(out, indent=1)
+
+
+def _mismatch(m: Mismatch, vectors: VectorSet) -> dict[str, Any]:
+    names = [f for f in vectors.fields if f.role in ("operand", "random")]
+    result, flags = m.expected
+    return {
+        "case": m.number,
+        "kind": m.kind,
+        "operands": {f.name: f"{x:0{f.digits}x}" for f, x in zip(names, m.operands, strict=True)},
+        "expected": {"result": vectors.out.hex(result), "flags": f"{flags:02x}"},
+        "got": {
+            "result": vectors.out.hex(m.got.result),
+            "flags": None if m.got.flags is None else f"{m.got.flags:02x}",
+        },
+        "as_by": m.changes,
+        "explain": explain_command(m, vectors),
+    }
+
+
+def to_junit(report: Report) -> str:
+    """The report as JUnit XML: one test case, with what went wrong as its failure."""
+    name = quoteattr(report.vectors.name)
+    failed = not report.passed
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>']
+    lines.append(f'<testsuite name="softfloat-ref" tests="1" failures="{int(failed)}">')
+    lines.append(f'  <testcase classname="check" name={name}>')
+    if failed:
+        shown = _xml_text("\n".join([summary(report), *text(report)]))
+        lines.append(f"    <failure message={quoteattr(_clean(summary(report)))}>{shown}</failure>")
+    return "\n".join([*lines, "  </testcase>", "</testsuite>"]) + "\n"
+
+
+def _clean(text_: str) -> str:
+    """Without the characters that XML cannot hold."""
+    return "".join(c if c >= " " or c == "\n" else "?" for c in text_)
+
+
+def _xml_text(text_: str) -> str:
+    return _clean(text_).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,323 @@
+"""check: devices that are right, wrong, dead, hanging, talkative; results files; arrays; reports."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_cli import refused, run
+
+from softfloat_ref.errors import Error
+from softfloat_ref.golden.generate import generate
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.policies import Policy
+from softfloat_ref.testing import report as reports
+from softfloat_ref.testing.check import check_arrays, check_command, check_lines, load_library
+from softfloat_ref.testing.compare import Answer, CompareNan, Rule, agrees, classify
+from softfloat_ref.testing.devices import MAX_LINE
+
+DEVICE = """
+import sys, time
+import numpy as np
+mode = sys.argv[1]
+out = sys.stdout
+for i, line in enumerate(sys.stdin):
+    a, b = (np.uint32(int(x, 16)).view(np.float32) for x in line.split()[:2])
+    with np.errstate(all="ignore"):
+        r = int((a + b).view(np.uint32))
+    if i == 1000:
+        if mode == "dies":
+            print("out of cheese", file=sys.stderr)
+            sys.exit(3)
+        if mode == "crashes":
+            import os
+            os.abort()
+        if mode == "hangs":
+            out.flush()
+            time.sleep(1000)
+        if mode == "stops":
+            break
+        if mode == "rubbish":
+            out.write("segmentation fault?\\n")
+            continue
+        if mode == "long":
+            out.write("0" * 100000)
+        if mode == "wide":
+            r |= 1 << 40
+    if mode == "ulp" and i % 7 == 0:
+        r ^= 1
+    out.write(f"{line.strip()} {r:08x}\\n" if mode == "echoes" else f"{r:08X}\\n")
+if mode == "more":
+    out.write("00000000\\n")
+if mode == "late":
+    out.flush()
+"""
+
+
+@pytest.fixture(scope="module")
+def device(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """numpy's float32 add as a command."""
+    path = tmp_path_factory.mktemp("dut") / "add.py"
+    path.write_text(DEVICE)
+    return f"{sys.executable} {path}"
+
+
+def add(count: int = 3000) -> VectorSet:
+    return VectorSet.make("add", "fp32", count)
+
+
+@pytest.mark.parametrize("mode", ["right", "echoes", "late"])
+def test_a_right_device(device: str, mode: str) -> None:
+    """numpy's NaNs are x86's, so any will do; it has no flags, so none are compared."""
+    found = check_command(add(), f"{device} {mode}", nan=CompareNan.ANY)
+    assert found.passed
+    assert found.compared == 3000
+
+
+@pytest.mark.parametrize(
+    ("mode", "message"),
+    [
+        ("dies", "closed its output 2000 answers too early; it ended with exit code 3; its last words: out of cheese"),
+        ("crashes", "it died of signal SIGABRT"),
+        ("stops", "closed its output 2000 answers too early"),
+        ("rubbish", "'segmentation fault?', which is no line of a result and flags"),
+        ("hangs", "no answer for 1 s"),
+        ("more", "answered more lines than were asked"),
+        ("long", f"a line of more than {MAX_LINE} characters"),
+    ],
+)
+def test_broken_devices(device: str, mode: str, message: str) -> None:
+    start = time.monotonic()
+    found = check_command(add(), f"{device} {mode}", nan=CompareNan.ANY, timeout_s=1)
+    assert message in found.failure
+    assert not found.passed
+    assert time.monotonic() - start < 30
+    if mode not in ("long", "more"):
+        assert found.failure.startswith("after 1000 answers: ")
+
+
+def test_a_device_that_never_reads() -> None:
+    found = check_command(add(200_000), "sleep 1000", timeout_s=1)
+    assert "no answer for 1 s, and it does not read its input either" in found.failure
+
+
+def test_a_device_that_says_nothing() -> None:
+    found = check_command(add(), "true")
+    assert not found.passed
+    assert "too early" in found.failure
+
+
+def test_a_device_that_answers_at_the_end_only() -> None:
+    """Many programs fill a buffer, or read everything first: that is no hang."""
+    script = "import sys; lines = sys.stdin.read().split('\\n'); print('00000000\\n' * (len(lines) - 1), end='')"
+    found = check_command(add(50_000), f'{sys.executable} -c "{script}"', timeout_s=20)
+    assert found.compared == 50_000
+    assert not found.failure
+
+
+def test_mismatches_are_shown_counted_and_explained(device: str) -> None:
+    found = check_command(add(), f"{device} ulp", nan=CompareNan.ANY, shown=3)
+    assert found.mismatched == sum(found.kinds.values()) > 100
+    assert found.kinds["off by one ulp"] > 50
+    assert len(found.mismatches) == 3
+    assert "... and" in reports.text(found)[-1]
+
+
+def test_a_truncated_result_is_named() -> None:
+    """A device that rounds toward zero, as arrays."""
+    vectors = VectorSet.make("fma", "fp16", 3000)
+    truncating = VectorSet.make("fma", "fp16", 3000, policy=Policy("rtz"))
+    answers = iter([truncating.line(inputs) for inputs in vectors.inputs()])
+
+    def device(*columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        lines = [next(answers) for _ in range(columns[0].size)]
+        return np.array([x[-2] for x in lines]), np.array([x[-1] for x in lines])  # type: ignore[index]
+
+    found = check_arrays(vectors, device)
+    assert found.mismatched > 100
+    assert all({"rounding": "rtz"} in m.changes for m in found.mismatches)
+    text = "\n".join(reports.text(found))
+    assert "as by rounding = rtz" in text
+    command = next(line for line in text.splitlines() if "softfloat-ref explain" in line).split()
+    shown = run(*command[1:])
+    assert shown.returncode == 0
+    assert "as by rounding = rtz" in shown.stdout
+
+
+def test_arrays() -> None:
+    vectors = VectorSet.make("mul", "fp32", 5000)
+
+    def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            return (a.view(np.float32) * b.view(np.float32)).view(np.uint32)
+
+    assert check_arrays(vectors, multiply, nan=CompareNan.ANY).passed
+    assert not check_arrays(vectors, lambda a, b: multiply(a, b) ^ 1).passed
+    assert "shape (1,)" in check_arrays(vectors, lambda a, b: np.array([1])).failure
+    assert "neither an array" in check_arrays(vectors, lambda a, b: (a, b, a)).failure
+    assert "float64" in check_arrays(vectors, lambda a, b: a * 1.0).failure
+
+
+def test_shared_library(tmp_path: Path) -> None:
+    source = tmp_path / "dut.c"
+    source.write_text("""
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+void add(size_t n, const uint64_t *a, const uint64_t *b, uint64_t *result, uint8_t *flags) {
+    for (size_t i = 0; i < n; i++) {
+        uint32_t x = a[i], y = b[i]; float f, g; memcpy(&f, &x, 4); memcpy(&g, &y, 4);
+        f += g; memcpy(&x, &f, 4); result[i] = x;
+    }
+}
+""")
+    library = tmp_path / "dut.so"
+    subprocess.run(["g++", "-x", "c", "-O1", "-shared", "-fPIC", source, "-o", library], check=True)
+    done = run("check", "add", "--fmt", "fp32", "--dut-lib", f"{library}:add", "-n", "20000", "--compare-nan", "any")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "20000 compared, 0 mismatched" in done.stderr
+    with pytest.raises(Error, match="undefined symbol"):
+        load_library(f"{library}:sub")
+    assert "give PATH.so:FUNCTION" in refused("check", "add", "--fmt", "fp32", "--dut-lib", "x")
+
+
+@pytest.fixture
+def golden(tmp_path: Path) -> tuple[Path, list[str]]:
+    folder = tmp_path / "golden"
+    generate(VectorSet.make("mul", "fp16", 500), folder)
+    return folder, [line.split(" ", 2)[2] for line in (folder / "mul_fp16_rne.tv").read_text().splitlines()]
+
+
+def test_results_of_a_simulator(golden: tuple[Path, list[str]], tmp_path: Path) -> None:
+    folder, answers = golden
+    results = tmp_path / "results.txt"
+    args = ["check", "--golden", str(folder), "--results", str(results)]
+    results.write_text("// from the simulator\n" + "\n".join(answers) + "\n")
+    assert run(*args).returncode == 0
+    results.write_text("\n".join(a.split()[0] for a in answers))
+    assert run(*args).returncode == 0  # without flags
+    results.write_text("\n".join([*answers[:-1], "FFFF 1f"]))
+    done = run(*args)
+    assert done.returncode == 1
+    assert "case 500: mul" in done.stdout
+    for lines, message in (
+        (answers[:-1], "1 answers too early"),
+        ([*answers, answers[0]], "more lines than were asked"),
+        ([], "500 answers too early"),
+        (["xxxx"], "no line of a result"),
+    ):
+        results.write_text("\n".join(lines))
+        done = run(*args)
+        assert done.returncode == 1
+        assert message in done.stdout
+
+
+def test_lines_that_carry_their_operands(golden: tuple[Path, list[str]]) -> None:
+    vectors = VectorSet.make("mul", "fp16", 1)
+    lines = (golden[0] / "mul_fp16_rne.tv").read_text().splitlines()
+    assert check_lines(vectors, lines).compared == 500
+    assert check_lines(vectors, lines).passed
+    assert not check_lines(vectors, []).passed
+    assert "line 1: 'zz'" in check_lines(vectors, ["zz"]).failure
+    assert check_lines(vectors, ["3C00 3C00 3C01 00"]).mismatched == 1
+
+
+def test_json_and_junit(device: str, tmp_path: Path) -> None:
+    args = ["check", "add", "--fmt", "fp32", "--compare-nan", "any", "-n", "2000", "--show", "2"]
+    done = run(*args, "--dut", f"{device} ulp", "--json", "-", "--junit", "out.xml", cwd=tmp_path)
+    assert done.returncode == 1
+    found = json.loads(done.stdout)
+    assert (found["passed"], found["compared"], len(found["mismatches"])) == (False, 2000, 2)
+    suite = ET.parse(tmp_path / "out.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
+    assert "case 1: add" in (suite.find("testcase/failure").text or "")  # type: ignore[union-attr]
+    done = run(*args, "--dut", f"{device} right", "--json", "ok.json", "--junit", "ok.xml", cwd=tmp_path)
+    assert done.returncode == 0
+    assert json.loads((tmp_path / "ok.json").read_text())["passed"] is True
+    assert ET.parse(tmp_path / "ok.xml").getroot().get("failures") == "0"
+    done = run(*args, "--dut", f"{sys.executable} -c \"print('\\x01<&')\"", "--junit", "odd.xml", cwd=tmp_path)
+    assert ET.parse(tmp_path / "odd.xml").getroot().get("failures") == "1"
+
+
+RULES = [  # expected, got, nan rule, agrees
+    ((0x7E00, 0), Answer(0x7E01, 0), "exact", False),
+    ((0x7E00, 0), Answer(0xFE01, 0), "quiet", True),
+    ((0x7E00, 0), Answer(0x7C01, 0), "quiet", False),
+    ((0x7E00, 0), Answer(0x7C01, 0), "any", True),
+    ((0x7E00, 0), Answer(0x7C00, 0), "any", False),
+    ((0x3C00, 0), Answer(0x7E00, 0), "any", False),
+    ((0x3C00, 1), Answer(0x3C00, 0), "exact", False),
+    ((0x3C00, 1), Answer(0x3C00, None), "exact", True),
+    ((0x7E00, 0), Answer(1 << 20 | 0x7E00, 0), "any", False),
+]
+
+
+@pytest.mark.parametrize(("expected", "got", "nan", "right"), RULES)
+def test_comparison(expected: tuple[int, int], got: Answer, nan: str, right: bool) -> None:
+    fp16 = VectorSet.make("add", "fp16", 1).out
+    assert agrees(expected, got, Rule(fp16, CompareNan(nan))) == right
+
+
+def test_flags_may_be_ignored() -> None:
+    fp16 = VectorSet.make("add", "fp16", 1).out
+    assert agrees((0x3C00, 1), Answer(0x3C00, 0), Rule(fp16, CompareNan.EXACT, flags=False))
+
+
+KINDS = [
+    (0x3C00, 0x3C01, "off by one ulp"),
+    (0x3C00, 0x3C05, "another value"),
+    (0x0000, 0x8000, "sign of zero"),
+    (0x3C00, 0xBC00, "sign"),
+    (0x7C00, 0x7BFF, "no infinity"),
+    (0x7BFF, 0x7C00, "infinity"),
+    (0x7E00, 0x7C00, "no NaN"),
+    (0x3C00, 0x7E00, "NaN"),
+    (0x7E00, 0x7E01, "another NaN"),
+    (0x0000, 0x0005, "no zero"),
+    (0x0005, 0x0000, "zero"),
+    (0x3C00, 0x13C00, "result too wide"),
+    (0x3C00, 0x3C00, "flags only"),
+]
+
+
+@pytest.mark.parametrize(("expected", "got", "kind"), KINDS)
+def test_kinds(expected: int, got: int, kind: str) -> None:
+    fp16 = VectorSet.make("add", "fp16", 1).out
+    assert classify((expected, 0), Answer(got, 1), Rule(fp16)) == kind
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ("check add --fmt fp32", "give one device"),
+        ("check --dut x", "give the operation"),
+        ("check add --fmt fp32 --dut nosuchcommand", "cannot be started"),
+        ("check add --fmt fp32 --dut ''", "--dut is empty"),
+        ("check add --fmt fp32 --dut '\"'", "No closing quotation"),
+        ("check --golden x", "go together"),
+        ("check add --golden x --results y", "leave OP"),
+        ("check --golden x --results y", "No such file"),
+        ("check add --fmt fp32 --dut true --timeout 0", "is not in the range"),
+        ("check ad --fmt fp32 --dut true", "did you mean add"),
+        ("check add --fmt fp32 --dut true --round sr --sr-bits 4 --random-bits f", "from a source"),
+        ("check add --fmt fp32 --dut true --json /nonexistent/x", "cannot be written"),
+    ],
+)
+def test_bad_usage(args: str, message: str) -> None:
+    import shlex
+
+    assert message in run(*shlex.split(args)).stderr
+    assert run(*shlex.split(args)).returncode == 2
+
+
+def test_stochastic_devices_get_their_bits() -> None:
+    """The random bits are the last operand: our own stream is the device."""
+    dut = f"{sys.executable} -m softfloat_ref eval convert --fmt fp32 --out fp8_e4m3 --round sr --sr-bits 8 -"
+    vectors = VectorSet.make("convert", "fp32", 2000, out="fp8_e4m3", policy=Policy("sr", sr_bits=8))
+    assert check_command(vectors, dut).passed
