@@ -352,6 +352,10 @@ def test_bad_quantize(args: str, message: str, bad: Path) -> None:
         ("vectors generate --op add --fmt fp16 -n 0 -o x", "0 is not in the range"),
         ("vectors generate --op add --fmt fp16 -o good.npy", "cannot be made"),
         ("vectors verify missing", "No such file"),
+        ("vectors verify -", "needs --op"),
+        ("vectors verify missing --op add", "go with -"),
+        ("vectors diff missing missing", "No such file"),
+        ("vectors generate --op add --fmt fp16 --operands -o x", "goes with -o -"),
         ("formats show x.toml", "No such file"),
         ("eval add --fmt fp16 --policy mine.toml 0 0", "No such file"),
     ],
@@ -470,6 +474,42 @@ def test_vectors_command(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "SHA-256" in done.stdout
     assert "fp16_fma_rne" in ok("vectors", "list")
+
+
+def test_vectors_in_a_pipe() -> None:
+    """generate | device | verify, as TestFloat's programs."""
+    args = ["--op", "mul", "--fmt", "fp16"]
+    operands = ok("vectors", "generate", *args, "-n", "300", "--operands", "-o", "-")
+    answers = ok("eval", "mul", "--fmt", "fp16", "-", stdin=operands)
+    assert answers == ok("vectors", "generate", *args, "-n", "300", "-o", "-")
+    assert run("vectors", "verify", "-", *args, stdin=answers).returncode == 0
+    done = run("vectors", "verify", "-", *args, "--round", "rtz", stdin=answers)
+    assert done.returncode == 1
+    assert "as by rounding = rne" in done.stdout
+    assert run("vectors", "verify", "-", *args, stdin="").returncode == 1  # zero vectors
+
+
+def test_vectors_diff(tmp_path: Path) -> None:
+    for folder, mode in (("a", "rne"), ("b", "rtz")):
+        ok(
+            "vectors",
+            "generate",
+            "--op",
+            "add",
+            "--fmt",
+            "fp16",
+            "-n",
+            "200",
+            "--round",
+            mode,
+            "-o",
+            folder,
+            cwd=tmp_path,
+        )
+    done = run("vectors", "diff", "a", "b", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "policy.rounding: rne became rtz" in done.stdout
+    assert run("vectors", "diff", "a", "a", cwd=tmp_path).returncode == 0
 
 
 def test_lfsr_source() -> None:

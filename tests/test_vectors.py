@@ -13,6 +13,7 @@ from softfloat_ref.errors import Error
 from softfloat_ref.formats import CATALOGUE, get_format
 from softfloat_ref.golden import writers
 from softfloat_ref.golden.cases import boundaries, cases, crossed, random_cases, specials
+from softfloat_ref.golden.diff import diff
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.recipes import load_recipe, recipe_files
 from softfloat_ref.golden.sets import BLOCK_OPERATIONS, VectorSet
@@ -293,6 +294,28 @@ def test_nothing_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_bad_requests(call: object, message: str) -> None:
     with pytest.raises(Error, match=message):
         call()  # type: ignore[operator]
+
+
+def test_diff(tmp_path: Path) -> None:
+    for name, vectors in {
+        "a": VectorSet.make("add", "fp16", 200),
+        "same": VectorSet.make("add", "fp16", 200),
+        "rtz": VectorSet.make("add", "fp16", 200, policy=Policy("rtz")),
+        "more": VectorSet.make("add", "fp16", 250),
+        "other": VectorSet.make("add", "fp32", 200),
+        "block": VectorSet.make("quantize", "mxfp8", 5),
+    }.items():
+        generate(vectors, tmp_path / name)
+    assert diff(tmp_path / "a", tmp_path / "same").same
+    rtz = diff(tmp_path / "a", tmp_path / "rtz")
+    assert rtz.definition == ["policy.rounding: rne became rtz"]
+    assert rtz.changed
+    assert not rtz.only_first
+    more = diff(tmp_path / "a", tmp_path / "more")
+    assert more.definition == ["count: 200 became 250"]
+    assert more.only_second
+    assert "lines cannot be compared" in diff(tmp_path / "a", tmp_path / "other").definition[-1]
+    assert "lines cannot be compared" in diff(tmp_path / "a", tmp_path / "block").definition[-1]
 
 
 def test_bad_recipes(tmp_path: Path) -> None:

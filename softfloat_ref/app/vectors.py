@@ -1,4 +1,4 @@
-"""`vectors generate`, `vectors verify`, `vectors list`."""
+"""`vectors generate`, `vectors verify`, `vectors diff`, `vectors list`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.recipes import load_recipe, recipe_files
 from softfloat_ref.golden.sets import BLOCK_OPERATIONS, VectorSet
 from softfloat_ref.golden.verify import problems, verify
+from softfloat_ref.golden.writers import text_line
 from softfloat_ref.ops import OPERATIONS, get_operation
 
 DEFAULT_COUNT: Final = 10_000
@@ -30,7 +31,10 @@ def command() -> None:
 @click.option("--fmt", type=ANY, help="Format; one an operand as a=..,b=..; a block format for quantize, dequantize.")
 @click.option("--out", default=None, help="The result's format; for quantize, the format of the values (fp32).")
 @click.option("-n", "count", type=click.IntRange(min=1), default=None, help=f"How many vectors [{DEFAULT_COUNT}].")
-@click.option("-o", "--output", "folder", required=True, metavar="DIR", help="Where the files go.")
+@click.option(
+    "-o", "--output", "folder", required=True, metavar="DIR", help="Where the files go; - writes the lines to stdout."
+)
+@click.option("--operands", is_flag=True, help="With -o -: operands only, for a device in a pipe.")
 @profile_option
 @policy_options
 def generate_vectors(
@@ -42,6 +46,7 @@ def generate_vectors(
     out: str | None,
     count: int | None,
     folder: str,
+    operands: bool,
     profile: str,
 ) -> None:
     """Write golden vectors: RECIPE (see `vectors list`), or --op and --fmt.
@@ -56,6 +61,11 @@ def generate_vectors(
         vectors = _from_recipe(recipe, fmt, out, count, seed)
     else:
         vectors = _from_options(str(op), fmt, out, count, seed, choices, profile)
+    if operands and folder != "-":
+        raise Error("--operands goes with -o -, for a device in a pipe")
+    if folder == "-":
+        _to_stdout(vectors, operands)
+        return
     manifest = generate(vectors, folder, ["softfloat-ref", *sys.argv[1:]])
     left_out = manifest["left_out"]["count"]
     note = f", {left_out} without a defined result left out" if left_out else ""
@@ -64,6 +74,16 @@ def generate_vectors(
         f"{', '.join(f['name'] for f in manifest['files'])}, manifest.json",
         file=sys.stderr,
     )
+
+
+def _to_stdout(vectors: VectorSet, operands: bool) -> None:
+    roles = ("operand", "random") if operands else ("operand", "random", "result", "flags")
+    fields = [f for f in vectors.fields if f.role in roles]
+    as_text, columns = text_line(fields), sum(f.lanes for f in fields)
+    for inputs in vectors.inputs():
+        line = vectors.line(inputs)
+        if line is not None:
+            sys.stdout.write(as_text(line[:columns]))
 
 
 def _from_recipe(recipe: str, fmt: str | None, out: str | None, count: int | None, seed: int | None) -> VectorSet:
@@ -100,13 +120,23 @@ def _from_options(
 
 
 @command.command("verify")
-@click.argument("folders", nargs=-1, required=True, metavar="DIR...")
-@click.pass_context
-def verify_vectors(ctx: click.Context, folders: tuple[str, ...]) -> int:
+@click.argument("folders", nargs=-1, required=True, metavar="[DIR...|-]")
+@click.option("--op", type=Name("OP", OPERATIONS), help="With -: the operation of the lines.")
+@click.option("--fmt", default=None, help="With -: the operands' formats.")
+@click.option("--out", default=None, help="With -: the result's format.")
+@policy_options
+def verify_vectors(
+    choices: Choices, seed: int | None, folders: tuple[str, ...], op: str | None, fmt: str | None, out: str | None
+) -> int:
     """Check folders of vectors: hashes, counts, and every expected value recomputed by the oracle.
 
+    With -, TestFloat lines on stdin, whoever wrote them: operands, result and flags of --op under the policy options.
     Exit code 1 if anything differs.
     """
+    if folders == ("-",):
+        return _verify_lines(op, fmt, out, choices)
+    if op is not None or fmt is not None or out is not None:
+        raise Error("--op, --fmt and --out go with -; a folder has its own")
     failed = 0
     for folder in folders:
         report = verify(folder)
@@ -116,6 +146,43 @@ def verify_vectors(ctx: click.Context, folders: tuple[str, ...]) -> int:
         verdict = "verified" if report.passed else "FAILED"
         print(f"{folder}: {verdict}, {report.checked} vectors of {report.name} recomputed", file=sys.stderr)
     return 1 if failed else 0
+
+
+def _verify_lines(op: str | None, fmt: str | None, out: str | None, choices: Choices) -> int:
+    from softfloat_ref.testing import report as reports
+    from softfloat_ref.testing.check import check_lines
+
+    if op is None:
+        raise Error("verify - needs --op and --fmt")
+    vectors = _from_options(op, fmt, out, None, None, choices, "ocp")
+    found = check_lines(vectors, sys.stdin)
+    for line in reports.text(found):
+        print(line)
+    print(reports.summary(found), file=sys.stderr)
+    return 0 if found.passed else 1
+
+
+@command.command("diff")
+@click.argument("first", metavar="DIR")
+@click.argument("second", metavar="DIR")
+def diff_vectors(first: str, second: str) -> int:
+    """What changed between two folders of vectors: definition, cases, expected values. Exit code 1 if anything did."""
+    from softfloat_ref.golden.diff import SHOWN, diff
+
+    found = diff(first, second)
+    for title, lines in (
+        ("definition", found.definition),
+        (f"only in {first}", found.only_first),
+        (f"only in {second}", found.only_second),
+        ("expected values", found.changed),
+    ):
+        if lines:
+            print(f"{title}: {len(lines)}")
+            print("\n".join(f"  {line}" for line in lines[:SHOWN]))
+            if len(lines) > SHOWN:
+                print(f"  ... and {len(lines) - SHOWN} more")
+    print("no difference" if found.same else "they differ", file=sys.stderr)
+    return 0 if found.same else 1
 
 
 @command.command("list")

@@ -1,0 +1,82 @@
+"""What changed between two folders of vectors: the definition, the cases, the expected values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from softfloat_ref.errors import Error
+from softfloat_ref.files import read_bytes
+from softfloat_ref.golden.generate import MANIFEST
+from softfloat_ref.golden.verify import read_manifest
+
+SHOWN: Final = 10
+Lines = dict[tuple[str, ...], tuple[str, ...]]  # inputs to expected values
+
+
+@dataclass
+class Difference:
+    """The differences of two folders, in words; empty lists where there are none."""
+
+    definition: list[str] = field(default_factory=list)
+    only_first: list[str] = field(default_factory=list)
+    only_second: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing differs."""
+        return not (self.definition or self.only_first or self.only_second or self.changed)
+
+
+def diff(first: str | Path, second: str | Path) -> Difference:
+    """Compare two folders of vectors. Raises Error where one has no readable manifest, or lacks its file."""
+    folders = Path(first), Path(second)
+    manifests = [read_manifest(f) for f in folders]
+    found = Difference(definition=list(_changes(manifests[0]["set"], manifests[1]["set"], "")))
+    shapes = [_shape(m) for m in manifests]
+    if shapes[0] != shapes[1]:
+        found.definition.append(f"fields: {_names(shapes[0])} became {_names(shapes[1])}: lines cannot be compared")
+        return found
+    before, after = (_lines(f, m) for f, m in zip(folders, manifests, strict=True))
+    found.only_first = [" ".join((*k, *v)) for k, v in before.items() if k not in after]
+    found.only_second = [" ".join((*k, *v)) for k, v in after.items() if k not in before]
+    found.changed = [
+        f"{' '.join(k)}: {' '.join(v)} became {' '.join(after[k])}"
+        for k, v in before.items()
+        if k in after and after[k] != v
+    ]
+    return found
+
+
+def _changes(a: Any, b: Any, where: str) -> Iterator[str]:
+    """Each leaf of two JSON values that differs, with its path."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        for key in dict.fromkeys((*a, *b)):
+            yield from _changes(a.get(key), b.get(key), f"{where}.{key}" if where else str(key))
+    elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+        for i, (x, y) in enumerate(zip(a, b, strict=True)):
+            yield from _changes(x, y, f"{where}[{i}]")
+    elif a != b:
+        yield f"{where}: {a} became {b}"
+
+
+def _shape(manifest: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return [(f.get("name"), f.get("role"), f.get("width"), f.get("lanes")) for f in manifest["fields"]]
+
+
+def _names(shape: list[tuple[Any, ...]]) -> str:
+    return " ".join(f"{name}:{width}" + (f"x{lanes}" if lanes != 1 else "") for name, _, width, lanes in shape)
+
+
+def _lines(folder: Path, manifest: dict[str, Any]) -> Lines:
+    """The lines of the text file, inputs apart from expected values."""
+    names = [str(f.get("name")) for f in manifest["files"] if str(f.get("name")).endswith(".tv")]
+    if len(names) != 1 or Path(names[0]).name != names[0]:
+        raise Error(f"{folder / MANIFEST}: names no text file of vectors")
+    inputs = sum(int(f["lanes"]) for f in manifest["fields"] if f["role"] not in ("result", "flags"))
+    lines = read_bytes(folder / names[0]).decode("ascii", "replace").splitlines()
+    parts = [tuple(line.split()) for line in lines]
+    return {p[:inputs]: p[inputs:] for p in parts}
