@@ -281,13 +281,3 @@ def quantize(
 ) -> Floats:
     """The values an array has after conversion to the format: decode(encode(x))."""
     return decode(encode(x, fmt, policy, random_bits), fmt)
-
-
-def saturated(x: ArrayLike, fmt: str | Format) -> int:
-    """How many finite values lie beyond the format's largest magnitude of their sign."""
-    fmt = get_format(fmt)
-    values = to_float64(x)
-    decode_value = decoder(fmt)
-    highest = float(decode_value(fmt.max_code))
-    lowest = -highest if not fmt.twos_complement else float(decode_value(fmt.sign_bit))
-    return int((np.isfinite(values) & ((values > highest) | (values < (lowest if fmt.signed else 0.0)))).sum())

@@ -17,6 +17,8 @@ from softfloat_ref.policies import Overflow, Policy, get_policy
 from softfloat_ref.scales import get_scale_rule
 
 FP32: Final = CATALOGUE["fp32"]
+MAX_BLOCK: Final = 4096
+MAX_FLUSH: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,11 @@ class Profile:
     flush_below: int = -126
     source: str = "OCP Microscaling Formats (MX) 1.0, 6.3; Rouhani et al., arXiv 2310.10537, algorithm 1"
 
+    def __post_init__(self) -> None:
+        get_scale_rule(self.scale_rule)
+        if type(self.flush_below) is not int or abs(self.flush_below) > MAX_FLUSH:
+            raise Error(f"block profile {self.name!r}: flush_below = {self.flush_below!r} is no exponent of two")
+
 
 PROFILES: Final[dict[str, Profile]] = {"ocp": Profile()}
 
@@ -41,6 +48,8 @@ def get_profile(profile: Profile | str) -> Profile:
     """A block profile by name. Raises Error."""
     if isinstance(profile, Profile):
         return profile
+    if not isinstance(profile, str):
+        raise Error(f"a block profile is a name, not {profile!r}")
     if profile not in PROFILES:
         raise unknown("block profile", profile, PROFILES)
     return PROFILES[profile]
@@ -55,6 +64,10 @@ class BlockFormat:
     scale: Format
     size: int
     source: str = dataclasses.field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        if type(self.size) is not int or not 1 <= self.size <= MAX_BLOCK:
+            raise Error(f"block format {self.name!r}: a block has 1 to {MAX_BLOCK} elements, not {self.size!r}")
 
 
 def _mx(name: str, element: str) -> BlockFormat:

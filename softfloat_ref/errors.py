@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Final
+
+SHOWN: Final = 48
 
 
 class Error(ValueError):
@@ -18,5 +21,7 @@ def unknown(kind: str, name: str, known: Iterable[str], hint: str = "") -> Error
     """The error for a name that is in no registry, with the closest names that are."""
     known = list(known)
     close = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.5)
-    advice = f"did you mean {', '.join(close)}?" if close else f"known: {', '.join(known[:24])}"
-    return Error(f"unknown {kind} {name!r}; {advice}{hint}")
+    more = ", ..." if len(known) > SHOWN else ""
+    advice = f"did you mean {', '.join(close)}?" if close else f"known: {', '.join(known[:SHOWN])}{more}"
+    shown = name if len(name) <= 60 else name[:57] + "..."
+    return Error(f"unknown {kind} {shown!r}; {advice}{hint}")

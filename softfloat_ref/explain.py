@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -96,28 +97,26 @@ def explain_conversion(x: Fraction | Value, fmt: Format, policy: Policy, random_
     value = to_value(x, needed_bits(fmt, policy) + 2 * SHOWN_BITS)
     bits, flags = encoder(fmt, policy)(value, r)
     rows = [("exact", _exact_text(x, value))]
-    rows += _rounding_rows(value, fmt, policy, r, bits, flags, x if isinstance(x, Fraction) else None)
+    rows += _rounding_rows(value, fmt, policy, r, bits, flags)
     return Explanation(rows, bits, flags)
 
 
 def _exact_text(x: Fraction | Value, value: Value) -> str:
     if isinstance(x, Fraction) and value.sticky:
-        ratio = str(x)
-        return f"{ratio} = {hexadecimal(value)}" if len(ratio) <= 40 else hexadecimal(value)
+        short = x.numerator.bit_length() + x.denominator.bit_length() <= 128
+        return f"{x} = {hexadecimal(value)}" if short else hexadecimal(value)
     return value_text(value)
 
 
-def _rounding_rows(
-    value: Value, fmt: Format, policy: Policy, r: int, bits: int, flags: int, exact_value: Fraction | None = None
-) -> Rows:
+def _rounding_rows(value: Value, fmt: Format, policy: Policy, r: int, bits: int, flags: int) -> Rows:
     result = decoder(fmt)(bits)
     rows = [("result", describe(bits, fmt)), ("fields", fields(bits, fmt)), ("flags", flag_text(flags))]
     if value.kind != FINITE or value.significand == 0:
         return [*rows, ("rule", _special_rule(value, fmt, policy))]
     rows += _neighbour_rows(value, fmt, policy)
     rows += _bit_rows(value, fmt, policy, r)
-    if result.kind == FINITE and (exact_value is not None or not value.sticky):
-        rows.append(("error", _error_text(exact_value or value.as_fraction(), value, result, fmt)))
+    if result.kind == FINITE:
+        rows.append(("error", _error_text(value, result, fmt)))
     return rows
 
 
@@ -193,20 +192,18 @@ def _fraction_text(discarded: int, rest: int) -> str:
     return "more than half" if discarded > half else "less than half"
 
 
-def _error_text(x: Fraction, value: Value, result: Value, fmt: Format) -> str:
-    error = result.as_fraction() - x
-    if error == 0:
-        return "none"
+def _error_text(value: Value, result: Value, fmt: Format) -> str:
+    error = exact.add(result, exact.negate(value._replace(sticky=0)))  # what was cut shows in no digit
+    if error.significand == 0:
+        return "under 2^-40 ulp" if value.sticky else "none"
     top = fmt.emin if fmt.twos_complement else max(exact.top(value), fmt.emin)
-    ulps = error / Fraction(2) ** (top - fmt.mantissa_bits)
+    ulps = error._replace(exponent=error.exponent - top + fmt.mantissa_bits)
     return f"{_approximately(error)} = {_approximately(ulps, 4)} ulp"
 
 
-def _approximately(x: Fraction, digits: int = 6) -> str:
-    try:
-        return f"{float(x):+.{digits}g}"
-    except OverflowError:
-        return f"{'-' if x < 0 else '+'}2^{abs(x).numerator.bit_length() - x.denominator.bit_length()}"
+def _approximately(x: Value, digits: int = 6) -> str:
+    near = float(x)
+    return hexadecimal(x) if near == 0 or math.isinf(near) else f"{near:+.{digits}g}"
 
 
 def explain_operation(sig: Signature, operands: Sequence[int], policy: Policy, random_bits: int | None) -> Explanation:

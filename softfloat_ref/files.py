@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -39,12 +39,26 @@ def new_file(path: str | Path) -> Iterator[IO[bytes]]:
 
 def make_folder(path: str | Path) -> Path:
     """The folder, made if need be. Raises Error."""
+    with made_folder(path) as folder:
+        return folder
+
+
+@contextmanager
+def made_folder(path: str | Path) -> Iterator[Path]:
+    """The folder, made if need be; if it was, and the block fails, it is removed again if empty. Raises Error."""
     folder = Path(path)
+    existed = folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as e:
         raise Error(f"{folder}: cannot be made: {e.strerror or e}") from None
-    return folder
+    try:
+        yield folder
+    except BaseException:
+        if not existed:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
 
 
 def read_bytes(path: str | Path) -> bytes:

@@ -12,13 +12,15 @@ from softfloat_ref.errors import Error
 from softfloat_ref.exact import INF, NAN, Value
 
 ADVICE: Final = "use 1.25, 0x1.4p0, 1/3, inf or nan"
-MAX_EXPONENT: Final = 400_000  # of ten: beyond the range of every format with up to 20 exponent bits
+MAX_EXPONENT: Final = 20_000  # of ten: fp128 ends at 4932; hexadecimal literals go to 2^±1600000
+MAX_EXPONENT_OF_TWO: Final = 1_600_000
 
-_DECIMAL: Final = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(?:[eE]([+-]?\d{1,9}))?")
-_HEX: Final = re.compile(r"([+-]?)0[xX]([0-9a-fA-F]*)\.?([0-9a-fA-F]*)(?:[pP]([+-]?\d{1,9}))?")
-_RATIO: Final = re.compile(r"[+-]?\d{1,4000}/\d{1,4000}")
+_DECIMAL: Final = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(?:[eE]([+-]?\d{1,9}))?", re.ASCII)
+_HEX: Final = re.compile(r"([+-]?)0[xX]([0-9a-fA-F]*)\.?([0-9a-fA-F]*)(?:[pP]([+-]?\d{1,9}))?", re.ASCII)
+_RATIO: Final = re.compile(r"[+-]?\d{1,4000}/\d{1,4000}", re.ASCII)
 _WORD: Final = re.compile(r"([+-]?)(inf|infinity|nan|snan)", re.IGNORECASE)
 MAX_DIGITS: Final = 4000
+SHOWN_DIGITS: Final = 80
 
 
 def parse_number(text: str, where: str = "") -> Fraction | Value:
@@ -57,7 +59,7 @@ def _decimal(match: re.Match[str]) -> Fraction | Value | None:
 
 def _hexadecimal(match: re.Match[str]) -> Fraction | Value | None:
     digits, power = match[2] + match[3], int(match[4] or 0)
-    if not digits or len(digits) > MAX_DIGITS or abs(power) > 4 * MAX_EXPONENT:
+    if not digits or len(digits) > MAX_DIGITS or abs(power) > MAX_EXPONENT_OF_TWO:
         return None
     significand = int(digits, 16)
     if significand == 0:
@@ -73,7 +75,7 @@ def _signed(number: Fraction, sign: str) -> Fraction | Value:
 
 def parse_code(text: str, where: str = "") -> int:
     """A code in hexadecimal, either case, with or without 0x. Raises Error."""
-    if not re.fullmatch(r"\s*(0[xX])?[0-9a-fA-F]{1,64}\s*", text):
+    if not re.fullmatch(r"\s*(0[xX])?[0-9a-fA-F]{1,80}\s*", text):
         raise Error(f"{where + ': ' if where else ''}{text.strip()!r} is no hexadecimal code; use 3c00 or 0x3c00")
     return int(text, 16)
 
@@ -102,7 +104,7 @@ def _exact_decimal(x: Fraction) -> str:
 
 
 def hexadecimal(x: Value) -> str:
-    """A finite value as C99 hexadecimal, 0x1.8p-3: always exact (a sticky shows as '...')."""
+    """A finite value as C99 hexadecimal, 0x1.8p-3: exact (a sticky, or more than 80 digits, shows as '...')."""
     sign = "-" if x.sign else ""
     if x.significand == 0:
         return f"{sign}0x0p+0"
@@ -111,5 +113,6 @@ def hexadecimal(x: Value) -> str:
     digits = -(-length // 4)
     fraction = (x.significand & ((1 << length) - 1)) << (4 * digits - length)
     text = f"{fraction:0{digits}x}".rstrip("0") if digits else ""
-    more = "..." if x.sticky else ""
+    more = "..." if x.sticky or len(text) > SHOWN_DIGITS else ""
+    text = text[:SHOWN_DIGITS]
     return f"{sign}0x1{'.' + text if text or more else ''}{more}p{top:+d}"

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Final, Literal, TypeVar
 
 from softfloat_ref.errors import Error, unknown
-from softfloat_ref.formats import Format, get_format, read_toml
+from softfloat_ref.formats import ALIASES, Format, load_table
 from softfloat_ref.rounding import Rounding
 
 
@@ -90,7 +90,7 @@ ROUNDINGS: Final = tuple(rounding_name(mode) for mode in Rounding)
 
 def _parse(kind: type[E_], what: str, value: object) -> E_:
     try:
-        return kind(value)
+        return kind(value.strip().lower() if type(value) is str else value)
     except ValueError:
         raise unknown(what, str(value), [str(member.value) for member in kind]) from None
 
@@ -128,7 +128,9 @@ class NanRule:
                 case "addend-first" | "fma-generated" | "fma-quiet":
                     rule[word.replace("-", "_")] = True
                 case _ if equals:
-                    codes.append((get_format(name).name, _nan_code(code, text)))
+                    if not re.fullmatch(r"[a-z0-9_.+-]{1,64}", name):
+                        raise Error(f"NaN rule {text!r}: {name!r} is no name of a format")
+                    codes.append((ALIASES.get(name, name), _nan_code(code, text)))
                 case _:
                     rule["generated"] = _nan_code(word, text)
         return NanRule(codes=tuple(codes), **rule)
@@ -258,8 +260,8 @@ def _nan_text(value: object) -> str:
 def _parse_bool(what: str, value: object) -> bool:
     if isinstance(value, bool):
         return value
-    if value in ("on", "off"):
-        return value == "on"
+    if isinstance(value, str) and value.lower() in ("on", "off"):
+        return value.lower() == "on"
     raise Error(f"{what} = {value!r}: use on or off")
 
 
@@ -302,14 +304,5 @@ def get_policy(policy: Policy | str | Mapping[str, Any] | None = None, **fields:
 
 
 def _load(spec: str) -> Policy:
-    path, _, name = spec.partition(".toml")
-    path, name = path + ".toml", name.removeprefix(":")
-    tables = read_toml(path).get("policies")
-    if not isinstance(tables, dict) or not tables:
-        raise Error(f"{path}: no [policies.NAME] table")
-    if not name and len(tables) > 1:
-        raise Error(f"{path}: defines {', '.join(tables)}; choose one as {path}:NAME")
-    name = name or next(iter(tables))
-    if not isinstance(tables.get(name), dict):
-        raise unknown("policy", name, tables, f" (in {path})")
-    return get_policy(tables[name])
+    with load_table(spec, "policies") as (table, _):
+        return get_policy(table)

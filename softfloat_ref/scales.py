@@ -22,6 +22,6 @@ SCALE_RULES: Final[dict[str, ScaleRule]] = {"floor": floor_rule}
 
 def get_scale_rule(name: str) -> ScaleRule:
     """The scale rule of that name. Raises Error."""
-    if name not in SCALE_RULES:
-        raise unknown("scale rule", name, SCALE_RULES)
+    if not isinstance(name, str) or name not in SCALE_RULES:
+        raise unknown("scale rule", str(name), SCALE_RULES)
     return SCALE_RULES[name]

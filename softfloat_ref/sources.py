@@ -12,6 +12,7 @@ from typing import Final, Protocol
 from softfloat_ref.errors import Error, unknown
 
 WORD_BITS: Final = 64
+MAX_DIGITS: Final = 100
 
 
 class RandomSource(Protocol):
@@ -135,6 +136,6 @@ def _only(spec: str, fields: dict[str, str], known: set[str]) -> None:
 
 def _integer(spec: str, text: str) -> int:
     try:
-        return int(text, 0)
+        return int(text[:MAX_DIGITS], 0)
     except ValueError:
-        raise Error(f"random source {spec!r}: {text!r} is no integer") from None
+        raise Error(f"random source {spec[:60]!r}: {text[:60]!r} is no integer") from None

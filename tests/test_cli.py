@@ -539,7 +539,7 @@ def test_help_is_light() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=TOP, check=True)
     assert done.stderr == "False\n"
-    for command in ("formats", "explain", "quantize", "decode", "eval", "vectors", "bench", "selftest"):
+    for command in ("formats", "explain", "quantize", "decode", "eval", "vectors", "check", "dpi", "bench", "selftest"):
         assert command in done.stdout
         assert "Usage" in ok(command, "--help")
 

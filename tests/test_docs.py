@@ -133,13 +133,18 @@ def test_everything_is_mentioned() -> None:
     assert len(OPERATIONS) > 40
 
 
+BY_HAND = [p for p in sorted((TOP / "docs" / "examples").rglob("README.md")) if blocks(p, "sh")]
+
+
 @pytest.mark.sim
-def test_example_by_hand_with_icarus(shell: dict[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", BY_HAND, ids=lambda p: str(p.relative_to(TOP)))
+def test_examples_by_hand_with_icarus(page: Path, shell: dict[str, str], tmp_path: Path) -> None:
     if shutil.which("iverilog") is None:
-        pytest.skip("Icarus Verilog is not installed; the same bench runs under Verilator in test_simulation")
+        pytest.skip("Icarus Verilog is not installed; the same benches run under Verilator in other tests")
     (tmp_path / "docs").symlink_to(TOP / "docs")
-    block = blocks(TOP / "docs" / "examples" / "fp32_to_fp8_e4m3" / "README.md", "sh")[0]
-    done = subprocess.run(["bash", "-ec", block], cwd=tmp_path, env=shell, text=True, capture_output=True, check=False)
+    done = subprocess.run(
+        ["bash", "-ec", blocks(page, "sh")[0]], cwd=tmp_path, env=shell, text=True, capture_output=True, check=False
+    )
     assert "PASS: 20000 of 20000 vectors" in done.stdout
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from pathlib import Path
@@ -49,7 +50,7 @@ def test_every_block_format(fmt: str, op: str, tmp_path: Path) -> None:
 def test_every_recipe(name: str, tmp_path: Path) -> None:
     recipe = load_recipe(name)
     assert recipe.description
-    small = VectorSet(**{**recipe.__dict__, "count": 300}) if not recipe.block else recipe
+    small = dataclasses.replace(recipe, count=300) if not recipe.block else recipe
     generate(small, tmp_path)
     assert verify(tmp_path).passed
 
@@ -324,7 +325,7 @@ def test_bad_recipes(tmp_path: Path) -> None:
         ("op = 'add'", "fmt missing"),
         ("op = 'add'\nfmt = 'fp16'\nsize = 3", "unknown key 'size'"),
         ("op = 'add'\nfmt = 'fp17'", "unknown format"),
-        ("op = 1\nfmt = 'fp16'", "op is a string"),
+        ("op = 1\nfmt = 'fp16'", "op = 1 is no str"),
         ("op = 'add'\nfmt = 'fp16'\n[policy]\nround = 'rne'", "unknown policy field"),
     ):
         path.write_text(text)

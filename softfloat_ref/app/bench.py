@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import statistics
 import subprocess
 import sys
@@ -42,6 +43,12 @@ def scalar() -> None:
 def quantize() -> None:
     """`quantize --fmt mxfp8` of a million values, process start and files included."""
     _print([_quantize()])
+
+
+@command.command("serve")
+def serve() -> None:
+    """`eval --serve`: predictions through a pipe, each waiting for the one before."""
+    _print([_round_trips()])
 
 
 def median_rate(count: int, work: Callable[[], object]) -> float:
@@ -137,3 +144,25 @@ def _quantize() -> Row:
             subprocess.run(argv, stderr=subprocess.DEVNULL, check=True)
 
         return Row("quantize --fmt mxfp8 (whole process)", median_rate(1 << 20, work), "values/s")
+
+
+def _round_trips() -> Row:
+    from softfloat_ref.golden.cases import random_cases
+    from softfloat_ref.ops import signature
+
+    cases = random_cases(signature("fma", "fp16").formats, 1, CASES)
+    lines = [b"0 %x %x %x\n" % case for case in cases]
+    argv = [sys.executable, "-m", "softfloat_ref", "eval", "--serve"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        to, back = server.stdin.fileno(), server.stdout.fileno()
+
+        def work() -> None:
+            for line in lines:
+                os.write(to, line)
+                os.read(back, 4096)
+
+        os.write(to, b"open fma --fmt fp16\n")
+        os.read(back, 4096)
+        return Row("eval --serve, fp16 fma, one round trip each", median_rate(CASES, work), "predictions/s")

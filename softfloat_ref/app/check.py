@@ -11,8 +11,9 @@ import click
 from softfloat_ref.app.options import Choices, Name, operand_formats, policy_options
 from softfloat_ref.errors import Error
 from softfloat_ref.files import write_file
+from softfloat_ref.golden.generate import read_manifest
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.verify import read_manifest
+from softfloat_ref.golden.verify import stored_set
 from softfloat_ref.ops import OPERATIONS, get_operation
 from softfloat_ref.testing import report as reports
 from softfloat_ref.testing.check import SHOWN, Report, check_arrays, check_command, check_results, load_library
@@ -99,7 +100,10 @@ def _from_files(
         raise Error("--golden DIR and --results FILE go together")
     if op is not None or device is not None:
         raise Error("--golden has its own operation and formats, and no device; leave OP, --dut and --dut-lib out")
-    return check_results(VectorSet.from_dict(read_manifest(Path(golden))["set"]), results, **how)
+    vectors = stored_set(Path(golden), read_manifest(Path(golden)))
+    if not isinstance(vectors, VectorSet):
+        raise Error(f"{golden}: a mixed set; its results are checked by its test bench")
+    return check_results(vectors, results, **how)
 
 
 def _from_device(

@@ -2,33 +2,57 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Final
 
 import click
 
 from softfloat_ref.app.options import Choices, Name, operand_formats, policy_options
+from softfloat_ref.app.serve import serve as run_server
 from softfloat_ref.codec import check_code, check_random
 from softfloat_ref.errors import Error, Undefined
 from softfloat_ref.literals import parse_code
 from softfloat_ref.ops import OPERATIONS, Signature, evaluator, get_operation, signature
+from softfloat_ref.policies import Policy
+from softfloat_ref.sources import RandomSource
 
-_CHUNK = 1 << 16
+_CHUNK: Final = 1 << 16
+_WORDS: Final = 1024
+_NO_CHOICES = Choices(Policy(), None, None)
 
 
 @click.command("eval")
-@click.option("--fmt", required=True, help="Format, or one an operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32.")
+@click.option("--fmt", default=None, help="Format, or one an operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32.")
 @click.option("--out", default=None, help="The result's format (default: the operands' one).")
-@click.argument("op", type=Name("OP", OPERATIONS))
-@click.argument("operands", nargs=-1, required=True, metavar="[BITS...|-]")
+@click.option("--serve", is_flag=True, help="Answer requests for any operation on stdin; see docs/dpi.md.")
+@click.argument("op", type=Name("OP", OPERATIONS), required=False)
+@click.argument("operands", nargs=-1, metavar="[BITS...|-]")
 @policy_options
-def command(choices: Choices, seed: int | None, fmt: str, out: str | None, op: str, operands: tuple[str, ...]) -> None:
+def command(
+    choices: Choices,
+    seed: int | None,
+    fmt: str | None,
+    out: str | None,
+    serve: bool,
+    op: str | None,
+    operands: tuple[str, ...],
+) -> None:
     """Evaluate OP on codes: prints result and flags. With -, reads operand lines and writes TestFloat lines.
 
-    For a stochastic rounding the random bits are a line's last operand, unless a random source is named.
+    For a stochastic rounding the random bits are a line's last operand, unless a random source is named. With --serve
+    and nothing else, each line asks for an operation, formats and policy of its own.
     """
+    if serve:
+        if (choices, seed, fmt, out, op) != (_NO_CHOICES, None, None, None, None):
+            raise Error("--serve takes nothing else: each `open` line gives an operation, formats and policy")
+        run_server()
+        return
+    if op is None or fmt is None or not operands:
+        raise Error("eval needs OP, --fmt FORMAT and the operands' codes (or - for lines on stdin); or --serve alone")
     operation = get_operation(op)
     sig = signature(operation, operand_formats(fmt, operation.arity, operation.name), out)
     if operands == ("-",):
@@ -43,47 +67,67 @@ def command(choices: Choices, seed: int | None, fmt: str, out: str | None, op: s
 
 def stream(sig: Signature, choices: Choices) -> None:
     """Operand lines on stdin to TestFloat lines on stdout, answered as they come."""
-    n = choices.policy.random_count
-    run = evaluator(sig, choices.policy)
-    digits = [f.digits for f in sig.formats] + ([-(-n // 4)] if n else [])
-    widths = [f.width for f in sig.formats] + ([n] if n else [])
-    line_format = " ".join(f"%0{d}X" for d in [*digits, sig.out.digits, 2]) + "\n"
-    columns = len(widths) - (1 if choices.source else 0)
-    pattern = re.compile(r"\s+".join([rb"(?:0[xX])?([0-9a-fA-F]{1,64})".decode()] * columns) + r"\s*")
-    arity = len(sig.formats)
+    if choices.random_bits is not None:
+        raise Error("--random-bits is for one result; in a stream they are each line's last operand, or a source's")
+    answer = _answerer(sig, choices.policy, choices.source)
     number = 0
     for lines in _line_chunks():
         out: list[str] = []
-        words = choices.source.bits(n, number, len(lines)) if choices.source else None
-        for i, line in enumerate(lines):
-            number += 1
-            match = pattern.match(line)
-            if match is None or match.end() != len(line):
-                sys.stdout.write("".join(out))
-                raise _line_error(line, number, columns)
-            codes = [int(x, 16) for x in match.groups()]
-            if words is not None:
-                codes.append(words[i])
-            if any(c >> w for c, w in zip(codes, widths, strict=True)):
-                sys.stdout.write("".join(out))
-                raise _too_wide(codes, widths, number)
-            try:
-                out.append(line_format % (*codes, *run(codes[:arity], codes[-1] if n else 0)))
-            except Undefined as e:
-                sys.stdout.write("".join(out))
-                raise Error(f"stdin:{number}: {e}") from None
-        sys.stdout.write("".join(out))
-        sys.stdout.flush()
+        try:
+            for line in lines:
+                number += 1
+                if line:
+                    out.append(answer(line, number))
+        finally:
+            sys.stdout.write("".join(out))
+            sys.stdout.flush()
+
+
+def _answerer(sig: Signature, policy: Policy, source: RandomSource | None) -> Callable[[str, int], str]:
+    """A function from an operand line and its number to a TestFloat line. It raises Error, naming the line."""
+    n = policy.random_count
+    run = evaluator(sig, policy)
+    digits = [f.digits for f in sig.formats] + ([-(-n // 4)] if n else [])
+    widths = [f.width for f in sig.formats] + ([n] if n else [])
+    template = " ".join(f"%0{d}X" for d in [*digits, sig.out.digits, 2]) + "\n"
+    columns = len(widths) - (1 if source else 0)
+    pattern = re.compile(r"\s+".join([r"(?:0[xX])?([0-9a-fA-F]{1,80})"] * columns))
+    arity = len(sig.formats)
+    words = _words(source, n)
+
+    def answer(line: str, number: int) -> str:
+        match = pattern.fullmatch(line)
+        if match is None:
+            raise _line_error(line, number, columns)
+        codes = [int(x, 16) for x in match.groups()]
+        if source is not None:
+            codes.append(next(words))
+        if any(c >> w for c, w in zip(codes, widths, strict=True)):
+            raise _too_wide(codes, widths, number)
+        try:
+            return template % (*codes, *run(codes[:arity], codes[-1] if n else 0))
+        except Undefined as e:
+            raise Error(f"stdin:{number}: {e}") from None
+
+    return answer
+
+
+def _words(source: RandomSource | None, n: int) -> Iterator[int]:
+    """The source's words by position."""
+    for start in itertools.count(0, _WORDS):
+        if source is None:
+            return
+        yield from source.bits(n, start, _WORDS)
 
 
 def _line_chunks() -> Iterator[list[str]]:
-    """Whole lines, as many as have come; blank ones left out."""
+    """Whole lines, as many as have come; blank ones as ''."""
     rest = b""
     while chunk := os.read(0, _CHUNK):
         *lines, rest = (rest + chunk).split(b"\n")
         if len(rest) > _CHUNK:
             raise Error("stdin: a line of more than 65536 characters; one case a line")
-        yield [x.decode("ascii", "replace") for line in lines if (x := line.strip())]
+        yield [line.strip().decode("ascii", "replace") for line in lines]
     if rest.strip():
         yield [rest.strip().decode("ascii", "replace")]
 

@@ -32,7 +32,7 @@ Run = Callable[[Policy], tuple[int, int]]
 @click.option("--out", default=None, help="The result's format.")
 @click.option("--got", default=None, metavar="BITS", help="What the device answered instead.")
 @click.option("--got-flags", default=None, metavar="HEX", help="The flags it raised.")
-@click.option("--json", "as_json", is_flag=True)
+@click.option("--json", "as_json", is_flag=True, help="The steps as JSON.")
 @click.argument("words", nargs=-1, required=True)
 @policy_options
 def command(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
+import signal
 import sys
 from typing import Final
 
@@ -11,6 +13,8 @@ import click
 
 from softfloat_ref import __version__
 from softfloat_ref.errors import Error, unknown
+
+MAX_MESSAGE: Final = 600
 
 # name: (module, what --help says). A command's module is imported when it runs, so --help stays fast.
 COMMANDS: Final = {
@@ -21,8 +25,9 @@ COMMANDS: Final = {
     "eval": ("evaluate", "Evaluate an operation on codes: result and flags."),
     "vectors": ("vectors", "Generate, verify and list golden vectors."),
     "check": ("check", "Check a device against the oracle, and explain what it gets wrong."),
+    "dpi": ("dpi", "Write the C file and the package that let SystemVerilog ask the oracle."),
     "bench": ("bench", "Measure throughput on this machine."),
-    "selftest": ("selftest", "Check this installation against MPFR."),
+    "selftest": ("selftest", "Check this installation against exact rationals (needs gmpy2)."),
 }
 
 
@@ -64,26 +69,76 @@ def cli() -> None:
     """
 
 
+class Stopped(BaseException):
+    """A signal asked the process to end."""
+
+
 def main(args: list[str] | None = None) -> None:
     """Run the command line; never returns."""
     try:
-        result = cli.main(args, prog_name="softfloat-ref", standalone_mode=False)
-        sys.stdout.flush()
+        _on_signals()
+        result = _run(sys.argv[1:] if args is None else list(args))
+        if sys.stdout is not None:
+            sys.stdout.flush()
         code = result if isinstance(result, int) else 0
     except Error as e:
         code = _fail(str(e))
+    except click.exceptions.NoArgsIsHelpError as e:
+        print(e.ctx.get_help() if e.ctx else e.format_message(), file=sys.stderr)
+        code = 2
     except click.ClickException as e:
         code = _fail(e.format_message())
+    except click.exceptions.Exit as e:
+        code = e.exit_code
     except (KeyboardInterrupt, click.Abort):
         code = 130
+    except Stopped as e:
+        code = 128 + int(e.args[0])
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at exit
         code = 141
     except MemoryError:
         code = _fail("not enough memory for this input; split it")
+    except OSError as e:
+        code = _fail(f"input or output failed: {e.strerror or e}")
+    _end(code)
+
+
+def _run(args: list[str]) -> object:
+    """As click's own main, which would turn a closed pipe into exit code 1."""
+    if "_SOFTFLOAT_REF_COMPLETE" in os.environ:
+        return cli.main(args, prog_name="softfloat-ref")
+    with cli.make_context("softfloat-ref", args) as context:
+        return cli.invoke(context)
+
+
+def _on_signals() -> None:
+    """SIGTERM and SIGHUP end the process through its `finally` clauses, so that nothing half-written stays."""
+
+    def stop(number: int, _: object) -> None:
+        raise Stopped(number)
+
+    with contextlib.suppress(ValueError):  # not the main thread: then whoever is may have his own
+        for name in ("SIGTERM", "SIGHUP"):
+            if hasattr(signal, name):
+                signal.signal(getattr(signal, name), stop)
+
+
+def _end(code: int) -> None:
+    """Exit, with output that cannot be delivered dropped: Python would complain about it once more."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        code = code or 2
     sys.exit(code)
 
 
 def _fail(message: str) -> int:
-    print("softfloat-ref:", " ".join(message.split("\n")), file=sys.stderr)
+    """The one line of an error, without the control characters that a name or a file may have brought in."""
+    line = "".join(c if c.isprintable() else "?" for c in message.replace("\n", " "))
+    shown = line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 3] + "..."
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError):
+            print("softfloat-ref:", shown.encode("ascii", "backslashreplace").decode(), file=sys.stderr)
     return 2

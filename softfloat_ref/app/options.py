@@ -12,7 +12,8 @@ from click.shell_completion import CompletionItem
 
 from softfloat_ref.block_formats import BLOCK_ALIASES, BLOCK_FORMATS, PROFILES, BlockFormat, any_format
 from softfloat_ref.errors import Error
-from softfloat_ref.formats import CATALOGUE, Format, get_format
+from softfloat_ref.formats import CATALOGUE, Format
+from softfloat_ref.ops import parse_formats
 from softfloat_ref.policies import (
     POLICIES,
     ROUNDINGS,
@@ -23,6 +24,7 @@ from softfloat_ref.policies import (
     Specials,
     Tininess,
     get_policy,
+    rounding_name,
 )
 from softfloat_ref.sources import RandomSource, parse_source
 
@@ -36,8 +38,13 @@ class NumbersCommand(click.Command):
     """A command whose arguments may be negative numbers."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Hide the minus from click: `-1.5` is no option."""
-        return super().parse_args(ctx, [_MARK + a if _NEGATIVE.match(a) else a for a in args])
+        """Hide the minus of arguments from click: `-1.5` is no option. The value of an option needs no hiding."""
+        valued = {o for p in self.params if isinstance(p, click.Option) and not p.is_flag for o in p.opts}
+        marked, previous = [], ""
+        for arg in args:
+            marked.append(_MARK + arg if _NEGATIVE.match(arg) and previous not in valued else arg)
+            previous = arg
+        return super().parse_args(ctx, marked)
 
 
 def unmark(text: str) -> str:
@@ -84,6 +91,7 @@ class Choices:
     policy: Policy
     random_bits: str | None
     source: RandomSource | None
+    given: tuple[str, ...] = ()  # the options that were typed
 
     def one_word(self) -> int | None:
         """The random bits of a single result."""
@@ -112,19 +120,25 @@ def policy_options(function: F) -> F:
 
     def with_choices(**given: Any) -> Any:
         names = [option.removeprefix("--").replace("-", "_") for option, *_ in _POLICY_OPTIONS[1:]]
+        typed = [n for n in ("policy", *names, "random_source", "random_bits") if given[n] is not None]
         fields = {_FIELDS.get(n, n): given.pop(n) for n in names}
         policy = get_policy(given.pop("policy"), **{k: v for k, v in fields.items() if v is not None})
         spec, seed, bits = given.pop("random_source"), given.pop("seed"), given.pop("random_bits")
         source = None
         if policy.rounding.stochastic and bits is None and (spec is not None or seed is not None):
             source = parse_source(spec or "philox", seed)
-        return function(choices=Choices(policy, bits, source), seed=seed, **given)
+        if spec is not None and not policy.rounding.stochastic:
+            raise Error(f"--random-source is for stochastic roundings; {rounding_name(policy.rounding)} takes no bits")
+        return function(choices=Choices(policy, bits, source, tuple(typed)), seed=seed, **given)
 
     wrapped: Any = with_choices
     wrapped.__name__, wrapped.__doc__ = function.__name__, function.__doc__
     wrapped.__click_params__ = getattr(function, "__click_params__", [])
     options = [
-        *(click.option(option, type=kind, default=None, help=text) for option, kind, text in _POLICY_OPTIONS),
+        *(
+            click.option(option, type=kind, metavar=kind.name.upper() if kind is click.INT else kind.name, help=text)
+            for option, kind, text in _POLICY_OPTIONS
+        ),
         click.option("--random-bits", metavar="HEX[,HEX...]", default=None, help="The random bits themselves."),
         click.option("--random-source", metavar="SPEC", default=None, help="philox:seed=S or lfsr:width=..,taps=.."),
         click.option("--seed", type=click.IntRange(min=0), default=None, help="Seed of the source (alone: philox)."),
@@ -135,10 +149,9 @@ def policy_options(function: F) -> F:
 
 
 def profile_option(function: F) -> F:
-    """Add --profile."""
-    return click.option(
-        "--profile", type=Name("NAME", PROFILES), default="ocp", show_default=True, help="Block profile."
-    )(function)
+    """Add --profile; None where it is not given."""
+    kind = Name("NAME", PROFILES)
+    return click.option("--profile", type=kind, metavar="NAME", default=None, help="Block profile [ocp].")(function)
 
 
 def scalar_format(name: str) -> Format:
@@ -150,18 +163,8 @@ def scalar_format(name: str) -> Format:
 
 
 def operand_formats(text: str, arity: int, name: str) -> str | list[Format]:
-    """`fp16`, or one format an operand: `a=fp8_e4m3,b=fp8_e5m2,c=fp32`."""
+    """`fp16`, or one format an operand: `a=fp8_e4m3,b=fp8_e5m2,c=fp32`. Raises Error for block formats."""
     if "=" not in text:
         scalar_format(text)
         return text
-    letters = "abcdefghi"[:arity]
-    given: dict[str, Format] = {}
-    for word in text.split(","):
-        letter, equals, fmt = word.strip().partition("=")
-        if not equals or letter not in letters or letter in given:
-            raise Error(f"--fmt {text}: {name} takes {','.join(f'{x}=FORMAT' for x in letters)}, or one FORMAT")
-        given[letter] = get_format(fmt)
-    missing = [x for x in letters if x not in given]
-    if missing:
-        raise Error(f"--fmt {text}: no format for operand {', '.join(missing)}")
-    return [given[x] for x in letters]
+    return parse_formats(text, arity, name)

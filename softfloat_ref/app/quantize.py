@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -69,20 +70,23 @@ def command(
     form: str | None,
     axis: int,
     values: tuple[str, ...],
-    profile: str,
+    profile: str | None,
 ) -> None:
     """Quantize VALUES, or an input file, to a format.
 
     Values are decimal, C99 hexadecimal (0x1.8p-3), ratios (1/3), inf or nan, and are taken exactly; each line of a
-    text file is a row. Array input (.npy) is float16, float32 or float64 of any shape, and is never unpickled.
+    text file is a row. Array input (.npy) is float16, float32, float64 or integers of any shape, never unpickled.
     """
-    found, rule = any_format(fmt), get_profile(profile)
+    found, rule = any_format(fmt), get_profile(profile or "ocp")
     if bool(values) == (source is not None):
         raise Error("give either values or -i FILE" if values else "nothing to quantize: give values, or -i FILE")
     if output is not None and Path(output).suffix not in _WRITERS:
         raise Error(f"{output}: unknown kind of file; use {', '.join(_WRITERS)}")
-    if source is not None and _is_npy(source):
-        result: Result = _quantize_array(_read_npy(source), found, choices, axis, rule)
+    is_array = source is not None and _is_npy(source)
+    if axis != -1 and not (is_array and isinstance(found, BlockFormat)):
+        raise Error("--axis is for block formats and .npy input; text has its blocks along each line")
+    if is_array:
+        result = _from_npy(str(source), found, choices, axis, rule)
     else:
         rows = [[unmark(v) for v in values]] if values else _read_rows(str(source))
         names = ["" for _ in rows] if values else [f"{_shown(source)}:{n}" for n, _ in enumerate(rows, 1)]
@@ -111,8 +115,10 @@ def _read_npy(source: str) -> NDArray[Any]:
     import numpy as np
 
     try:
-        # Mapped, so that a file shorter than its header says is refused before memory is taken for it.
-        mapped = np.load(source, mmap_mode="r", allow_pickle=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # numpy's about odd headers; a wrong one raises anyway
+            # Mapped, so that a file shorter than its header says is refused before memory is taken for it.
+            mapped = np.load(source, mmap_mode="r", allow_pickle=False)
     except Exception as e:  # numpy parses the header with Python's own tokenizer: a broken one raises anything
         reason = str(e).split("\n")[0]
         if "allow_pickle" in reason or "Python objects" in reason:
@@ -128,9 +134,19 @@ def _read_npy(source: str) -> NDArray[Any]:
     return array
 
 
+def _from_npy(source: str, fmt: Format | BlockFormat, choices: Choices, axis: int, profile: Profile) -> Result:
+    array = _read_npy(source)
+    try:
+        return _quantize_array(array, fmt, choices, axis, profile)
+    except Error as e:
+        raise Error(f"{source}: {e}") from None
+
+
 def _read_rows(source: str) -> list[list[str]]:
     try:
-        text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
+        if source == "-" and sys.stdin is None:
+            raise Error("stdin is closed")
+        text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8-sig")
     except OSError as e:
         raise Error(f"{source}: {e.strerror or e}") from None
     except UnicodeDecodeError:
@@ -214,14 +230,14 @@ def _quantize_array(
         values: NDArray[Any] = quantized.dequantize()
         codes, scales = quantized.codes, quantized.scales
         blocks_text = f"{scales.size} blocks, {int((scales == fmt.scale.canonical_nan).sum())} NaN, "
-        saturated = blocks.saturated(array, quantized)
+        saturated = f"{blocks.saturated(array, quantized)} saturated"
     else:
         codes, scales = arrays.encode(array, fmt, choices.policy, words), None
         values, blocks_text = arrays.decode(codes, fmt), ""
-        saturated = arrays.saturated(array, fmt)
+        saturated = _out_of_range(array, values)
     summary = (
         f"{fmt.name}: {array.size} values of {array.dtype}, shape {array.shape}: {blocks_text}"
-        f"{saturated} saturated, {_flushed(array, values)} flushed to zero; {_error(array, values)}"
+        f"{saturated}, {_flushed(array, values)} flushed to zero; {_error(array, values)}"
     )
     return Result(fmt, None, codes, scales, values, summary)
 
@@ -235,6 +251,18 @@ def _word_array(choices: Choices, array: NDArray[Any]) -> NDArray[Any]:
 # -- summaries -------------------------------------------------------------------------------------------------------
 
 
+def _out_of_range(array: NDArray[Any], values: NDArray[Any]) -> str:
+    """How many values were held at the largest finite one, and how many became Inf or NaN (for reading only)."""
+    import numpy as np
+
+    finite = np.isfinite(values)
+    largest = np.abs(values[finite]).max(initial=0.0)
+    with np.errstate(invalid="ignore"):
+        held = finite & (np.abs(array) > largest)
+    beyond = np.isfinite(array) & ~finite
+    return f"{int(held.sum())} saturated" + (f", {int(beyond.sum())} overflowed" if beyond.any() else "")
+
+
 def _flushed(array: NDArray[Any], values: NDArray[Any]) -> int:
     return int(((array != 0) & (values == 0)).sum())
 
@@ -243,13 +271,14 @@ def _error(array: NDArray[Any], values: NDArray[Any]) -> str:
     """Maximum and root-mean-square error over the finite values (float64: for reading only)."""
     import numpy as np
 
-    x, y = array.astype(np.float64), values.astype(np.float64)
-    both = np.isfinite(x) & np.isfinite(y)
-    if not both.any():
-        return "no finite values"
-    error = np.abs(y[both] - x[both])
-    scale = float(np.sqrt(np.mean(x[both] ** 2)))
-    rms = float(np.sqrt(np.mean(error**2)))
+    with np.errstate(all="ignore"):
+        x, y = array.astype(np.float64), values.astype(np.float64)
+        both = np.isfinite(x) & np.isfinite(y)
+        if not both.any():
+            return "no finite values"
+        error = np.abs(y[both] - x[both])
+        scale = float(np.sqrt(np.mean(x[both] ** 2)))
+        rms = float(np.sqrt(np.mean(error**2)))
     relative = f" ({rms / scale:.3g} of the values' rms)" if scale else ""
     return f"error at most {error.max():.4g}, rms {rms:.4g}{relative}"
 
@@ -283,7 +312,7 @@ def _deliver(result: Result, output: str | None, form: str | None) -> None:
         print(result.summary, file=sys.stderr)
 
 
-def _as_rows(result: Result) -> list[Row]:
+def _as_rows(result: Result, form: str | None) -> list[Row]:
     """The result as rows, whichever way it came; an array's rows run along its last axis."""
     if result.rows is not None:
         return result.rows
@@ -297,6 +326,8 @@ def _as_rows(result: Result) -> list[Row]:
     patterns = flat.view(f"u{values.dtype.itemsize}")
     lines = codes.reshape(flat.shape)
     scales = [None] * len(flat) if result.scales is None else blocks.scale_rows(codes, result.scales)
+    if result.scales is not None and scales[0] is None and form != "value":
+        raise Error("blocks that do not run along the last axis have no rows to print; use -o FILE.npz")
     return [
         Row([], [int(c) for c in line], [decode(int(p)) for p in pattern], scale)
         for line, pattern, scale in zip(lines, patterns, scales, strict=True)
@@ -304,7 +335,7 @@ def _as_rows(result: Result) -> list[Row]:
 
 
 def _lines(result: Result, form: str | None) -> Iterator[str]:
-    rows = _as_rows(result)
+    rows = _as_rows(result, form)
     element = result.fmt.element if isinstance(result.fmt, BlockFormat) else result.fmt
     match form:
         case "json":

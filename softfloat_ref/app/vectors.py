@@ -10,14 +10,17 @@ import click
 
 from softfloat_ref.app.options import ANY, Choices, Name, operand_formats, policy_options, profile_option
 from softfloat_ref.errors import Error
-from softfloat_ref.golden.generate import generate
+from softfloat_ref.files import write_file
+from softfloat_ref.golden.generate import generate, read_manifest
+from softfloat_ref.golden.mixed import MixedSet, controls
 from softfloat_ref.golden.recipes import load_recipe, recipe_files
 from softfloat_ref.golden.sets import BLOCK_OPERATIONS, VectorSet
-from softfloat_ref.golden.verify import problems, verify
+from softfloat_ref.golden.verify import check_hashes, problems, stored_set, verify
 from softfloat_ref.golden.writers import text_line
 from softfloat_ref.ops import OPERATIONS, get_operation
 
 DEFAULT_COUNT: Final = 10_000
+DEFAULT_PROFILE: Final = "ocp"
 
 
 @click.group("vectors")
@@ -47,7 +50,7 @@ def generate_vectors(
     count: int | None,
     folder: str,
     operands: bool,
-    profile: str,
+    profile: str | None,
 ) -> None:
     """Write golden vectors: RECIPE (see `vectors list`), or --op and --fmt.
 
@@ -57,10 +60,14 @@ def generate_vectors(
     """
     if (recipe is None) == (op is None):
         raise Error("give a recipe, or --op and --fmt (`softfloat-ref vectors list` shows the recipes)")
+    vectors: VectorSet | MixedSet
     if recipe is not None:
+        refused = [*choices.given, *(["profile"] if profile is not None else [])]
+        if refused:
+            raise Error(f"a recipe has its own policy; leave --{refused[0].replace('_', '-')} out, or copy the recipe")
         vectors = _from_recipe(recipe, fmt, out, count, seed)
     else:
-        vectors = _from_options(str(op), fmt, out, count, seed, choices, profile)
+        vectors = _from_options(str(op), fmt, out, count, seed, choices, profile or DEFAULT_PROFILE)
     if operands and folder != "-":
         raise Error("--operands goes with -o -, for a device in a pipe")
     if folder == "-":
@@ -76,8 +83,8 @@ def generate_vectors(
     )
 
 
-def _to_stdout(vectors: VectorSet, operands: bool) -> None:
-    roles = ("operand", "random") if operands else ("operand", "random", "result", "flags")
+def _to_stdout(vectors: VectorSet | MixedSet, operands: bool) -> None:
+    roles = ("control", "operand", "random", *(() if operands else ("result", "flags")))
     fields = [f for f in vectors.fields if f.role in roles]
     as_text, columns = text_line(fields), sum(f.lanes for f in fields)
     for inputs in vectors.inputs():
@@ -86,13 +93,18 @@ def _to_stdout(vectors: VectorSet, operands: bool) -> None:
             sys.stdout.write(as_text(line[:columns]))
 
 
-def _from_recipe(recipe: str, fmt: str | None, out: str | None, count: int | None, seed: int | None) -> VectorSet:
+def _from_recipe(
+    recipe: str, fmt: str | None, out: str | None, count: int | None, seed: int | None
+) -> VectorSet | MixedSet:
     import dataclasses
 
     if fmt is not None or out is not None:
         raise Error("a recipe has its own formats; leave --fmt and --out out")
     changes: dict[str, Any] = {k: v for k, v in (("count", count), ("seed", seed)) if v is not None}
-    return dataclasses.replace(load_recipe(recipe), **changes)
+    vectors = load_recipe(recipe)
+    if seed is not None and isinstance(vectors, VectorSet) and vectors.source.startswith("philox"):
+        changes["source"] = f"philox:seed={seed}"
+    return dataclasses.replace(vectors, **changes)
 
 
 def _from_options(
@@ -138,14 +150,20 @@ def verify_vectors(
     if op is not None or fmt is not None or out is not None:
         raise Error("--op, --fmt and --out go with -; a folder has its own")
     failed = 0
+    unreadable = 0
     for folder in folders:
-        report = verify(folder)
+        try:
+            report = verify(folder)
+        except Error as e:
+            print(f"softfloat-ref: {e}", file=sys.stderr)
+            unreadable += 1
+            continue
         for line in problems(report):
             print(line)
         failed += not report.passed
         verdict = "verified" if report.passed else "FAILED"
         print(f"{folder}: {verdict}, {report.checked} vectors of {report.name} recomputed", file=sys.stderr)
-    return 1 if failed else 0
+    return 2 if unreadable else int(failed > 0)
 
 
 def _verify_lines(op: str | None, fmt: str | None, out: str | None, choices: Choices) -> int:
@@ -154,7 +172,7 @@ def _verify_lines(op: str | None, fmt: str | None, out: str | None, choices: Cho
 
     if op is None:
         raise Error("verify - needs --op and --fmt")
-    vectors = _from_options(op, fmt, out, None, None, choices, "ocp")
+    vectors = _from_options(op, fmt, out, None, None, choices, DEFAULT_PROFILE)
     found = check_lines(vectors, sys.stdin)
     for line in reports.text(found):
         print(line)
@@ -183,6 +201,58 @@ def diff_vectors(first: str, second: str) -> int:
                 print(f"  ... and {len(lines) - SHOWN} more")
     print("no difference" if found.same else "they differ", file=sys.stderr)
     return 0 if found.same else 1
+
+
+@command.command("testbench")
+@click.argument("folder", metavar="DIR")
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.option("--ports", "ports_file", required=True, metavar="FILE.toml", help="What the module's ports carry.")
+@click.option("-o", "--output", metavar="FILE.sv", default=None, help="The bench.")
+@click.option("--run", "run", is_flag=True, help="Build the bench with the SOURCEs and run it.")
+@click.option("--sim", type=Name("SIMULATOR", ("verilator", "icarus")), default=None, help="Which, with --run.")
+def testbench(
+    folder: str, sources: tuple[str, ...], ports_file: str, output: str | None, run: bool, sim: str | None
+) -> int:
+    """Write a self-checking SystemVerilog bench for a module, from the vectors in DIR and a port map.
+
+    With --run it is built with the module's SOURCEs and run: exit code 1 unless it passes. docs/testbench.md says what
+    a port map is.
+    """
+    from softfloat_ref.rtl.ports import read_ports
+    from softfloat_ref.rtl.testbench import bench_text, top_name
+
+    if run != bool(sources):
+        raise Error("--run needs the module's sources" if run else f"{sources[0]}: sources are for --run")
+    if not run and output is None:
+        raise Error("give -o FILE.sv, or --run SOURCE...")
+    manifest = read_manifest(Path(folder))
+    check_hashes(Path(folder), manifest)
+    ports = read_ports(ports_file)
+    text = bench_text(
+        manifest, controls(stored_set(Path(folder), manifest)), ports, folder, f"{folder} and {ports_file}"
+    )
+    if output is not None:
+        write_file(output, lambda stream: stream.write(text.encode()))
+        print(f"{output}: {top_name(ports)}, {manifest['count']} vectors for {ports.module}", file=sys.stderr)
+    return _simulate(text, top_name(ports), folder, sources, sim) if run else 0
+
+
+def _simulate(text: str, top: str, folder: str, sources: tuple[str, ...], sim: str | None) -> int:
+    """Build and run a bench; prints what it says."""
+    import tempfile
+
+    from softfloat_ref.rtl.simulators import find
+
+    simulator = find(sim)
+    with tempfile.TemporaryDirectory() as work:
+        bench = Path(work, f"{top}.sv")
+        bench.write_text(text, encoding="utf-8")
+        print(f"{top}: simulated by {simulator.name}", file=sys.stderr)
+        result = simulator.run([bench, *sources], top, work_dir=work, plusargs=[f"+vectors={Path(folder).resolve()}"])
+    lines = result.output.splitlines()
+    verdicts = [i for i, line in enumerate(lines, 1) if line.startswith(("PASS", "FAIL"))]
+    print("\n".join(lines[: verdicts[-1]] if verdicts else lines))  # what follows a verdict is the simulator's
+    return 0 if result.passed else 1
 
 
 @command.command("list")

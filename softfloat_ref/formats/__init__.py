@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +24,7 @@ __all__ = [
     "define_format",
     "get_format",
     "load_format",
+    "load_table",
     "p3109",
     "read_toml",
 ]
@@ -30,9 +32,9 @@ __all__ = [
 MAX_INTEGER_BITS: Final = 256
 GRAMMAR_HELP: Final = "names also follow s1e5m2[b15][fn|fnuz|finite], i12, u12, binary8p4se, or FILE.toml[:NAME]"
 
-_FLOAT: Final = re.compile(r"s([01])e(\d{1,3})m(\d{1,3})(?:b(-?\d{1,8}))?(fnuz|fn|finite)?")
-_INTEGER: Final = re.compile(r"([iu])(\d{1,3})")
-_P3109: Final = re.compile(r"binary(\d{1,2})p(\d{1,2})([su])([ef])")
+_FLOAT: Final = re.compile(r"s([01])e(\d{1,3})m(\d{1,3})(?:b(-?\d{1,8}))?(fnuz|fn|finite)?", re.ASCII)
+_INTEGER: Final = re.compile(r"([iu])(\d{1,3})", re.ASCII)
+_P3109: Final = re.compile(r"binary(\d{1,2})p(\d{1,2})([su])([ef])", re.ASCII)
 
 
 def get_format(name: str | Format) -> Format:
@@ -44,9 +46,8 @@ def get_format(name: str | Format) -> Format:
         return name
     if not isinstance(name, str):
         raise Error(f"a format is a name or a Format, not {type(name).__name__}")
-    path, _, entry = name.partition(".toml")
-    if _:
-        return load_format(path + ".toml", entry.removeprefix(":"))
+    if ".toml" in name:
+        return load_format(name)
     return _named(name)
 
 
@@ -93,26 +94,52 @@ def read_toml(path: str) -> dict[str, Any]:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as e:
         raise Error(f"{path}: {e.strerror or e}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
+    except ValueError as e:  # of the syntax, the encoding, or a number of thousands of digits
         raise Error(f"{path}: not valid TOML: {e}") from None
+    except RecursionError:
+        raise Error(f"{path}: not valid TOML: nested too deep") from None
 
 
-def load_format(path: str, name: str = "") -> Format:
-    """The format `[formats.NAME]` of a TOML file; NAME may be left out where the file defines just one."""
-    tables = read_toml(path).get("formats")
+_loading: Final[list[str]] = []  # definitions being read, to refuse one that refers to itself
+
+
+@contextmanager
+def load_table(spec: str, kind: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """The table `[kind.NAME]` of `FILE.toml[:NAME]`, and its name, for reading within the block.
+
+    NAME may be left out where the file has just one. Raises Error.
+    """
+    path, _, name = spec.partition(".toml")
+    path, name = path + ".toml", name.removeprefix(":")
+    tables = read_toml(path).get(kind)
     if not isinstance(tables, dict) or not tables:
-        raise Error(f"{path}: no [formats.NAME] table")
+        raise Error(f"{path}: no [{kind}.NAME] table")
     if not name:
         if len(tables) > 1:
             raise Error(f"{path}: defines {', '.join(tables)}; choose one as {path}:NAME")
         name = next(iter(tables))
     if not isinstance(tables.get(name), dict):
-        raise unknown("format", name, tables, f" (in {path})")
-    return define_format(tables[name], name)
+        raise unknown(kind, name, tables, f" (in {path})")
+    key = f"{kind}:{path}:{name}"
+    if key in _loading:
+        raise Error(f"{path}: {name} is defined by itself (like = ...)")
+    _loading.append(key)
+    try:
+        yield tables[name], name
+    finally:
+        _loading.remove(key)
+
+
+def load_format(spec: str) -> Format:
+    """The format of `FILE.toml[:NAME]`. Raises Error."""
+    with load_table(spec, "formats") as (table, name):
+        return define_format(table, name)
 
 
 def define_format(table: Mapping[str, Any], name: str | None = None) -> Format:
     """A format from a TOML table: the fields of this class, or `like = NAME` with the fields that differ."""
+    if not isinstance(table, Mapping):
+        raise Error(f"format {name or '?'}: a definition is a table, not {table!r}")
     values = dict(table)
     like = values.pop("like", None)
     fields = {f.name: f for f in dataclasses.fields(Format)}

@@ -10,6 +10,7 @@ of a float format.
 from __future__ import annotations
 
 import dataclasses
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Literal
@@ -59,6 +60,8 @@ class Format:
     source: str = dataclasses.field(default="user definition", compare=False)
 
     def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9_.+-]{1,64}", self.name):
+            raise Error(f"format {self.name[:80]!r}: a name has 1 to 64 letters, digits and _ . + -")
         self._refuse(
             ("exponent_bits must be 1 to 20 (0 for two's complement)", self._bad_exponent_bits()),
             ("mantissa_bits must be 0 to 256", not 0 <= self.mantissa_bits <= MAX_MANTISSA_BITS),

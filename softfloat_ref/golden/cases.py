@@ -1,14 +1,14 @@
 """Cases: operand codes that are worth trying, in an order that depends on nothing but the request.
 
-First the special values of each operand crossed with those of the others; for conversions to small formats every
-value and midpoint of the target, with its neighbours; then random codes from the keyed generator, weighted over
-exponents and significand patterns.
+First the special values of each operand crossed with those of the others; for conversions every value and midpoint of
+a small target (of a wider one, those at the ends of its ranges), with its neighbours; then random codes from the keyed
+generator, weighted over exponents and significand patterns.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -23,6 +23,7 @@ GENERATOR: Final = "specials-then-weighted-1"
 # Crossing more than this many special cases says less than random ones do.
 MAX_CROSSED: Final = 1 << 16
 MAX_BOUNDARY_BITS: Final = 8
+_AROUND: Final = 4  # codes on each side of a place worth testing in a wider format
 _CHUNK: Final = 4096
 
 
@@ -140,9 +141,14 @@ def _from_words(fmt: Format, words: Iterator[int], size: int) -> int:
 
 
 def values_and_midpoints(fmt: Format) -> list[tuple[int, int]]:
-    """(significand, exponent) of every positive value of a small format, and of the middle to the next one."""
+    """(significand, exponent) of positive values, and of the middle to the next one: of all in a format of at most 8
+    bits, of those at zero, the smallest normal, one and the largest in wider ones."""
+    codes: Iterable[int] = range(fmt.max_code)
+    if fmt.width > MAX_BOUNDARY_BITS:
+        places = (0, fmt.min_normal_code, encode(1, fmt).bits & fmt.magnitude_mask, fmt.max_code)
+        codes = sorted({c for p in places for c in range(p - _AROUND, p + _AROUND) if 0 <= c < fmt.max_code})
     points = []
-    for code in range(fmt.max_code):
+    for code in codes:
         a, b = fmt.magnitude(code), fmt.magnitude(code + 1)
         low = min(a[1], b[1]) - 1
         units = (a[0] << (a[1] - low), b[0] << (b[1] - low))
@@ -152,9 +158,7 @@ def values_and_midpoints(fmt: Format) -> list[tuple[int, int]]:
 
 
 def boundaries(source: Format, target: Format) -> Iterator[tuple[int, ...]]:
-    """Codes of the source at, just below and just above every value and midpoint of a target of at most 8 bits."""
-    if target.width > MAX_BOUNDARY_BITS:
-        return
+    """Codes of the source at, just below and just above those values and midpoints of the target."""
     encode_value = encoder(source, POLICIES["ieee"])
     for significand, exponent in values_and_midpoints(target):
         for sign in (0, 1) if source.signed else (0,):

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from softfloat_ref.errors import Error
 from softfloat_ref.files import read_bytes
-from softfloat_ref.golden.generate import MANIFEST
-from softfloat_ref.golden.verify import read_manifest
+from softfloat_ref.golden.generate import MANIFEST, read_manifest
 
 SHOWN: Final = 10
 Lines = dict[tuple[str, ...], tuple[str, ...]]  # inputs to expected values

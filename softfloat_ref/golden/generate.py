@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from softfloat_ref.errors import Error
-from softfloat_ref.files import make_folder, new_file, write_file
+from softfloat_ref.files import made_folder, new_file, read_bytes, write_file
 from softfloat_ref.golden import writers
-from softfloat_ref.golden.sets import Line, VectorSet
+from softfloat_ref.golden.sets import Field, Line, Vectors
 
 MANIFEST: Final = "manifest.json"
 HEADER: Final = "vectors.svh"
@@ -36,15 +36,15 @@ class _Output:
         self.lines += lines
 
 
-def generate(vectors: VectorSet, folder: str | Path, command: Sequence[str] = ()) -> dict[str, Any]:
+def generate(vectors: Vectors, folder: str | Path, command: Sequence[str] = ()) -> dict[str, Any]:
     """Write the set's files into a folder; returns the manifest.
 
     The manifest is written last, so a folder with one is complete. Raises Error where the folder already holds
     another set, where nothing could be written, and where no case has a defined result.
     """
-    folder = make_folder(folder)
+    folder = Path(folder)
     _refuse_other(folder, vectors)
-    with ExitStack() as stack:
+    with made_folder(folder), ExitStack() as stack:
         text, words = (
             _Output(name, stack.enter_context(new_file(folder / name)), hashlib.sha256())
             for name in (f"{vectors.name}.tv", f"{vectors.name}.memh")
@@ -53,6 +53,7 @@ def generate(vectors: VectorSet, folder: str | Path, command: Sequence[str] = ()
         count, left_out = _write_lines(vectors, text, words)
         if count == 0:
             raise Error(f"{vectors.name}: no case has a defined result under this policy")
+        (folder / MANIFEST).unlink(missing_ok=True)  # until the new files stand, nothing may vouch for them
     header = writers.svh(vectors, count).encode("ascii")
     write_file(folder / HEADER, lambda stream: stream.write(header))
     files = [{"name": f.name, "sha256": f.sha256.hexdigest(), "lines": f.lines} for f in (text, words)]
@@ -63,14 +64,40 @@ def generate(vectors: VectorSet, folder: str | Path, command: Sequence[str] = ()
     return manifest
 
 
-def _refuse_other(folder: Path, vectors: VectorSet) -> None:
+def _refuse_other(folder: Path, vectors: Vectors) -> None:
     existing = sorted(p.name for p in folder.glob("*.tv"))
     if existing not in ([], [f"{vectors.name}.tv"]):
         raise Error(f"{folder}: already holds {existing[0]}; a folder holds one set")
-    (folder / MANIFEST).unlink(missing_ok=True)  # until the new files stand, nothing may vouch for them
+    if (folder / MANIFEST).exists():
+        stored, wanted = _definition(read_manifest(folder)["set"]), _definition(vectors.to_dict())
+        if stored != json.loads(json.dumps(wanted)):
+            raise Error(f"{folder}: already holds another set named {vectors.name}; choose another folder")
 
 
-def _write_lines(vectors: VectorSet, text: _Output, words: _Output) -> tuple[int, list[Line]]:
+def _definition(table: dict[str, Any]) -> dict[str, Any]:
+    """A set but for how many cases it has, and which: those may be made anew in place."""
+    return {k: v for k, v in table.items() if k not in ("count", "seed", "random_source", "parts")}
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a folder. Raises Error for one that is missing, broken or newer than this version."""
+    path = folder / MANIFEST
+    data = read_bytes(path)
+    try:
+        manifest = json.loads(data)
+    except (ValueError, RecursionError) as e:
+        raise Error(f"{path}: not valid JSON: {str(e)[:80]}") from None
+    if not isinstance(manifest, dict) or not isinstance(manifest.get("schema"), int):
+        raise Error(f"{path}: no manifest of vectors")
+    if manifest["schema"] != SCHEMA:
+        raise Error(f"{path}: schema {manifest['schema']}; this version reads schema {SCHEMA}")
+    for key, kind in (("set", dict), ("files", list), ("count", int), ("fields", list), ("left_out", dict)):
+        if not isinstance(manifest.get(key), kind):
+            raise Error(f"{path}: {key} is missing or no {kind.__name__}")
+    return manifest
+
+
+def _write_lines(vectors: Vectors, text: _Output, words: _Output) -> tuple[int, list[Line]]:
     """The lines of both files; returns how many, and the inputs of the first cases without a defined result."""
     as_text, as_word = writers.text_line(vectors.fields), writers.word_line(vectors.fields)
     count, left_out = 0, list[Line]()
@@ -95,12 +122,11 @@ def _flush(batch: list[Line], text: _Output, words: _Output, as_text: Any, as_wo
 
 
 def make_manifest(
-    vectors: VectorSet, command: Sequence[str], count: int, left_out: Sequence[Line], files: list[dict[str, Any]]
+    vectors: Vectors, command: Sequence[str], count: int, left_out: Sequence[Line], files: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """Everything a reader needs to use the files and to make them again."""
     from softfloat_ref import __version__
 
-    lsb = writers.positions(vectors.fields)
     return {
         "schema": SCHEMA,
         "tool": "softfloat-ref",
@@ -116,18 +142,30 @@ def make_manifest(
         "set": vectors.to_dict(),
         "flags": "10 invalid, 08 divide by zero, 04 overflow, 02 underflow, 01 inexact",
         "block_order": "lane 0 first in text, lowest in a word",
-        "fields": [
-            {
-                "name": f.name,
-                "role": f.role,
-                "width": f.width,
-                "lanes": f.lanes,
-                "format": f.format or None,
-                "lsb": lsb[f.name],
-                "msb": lsb[f.name] + 4 * f.digits * f.lanes - 1,
-                "stride": 4 * f.digits,
-            }
-            for f in vectors.fields
-        ],
+        "fields": field_entries(vectors.fields),
         "files": files,
     }
+
+
+def field_entries(fields: Sequence[Field]) -> list[dict[str, Any]]:
+    """The fields of a line as a manifest describes them."""
+    lsb = writers.positions(fields)
+    return [_field_entry(f, lsb[f.name]) for f in fields]
+
+
+def _field_entry(f: Field, lsb: int) -> dict[str, Any]:
+    entry = {
+        "name": f.name,
+        "role": f.role,
+        "width": f.width,
+        "lanes": f.lanes,
+        "format": f.format or None,
+        "lsb": lsb,
+        "msb": lsb + 4 * f.digits * f.lanes - 1,
+        "stride": 4 * f.digits,
+    }
+    if f.codes:
+        entry["codes"] = list(f.codes)
+    if f.padding:
+        entry["padding"] = f.padding
+    return entry

@@ -7,10 +7,17 @@ from typing import Any, Final
 
 from softfloat_ref.errors import Error, unknown
 from softfloat_ref.formats import read_toml
+from softfloat_ref.golden.mixed import MixedSet, from_recipe
 from softfloat_ref.golden.sets import VectorSet
 
 # In a wheel beside this file; in a checkout at the top.
 _PLACES: Final = (Path(__file__).parent / "recipes", Path(__file__).parents[2] / "vectors" / "recipes")
+_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "count": (int,),
+    "seed": (int,),
+    "fmt": (str, list),
+    "policy": (str, dict),
+}
 _KEYS: Final = {"description", "op", "fmt", "out", "count", "seed", "policy", "profile", "source"}
 
 
@@ -22,7 +29,7 @@ def recipe_files() -> dict[str, Path]:
     return {}
 
 
-def load_recipe(name: str) -> VectorSet:
+def load_recipe(name: str) -> VectorSet | MixedSet:
     """The set of a shipped recipe, or of a TOML file. Raises Error."""
     if name.endswith(".toml"):
         return _read(Path(name))
@@ -32,8 +39,13 @@ def load_recipe(name: str) -> VectorSet:
     return _read(files[name])
 
 
-def _read(path: Path) -> VectorSet:
+def _read(path: Path) -> VectorSet | MixedSet:
     table: dict[str, Any] = read_toml(str(path))
+    if "part" in table:
+        try:
+            return from_recipe(table)
+        except Error as e:
+            raise Error(f"{path}: {e}") from None
     for key in table:
         if key not in _KEYS:
             raise Error(f"{path}: unknown key {key!r}; keys: {', '.join(sorted(_KEYS))}")
@@ -41,11 +53,17 @@ def _read(path: Path) -> VectorSet:
     if missing:
         raise Error(f"{path}: {', '.join(missing)} missing")
     op, fmt, count = table.pop("op"), table.pop("fmt"), table.pop("count", 10_000)
-    if not isinstance(op, str) or type(count) is not int:
-        raise Error(f"{path}: op is a string and count an integer")
     try:
+        _check_types({"op": op, "fmt": fmt, "count": count, **table})
         return VectorSet.make(op, fmt, count, **table)
-    except TypeError as e:
-        raise Error(f"{path}: {e}") from None
     except Error as e:
         raise Error(f"{path}: {e}") from None
+
+
+def _check_types(table: dict[str, Any]) -> None:
+    for key, value in table.items():
+        kinds = _TYPES.get(key, (str,))
+        if type(value) not in kinds:
+            raise Error(f"{key} = {value!r} is no {' or '.join(k.__name__ for k in kinds)}")
+    if isinstance(table["fmt"], list) and not all(isinstance(f, str) for f in table["fmt"]):
+        raise Error("fmt is a list of names")

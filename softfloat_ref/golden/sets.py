@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 
 from softfloat_ref.block_formats import (
     PROFILES,
@@ -28,27 +28,47 @@ from softfloat_ref.ops import Evaluator, Signature, evaluator, get_operation, si
 from softfloat_ref.policies import POLICIES, Policy, get_policy, rounding_name
 from softfloat_ref.sources import Philox, RandomSource, parse_source
 
-Role = Literal["operand", "random", "result", "flags"]
+Role = Literal["control", "operand", "random", "result", "flags"]
 Line = tuple[int, ...]
 BLOCK_OPERATIONS: Final = ("quantize", "dequantize")
 FLAG_BITS: Final = 5
 _CHUNK: Final = 1024
+_SHARP: Final = 8  # one stochastic conversion in so many is made for its random bits
 
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a line: `lanes` codes of `width` bits. Lane 0 comes first in text, and lowest in a memory word."""
+    """A field of a line: `lanes` codes of `width` bits. Lane 0 comes first in text, and lowest in a memory word.
+
+    Of mixed sets: codes, what the numbers of a control field stand for; padding, what is above narrower formats.
+    """
 
     name: str
     role: Role
     width: int
     lanes: int = 1
     format: str = ""
+    codes: tuple[str, ...] = ()
+    padding: str = ""
 
     @property
     def digits(self) -> int:
         """Hexadecimal digits of a lane."""
         return -(-self.width // 4)
+
+
+class Vectors(Protocol):
+    """What writers and verification need of a set."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def fields(self) -> tuple[Field, ...]: ...
+    def inputs(self) -> Iterator[Line]: ...
+    def line(self, inputs: Sequence[int]) -> Line | None: ...
+    def to_dict(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -70,6 +90,23 @@ class VectorSet:
     source: str = ""
     description: str = dataclasses.field(default="", compare=False)
 
+    def __post_init__(self) -> None:
+        if type(self.count) is not int or self.count < 1:
+            raise Error(f"{self.count!r} vectors: a set has at least one")
+        if type(self.seed) is not int:
+            raise Error(f"seed {self.seed!r} is no integer")
+        Philox(self.seed)  # refuses what is no seed
+        if not isinstance(self.source, str) or not isinstance(self.description, str):
+            raise Error("random source and description are texts")
+        if self.block is None:
+            signature(get_operation(self.op), self.formats, self.out)
+        elif self.op not in BLOCK_OPERATIONS or len(self.formats) != (self.op == "quantize"):
+            raise Error(f"{self.op} with a block format: quantize has one format of values, dequantize none")
+        if self.source:
+            parse_source(self.source)
+        if self.policy.random_count:
+            self._source.bits(self.policy.random_count, 0, 1)
+
     @staticmethod
     def make(
         op: str,
@@ -84,8 +121,6 @@ class VectorSet:
         description: str = "",
     ) -> VectorSet:
         """A set from names. `quantize` and `dequantize` take a block format; out is then the format of the values."""
-        if count < 1:
-            raise Error(f"{count} vectors: a set has at least one")
         rules, op = get_policy(policy), op.strip().lower().replace("-", "_")
         spec = "" if not rules.random_count else parse_source(source or "philox", seed).spec()
         common: dict[str, Any] = {
@@ -145,8 +180,20 @@ class VectorSet:
         position = 0
         while chunk := list(itertools.islice(numbered, _CHUNK)):
             for inputs, words in zip(chunk, self._random(position, len(chunk)), strict=True):
+                if words and self.op == "convert" and position % _SHARP == 0:
+                    inputs = self._sharpened(inputs, words[0], position // _SHARP)
                 yield (*inputs, *words)
-            position += len(chunk)
+                position += 1
+
+    def _sharpened(self, inputs: Line, r: int, turn: int) -> Line:
+        """An operand whose discarded bits meet its own random bits: just enough to go up, just not, or nothing."""
+        source, n = self.formats[0], self.policy.random_count
+        below = source.mantissa_bits - self.out.mantissa_bits - n
+        if below < 0 or source.twos_complement or self.out.twos_complement:
+            return inputs
+        fraction = (-r, -r - 1, 0)[turn % 3] % (1 << n)
+        kept = inputs[0] >> (below + n) << (below + n)
+        return (kept | fraction << below,)
 
     def _operands(self) -> Iterator[Line]:
         if self.block is None:
@@ -219,28 +266,34 @@ class VectorSet:
         """The set a manifest stores. Raises Error for one that this version cannot make."""
         try:
             if table["generator"] != GENERATOR:
-                raise Error(f"manifest: cases of generator {table['generator']!r}; this version has {GENERATOR!r}")
-            if table["op"] not in BLOCK_OPERATIONS:
-                get_operation(str(table["op"]))
-            block = table["block"] and BlockFormat(
-                str(table["block"]["name"]),
-                define_format(table["block"]["element"]),
-                define_format(table["block"]["scale"]),
-                int(table["block"]["size"]),
-            )
+                raise Error(f"cases of generator {table['generator']!r}; this version has {GENERATOR!r}")
+            block = None if table["block"] is None else _stored_block(table["block"])
             return VectorSet(
                 str(table["op"]),
-                tuple(define_format(f) for f in table["formats"]),
-                define_format(table["out"]),
-                int(table["count"]),
-                int(table["seed"]),
+                tuple(_stored_format(f) for f in table["formats"]),
+                _stored_format(table["out"]),
+                table["count"],
+                table["seed"],
                 Policy(**table["policy"]),
                 block,
                 Profile(**table["profile"]) if table["profile"] else PROFILES["ocp"],
                 str(table["random_source"] or ""),
             )
         except (KeyError, TypeError, AttributeError) as e:
-            raise Error(f"manifest: the set's definition is incomplete or wrong: {e}") from None
+            raise Error(f"the set's definition is incomplete or wrong: {e}") from None
+
+
+def _stored_format(table: Mapping[str, Any]) -> Format:
+    """A format as a manifest stores it: in full, without reference to another."""
+    if not isinstance(table, Mapping) or "like" in table:
+        raise Error(f"a stored format has all its fields, not {str(table)[:60]!r}")
+    return define_format(table)
+
+
+def _stored_block(table: Mapping[str, Any]) -> BlockFormat:
+    return BlockFormat(
+        str(table["name"]), _stored_format(table["element"]), _stored_format(table["scale"]), table["size"]
+    )
 
 
 def _block_set(

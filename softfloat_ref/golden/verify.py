@@ -12,8 +12,9 @@ from typing import Any, Final
 from softfloat_ref.errors import Error
 from softfloat_ref.files import read_bytes
 from softfloat_ref.golden import writers
-from softfloat_ref.golden.generate import HEADER, MANIFEST, SCHEMA
-from softfloat_ref.golden.sets import Field, VectorSet
+from softfloat_ref.golden.generate import HEADER, MANIFEST, make_manifest, read_manifest
+from softfloat_ref.golden.mixed import MixedSet, read_set
+from softfloat_ref.golden.sets import Field, Vectors, VectorSet
 
 MAX_PROBLEMS: Final = 10
 
@@ -44,7 +45,7 @@ def verify(folder: str | Path) -> Report:
     """Check a folder against its manifest and the oracle. Raises Error where there is no readable manifest."""
     folder = Path(folder)
     manifest = read_manifest(folder)
-    vectors = VectorSet.from_dict(manifest["set"])
+    vectors = stored_set(folder, manifest)
     report = Report(vectors.name)
     names = _check_files(folder, manifest, vectors, report)
     if not report.problems:
@@ -54,37 +55,63 @@ def verify(folder: str | Path) -> Report:
     return report
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a folder. Raises Error for one that is missing, broken or newer than this version."""
-    path = folder / MANIFEST
+def stored_set(folder: Path, manifest: dict[str, Any]) -> VectorSet | MixedSet:
+    """The set a manifest defines. Raises Error, naming the manifest."""
     try:
-        manifest = json.loads(read_bytes(path))
-    except (ValueError, RecursionError) as e:
-        raise Error(f"{path}: not valid JSON: {e}") from None
-    if not isinstance(manifest, dict) or not isinstance(manifest.get("schema"), int):
-        raise Error(f"{path}: no manifest of vectors")
-    if manifest["schema"] != SCHEMA:
-        raise Error(f"{path}: schema {manifest['schema']}; this version reads schema {SCHEMA}")
-    for key, kind in (("set", dict), ("files", list), ("count", int), ("fields", list)):
-        if not isinstance(manifest.get(key), kind):
-            raise Error(f"{path}: {key} is missing or no {kind.__name__}")
-    return manifest
+        return read_set(manifest["set"])
+    except Error as e:
+        raise Error(f"{folder / MANIFEST}: {e}") from None
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError, RecursionError) as e:
+        raise Error(f"{folder / MANIFEST}: the set's definition is incomplete or wrong: {str(e)[:80]}") from None
 
 
-def _check_files(folder: Path, manifest: dict[str, Any], vectors: VectorSet, report: Report) -> list[str]:
+def check_hashes(folder: Path, manifest: dict[str, Any]) -> None:
+    """Raises Error where the vectors in a folder are not those that its manifest describes."""
+    report = Report(str(folder))
+    _check_files(folder, manifest, stored_set(folder, manifest), report)
+    if report.problems:
+        raise Error(f"{folder}: {report.problems[0]}")
+
+
+def _check_files(folder: Path, manifest: dict[str, Any], vectors: Vectors, report: Report) -> list[str]:
     expected = [f"{vectors.name}.tv", f"{vectors.name}.memh", HEADER]
     entries = {str(f.get("name")): f for f in manifest["files"] if isinstance(f, dict)}
     if sorted(entries) != sorted(expected):  # so no path of a manifest is ever opened but these
         report.add(f"{MANIFEST}: files {sorted(entries)}, but this set has {sorted(expected)}")
         return expected
+    _check_manifest(manifest, vectors, report)
     for name in expected:
+        if not (folder / name).is_file():
+            report.add(f"{name}: missing")
+            continue
         data = read_bytes(folder / name)
         if hashlib.sha256(data).hexdigest() != entries[name].get("sha256"):
             report.add(f"{name}: SHA-256 differs from the manifest's: the file was changed or cut")
+        elif not data:
+            report.add(f"{name}: no vectors")
+        elif entries[name].get("lines") != _count_lines(name, data):
+            counted = entries[name].get("lines")
+            report.add(f"{name}: {_count_lines(name, data)} lines, but the manifest counts {counted}")
     return expected
 
 
-def _check_lines(folder: Path, manifest: dict[str, Any], vectors: VectorSet, names: list[str], report: Report) -> None:
+def _count_lines(name: str, data: bytes) -> int:
+    """Lines of a file, but for the comments in front of memory words."""
+    comments = data.count(b"\n//") + data.startswith(b"//") if name.endswith(".memh") else 0
+    return data.count(b"\n") - comments
+
+
+def _check_manifest(manifest: dict[str, Any], vectors: Vectors, report: Report) -> None:
+    """What the manifest says of its own set: fields, and how many cases it has."""
+    wanted = json.loads(json.dumps(make_manifest(vectors, [], 0, [], [])))
+    for key in ("fields", "flags", "block_order"):
+        if manifest.get(key) != wanted[key]:
+            report.add(f"{MANIFEST}: {key} are not those of this set")
+    if manifest["set"].get("count", manifest["count"]) != manifest["count"] + int(manifest["left_out"].get("count", 0)):
+        report.add(f"{MANIFEST}: the set's count is not the vectors' and the left out cases'")
+
+
+def _check_lines(folder: Path, manifest: dict[str, Any], vectors: Vectors, names: list[str], report: Report) -> None:
     text, words, header = (read_bytes(folder / n).decode("ascii", "replace") for n in names)
     lines = text.splitlines()
     memory = [w for w in words.splitlines() if w and not w.startswith("//")]
@@ -98,12 +125,17 @@ def _check_lines(folder: Path, manifest: dict[str, Any], vectors: VectorSet, nam
     if header != writers.svh(vectors, len(lines)):
         report.add(f"{HEADER}: is not what this set's header must be")
     as_text, as_word = writers.text_line(vectors.fields), writers.word_line(vectors.fields)
-    inputs = sum(f.lanes for f in vectors.fields if f.role in ("operand", "random"))
+    inputs = sum(f.lanes for f in vectors.fields if f.role in ("control", "operand", "random"))
+    foreign = False
+    cases: Iterator[Any] = (c for c in vectors.inputs() if vectors.line(c) is not None)
     for number, (line, word) in enumerate(zip(lines, memory, strict=True), 1):
         given = _parse(line, vectors.fields)
         if given is None:
             report.add(f"{names[0]}:{number}: not a line of this set: {line[:80]!r}")
             continue
+        if next(cases, None) != given[:inputs] and not foreign:
+            foreign = True
+            report.add(f"{names[0]}:{number}: from here on, not the cases of this set's seed and generator")
         expected = vectors.line(given[:inputs])
         report.checked += 1
         if expected is None or given != expected:

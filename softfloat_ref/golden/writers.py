@@ -6,10 +6,11 @@ last field of a line is the lowest, and so is lane 0 of a field.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from softfloat_ref.golden.sets import Field, Line, VectorSet
+from softfloat_ref.golden.sets import Field, Line, Vectors
 
 LICENSE: Final = "SPDX-License-Identifier: 0BSD"
 
@@ -36,7 +37,7 @@ def word_line(fields: Sequence[Field]) -> Callable[[Line], str]:
     return lambda line: template % tuple(line[i] for i in order)
 
 
-def word_header(vectors: VectorSet) -> str:
+def word_header(vectors: Vectors) -> str:
     """The comment lines in front of the words."""
     names = "_".join(f.name if f.lanes == 1 else f"{f.name}[{f.lanes - 1}:0]" for f in vectors.fields)
     return f"// {LICENSE}\n// {vectors.name}: {names}\n"
@@ -56,7 +57,7 @@ def word_width(fields: Sequence[Field]) -> int:
     return sum(4 * f.digits * f.lanes for f in fields)
 
 
-def svh(vectors: VectorSet, count: int) -> str:
+def svh(vectors: Vectors, count: int) -> str:
     """The SystemVerilog header: count, word width, and where each field is."""
     lsb = positions(vectors.fields)
     lines = [
@@ -72,4 +73,10 @@ def svh(vectors: VectorSet, count: int) -> str:
         lines += [f"localparam int {name}_LSB = {lsb[f.name]};", f"localparam int {name}_WIDTH = {f.width};"]
         if f.lanes > 1:
             lines += [f"localparam int {name}_STRIDE = {4 * f.digits};", f"localparam int {name}_LANES = {f.lanes};"]
+        lines += [f"localparam int {name}_{_macro(code)} = {i};" for i, code in enumerate(f.codes) if code != "-"]
     return "\n".join(lines) + "\n"
+
+
+def _macro(name: str) -> str:
+    """A name as part of a SystemVerilog identifier."""
+    return re.sub(r"\W", "_", name).upper()

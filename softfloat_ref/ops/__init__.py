@@ -30,6 +30,7 @@ __all__ = [
     "evaluate",
     "evaluator",
     "get_operation",
+    "parse_formats",
     "signature",
 ]
 
@@ -56,6 +57,8 @@ def signature(
     Raises Error where they do not fit the operation.
     """
     operation = op if isinstance(op, Operation) else get_operation(op)
+    if isinstance(fmt, str) and "=" in fmt:
+        fmt = parse_formats(fmt, operation.arity, operation.name)
     if isinstance(fmt, (str, Format)):
         one = get_format(fmt)
         formats = tuple(one if kind == "float" or one.is_integer else SCALE for kind in operation.operands)
@@ -69,6 +72,21 @@ def signature(
         if kind == "integer" and not f.is_integer:
             raise Error(f"{operation.name} needs an integer format here, as i32, not {f.name}")
     return Signature(operation, formats, _output(operation, formats, None if out is None else get_format(out)))
+
+
+def parse_formats(text: str, arity: int, name: str) -> list[Format]:
+    """One format an operand: `a=fp8_e4m3,b=fp8_e5m2,c=fp32`. Raises Error."""
+    letters = "abcdefghi"[:arity]
+    given: dict[str, Format] = {}
+    for word in text.split(","):
+        letter, equals, fmt = word.strip().partition("=")
+        if not equals or letter not in letters or letter in given:
+            raise Error(f"format {text!r}: {name} takes {','.join(f'{x}=FORMAT' for x in letters)}, or one FORMAT")
+        given[letter] = get_format(fmt)
+    missing = [x for x in letters if x not in given]
+    if missing:
+        raise Error(f"format {text!r}: no format for operand {', '.join(missing)}")
+    return [given[x] for x in letters]
 
 
 def _output(operation: Operation, formats: tuple[Format, ...], out: Format | None) -> Format:

@@ -25,7 +25,7 @@ _FAIL = re.compile(r"^FAIL\b", re.MULTILINE)
 _ERROR = re.compile(r"^.*(?:(?:^%|\s)error|not found)\b.*$", re.MULTILINE | re.IGNORECASE)
 
 # The makefiles in PyPI's package were never configured for the machine they run on.
-_PACKAGE_MAKE = {
+PACKAGE_MAKE = {
     "CFG_CXXFLAGS_PCH_I": "-include",
     "CFG_CXXFLAGS_STD": "-std=c++20",
     "CFG_CXXFLAGS_COROUTINES": "-fcoroutines",
@@ -61,8 +61,8 @@ class Simulator(ABC):
         """Clear the way for a build and return its command; `inputs` are defines, include folders and sources."""
 
     @abstractmethod
-    def _simulate(self, top: str, work_dir: Path) -> list[str]:
-        """The command that runs what `_build` built."""
+    def command(self, top: str, work_dir: Path) -> list[str]:
+        """The command that runs what `run` built in `work_dir`; plusargs may follow."""
 
     def _environment(self) -> dict[str, str]:
         """Ours, without what an outer make would hand to the one that builds."""
@@ -104,7 +104,7 @@ class Simulator(ABC):
         if self._execute(self._build(top, folder, inputs), log, deadline, f"building {top}"):
             raise Error(f"{self.name} cannot build {top}: {_first_error(log)} (full log: {log})")
         log = folder / f"{top}.{self.name}.run.log"
-        returncode = self._execute([*self._simulate(top, folder), *plusargs], log, deadline, f"running {top}")
+        returncode = self._execute([*self.command(top, folder), *plusargs], log, deadline, f"running {top}")
         return Run(returncode, log.read_text(encoding="utf-8", errors="replace"))
 
     def _execute(self, command: list[str], log: Path, deadline: float, doing: str) -> int:
@@ -146,14 +146,14 @@ class Verilator(Simulator):
             if path and len(str(path).split()) > 1:
                 raise Error(f"{path}: make, which verilator uses, cannot work in a path with spaces; choose another")
         shutil.rmtree(objects, ignore_errors=True)  # an earlier build may have been stopped halfway
-        make = {**_MAKE, **(_PACKAGE_MAKE if self.root else {})}
+        make = {**_MAKE, **(PACKAGE_MAKE if self.root else {})}
         command = [str(self.executable), "--binary", "--timing", "--assert", "-Wno-fatal", "--build-jobs", "0"]
         command += ["--top-module", top, "--Mdir", str(objects), "-o", "bench"]
         for key, value in make.items():
             command += ["-MAKEFLAGS", f"{key}={shlex.quote(value)}"]
         return command + inputs
 
-    def _simulate(self, top: str, work_dir: Path) -> list[str]:
+    def command(self, top: str, work_dir: Path) -> list[str]:
         return [str(work_dir / f"{top}.verilator" / "bench")]
 
     def _environment(self) -> dict[str, str]:
@@ -170,7 +170,7 @@ class Icarus(Simulator):
     def _build(self, top: str, work_dir: Path, inputs: list[str]) -> list[str]:
         return [str(self.executable), "-g2012", "-s", top, "-o", str(work_dir / f"{top}.vvp"), *inputs]
 
-    def _simulate(self, top: str, work_dir: Path) -> list[str]:
+    def command(self, top: str, work_dir: Path) -> list[str]:
         return [str(self.runtime), "-N", str(work_dir / f"{top}.vvp")]
 
 

@@ -1,0 +1,325 @@
+"""A port map bound to vectors: which bits of a memory word go to which bits of the module's ports, and what is checked.
+
+All inputs that carry data or control form one bundle, `stimulus`; all outputs form another, `got`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from softfloat_ref.errors import Error, unknown
+from softfloat_ref.rtl.ports import ConstantPort, ControlPort, DataPort, Piece, PortMap
+
+# The bits of the field `flags` by name.
+FLAG_NAMES: Final = {"invalid": 4, "divide_by_zero": 3, "overflow": 2, "underflow": 1, "inexact": 0}
+
+Controls = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class LineField:
+    """A field of a memory word, as the manifest describes it."""
+
+    name: str
+    role: str
+    width: int
+    lanes: int
+    lsb: int
+    stride: int
+    codes: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Bits, lanes side by side."""
+        return self.width * self.lanes
+
+
+@dataclass(frozen=True)
+class Wire:
+    """A port and its place in its bundle."""
+
+    port: str
+    lsb: int
+    width: int
+
+
+@dataclass(frozen=True)
+class Move:
+    """Bits of a memory word that go to bits of a bundle; lane: the how-manieth vector of the operation."""
+
+    to: int
+    source: int
+    width: int
+    lane: int
+    merge: bool
+
+
+@dataclass(frozen=True)
+class Part:
+    """Vectors of one kind: its key in the control fields of a word, its control bits, and the result bits it has."""
+
+    key: int
+    label: str
+    control: int
+    care: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """All that the bench's text needs."""
+
+    file: str
+    count: int
+    word_width: int
+    key_lsb: int
+    fields: tuple[LineField, ...]
+    inputs: tuple[Wire, ...]
+    outputs: tuple[Wire, ...]
+    stimulus: tuple[Move, ...]
+    want: tuple[Move, ...]
+    held: int
+    filled: int
+    flags: int
+    parts: tuple[Part, ...]
+
+    @property
+    def input_width(self) -> int:
+        """Bits of `stimulus`."""
+        return max(1, sum(w.width for w in self.inputs))
+
+    @property
+    def output_width(self) -> int:
+        """Bits of `got`."""
+        return sum(w.width for w in self.outputs)
+
+
+def bind(manifest: Mapping[str, Any], controls: Sequence[Controls], ports: PortMap) -> Bound:
+    """Bind a port map to the vectors of a manifest, whose parts have these properties (op, fmt, out, rounding, ...).
+
+    Raises Error where a port carries what the vectors do not have, where something is carried by no port, and where
+    the codes of a control port miss a mode of the vectors or do not tell two of them apart.
+    """
+    fields = tuple(_fields(manifest))
+    if manifest["count"] < 1:
+        raise Error("the manifest counts no vectors; a bench needs some")
+    if ports.lanes > 1 and len(controls) > 1:
+        raise Error(f"lanes = {ports.lanes}: the lanes of an operation share its controls; use a set of one operation")
+    _check_ignored(ports, fields)
+    _check_carried(ports, fields)
+    ins = _Side(fields, ("operand", "random"), ports.lanes)
+    for port in ports.inputs:
+        ins.add(port)
+    outs = _Side(fields, ("result", "flags"), ports.lanes)
+    for out in ports.outputs:
+        outs.add(out)
+    key_lsb = min((f.lsb for f in fields if f.role == "control"), default=0)
+    bound = Bound(
+        file=_words_file(manifest),
+        count=int(manifest["count"]),
+        word_width=sum(f.stride * f.lanes for f in fields),
+        key_lsb=key_lsb,
+        fields=fields,
+        inputs=tuple(ins.wires),
+        outputs=tuple(outs.wires),
+        stimulus=tuple(ins.moves),
+        want=tuple(outs.moves),
+        held=ins.constant,
+        filled=outs.constant,
+        flags=outs.flags,
+        parts=(),
+    )
+    return replace(bound, parts=tuple(_parts(ports, bound, controls, outs)))
+
+
+def _words_file(manifest: Mapping[str, Any]) -> str:
+    names = [str(f.get("name")) for f in manifest["files"] if isinstance(f, Mapping)]
+    found = [n for n in names if n.endswith(".memh")]
+    if not found:
+        raise Error("manifest: no file of memory words")
+    return found[0]
+
+
+def _fields(manifest: Mapping[str, Any]) -> Iterator[LineField]:
+    for f in manifest["fields"]:
+        try:
+            width, lanes, lsb, stride = (int(f[k]) for k in ("width", "lanes", "lsb", "stride"))
+            yield LineField(str(f["name"]), str(f["role"]), width, lanes, lsb, stride, tuple(f.get("codes", ())))
+        except (KeyError, TypeError, ValueError):
+            raise Error(f"manifest: {f!r} does not describe a field") from None
+
+
+class _Side:
+    """One bundle being put together."""
+
+    def __init__(self, fields: Sequence[LineField], roles: tuple[str, ...], lanes: int) -> None:
+        self.fields = {f.name: f for f in fields}
+        self.roles = roles
+        self.lanes = lanes
+        self.wires: list[Wire] = []
+        self.moves: list[Move] = []
+        self.constant = 0
+        self.flags = 0
+        self.care = [0] * lanes
+        self.free: list[tuple[int, int, int]] = []  # lsb, width, lane of results whose upper bits may be anything
+        self.base = 0
+
+    def add(self, port: DataPort | ControlPort | ConstantPort) -> None:
+        """Append a port."""
+        width = port.width
+        if isinstance(port, ConstantPort):
+            self.constant |= port.value << self.base
+        elif isinstance(port, DataPort):
+            width = self._add_data(port)
+        assert width is not None
+        self.wires.append(Wire(port.name, self.base, width))
+        self.base += width
+
+    def _add_data(self, port: DataPort) -> int:
+        """Add the pieces of a port; returns its width."""
+        copies = 1 if port.merge else self.lanes
+        extent = max(self._bits(piece)[0] for piece in port.pieces) + 1
+        stride = port.stride or ((port.width or extent * copies) // copies)
+        width = port.width or (copies - 1) * stride + extent
+        if stride < extent and copies > 1:
+            raise Error(f"port {port.name}: lanes of {extent} bits, but stride {stride}")
+        if (copies - 1) * stride + extent > width:
+            raise Error(f"port {port.name}: {copies} lanes of {extent} bits do not fit into {width}")
+        for lane in range(self.lanes):
+            for piece in port.pieces:
+                self._add_piece(port, piece, lane, self.base + (0 if port.merge else lane * stride))
+        return width
+
+    def _bits(self, piece: Piece) -> tuple[int, int]:
+        return piece.bits or (piece_range(piece, self.fields)[2] - 1, 0)
+
+    def _add_piece(self, port: DataPort, piece: Piece, lane: int, base: int) -> None:
+        name, first, size = piece_range(piece, self.fields)
+        if self.fields[name].role not in self.roles:
+            raise Error(f"port {port.name}: {piece.text} is no {' or '.join(self.roles)} of these vectors")
+        high, low = self._bits(piece)
+        if high - low + 1 < size:
+            raise Error(f"port {port.name}: {piece.text} has {size} bits, but [{high}:{low}] are {high - low + 1}")
+        to = base + low
+        self.moves += [
+            Move(to + at, source, n, lane, port.merge and lane > 0)
+            for at, source, n in _runs(self.fields[name], first, size)
+        ]
+        beyond = _ones(high - low + 1 - size) << (to + size)
+        self.constant |= beyond if port.fill == "ones" else 0
+        self.care[0 if port.merge else lane] |= _ones(size) << to | (0 if port.fill == "any" else beyond)
+        if self.fields[name].role == "flags":
+            self.flags |= _ones(size) << to
+        elif port.fill == "any" and self.fields[name].role == "result" and first == 0:
+            self.free.append((to, size, lane))
+
+
+def piece_range(piece: Piece, fields: Mapping[str, LineField]) -> tuple[str, int, int]:
+    """The field of a piece, its lowest bit there (lanes side by side), and its width. Raises Error."""
+    if piece.field in FLAG_NAMES and "flags" in fields:
+        return "flags", FLAG_NAMES[piece.field], 1
+    if piece.field not in fields:
+        raise unknown("field", piece.field, [*fields, *FLAG_NAMES])
+    found = fields[piece.field]
+    if piece.index is None:
+        return found.name, 0, found.size
+    high, low = piece.index
+    unit = found.width if found.lanes > 1 else 1
+    if (high + 1) * unit > found.size:
+        raise Error(f"{piece.text}: {found.name} has {found.lanes} lanes of {found.width} bits")
+    return found.name, low * unit, (high - low + 1) * unit
+
+
+def _runs(field: LineField, first: int, size: int) -> Iterator[tuple[int, int, int]]:
+    """(bit of the piece, bit of the word, width) of each lane or part of a lane."""
+    at = 0
+    while at < size:
+        lane, bit = divmod(first + at, field.width)
+        n = min(field.width - bit, size - at)
+        yield at, field.lsb + lane * field.stride + bit, n
+        at += n
+
+
+def _ones(width: int) -> int:
+    return (1 << width) - 1
+
+
+def _check_ignored(ports: PortMap, fields: Sequence[LineField]) -> None:
+    names = {f.name for f in fields} | set(FLAG_NAMES)
+    for name in ports.ignore:
+        if name not in names:
+            raise unknown("field to ignore", name, names)
+
+
+def _check_carried(ports: PortMap, fields: Sequence[LineField]) -> None:
+    """Every bit of every field is carried by a port, or the user says that it is not."""
+    known = {f.name: f for f in fields}
+    carried: dict[str, int] = {f.name: 0 for f in fields}
+    for port in (*ports.inputs, *ports.outputs):
+        for piece in port.pieces if isinstance(port, DataPort) else ():
+            name, first, size = piece_range(piece, known)
+            if carried[name] >> first & _ones(size) and known[name].role in ("result", "flags"):
+                raise Error(f"port {port.name}: {piece.text} is carried by another port already")
+            carried[name] |= _ones(size) << first
+    for flag, bit in FLAG_NAMES.items():
+        carried["flags"] = carried.get("flags", 0) | (flag in ports.ignore) << bit
+    for f in fields:
+        if f.role == "control" or f.name in ports.ignore:
+            continue
+        if not carried[f.name]:
+            raise Error(f"no port carries {f.name}; if the module has none, say ignore = [{f.name!r}]")
+        if carried[f.name] != _ones(f.size):
+            missing = [i for i in range(f.size) if not carried[f.name] >> i & 1]
+            raise Error(f"no port carries bit {missing[0]} of {f.name}; ignore takes fields, and flags by name")
+    if not any(carried[f.name] for f in fields if f.role in ("result", "flags")):
+        raise Error("nothing is compared: every result is ignored")
+
+
+# -- controls ------------------------------------------------------------------------------------------------------
+
+
+def _parts(ports: PortMap, bound: Bound, controls: Sequence[Controls], outs: _Side) -> Iterator[Part]:
+    seen: dict[int, str] = {}
+    for properties in controls:
+        shown = [v for k, v in properties.items() if k not in ("width",) and v != "-"]
+        label = " ".join(dict.fromkeys(shown))
+        value = 0
+        for port, wire in zip(ports.inputs, bound.inputs, strict=True):
+            if isinstance(port, ControlPort):
+                value |= _code(port, properties, label) << wire.lsb
+        if value in seen and len(controls) > 1:
+            raise Error(f"{seen[value]} and {label} drive the same codes; a control port must tell them apart")
+        seen[value] = label
+        yield Part(_key(bound, properties), label, value, _care(outs, int(properties["width"])))
+
+
+def _code(port: ControlPort, properties: Controls, label: str) -> int:
+    for name in port.of:
+        if name not in properties:
+            raise unknown("property", name, properties, f" (port {port.name})")
+    words = [properties[name] for name in port.of]
+    for pattern, code in port.codes.items():
+        if all(fnmatchcase(w, p) for w, p in zip(words, pattern.split(), strict=True)):
+            return code
+    raise Error(
+        f"port {port.name}: no code for {' '.join(port.of)} = {' '.join(words)}, which the vectors use ({label})"
+    )
+
+
+def _key(bound: Bound, properties: Controls) -> int:
+    """The control fields of a word, as one number."""
+    key = 0
+    for f in bound.fields:
+        if f.role == "control":
+            key |= f.codes.index(properties[f.name]) << (f.lsb - bound.key_lsb)
+    return key
+
+
+def _care(outs: _Side, width: int) -> tuple[int, ...]:
+    """The bits of `got` to compare, by lane; where a port says so, without those above the result's own."""
+    care = list(outs.care)
+    for lsb, size, lane in outs.free:
+        care[lane] &= ~(_ones(max(size - width, 0)) << (lsb + width))
+    return tuple(care)

@@ -1,0 +1,205 @@
+"""Self-checking SystemVerilog benches: the text of one, for a user's module, from a manifest and a port map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from softfloat_ref.rtl.binding import Bound, Controls, Move, bind
+from softfloat_ref.rtl.ports import PortMap
+
+_TEMPLATE: Final = Path(__file__).with_name("bench.sv")
+_UNLIMITED: Final = (1 << 31) - 1
+
+
+def top_name(ports: PortMap) -> str:
+    """The name of the bench's module."""
+    return f"{ports.module}_tb"
+
+
+def bench_text(
+    manifest: Mapping[str, Any], controls: Sequence[Controls], ports: PortMap, folder: str, source: str
+) -> str:
+    """The text of a bench: one SystemVerilog file, for Verilator 5 and Icarus 11.
+
+    controls: what the vectors say of themselves (golden.mixed.controls); folder: where the bench looks for the words,
+    unless +vectors=DIR says otherwise. Raises Error where ports and vectors do not fit.
+    """
+    bound = bind(manifest, controls, ports)
+    return _filled(
+        source=" ".join(source.split()),
+        module=ports.module,
+        file=bound.file,
+        top=top_name(ports),
+        constants=_constants(bound, ports, folder),
+        word_chars=str(_word_chars(bound)),
+        instance=_instance(bound, ports),
+        select=_select(bound),
+        present=_task("present", _moves("stimulus", bound.stimulus, ["control"])),
+        expect=_task("expect_of", _moves("want", bound.want, [_literal(bound.output_width, bound.filled)])),
+        report=_report(bound, ports),
+    )
+
+
+@cache
+def _template() -> str:
+    return _TEMPLATE.read_text(encoding="utf-8")
+
+
+def _filled(**parts: str) -> str:
+    text = _template()
+    for name, value in parts.items():
+        text = text.replace(f"@{name}@", value)
+    return text
+
+
+def _literal(width: int, value: int) -> str:
+    return f"{width}'h{value:x}"
+
+
+def _string(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") + '"'
+
+
+def _word_chars(bound: Bound) -> int:
+    lanes = sum(f.lanes for f in bound.fields)
+    return bound.word_width // 4 + lanes - 1
+
+
+def _constants(bound: Bound, ports: PortMap, folder: str) -> str:
+    shake, tags = ports.handshake, 1 << ports.tag.width if ports.tag else 1
+    limit = min(ports.outstanding or _UNLIMITED, tags if ports.tag else _UNLIMITED)
+    numbers = {
+        "COUNT": bound.count,
+        "LANES": ports.lanes,
+        "WORD": bound.word_width,
+        "IN_WIDTH": bound.input_width,
+        "OUT_WIDTH": bound.output_width,
+        "LATENCY": ports.latency or 0,
+        "IN_STALLS": ports.stalls if "in_valid" in shake else 0,
+        "OUT_STALLS": ports.stalls if "out_ready" in shake else 0,
+        "SEED": ports.seed,
+        "OUTSTANDING": limit,
+        "TAG_WIDTH": ports.tag.width if ports.tag else 1,
+        "TAGS": 2 * tags if not ports.tag else tags,
+        "STICKY_DELAY": ports.sticky.delay if ports.sticky else 0,
+        "CLEAR_EVERY": ports.sticky.every if ports.sticky and ports.sticky.clear else 0,
+        "TIMEOUT": ports.drain_timeout,
+        "RESET_CYCLES": ports.reset.cycles if ports.reset else 0,
+    }
+    bits = {
+        "CLOCKED": ports.clock is not None,
+        "FIXED": ports.latency is not None or ports.clock is None,
+        "HAS_IN_VALID": "in_valid" in shake,
+        "HAS_OUT_VALID": "out_valid" in shake,
+        "TAGGED": ports.tag is not None,
+        "STICKY": ports.sticky is not None,
+        "STABLE": ports.stable,
+        "RESET_ACTIVE": ports.reset is not None and ports.reset.high,
+    }
+    lines = [f"localparam VEC_FILE = {_string(bound.file)};", f"localparam VEC_FOLDER = {_string(folder)};"]
+    lines += [f"localparam int {name} = {value};" for name, value in numbers.items()]
+    lines += [f"localparam logic {name} = {int(value)};" for name, value in bits.items()]
+    lines += [f"localparam logic [OUT_WIDTH-1:0] FLAGS = {_literal(bound.output_width, bound.flags)};"]
+    lines += ["localparam logic [OUT_WIDTH-1:0] ALL = {OUT_WIDTH{1'b1}};"]
+    return _indented(lines, 2)
+
+
+def _instance(bound: Bound, ports: PortMap) -> str:
+    """The module under test, and constants for the handshake that it does not have."""
+    shake = ports.handshake
+    pins = {w.port: f"stimulus[{w.lsb + w.width - 1}:{w.lsb}]" for w in bound.inputs}
+    pins |= {w.port: f"got[{w.lsb + w.width - 1}:{w.lsb}]" for w in bound.outputs}
+    pins |= {shake[key]: key for key in shake}
+    pins |= {ports.clock: "clk"} if ports.clock else {}
+    pins |= {ports.reset.port: "reset"} if ports.reset else {}
+    pins |= {ports.tag.into: "tag_in", ports.tag.out: "tag_out"} if ports.tag else {}
+    pins |= {ports.sticky.clear: "clear"} if ports.sticky and ports.sticky.clear else {}
+    values = [f".{k}({_string(v) if isinstance(v, str) else v})" for k, v in ports.parameters.items()]
+    given = f"#({', '.join(values)}) " if values else ""
+    lines = [f"{ports.module} {given}dut ("]
+    lines += _with_commas(f"  .{port}({signal})" for port, signal in pins.items())
+    lines += [");"]
+    lines += [] if "in_ready" in shake else ["assign in_ready = 1'b1;"]
+    lines += [] if "out_valid" in shake else ["assign out_valid = 1'b0;"]
+    lines += [] if ports.tag else ["assign tag_out = 1'b0;"]
+    return _indented(lines, 2)
+
+
+def _with_commas(lines: Iterable[str]) -> Iterator[str]:
+    found = list(lines)
+    yield from (f"{line}," for line in found[:-1])
+    yield found[-1]
+
+
+def _select(bound: Bound) -> str:
+    """The task that sets control bits and what to compare, by the control fields of `word`."""
+    lines = ["task select;"]
+    body = []
+    for part in bound.parts:
+        control = _literal(bound.input_width, part.control | bound.held)
+        sets = [f"control = {control};"]
+        sets += [f"care[{i}] = {_literal(bound.output_width, c)};" for i, c in enumerate(part.care)]
+        body += [f"{_key(bound, part.key)}: begin  // {part.label}", *(f"  {s}" for s in sets), "end"]
+    if len(bound.parts) == 1:
+        lines += [f"  {line.strip()}" for line in body[1:-1]]
+    else:
+        lines += [f"  case (word[WORD-1:{bound.key_lsb}])", *(f"    {line}" for line in body)]
+        lines += ["    default: begin"]
+        lines += [
+            "      broken = 1;",
+            '      $display("FAIL: a word with unknown control fields: %h", word);',
+            "    end",
+        ]
+        lines += ["  endcase"]
+    return _indented([*lines, "endtask"], 2)
+
+
+def _key(bound: Bound, key: int) -> str:
+    return _literal(bound.word_width - bound.key_lsb, key)
+
+
+def _moves(target: str, moves: Sequence[Move], start: list[str]) -> list[str]:
+    """Statements that fill a bundle from the words of an operation."""
+    lines: list[str] = []
+    lane = -1
+    for move in sorted(moves, key=lambda m: m.lane):
+        if move.lane != lane:
+            lane = move.lane
+            lines += [f"word = vectors[pick(beat, {lane})];"]
+            lines += ["select;", f"{target} = {start[0]};"] if lane == 0 else []
+        to, source = f"{target}[{move.to}+:{move.width}]", f"word[{move.source}+:{move.width}]"
+        lines += [f"{to} = {to} | {source};" if move.merge else f"{to} = {source};"]
+    return lines or ["word = vectors[pick(beat, 0)];", "select;", f"{target} = {start[0]};"]
+
+
+def _task(name: str, lines: list[str]) -> str:
+    return _indented([f"task {name}(input int beat);", *(f"  {line}" for line in lines), "endtask"], 2)
+
+
+def _report(bound: Bound, ports: PortMap) -> str:
+    """Statements that print a mismatch: the kind of vector, its inputs, and each output, expected and got."""
+    lines = []
+    if len(bound.parts) > 1:
+        lines += [f"case (word[WORD-1:{bound.key_lsb}])"]
+        lines += [f"  {_key(bound, p.key)}: $write({_string(p.label + ' ')});" for p in bound.parts]
+        lines += ['  default: $write("? ");', "endcase"]
+    if ports.lanes > 1:
+        lines += ['$write("lane %0d ", lane);']
+    for f in bound.fields:
+        if f.role in ("operand", "random"):
+            for i in reversed(range(f.lanes)):
+                label = f"{f.name}=" if i == f.lanes - 1 else "_"
+                lines += [f'$write("{label}%h", word[{f.lsb + i * f.stride}+:{f.width}]);']
+            lines += ['$write(" ");']
+    for title, bundle in (("expected", "want"), ("got", "got")):
+        lines += [f'$write("{title}");']
+        lines += [f'$write(" {w.port}=%h", {bundle}[{w.lsb}+:{w.width}]);' for w in bound.outputs]
+        lines += ['$write(" ");' if title == "expected" else '$display("");']
+    return _indented(lines, 6)
+
+
+def _indented(lines: Iterable[str], by: int) -> str:
+    return "\n".join(" " * by + line if line else line for line in lines)
