@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_cli import refused, run
+from command import refused, run
 
 from softfloat_ref.errors import Error
 from softfloat_ref.golden.generate import generate

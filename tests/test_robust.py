@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_cli import TOP, ok, refused, run
+from command import TOP, ok, refused, run
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(TOP)}
 

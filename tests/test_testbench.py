@@ -556,9 +556,41 @@ def test_places_and_wider_registers(tmp_path: Path) -> None:
     assert vectors.line((*code, two, one, 0)) is None
 
 
+def test_parts_that_differ_in_everything(tmp_path: Path) -> None:
+    """An addend's format and an overflow rule as controls, random bits, and parts that have none of them."""
+    (tmp_path / "r.toml").write_text(
+        "count = 200\npadding = 'zeros'\n"
+        "[[part]]\nop = 'fma'\nfmt = ['fp8_e4m3', 'fp8_e4m3', 'fp32']\nout = 'fp32'\n"
+        "[[part]]\nop = 'fma'\nfmt = ['fp8_e4m3', 'fp8_e4m3', 'fp16']\nout = 'fp32'\n"
+        "[[part]]\nop = 'add'\nfmt = 'fp8_e4m3'\npolicy = { overflow = 'sat-none' }\n"
+        "[[part]]\nop = 'convert'\nfmt = 'fp32'\nout = 'fp8_e4m3'\npolicy = { rounding = 'sr', sr_bits = 6 }\n"
+    )
+    vectors = load_recipe(str(tmp_path / "r.toml"))
+    generate(vectors, tmp_path / "v")
+    report = verify(tmp_path / "v")
+    assert report.passed, report.problems
+    names = [f.name for f in vectors.fields]
+    assert names == ["op", "fmt", "fmt_c", "out", "rounding", "overflow", "a", "b", "c", "r", "result", "flags"]
+    assert "-" in vectors.fields[2].codes
+    ports = """
+        module = "unit"
+        [inputs]
+        abc = { a = "31:0", b = "63:32", c = "95:64", r = "101:96" }
+        mode = { of = "op fmt_c", codes = { "fma fp32" = 0, "fma fp16" = 1, "add -" = 2, "convert *" = 3 } }
+        [outputs]
+        result = "result"
+        flags = "flags"
+        """
+    text, _ = text_of(tmp_path / "v", ports)
+    assert "// fma fp8_e4m3 fp16 fp32 rne" in text
+    with pytest.raises(Error, match="no code for op fmt_c = add -"):
+        text_of(tmp_path / "v", ports.replace('"add -" = 2, ', ""))
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("[[part]]\nop = ['add', 'mul']\nfmt = 'mxfp8'", "fp8"),
         ("[[part]]\nop = ['add', 'mul']\nfmt = 'fp16'\nplace = 'aa'", "each with a letter"),
         ("[[part]]\nop = ['add', 'mul']\nfmt = 'fp16'\nplace = 'b'", "add has 2 operands"),
         ("width = 5000\n[[part]]\nop = ['add', 'mul']\nfmt = 'fp16'", "up to 1024 bits"),
