@@ -49,17 +49,14 @@ def shell(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(TOP)}
 
 
-@pytest.mark.parametrize(
-    ("page", "number"),
-    [(p, i) for p in PAGES for i, _ in enumerate(blocks(p, "console"))],
-    ids=lambda x: str(x.relative_to(TOP)) if isinstance(x, Path) else str(x),
-)
-def test_console(page: Path, number: int, shell: dict[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "console")], ids=lambda p: str(p.relative_to(TOP)))
+def test_console(page: Path, shell: dict[str, str], tmp_path: Path) -> None:
+    """A page's sessions share one folder, in the order of the page."""
     work = tmp_path / "work"
     work.mkdir()
     for name in ("vectors", "docs"):
         (work / name).symlink_to(TOP / name)
-    for command, shown in sessions(blocks(page, "console")[number]):
+    for command, shown in (x for block in blocks(page, "console") for x in sessions(block)):
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=work,

@@ -25,15 +25,18 @@ MIXED: Final = "mixed"
 PADDINGS: Final = ("box", "zeros")
 MAX_WIDTH: Final = 1024
 _LETTERS: Final = "abcdefghi"
-_ALWAYS: Final = ("op", "fmt", "out", "rounding")
 _ORDER_STREAM: Final = 2
 _UNBOXED_STREAM: Final = 3
 _CHUNK: Final = 1024
 
 
 def controls(vectors: VectorSet | MixedSet) -> list[dict[str, str]]:
-    """What each part of a set is, by name: op, fmt (of operand a; fmt_b, fmt_c), out, rounding, overflow, width."""
-    return [_properties(v) for v in (vectors.parts if isinstance(vectors, MixedSet) else (vectors,))]
+    """What each part of a set is, by name: op, fmt (of operand a; fmt_b, fmt_c), out, rounding, overflow, width.
+
+    A name that a part has nothing for, as fmt_c of an addition, is "-".
+    """
+    table = [_properties(v) for v in (vectors.parts if isinstance(vectors, MixedSet) else (vectors,))]
+    return [dict.fromkeys((k for t in table for k in t), "-") | t for t in table]
 
 
 def _properties(part: VectorSet) -> dict[str, str]:
@@ -117,10 +120,10 @@ class MixedSet:
     def _controls(self) -> dict[str, tuple[str, ...]]:
         """The control fields and the names that their codes stand for, in order of appearance."""
         table = [_properties(p) for p in self.parts]
-        later = [f"fmt_{x}" for x in _LETTERS if any(t.get(f"fmt_{x}", t["fmt"]) != t["fmt"] for t in table)]
-        later += ["overflow"] if len({t["overflow"] for t in table}) > 1 else []
-        names = (*_ALWAYS[:2], *(k for k in later if k != "overflow"), *_ALWAYS[2:], *later[-1:])
-        return {k: tuple(dict.fromkeys(t.get(k, "-") for t in table)) for k in dict.fromkeys(names)}
+        other = [f"fmt_{x}" for x in _LETTERS if any(t.get(f"fmt_{x}", t["fmt"]) != t["fmt"] for t in table)]
+        names = ["op", "fmt", *other, "out", "rounding"]
+        names += ["overflow"] if len({t["overflow"] for t in table}) > 1 else []
+        return {k: tuple(dict.fromkeys(t.get(k, "-") for t in table)) for k in names}
 
     def _codes(self, part: VectorSet) -> Line:
         properties = _properties(part)
