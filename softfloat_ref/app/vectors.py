@@ -9,6 +9,7 @@ from typing import Any, Final
 import click
 
 from softfloat_ref.app.options import ANY, Choices, Name, operand_formats, policy_options, profile_option
+from softfloat_ref.app.vhdl import vhdl
 from softfloat_ref.errors import Error
 from softfloat_ref.files import write_file
 from softfloat_ref.golden.generate import generate, read_manifest
@@ -26,6 +27,9 @@ DEFAULT_PROFILE: Final = "ocp"
 @click.group("vectors")
 def command() -> None:
     """Generate, verify and list golden vectors."""
+
+
+command.add_command(vhdl)
 
 
 @command.command("generate")

@@ -50,64 +50,17 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Simulator(ABC):
-    """A simulator on this machine; `run` builds a bench and runs it."""
+class Tool:
+    """A program on this machine that builds and runs benches."""
 
     name: ClassVar[str]
     executable: Path
-
-    @abstractmethod
-    def _build(self, top: str, work_dir: Path, inputs: list[str]) -> list[str]:
-        """Clear the way for a build and return its command; `inputs` are defines, include folders and sources."""
-
-    @abstractmethod
-    def command(self, top: str, work_dir: Path) -> list[str]:
-        """The command that runs what `run` built in `work_dir`; plusargs may follow."""
 
     def _environment(self) -> dict[str, str]:
         """Ours, without what an outer make would hand to the one that builds."""
         return {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
 
-    def run(
-        self,
-        sources: Iterable[str | Path],
-        top: str,
-        *,
-        work_dir: str | Path,
-        include_dirs: Iterable[str | Path] = (),
-        defines: Mapping[str, object] | None = None,
-        plusargs: Iterable[str] = (),
-        timeout_s: float = 300,
-    ) -> Run:
-        """Build the module `top` from the sources and run it in `work_dir`, where the logs stay.
-
-        `plusargs` are as on a command line ("+vectors=/a/folder"); relative paths in them mean `work_dir`.
-        A bench that runs, however it ends, gives a Run; an Error says that it did not build or not end in time.
-        """
-        files = [Path(source).resolve() for source in sources]
-        for file in files:
-            if not file.is_file():
-                raise Error(f"{file}: no such source file")
-        if not re.fullmatch(r"[A-Za-z_]\w*", top):
-            raise Error(f"{top!r} is not the name of a module")
-        folder = Path(work_dir).resolve()
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as failure:
-            raise Error(f"{folder}: {failure.strerror}; choose another folder to work in") from None
-        inputs = [f"-D{key}={value}" for key, value in (defines or {}).items()]
-        inputs += [f"-I{Path(include).resolve()}" for include in include_dirs]
-        inputs += [str(file) for file in files]
-
-        deadline = time.monotonic() + timeout_s
-        log = folder / f"{top}.{self.name}.build.log"
-        if self._execute(self._build(top, folder, inputs), log, deadline, f"building {top}"):
-            raise Error(f"{self.name} cannot build {top}: {_first_error(log)} (full log: {log})")
-        log = folder / f"{top}.{self.name}.run.log"
-        returncode = self._execute([*self.command(top, folder), *plusargs], log, deadline, f"running {top}")
-        return Run(returncode, log.read_text(encoding="utf-8", errors="replace"))
-
-    def _execute(self, command: list[str], log: Path, deadline: float, doing: str) -> int:
+    def execute(self, command: list[str], log: Path, deadline: float, doing: str) -> int:
         """Run a command with its output in a file; when it is late, end it and all that it started."""
         with log.open("wb") as sink:
             try:
@@ -131,6 +84,64 @@ class Simulator(ABC):
                 if isinstance(stopped, subprocess.TimeoutExpired):
                     raise Error(f"{self.name}: {doing} hit its time limit and was stopped (log: {log})") from None
                 raise
+
+
+@dataclass(frozen=True)
+class Simulator(Tool, ABC):
+    """A simulator of SystemVerilog; `run` builds a bench and runs it."""
+
+    @abstractmethod
+    def _build(self, top: str, work_dir: Path, inputs: list[str]) -> list[str]:
+        """Clear the way for a build and return its command; `inputs` are defines, include folders and sources."""
+
+    @abstractmethod
+    def command(self, top: str, work_dir: Path) -> list[str]:
+        """The command that runs what `run` built in `work_dir`; plusargs may follow."""
+
+    def run(
+        self,
+        sources: Iterable[str | Path],
+        top: str,
+        *,
+        work_dir: str | Path,
+        include_dirs: Iterable[str | Path] = (),
+        defines: Mapping[str, object] | None = None,
+        plusargs: Iterable[str] = (),
+        timeout_s: float = 300,
+    ) -> Run:
+        """Build the module `top` from the sources and run it in `work_dir`, where the logs stay.
+
+        `plusargs` are as on a command line ("+vectors=/a/folder"); relative paths in them mean `work_dir`.
+        A bench that runs, however it ends, gives a Run; an Error says that it did not build or not end in time.
+        """
+        files, folder = prepared(sources, top, work_dir)
+        inputs = [f"-D{key}={value}" for key, value in (defines or {}).items()]
+        inputs += [f"-I{Path(include).resolve()}" for include in include_dirs]
+        inputs += [str(file) for file in files]
+
+        deadline = time.monotonic() + timeout_s
+        log = folder / f"{top}.{self.name}.build.log"
+        if self.execute(self._build(top, folder, inputs), log, deadline, f"building {top}"):
+            raise Error(f"{self.name} cannot build {top}: {first_error(log)} (full log: {log})")
+        log = folder / f"{top}.{self.name}.run.log"
+        returncode = self.execute([*self.command(top, folder), *plusargs], log, deadline, f"running {top}")
+        return Run(returncode, log.read_text(encoding="utf-8", errors="replace"))
+
+
+def prepared(sources: Iterable[str | Path], top: str, work_dir: str | Path) -> tuple[list[Path], Path]:
+    """The sources and the folder to work in, which is made, as absolute paths. Raises Error."""
+    files = [Path(source).resolve() for source in sources]
+    for file in files:
+        if not file.is_file():
+            raise Error(f"{file}: no such source file")
+    if not re.fullmatch(r"[A-Za-z_]\w*", top):
+        raise Error(f"{top!r} is not the name of a module")
+    folder = Path(work_dir).resolve()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as failure:
+        raise Error(f"{folder}: {failure.strerror}; choose another folder to work in") from None
+    return files, folder
 
 
 @dataclass(frozen=True)
@@ -230,7 +241,7 @@ def _find_icarus() -> Simulator:
 _FINDERS: dict[str, Callable[[], Simulator]] = {"verilator": _find_verilator, "icarus": _find_icarus}
 
 
-def _first_error(log: Path) -> str:
+def first_error(log: Path) -> str:
     """The line of a build's log that says why it failed."""
     text = log.read_text(encoding="utf-8", errors="replace")
     found = _ERROR.search(text)

@@ -1,0 +1,33 @@
+"""`vectors vhdl`: the VHDL package of a folder of vectors."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from softfloat_ref.files import write_file
+from softfloat_ref.golden.generate import read_manifest
+from softfloat_ref.golden.verify import check_hashes, stored_set
+from softfloat_ref.rtl.vhdl import package_text
+
+
+@click.command("vhdl")
+@click.argument("folder", metavar="DIR")
+@click.option("-o", "--output", metavar="FILE.vhd", default="-", help="The package [stdout].")
+def vhdl(folder: str, output: str) -> None:
+    """Write the VHDL-2008 package vectors_pkg for the vectors in DIR.
+
+    It has their count, word width and field positions, and procedures that read the .memh words or the .tv lines and
+    end the simulation where a file is cut, has wrong digits, or holds another number of vectors.
+    """
+    manifest = read_manifest(Path(folder))
+    check_hashes(Path(folder), manifest)
+    name = stored_set(Path(folder), manifest).name
+    text = package_text(manifest, name)
+    if output == "-":
+        sys.stdout.write(text)
+        return
+    write_file(output, lambda stream: stream.write(text.encode("ascii")))
+    print(f"{output}: vectors_pkg, {manifest['count']} vectors of {name}", file=sys.stderr)
