@@ -120,8 +120,11 @@ def encode(
     words = random_words(policy, random_bits, out.shape)
     if words is not None:
         decode_value, encode_value = decoder(source.fmt, policy.flush_inputs), encoder(fmt, policy)
-        codes = flat.codes.tolist()
-        target[:] = [encode_value(decode_value(code), r)[0] for code, r in zip(codes, words, strict=True)]
+        drawn = words.reshape(-1)
+        for start in range(0, target.size, _CHUNK):
+            part = slice(start, start + _CHUNK)
+            pairs = zip(flat.codes[part].tolist(), drawn[part].tolist(), strict=True)
+            target[part] = [encode_value(decode_value(code), r)[0] for code, r in pairs]
     elif source.fmt.width <= 16 or (table := _table_for(fmt, policy, out.size)) is None:
         target[:] = _encode_distinct(flat, fmt, policy)
     else:
@@ -144,22 +147,22 @@ def _encode_distinct(source: Source, fmt: Format, policy: Policy) -> Codes:
 
 def random_words(
     policy: Policy, random_bits: ArrayLike | RandomSource | None, shape: tuple[int, ...]
-) -> list[int] | None:
-    """The random word of each value, checked; None where the rounding takes none."""
+) -> NDArray[Any] | None:
+    """The random word of each value, checked, in that shape; None where the rounding takes none."""
     if random_bits is None:
         check_random(policy, None)
         return None
     n = policy.random_count
     if n == 0:
         check_random(policy, 0)
-    if hasattr(random_bits, "bits"):
-        return random_bits.bits(n, 0, int(np.prod(shape)))
+    if isinstance(random_bits, RandomSource):
+        return random_bits.array(n, 0, int(np.prod(shape))).reshape(shape)
     words = np.asarray(random_bits)
     if words.shape != shape or words.dtype.kind not in "iu":
         raise Error(f"random bits must be integers of shape {shape}, not {words.dtype} of shape {words.shape}")
     if words.size and (int(words.min()) < 0 or int(words.max()) >> n):
         raise Error(f"random bits must be unsigned integers of {n} bits")
-    return [int(w) for w in words.reshape(-1)]
+    return words
 
 
 class _Table(NamedTuple):

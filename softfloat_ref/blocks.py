@@ -85,7 +85,7 @@ def quantize(
         scaled = np.ldexp(blocks, -exponents[..., np.newaxis])
     words = arrays.random_words(policy, random_bits, values.shape)
     if words is not None:
-        spread = _to_blocks(np.array(words, np.uint64).reshape(values.shape), axis, fmt.size)
+        spread = _to_blocks(words, axis, fmt.size)
         codes = arrays.encode(np.where(special[..., np.newaxis], 0.0, scaled), fmt.element, policy, spread)
     else:
         codes = arrays.encode(np.where(special[..., np.newaxis], 0.0, scaled), fmt.element, policy)

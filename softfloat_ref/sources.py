@@ -7,18 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from softfloat_ref.errors import Error, unknown
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 WORD_BITS: Final = 64
 MAX_DIGITS: Final = 100
 
 
+@runtime_checkable
 class RandomSource(Protocol):
     """Random bits by position: `count` integers of n bits from `start` on. Raises Error where n bits are too many."""
 
     def bits(self, n: int, start: int, count: int) -> list[int]: ...
+
+    def array(self, n: int, start: int, count: int) -> NDArray[np.uint64]: ...
 
     def spec(self) -> str: ...
 
@@ -38,19 +45,27 @@ class Philox:
         if not 0 <= self.seed < 1 << WORD_BITS:
             raise Error(f"seed {self.seed} is no unsigned integer of 64 bits")
 
-    def words(self, start: int, count: int) -> list[int]:
-        """64-bit words from a position on."""
+    def _raw(self, start: int, count: int) -> NDArray[np.uint64]:
         import numpy as np
 
         generator = np.random.Philox(counter=start // 4, key=np.array([self.seed, self.stream], dtype=np.uint64))
         skip = start % 4
-        words: list[int] = np.asarray(generator.random_raw(skip + count), dtype=np.uint64)[skip:].tolist()
+        return np.asarray(generator.random_raw(skip + count), dtype=np.uint64)[skip:]
+
+    def words(self, start: int, count: int) -> list[int]:
+        """64-bit words from a position on, as plain integers."""
+        words: list[int] = self._raw(start, count).tolist()
         return words
 
     def bits(self, n: int, start: int, count: int) -> list[int]:
+        words: list[int] = self.array(n, start, count).tolist()
+        return words
+
+    def array(self, n: int, start: int, count: int) -> NDArray[np.uint64]:
         if n > WORD_BITS:
             raise Error(f"philox has {WORD_BITS} bits a position, not {n}")
-        return [w >> (WORD_BITS - n) for w in self.words(start, count)]
+        words = self._raw(start, count)
+        return words >> words.dtype.type(WORD_BITS - n)
 
     def spec(self) -> str:
         return f"philox:seed={self.seed}"
@@ -96,6 +111,11 @@ class Lfsr:
             next(states)
         mask = (1 << available) - 1
         return [(next(states) >> self.low & mask) >> (available - n) for _ in range(count)]
+
+    def array(self, n: int, start: int, count: int) -> NDArray[np.uint64]:
+        import numpy as np
+
+        return np.array(self.bits(n, start, count), np.uint64)
 
     def spec(self) -> str:
         taps = ".".join(map(str, self.taps))
