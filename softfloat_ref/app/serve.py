@@ -12,7 +12,9 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import select
 import shlex
+import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -27,6 +29,7 @@ from softfloat_ref.policies import POLICIES, ROUNDINGS
 Predictor = Callable[[bytes], bytes]  # the operands' text to the answer's line
 
 _CHUNK: Final = 1 << 16
+_LOOK_S: Final = 0.0003
 _MAX_LINE: Final = 1 << 16
 _MAX_ERROR: Final = 400
 _WORDS: Final = 1024  # drawn at a time from a source of random bits
@@ -43,13 +46,23 @@ def serve() -> None:
 def _chunks() -> Iterator[list[bytes]]:
     """Whole lines, as many as have come; blank ones left out."""
     rest = b""
-    while chunk := os.read(0, _CHUNK):
+    look = select.poll()
+    look.register(0, select.POLLIN)
+    while chunk := _read(look):
         *lines, rest = (rest + chunk).split(b"\n")
         yield [x for line in lines if (x := line.strip())]
         if len(rest) > _MAX_LINE:
             raise Error(f"stdin: a line of more than {_MAX_LINE} characters; one request a line")
     if rest := rest.strip():
         yield [rest]
+
+
+def _read(look: select.poll) -> bytes:
+    """The next bytes. Looks for a moment before it sleeps: waking up takes several times as long as an answer."""
+    end = time.perf_counter() + _LOOK_S
+    while not look.poll(0) and time.perf_counter() < end:
+        pass
+    return os.read(0, _CHUNK)
 
 
 def _write(data: bytes) -> None:

@@ -11,6 +11,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -24,7 +26,8 @@
 enum {
     MAX_OPERANDS = 10, /* as in softfloat_ref_pkg.sv; the random bits of a stochastic rounding are one of them */
     WORDS = 4,         /* of 32 bits, in a code of up to 128 */
-    MAX_LINE = 4096
+    MAX_LINE = 4096,
+    LOOKS = 500
 };
 
 extern char **environ;
@@ -142,11 +145,24 @@ static int write_all(const char *line, size_t length) {
     return length == 0 ? 0 : -1;
 }
 
+/* Looks for an answer for a moment before sleeping: waking up takes several times as long as an answer. */
+static void look_for_answer(void) {
+    struct pollfd from;
+    int turn;
+
+    from.fd = server.from;
+    from.events = POLLIN;
+    for (turn = 0; turn < LOOKS && poll(&from, 1, 0) == 0; turn++) sched_yield();
+}
+
 static int read_line(void) {
     size_t length = 0;
 
     while (length < MAX_LINE) {
-        ssize_t count = read(server.from, answer + length, MAX_LINE - length);
+        ssize_t count;
+
+        look_for_answer();
+        count = read(server.from, answer + length, MAX_LINE - length);
         if (count < 0 && errno == EINTR) continue;
         if (count <= 0) return -1;
         length += (size_t)count;
