@@ -1,0 +1,185 @@
+"""Mixed sets and port maps: what the benches of multi-format units are made of."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from benches import COMB, FIXED, mixed_set, text_of
+
+from softfloat_ref.errors import Error
+from softfloat_ref.golden.generate import generate, read_manifest
+from softfloat_ref.golden.mixed import controls, read_set
+from softfloat_ref.golden.recipes import load_recipe
+from softfloat_ref.golden.verify import verify
+from softfloat_ref.rtl.ports import parse_ports
+from softfloat_ref.rtl.testbench import bench_text
+
+pytestmark = pytest.mark.sim
+
+# -- mixed sets --------------------------------------------------------------------------------------------------------
+
+
+def test_mixed_sets(folders: dict[str, Path], tmp_path: Path) -> None:
+    vectors = mixed_set(tmp_path)
+    report = verify(folders["mixed"])
+    assert report.passed, report.problems
+    assert report.checked == 300
+    generate(vectors, tmp_path / "again")
+    assert next((tmp_path / "again").glob("*.tv")).read_text() == next(folders["mixed"].glob("*.tv")).read_text()
+    assert read_set(vectors.to_dict()) == vectors
+    lines = [line.split() for line in next(folders["mixed"].glob("*.tv")).read_text().splitlines()]
+    seen = [tuple(line[:4]) for line in lines]
+    assert len(set(seen)) == 11 == len(set(seen[:11]))  # each kind once in every turn,
+    assert seen[:11] != seen[11:22]  # in another order
+    header = (folders["mixed"] / "vectors.svh").read_text()
+    assert "localparam int VEC_OP_CONVERT = 4;" in header
+    half = [line for line in lines if vectors.fields[1].codes[int(line[1], 16)] == "fp16"]
+    assert sum(not line[4].startswith("FFFF") for line in half) > 5  # not boxed
+    assert sum(line[4].startswith("FFFF") for line in half) > 100
+
+
+def test_unboxed_operands_are_nan(tmp_path: Path) -> None:
+    vectors = mixed_set(tmp_path)
+    names = {f.name: f.codes for f in vectors.fields}
+    code = [names["op"].index("add"), names["fmt"].index("fp16"), names["out"].index("fp16"), 0]
+    boxed = vectors.line((*code, 0xFFFF3C00, 0xFFFF3C00, 0))
+    assert boxed
+    assert boxed[-2:] == (0xFFFF4000, 0)
+    unboxed = vectors.line((*code, 0xFFFE3C00, 0xFFFF3C00, 0))
+    assert unboxed
+    assert unboxed[-2:] == (0xFFFF7E00, 0)
+    assert vectors.line((*code, 0xFFFF3C00, 0xFFFF3C00, 1)) is None  # add has no operand c
+    convert = [names["op"].index("convert"), names["fmt"].index("fp32"), names["out"].index("i8"), 1]
+    line = vectors.line((*convert, 0xC0000000, 0, 0))
+    assert line
+    assert line[-2:] == (0xFFFFFFFE, 0)  # -2, its sign extended
+
+
+def test_places_and_wider_registers(tmp_path: Path) -> None:
+    """An adder that takes b and c, in registers of 64 bits."""
+    (tmp_path / "r.toml").write_text(
+        "count = 60\nwidth = 64\nunboxed = 5\n[[part]]\nop = ['add', 'sub']\nfmt = 'fp32'\nplace = 'bc'\n"
+        "[[part]]\nop = 'mul'\nfmt = 'fp32'\n"
+    )
+    vectors = load_recipe(str(tmp_path / "r.toml"))
+    generate(vectors, tmp_path / "v")
+    assert verify(tmp_path / "v").passed
+    rows = [line.split() for line in next((tmp_path / "v").glob("*.tv")).read_text().splitlines()]
+    ops = vectors.fields[0].codes
+    for op, *_, a, b, c, result, _ in rows:
+        assert {len(a), len(b), len(c), len(result)} == {16}
+        assert result.startswith("FFFFFFFF")
+        assert int(a if ops[int(op)] != "mul" else c, 16) == 0
+    code = (ops.index("sub"), 0, 0, 0)
+    one, two = 0xFFFFFFFF3F800000, 0xFFFFFFFF40000000
+    assert vectors.line((*code, 0, two, one)) == (*code, 0, two, one, one, 0)
+    assert vectors.line((*code, two, one, 0)) is None
+
+
+def test_parts_that_differ_in_everything(tmp_path: Path) -> None:
+    """An addend's format and an overflow rule as controls, random bits, and parts that have none of them."""
+    (tmp_path / "r.toml").write_text(
+        "count = 200\npadding = 'zeros'\n"
+        "[[part]]\nop = 'fma'\nfmt = ['fp8_e4m3', 'fp8_e4m3', 'fp32']\nout = 'fp32'\n"
+        "[[part]]\nop = 'fma'\nfmt = ['fp8_e4m3', 'fp8_e4m3', 'fp16']\nout = 'fp32'\n"
+        "[[part]]\nop = 'add'\nfmt = 'fp8_e4m3'\npolicy = { overflow = 'sat-none' }\n"
+        "[[part]]\nop = 'convert'\nfmt = 'fp32'\nout = 'fp8_e4m3'\npolicy = { rounding = 'sr', sr_bits = 6 }\n"
+    )
+    vectors = load_recipe(str(tmp_path / "r.toml"))
+    generate(vectors, tmp_path / "v")
+    report = verify(tmp_path / "v")
+    assert report.passed, report.problems
+    names = [f.name for f in vectors.fields]
+    assert names == ["op", "fmt", "fmt_c", "out", "rounding", "overflow", "a", "b", "c", "r", "result", "flags"]
+    assert "-" in vectors.fields[2].codes
+    ports = """
+        module = "unit"
+        [inputs]
+        abc = { a = "31:0", b = "63:32", c = "95:64", r = "101:96" }
+        mode = { of = "op fmt_c", codes = { "fma fp32" = 0, "fma fp16" = 1, "add -" = 2, "convert *" = 3 } }
+        [outputs]
+        result = "result"
+        flags = "flags"
+        """
+    text, _ = text_of(tmp_path / "v", ports)
+    assert "// fma fp8_e4m3 fp16 fp32 rne" in text
+    with pytest.raises(Error, match="no code for op fmt_c = add -"):
+        text_of(tmp_path / "v", ports.replace('"add -" = 2, ', ""))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[part]]\nop = ['add', 'mul']\nfmt = 'mxfp8'", "fp8"),
+        ("[[part]]\nop = ['add', 'mul']\nfmt = 'fp16'\nplace = 'aa'", "each with a letter"),
+        ("[[part]]\nop = ['add', 'mul']\nfmt = 'fp16'\nplace = 'b'", "add has 2 operands"),
+        ("width = 5000\n[[part]]\nop = ['add', 'mul']\nfmt = 'fp16'", "up to 1024 bits"),
+        ("[[part]]\nop = 'add'\nfmt = 'fp16'", "at least two parts"),
+        ("[[part]]\nop = ['add', 'add']\nfmt = 'fp16'", "a line must tell them apart"),
+        ("[[part]]\nop = ['add', 'mull']\nfmt = 'fp16'", "unknown operation 'mull'"),
+        ("[[part]]\nop = ['add', 'mul']\nfmt = 'fp16'\nwidth = 3", "unknown key 'width'"),
+        ("[[part]]\nop = ['add', 'mul']", "fmt missing"),
+        ("seed = 'a'\n[[part]]\nop = ['add', 'mul']\nfmt = 'fp16'", "seed is an integer"),
+        ("padding = 'x'\n[[part]]\nop = ['add', 'mul']\nfmt = 'fp16'", "unknown padding"),
+        ("count = 1\n[[part]]\nop = ['add', 'mul']\nfmt = 'fp16'", "each has at least one"),
+        ("part = 3", "are tables"),
+        ("[[part]]\nop = 3\nfmt = 'fp16'", "neither a name nor a list"),
+    ],
+)
+def test_bad_mixed_recipes(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "r.toml").write_text(text)
+    with pytest.raises(Error, match=message):
+        load_recipe(str(tmp_path / "r.toml"))
+
+
+# -- port maps ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("clock", "clok", "unknown key 'clok'; did you mean clock"),
+        ('module = "pipe"', "", "module is missing"),
+        ('module = "pipe"', "module = 3", "is no str"),
+        ('active = "low"', 'active = "down"', "it is high or low"),
+        ("latency = 3", "latency = -1", "it goes from 0"),
+        ("latency = 3", "latency = 3\nunused = 1", "unknown key 'unused'"),
+        ('c = "95:64"', 'c = "95:60"', "bit 60 is in c"),
+        ('c = "95:64"', 'c = "64:95"', "are no bits"),
+        ('c = "95:64"', 'c = "90:64"', "c has 32 bits, but"),
+        ('c = "95:64", ', "", "no port carries c"),
+        ('c = "95:64"', 'd = "95:64"', "unknown field 'd'"),
+        ('status = "flags"', "", "no port carries flags"),
+        ('status = "flags"', 'status = "invalid"', "no port carries bit 0 of flags"),
+        ('status = "flags"', 'status = { flags = "4:0", a = "36:5" }', "a is no result or flags"),
+        ('status = "flags"', 'status = "result"', "carried by another port"),
+        ("rtz = 1, ", "", "no code for rounding = rtz"),
+        ("width = 2, codes = { rne", "width = 1, codes = { rne", "rup = 3; it goes from 0 to 1"),
+        ("rtz = 1", "rtz = 0", "drive the same codes"),
+        ('of = "rounding"', 'of = "round"', "unknown property 'round'; did you mean rounding"),
+        ('"fma * *"', '"fma *"', "is not one word each"),
+        ('in_valid = "in_valid"', 'in_valid = "clk"', "port 'clk' has two uses"),
+        ('in_valid = "in_valid"', 'in_valid = "a b"', "is not the name"),
+        ("stalls = 20", "stalls = 99", "it goes from 0 to 95"),
+        ("stalls = 20", "stall = 20", "unknown key 'stall'"),
+        ('clock = "clk"', 'clock = "clk"\ndrain_timeout = 0', "it goes from 1"),
+        ('clock = "clk"', "", "reset needs clock"),
+        ('clock = "clk"', 'clock = "clk"\nignore = ["resul"]', "did you mean result"),
+        ('clock = "clk"', 'clock = "clk"\nlanes = 2', "use a set of one operation"),
+        ('clock = "clk"', 'clock = "clk"\ntag = { in = "t", out = "u", width = 3 }', "in order"),
+        ('clock = "clk"', 'clock = "clk"\nsticky = { every = 3 }', "every needs clear"),
+    ],
+)
+def test_bad_port_maps(old: str, new: str, message: str, folders: dict[str, Path]) -> None:
+    assert old in FIXED
+    with pytest.raises(Error, match=message) as caught:
+        text_of(folders["mixed"], FIXED.replace(old, new, 1))
+    assert "\n" not in str(caught.value)
+
+
+def test_no_vectors_no_bench(folders: dict[str, Path]) -> None:
+    manifest = {**read_manifest(folders["convert"]), "count": 0}
+    with pytest.raises(Error, match="no vectors"):
+        bench_text(manifest, controls(read_set(manifest["set"])), parse_ports(tomllib.loads(COMB)), ".", "a test")
