@@ -21,7 +21,11 @@ def write_file(path: str | Path, write: Callable[[IO[bytes]], Any]) -> None:
 @contextmanager
 def new_file(path: str | Path) -> Iterator[IO[bytes]]:
     """A binary stream to a file that gets its name only when the block ends well. Raises Error."""
-    path = Path(path)
+    path = Path(os.path.realpath(path))  # through a symbolic link, which stays one
+    if path.exists() and not path.is_file() and not path.is_dir():
+        with _special_file(path) as stream:
+            yield stream
+        return
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         if path.is_dir():
@@ -33,6 +37,16 @@ def new_file(path: str | Path) -> Iterator[IO[bytes]]:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
+    except OSError as e:
+        raise Error(f"{path}: cannot be written: {e.strerror or e}") from None
+
+
+@contextmanager
+def _special_file(path: Path) -> Iterator[IO[bytes]]:
+    """A device, pipe or terminal: written as it is, not replaced by a file."""
+    try:
+        with open(path, "wb") as stream:
+            yield stream
     except OSError as e:
         raise Error(f"{path}: cannot be written: {e.strerror or e}") from None
 

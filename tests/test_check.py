@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -20,7 +21,7 @@ from softfloat_ref.policies import Policy
 from softfloat_ref.testing import report as reports
 from softfloat_ref.testing.check import check_arrays, check_command, check_lines, load_library
 from softfloat_ref.testing.compare import Answer, CompareNan, Rule, agrees, classify
-from softfloat_ref.testing.devices import MAX_LINE
+from softfloat_ref.testing.devices import MAX_LINE, CommandDevice
 
 DEVICE = """
 import sys, time
@@ -50,13 +51,30 @@ for i, line in enumerate(sys.stdin):
             out.write("0" * 100000)
         if mode == "wide":
             r |= 1 << 40
+    if mode == "blank":
+        while True:
+            out.write("\\n")
+            out.flush()
+            time.sleep(0.01)
+    if mode == "some" and i == 5:
+        out.write(f"{r:08x} 00\\n")
+        continue
     if mode == "ulp" and i % 7 == 0:
         r ^= 1
     out.write(f"{line.strip()} {r:08x}\\n" if mode == "echoes" else f"{r:08X}\\n")
 if mode == "more":
     out.write("00000000\\n")
-if mode == "late":
-    out.flush()
+out.flush()
+if mode == "fails":
+    print("assertion failed", file=sys.stderr)
+    sys.exit(3)
+if mode == "crashes-late":
+    import os
+    os.abort()
+if mode == "lingers":
+    import os
+    os.close(1)
+    time.sleep(1000)
 """
 
 
@@ -100,6 +118,39 @@ def test_broken_devices(device: str, mode: str, message: str) -> None:
     assert time.monotonic() - start < 30
     if mode not in ("long", "more"):
         assert found.failure.startswith("after 1000 answers: ")
+
+
+@pytest.mark.parametrize(
+    ("mode", "message"),
+    [
+        ("fails", "answered everything, but not well; it ended with exit code 3; its last words: assertion failed"),
+        ("crashes-late", "answered everything, but not well; it died of signal SIGABRT"),
+        ("lingers", "answered everything but did not end within 2 s"),
+        ("blank", "no answer for 2 s"),
+        ("some", "flags with some answers and not with others"),
+    ],
+)
+def test_devices_that_fail_beside_their_answers(device: str, mode: str, message: str) -> None:
+    found = check_command(add(200), f"{device} {mode}", nan=CompareNan.ANY, timeout_s=2)
+    assert message in found.failure
+    assert not found.passed
+
+
+def test_the_summary_says_that_no_flags_were_compared(device: str) -> None:
+    found = check_command(add(50), f"{device} right", nan=CompareNan.ANY)
+    assert "results only: the device gives no flags" in reports.summary(found)
+
+
+def test_no_operand_reaches_another_file(device: str, tmp_path: Path) -> None:
+    """The feeding thread ends before its pipe's number can be another file's."""
+    for turn in range(5):
+        with CommandDevice("echo zz", 1.0) as broken:
+            next(broken.answers("3c00 3c00\n" for _ in range(200_000)))
+        files = [open(tmp_path / f"{turn}.{i}", "wb") for i in range(6)]  # noqa: SIM115
+        time.sleep(0.02)
+        for file in files:
+            file.close()
+            assert Path(file.name).stat().st_size == 0
 
 
 def test_a_device_that_never_reads() -> None:
@@ -218,6 +269,18 @@ def test_results_of_a_simulator(golden: tuple[Path, list[str]], tmp_path: Path) 
         assert message in done.stdout
 
 
+def test_golden_has_its_own_policy_and_must_be_whole(golden: tuple[Path, list[str]], tmp_path: Path) -> None:
+    folder, answers = golden
+    results = tmp_path / "results.txt"
+    results.write_text("\n".join(answers))
+    args = ["check", "--golden", str(folder), "--results", str(results)]
+    for more in (["--round", "rtz"], ["--fmt", "fp32"], ["--out", "bf16"], ["-n", "5"], ["--seed", "3"]):
+        assert "has its own cases and policy" in refused(*args, *more)
+    text = folder / "mul_fp16_rne.tv"
+    text.write_bytes(text.read_bytes()[:-2] + b"9\n")
+    assert "SHA-256 differs" in refused(*args)
+
+
 def test_lines_that_carry_their_operands(golden: tuple[Path, list[str]]) -> None:
     vectors = VectorSet.make("mul", "fp16", 1)
     lines = (golden[0] / "mul_fp16_rne.tv").read_text().splitlines()
@@ -225,6 +288,7 @@ def test_lines_that_carry_their_operands(golden: tuple[Path, list[str]]) -> None
     assert check_lines(vectors, lines).passed
     assert not check_lines(vectors, []).passed
     assert "line 1: 'zz'" in check_lines(vectors, ["zz"]).failure
+    assert "line 1: no flags" in check_lines(vectors, ["3C00 3C00 3C00"]).failure
     assert check_lines(vectors, ["3C00 3C00 3C01 00"]).mismatched == 1
 
 
@@ -241,8 +305,23 @@ def test_json_and_junit(device: str, tmp_path: Path) -> None:
     assert done.returncode == 0
     assert json.loads((tmp_path / "ok.json").read_text())["passed"] is True
     assert ET.parse(tmp_path / "ok.xml").getroot().get("failures") == "0"
-    done = run(*args, "--dut", f"{sys.executable} -c \"print('\\x01<&')\"", "--junit", "odd.xml", cwd=tmp_path)
+    done = run(*args, "--dut", f"{sys.executable} -c \"print('\\x01\\uffff<&')\"", "--junit", "odd.xml", cwd=tmp_path)
     assert ET.parse(tmp_path / "odd.xml").getroot().get("failures") == "1"
+
+
+def test_reports_go_where_they_are_sent(device: str, tmp_path: Path) -> None:
+    """Through a link, into a pipe, to stdout: none of them is replaced by a file."""
+    (tmp_path / "real.json").write_text("old")
+    (tmp_path / "link.json").symlink_to("real.json")
+    os.mkfifo(tmp_path / "fifo")
+    with subprocess.Popen(["cat", tmp_path / "fifo"], stdout=subprocess.PIPE, text=True) as reader:
+        args = ["check", "add", "--fmt", "fp32", "--compare-nan", "any", "-n", "50", "--dut", f"{device} right"]
+        assert run(*args, "--json", "link.json", "--junit", "fifo", cwd=tmp_path).returncode == 0
+        shown = reader.communicate(timeout=20)[0]
+    assert (tmp_path / "link.json").is_symlink()
+    assert json.loads((tmp_path / "real.json").read_text())["passed"]
+    assert ET.fromstring(shown.split("?>", 1)[1]).get("failures") == "0"
+    assert ET.fromstring(run(*args, "--junit", "-").stdout.split("?>", 1)[1]).get("failures") == "0"
 
 
 RULES = [  # expected, got, nan rule, agrees

@@ -317,6 +317,13 @@ def test_diff(tmp_path: Path) -> None:
     assert more.only_second
     assert "lines cannot be compared" in diff(tmp_path / "a", tmp_path / "other").definition[-1]
     assert "lines cannot be compared" in diff(tmp_path / "a", tmp_path / "block").definition[-1]
+    text = tmp_path / "same" / "add_fp16_rne.tv"
+    lines = text.read_text().splitlines(keepends=True)
+    text.write_text("".join(reversed(lines)))
+    with pytest.raises(Error, match="SHA-256 differs"):
+        diff(tmp_path / "a", tmp_path / "same")
+    rehash(tmp_path / "same")
+    assert "in another order" in diff(tmp_path / "a", tmp_path / "same").definition[0]
 
 
 def test_bad_recipes(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from softfloat_ref.errors import Error
 from softfloat_ref.files import write_file
 from softfloat_ref.golden.generate import read_manifest
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.verify import stored_set
+from softfloat_ref.golden.verify import check_hashes, stored_set
 from softfloat_ref.ops import OPERATIONS, get_operation
 from softfloat_ref.testing import report as reports
 from softfloat_ref.testing.check import SHOWN, Report, check_arrays, check_command, check_results, load_library
@@ -30,7 +30,7 @@ DEFAULT_COUNT: Final = 100_000
 @click.option("--dut-lib", default=None, metavar="SO:NAME", help="A C function of arrays in a shared library.")
 @click.option("--golden", default=None, metavar="DIR", help="A folder of vectors, with --results.")
 @click.option("--results", default=None, metavar="FILE", help="What a simulator wrote: one answer a line.")
-@click.option("-n", "count", type=click.IntRange(min=1), default=DEFAULT_COUNT, show_default=True, help="Cases.")
+@click.option("-n", "count", type=click.IntRange(min=1), default=None, help=f"Cases [{DEFAULT_COUNT}].")
 @click.option("--compare-nan", type=click.Choice([str(c) for c in CompareNan]), default="exact", show_default=True)
 @click.option(
     "--flags/--no-flags", default=True, show_default=True, help="Whether flags count where the device has any."
@@ -38,7 +38,7 @@ DEFAULT_COUNT: Final = 100_000
 @click.option("--timeout", type=click.FloatRange(min=0.01), default=10.0, show_default=True, help="Seconds an answer.")
 @click.option("--show", type=click.IntRange(min=0), default=SHOWN, show_default=True, help="Mismatches to show.")
 @click.option("--json", "json_file", default=None, metavar="FILE", help="Write the report as JSON (- for stdout).")
-@click.option("--junit", default=None, metavar="FILE", help="Write the report as JUnit XML.")
+@click.option("--junit", default=None, metavar="FILE", help="Write the report as JUnit XML (- for stdout).")
 @policy_options
 def command(
     choices: Choices,
@@ -50,7 +50,7 @@ def command(
     dut_lib: str | None,
     golden: str | None,
     results: str | None,
-    count: int,
+    count: int | None,
     compare_nan: str,
     flags: bool,
     timeout: float,
@@ -64,9 +64,15 @@ def command(
     """
     how: dict[str, Any] = {"nan": CompareNan(compare_nan), "flags": flags, "shown": show}
     if golden is not None or results is not None:
+        given = [
+            *choices.given,
+            *(k for k, v in (("fmt", fmt), ("out", out), ("seed", seed), ("n", count)) if v is not None),
+        ]
+        if given:
+            raise Error(f"--golden has its own cases and policy; leave --{given[0].replace('_', '-')} out")
         found = _from_files(golden, results, op, dut or dut_lib, how)
     else:
-        vectors = request(op, fmt, out, count, seed, choices)
+        vectors = request(op, fmt, out, count or DEFAULT_COUNT, seed, choices)
         found = _from_device(vectors, dut, dut_lib, timeout, how)
     _deliver(found, json_file, junit)
     return 0 if found.passed else 1
@@ -100,7 +106,9 @@ def _from_files(
         raise Error("--golden DIR and --results FILE go together")
     if op is not None or device is not None:
         raise Error("--golden has its own operation and formats, and no device; leave OP, --dut and --dut-lib out")
-    vectors = stored_set(Path(golden), read_manifest(Path(golden)))
+    manifest = read_manifest(Path(golden))
+    check_hashes(Path(golden), manifest)
+    vectors = stored_set(Path(golden), manifest)
     if not isinstance(vectors, VectorSet):
         raise Error(f"{golden}: a mixed set; its results are checked by its test bench")
     return check_results(vectors, results, **how)
@@ -119,9 +127,11 @@ def _from_device(
 def _deliver(found: Report, json_file: str | None, junit: str | None) -> None:
     if json_file == "-":
         print(reports.to_json(found))
-    else:
+    elif junit != "-":
         for line in reports.text(found):
             print(line)
+    if junit == "-":
+        print(reports.to_junit(found), end="")
     for path, content in ((json_file, reports.to_json), (junit, reports.to_junit)):
         if path is not None and path != "-":
             data = content(found).encode()

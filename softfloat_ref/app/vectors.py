@@ -238,10 +238,10 @@ def testbench(
     if output is not None:
         write_file(output, lambda stream: stream.write(text.encode()))
         print(f"{output}: {top_name(ports)}, {manifest['count']} vectors for {ports.module}", file=sys.stderr)
-    return _simulate(text, top_name(ports), folder, sources, sim) if run else 0
+    return _simulate(text, top_name(ports), folder, sources, sim, manifest["count"]) if run else 0
 
 
-def _simulate(text: str, top: str, folder: str, sources: tuple[str, ...], sim: str | None) -> int:
+def _simulate(text: str, top: str, folder: str, sources: tuple[str, ...], sim: str | None, count: int) -> int:
     """Build and run a bench; prints what it says."""
     import tempfile
 
@@ -256,7 +256,7 @@ def _simulate(text: str, top: str, folder: str, sources: tuple[str, ...], sim: s
     lines = result.output.splitlines()
     verdicts = [i for i, line in enumerate(lines, 1) if line.startswith(("PASS", "FAIL"))]
     print("\n".join(lines[: verdicts[-1]] if verdicts else lines))  # what follows a verdict is the simulator's
-    return 0 if result.passed else 1
+    return 0 if result.passed and f"PASS: {count} of {count} vectors" in result.output else 1
 
 
 @command.command("list")

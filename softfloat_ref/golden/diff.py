@@ -10,6 +10,7 @@ from typing import Any, Final
 from softfloat_ref.errors import Error
 from softfloat_ref.files import read_bytes
 from softfloat_ref.golden.generate import MANIFEST, read_manifest
+from softfloat_ref.golden.verify import check_hashes
 
 SHOWN: Final = 10
 Lines = dict[tuple[str, ...], tuple[str, ...]]  # inputs to expected values
@@ -34,6 +35,8 @@ def diff(first: str | Path, second: str | Path) -> Difference:
     """Compare two folders of vectors. Raises Error where one has no readable manifest, or lacks its file."""
     folders = Path(first), Path(second)
     manifests = [read_manifest(f) for f in folders]
+    for folder, manifest in zip(folders, manifests, strict=True):
+        check_hashes(folder, manifest)
     found = Difference(definition=list(_changes(manifests[0]["set"], manifests[1]["set"], "")))
     shapes = [_shape(m) for m in manifests]
     if shapes[0] != shapes[1]:
@@ -47,6 +50,9 @@ def diff(first: str | Path, second: str | Path) -> Difference:
         for k, v in before.items()
         if k in after and after[k] != v
     ]
+    hashes = [sorted((f["name"], f["sha256"]) for f in m["files"]) for m in manifests]
+    if found.same and hashes[0] != hashes[1]:
+        found.definition.append("the same cases and values in another order, or written in another way")
     return found
 
 

@@ -94,6 +94,15 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     for key, kind in (("set", dict), ("files", list), ("count", int), ("fields", list), ("left_out", dict)):
         if not isinstance(manifest.get(key), kind):
             raise Error(f"{path}: {key} is missing or no {kind.__name__}")
+    fields = manifest["fields"]
+    if not all(
+        isinstance(f, dict) and isinstance(f.get("lanes"), int) and isinstance(f.get("role"), str) for f in fields
+    ):
+        raise Error(f"{path}: fields are no tables with name, role, width and lanes")
+    if not all(isinstance(f, dict) and {"name", "sha256", "lines"} <= f.keys() for f in manifest["files"]):
+        raise Error(f"{path}: files are no tables with name, sha256 and lines")
+    if type(manifest["left_out"].get("count")) is not int:
+        raise Error(f"{path}: left_out has no count")
     return manifest
 
 

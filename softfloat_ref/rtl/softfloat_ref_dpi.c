@@ -261,7 +261,10 @@ int sf_dpi_open(const char *op, const char *fmt, const char *out, const char *op
     line[length] = '\0';
     width = strstr(answer, " result=");
     if (sscanf(answer, "context %d ", &number) != 1 || number != context_count || !width) return misunderstood();
-    if (atoi(width + strlen(" result=")) > 32 * WORDS) return fail("sf_open: the result has more than 128 bits", "");
+    if (atoi(width + strlen(" result=")) > 32 * WORDS) {
+        remember_context(""); /* the server has numbered it: keep the numbers in step */
+        return fail("sf_open: the result has more than 128 bits", "");
+    }
     return remember_context(line);
 }
 

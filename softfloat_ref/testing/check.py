@@ -17,7 +17,7 @@ from softfloat_ref.golden.writers import text_line
 from softfloat_ref.ops import Signature, evaluator, get_operation
 from softfloat_ref.policies import Policy
 from softfloat_ref.testing.compare import Answer, CompareNan, Rule, agrees, classify
-from softfloat_ref.testing.devices import CommandDevice, DeviceError
+from softfloat_ref.testing.devices import CommandDevice, DeviceError, Late
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 10
 _BATCH: Final = 4096
+_COUNTED: Final = 1 << 16  # missing answers that are counted exactly
 
 
 @dataclass
@@ -52,6 +53,7 @@ class Report:
     kinds: Counter[str] = field(default_factory=Counter)
     mismatches: list[Mismatch] = field(default_factory=list)
     failure: str = ""
+    has_flags: bool = False
 
     @property
     def passed(self) -> bool:
@@ -70,6 +72,10 @@ class Judge:
 
     def compare(self, line: Line, answer: Answer) -> None:
         """One case: operands, random bits, expected result and flags in `line`."""
+        has_flags = answer.flags is not None
+        if self.report.compared and has_flags != self.report.has_flags:
+            raise DeviceError("it gives flags with some answers and not with others")
+        self.report.has_flags = has_flags
         self.report.compared += 1
         expected = (line[-2], line[-1])
         if agrees(expected, answer, self.rule):
@@ -150,8 +156,9 @@ def check_command(
         try:
             feed = (as_operands(line[:-2]) for line in _defined(vectors))
             _judge_lines(judge, device.answers(feed))
+            device.finish()
         except DeviceError as e:
-            ended = "" if "no answer" in str(e) else f"; {device.how_it_ended()}"
+            ended = "" if isinstance(e, Late) else f"; {device.how_it_ended()}"
             judge.report.failure = f"after {judge.report.compared} answers: {e}{ended}"
     return judge.report
 
@@ -166,9 +173,10 @@ def _judge_lines(judge: Judge, answers: Iterator[str]) -> None:
         if line is None:
             raise DeviceError(f"it answered more lines than were asked: {text[:80]!r}")
         judge.compare(line, parse_answer(text, judge.report.vectors, line[:-2]))
-    missing = sum(1 for _ in itertools.islice(cases, 1 << 20))
+    missing = sum(1 for _ in itertools.islice(cases, _COUNTED))
     if missing:
-        raise DeviceError(f"it closed its output {missing} answers too early")
+        least = "at least " if missing == _COUNTED else ""
+        raise DeviceError(f"it closed its output {least}{missing} answers too early")
 
 
 def check_results(
@@ -211,6 +219,9 @@ def check_lines(
         except DeviceError as e:
             judge.report.failure = f"line {number}: {e}"
             break
+        if answer.flags is None:
+            judge.report.failure = f"line {number}: no flags; a line has operands, result and flags"
+            break
         if line is not None:
             judge.compare(line, answer)
     return judge.report
@@ -250,8 +261,12 @@ def check_arrays(
         except DeviceError as e:
             judge.report.failure = f"after {judge.report.compared} answers: {e}"
             break
-        for line, result, flag in zip(batch, results, raised, strict=True):
-            judge.compare(line, Answer(result, flag))
+        try:
+            for line, result, flag in zip(batch, results, raised, strict=True):
+                judge.compare(line, Answer(result, flag))
+        except DeviceError as e:
+            judge.report.failure = f"after {judge.report.compared} answers: {e}"
+            break
     return judge.report
 
 
@@ -259,6 +274,8 @@ def _columns(answered: Any, count: int) -> tuple[list[int], list[int | None]]:
     import numpy as np
 
     pair = answered if isinstance(answered, tuple) else (answered, None)
+    if pair and pair[0] is None:
+        raise DeviceError("it returned neither an array of results nor a pair of results and flags")
     found: list[list[int]] = []
     for column in pair:
         if column is None:

@@ -22,11 +22,17 @@ from softfloat_ref.errors import Error
 _CHUNK: Final = 1 << 16
 _STDERR_KEPT: Final = 2000
 _BATCH: Final = 512
+_PIPE: Final = 4096  # what a pipe that can be written to takes without blocking
+_JOIN_S: Final = 5.0
 MAX_LINE: Final = 4096
 
 
 class DeviceError(Exception):
     """The device did not answer as a device must: what happened, after how many answers."""
+
+
+class Late(DeviceError):
+    """The time limit passed: how the device ended says nothing, since it has not."""
 
 
 class CommandDevice:
@@ -51,6 +57,9 @@ class CommandDevice:
         self._complaints = b""
         self._moved = time.monotonic()
         self._fed = threading.Event()
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._answered = False
         self._feed_failure: BaseException | None = None
 
     def __enter__(self) -> CommandDevice:
@@ -60,6 +69,9 @@ class CommandDevice:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        self._stop.set()
+        for thread in self._threads:  # before the pipes are closed: their numbers may serve other files then
+            thread.join(_JOIN_S)
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             if stream is not None:
                 with contextlib.suppress(OSError):
@@ -70,8 +82,12 @@ class CommandDevice:
 
         Raises DeviceError where nothing moves for the time limit.
         """
-        threading.Thread(target=self._feed, args=(iter(lines),), daemon=True).start()
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._threads = [
+            threading.Thread(target=self._feed, args=(iter(lines),), daemon=True),
+            threading.Thread(target=self._listen, daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
         assert self._process.stdout is not None
         rest = b""
         while chunk := self._read(self._process.stdout.fileno()):
@@ -79,11 +95,23 @@ class CommandDevice:
             if len(rest) > MAX_LINE:
                 raise DeviceError(f"the device printed a line of more than {MAX_LINE} characters")
             for line in found:
-                yield line.decode("ascii", "replace")
-        if rest:
+                if line.strip():
+                    self._moved, self._answered = time.monotonic(), True
+                    yield line.decode("ascii", "replace")
+                    self._moved = time.monotonic()
+        if rest.strip():
             yield rest.decode("ascii", "replace")
         if self._feed_failure is not None:
             raise self._feed_failure
+
+    def finish(self) -> None:
+        """After its last answer: it must end by itself, and well. Raises DeviceError."""
+        try:
+            code = self._process.wait(self.timeout_s)
+        except subprocess.TimeoutExpired:
+            raise Late(f"it answered everything but did not end within {self.timeout_s:g} s") from None
+        if code:
+            raise DeviceError("it answered everything, but not well")
 
     def how_it_ended(self) -> str:
         """For reports: the exit code or signal, and what the device last said on stderr."""
@@ -96,13 +124,13 @@ class CommandDevice:
         return f"{text}; its last words: {said[-1][:200]}" if said else text
 
     def _read(self, descriptor: int) -> bytes:
-        """The next bytes of the device's output; waits as long as something moves."""
-        self._moved = time.monotonic()
+        """The next bytes of the device's output. Raises DeviceError after the time limit without an answer; until the
+        first one, a device that reads its input is not late."""
         while True:
             left = self._moved + self.timeout_s - time.monotonic()
             if left <= 0:
                 waiting = "" if self._fed.is_set() else ", and it does not read its input either"
-                raise DeviceError(f"no answer for {self.timeout_s:g} s{waiting}")
+                raise Late(f"no answer for {self.timeout_s:g} s{waiting}")
             if select.select([descriptor], [], [], min(left, 0.5))[0]:
                 return os.read(descriptor, _CHUNK)
 
@@ -113,6 +141,8 @@ class CommandDevice:
         try:
             batch: list[str] = []
             for line in lines:
+                if self._stop.is_set():
+                    return
                 batch.append(line)
                 if len(batch) == _BATCH:
                     self._write(descriptor, batch)
@@ -131,9 +161,13 @@ class CommandDevice:
     def _write(self, descriptor: int, batch: list[str]) -> None:
         data = memoryview("".join(batch).encode("ascii"))
         while data:
-            written = os.write(descriptor, data)
-            data = data[written:]
-            self._moved = time.monotonic()
+            if self._stop.is_set():
+                return
+            if not select.select([], [descriptor], [], 0.5)[1]:
+                continue
+            data = data[os.write(descriptor, data[:_PIPE]) :]
+            if not self._answered:
+                self._moved = time.monotonic()
 
     def _listen(self) -> None:
         assert self._process.stderr is not None

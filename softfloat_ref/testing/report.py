@@ -39,7 +39,7 @@ def explain_command(mismatch: Mismatch, vectors: VectorSet) -> str:
     options = [f"--fmt {formats}", f"--out {vectors.out.name}", *policy_options(vectors.policy)]
     if vectors.policy.random_count:
         options.append(f"--random-bits {mismatch.operands[-1]:x}")
-    got = f"{mismatch.got.result:x}"
+    got = f"{mismatch.got.result:x}" + ("" if mismatch.got.flags is None else f" --got-flags {mismatch.got.flags:02x}")
     return f"softfloat-ref explain {vectors.op} {' '.join(options)} {operands} --got {got}"
 
 
@@ -64,6 +64,7 @@ def _answer(result: int, flags: int | None, vectors: VectorSet) -> str:
 def summary(report: Report) -> str:
     """One line: what was compared and how it went."""
     head = f"{report.vectors.name}: {report.compared} compared, {report.mismatched} mismatched"
+    head += "" if report.has_flags or not report.compared else ", results only: the device gives no flags"
     kinds = ", ".join(f"{n} {kind}" for kind, n in report.kinds.most_common())
     return head + (f" ({kinds})" if kinds else "")
 
@@ -88,6 +89,7 @@ def to_json(report: Report) -> str:
         "passed": report.passed,
         "compared": report.compared,
         "mismatched": report.mismatched,
+        "flags_compared": report.has_flags,
         "kinds": dict(report.kinds),
         "failure": report.failure or None,
         "mismatches": [_mismatch(m, report.vectors) for m in report.mismatches],
@@ -127,7 +129,9 @@ def to_junit(report: Report) -> str:
 
 def _clean(text_: str) -> str:
     """Without the characters that XML cannot hold."""
-    return "".join(c if c >= " " or c == "\n" else "?" for c in text_)
+    return "".join(
+        c if c in "\t\n" or " " <= c <= "\ud7ff" or "\ue000" <= c <= "\ufffd" or c > "\uffff" else "?" for c in text_
+    )
 
 
 def _xml_text(text_: str) -> str:
