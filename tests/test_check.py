@@ -105,14 +105,14 @@ def test_a_right_device(device: str, mode: str) -> None:
         ("crashes", "it died of signal SIGABRT"),
         ("stops", "closed its output 2000 answers too early"),
         ("rubbish", "'segmentation fault?', which is no line of a result and flags"),
-        ("hangs", "no answer for 1 s"),
+        ("hangs", "no answer for 8 s"),
         ("more", "answered more lines than were asked"),
         ("long", f"a line of more than {MAX_LINE} characters"),
     ],
 )
 def test_broken_devices(device: str, mode: str, message: str) -> None:
     start = time.monotonic()
-    found = check_command(add(), f"{device} {mode}", nan=CompareNan.ANY, timeout_s=1)
+    found = check_command(add(), f"{device} {mode}", nan=CompareNan.ANY, timeout_s=8)
     assert message in found.failure
     assert not found.passed
     assert time.monotonic() - start < 30
@@ -125,13 +125,13 @@ def test_broken_devices(device: str, mode: str, message: str) -> None:
     [
         ("fails", "answered everything, but not well; it ended with exit code 3; its last words: assertion failed"),
         ("crashes-late", "answered everything, but not well; it died of signal SIGABRT"),
-        ("lingers", "answered everything but did not end within 2 s"),
-        ("blank", "no answer for 2 s"),
+        ("lingers", "answered everything but did not end within 8 s"),
+        ("blank", "no answer for 8 s"),
         ("some", "flags with some answers and not with others"),
     ],
 )
 def test_devices_that_fail_beside_their_answers(device: str, mode: str, message: str) -> None:
-    found = check_command(add(200), f"{device} {mode}", nan=CompareNan.ANY, timeout_s=2)
+    found = check_command(add(200), f"{device} {mode}", nan=CompareNan.ANY, timeout_s=8)
     assert message in found.failure
     assert not found.passed
 
@@ -317,7 +317,7 @@ def test_reports_go_where_they_are_sent(device: str, tmp_path: Path) -> None:
     with subprocess.Popen(["cat", tmp_path / "fifo"], stdout=subprocess.PIPE, text=True) as reader:
         args = ["check", "add", "--fmt", "fp32", "--compare-nan", "any", "-n", "50", "--dut", f"{device} right"]
         assert run(*args, "--json", "link.json", "--junit", "fifo", cwd=tmp_path).returncode == 0
-        shown = reader.communicate(timeout=20)[0]
+        shown = reader.communicate(timeout=60)[0]
     assert (tmp_path / "link.json").is_symlink()
     assert json.loads((tmp_path / "real.json").read_text())["passed"]
     assert ET.fromstring(shown.split("?>", 1)[1]).get("failures") == "0"
