@@ -78,7 +78,7 @@ def test_a_mismatch_is_explained() -> None:
         "  expected 7e = 448.0 (0x1.cp+8), flags 05 overflow, inexact\n"
         "  got      7f = nan, flags 05 overflow, inexact\n"
         "           as by overflow = sat-none\n"
-        "  softfloat-ref explain convert --fmt a=fp32 --out fp8_e4m3 43e90000 --got 7f"
+        "  softfloat-ref explain convert --fmt a=fp32 --out fp8_e4m3 43e90000 --got 7f --got-flags 05"
     ]
     with pytest.raises(AssertionError, match="1 compared, 1 mismatched, 0 awaited\ntransaction 1: convert: NaN"):
         scoreboard.finish()
