@@ -201,7 +201,8 @@ def build(simulator: str, folder: Path, work: Path, ports: str, *sources: Path) 
     (work / f"{top}.sv").write_text(text)
     found = find(simulator)
     plusargs = [f"+vectors={folder}", f"+table={folder}/table.hex"]
-    run = found.run([work / f"{top}.sv", *(sources or (RTL, CIRCUIT))], top, work_dir=work, plusargs=plusargs)
+    bench = work / f"{top}.sv"
+    run = found.run([bench, *(sources or (RTL, CIRCUIT))], top, work_dir=work, plusargs=plusargs, bench=bench)
     return Bench(found, work, folder, top, run)
 
 

@@ -159,6 +159,7 @@ def test_fixed_latency_active_high_without_valid(folders: dict[str, Path], tmp_p
 
 def test_sticky_without_clear(folders: dict[str, Path], tmp_path: Path) -> None:
     ports = HANDSHAKE.replace('clear = "clear"\nevery = 4\ndelay = 1', "delay = 0").replace("KEY", "NOW = 1\nKEY")
+    ports = ports.replace("[inputs]", "[inputs]\nclear = { value = 0 }")
     bench = build(CHEAP, folders["add"], tmp_path, ports)
     assert bench.first.passed, bench.first.output
     assert "mismatches" in failure(bench.run("+bug_bit"))
@@ -283,6 +284,81 @@ def test_command(folders: dict[str, Path], tmp_path: Path) -> None:
     for wrong, message in ((base, "give -o"), ([*base, "--run"], "--run needs"), ([*base, "x.sv"], "are for --run")):
         done = CliRunner().invoke(app.command, wrong, standalone_mode=False)
         assert message in str(done.exception)
+
+
+UNIT = """
+module unit #(parameter WIDTH = 16) (
+    input [WIDTH-1:0] a,   // input en,
+    input [1:0] mode, input quiet,
+    output [WIDTH-1:0] result, output spare
+);
+  assign result = a ^ 16'h8000, spare = quiet | mode[1];
+endmodule
+"""
+NEG = """
+module = "unit"
+ignore = ["flags"]
+[parameters]
+WIDTH = 16
+[inputs]
+a = "a"
+mode = { value = 0, width = 2 }
+quiet = { value = 0 }
+[outputs]
+result = "result"
+"""
+MISFITS = {
+    "fits": ("WIDTH", "WIDTH", []),
+    "input too wide": (
+        '"a"',
+        '{ a = "15:0", width = 17 }',
+        ["port a has 16 bits in the module and 17 in the port map"],
+    ),
+    "input too narrow": (
+        "value = 0, width = 2",
+        "value = 1",
+        ["port mode has 2 bits in the module and 1 in the port map"],
+    ),
+    "output too wide": (
+        '"result"',
+        '{ result = "15:0", width = 32 }',
+        ["port result has 16 bits in the module and 32"],
+    ),
+    "output too narrow": ("WIDTH = 16", "WIDTH = 32", ["port a has 32 bits", "port result has 32 bits"]),
+    "input left out": ("quiet = { value = 0 }", "", ["input quiet of the module is not in the port map"]),
+    "no such port": ("quiet", "quite", ["the module has no port quite"]),
+    "no such parameter": ("WIDTH", "WIDHT", ["the module has no parameter WIDHT"]),
+}
+
+
+@pytest.mark.parametrize("case", MISFITS)
+def test_port_maps_that_do_not_fit(case: str, simulator: str, tmp_path: Path) -> None:
+    """A simulator only warns of these, and all but the narrow ones would agree with every vector."""
+    old, new, messages = MISFITS[case]
+    assert old in NEG
+    generate(VectorSet.make("neg", "fp16", 60), tmp_path / "v")
+    (tmp_path / "unit.sv").write_text(UNIT)
+    (tmp_path / "ports.toml").write_text(NEG.replace(old, new))
+    call = ["testbench", str(tmp_path / "v"), "--ports", str(tmp_path / "ports.toml")]
+    call += ["--sim", simulator, "--run", str(tmp_path / "unit.sv")]
+    done = CliRunner().invoke(app.command, call, standalone_mode=False)
+    assert done.return_value == int(bool(messages)), done.output
+    assert ("PASS" in done.output) == (not messages)
+    for message in messages:
+        assert f"FAIL: {message}" in done.output
+
+
+def test_a_source_that_does_not_build(simulator: str, tmp_path: Path) -> None:
+    """The log is gone with its folder: its end is shown, and no path into it."""
+    generate(VectorSet.make("neg", "fp16", 60), tmp_path / "v")
+    (tmp_path / "unit.sv").write_text(UNIT.replace("assign result", "assign result result"))
+    (tmp_path / "ports.toml").write_text(NEG)
+    call = ["testbench", str(tmp_path / "v"), "--ports", str(tmp_path / "ports.toml")]
+    call += ["--sim", simulator, "--run", str(tmp_path / "unit.sv")]
+    done = CliRunner().invoke(app.command, call, standalone_mode=False)
+    assert "unit.sv:7" in done.output
+    assert f"{simulator} cannot build unit_tb: " in str(done.exception)
+    assert "log" not in str(done.exception)
 
 
 def test_command_refuses_changed_vectors(folders: dict[str, Path], tmp_path: Path) -> None:

@@ -245,14 +245,23 @@ def _simulate(text: str, top: str, folder: str, sources: tuple[str, ...], sim: s
     """Build and run a bench; prints what it says."""
     import tempfile
 
-    from softfloat_ref.rtl.simulators import find
+    from softfloat_ref.rtl.fit import Misfit
+    from softfloat_ref.rtl.simulators import ToolError, find
 
     simulator = find(sim)
     with tempfile.TemporaryDirectory() as work:
         bench = Path(work, f"{top}.sv")
         bench.write_text(text, encoding="utf-8")
         print(f"{top}: simulated by {simulator.name}", file=sys.stderr)
-        result = simulator.run([bench, *sources], top, work_dir=work, plusargs=[f"+vectors={Path(folder).resolve()}"])
+        plusargs = [f"+vectors={Path(folder).resolve()}"]
+        try:
+            result = simulator.run([bench, *sources], top, work_dir=work, plusargs=plusargs, bench=bench)
+        except Misfit as e:
+            print("\n".join(f"FAIL: {line}" for line in e.lines))
+            return 1
+        except ToolError as e:  # its log goes with the folder
+            print("\n".join(e.tail), file=sys.stderr)
+            raise Error(e.reason) from None
     lines = result.output.splitlines()
     verdicts = [i for i, line in enumerate(lines, 1) if line.startswith(("PASS", "FAIL"))]
     print("\n".join(lines[: verdicts[-1]] if verdicts else lines))  # what follows a verdict is the simulator's

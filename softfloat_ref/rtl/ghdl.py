@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from softfloat_ref.errors import Error
-from softfloat_ref.rtl.simulators import Run, Tool, first_error, prepared
+from softfloat_ref.rtl.simulators import Run, Tool, ToolError, first_error, prepared
 
 _GENERIC = re.compile(r"[A-Za-z]\w*")
 _ERROR = re.compile(r"^.+?:\d+:\d+:(?!\s*(?:warning|note)\b).*$", re.MULTILINE)
@@ -50,7 +50,7 @@ class Ghdl(Tool):
         log = folder / f"{top}.{self.name}.build.log"
         for step in steps:
             if self.execute([str(self.executable), *step], log, deadline, f"building {top}"):
-                raise Error(f"{self.name} cannot build {top}: {_first_error(log)} (full log: {log})")
+                raise ToolError(f"{self.name} cannot build {top}: {_first_error(log)}", log)
 
 
 def _first_error(log: Path) -> str:

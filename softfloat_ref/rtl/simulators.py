@@ -19,10 +19,13 @@ from pathlib import Path
 from typing import ClassVar
 
 from softfloat_ref.errors import Error, unknown
+from softfloat_ref.rtl.fit import Misfit, misfits
 
 _PASS = re.compile(r"^PASS: ([1-9][0-9]*) of \1 vectors\s*$", re.MULTILINE)
 _FAIL = re.compile(r"^FAIL\b", re.MULTILINE)
 _ERROR = re.compile(r"^.*(?:(?:^%|\s)error|not found)\b.*$", re.MULTILINE | re.IGNORECASE)
+
+_TAIL = 20  # lines of a log that are shown
 
 # The makefiles in PyPI's package were never configured for the machine they run on.
 PACKAGE_MAKE = {
@@ -47,6 +50,16 @@ class Run:
     def passed(self) -> bool:
         """True only if the bench said "PASS: N of N vectors" with N > 0, said no FAIL, and ended with code 0."""
         return self.returncode == 0 and bool(_PASS.search(self.output)) and not _FAIL.search(self.output)
+
+
+class ToolError(Error):
+    """A program that built nothing, or was stopped. reason: without the log's path; tail: the end of the log."""
+
+    def __init__(self, reason: str, log: Path) -> None:
+        super().__init__(f"{reason} (full log: {log})")
+        self.reason = reason
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        self.tail = tuple(line for line in lines[-_TAIL:] if line.strip())
 
 
 @dataclass(frozen=True)
@@ -82,7 +95,7 @@ class Tool:
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
                 if isinstance(stopped, subprocess.TimeoutExpired):
-                    raise Error(f"{self.name}: {doing} hit its time limit and was stopped (log: {log})") from None
+                    raise ToolError(f"{self.name}: {doing} hit its time limit and was stopped", log) from None
                 raise
 
 
@@ -107,11 +120,13 @@ class Simulator(Tool, ABC):
         include_dirs: Iterable[str | Path] = (),
         defines: Mapping[str, object] | None = None,
         plusargs: Iterable[str] = (),
+        bench: str | Path | None = None,
         timeout_s: float = 300,
     ) -> Run:
         """Build the module `top` from the sources and run it in `work_dir`, where the logs stay.
 
         `plusargs` are as on a command line ("+vectors=/a/folder"); relative paths in them mean `work_dir`.
+        `bench` is the source that connects the device's ports; a Misfit says that it does not fit the device.
         A bench that runs, however it ends, gives a Run; an Error says that it did not build or not end in time.
         """
         files, folder = prepared(sources, top, work_dir)
@@ -121,8 +136,13 @@ class Simulator(Tool, ABC):
 
         deadline = time.monotonic() + timeout_s
         log = folder / f"{top}.{self.name}.build.log"
-        if self.execute(self._build(top, folder, inputs), log, deadline, f"building {top}"):
-            raise Error(f"{self.name} cannot build {top}: {first_error(log)} (full log: {log})")
+        failed = self.execute(self._build(top, folder, inputs), log, deadline, f"building {top}")
+        if bench is not None:
+            said = log.read_text(encoding="utf-8", errors="replace")
+            if lines := misfits(said, Path(bench).resolve(), files):
+                raise Misfit(top, lines)
+        if failed:
+            raise ToolError(f"{self.name} cannot build {top}: {first_error(log)}", log)
         log = folder / f"{top}.{self.name}.run.log"
         returncode = self.execute([*self.command(top, folder), *plusargs], log, deadline, f"running {top}")
         return Run(returncode, log.read_text(encoding="utf-8", errors="replace"))
@@ -179,7 +199,7 @@ class Icarus(Simulator):
     runtime: Path
 
     def _build(self, top: str, work_dir: Path, inputs: list[str]) -> list[str]:
-        return [str(self.executable), "-g2012", "-s", top, "-o", str(work_dir / f"{top}.vvp"), *inputs]
+        return [str(self.executable), "-g2012", "-Wportbind", "-s", top, "-o", str(work_dir / f"{top}.vvp"), *inputs]
 
     def command(self, top: str, work_dir: Path) -> list[str]:
         return [str(self.runtime), "-N", str(work_dir / f"{top}.vvp")]
