@@ -290,6 +290,26 @@ def test_lines_that_carry_their_operands(golden: tuple[Path, list[str]]) -> None
     assert "line 1: 'zz'" in check_lines(vectors, ["zz"]).failure
     assert "line 1: no flags" in check_lines(vectors, ["3C00 3C00 3C00"]).failure
     assert check_lines(vectors, ["3C00 3C00 3C01 00"]).mismatched == 1
+    assert check_lines(vectors, ["3C00 3C00 3C00"], flags=False).passed
+    assert check_lines(vectors, ["3C00 3C00 3C00 1f"], flags=False).passed
+    assert check_lines(vectors, lines, count=500).passed
+    assert check_lines(vectors, lines, count=501).failure == "500 lines came, where 501 were expected"
+    assert check_lines(vectors, lines, count=499).failure == "500 lines came, where 499 were expected"
+
+
+def test_lines_in_a_pipe(golden: tuple[Path, list[str]]) -> None:
+    """A device that stops halfway, one without flags, one with another NaN."""
+    lines = (golden[0] / "mul_fp16_rne.tv").read_text().splitlines()
+    args = ["vectors", "verify", "-", "--op", "mul", "--fmt", "fp16"]
+    assert run(*args, "-n", "500", stdin="\n".join(lines)).returncode == 0
+    half = run(*args, "-n", "500", stdin="\n".join(lines[:250]))
+    assert half.returncode == 1
+    assert "250 lines came, where 500 were expected" in half.stdout
+    bare = [line.rsplit(" ", 1)[0].replace(" 7E00", " 7F00") for line in lines]
+    assert run(*args, "--no-flags", "--compare-nan", "quiet", stdin="\n".join(bare)).returncode == 0
+    assert run(*args, "--no-flags", stdin="\n".join(bare)).returncode == 1
+    for option in (["-n", "5"], ["--compare-nan", "any"], ["--no-flags"]):
+        assert "go with -" in refused("vectors", "verify", str(golden[0]), *option)
 
 
 def test_json_and_junit(device: str, tmp_path: Path) -> None:

@@ -57,6 +57,73 @@ def test_unboxed_operands_are_nan(tmp_path: Path) -> None:
     assert line[-2:] == (0xFFFFFFFE, 0)  # -2, its sign extended
 
 
+WORDS = """
+count = 200
+width = 64
+policy = "riscv"
+sign_extend = "u32"
+[[part]]
+op = "convert"
+fmt = "fp32"
+out = "u32"
+rounding = "rtz"
+[[part]]
+op = "convert"
+fmt = "u32"
+out = "fp32"
+[[part]]
+op = "lt"
+fmt = "fp32"
+"""
+
+
+@pytest.mark.parametrize("extended", [True, False])
+def test_unsigned_words_are_extended_as_asked(extended: bool, tmp_path: Path) -> None:
+    """RV64's fcvt.wu.s sign-extends bit 31 of its result; flt.s gives 1, and never minus 1."""
+    (tmp_path / "r.toml").write_text(WORDS if extended else WORDS.replace('sign_extend = "u32"', ""))
+    vectors = load_recipe(str(tmp_path / "r.toml"))
+    manifest = generate(vectors, tmp_path / "v")
+    assert verify(tmp_path / "v").passed
+    assert ("sign_extend" in manifest["set"]) == extended
+    names = {f.name: f.codes for f in vectors.fields}
+    rows = [line.split() for line in next((tmp_path / "v").glob("*.tv")).read_text().splitlines()]
+    kinds = set()
+    for op, fmt, _, _, a, *_, result, _ in rows:
+        kind = names["op"][int(op)], names["fmt"][int(fmt)]
+        word = {("convert", "fp32"): result, ("convert", "u32"): a}.get(kind)
+        if word is None:
+            assert int(result, 16) in (0, 1)
+        else:
+            assert word[:8] == ("F" * 8 if extended and word[8] in "89ABCDEF" else "0" * 8)
+            kinds.add((kind, word[8] in "89ABCDEF"))
+    assert len(kinds) == 4
+
+
+def test_formats_without_nan_stay_boxed(tmp_path: Path) -> None:
+    """An operand that is not boxed is NaN; a format without one would have no line left."""
+    (tmp_path / "r.toml").write_text(
+        "count = 100\nunboxed = 1\n[[part]]\nop = 'convert'\nfmt = 'fp4_e2m1'\nout = 'fp32'\n"
+        "[[part]]\nop = 'convert'\nfmt = 'fp8_e5m2'\nout = 'fp32'\n[[part]]\nop = 'neg'\nfmt = 'fp32'\n"
+    )
+    vectors = load_recipe(str(tmp_path / "r.toml"))
+    assert generate(vectors, tmp_path / "v")["count"] == 100
+    rows = [line.split() for line in next((tmp_path / "v").glob("*.tv")).read_text().splitlines()]
+    fmt = vectors.fields[1].codes
+    assert sum(fmt[int(row[1])] == "fp4_e2m1" for row in rows) == 34
+    assert all(row[4].startswith("FFFFFFF") for row in rows if fmt[int(row[1])] == "fp4_e2m1")
+
+
+def test_a_part_without_a_line_is_refused(tmp_path: Path) -> None:
+    """Every operand NaN, and no NaN to give."""
+    (tmp_path / "r.toml").write_text(
+        "count = 100\nunboxed = 1\n[[part]]\nop = 'convert'\nfmt = 'fp16'\nout = 'fp4_e2m1'\n"
+        "policy = { nan_missing = 'error' }\n[[part]]\nop = 'neg'\nfmt = 'fp32'\n"
+    )
+    with pytest.raises(Error, match="the part convert fp16 fp4_e2m1 rne has no case with a defined result"):
+        generate(load_recipe(str(tmp_path / "r.toml")), tmp_path / "v")
+    assert not (tmp_path / "v").exists()
+
+
 def test_places_and_wider_registers(tmp_path: Path) -> None:
     """An adder that takes b and c, in registers of 64 bits."""
     (tmp_path / "r.toml").write_text(
@@ -124,6 +191,8 @@ def test_parts_that_differ_in_everything(tmp_path: Path) -> None:
         ("seed = 'a'\n[[part]]\nop = ['add', 'mul']\nfmt = 'fp16'", "seed is an integer"),
         ("padding = 'x'\n[[part]]\nop = ['add', 'mul']\nfmt = 'fp16'", "unknown padding"),
         ("count = 1\n[[part]]\nop = ['add', 'mul']\nfmt = 'fp16'", "each has at least one"),
+        ("sign_extend = 'u8'\n[[part]]\nop = ['add', 'mul']\nfmt = 'fp16'", "'u8' is no integer of these parts"),
+        ("sign_extend = 3\n[[part]]\nop = ['add', 'mul']\nfmt = 'fp16'", "sign_extend: 3 is neither"),
         ("part = 3", "are tables"),
         ("[[part]]\nop = 3\nfmt = 'fp16'", "neither a name nor a list"),
     ],

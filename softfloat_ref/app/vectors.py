@@ -19,6 +19,7 @@ from softfloat_ref.golden.sets import BLOCK_OPERATIONS, VectorSet
 from softfloat_ref.golden.verify import check_hashes, problems, stored_set, verify
 from softfloat_ref.golden.writers import text_line
 from softfloat_ref.ops import OPERATIONS, get_operation
+from softfloat_ref.testing.compare import CompareNan
 
 DEFAULT_COUNT: Final = 10_000
 DEFAULT_PROFILE: Final = "ocp"
@@ -140,19 +141,33 @@ def _from_options(
 @click.option("--op", type=Name("OP", OPERATIONS), help="With -: the operation of the lines.")
 @click.option("--fmt", default=None, help="With -: the operands' formats.")
 @click.option("--out", default=None, help="With -: the result's format.")
+@click.option("-n", "count", type=click.IntRange(min=1), default=None, help="With -: how many lines must come.")
+@click.option("--compare-nan", type=click.Choice([str(c) for c in CompareNan]), default=None, help="With -: [exact].")
+@click.option("--no-flags", is_flag=True, help="With -: flags do not count, and need not be there.")
 @policy_options
 def verify_vectors(
-    choices: Choices, seed: int | None, folders: tuple[str, ...], op: str | None, fmt: str | None, out: str | None
+    choices: Choices,
+    seed: int | None,
+    folders: tuple[str, ...],
+    op: str | None,
+    fmt: str | None,
+    out: str | None,
+    count: int | None,
+    compare_nan: str | None,
+    no_flags: bool,
 ) -> int:
     """Check folders of vectors: hashes, counts, and every expected value recomputed by the oracle.
 
     With -, TestFloat lines on stdin, whoever wrote them: operands, result and flags of --op under the policy options.
-    Exit code 1 if anything differs.
+    Give -n there, or a device that stops halfway passes. Exit code 1 if anything differs.
     """
     if folders == ("-",):
-        return _verify_lines(op, fmt, out, choices)
-    if op is not None or fmt is not None or out is not None:
-        raise Error("--op, --fmt and --out go with -; a folder has its own")
+        if op is None:
+            raise Error("verify - needs --op and --fmt")
+        vectors = _from_options(op, fmt, out, None, None, choices, DEFAULT_PROFILE)
+        return _verify_lines(vectors, count, CompareNan(compare_nan or "exact"), not no_flags)
+    if any(x is not None for x in (op, fmt, out, count, compare_nan)) or no_flags:
+        raise Error("--op, --fmt, --out, -n, --compare-nan and --no-flags go with -; a folder has its own")
     failed = 0
     unreadable = 0
     for folder in folders:
@@ -170,14 +185,11 @@ def verify_vectors(
     return 2 if unreadable else int(failed > 0)
 
 
-def _verify_lines(op: str | None, fmt: str | None, out: str | None, choices: Choices) -> int:
+def _verify_lines(vectors: VectorSet, count: int | None, nan: CompareNan, flags: bool) -> int:
     from softfloat_ref.testing import report as reports
     from softfloat_ref.testing.check import check_lines
 
-    if op is None:
-        raise Error("verify - needs --op and --fmt")
-    vectors = _from_options(op, fmt, out, None, None, choices, DEFAULT_PROFILE)
-    found = check_lines(vectors, sys.stdin)
+    found = check_lines(vectors, sys.stdin, nan=nan, flags=flags, count=count)
     for line in reports.text(found):
         print(line)
     print(reports.summary(found), file=sys.stderr)

@@ -2,7 +2,8 @@
 
 As a unit with several formats sees them: operands and results have the width of the widest, and what is narrower is
 padded. Padding `box` is RISC-V's NaN-boxing: ones above a float (an operand that has anything else there is the
-canonical NaN), the sign above a signed integer, zeros above the rest. Padding `zeros` is zeros above everything.
+canonical NaN), the sign above a signed integer, zeros above the rest; above integers in `sign_extend`, their top bit, as
+RV64 extends words. Padding `zeros` is zeros above everything.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ class MixedSet:
 
     unboxed: one line in so many has an operand that is not boxed (0: none). width: of registers wider than any format.
     places: for each part, the fields its operands go to where that is not a, b, c: "bc" for an adder of b and c.
+    sign_extend: unsigned integers that are extended by their top bit.
     """
 
     parts: tuple[VectorSet, ...]
@@ -70,6 +72,7 @@ class MixedSet:
     unboxed: int = 0
     width: int = 0
     places: tuple[str, ...] = ()
+    sign_extend: tuple[str, ...] = ()
     description: str = dataclasses.field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -81,6 +84,7 @@ class MixedSet:
             raise unknown("padding", self.padding, PADDINGS)
         if self.unboxed < 0 or (self.unboxed and self.padding != "box"):
             raise Error(f'unboxed = {self.unboxed}: one line in so many, with padding = "box" only')
+        self._check_sign_extend()
         if not 0 <= self.width <= MAX_WIDTH:
             raise Error(f"width = {self.width}: registers have up to {MAX_WIDTH} bits")
         for part in self.parts:
@@ -95,6 +99,14 @@ class MixedSet:
                 )
         if len(self._by_codes) < len(self.parts):
             raise Error("two parts have the same op, formats, rounding and overflow; a line must tell them apart")
+
+    def _check_sign_extend(self) -> None:
+        integers = {f.name for p in self.parts for f in (*p.formats, p.out) if not f.exponent_bits}
+        for name in self.sign_extend:
+            if name not in integers:
+                raise Error(f"sign_extend: {name!r} is no integer of these parts ({', '.join(sorted(integers))})")
+        if self.sign_extend and self.padding != "box":
+            raise Error(f'sign_extend goes with padding = "box", not {self.padding!r}')
 
     @cached_property
     def name(self) -> str:
@@ -145,7 +157,26 @@ class MixedSet:
     # -- lines -----------------------------------------------------------------------------------------------------
 
     def inputs(self) -> Iterator[Line]:
-        """Control fields, padded operands and random words of each line, the parts interleaved."""
+        """Control fields, padded operands and random words of each line, the parts interleaved.
+
+        Raises Error where a part has no case with a defined result: its lines would all be left out.
+        """
+        self._refuse_empty_parts()
+        return self._inputs()
+
+    def _refuse_empty_parts(self) -> None:
+        n = len(self._controls)
+        missing = dict(self._by_codes)
+        for inputs in self._inputs():
+            if inputs[:n] in missing and self.line(inputs) is not None:
+                del missing[inputs[:n]]
+                if not missing:
+                    return
+        part = _properties(next(iter(missing.values())))
+        shown = " ".join(part[k] for k in self._controls if k in part)
+        raise Error(f"the part {shown} has no case with a defined result; give a larger count, or another policy")
+
+    def _inputs(self) -> Iterator[Line]:
         word_of = _words(Philox(self.seed, _UNBOXED_STREAM))
         for part, inputs in self._interleaved():
             arity, codes = len(part.formats), self._codes(part)
@@ -185,13 +216,15 @@ class MixedSet:
 
     def _padded(self, code: int, fmt: Format, width: int) -> int:
         above = (1 << width) - (1 << fmt.width)
-        if self.padding == "zeros" or not (fmt.exponent_bits or (fmt.signed and code & fmt.sign_bit)):
+        if self.padding == "zeros":
             return code
-        return code | above
+        if not fmt.exponent_bits and not (fmt.signed or fmt.name in self.sign_extend):
+            return code
+        return code | above if fmt.exponent_bits or code >> (fmt.width - 1) else code
 
     def _unbox_one(self, operands: list[int], part: VectorSet, word: int) -> None:
         """On one line in so many, spoil the upper bits of one narrower float: all zeros, or one bit of them."""
-        narrower = [i for i, f in enumerate(part.formats) if f.exponent_bits and f.width < self._width]
+        narrower = [i for i, f in enumerate(part.formats) if f.exponent_bits and f.has_nan and f.width < self._width]
         if not narrower or not self.unboxed or (word & 0xFFFF) % self.unboxed:
             return
         i = narrower[(word >> 16) % len(narrower)]
@@ -240,6 +273,7 @@ class MixedSet:
             "unboxed": self.unboxed,
             "width": self.width,
             "places": list(self.places),
+            **({"sign_extend": list(self.sign_extend)} if self.sign_extend else {}),
             "parts": [p.to_dict() for p in self.parts],
         }
 
@@ -250,7 +284,8 @@ class MixedSet:
             parts = tuple(VectorSet.from_dict(p) for p in table["parts"])
             count, seed, unboxed, width = (int(table[k]) for k in ("count", "seed", "unboxed", "width"))
             places = tuple(str(x) for x in table["places"])
-            return MixedSet(parts, count, seed, str(table["padding"]), unboxed, width, places)
+            extended = tuple(str(x) for x in table.get("sign_extend", ()))
+            return MixedSet(parts, count, seed, str(table["padding"]), unboxed, width, places, extended)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as e:
             if isinstance(e, Error):
                 raise
@@ -276,7 +311,7 @@ def read_set(table: Mapping[str, Any]) -> VectorSet | MixedSet:
 # -- recipes ---------------------------------------------------------------------------------------------------------
 
 _PART_KEYS: Final = {"op", "fmt", "out", "rounding", "place", "policy", "source"}
-_SET_KEYS: Final = {"description", "count", "seed", "padding", "unboxed", "width", "policy", "part"}
+_SET_KEYS: Final = {"description", "count", "seed", "padding", "unboxed", "width", "sign_extend", "policy", "part"}
 
 
 def from_recipe(table: Mapping[str, Any]) -> MixedSet:
@@ -301,6 +336,7 @@ def from_recipe(table: Mapping[str, Any]) -> MixedSet:
         int(table.get("unboxed", 0)),
         int(table.get("width", 0)),
         tuple(places) if any(places) else (),
+        tuple(_several(table["sign_extend"], "sign_extend")) if "sign_extend" in table else (),
         str(table.get("description", "")),
     )
 
@@ -321,8 +357,8 @@ def _expanded(part: Mapping[str, Any], policy: object, seed: int) -> Iterator[Ve
             yield VectorSet.make(op, part["fmt"], 1, out=out, seed=seed, policy=chosen, source=source)
 
 
-def _several(value: Any) -> list[str]:
+def _several(value: Any, where: str = "[[part]]") -> list[str]:
     found: list[str] = value if isinstance(value, list) else [value]
     if not found or not all(isinstance(v, str) for v in found):
-        raise Error(f"[[part]]: {value!r} is neither a name nor a list of names")
+        raise Error(f"{where}: {value!r} is neither a name nor a list of names")
     return found

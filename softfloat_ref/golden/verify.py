@@ -113,8 +113,8 @@ def _check_manifest(manifest: dict[str, Any], vectors: Vectors, report: Report) 
 
 def _check_lines(folder: Path, manifest: dict[str, Any], vectors: Vectors, names: list[str], report: Report) -> None:
     text, words, header = (read_bytes(folder / n).decode("ascii", "replace") for n in names)
-    lines = text.splitlines()
-    memory = [w for w in words.splitlines() if w and not w.startswith("//")]
+    lines = _lines(text)
+    memory = [w for w in _lines(words) if w and not w.startswith("//")]
     if not lines:
         report.add(f"{names[0]}: no vectors")
         return
@@ -143,6 +143,11 @@ def _check_lines(folder: Path, manifest: dict[str, Any], vectors: Vectors, names
             report.add(f"{names[0]}:{number}: {line} but the oracle says {shown}")
         elif word + "\n" != as_word(expected):
             report.add(f"{names[1]}: word {number} is {word}, but the text's line says {as_word(expected).strip()}")
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a file; they end with LF and nothing else, since a set has the same bytes anywhere."""
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 def _parse(line: str, fields: tuple[Field, ...]) -> tuple[int, ...] | None:

@@ -206,25 +206,35 @@ def check_lines(
     nan: CompareNan = CompareNan.EXACT,
     flags: bool = True,
     shown: int = SHOWN,
+    count: int | None = None,
 ) -> Report:
-    """Compare TestFloat lines that carry their own operands: `operands result [flags]`; policy and formats are the
-    set's, its cases are not used."""
+    """Compare TestFloat lines that carry their own operands: `operands result flags`; policy and formats are the
+    set's, its cases are not used. count: how many lines must come. Without `flags`, lines may leave theirs out."""
     judge = Judge(_scalar(vectors), nan, flags, shown)
-    widths = [f.width for f in vectors.fields if f.role in ("operand", "random")]
+    came = 0
     for number, text in enumerate(lines, 1):
         if not text.strip():
             continue
+        came += 1
         try:
-            line, answer = _self_contained(text, vectors, widths)
+            _judge_own(judge, text)
         except DeviceError as e:
             judge.report.failure = f"line {number}: {e}"
-            break
-        if answer.flags is None:
-            judge.report.failure = f"line {number}: no flags; a line has operands, result and flags"
-            break
-        if line is not None:
-            judge.compare(line, answer)
+            return judge.report
+    if count is not None and came != count:
+        judge.report.failure = f"{came} lines came, where {count} were expected"
     return judge.report
+
+
+def _judge_own(judge: Judge, text: str) -> None:
+    """A line that carries its operands; those without a defined result are passed over. Raises DeviceError."""
+    vectors = judge.report.vectors
+    widths = [f.width for f in vectors.fields if f.role in ("operand", "random")]
+    line, answer = _self_contained(text, vectors, widths)
+    if answer.flags is None and judge.rule.flags:
+        raise DeviceError("no flags; a line has operands, result and flags")
+    if line is not None:
+        judge.compare(line, answer)
 
 
 def _self_contained(text: str, vectors: VectorSet, widths: Sequence[int]) -> tuple[Line | None, Answer]:
