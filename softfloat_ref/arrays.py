@@ -266,6 +266,18 @@ def _by_oracle(codes: Iterable[int], fmt: Format, wide: Format, flush: bool) -> 
     return np.array(patterns, f"u{wide.width // 8}").view(f"f{wide.width // 8}")
 
 
+def round_to_fp32(values: NDArray[np.float64]) -> NDArray[np.float32]:
+    """float64 values rounded to FP32, to nearest, ties to even: a cast; the FP32 subnormals by the oracle, so that a
+    process that flushes them (as -ffast-math libraries make it) changes nothing."""
+    with np.errstate(over="ignore", under="ignore"):
+        found: NDArray[np.float32] = values.astype(np.float32)
+    small = (values != 0) & (np.abs(values) < 2.0**_FP32.emin)
+    if small.any():
+        codes = _encode_distinct(as_source(values[small]), _FP32, Policy())
+        found.view(np.uint32)[small] = codes
+    return found
+
+
 def value_dtype(fmt: Format) -> np.dtype[np.floating[Any]]:
     """float32, or float64, whichever is the first to hold every value. Raises Error where neither does."""
     for dtype, wide in ((np.float32, CATALOGUE["fp32"]), (np.float64, CATALOGUE["fp64"])):

@@ -3,78 +3,80 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from softfloat_ref import exact
 from softfloat_ref.codec import check_code, decoder, encoder
 from softfloat_ref.errors import Error, unknown
-from softfloat_ref.exact import FINITE, NAN, Value
-from softfloat_ref.formats import ALIASES, CATALOGUE, Format, get_format
+from softfloat_ref.exact import FINITE, INF, NAN, Value
+from softfloat_ref.formats import ALIASES, CATALOGUE, Format, define_format, get_format, load_table
+from softfloat_ref.formats.families import finite
 from softfloat_ref.policies import Overflow, Policy, get_policy
-from softfloat_ref.scales import get_scale_rule
+from softfloat_ref.profiles import PROFILES, Profile, get_profile
+from softfloat_ref.rounding import OVERFLOW, Rounding
+from softfloat_ref.scales import get_scale_rule, largest, quotient
 
 FP32: Final = CATALOGUE["fp32"]
 MAX_BLOCK: Final = 4096
-MAX_FLUSH: Final = 1000
-
-
-@dataclass(frozen=True)
-class Profile:
-    """Everything a block quantization leaves open.
-
-    scale_rule: how the largest magnitude becomes the scale. flush_below: magnitudes below 2^flush_below become zero
-    first, each by itself. A NaN or Inf in a block gives scale NaN (codes: the element's NaN, or 0). An all-zero block
-    has the smallest scale. The scale's exponent is clamped to the scale format's range. Elements saturate.
-    """
-
-    name: str = "ocp"
-    scale_rule: str = "floor"
-    flush_below: int = -126
-    source: str = "OCP Microscaling Formats (MX) 1.0, 6.3; Rouhani et al., arXiv 2310.10537, algorithm 1"
-
-    def __post_init__(self) -> None:
-        get_scale_rule(self.scale_rule)
-        if type(self.flush_below) is not int or abs(self.flush_below) > MAX_FLUSH:
-            raise Error(f"block profile {self.name!r}: flush_below = {self.flush_below!r} is no exponent of two")
-
-
-PROFILES: Final[dict[str, Profile]] = {"ocp": Profile()}
-
-
-def get_profile(profile: Profile | str) -> Profile:
-    """A block profile by name. Raises Error."""
-    if isinstance(profile, Profile):
-        return profile
-    if not isinstance(profile, str):
-        raise Error(f"a block profile is a name, not {profile!r}")
-    if profile not in PROFILES:
-        raise unknown("block profile", profile, PROFILES)
-    return PROFILES[profile]
+AXIS: Final = 0  # as a block size: the whole axis (a scale a row or channel)
+TENSOR: Final = -1  # the whole tensor
+_SIZES: Final = {"axis": AXIS, "tensor": TENSOR}
+_ONE: Final = exact.finite(0, 1, 0)
+_BINADE: Final = exact.finite(0, 1, FP32.emax + 1)  # where FP32's exponent field puts an Inf
+MX_TABLE: Final = "OCP Microscaling Formats (MX) 1.0, table 1"
+SCALE_BITS: Final = 64  # of a quotient that a scale is rounded from; no scale format has as many
+VALUE_BITS: Final = 256  # of a value that is itself cut (1/3, say): more than all that is divided by here
 
 
 @dataclass(frozen=True)
 class BlockFormat:
-    """Elements of one format that share a scale: value = scale * element."""
+    """Elements of one format that share a scale: value = scale * element.
+
+    size: elements that share a scale, along one axis; AXIS: the whole axis; TENSOR: the whole tensor.
+    profile: how values become blocks, where nothing else is said.
+    """
 
     name: str
     element: Format
     scale: Format
     size: int
-    source: str = dataclasses.field(default="", compare=False)
+    profile: str = "ocp"
+    source: str = dataclasses.field(default="user definition", compare=False)
 
     def __post_init__(self) -> None:
-        if type(self.size) is not int or not 1 <= self.size <= MAX_BLOCK:
-            raise Error(f"block format {self.name!r}: a block has 1 to {MAX_BLOCK} elements, not {self.size!r}")
+        if type(self.size) is not int or not TENSOR <= self.size <= MAX_BLOCK:
+            raise Error(
+                f"block format {self.name!r}: a block has 1 to {MAX_BLOCK} elements, or is axis or tensor,"
+                f" not {self.size!r}"
+            )
+        for what, fmt in (("element", self.element), ("scale", self.scale)):
+            if fmt.is_integer:
+                raise Error(f"block format {self.name!r}: the {what} {fmt.name} is an integer; int8 is the MX element")
+        get_profile(self.profile)
+
+    @property
+    def size_name(self) -> str:
+        """The size as the name grammar has it."""
+        return next((word for word, size in _SIZES.items() if size == self.size), str(self.size))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The full definition, as a manifest stores it and `define_block_format` reads it."""
+        element, scale = self.element.to_dict(), self.scale.to_dict()
+        return {"name": self.name, "element": element, "scale": scale, "size": self.size, "profile": self.profile}
 
 
 def _mx(name: str, element: str) -> BlockFormat:
-    fmt = CATALOGUE[element]
-    if fmt.twos_complement:  # MX 1.0 5.3.4 leaves the most negative code to the implementation; it is not produced
-        fmt = dataclasses.replace(fmt, symmetric=True)
-    return BlockFormat(name, fmt, CATALOGUE["e8m0"], 32, "OCP Microscaling Formats (MX) 1.0, table 1")
+    return BlockFormat(name, CATALOGUE[element], CATALOGUE["e8m0"], 32, "ocp", MX_TABLE)
+
+
+def _msfp(bits: int) -> BlockFormat:
+    """Sign and magnitude, no hidden bit, in units of 2^(1 - bits): just what an exponent field of one bit gives."""
+    element = finite(f"s{bits}", 1, bits - 1, 1, source="sign and magnitude")
+    return BlockFormat(f"msfp{9 + bits}", element, CATALOGUE["e8m0"], 16, "msfp", PROFILES["msfp"].source)
 
 
 BLOCK_FORMATS: Final[dict[str, BlockFormat]] = {
@@ -86,30 +88,78 @@ BLOCK_FORMATS: Final[dict[str, BlockFormat]] = {
         _mx("mxfp6_e2m3", "fp6_e2m3"),
         _mx("mxfp4_e2m1", "fp4_e2m1"),
         _mx("mxint8", "int8"),
+        BlockFormat("nvfp4", CATALOGUE["fp4_e2m1"], CATALOGUE["ue4m3"], 16, "nvfp4", PROFILES["nvfp4"].source),
+        *(_msfp(bits) for bits in range(2, 8)),
     )
 }
 BLOCK_ALIASES: Final[dict[str, str]] = {"mxfp8": "mxfp8_e4m3", "mxfp6": "mxfp6_e3m2", "mxfp4": "mxfp4_e2m1"}
+_INLINE: Final = re.compile(r"([^@/]+)@([^@/]+)/(\d{1,6}|axis|tensor)")
+_FLEXFP: Final = re.compile(r"flexfp_e(\d{1,2})m(\d{1,3})")
+GRAMMAR: Final = "or ELEMENT@SCALE/SIZE, as fp4_e2m1@ue5m3/16 (SIZE: a number, axis, tensor), or flexfp_eXmY"
 
 
 def get_block_format(name: str | BlockFormat) -> BlockFormat:
     """A block format by name. Raises Error."""
     found = any_format(name) if isinstance(name, str) else name
     if not isinstance(found, BlockFormat):
-        raise Error(f"{found.name} is a scalar format; block formats: {', '.join(BLOCK_FORMATS)}")
+        raise Error(f"{found.name} is a scalar format; block formats: {', '.join(BLOCK_FORMATS)}, {GRAMMAR}")
     return found
 
 
 def any_format(name: str | Format | BlockFormat) -> Format | BlockFormat:
-    """A scalar or block format by name. Raises Error, listing the closest names of both kinds."""
+    """A scalar or block format by name: of the catalogues, by the grammars, or from FILE.toml[:NAME] (tables
+    [formats.NAME] and [block_formats.NAME]). Raises Error, listing the closest names of both kinds."""
     if not isinstance(name, str):
         return name
     key = name.strip().lower()
     key = BLOCK_ALIASES.get(key, key)
     if key in BLOCK_FORMATS:
         return BLOCK_FORMATS[key]
+    if match := _INLINE.fullmatch(name.strip()):
+        size = _SIZES.get(match[3], match[3])
+        return BlockFormat(key, get_format(match[1]), get_format(match[2]), int(size), _default_profile(match[2]))
+    if match := _FLEXFP.fullmatch(key):
+        element = get_format(f"s1e{match[1]}m{match[2]}")
+        return BlockFormat(key, element, CATALOGUE["e8m0"], TENSOR, "dse", PROFILES["dse"].source)
     if key.startswith("mx"):
-        raise unknown("format", name, [*BLOCK_FORMATS, *BLOCK_ALIASES, *CATALOGUE, *ALIASES])
+        raise unknown("format", name, [*BLOCK_FORMATS, *BLOCK_ALIASES, *CATALOGUE, *ALIASES], f" ({GRAMMAR})")
+    if ".toml" in key:
+        return _from_toml(name.strip())
     return get_format(name)
+
+
+def _default_profile(scale: str) -> str:
+    """Of an inline format: scales that are powers of two as MX, others rounded to nearest, P3109's as P3109."""
+    fmt = get_format(scale)
+    if fmt.p3109:
+        return "p3109"
+    return "ocp" if fmt.mantissa_bits == 0 else "ocp,scale_rule=rne,flush=never"
+
+
+def _from_toml(spec: str) -> Format | BlockFormat:
+    try:
+        with load_table(spec, "block_formats") as (table, name):
+            return define_block_format(table, name)
+    except Error as e:
+        if "no [block_formats" not in str(e):
+            raise
+    return get_format(spec)
+
+
+def define_block_format(table: Mapping[str, Any], name: str | None = None) -> BlockFormat:
+    """A block format from a table: element, scale (names or tables), size, and profile. Raises Error."""
+    where = name or str(table.get("name", "?"))
+    unknown_keys = set(table) - {"name", "element", "scale", "size", "profile", "source"}
+    missing = {"element", "scale", "size"} - set(table)
+    if unknown_keys or missing:
+        what = f"unknown {sorted(unknown_keys)[0]}" if unknown_keys else f"{sorted(missing)[0]} missing"
+        raise Error(f"block format {where!r}: {what}; it has element, scale, size, and perhaps profile and source")
+    element, scale = (x if isinstance(x := table[k], str) else define_format(x) for k in ("element", "scale"))
+    size: Any = _SIZES.get(table["size"], table["size"]) if isinstance(table["size"], str) else table["size"]
+    profile, source = table.get("profile", "ocp"), str(table.get("source", "user definition"))
+    if not isinstance(profile, str):
+        raise Error(f"block format {where!r}: profile = {profile!r} is no name")
+    return BlockFormat(where, get_format(element), get_format(scale), size, profile, source)
 
 
 class Block(NamedTuple):
@@ -120,68 +170,216 @@ class Block(NamedTuple):
     flags: tuple[int, ...]
 
 
+# -- quantize --------------------------------------------------------------------------------------------------------
+
+
+def resolve(fmt: BlockFormat, profile: Profile | str | None) -> tuple[BlockFormat, Profile]:
+    """The format whose elements are as the profile has them, and the profile (the format's own where none is given)."""
+    found = get_profile(fmt.profile if profile is None else profile)
+    return _resolved(fmt, found), found
+
+
 @lru_cache(maxsize=256)
-def element_policy(policy: Policy) -> Policy:
-    """The policy elements are rounded under: the caller's, but always saturating (MX 1.0 6.3)."""
-    return policy.replace(overflow=Overflow.SAT_FINITE)
+def _resolved(fmt: BlockFormat, profile: Profile) -> BlockFormat:
+    if ("block" in (profile.nan, profile.inf) or profile.scale_high == "nan") and not fmt.scale.has_nan:
+        raise Error(
+            f"{fmt.name}: the scale format {fmt.scale.name} has no NaN; use a profile with nan=element,inf=element"
+        )
+    if not fmt.element.twos_complement:  # MX 1.0 5.3.4 leaves the most negative code to the implementation
+        return fmt
+    element = dataclasses.replace(fmt.element, symmetric=fmt.element.signed and profile.integers == "symmetric")
+    return dataclasses.replace(fmt, element=element)
+
+
+@lru_cache(maxsize=256)
+def element_policy(policy: Policy | str | None, profile: Profile) -> Policy:
+    """The policy elements are rounded under: the caller's, or the profile's rounding; the overflow is the profile's."""
+    chosen = get_policy(None, rounding=profile.rounding) if policy is None else get_policy(policy)
+    return chosen.replace(overflow=profile.overflow)
 
 
 def special_element(fmt: BlockFormat, policy: Policy) -> int:
-    """The code of every element of a block that holds a NaN or Inf."""
+    """The code of every element of a block whose scale is NaN."""
     return policy.nan_rule.code(fmt.element) if fmt.element.has_nan else 0
 
 
 def quantize_block(
     values: Sequence[Value],
     fmt: BlockFormat | str,
-    profile: Profile | str = "ocp",
+    profile: Profile | str | None = None,
     policy: Policy | str | None = None,
     random_bits: Sequence[int] | None = None,
+    tensor_scale: Value = _ONE,
 ) -> Block:
     """Quantize one block (at most fmt.size exact values) in integers.
 
     A shorter block is as if padded with zeros. random_bits: one word an element, for a stochastic rounding.
+    tensor_scale: the second-level scale; the values are divided by both. Raises Error, Undefined.
     """
-    fmt, profile, policy = get_block_format(fmt), get_profile(profile), element_policy(get_policy(policy))
-    if len(values) > fmt.size:
+    fmt, profile = resolve(get_block_format(fmt), profile)
+    policy = element_policy(policy, profile)
+    if 0 < fmt.size < len(values):
         raise Error(f"a block of {fmt.name} has at most {fmt.size} values, not {len(values)}")
     words = [0] * len(values) if random_bits is None else random_bits
-    if any(x.kind != FINITE for x in values):
-        code = special_element(fmt, policy)
-        return Block(fmt.scale.canonical_nan, (code,) * len(values), (0,) * len(values))
-    values = [flush(x, profile) for x in values]
-    exponent = scale_exponent(values, fmt, profile)
-    encode = encoder(fmt.element, policy)
-    results = [encode(divide(x, exponent), r) for x, r in zip(values, words, strict=True)]
-    scale = encoder(fmt.scale, Policy())(exact.finite(0, 1, exponent), 0)[0]
+    scale = block_scale(values, fmt, profile, tensor_scale)
+    factor = decoder(fmt.scale)(scale)
+    if factor.kind == NAN and profile.special_codes == "nan":
+        return Block(scale, (special_element(fmt, policy),) * len(values), (0,) * len(values))
+    if factor.kind == NAN:
+        finite = [x for x in values if x.kind == FINITE]
+        factor = decoder(fmt.scale)(block_scale(finite, fmt, profile.replace(scale_high="largest"), tensor_scale))
+    encode = _element_encoder(fmt, profile, policy, factor, tensor_scale)
+    flushed = flush(values, profile)
+    results = [encode(x, r) for x, r in zip(flushed, words, strict=True)]
     return Block(scale, tuple(code for code, _ in results), tuple(flags for _, flags in results))
 
 
-def flush(x: Value, profile: Profile) -> Value:
-    """The value, or a zero of its sign where it is too small for the profile."""
-    return exact.zero(x.sign) if x.significand and exact.top(x) < profile.flush_below else x
+def flush(values: Sequence[Value], profile: Profile) -> list[Value]:
+    """The values, zeros of their sign where they are too small for the profile."""
+    if profile.flush == "never":
+        return list(values)
+    small = [x.kind == FINITE and x.significand != 0 and exact.top(x) < profile.flush_below for x in values]
+    if profile.flush == "block" and not all(s or x.is_zero for s, x in zip(small, values, strict=True)):
+        return list(values)
+    return [exact.zero(x.sign) if s else x for s, x in zip(small, values, strict=True)]
 
 
-def scale_exponent(values: Sequence[Value], fmt: BlockFormat, profile: Profile) -> int:
-    """The exponent of the shared scale of finite, already flushed values."""
-    tops = [exact.top(x) for x in values if x.significand]
-    return exponent_of(max(tops) if tops else None, fmt, profile)
+def block_scale(values: Sequence[Value], fmt: BlockFormat, profile: Profile, tensor_scale: Value = _ONE) -> int:
+    """The code of the shared scale of a block. Raises Error where the profile makes a special value one."""
+    kinds = {x.kind for x in values}
+    if (NAN in kinds and profile.nan == "error") or (INF in kinds and profile.inf == "error"):
+        raise Error(f"a block of {fmt.name} holds a NaN or Inf, which profile {profile.name} has no place for")
+    if (NAN in kinds and profile.nan == "block") or (INF in kinds and profile.inf == "block"):
+        return fmt.scale.canonical_nan
+    if INF in kinds and profile.inf == "largest":
+        return fmt.scale.max_code
+    finite = [x for x in flush(values, profile) if x.kind == FINITE and x.significand]
+    if INF in kinds and profile.inf == "binade":
+        finite.append(_BINADE)
+    if not finite and profile.no_finite == "special" and FINITE not in kinds and kinds:
+        return fmt.scale.canonical_nan if INF not in kinds else _scale_of_inf(fmt.scale)
+    return scale_of(largest_magnitude(finite), fmt, profile, tensor_scale)
 
 
-def exponent_of(amax_exponent: int | None, fmt: BlockFormat, profile: Profile) -> int:
-    """The scale's exponent for floor(log2) of the largest magnitude, clamped; the smallest for a block of zeros."""
-    lowest, highest = fmt.scale.emin, fmt.scale.emax
-    if amax_exponent is None:
-        return lowest
-    return min(max(get_scale_rule(profile.scale_rule)(amax_exponent, fmt.element), lowest), highest)
+def _scale_of_inf(scale: Format) -> int:
+    return encoder(scale, Policy())(exact.inf(0), 0)[0]
 
 
-def divide(x: Value, exponent: int) -> Value:
-    """x / 2^exponent."""
-    return x._replace(exponent=x.exponent - exponent) if x.significand else x
+def largest_magnitude(values: Sequence[Value]) -> Value | None:
+    """The largest magnitude of finite nonzero values; None of no values."""
+    best: Value | None = None
+    for x in values:
+        if best is None or exact.compare(exact.magnitude(x), best) > 0:
+            best = exact.magnitude(x)
+    return best
 
 
-def dequantize_block(scale: int, codes: Sequence[int], fmt: BlockFormat | str) -> list[Value]:
+@lru_cache(maxsize=1 << 14)
+def scale_of(amax: Value | None, fmt: BlockFormat, profile: Profile, tensor_scale: Value = _ONE) -> int:
+    """The scale's code for a block's largest finite magnitude (None: the block is zero)."""
+    if amax is None:
+        return _zero_scale(fmt.scale, profile)
+    if profile.arithmetic == "fp32-reciprocal":
+        steps = fp32(quotient(fp32(quotient(amax, largest(fmt.element), SCALE_BITS)), tensor_scale, SCALE_BITS))
+        return _limited(steps, Rounding.RNE, fmt.scale, profile)
+    if tensor_scale != _ONE:
+        length = amax.significand.bit_length()
+        amax = quotient(amax, tensor_scale, length - 2 * FP32.precision if amax.sticky else length + SCALE_BITS)
+    wanted = get_scale_rule(profile.scale_rule)(amax, fmt.element, SCALE_BITS)
+    value = wanted.value
+    if wanted.power and exact.top(value) > fmt.scale.emax:
+        if profile.scale_high == "nan":
+            return fmt.scale.canonical_nan
+        value = exact.finite(0, 1, fmt.scale.emax)
+    return _limited(value, wanted.rounding, fmt.scale, profile)
+
+
+def fp32(x: Value) -> Value:
+    """A number rounded to FP32: a step of a computation that is done in FP32."""
+    return decoder(FP32)(encoder(FP32, Policy())(x, 0)[0])
+
+
+def _zero_scale(scale: Format, profile: Profile) -> int:
+    if profile.zero_block == "one":
+        return encoder(scale, Policy())(_ONE, 0)[0]
+    if profile.zero_block == "zero" and scale.zero:
+        return 0
+    return _lowest(scale, profile)
+
+
+def _lowest(scale: Format, profile: Profile) -> int:
+    return scale.min_normal_code if profile.scale_low == "smallest-normal" and scale.has_normals else scale.min_code
+
+
+def _limited(x: Value, rounding: Rounding, scale: Format, profile: Profile) -> int:
+    """A positive number (or, of FP32 steps, zero or Inf) rounded to the scale format, within the profile's limits."""
+    format_rule = profile.scale_high == "format"
+    policy = Policy(rounding=rounding) if format_rule else Policy(rounding=rounding, overflow=Overflow.SAT_FINITE)
+    code, flags = encoder(scale, policy)(x, 0)
+    if flags & OVERFLOW and profile.scale_high == "nan":
+        return scale.canonical_nan
+    if scale.is_nan(code) or code == scale.inf_code:
+        return code
+    if profile.scale_low == "zero" and scale.zero:
+        return code
+    return max(code, _lowest(scale, profile))
+
+
+def _element_encoder(fmt: BlockFormat, profile: Profile, policy: Policy, factor: Value, tensor_scale: Value) -> Any:
+    """The function from a value and its random bits to its code and flags, under a scale that is no NaN."""
+    encode = encoder(fmt.element, policy)
+    bits = fmt.element.precision + policy.random_count + 4
+    divisor = exact.multiply(factor, tensor_scale) if factor.kind == FINITE else factor
+    reciprocal = profile.arithmetic == "fp32-reciprocal"
+    if reciprocal and factor.significand:
+        factor = fp32(quotient(fp32(quotient(_ONE, tensor_scale, SCALE_BITS)), factor, SCALE_BITS))
+
+    def encode_element(x: Value, random_bits: int) -> tuple[int, int]:
+        code, flags = encode(scaled(x), random_bits)
+        if profile.negative_zero == "drop" and code == fmt.element.sign_bit and fmt.element.negative_zero:
+            code = 0
+        return code, flags
+
+    def scaled(x: Value) -> Value:
+        if divisor.kind == INF:  # IEEE P3109, BlockProject: only the sign is left of an Inf under an Inf
+            return x if x.kind == NAN else exact.finite(x.sign, 1, 0) if x.kind == INF else exact.zero(x.sign)
+        if x.kind == NAN or (x.kind == INF and divisor.significand):
+            return x
+        if x.kind == INF or not divisor.significand or not x.significand:
+            return exact.zero(x.sign)  # under a scale of zero, all is zero
+        if reciprocal:
+            return fp32(exact.multiply(x, factor))
+        return divide(x, divisor, bits)
+
+    return encode_element
+
+
+def divide(x: Value, divisor: Value, bits: int) -> Value:
+    """x / divisor, the divisor positive: exact where it is a power of two."""
+    if divisor.significand == 1:
+        return x._replace(exponent=x.exponent - divisor.exponent)
+    return quotient(x, divisor, bits)
+
+
+def tensor_scale_of(amax: Value | None, fmt: BlockFormat, profile: Profile) -> int:
+    """The FP32 code of the second-level scale: the tensor's largest magnitude over the largest scale times element.
+
+    1.0 where the profile has none, or where it would be zero. Sources: arXiv 2509.25149, appendix C; torchao.
+    """
+    if profile.tensor_scale == "none" or amax is None:
+        return encoder(FP32, Policy())(_ONE, 0)[0]
+    reach = exact.multiply(largest(fmt.scale), largest(fmt.element))
+    policy = Policy(overflow=Overflow.SAT_FINITE)
+    code = encoder(FP32, policy)(quotient(amax, reach, SCALE_BITS), 0)[0]
+    return code or encoder(FP32, policy)(_ONE, 0)[0]
+
+
+# -- dequantize ------------------------------------------------------------------------------------------------------
+
+
+def dequantize_block(
+    scale: int, codes: Sequence[int], fmt: BlockFormat | str, tensor_scale: Value = _ONE
+) -> list[Value]:
     """The exact values scale * element; NaN where the scale is."""
     fmt = get_block_format(fmt)
     factor = decoder(fmt.scale)(check_code(scale, fmt.scale))
@@ -189,10 +387,24 @@ def dequantize_block(scale: int, codes: Sequence[int], fmt: BlockFormat | str) -
     elements = [decode(check_code(code, fmt.element)) for code in codes]
     if factor.kind == NAN:
         return [Value(NAN, 0)] * len(elements)
+    if factor.kind == INF:
+        return [_times_inf(x) for x in elements]
+    factor = exact.multiply(factor, tensor_scale)
     return [exact.multiply(factor, x) if x.kind == FINITE else x for x in elements]
 
 
-def dequantize_to_fp32(scale: int, codes: Sequence[int], fmt: BlockFormat | str) -> list[int]:
+def _times_inf(x: Value) -> Value:
+    return Value(NAN, 0) if x.kind == NAN or x.is_zero else exact.inf(x.sign)
+
+
+def dequantize_to_fp32(
+    scale: int,
+    codes: Sequence[int],
+    fmt: BlockFormat | str,
+    profile: Profile | str = "ocp",
+    tensor_scale: Value = _ONE,
+) -> list[int]:
     """The FP32 codes of the values, each the exact product rounded once."""
-    encode = encoder(FP32, Policy())
-    return [encode(x, 0)[0] for x in dequantize_block(scale, codes, fmt)]
+    saturate = get_profile(profile).dequantize_overflow == "saturate"
+    encode = encoder(FP32, Policy(overflow=Overflow.SAT_PROPAGATE if saturate else Overflow.SAT_NONE))
+    return [encode(x, 0)[0] for x in dequantize_block(scale, codes, fmt, tensor_scale)]

@@ -1,101 +1,134 @@
-"""Block formats over numpy arrays, bit for bit the scalar oracle of block_formats.py."""
+"""Block formats over numpy arrays, bit for bit the scalar oracle of block_formats.py.
+
+Scales come from a table of thresholds that the oracle makes (every rule is monotone in the largest magnitude);
+elements from arrays.encode, whose input is the exact quotient, or the quotient rounded to odd with spare bits.
+"""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softfloat_ref import arrays
+from softfloat_ref import arrays, exact
 from softfloat_ref.arrays import Codes, Floats
 from softfloat_ref.block_formats import (
+    AXIS,
+    SCALE_BITS,
+    TENSOR,
     BlockFormat,
-    Profile,
     any_format,
+    dequantize_to_fp32,
     element_policy,
-    exponent_of,
+    fp32,
     get_block_format,
-    get_profile,
+    quantize_block,
+    resolve,
+    scale_of,
     special_element,
+    tensor_scale_of,
 )
+from softfloat_ref.codec import decode, decoder, to_value
 from softfloat_ref.errors import Error
-from softfloat_ref.formats import Format
-from softfloat_ref.policies import Policy, get_policy
+from softfloat_ref.exact import Value
+from softfloat_ref.formats import CATALOGUE, Format
+from softfloat_ref.policies import Policy
+from softfloat_ref.profiles import OCP, Profile
+from softfloat_ref.scales import largest, quotient
 from softfloat_ref.sources import RandomSource
 
-_FP64_MANTISSA: Final = 52
-_FP64_BIAS: Final = 1023
-_FP32_SMALLEST_NORMAL: Final = 2.0**-126
-_FP32_UNITS: Final = 149  # an FP32 subnormal is so many times 2^-149
+FP32: Final = CATALOGUE["fp32"]
+FP64: Final = CATALOGUE["fp64"]
+ONE: Final = 0x3F800000  # FP32's
+_INF64: Final = np.int64(FP64.inf_code)
+_SIGN64: Final = np.int64(FP64.magnitude_mask)
+_QUOTIENT_BITS: Final = 24  # of a quotient that is no power of two's: times a divisor of 28 bits, exact in float64
+_EXPONENT_LIMIT: Final = 900  # larger exponents of a quotient mean no more than this one
 
 
 @dataclass(frozen=True)
 class BlockArray:
     """A quantized array. codes: one unsigned code an element, in the array's shape; scales: the array's shape with
-    the number of blocks in place of the axis."""
+    the number of blocks in place of the axis (1 everywhere for a scale a tensor; one axis for blocks across rows);
+    tensor_scale: the FP32 code of the second-level scale."""
 
     codes: Codes
     scales: Codes
     fmt: BlockFormat
     axis: int
+    profile: Profile = OCP
+    tensor_scale: int = ONE
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the values."""
         return self.codes.shape
 
+    def spread_scales(self) -> Codes:
+        """The scale of each element, in the shape of the codes."""
+        if self.fmt.size in (AXIS, TENSOR):
+            return np.broadcast_to(self.scales, self.shape)
+        if self.profile.tail == "flatten":
+            moved = np.moveaxis(self.codes, self.axis, -1).shape
+            flat = np.repeat(self.scales, self.fmt.size)[: self.codes.size].reshape(moved)
+            return np.moveaxis(flat, -1, self.axis)
+        scales = np.repeat(self.scales, self.fmt.size, axis=self.axis)
+        return np.take(scales, range(self.codes.shape[self.axis]), axis=self.axis)
+
     def dequantize(self) -> NDArray[np.float32]:
         """The values, each the exact product of scale and element rounded to FP32."""
-        scales = np.repeat(self.scales, self.fmt.size, axis=self.axis)
-        scales = np.take(scales, range(self.codes.shape[self.axis]), axis=self.axis)
-        # Both factors are short: the float64 product is exact, and so is all but an overflow of its conversion.
-        product = arrays.decode_float64(self.codes, self.fmt.element) * arrays.decode_float64(scales, self.fmt.scale)
+        factor, element, scale = decode(self.tensor_scale, FP32), self.fmt.element, self.fmt.scale
+        spread = self.spread_scales()
+        if element.precision + scale.precision + factor.significand.bit_length() > FP64.precision:
+            return self._dequantize_by_oracle(spread, factor)
+        with np.errstate(invalid="ignore"):  # 0 * Inf
+            product = arrays.decode_float64(self.codes, element) * arrays.decode_float64(spread, scale) * float(factor)
         product = np.where(np.isnan(product), np.nan, product)  # one NaN, whatever the product's
-        with np.errstate(over="ignore"):
-            values = product.astype(np.float32)
-        # FP32 subnormals by integers: a process that flushes them (as -ffast-math libraries make it) changes nothing.
-        small = np.abs(product) < _FP32_SMALLEST_NORMAL
-        units = np.abs(product[small]) * 2.0**_FP32_UNITS
-        values.view(np.uint32)[small] = units.astype(np.uint32) | (np.signbit(product[small]).astype(np.uint32) << 31)
+        values = arrays.round_to_fp32(product)
+        if self.profile.dequantize_overflow == "saturate":
+            over = np.isinf(values) & np.isfinite(product)
+            values.view(np.uint32)[over] -= np.uint32(1)
         return values
+
+    def _dequantize_by_oracle(self, spread: Codes, factor: Value) -> NDArray[np.float32]:
+        pairs = zip(spread.reshape(-1).tolist(), self.codes.reshape(-1).tolist(), strict=True)
+        found = [dequantize_to_fp32(s, [c], self.fmt, self.profile, factor)[0] for s, c in pairs]
+        return np.array(found, np.uint32).view(np.float32).reshape(self.shape)
 
 
 def quantize(
     x: ArrayLike,
     fmt: str | BlockFormat,
     axis: int = -1,
-    profile: str | Profile = "ocp",
+    profile: str | Profile | None = None,
     policy: Policy | str | None = None,
     random_bits: ArrayLike | RandomSource | None = None,
+    tensor_scale: float | None = None,
 ) -> BlockArray:
     """Quantize an array in blocks along an axis; an axis that is no multiple of the block size ends in a short block.
 
-    policy: how elements are rounded. random_bits: for a stochastic rounding, integers in x's shape, or a source of
-    them by position. Raises Error for a 0-dimensional array, an axis it lacks, and dtypes that do not fit.
+    profile: the format's own where none is given. policy: how elements are rounded. random_bits: for a stochastic
+    rounding, integers in x's shape, or a source of them by position. tensor_scale: the second-level scale, where it is
+    not taken from the tensor's largest magnitude. Raises Error for a 0-dimensional array, an axis it lacks, and dtypes
+    that do not fit.
     """
-    fmt, profile, policy = get_block_format(fmt), get_profile(profile), element_policy(get_policy(policy))
-    values = arrays.to_float64(x, flush=policy.flush_inputs)
-    axis = check_axis(values, axis)
-    blocks = _to_blocks(_flush(values, profile), axis, fmt.size)
-    exponents, special = _scale_exponents(blocks, fmt, profile)
-    with np.errstate(invalid="ignore"):  # a signalling NaN, in a block that is all NaN anyway
-        scaled = np.ldexp(blocks, -exponents[..., np.newaxis])
-    words = arrays.random_words(policy, random_bits, values.shape)
-    if words is not None:
-        spread = _to_blocks(words, axis, fmt.size)
-        codes = arrays.encode(np.where(special[..., np.newaxis], 0.0, scaled), fmt.element, policy, spread)
-    else:
-        codes = arrays.encode(np.where(special[..., np.newaxis], 0.0, scaled), fmt.element, policy)
-    codes[special] = special_element(fmt, policy)
-    scales = arrays.encode(np.ldexp(1.0, exponents), fmt.scale)
-    scales[special] = fmt.scale.canonical_nan
-    return BlockArray(_from_blocks(codes, axis, values.shape), np.moveaxis(scales, -1, axis), fmt, axis)
+    fmt, profile = resolve(get_block_format(fmt), profile)
+    policy = element_policy(policy, profile)
+    source = arrays.as_source(x)
+    axis = check_axis(source.codes, axis)
+    words = arrays.random_words(policy, random_bits, source.codes.shape)
+    values = arrays.to_float64(source, flush=policy.flush_inputs)
+    layout = _Layout(values.shape, axis, fmt, profile)
+    factor = _tensor_scale(values, tensor_scale, fmt, profile)
+    job = _Job(fmt, profile, policy, factor, source.fmt, layout.tail)
+    scales, codes = job.run(layout.split(values), None if words is None else layout.split(words))
+    return BlockArray(layout.join(codes), layout.place(scales), fmt, axis, profile, job.tensor_scale)
 
 
-def check_axis(values: Floats, axis: int) -> int:
+def check_axis(values: NDArray[Any], axis: int) -> int:
     """The axis, counted from 0. Raises Error where the array lacks it."""
     if values.ndim == 0:
         raise Error("a 0-dimensional array has no axis to take blocks along; reshape it to (1,)")
@@ -104,47 +137,233 @@ def check_axis(values: Floats, axis: int) -> int:
     return axis % values.ndim
 
 
-def _flush(values: NDArray[np.float64], profile: Profile) -> NDArray[np.float64]:
-    tiny = np.abs(values) < math.ldexp(1.0, profile.flush_below)
-    return np.where(tiny, np.copysign(0.0, values), values)
+class _Layout:
+    """How an array is cut into blocks, and put together again."""
+
+    def __init__(self, shape: tuple[int, ...], axis: int, fmt: BlockFormat, profile: Profile) -> None:
+        self.shape, self.axis = shape, axis
+        self.moved = (*shape[:axis], *shape[axis + 1 :], shape[axis])
+        self.whole = fmt.size == TENSOR
+        self.flat = self.whole or (profile.tail == "flatten" and fmt.size != AXIS)
+        length = int(np.prod(shape)) if self.flat else shape[axis]
+        self.size = fmt.size if fmt.size > 0 else max(length, 1)
+        if profile.tail == "refuse" and length % self.size:
+            raise Error(
+                f"axis {axis} has {length} values, no multiple of {self.size}: profile {profile.name} refuses that"
+            )
+        self.length, self.count = length, -(-length // self.size)
+        self.tail = length - (self.count - 1) * self.size  # values in the last block
+
+    def split(self, values: NDArray[Any]) -> NDArray[Any]:
+        """(..., axis, ...) to (..., blocks, size), padded with zeros."""
+        rows = np.moveaxis(values, self.axis, -1)
+        rows = rows.reshape(-1) if self.flat else rows
+        if self.length != self.count * self.size:
+            padded = np.zeros((*rows.shape[:-1], self.count * self.size), values.dtype)
+            padded[..., : self.length] = rows
+            rows = padded
+        return np.ascontiguousarray(rows).reshape(*rows.shape[:-1], self.count, self.size)
+
+    def join(self, codes: Codes) -> Codes:
+        """The inverse of split."""
+        rows = codes.reshape(*codes.shape[:-2], self.count * self.size)[..., : self.length]
+        return np.ascontiguousarray(np.moveaxis(rows.reshape(self.moved), -1, self.axis))
+
+    def place(self, scales: Codes) -> Codes:
+        """Scales of (..., blocks) in the array's order of axes."""
+        if self.whole:
+            return scales[:1].reshape((1,) * len(self.shape)) if self.length else scales.reshape((0,) * len(self.shape))
+        return scales if self.flat else np.moveaxis(scales, -1, self.axis)
 
 
-def _to_blocks(values: NDArray[Any], axis: int, size: int) -> NDArray[Any]:
-    """(..., axis, ...) to (..., blocks, size), padded with zeros."""
-    moved = np.moveaxis(values, axis, -1)
-    count = -(-moved.shape[-1] // size)
-    padded = np.zeros((*moved.shape[:-1], count * size), values.dtype)
-    padded[..., : moved.shape[-1]] = moved
-    return padded.reshape(*moved.shape[:-1], count, size)
+def _tensor_scale(values: NDArray[np.float64], given: float | None, fmt: BlockFormat, profile: Profile) -> int:
+    """The FP32 code of the second-level scale."""
+    if given is not None:
+        code = int(np.float32(given).view(np.uint32))
+        if not np.isfinite(given) or given <= 0 or float(np.float32(given)) != float(given):
+            raise Error(f"a tensor scale is a positive finite FP32 number, not {given!r}")
+        return code
+    if profile.tensor_scale == "none":
+        return ONE
+    finite = np.abs(values[np.isfinite(values)])
+    amax = float(finite.max()) if finite.size else 0.0
+    return tensor_scale_of(to_value(amax, 0) if amax else None, fmt, profile)
 
 
-def _from_blocks(codes: Codes, axis: int, shape: tuple[int, ...]) -> Codes:
-    flat = codes.reshape(*codes.shape[:-2], codes.shape[-2] * codes.shape[-1])
-    return np.ascontiguousarray(np.moveaxis(flat[..., : shape[axis]], -1, axis))
+@dataclass(frozen=True)
+class _Job:
+    """One quantization of (..., blocks, size) float64 values."""
+
+    fmt: BlockFormat
+    profile: Profile
+    policy: Policy
+    tensor_scale: int
+    source: Format  # what the values were before they became float64
+    tail: int  # values in the last block of each row
+
+    @property
+    def factor(self) -> Value:
+        return decode(self.tensor_scale, FP32)
+
+    def run(self, blocks: NDArray[np.float64], words: NDArray[Any] | None) -> tuple[Codes, Codes]:
+        """Scales (..., blocks) and codes (..., blocks, size)."""
+        blocks = self._flush(blocks)
+        amax = (blocks.view(np.int64) & _SIGN64).max(axis=-1, initial=0)
+        special = amax >= _INF64
+        scales = self._scales(np.where(special, 0, amax))
+        if self._needs_oracle(blocks):
+            by_oracle = np.ones_like(special)
+            codes = np.zeros(blocks.shape, arrays.code_dtype(self.fmt.element))
+        else:
+            clean = np.where(special[..., np.newaxis], 0.0, blocks) if special.any() else blocks
+            codes = arrays.encode(self._divided(clean, scales), self.fmt.element, self.policy, words)
+            self._drop_signs(codes)
+            by_oracle = special & (not self._simple_specials())
+        simple = special & ~by_oracle
+        scales[simple] = max(self.fmt.scale.canonical_nan, 0)
+        codes[simple] = special_element(self.fmt, self.policy)
+        for where in np.argwhere(by_oracle):
+            at = tuple(where.tolist())
+            part = slice(self.tail if at[-1] == special.shape[-1] - 1 else None)
+            scales[at], codes[at][part] = self._one(blocks[at][part], None if words is None else words[at][part])
+        return scales, codes
+
+    def _flush(self, blocks: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self.profile.flush == "never":
+            return blocks
+        tiny = np.abs(blocks) < 2.0**self.profile.flush_below
+        if self.profile.flush == "block":
+            tiny = np.broadcast_to(tiny.all(axis=-1, keepdims=True), tiny.shape)
+        return np.where(tiny, np.copysign(0.0, blocks), blocks)
+
+    def _simple_specials(self) -> bool:
+        profile = self.profile
+        return profile.nan == profile.inf == "block" and profile.special_codes == "nan"
+
+    def _one(self, block: NDArray[np.float64], words: NDArray[Any] | None) -> tuple[int, list[int]]:
+        values = [to_value(v, 0) for v in block.tolist()]
+        given = None if words is None else words.tolist()
+        found = quantize_block(values, self.fmt, self.profile, self.policy, given, self.factor)
+        return found.scale, list(found.codes)
+
+    def _needs_oracle(self, blocks: NDArray[np.float64]) -> bool:
+        """Whether a quotient that is not exact would have too few bits for the elements."""
+        if self._exact_quotients():
+            return False
+        if self.profile.arithmetic == "fp32-reciprocal":
+            return self.source.width > FP32.width
+        wide = self.fmt.scale.precision + self.factor.significand.bit_length() > FP64.precision - _QUOTIENT_BITS - 1
+        return wide or self.fmt.element.mantissa_bits + self.policy.random_count + 3 > _QUOTIENT_BITS
+
+    def _exact_quotients(self) -> bool:
+        """Whether every quotient is exact in float64: scales are powers of two, values no wider than FP32."""
+        return (
+            self.fmt.scale.mantissa_bits == 0
+            and self.tensor_scale == ONE
+            and self.profile.arithmetic == "exact"
+            and self.source.width <= FP32.width
+        )
+
+    def _divided(self, blocks: NDArray[np.float64], scales: Codes) -> NDArray[np.float64]:
+        """The blocks over their scales: exact, or rounded to odd with bits to spare; zero under a scale of zero."""
+        divisors = arrays.decode_float64(scales, self.fmt.scale)[..., np.newaxis]
+        divisors = np.where(np.isfinite(divisors), divisors, 1.0)  # of blocks that are done otherwise
+        if self._exact_quotients():
+            return blocks / divisors
+        if self.profile.arithmetic == "fp32-reciprocal":
+            return arrays.round_to_fp32(blocks * self._reciprocals()[scales][..., np.newaxis]).astype(np.float64)
+        zero = divisors == 0
+        found = odd_quotient(blocks, np.where(zero, 1.0, divisors * float(self.factor)))
+        return np.where(zero, np.copysign(0.0, blocks), found)
+
+    def _reciprocals(self) -> NDArray[np.float64]:
+        """By scale code: 1 / tensor scale / scale in FP32 steps."""
+        one = exact.finite(0, 1, 0)
+        start = fp32(quotient(one, self.factor, SCALE_BITS))
+        decode_scale = decoder(self.fmt.scale)
+        scales = [decode_scale(code) for code in range(1 << self.fmt.scale.width)]
+        positive = [s.is_finite and not s.is_zero and not s.sign for s in scales]
+        limit = float(fp32(largest(FP32)))
+        return np.array(
+            [
+                min(float(fp32(quotient(start, s, SCALE_BITS))) if start.is_finite else np.inf, limit) if p else 0.0
+                for s, p in zip(scales, positive, strict=True)
+            ]
+        )
+
+    def _drop_signs(self, codes: Codes) -> None:
+        if self.profile.negative_zero == "drop" and self.fmt.element.negative_zero:
+            codes[codes == self.fmt.element.sign_bit] = 0
+
+    def _scales(self, amax: NDArray[np.int64]) -> Codes:
+        """Scale codes of largest magnitudes, as the bits of float64."""
+        if self.fmt.scale.width > 8 or amax.size < 256:
+            return self._scales_by_oracle(amax)
+        starts, codes = _thresholds(self.fmt, self.profile, self.tensor_scale)
+        return codes[np.searchsorted(starts, amax, "right")]
+
+    def _scales_by_oracle(self, amax: NDArray[np.int64]) -> Codes:
+        patterns, inverse = np.unique(amax, return_inverse=True)
+        found = [_scale(int(p), self.fmt, self.profile, self.factor) for p in patterns]
+        codes: Codes = np.array(found, arrays.code_dtype(self.fmt.scale))[inverse].reshape(amax.shape)
+        return codes
 
 
-def _scale_exponents(
-    blocks: NDArray[np.float64], fmt: BlockFormat, profile: Profile
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The exponent of each block's scale, and which blocks hold a NaN or Inf."""
-    magnitudes = blocks.view(np.int64) & np.int64((1 << 63) - 1)
-    amax = magnitudes.max(axis=-1, initial=0)
-    fields = amax >> _FP64_MANTISSA
-    special = fields == 2 * _FP64_BIAS + 1
-    used = np.unique(fields)
-    table = [exponent_of(int(f) - _FP64_BIAS if f else None, fmt, profile) for f in used]
-    exponents = np.array(table, np.int64)[np.searchsorted(used, fields)]
-    return exponents, special
+def _scale(bits: int, fmt: BlockFormat, profile: Profile, factor: Value) -> int:
+    """The scale's code for a largest magnitude given as the bits of a float64."""
+    return scale_of(decoder(FP64)(bits) if bits else None, fmt, profile, factor)
+
+
+@lru_cache(maxsize=64)
+def _thresholds(fmt: BlockFormat, profile: Profile, tensor_scale: int) -> tuple[NDArray[np.int64], Codes]:
+    """The bits of the float64 magnitudes at which the scale's code changes, and the codes from each on.
+
+    Every rule is monotone, so a bisection by the oracle finds them; a binade up, they are mostly the same again.
+    """
+    factor, period = decode(tensor_scale, FP32), 1 << fmt.scale.mantissa_bits
+
+    def code(bits: int) -> int:
+        return _scale(bits, fmt, profile, factor)
+
+    end = FP64.max_code
+    starts, codes = [1], [code(0), code(1)]
+    last = code(end)
+    while codes[-1] != last:
+        low, high = starts[-1], end
+        guess = starts[-period] + (1 << FP64.mantissa_bits) if len(starts) > period else 0
+        if low < guess <= end and code(guess - 1) == codes[-1]:
+            low, high = guess - 1, guess if code(guess) != codes[-1] else end
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if code(middle) == codes[-1] else (low, middle)
+        starts.append(high)
+        codes.append(code(high))
+    return np.array(starts, np.int64), np.array(codes, arrays.code_dtype(fmt.scale))
+
+
+def odd_quotient(x: NDArray[np.float64], divisors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """x / divisors, positive and of at most 28 bits: to 25 bits, and a bit below them where the quotient is not exact.
+
+    That is rounding to odd, from which a rounding to fewer bits comes out right. The quotient's own product with the
+    divisor is exact in float64 and tells whether it is too large or not exact.
+    """
+    fractions, exponents = np.frexp(np.abs(x))
+    parts, shifts = np.frexp(divisors)
+    unit = np.int64(1 << (FP64.mantissa_bits - _QUOTIENT_BITS))
+    bits = (fractions / parts).view(np.int64) & -unit
+    product = bits.view(np.float64) * parts
+    bits -= np.where(product > fractions, unit, 0)
+    bits |= np.where(product != fractions, unit >> 2, 0)
+    places = np.clip(exponents - shifts, -_EXPONENT_LIMIT, _EXPONENT_LIMIT)
+    found = np.where(fractions == 0, 0.0, np.ldexp(bits.view(np.float64), places))
+    return np.copysign(found, x)
 
 
 def saturated(x: ArrayLike, quantized: BlockArray) -> int:
     """How many finite values lie beyond scale times the largest element."""
     values = arrays.to_float64(x)
-    element = quantized.fmt.element
-    largest = arrays.decode_float64(np.array(element.max_code), element)
-    scales = arrays.decode_float64(quantized.scales, quantized.fmt.scale)
-    limits = np.repeat(scales * largest, quantized.fmt.size, axis=quantized.axis)
-    limits = np.take(limits, range(values.shape[quantized.axis]), axis=quantized.axis)
+    limit = float(largest(quantized.fmt.element)) * float(decode(quantized.tensor_scale, FP32))
+    limits = arrays.decode_float64(quantized.spread_scales(), quantized.fmt.scale) * limit
     return int((np.isfinite(values) & (np.abs(values) > limits)).sum())
 
 
@@ -162,7 +381,7 @@ def quantize_values(
     random_bits: ArrayLike | RandomSource | None = None,
     *,
     axis: int = -1,
-    profile: str | Profile = "ocp",
+    profile: str | Profile | None = None,
 ) -> Floats:
     """The values an array has after quantization to any scalar or block format (`softfloat_ref.quantize`)."""
     found = any_format(fmt)

@@ -13,6 +13,7 @@ LAYERS = (
     ("rounding", "formats", "files"),
     ("policies", "exact", "sources"),
     ("codec", "scales", "literals"),
+    ("profiles",),
     ("ops", "block_formats"),
     ("explain", "arrays"),
     ("blocks",),

@@ -31,8 +31,8 @@ from softfloat_ref.formats import CATALOGUE, get_format
 from softfloat_ref.policies import ROUNDINGS, Policy
 from softfloat_ref.sources import Philox
 
-ALL = list(BLOCK_FORMATS.values())
 EMAX = {"mxfp8_e5m2": 15, "mxfp8_e4m3": 8, "mxfp6_e3m2": 4, "mxfp6_e2m3": 2, "mxfp4_e2m1": 2, "mxint8": 0}
+ALL = [BLOCK_FORMATS[name] for name in EMAX]
 
 
 def values(*numbers: float | Fraction) -> list[Value]:

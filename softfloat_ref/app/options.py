@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from softfloat_ref.block_formats import BLOCK_ALIASES, BLOCK_FORMATS, PROFILES, BlockFormat, any_format
+from softfloat_ref.block_formats import BLOCK_ALIASES, BLOCK_FORMATS, BlockFormat, any_format, resolve
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import CATALOGUE, Format
 from softfloat_ref.ops import parse_formats
@@ -26,6 +26,7 @@ from softfloat_ref.policies import (
     get_policy,
     rounding_name,
 )
+from softfloat_ref.profiles import PROFILES
 from softfloat_ref.sources import RandomSource, parse_source
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -93,6 +94,13 @@ class Choices:
     source: RandomSource | None
     given: tuple[str, ...] = ()  # the options that were typed
 
+    def for_blocks(self, fmt: BlockFormat, profile: str | None) -> Choices:
+        """These choices with the rounding of the block profile, where none was typed."""
+        if "round" in self.given or "policy" in self.given:
+            return self
+        rounding = resolve(fmt, profile)[1].rounding
+        return replace(self, policy=self.policy.replace(rounding=rounding))
+
     def one_word(self) -> int | None:
         """The random bits of a single result."""
         if self.random_bits is not None:
@@ -150,8 +158,9 @@ def policy_options(function: F) -> F:
 
 def profile_option(function: F) -> F:
     """Add --profile; None where it is not given."""
-    kind = Name("NAME", PROFILES)
-    return click.option("--profile", type=kind, metavar="NAME", default=None, help="Block profile [ocp].")(function)
+    kind = Name("PROFILE", PROFILES)
+    text = "Block profile: a name, NAME,field=choice,... or FILE.toml[:NAME] [the format's own]."
+    return click.option("--profile", type=kind, metavar="PROFILE", default=None, help=text)(function)
 
 
 def scalar_format(name: str) -> Format:

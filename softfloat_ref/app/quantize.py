@@ -22,12 +22,16 @@ from softfloat_ref.app.options import (
     unmark,
 )
 from softfloat_ref.block_formats import (
+    FP32,
+    TENSOR,
+    VALUE_BITS,
     BlockFormat,
-    Profile,
     any_format,
     dequantize_to_fp32,
-    get_profile,
+    largest_magnitude,
     quantize_block,
+    resolve,
+    tensor_scale_of,
 )
 from softfloat_ref.codec import check_random, decoder, encoder, needed_bits, to_value
 from softfloat_ref.errors import Error
@@ -35,6 +39,7 @@ from softfloat_ref.exact import Value
 from softfloat_ref.files import write_file
 from softfloat_ref.formats import CATALOGUE, Format
 from softfloat_ref.literals import parse_number, shortest
+from softfloat_ref.profiles import OCP, Profile
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,12 +49,14 @@ SMALL: Final = 256  # values that are still printed without being asked for
 
 
 class Row(NamedTuple):
-    """One row of text input, quantized. scales has one code a block; None for scalar formats."""
+    """One row of text input, quantized. scales has one code a block of `size`; None for scalar formats."""
 
     inputs: list[str]
     codes: list[int]
     values: list[Value]
     scales: list[int] | None
+    size: int = 1
+    tensor_scale: int | None = None  # FP32, where the format has one
 
 
 @click.command("quantize", cls=NumbersCommand)
@@ -77,7 +84,12 @@ def command(
     Values are decimal, C99 hexadecimal (0x1.8p-3), ratios (1/3), inf or nan, and are taken exactly; each line of a
     text file is a row. Array input (.npy) is float16, float32, float64 or integers of any shape, never unpickled.
     """
-    found, rule = any_format(fmt), get_profile(profile or "ocp")
+    found, rule = any_format(fmt), OCP
+    if isinstance(found, BlockFormat):
+        found, rule = resolve(found, profile)
+        choices = choices.for_blocks(found, profile)
+    elif profile is not None:
+        raise Error(f"--profile is for block formats; {found.name} is a scalar one")
     if bool(values) == (source is not None):
         raise Error("give either values or -i FILE" if values else "nothing to quantize: give values, or -i FILE")
     if output is not None and Path(output).suffix not in _WRITERS:
@@ -169,6 +181,8 @@ class Result(NamedTuple):
     scales: NDArray[Any] | None
     values: NDArray[Any] | None
     summary: str
+    size: int = 1  # elements a scale
+    tensor_scale: int | None = None
 
 
 def _quantize_rows(
@@ -183,40 +197,66 @@ def _quantize_rows(
     else:
         for word in words:
             check_random(choices.policy, word)
-    done, position = [], 0
-    for row, parsed in zip(rows, numbers, strict=True):
-        if row:
-            part = words[position : position + len(row)]
-            done.append(_quantize_row(row, parsed, fmt, choices, profile, part))
-            position += len(row)
+    if isinstance(fmt, BlockFormat):
+        done = _block_rows(rows, numbers, fmt, choices, profile, words)
+    else:
+        done = _scalar_rows(rows, numbers, fmt, choices, words)
     return Result(fmt, done, None, None, None, _summary_of_rows(done, numbers, fmt))
 
 
-def _quantize_row(
-    row: list[str],
-    numbers: list[Fraction | Value],
-    fmt: Format | BlockFormat,
+def _scalar_rows(
+    rows: list[list[str]], numbers: list[list[Fraction | Value]], fmt: Format, choices: Choices, words: list[int]
+) -> list[Row]:
+    encode, decode = encoder(fmt, choices.policy), decoder(fmt)
+    bits, drawn, done = needed_bits(fmt, choices.policy), iter(words), []
+    for row, parsed in zip(rows, numbers, strict=True):
+        codes = [encode(to_value(x, bits), next(drawn))[0] for x in parsed]
+        if row:
+            done.append(Row(row, codes, [decode(c) for c in codes], None))
+    return done
+
+
+def _block_rows(
+    rows: list[list[str]],
+    numbers: list[list[Fraction | Value]],
+    fmt: BlockFormat,
     choices: Choices,
     profile: Profile,
     words: list[int],
-) -> Row:
-    if isinstance(fmt, Format):
-        encode = encoder(fmt, choices.policy)
-        bits = needed_bits(fmt, choices.policy)
-        codes = [encode(to_value(x, bits), r)[0] for x, r in zip(numbers, words, strict=True)]
-        decode = decoder(fmt)
-        return Row(row, codes, [decode(c) for c in codes], None)
-    # Dividing by the scale, a power of two, keeps the bits.
-    values = [to_value(x, needed_bits(fmt.element, choices.policy)) for x in numbers]
-    codes, scales, results = [], [], []
-    decode = decoder(CATALOGUE["fp32"])
-    for start in range(0, len(values), fmt.size):
-        part = slice(start, start + fmt.size)
-        block = quantize_block(values[part], fmt, profile, choices.policy, words[part])
-        codes += block.codes
-        scales.append(block.scale)
-        results += [decode(c) for c in dequantize_to_fp32(block.scale, block.codes, fmt)]
-    return Row(row, codes, results, scales)
+) -> list[Row]:
+    """Rows quantized in blocks, which run along each row; a format with one scale a tensor takes all rows as one."""
+    if profile.tail == "flatten":
+        raise Error(f"profile {profile.name} has blocks that run across rows; that is for .npy input")
+    values = [[to_value(x, VALUE_BITS) for x in row] for row in numbers]
+    every = [x for row in values for x in row]
+    amax = largest_magnitude([x for x in every if x.is_finite and not x.is_zero])
+    tensor_scale = tensor_scale_of(amax, fmt, profile)
+    factor = decoder(FP32)(tensor_scale)
+    if fmt.size == TENSOR:
+        lines = [Row([x for row in rows for x in row], [], [], [])]
+        values, rest = [every], words
+    else:
+        lines, rest = [Row(row, [], [], []) for row in rows], words
+    for line, row in zip(lines, values, strict=True):
+        size = fmt.size if fmt.size > 0 else max(len(row), 1)
+        if profile.tail == "refuse" and len(row) % size:
+            raise Error(f"a row has {len(row)} values; profile {profile.name} wants a multiple of {size}")
+        for start in range(0, len(row), size):
+            part = row[start : start + size]
+            block = quantize_block(part, fmt, profile, choices.policy, rest[: len(part)], factor)
+            rest = rest[len(part) :]
+            _append(line, block.scale, block.codes, fmt, profile, factor)
+    two = profile.tensor_scale != "none"
+    lines = [line._replace(size=fmt.size if fmt.size > 0 else max(len(line.codes), 1)) for line in lines if line.inputs]
+    return [line._replace(tensor_scale=tensor_scale if two else None) for line in lines]
+
+
+def _append(line: Row, scale: int, codes: tuple[int, ...], fmt: BlockFormat, profile: Profile, factor: Value) -> None:
+    assert line.scales is not None
+    decode = decoder(FP32)
+    line.scales.append(scale)
+    line.codes.extend(codes)
+    line.values.extend(decode(c) for c in dequantize_to_fp32(scale, codes, fmt, profile, factor))
 
 
 def _quantize_array(
@@ -229,17 +269,19 @@ def _quantize_array(
         quantized = blocks.quantize(array, fmt, axis, profile, choices.policy, words)
         values: NDArray[Any] = quantized.dequantize()
         codes, scales = quantized.codes, quantized.scales
+        size = fmt.size if fmt.size > 0 else max(array.shape[axis], 1)
+        second = quantized.tensor_scale if profile.tensor_scale != "none" else None
         blocks_text = f"{scales.size} blocks, {int((scales == fmt.scale.canonical_nan).sum())} NaN, "
         saturated = f"{blocks.saturated(array, quantized)} saturated"
     else:
-        codes, scales = arrays.encode(array, fmt, choices.policy, words), None
+        codes, scales, size, second = arrays.encode(array, fmt, choices.policy, words), None, 1, None
         values, blocks_text = arrays.decode(codes, fmt), ""
         saturated = _out_of_range(array, values)
     summary = (
         f"{fmt.name}: {array.size} values of {array.dtype}, shape {array.shape}: {blocks_text}"
         f"{saturated}, {_flushed(array, values)} flushed to zero; {_error(array, values)}"
     )
-    return Result(fmt, None, codes, scales, values, summary)
+    return Result(fmt, None, codes, scales, values, summary, size, second)
 
 
 def _word_array(choices: Choices, array: NDArray[Any]) -> NDArray[Any]:
@@ -329,7 +371,7 @@ def _as_rows(result: Result, form: str | None) -> list[Row]:
     if result.scales is not None and scales[0] is None and form != "value":
         raise Error("blocks that do not run along the last axis have no rows to print; use -o FILE.npz")
     return [
-        Row([], [int(c) for c in line], [decode(int(p)) for p in pattern], scale)
+        Row([], [int(c) for c in line], [decode(int(p)) for p in pattern], scale, result.size, result.tensor_scale)
         for line, pattern, scale in zip(lines, patterns, scales, strict=True)
     ]
 
@@ -357,19 +399,21 @@ def _hex_lines(row: Row, fmt: Format | BlockFormat, element: Format) -> Iterator
         yield " ".join(element.hex(c) for c in row.codes)
         return
     for i, scale in enumerate(row.scales):
-        part = row.codes[i * fmt.size : (i + 1) * fmt.size]
+        part = row.codes[i * row.size : (i + 1) * row.size]
         yield f"{fmt.scale.hex(scale)}: " + " ".join(element.hex(c) for c in part)
 
 
 def _table_lines(row: Row, fmt: Format | BlockFormat, element: Format) -> Iterator[str]:
     """A line a value: as given, its code, what the code is worth; a block's scale above its values."""
     width = max((len(x) for x in row.inputs), default=0)
+    if row.tensor_scale is not None:
+        yield f"tensor scale {FP32.hex(row.tensor_scale)} = {shortest(decoder(FP32)(row.tensor_scale))}"
     for i, (code, value) in enumerate(zip(row.codes, row.values, strict=True)):
-        if row.scales is not None and isinstance(fmt, BlockFormat) and i % fmt.size == 0:
-            scale = row.scales[i // fmt.size]
+        if row.scales is not None and isinstance(fmt, BlockFormat) and i % row.size == 0:
+            scale = row.scales[i // row.size]
             x = decoder(fmt.scale)(scale)
-            power = "nan" if x.is_nan else f"2^{exact.top(x)}"
-            yield f"block {i // fmt.size}: scale {fmt.scale.hex(scale)} = {power}"
+            power = f"2^{exact.top(x)}" if x.significand == 1 else shortest(x)
+            yield f"block {i // row.size}: scale {fmt.scale.hex(scale)} = {power}"
         given = f"{row.inputs[i]:>{width}}  " if row.inputs else ""
         yield f"{given}{element.hex(code)}  {shortest(value)}"
 
@@ -380,6 +424,8 @@ def _json(result: Result, rows: list[Row], element: Format) -> dict[str, Any]:
         entry: dict[str, Any] = {"codes": [element.hex(c) for c in row.codes]}
         if row.scales is not None and isinstance(result.fmt, BlockFormat):
             entry["scales"] = [result.fmt.scale.hex(s) for s in row.scales]
+        if row.tensor_scale is not None:
+            entry["tensor_scale"] = FP32.hex(row.tensor_scale)
         entry["values"] = [shortest(v) for v in row.values]
         out["rows"].append(entry)
     return out
@@ -403,7 +449,9 @@ def _arrays(result: Result) -> dict[str, NDArray[Any]]:
 
     if result.codes is not None and result.values is not None:
         found = {"codes": result.codes, "values": result.values}
-        return found if result.scales is None else {**found, "scales": result.scales}
+        if result.scales is not None:
+            found["scales"] = result.scales
+        return found if result.tensor_scale is None else {**found, "tensor_scale": _fp32_array(result.tensor_scale)}
     rows = result.rows or []
     if len({len(r.codes) for r in rows}) != 1:
         raise Error("rows of different lengths make no array; write .csv or .json")
@@ -414,8 +462,17 @@ def _arrays(result: Result) -> dict[str, NDArray[Any]]:
         "values": np.array([[float(v) for v in r.values] for r in rows], kind),
     }
     if rows[0].scales is not None:
-        made["scales"] = np.array([r.scales for r in rows], np.uint8)
+        assert isinstance(result.fmt, BlockFormat)
+        made["scales"] = np.array([r.scales for r in rows], arrays.code_dtype(result.fmt.scale))
+    if rows[0].tensor_scale is not None:
+        made["tensor_scale"] = _fp32_array(rows[0].tensor_scale)
     return made
+
+
+def _fp32_array(code: int) -> NDArray[Any]:
+    import numpy as np
+
+    return np.array(code, np.uint32).view(np.float32)
 
 
 def _write_npy(path: str, result: Result, form: str) -> None:

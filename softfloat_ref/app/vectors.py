@@ -10,6 +10,7 @@ import click
 
 from softfloat_ref.app.options import ANY, Choices, Name, operand_formats, policy_options, profile_option
 from softfloat_ref.app.vhdl import vhdl
+from softfloat_ref.block_formats import get_block_format
 from softfloat_ref.errors import Error
 from softfloat_ref.files import write_file
 from softfloat_ref.golden.generate import generate, read_manifest
@@ -22,7 +23,6 @@ from softfloat_ref.ops import OPERATIONS, get_operation
 from softfloat_ref.testing.compare import CompareNan
 
 DEFAULT_COUNT: Final = 10_000
-DEFAULT_PROFILE: Final = "ocp"
 
 
 @click.group("vectors")
@@ -72,7 +72,7 @@ def generate_vectors(
             raise Error(f"a recipe has its own policy; leave --{refused[0].replace('_', '-')} out, or copy the recipe")
         vectors = _from_recipe(recipe, fmt, out, count, seed)
     else:
-        vectors = _from_options(str(op), fmt, out, count, seed, choices, profile or DEFAULT_PROFILE)
+        vectors = _from_options(str(op), fmt, out, count, seed, choices, profile)
     if operands and folder != "-":
         raise Error("--operands goes with -o -, for a device in a pipe")
     if folder == "-":
@@ -113,14 +113,22 @@ def _from_recipe(
 
 
 def _from_options(
-    op: str, fmt: str | None, out: str | None, count: int | None, seed: int | None, choices: Choices, profile: str
+    op: str,
+    fmt: str | None,
+    out: str | None,
+    count: int | None,
+    seed: int | None,
+    choices: Choices,
+    profile: str | None,
 ) -> VectorSet:
     if fmt is None:
         raise Error(f"--op {op} needs --fmt")
     if choices.random_bits is not None:
         raise Error("vectors take their random bits from a source: give --random-source or --seed")
     formats: Any = fmt
-    if op not in BLOCK_OPERATIONS:
+    if op in BLOCK_OPERATIONS:
+        choices = choices.for_blocks(get_block_format(fmt), profile)
+    else:
         operation = get_operation(op)
         formats = operand_formats(fmt, operation.arity, operation.name)
     source = choices.source.spec() if choices.source else None
@@ -164,7 +172,7 @@ def verify_vectors(
     if folders == ("-",):
         if op is None:
             raise Error("verify - needs --op and --fmt")
-        vectors = _from_options(op, fmt, out, None, None, choices, DEFAULT_PROFILE)
+        vectors = _from_options(op, fmt, out, None, None, choices, None)
         return _verify_lines(vectors, count, CompareNan(compare_nan or "exact"), not no_flags)
     if any(x is not None for x in (op, fmt, out, count, compare_nan)) or no_flags:
         raise Error("--op, --fmt, --out, -n, --compare-nan and --no-flags go with -; a folder has its own")

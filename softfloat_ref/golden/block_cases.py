@@ -45,10 +45,11 @@ def _boundaries(fmt: BlockFormat, values: Format) -> Iterator[tuple[int, ...]]:
     encode = encoder(values, Policy())
     points = values_and_midpoints(element)[:-1]
     largest = encode(exact.finite(0, *element.magnitude(element.max_code)), 0)[0]
-    for start in range(0, len(points), fmt.size - 1):
-        chosen = points[start : start + fmt.size - 1]
+    room = max(fmt.size - 1, 1)
+    for start in range(0, len(points), room):
+        chosen = points[start : start + room]
         part = [encode(exact.finite(i & 1, s, e), 0)[0] for i, (s, e) in enumerate(chosen)]
-        yield (largest, *part, *[0] * (fmt.size - 1 - len(part)))
+        yield (largest, *part, *[0] * (fmt.size - 1 - len(part)))[: fmt.size]
 
 
 def _random_values(fmt: BlockFormat, values: Format, seed: int, count: int) -> Iterator[tuple[int, ...]]:

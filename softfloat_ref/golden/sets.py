@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Literal, Protocol
 
+from softfloat_ref import exact
 from softfloat_ref.block_formats import (
-    PROFILES,
+    FP32,
     BlockFormat,
-    Profile,
     any_format,
     dequantize_to_fp32,
     element_policy,
-    get_profile,
+    largest_magnitude,
     quantize_block,
+    resolve,
+    tensor_scale_of,
 )
 from softfloat_ref.codec import decoder
 from softfloat_ref.errors import Error, Undefined
@@ -26,6 +28,7 @@ from softfloat_ref.golden import block_cases
 from softfloat_ref.golden.cases import GENERATOR, cases
 from softfloat_ref.ops import Evaluator, Signature, evaluator, get_operation, signature
 from softfloat_ref.policies import POLICIES, Policy, get_policy, rounding_name
+from softfloat_ref.profiles import PROFILES, Profile, define_profile, get_profile
 from softfloat_ref.sources import Philox, RandomSource, parse_source
 
 Role = Literal["control", "operand", "random", "result", "flags"]
@@ -116,23 +119,29 @@ class VectorSet:
         out: str | Format | None = None,
         seed: int = 0,
         policy: Policy | str | Mapping[str, Any] | None = None,
-        profile: str | Profile = "ocp",
+        profile: str | Profile | None = None,
         source: str | None = None,
         description: str = "",
     ) -> VectorSet:
         """A set from names. `quantize` and `dequantize` take a block format; out is then the format of the values."""
-        rules, op = get_policy(policy), op.strip().lower().replace("-", "_")
+        op = op.strip().lower().replace("-", "_")
+        block = any_format(fmt) if op in BLOCK_OPERATIONS and isinstance(fmt, str) else fmt
+        choice, rules = get_profile(profile or "ocp"), get_policy(policy)
+        if isinstance(block, BlockFormat):
+            block, choice = resolve(block, profile)
+            block = dataclasses.replace(block, profile="ocp")  # the set's own profile says it all
+            rules = element_policy(policy, choice) if op == "quantize" else POLICIES["ieee"]
         spec = "" if not rules.random_count else parse_source(source or "philox", seed).spec()
         common: dict[str, Any] = {
             "count": count,
             "seed": seed,
             "policy": rules,
             "source": spec,
-            "profile": get_profile(profile),
+            "profile": choice,
             "description": description,
         }
         if op in BLOCK_OPERATIONS:
-            return _block_set(op, fmt, out, common)
+            return _block_set(op, block, out, common)
         sig = signature(get_operation(op), fmt, out)
         return VectorSet(sig.operation.name, sig.formats, sig.out, **common)
 
@@ -163,12 +172,14 @@ class VectorSet:
     def _block_fields(self, block: BlockFormat, n: int) -> tuple[Field, ...]:
         scale = Field("scale", "operand", block.scale.width, 1, block.scale.name)
         elements = Field("elements", "operand", block.element.width, block.size, block.element.name)
+        second = [Field("tensor_scale", "operand", FP32.width, format=FP32.name)] if self._two_levels else []
         if self.op == "dequantize":
-            return scale, elements, Field("values", "result", self.out.width, block.size, self.out.name)
+            return scale, elements, *second, Field("values", "result", self.out.width, block.size, self.out.name)
         values = Field("values", "operand", self.formats[0].width, block.size, self.formats[0].name)
         random = [Field("r", "random", n, block.size)] if n else []
         return (
             values,
+            *second,
             *random,
             dataclasses.replace(scale, role="result"),
             dataclasses.replace(elements, role="result"),
@@ -198,9 +209,26 @@ class VectorSet:
     def _operands(self) -> Iterator[Line]:
         if self.block is None:
             return cases(self.formats, self.seed, self.count, self.out if self.op == "convert" else None)
-        if self.op == "quantize":
-            return block_cases.value_blocks(self.block, self.formats[0], self.seed, self.count)
-        return block_cases.code_blocks(self.block, self.seed, self.count)
+        if self.op == "dequantize":
+            found = block_cases.code_blocks(self.block, self.seed, self.count)
+        else:
+            found = block_cases.value_blocks(self.block, self.formats[0], self.seed, self.count)
+        return map(self._with_tensor_scale, found, itertools.count()) if self._two_levels else found
+
+    @property
+    def _two_levels(self) -> bool:
+        """Whether each line has a tensor scale."""
+        return self.block is not None and self.profile.tensor_scale != "none"
+
+    def _with_tensor_scale(self, inputs: Line, turn: int) -> Line:
+        """The tensor scale of a tensor whose largest magnitude is up to seven binades above this block's; or 1."""
+        assert self.block is not None
+        values = [decoder(self.formats[0])(x) for x in inputs] if self.op == "quantize" else []
+        amax = largest_magnitude([x for x in values if x.is_finite and not x.is_zero])
+        if self.op == "dequantize":
+            amax = exact.finite(0, 1 + turn % 1000, turn % 40 - 20)
+        amax = None if amax is None or turn % 8 == 7 else amax._replace(exponent=amax.exponent + turn % 8)
+        return (*inputs, tensor_scale_of(amax, self.block, self.profile))
 
     def _random(self, start: int, count: int) -> Iterator[Sequence[int]]:
         """The random words of each of `count` lines from `start` on."""
@@ -227,11 +255,14 @@ class VectorSet:
             arity = len(self.formats)
             return self._run(inputs[:arity], inputs[arity] if len(inputs) > arity else 0)
         size = self.block.size
+        after = size + (self.op == "dequantize")  # of the block itself
+        rest = inputs[after + self._two_levels :]
+        factor = decoder(FP32)(inputs[after]) if self._two_levels else exact.finite(0, 1, 0)
         if self.op == "dequantize":
-            return dequantize_to_fp32(inputs[0], inputs[1:], self.block)
+            return dequantize_to_fp32(inputs[0], inputs[1:after], self.block, self.profile, factor)
         decode = decoder(self.formats[0], self.policy.flush_inputs)
-        words = inputs[size:] or None
-        found = quantize_block([decode(x) for x in inputs[:size]], self.block, self.profile, self.policy, words)
+        values = [decode(x) for x in inputs[:size]]
+        found = quantize_block(values, self.block, self.profile, self.policy, rest or None, factor)
         return found.scale, *found.codes
 
     @cached_property
@@ -242,12 +273,6 @@ class VectorSet:
 
     def to_dict(self) -> dict[str, Any]:
         """The full definition: every format and the policy by their fields, not their names."""
-        block = self.block and {
-            "name": self.block.name,
-            "element": self.block.element.to_dict(),
-            "scale": self.block.scale.to_dict(),
-            "size": self.block.size,
-        }
         return {
             "op": self.op,
             "formats": [f.to_dict() for f in self.formats],
@@ -257,8 +282,8 @@ class VectorSet:
             "generator": GENERATOR,
             "policy": self.policy.to_dict(),
             "random_source": self.source or None,
-            "block": block,
-            "profile": dataclasses.asdict(self.profile) if self.block else None,
+            "block": self.block and self.block.to_dict(),
+            "profile": self.profile.to_dict() if self.block else None,
         }
 
     @staticmethod
@@ -276,7 +301,7 @@ class VectorSet:
                 table["seed"],
                 Policy(**table["policy"]),
                 block,
-                Profile(**table["profile"]) if table["profile"] else PROFILES["ocp"],
+                define_profile(table["profile"]) if table["profile"] else PROFILES["ocp"],
                 str(table["random_source"] or ""),
             )
         except (KeyError, TypeError, AttributeError) as e:
@@ -296,18 +321,16 @@ def _stored_block(table: Mapping[str, Any]) -> BlockFormat:
     )
 
 
-def _block_set(
-    op: str, fmt: str | Format | Sequence[str | Format], out: str | Format | None, common: dict[str, Any]
-) -> VectorSet:
-    block = any_format(fmt) if isinstance(fmt, str) else fmt
+def _block_set(op: str, block: object, out: str | Format | None, common: dict[str, Any]) -> VectorSet:
     if not isinstance(block, BlockFormat):
         raise Error(f"{op} works on blocks; give a block format, as mxfp8 (scalar conversions are op convert)")
+    if block.size < 1:
+        raise Error(f"vectors hold one block a line; {block.name} has one scale for a whole {block.size_name}")
     values = get_format(out or "fp32")
     if op == "dequantize":
         if values != CATALOGUE["fp32"]:
             raise Error("dequantize gives fp32")
-        return VectorSet(op, (), values, block=block, **{**common, "policy": POLICIES["ieee"], "source": ""})
+        return VectorSet(op, (), values, block=block, **{**common, "source": ""})
     if not values.exponent_bits or not values.signed or not values.has_normals:
         raise Error(f"quantize takes blocks of values of a signed float format, as fp32, not {values.name}")
-    common["policy"] = element_policy(common["policy"])
     return VectorSet(op, (values,), block.element, block=block, **common)

@@ -1,0 +1,255 @@
+"""Block profiles: a named choice for everything that a block quantization leaves open."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from softfloat_ref.errors import Error, unknown
+from softfloat_ref.formats import load_table
+from softfloat_ref.policies import ROUNDINGS, Overflow
+from softfloat_ref.scales import SCALE_RULES
+
+MAX_FLUSH: Final = 1000
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Everything a block quantization leaves open; docs/blocks.md has the choices one by one.
+
+    scale_rule: how the largest magnitude becomes the scale (scales.py).
+    rounding: of the elements, where no policy is given. overflow: of the elements.
+    flush: magnitudes below 2^flush_below become zero: each "element" by itself, before amax; the whole "block" where
+        its largest is below; "never".
+    nan, inf: a NaN (an Inf) makes the scale NaN ("block"); stays in its "element", without a say in the scale; is an
+        "error". inf also: the scale becomes its "largest"; it counts as 2^128, where FP32's bits put it ("binade").
+    special_codes: the elements under a NaN scale are the element's "nan" (0 where it has none), or "quantized" as if
+        the specials were not there.
+    no_finite: where specials stay in their elements and the block has nothing else: it counts as "zero" block, or its
+        scale is that "special" value (IEEE P3109).
+    zero_block: the scale of a block of zeros is the "smallest", "one", or "zero".
+    scale_low: a scale below the format's smallest becomes the "smallest", the "smallest-normal", or "zero".
+    scale_high: a scale above the largest becomes the "largest", "nan", or what the format's overflow is ("format").
+    negative_zero: "keep" or "drop" the sign of elements that are zero.
+    integers: two's complement elements are "symmetric" (-128 is never produced), or "full".
+    tail: an axis that is no multiple of the block size ends in a short block ("pad", as if with zeros), is "refuse"d,
+        or blocks run on across rows ("flatten").
+    dequantize_overflow: a value beyond FP32 becomes "inf", or the largest FP32 ("saturate").
+    tensor_scale: "none", or an FP32 scale for the whole tensor from its "amax".
+    arithmetic: "exact" (one rounding), or in FP32 steps with reciprocals ("fp32-reciprocal", as torchao's NVFP4).
+    """
+
+    name: str = "ocp"
+    scale_rule: str = "floor"
+    rounding: str = "rne"
+    overflow: str = "sat-finite"
+    flush: Literal["element", "block", "never"] = "element"
+    flush_below: int = -126
+    nan: Literal["block", "element", "error"] = "block"
+    inf: Literal["block", "largest", "binade", "element", "error"] = "block"
+    special_codes: Literal["nan", "quantized"] = "nan"
+    no_finite: Literal["zero", "special"] = "zero"
+    zero_block: Literal["smallest", "one", "zero"] = "smallest"
+    scale_low: Literal["smallest", "smallest-normal", "zero"] = "smallest"
+    scale_high: Literal["largest", "nan", "format"] = "largest"
+    negative_zero: Literal["keep", "drop"] = "keep"
+    integers: Literal["symmetric", "full"] = "symmetric"
+    tail: Literal["pad", "refuse", "flatten"] = "pad"
+    dequantize_overflow: Literal["inf", "saturate"] = "inf"
+    tensor_scale: Literal["none", "amax"] = "none"
+    arithmetic: Literal["exact", "fp32-reciprocal"] = "exact"
+    source: str = dataclasses.field(default="user definition", compare=False)
+    checked: str = dataclasses.field(default="by nobody: a user definition", compare=False)
+
+    def __post_init__(self) -> None:
+        for field, choices in CHOICES.items():
+            if getattr(self, field) not in choices:
+                raise unknown(f"{field} of block profile {self.name!r}:", str(getattr(self, field)), choices)
+        if type(self.flush_below) is not int or abs(self.flush_below) > MAX_FLUSH:
+            raise Error(f"block profile {self.name!r}: flush_below = {self.flush_below!r} is no exponent of two")
+
+    def replace(self, **fields: Any) -> Profile:
+        """This profile with other choices. Raises Error."""
+        return dataclasses.replace(self, **fields)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The full definition, as a manifest stores it and `define_profile` reads it."""
+        return dataclasses.asdict(self)
+
+
+_PLAIN: Final = ("name", "flush_below", "source", "checked")
+CHOICES: Final[dict[str, tuple[str, ...]]] = {
+    "scale_rule": tuple(SCALE_RULES),
+    "rounding": tuple(ROUNDINGS),
+    "overflow": tuple(str(o) for o in Overflow),
+    "flush": ("element", "block", "never"),
+    "nan": ("block", "element", "error"),
+    "inf": ("block", "largest", "binade", "element", "error"),
+    "special_codes": ("nan", "quantized"),
+    "no_finite": ("zero", "special"),
+    "zero_block": ("smallest", "one", "zero"),
+    "scale_low": ("smallest", "smallest-normal", "zero"),
+    "scale_high": ("largest", "nan", "format"),
+    "negative_zero": ("keep", "drop"),
+    "integers": ("symmetric", "full"),
+    "tail": ("pad", "refuse", "flatten"),
+    "dequantize_overflow": ("inf", "saturate"),
+    "tensor_scale": ("none", "amax"),
+    "arithmetic": ("exact", "fp32-reciprocal"),
+}
+
+OCP: Final = Profile(
+    source="OCP Microscaling Formats (MX) 1.0, 6.3; Rouhani et al., arXiv 2310.10537, algorithm 1",
+    checked="by its definition in rationals; there is no reference implementation",
+)
+
+
+def _torchao(rule: str, name: str) -> Profile:
+    return OCP.replace(
+        name=f"torchao-{name}",
+        scale_rule=rule,
+        flush="never",
+        tail="refuse",
+        source=f"torchao's to_mx, {rule.upper()}",
+        checked="against torchao 0.18.0, which deviates where docs/blocks.md says",
+    )
+
+
+PROFILES: Final[dict[str, Profile]] = {
+    p.name: p
+    for p in (
+        OCP,
+        OCP.replace(
+            name="microxcaling",
+            rounding="rna",
+            flush="never",
+            scale_high="nan",
+            negative_zero="drop",
+            source="microsoft/microxcaling, mx/mx_ops.py: _quantize_mx with its default specs",
+            checked="against the method restated in numpy: the package is not on PyPI",
+        ),
+        _torchao("floor", "floor"),
+        _torchao("ceil", "ceil"),
+        _torchao("even", "even"),
+        _torchao("rceil", "rceil"),
+        OCP.replace(
+            name="nvidia",
+            scale_rule="rceil",
+            flush="never",
+            inf="largest",
+            source="NVIDIA cuDNN block scale quantize; PTX ISA, cvt.rp.satfinite.ue8m0x2.f32",
+            checked="its scale rule against torchao's RCEIL; its specials by nobody",
+        ),
+        OCP.replace(
+            name="amd-even",
+            scale_rule="even",
+            flush="never",
+            source="AMD Quark, OCP MX quantization with even scale rounding",
+            checked="its scale rule against torchao's EVEN; its specials by nobody",
+        ),
+        OCP.replace(
+            name="mlx",
+            scale_rule="rceil",
+            flush="never",
+            source="ml-explore/mlx since pull request 4353, mlx/backend/metal/kernels/fp8.h",
+            checked="its scale rule against torchao's RCEIL; its specials by nobody",
+        ),
+        OCP.replace(
+            name="nvfp4",
+            scale_rule="rne",
+            flush="never",
+            scale_low="zero",
+            zero_block="zero",
+            tensor_scale="amax",
+            source="NVIDIA, Pretraining LLMs with NVFP4, arXiv 2509.25149, appendix C",
+            checked="by its definition in rationals",
+        ),
+        OCP.replace(
+            name="nvfp4-torchao",
+            scale_rule="rne",
+            flush="never",
+            scale_low="smallest-normal",
+            zero_block="smallest",
+            tensor_scale="amax",
+            arithmetic="fp32-reciprocal",
+            tail="refuse",
+            source="torchao's nvfp4_quantize",
+            checked="against torchao 0.18.0",
+        ),
+        OCP.replace(
+            name="p3109",
+            scale_rule="amax",
+            flush="never",
+            nan="element",
+            inf="element",
+            no_finite="special",
+            zero_block="zero",
+            scale_low="zero",
+            scale_high="format",
+            integers="full",
+            source="IEEE P3109, ConvertToBlockMaxAbsFinite (5.2.3 of the draft of July 2026)",
+            checked="by its definition in rationals",
+        ),
+        OCP.replace(
+            name="msfp",
+            flush="never",
+            inf="error",
+            nan="error",
+            source="Rouhani et al., Pushing the Limits of Narrow Precision Inferencing, NeurIPS 2020",
+            checked="by its definition in rationals; the paper leaves the rounding open",
+        ),
+        OCP.replace(
+            name="dse",
+            scale_rule="rceil",
+            flush="never",
+            source="FlexFP's dynamic shared exponent bias: the smallest bias under which the tensor does not overflow",
+            checked="by its definition in rationals; the paper leaves the choice from the largest magnitude open",
+        ),
+    )
+}
+
+
+def get_profile(profile: Profile | str) -> Profile:
+    """A block profile: a name, `NAME,field=choice,...`, or FILE.toml[:NAME] (a [profiles.NAME] table). Raises Error."""
+    if isinstance(profile, Profile):
+        return profile
+    if not isinstance(profile, str):
+        raise Error(f"a block profile is a name, not {profile!r}")
+    base, *changes = [part.strip() for part in profile.split(",")]
+    if ".toml" in base:
+        with load_table(base, "profiles") as (table, name):
+            found = define_profile(table, name)
+    elif base in PROFILES:
+        found = PROFILES[base]
+    else:
+        raise unknown("block profile", base, PROFILES)
+    return _changed(found, changes) if changes else found
+
+
+def _changed(base: Profile, changes: list[str]) -> Profile:
+    table: dict[str, Any] = {}
+    for change in changes:
+        key, separator, value = change.partition("=")
+        if not separator:
+            raise Error(f"block profile: {change!r} is no field=choice; fields: {', '.join(CHOICES)}, flush_below")
+        key = key.strip().replace("-", "_")
+        table[key] = int(value) if key == "flush_below" and value.strip().lstrip("-").isdigit() else value.strip()
+    return define_profile({"like": base.name, **table}, ",".join([base.name, *changes]), base)
+
+
+def define_profile(table: Mapping[str, Any], name: str | None = None, base: Profile | None = None) -> Profile:
+    """A profile from a table: the fields of this class; those left out are `like`'s (ocp's). Raises Error."""
+    values = dict(table)
+    like = values.pop("like", "ocp")
+    where = name or str(values.get("name", "?"))
+    for key, value in values.items():
+        if key not in CHOICES and key not in _PLAIN:
+            raise unknown(f"field of block profile {where!r}:", key, [*CHOICES, "flush_below"])
+        if key != "flush_below" and not isinstance(value, str):
+            raise Error(f"block profile {where!r}: {key} = {value!r} is no text")
+    if name is not None:
+        values["name"] = name
+    start = get_profile(like) if base is None else base
+    return start.replace(**({"source": f"as {start.name}, but for what is named", "checked": "by nobody"} | values))
