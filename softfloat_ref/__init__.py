@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from softfloat_ref.accumulate import ACCUMULATORS, Accumulator, dot, get_accumulator
 from softfloat_ref.codec import Encoded, decode, encode
 from softfloat_ref.errors import Error
 from softfloat_ref.exact import Value
@@ -19,9 +20,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "ACCUMULATORS",
     "CATALOGUE",
     "OPERATIONS",
     "POLICIES",
+    "Accumulator",
     "Encoded",
     "Error",
     "Flags",
@@ -34,8 +37,10 @@ __all__ = [
     "arrays",
     "blocks",
     "decode",
+    "dot",
     "encode",
     "evaluate",
+    "get_accumulator",
     "get_format",
     "get_policy",
     "quantize",

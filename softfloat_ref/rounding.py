@@ -263,3 +263,24 @@ def round_to_unit(
     if rounds_up(mode, negative, kept & 1, discarded, rest, n, random_bits):
         kept += 1
     return kept, discarded != 0 or rest != 0
+
+
+def align(negative: int, significand: int, exponent: int, length: int, unit: int, down: int) -> tuple[int, int]:
+    """(-1)^negative * significand * 2^exponent as a signed multiple of 2^unit, and whether bits were lost.
+
+    What lies below the unit is dropped (toward zero), or, where down is 1, floored (toward minus infinity): the
+    alignment of a fused adder. significand: of `length` bits.
+    """
+    shift = unit - exponent
+    if shift <= 0:
+        kept = significand << -shift
+        lost = 0
+    elif shift > length:
+        kept = 0
+        lost = 1 if significand else 0
+    else:
+        kept = significand >> shift
+        lost = 1 if kept << shift != significand else 0
+    if negative:
+        return -(kept + (lost & down)), lost
+    return kept, lost

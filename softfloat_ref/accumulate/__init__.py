@@ -1,0 +1,121 @@
+"""Accumulators: how products are added up, as trees of Fuse and Round; the named ones; `dot`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from softfloat_ref.accumulate.catalogue import ACCUMULATORS
+from softfloat_ref.accumulate.dots import operand, run, setting
+from softfloat_ref.accumulate.model import STATUSES, Accumulator, from_table, from_text
+from softfloat_ref.block_formats import BlockFormat
+from softfloat_ref.codec import Encoded
+from softfloat_ref.errors import Error, unknown
+from softfloat_ref.formats import Format, get_format, load_table
+
+__all__ = [
+    "ACCUMULATORS",
+    "STATUSES",
+    "Accumulator",
+    "define_accumulator",
+    "dot",
+    "get_accumulator",
+    "parse_operand_formats",
+]
+
+FormatName = str | Format | BlockFormat
+_HINT: Final = " (or an expression, as fuse(16+c,F=25,rz)->fp32:rz, or FILE.toml[:NAME])"
+
+
+def get_accumulator(acc: str | Accumulator | Mapping[str, Any]) -> Accumulator:
+    """An accumulator by name, from an expression or `FILE.toml[:NAME]`, from a table of fields, or as it is.
+
+    Raises Error for an unknown name, listing the closest ones.
+    """
+    if isinstance(acc, Accumulator):
+        return acc
+    if isinstance(acc, Mapping):
+        return define_accumulator(acc)
+    if not isinstance(acc, str):
+        raise Error(f"an accumulator is a name, an expression, a table or an Accumulator, not {acc!r}")
+    key = acc.strip().lower()
+    if key in ACCUMULATORS:
+        return ACCUMULATORS[key]
+    if "(" in acc:
+        return from_text(acc, ACCUMULATORS)
+    if ".toml" in acc:
+        with load_table(acc, "accumulators") as (table, name):
+            return define_accumulator(table, name)
+    raise unknown("accumulator", acc, ACCUMULATORS, _HINT)
+
+
+def define_accumulator(table: Mapping[str, Any], name: str | None = None) -> Accumulator:
+    """An accumulator from a TOML table: the fields of Accumulator, or `like = NAME` with the fields that differ."""
+    if not isinstance(table, Mapping):
+        raise Error(f"accumulator {name or '?'}: a definition is a table, not {table!r}")
+    like = get_accumulator(table["like"]) if "like" in table else None
+    return from_table(table, name or str(table.get("name", "unnamed")), like)
+
+
+def parse_operand_formats(fmt: Any) -> tuple[FormatName | None, FormatName | None, FormatName | None]:
+    """The formats of a, b and c: one for both operands, a pair, or `a=fp8_e4m3,b=fp8_e5m2,c=fp32`. Raises Error."""
+    if fmt is None or isinstance(fmt, (Format, BlockFormat)):
+        return fmt, fmt, None
+    if isinstance(fmt, str):
+        if "=" not in fmt:
+            return fmt, fmt, None
+        given: dict[str, str] = {}
+        for word in fmt.split(","):
+            letter, _, name = (x.strip() for x in word.partition("="))
+            if letter not in ("a", "b", "c") or letter in given or not name:
+                raise Error(f"formats {fmt!r}: write one FORMAT, or a=FORMAT,b=FORMAT[,c=FORMAT]")
+            given[letter] = name
+        if not {"a", "b"} <= given.keys():
+            raise Error(f"formats {fmt!r}: no format for {'b' if 'a' in given else 'a'}")
+        return given["a"], given["b"], given.get("c")
+    if isinstance(fmt, Sequence) and len(fmt) in (2, 3):
+        return fmt[0], fmt[1], fmt[2] if len(fmt) == 3 else None
+    raise Error(f"formats are one, or one each for a and b (and c), not {fmt!r}")
+
+
+def dot(
+    a: Any,
+    b: Any,
+    fmt: Any = None,
+    c: int = 0,
+    acc: str | Accumulator | Mapping[str, Any] = "fp32-sequential",
+    out: str | Format = "fp32",
+    *,
+    scales: tuple[Any, Any] | None = None,
+    extrapolate: bool = False,
+) -> Encoded:
+    """The dot product sum(a[k] * b[k]) + c, added up as an accumulator does.
+
+    a, b: sequences of as many codes; or BlockArrays of one dimension, which bring format and scales. fmt: the format
+    of both, scalar or block, or a pair, or text as `a=fp8_e4m3,b=fp8_e5m2,c=fp32`. scales: with block formats, the
+    codes of the scales of a and of b, one a block. c: a code of out's format, unless fmt names one for it. acc: name,
+    expression, TOML file, table or Accumulator. out: format of the result. extrapolate: apply a unit's model to
+    operand formats and scales that the unit does not have.
+
+    Returns bits and flags. Raises Error where anything does not fit.
+    """
+    unit, result = get_accumulator(acc), get_format(out)
+    fmt_a, fmt_b, fmt_c = parse_operand_formats(fmt)
+    scale_a, scale_b = _scales(scales)
+    x, y = operand(a, fmt_a, scale_a, "a"), operand(b, fmt_b, scale_b, "b")
+    own = None if fmt_c is None else _scalar(fmt_c)
+    return run(setting(x, y, unit, result, own, extrapolate=extrapolate), x, y, c)
+
+
+def _scales(scales: Any) -> tuple[Any, Any]:
+    if scales is None:
+        return None, None
+    if not isinstance(scales, (tuple, list)) or len(scales) != 2:
+        raise Error("scales are a pair: those of a, and those of b (None for an operand without)")
+    return scales[0], scales[1]
+
+
+def _scalar(fmt: FormatName) -> Format:
+    if isinstance(fmt, BlockFormat):
+        raise Error(f"c has a scalar format, not {fmt.name}")
+    return get_format(fmt)

@@ -1,0 +1,223 @@
+"""dot: codes in, bits and flags out. Operands are cut into steps; each step's result is the next one's c."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from softfloat_ref import exact
+from softfloat_ref.accumulate.evaluate import Stage, Step, rounder
+from softfloat_ref.accumulate.model import Accumulator
+from softfloat_ref.accumulate.terms import NAN_SCALE, ONE, Scale, Term, number, operand_decoder, product
+from softfloat_ref.block_formats import BlockFormat, any_format
+from softfloat_ref.codec import FLAGS, Encoded, check_code, decoder
+from softfloat_ref.errors import Error
+from softfloat_ref.exact import NAN
+from softfloat_ref.formats import Format
+from softfloat_ref.policies import Policy
+from softfloat_ref.rounding import Flags
+
+DEFAULT_BLOCK: Final = 32
+MAX_PRODUCTS: Final = 1 << 24
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A vector of checked codes; scales: one code a block of `size` elements, or none."""
+
+    fmt: Format
+    codes: tuple[int, ...]
+    scale_fmt: Format | None = None
+    scales: tuple[int, ...] = ()
+    size: int = 0
+
+    def factor(self, block: int) -> Scale:
+        """The scale of a block, decoded."""
+        if self.scale_fmt is None:
+            return ONE
+        value = decoder(self.scale_fmt)(self.scales[block])
+        if value.kind == NAN:
+            return NAN_SCALE
+        return Scale(value, value.exponent + self.scale_fmt.mantissa_bits if value.significand else 0)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A dot product with everything decided but the operands' values."""
+
+    accumulator: Accumulator
+    formats: tuple[Format, Format]
+    c: Format
+    result: Format  # of the running result
+    out: Format
+    block: int
+
+
+def operand(codes: Any, fmt: str | Format | BlockFormat | None, scales: Any, name: str) -> Operand:
+    """A vector given as codes and a format, or as a BlockArray. Raises Error.
+
+    scales: with a block format, one code for each of its blocks; else None.
+    """
+    if all(hasattr(codes, x) for x in ("codes", "scales", "fmt", "axis")):
+        if getattr(codes.codes, "ndim", 1) != 1:
+            raise Error(f"{name}: a block array of {codes.codes.ndim} dimensions; a dot product takes vectors")
+        fmt, scales, codes = codes.fmt, codes.scales, codes.codes
+    if fmt is None:
+        raise Error(f"{name}: no format; codes need one")
+    found = any_format(fmt)
+    element = found.element if isinstance(found, BlockFormat) else found
+    numbers = tuple(check_code(x, element) for x in _list(codes, name))
+    if len(numbers) > MAX_PRODUCTS:
+        raise Error(f"{name}: {len(numbers)} codes; a dot product takes at most {MAX_PRODUCTS}")
+    if not isinstance(found, BlockFormat):
+        if scales is not None:
+            raise Error(f"{name}: {found.name} has no block scales; give a block format, as mxfp8")
+        return Operand(found, numbers)
+    if scales is None:
+        raise Error(f"{name}: {found.name} needs its scales, one code for each block of {found.size}")
+    factors = tuple(check_code(x, found.scale) for x in _list(scales, f"{name}'s scales"))
+    if len(factors) != -(-len(numbers) // found.size):
+        blocks = -(-len(numbers) // found.size)
+        raise Error(f"{name}: {len(factors)} scales for {len(numbers)} elements of {found.name}, which make {blocks}")
+    return Operand(element, numbers, found.scale, factors, found.size)
+
+
+def _list(codes: Any, name: str) -> list[Any]:
+    if hasattr(codes, "tolist"):
+        codes = codes.tolist()
+    if not isinstance(codes, Sequence) or isinstance(codes, (str, bytes)):
+        raise Error(f"{name} is a sequence of codes, not {str(codes)[:40]!r}")
+    return list(codes)
+
+
+def setting(
+    a: Operand, b: Operand, accumulator: Accumulator, out: Format, c: Format | None = None, *, extrapolate: bool = False
+) -> Setting:
+    """Decide everything but the values. Raises Error where operands, formats and accumulator do not fit.
+
+    extrapolate: take operand formats that the unit does not have.
+    """
+    if len(a.codes) != len(b.codes):
+        raise Error(f"a has {len(a.codes)} elements, b has {len(b.codes)}; a dot product takes as many of both")
+    if not a.codes:
+        raise Error("a dot product of no elements; give at least one of each")
+    for x in (a, b):
+        if accumulator.operand_formats and x.fmt.name not in accumulator.operand_formats and not extrapolate:
+            has = ", ".join(accumulator.formats.split())
+            raise Error(
+                f"{accumulator.name} multiplies {has}, not {x.fmt.name} (its model is applied to any format with "
+                "extrapolate=True, --extrapolate)"
+            )
+        if x.scale_fmt is not None and not accumulator.scales and not extrapolate:
+            raise Error(f"{accumulator.name} takes no block scales; use mx-fp32 or exact, or dequantize")
+    return Setting(
+        accumulator, (a.fmt, b.fmt), out if c is None else c, accumulator.result_format(out), out, _block(a, b)
+    )
+
+
+def _block(a: Operand, b: Operand) -> int:
+    sizes = sorted({x.size for x in (a, b) if x.size}) or [DEFAULT_BLOCK]
+    if sizes[-1] % sizes[0]:
+        raise Error(f"blocks of {sizes[0]} do not divide blocks of {sizes[-1]}")
+    return sizes[0]
+
+
+def products(s: Setting, a: Operand, b: Operand) -> list[Term]:
+    """The terms of all products, in order."""
+    unit = s.accumulator
+    decode_a, decode_b = (operand_decoder(f, unit.flush_inputs) for f in s.formats)
+    shift = s.formats[0].mantissa_bits + s.formats[1].mantissa_bits
+    limit = None if unit.product_limit == "" else int(unit.product_limit)
+    fixed = Scale(ONE.value._replace(exponent=unit.product_exponent), unit.product_exponent)
+    scale = fixed
+    terms = []
+    for k, (x, y) in enumerate(zip(a.codes, b.codes, strict=True)):
+        if (a.size or b.size) and k % s.block == 0:
+            scale = _times(fixed, a.factor(k // a.size) if a.size else ONE, b.factor(k // b.size) if b.size else ONE)
+        terms.append(product(decode_a(x), decode_b(y), shift, scale, limit, f"p{k}"))
+    return terms
+
+
+def _times(*scales: Scale) -> Scale:
+    """The product of scales: exactly."""
+    if NAN_SCALE in scales:
+        return NAN_SCALE
+    significand, exponent, encoded = 1, 0, 0
+    for x in scales:
+        significand *= x.value.significand
+        exponent += x.value.exponent
+        encoded += x.exponent
+    sign = sum(x.value.sign for x in scales) % 2
+    return Scale(ONE.value._replace(sign=sign, significand=significand, exponent=exponent), encoded)
+
+
+def accumulate(s: Setting, terms: Sequence[Term], c: int, stages: list[Stage] | None = None) -> tuple[int, int]:
+    """Add up the products and c: the result's code and flags. stages: a list that what happens is appended to."""
+    unit, result = s.accumulator, s.result
+    size = unit.step_for(s.formats, result, s.block, len(terms))
+    decode = operand_decoder(result, unit.flush_inputs)
+    running, flags = first_running(s, c, stages)
+    code = 0
+    root = unit.root.choice(result.name)
+    for start in range(0, len(terms), size):
+        padded = [*terms[start : start + size], *(_padding(k) for k in range(len(terms), start + size))]
+        step = Step(unit, result, padded, running, stages=stages)
+        mark = len(stages) if stages is not None else 0
+        last = step.terms(unit.root)[0]
+        code = step.code
+        if root.kept is not None:  # held in the result's format
+            code, _ = rounder(result, unit.policy("rne"), unit.overflow, unit.zero)(last.value)
+        flags |= step.flags
+        running = number(decode(code), result, "c")
+        for stage in stages[mark:] if stages is not None else ():
+            stage["step"] = start // size
+    if s.out != result:
+        code, more = _convert(running, s, code, stages)
+        flags |= more
+    return code, flags if unit.flags else 0
+
+
+def _padding(k: int) -> Term:
+    return ZERO_PRODUCT._replace(label=f"p{k}")
+
+
+ZERO_PRODUCT: Final = product(exact.zero(0), exact.zero(0), 0, ONE, None, "")
+
+
+def first_running(s: Setting, c: int, stages: list[Stage] | None) -> tuple[Term, int]:
+    """c as the first step sees it, and the flags of its rounding where its format is not the running result's."""
+    unit = s.accumulator
+    if s.c == s.result or unit.c == "own":
+        return number(operand_decoder(s.c, unit.flush_inputs)(c), s.c, "c"), 0
+    code, flags = rounder(s.result, Policy(nan=unit.nan), "ieee", "ieee")(decoder(s.c)(c))
+    if stages is not None:
+        stages.append(_round_stage(decoder(s.c)(c), "c", s.result, code, flags))
+    return number(operand_decoder(s.result, unit.flush_inputs)(code), s.result, "c"), flags
+
+
+def _convert(running: Term, s: Setting, code: int, stages: list[Stage] | None) -> tuple[int, int]:
+    """The result in an output format that the running result does not have: rounded once more (rne)."""
+    value = decoder(s.result)(code)
+    code, flags = rounder(s.out, Policy(nan=s.accumulator.nan), "ieee", "ieee")(value)
+    if stages is not None:
+        stages.append(_round_stage(value, "result", s.out, code, flags))
+    return code, flags
+
+
+def _round_stage(value: Any, label: str, fmt: Format, code: int, flags: int) -> Stage:
+    return {
+        "stage": "convert",
+        "input": value,
+        "label": label,
+        "format": fmt,
+        "rounding": "rne",
+        "code": code,
+        "flags": flags,
+    }
+
+
+def run(s: Setting, a: Operand, b: Operand, c: int, stages: list[Stage] | None = None) -> Encoded:
+    """The dot product of checked operands."""
+    bits, flags = accumulate(s, products(s, a, b), check_code(c, s.c), stages)
+    return Encoded(bits, FLAGS[flags] if flags else Flags(0))

@@ -1,0 +1,238 @@
+"""One step of an accumulator: its tree, over the step's products and the running result. Integers only."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from softfloat_ref import exact
+from softfloat_ref.accumulate.model import Accumulator
+from softfloat_ref.accumulate.terms import Term, number
+from softfloat_ref.accumulate.trees import RESULT, Chain, Fuse, Node, Pairs, Part, Products, Round, Running, To
+from softfloat_ref.codec import decoder, encoder, target
+from softfloat_ref.exact import FINITE, GENERATED, INF, NAN, Value
+from softfloat_ref.formats import Format, get_format
+from softfloat_ref.ops.table import nan_operand
+from softfloat_ref.policies import Policy
+from softfloat_ref.rounding import INEXACT, INVALID, align, round_pack
+
+Stage = dict[str, Any]
+Rounder = Callable[[Value], tuple[int, int]]
+
+
+@lru_cache(maxsize=256)
+def rounder(fmt: Format, policy: Policy, overflow: str, zero: str) -> Rounder:
+    """The function that rounds exact values to a format, as a unit does: to a code and flags."""
+    encode = encoder(fmt, policy)
+    t = target(fmt, policy)
+    if overflow == "inf" and fmt.infinity:  # every rounding overflows to Inf, those toward zero and to odd too
+        t = t._replace(largest_positive=fmt.inf_code, largest_negative=fmt.inf_code | fmt.sign_bit)
+    positive = zero == "positive"
+
+    def run(x: Value) -> tuple[int, int]:
+        if x.kind == FINITE and x.significand:
+            code, flags = round_pack(x.sign, x.significand, x.exponent, x.significand.bit_length(), 0, 0, t)
+        else:
+            code, flags = encode(x, 0)
+        return (0, flags) if positive and code == fmt.sign_bit else (code, flags)
+
+    return run
+
+
+@lru_cache(maxsize=256)
+def narrowed(fmt: Format, kept: int | None) -> Format:
+    """The format with so many mantissa bits."""
+    return fmt if kept is None else dataclasses.replace(fmt, name=f"{fmt.name}_{kept}", mantissa_bits=kept)
+
+
+@dataclass
+class Step:
+    """What a tree is evaluated on, and the flags it has raised. stages: filled where it is a list."""
+
+    accumulator: Accumulator
+    result: Format
+    products: Sequence[Term]
+    running: Term
+    flags: int = 0
+    stages: list[Stage] | None = None
+    code: int = 0  # of the last rounding
+
+    def terms(self, node: Node) -> list[Term]:
+        """The terms a node stands for."""
+        match node:
+            case Products():
+                return [self.products[k] for k in node.positions(len(self.products))]
+            case Running():
+                return [self.running]
+            case Fuse():
+                return [self.fuse(node)]
+            case Round():
+                return self.rounded(node)
+            case Chain() | Pairs():
+                raise AssertionError("a chain stands in a Round")
+        return [PLUS_ZERO]
+
+    def rounded(self, node: Round) -> list[Term]:
+        """Each term rounded; of a Chain or Pairs, each sum."""
+        to = node.choice(self.result.name)
+        inner = node.node
+        if isinstance(inner, (Chain, Pairs)):
+            terms = [x for part in inner.parts for x in self.terms(part)]
+            if len(terms) == 1:
+                return [self.to_format(terms[0], to)]
+            return [self.chain(terms, to) if isinstance(inner, Chain) else self.pairs(terms, to)]
+        return [self.to_format(x, to) for x in self.terms(inner)]
+
+    def chain(self, terms: list[Term], to: To) -> Term:
+        total = terms[0]
+        for term in terms[1:]:
+            total = self.to_format(self.add([total, term]), to)
+        return total
+
+    def pairs(self, terms: list[Term], to: To) -> Term:
+        while len(terms) > 1:
+            odd = terms[-1:] if len(terms) % 2 else []
+            both = zip(terms[::2], terms[1::2], strict=False)
+            terms = [self.to_format(self.add([a, b]), to) for a, b in both] + odd
+        return terms[0]
+
+    def add(self, terms: list[Term]) -> Term:
+        """The exact sum of terms."""
+        return self.fuse_terms(PLAIN, [(x, PLAIN_PART) for x in terms])
+
+    # -- Round -------------------------------------------------------------------------------------------------------
+
+    def to_format(self, term: Term, to: To) -> Term:
+        """A term rounded."""
+        fmt = self.result if to.fmt == RESULT else get_format(to.fmt)
+        kept = narrowed(fmt, to.kept)
+        rules = self.accumulator
+        code, flags = rounder(kept, rules.policy(to.rounding), rules.overflow, rules.zero)(term.value)
+        self.flags |= flags
+        self.code = code
+        result = number(decoder(kept)(code), kept, f"[{term.label}]" if term.label[:1] != "(" else "sum")
+        if self.stages is not None:
+            self.stages.append(
+                {
+                    "stage": "round",
+                    "input": term.value,
+                    "label": term.label,
+                    "format": kept,
+                    "rounding": to.rounding,
+                    "code": code,
+                    "flags": flags,
+                }
+            )
+        return result
+
+    # -- Fuse --------------------------------------------------------------------------------------------------------
+
+    def fuse(self, node: Fuse) -> Term:
+        """The aligned sum of the parts' terms."""
+        return self.fuse_terms(node, [(x, part) for part in node.parts for x in self.terms(part.node)])
+
+    def fuse_terms(self, node: Fuse, terms: list[tuple[Term, Part]]) -> Term:
+        special = self.special([x for x, _ in terms])
+        if special is not None:
+            if self.stages is not None:
+                self.stages.append(special_stage(special, terms))
+            return Term(special, 0, 0, False, (special,), False, "(sum)")
+        exponents = [x.exponent for x, _ in terms if not x.empty]
+        empty = not exponents
+        floor = node.floor_for(self.result.name)
+        if floor is not None and (node.floor_when == "always" or len(exponents) < len(terms)):
+            exponents.append(floor)
+        largest = max(exponents, default=0)
+        value, aligned = self.sum(node, terms, largest)
+        exponent = largest
+        if node.exponent == "scale":
+            exponent = max((x.scale for x, _ in terms if not x.empty), default=0)
+        if self.stages is not None:
+            self.stages.append(fuse_stage(node, terms, largest if exponents else None, value, aligned))
+        return Term(value, exponent, 0, empty, (value,), False, "(sum)")
+
+    def sum(self, node: Fuse, terms: list[tuple[Term, Part]], largest: int) -> tuple[Value, list[Aligned]]:
+        """The sum, and what each term was cut to."""
+        aligned = [_align(x, part, node, largest) for x, part in terms]
+        unit = min((a.unit for a in aligned), default=0)
+        total = 0
+        for a in aligned:
+            total += a.kept << (a.unit - unit)
+            if a.lost:
+                self.flags |= INEXACT
+        if total:
+            return Value(FINITE, int(total < 0), abs(total), unit), aligned
+        signs = {x.value.sign for x, _ in terms}
+        return exact.zero(signs.pop() if len(signs) == 1 else 0), aligned
+
+    def special(self, terms: list[Term]) -> Value | None:
+        """NaN or Inf, if the terms make one; else None."""
+        if all(x.value.kind == FINITE for x in terms):
+            return None
+        invalid = any(x.invalid for x in terms)
+        rule = self.accumulator.policy("rne").nan_rule
+        products = [v for x in terms if len(x.operands) > 1 for v in x.operands]
+        others = [v for x in terms if len(x.operands) == 1 for v in x.operands]
+        order = others + products if rule.addend_first else products + others
+        if any(v.kind == NAN for v in order):
+            value, flags = nan_operand(rule, order)
+            if invalid and not flags:
+                flags = 0 if rule.fma_quiet else INVALID
+                value = GENERATED if rule.fma_generated else value
+            self.flags |= flags
+            return value
+        signs = {x.value.sign for x in terms if x.value.kind == INF}
+        if invalid or len(signs) > 1:
+            self.flags |= INVALID
+            return GENERATED
+        return exact.inf(signs.pop())
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """A term as a signed multiple of 2^unit."""
+
+    kept: int
+    unit: int
+    lost: int
+
+
+def _align(term: Term, part: Part, node: Fuse, largest: int) -> Aligned:
+    value = term.value
+    bits = node.bits if part.bits is None else part.bits
+    if bits is None:
+        return Aligned(-value.significand if value.sign else value.significand, value.exponent, 0)
+    unit = largest - bits
+    if part.drop is not None and term.exponent < largest - part.drop:
+        return Aligned(0, unit, int(value.significand != 0))
+    down = int((part.align or node.align) == "rd")
+    kept, lost = align(value.sign, value.significand, value.exponent, value.significand.bit_length(), unit, down)
+    return Aligned(kept, unit, lost)
+
+
+PLUS_ZERO: Final = Term(exact.zero(0), 0, 0, True, (exact.zero(0),), False, "zero")
+PLAIN_PART: Final = Part(Products())
+PLAIN: Final = Fuse((PLAIN_PART,))
+
+
+def special_stage(value: Value, terms: list[tuple[Term, Part]]) -> Stage:
+    """What a trace says of a sum that is NaN or Inf."""
+    return {"stage": "special", "terms": [x for x, _ in terms], "sum": value}
+
+
+def fuse_stage(
+    node: Fuse, terms: list[tuple[Term, Part]], largest: int | None, value: Value, aligned: list[Aligned]
+) -> Stage:
+    """What a trace says of a sum."""
+    return {
+        "stage": "fuse",
+        "bits": node.bits,
+        "align": node.align,
+        "largest": largest,
+        "terms": [x for x, _ in terms],
+        "aligned": aligned,
+        "sum": value,
+    }

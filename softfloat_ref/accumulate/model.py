@@ -1,0 +1,216 @@
+"""Accumulator: a tree, how many products it takes at a time, and what its unit does with special numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Literal
+
+from softfloat_ref.accumulate.grammar import parse_tree, tree_text
+from softfloat_ref.accumulate.trees import RESULT, Round, step_of, walk
+from softfloat_ref.errors import Error, unknown
+from softfloat_ref.formats import Format, get_format
+from softfloat_ref.policies import Policy
+
+STATUSES: Final = ("hardware-verified", "published model", "documented only", "definition", "user definition")
+MAX_STEP: Final = 1 << 20
+MAX_PRODUCT_EXPONENT: Final = 1 << 16
+ALL: Final = "all"  # a step takes every product there is
+BLOCK: Final = "block"  # a step is a block of the operands, or 32 products
+
+
+@dataclass(frozen=True)
+class Accumulator:
+    """How products are added up.
+
+    tree: text of a tree (docs/accumulators.md has the grammar). step: how many products it takes at a time, `all` or
+    `block` (the operands' block size, or 32); "" where the tree says so itself. Missing products of the last step are
+    +0. steps: operand or result formats with a step of their own, as "tf32=8".
+    c: whether c is first rounded (rne) to the format of the running result (`result`), or enters the first step as it
+    is (`own`). converts: whether other output formats are reached by one more rounding (rne) of the result.
+    formats: the operand formats the unit has ("": any). scales: whether it takes block scales.
+    nan: NaN rule, as a policy's. overflow: `ieee`, or `inf`: every rounding goes to Inf. zero: sign of a zero result,
+    `ieee` or `positive`. flush_inputs: `off`, `on` (DAZ), `positive` (subnormals and zeros become +0). flush_outputs:
+    `off`, `after` rounding (x86) or `before` (Arm). product_limit: products of magnitude 2^limit or more are Inf ("":
+    none are). product_exponent: every product is multiplied by two to this. flags: whether the unit raises any.
+    status: how far the model is known to be right, one of STATUSES.
+    """
+
+    name: str
+    tree: str
+    step: int | str = ""
+    steps: str = ""
+    c: Literal["result", "own"] = "result"
+    converts: bool = True
+    formats: str = ""
+    scales: bool = True
+    nan: str = "canonical"
+    overflow: Literal["ieee", "inf"] = "ieee"
+    zero: Literal["ieee", "positive"] = "ieee"
+    flush_inputs: Literal["off", "on", "positive"] = "off"
+    flush_outputs: Literal["off", "after", "before"] = "off"
+    product_limit: int | str = ""
+    product_exponent: int = 0
+    flags: bool = True
+    status: str = dataclasses.field(default="user definition", compare=False)
+    source: str = dataclasses.field(default="user definition", compare=False)
+
+    def __post_init__(self) -> None:
+        try:
+            self._check()
+        except Error as e:
+            raise Error(f"accumulator {self.name[:60]!r}: {e}") from None
+        object.__setattr__(self, "tree", tree_text(self.root))  # one text for one tree
+
+    def _check(self) -> None:
+        for field, kind in _FIELDS.items():
+            if type(getattr(self, field)) not in kind:
+                raise Error(f"{field} = {getattr(self, field)!r} is no {' or '.join(k.__name__ for k in kind)}")
+        for field, words in _CHOICES.items():
+            if getattr(self, field) not in words:
+                raise unknown(field, str(getattr(self, field)), words)
+        self.root, self.policy("rne"), self.operand_formats  # parsed now, so that bad text is refused here
+        for size in (self.step, *self.steps_by_format.values()):
+            if size not in ("", ALL, BLOCK) and not (type(size) is int and 1 <= size <= MAX_STEP):
+                raise Error(f"step = {size!r}: a step has 1 to {MAX_STEP} products, or is {ALL} or {BLOCK}")
+        for node in walk(self.root):
+            if (
+                isinstance(node, Round)
+                and len(node.choices) > 1
+                and not set(self.results) <= {x.fmt for x in node.choices}
+            ):
+                raise Error(f"a rounding in the tree has no choice for each of {', '.join(self.results)}")
+        if self.product_limit != "" and type(self.product_limit) is not int:
+            raise Error(f"product_limit = {self.product_limit!r} is no exponent of two")
+        if abs(self.product_exponent) > MAX_PRODUCT_EXPONENT:
+            raise Error(f"product_exponent = {self.product_exponent} is out of range")
+
+    @cached_property
+    def root(self) -> Round:
+        """The tree itself."""
+        return parse_tree(self.tree)
+
+    @cached_property
+    def operand_formats(self) -> frozenset[str]:
+        """The names of the operand formats the unit has; empty for any."""
+        return frozenset(get_format(name).name for name in self.formats.split())
+
+    @cached_property
+    def steps_by_format(self) -> dict[str, int]:
+        """Formats with a step of their own."""
+        found = {}
+        for word in self.steps.split():
+            name, equals, size = word.partition("=")
+            if not equals or not size.isascii() or not size.isdigit():
+                raise Error(f"steps = {self.steps!r}: write FORMAT=NUMBER, as tf32=8")
+            found[get_format(name).name] = int(size)
+        return found
+
+    @cached_property
+    def results(self) -> tuple[str, ...]:
+        """The formats the running result may have; `out` stands for any."""
+        return tuple(to.fmt for to in self.root.choices)
+
+    def result_format(self, out: Format) -> Format:
+        """The format of the running result where the output has that format. Raises Error."""
+        if RESULT in self.results or out.name in self.results:
+            return out
+        if self.converts:
+            return get_format(self.results[0])
+        given = " or ".join(self.results)
+        raise Error(f"{self.name} gives {given}, not {out.name}; convert its result in a step of its own")
+
+    def step_for(self, operands: tuple[Format, Format], result: Format, block: int, count: int) -> int:
+        """How many products a step takes, of `count` products of those formats."""
+        for fmt in (*operands, result):
+            if fmt.name in self.steps_by_format:
+                return self.steps_by_format[fmt.name]
+        step = self.step or step_of(self.root) or ALL
+        if step == BLOCK:
+            return block
+        return count if step == ALL else int(step)
+
+    def policy(self, rounding: str) -> Policy:
+        """How a Round of the tree rounds."""
+        return Policy(
+            rounding=rounding,  # type: ignore[arg-type]
+            nan=self.nan,
+            flush_inputs=self.flush_inputs != "off",
+            flush_outputs=self.flush_outputs != "off",
+            flush_rule="before" if self.flush_outputs == "before" else "after",  # type: ignore[arg-type]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The full definition, as a manifest stores it and `define_accumulator` reads it."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+
+    def replace(self, **fields: Any) -> Accumulator:
+        """This accumulator with some fields replaced. Raises Error for a field that does not exist."""
+        for name in fields:
+            if name not in _NAMES:
+                raise unknown("accumulator field", name, _NAMES)
+        return dataclasses.replace(self, **fields)
+
+
+_NAMES: Final = tuple(f.name for f in dataclasses.fields(Accumulator))
+_FIELDS: Final[dict[str, tuple[type, ...]]] = {
+    "name": (str,),
+    "tree": (str,),
+    "step": (int, str),
+    "steps": (str,),
+    "converts": (bool,),
+    "formats": (str,),
+    "scales": (bool,),
+    "nan": (str,),
+    "product_exponent": (int,),
+    "flags": (bool,),
+    "status": (str,),
+    "source": (str,),
+}
+_CHOICES: Final[dict[str, tuple[str, ...]]] = {
+    "c": ("result", "own"),
+    "overflow": ("ieee", "inf"),
+    "zero": ("ieee", "positive"),
+    "flush_inputs": ("off", "on", "positive"),
+    "flush_outputs": ("off", "after", "before"),
+    "status": STATUSES,
+}
+
+
+def from_table(table: Mapping[str, Any], name: str, like: Accumulator | None) -> Accumulator:
+    """An accumulator from the fields of a table, those left out being like's. Raises Error."""
+    values = {"name": name, **{k: v for k, v in table.items() if k not in ("like", "name")}}
+    for key in values:
+        if key not in _NAMES:
+            raise unknown("accumulator field", str(key), ("like", *_NAMES))
+    if like is not None:
+        return like.replace(**{"status": "user definition", "source": "user definition"} | values)
+    if "tree" not in values:
+        raise Error(f"accumulator {name!r}: no tree; write tree = 'fuse(16+c,F=25,rz)->fp32:rz', or like = NAME")
+    return Accumulator(**values)
+
+
+def from_text(text: str, like: Mapping[str, Accumulator]) -> Accumulator:
+    """An accumulator from one expression: a tree, then `; field = value` as often as need be. Raises Error."""
+    tree, *fields = text.split(";")
+    values: dict[str, Any] = {"tree": tree.strip()}
+    for field in filter(None, map(str.strip, fields)):
+        key, equals, value = (x.strip() for x in field.partition("="))
+        if not equals:
+            raise Error(f"{field[:40]!r}: after a tree stand fields, as step = 32 or nan = ones")
+        values[key] = _value(value)
+    base = None
+    if "like" in values:
+        name = str(values.pop("like"))
+        if name not in like:
+            raise unknown("accumulator", name, like)
+        base = like[name].replace(step="", steps="")
+    return from_table(values, "inline", base)
+
+
+def _value(text: str) -> int | bool | str:
+    if text.removeprefix("-").isascii() and text.removeprefix("-").isdigit() and len(text) < 10:
+        return int(text)
+    return {"true": True, "false": False}.get(text, text)
