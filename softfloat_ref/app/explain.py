@@ -13,12 +13,15 @@ from softfloat_ref.app.options import (
     NumbersCommand,
     operand_formats,
     policy_options,
+    profile_option,
     scalar_format,
     unmark,
 )
-from softfloat_ref.codec import check_code, encoder, needed_bits, to_value
+from softfloat_ref.block_formats import VALUE_BITS, BlockFormat, any_format, element_policy, resolve
+from softfloat_ref.codec import check_code, check_random, encoder, needed_bits, to_value
 from softfloat_ref.errors import Error
 from softfloat_ref.explain import Explanation, alternatives, describe, explain_conversion, explain_operation, flag_text
+from softfloat_ref.explain_block import BlockExplanation
 from softfloat_ref.formats import Format
 from softfloat_ref.literals import parse_code, parse_number
 from softfloat_ref.ops import OPERATIONS, evaluator, signature
@@ -34,6 +37,7 @@ Run = Callable[[Policy], tuple[int, int]]
 @click.option("--got-flags", default=None, metavar="HEX", help="The flags it raised.")
 @click.option("--json", "as_json", is_flag=True, help="The steps as JSON.")
 @click.argument("words", nargs=-1, required=True)
+@profile_option
 @policy_options
 def command(
     choices: Choices,
@@ -44,10 +48,18 @@ def command(
     got_flags: str | None,
     as_json: bool,
     words: tuple[str, ...],
+    profile: str | None,
 ) -> None:
-    """Explain WORDS: a number to convert (`--fmt fp8_e4m3 0.3`), or an operation and its operands' codes
-    (`fma --fmt fp16 3c00 0400 8001`). With --got: which policies would have given the device's answer."""
+    """Explain WORDS: a number to convert (`--fmt fp8_e4m3 0.3`), an operation and its operands' codes
+    (`fma --fmt fp16 3c00 0400 8001`), or a block of numbers (`--fmt mxfp8 1 2.5 449`). With --got (of a block:
+    SCALE:CODE,CODE,...): which policies or profiles would have given the device's answer."""
     texts = [unmark(w) for w in words]
+    block = _block_format(fmt)
+    if block is not None:
+        _explain_block(_block(texts, block, out, choices, profile), got, got_flags, as_json)
+        return
+    if profile is not None:
+        raise Error(f"--profile is for block formats, as mxfp8; {fmt} is a scalar one")
     name = texts[0].lower().replace("-", "_")
     if name in OPERATIONS:
         explanation, run, target = _operation(name, texts[1:], fmt, out, choices)
@@ -77,6 +89,58 @@ def command(
     print("\n".join(f"{label:10} {text}" for label, text in explanation.rows))
     if got is not None and found is not None:
         _print_got(describe(parse_code(got), target), got_flags, found)
+
+
+def _block_format(fmt: str) -> BlockFormat | None:
+    found = None if "=" in fmt else any_format(fmt)
+    return found if isinstance(found, BlockFormat) else None
+
+
+def _block(
+    texts: list[str], fmt: BlockFormat, out: str | None, choices: Choices, profile: str | None
+) -> BlockExplanation:
+    if out is not None:
+        raise Error("--out is for operations; a block is quantized to --fmt")
+    fmt, rule = resolve(fmt, profile)
+    policy = element_policy(choices.for_blocks(fmt, profile).policy, rule)
+    if 0 < fmt.size < len(texts):
+        raise Error(f"a block of {fmt.name} has at most {fmt.size} values, not {len(texts)}")
+    words = choices.words(len(texts))
+    if words is None:
+        check_random(policy, None)
+    for word in words or ():
+        check_random(policy, word)
+    values = tuple(to_value(parse_number(t), VALUE_BITS) for t in texts)
+    return BlockExplanation(values, fmt, rule, policy, None if words is None else tuple(words))
+
+
+def _explain_block(block: BlockExplanation, got: str | None, got_flags: str | None, as_json: bool) -> None:
+    found = None
+    if got_flags is not None:
+        raise Error("--got-flags is for operations and conversions; a block has no flags")
+    if got is not None:
+        found = block.alternatives(*_got_block(got, block))
+    if as_json:
+        print(json.dumps({**block.to_dict(), **({} if found is None else {"got": found})}, indent=1))
+        return
+    print("\n".join(f"{label:10} {text}".rstrip() for label, text in block.rows()))
+    if found is not None:
+        print(f"{'got':10} {got}")
+        for text in found or ["no named profile, and no change of one or two fields, gives this answer"]:
+            print(f"{'':10} {'as by ' + text if found else text}")
+
+
+def _got_block(text: str, block: BlockExplanation) -> tuple[int, list[int]]:
+    """`80: 7e 30` or `80:7e,30`, as `quantize --as hex` prints a block."""
+    scale, separator, codes = text.partition(":")
+    words = codes.replace(",", " ").split()
+    if not separator or len(words) != len(block.values):
+        raise Error(f"--got {text!r}: give SCALE:CODE,CODE,... with {len(block.values)} codes")
+    element = block.fmt.element
+    return (
+        check_code(parse_code(scale, "--got"), block.fmt.scale),
+        [check_code(parse_code(w, "--got"), element) for w in words],
+    )
 
 
 def _print_got(answer: str, flags: str | None, found: list[dict[str, str]]) -> None:
