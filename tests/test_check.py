@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -19,9 +20,10 @@ from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.policies import Policy
 from softfloat_ref.testing import report as reports
-from softfloat_ref.testing.check import check_arrays, check_command, check_lines, load_library
+from softfloat_ref.testing.check import check_arrays, check_command, check_lines
 from softfloat_ref.testing.compare import Answer, CompareNan, Rule, agrees, classify
 from softfloat_ref.testing.devices import MAX_LINE, CommandDevice
+from softfloat_ref.testing.library import load_library
 
 DEVICE = """
 import sys, time
@@ -144,7 +146,7 @@ def test_the_summary_says_that_no_flags_were_compared(device: str) -> None:
 def test_no_operand_reaches_another_file(device: str, tmp_path: Path) -> None:
     """The feeding thread ends before its pipe's number can be another file's."""
     for turn in range(5):
-        with CommandDevice("echo zz", 1.0) as broken:
+        with CommandDevice("sh -c 'read x; echo zz'", 1.0) as broken:
             next(broken.answers("3c00 3c00\n" for _ in range(200_000)))
         files = [open(tmp_path / f"{turn}.{i}", "wb") for i in range(6)]  # noqa: SIM115
         time.sleep(0.02)
@@ -156,6 +158,16 @@ def test_no_operand_reaches_another_file(device: str, tmp_path: Path) -> None:
 def test_a_device_that_never_reads() -> None:
     found = check_command(add(200_000), "sleep 1000", timeout_s=1)
     assert "no answer for 1 s, and it does not read its input either" in found.failure
+
+
+@pytest.mark.parametrize("count", [50, 20_000])
+def test_a_device_that_answers_unasked(count: int, tmp_path: Path) -> None:
+    """Right answers, but of a file: the operands were never read, few enough to fit into a pipe or not."""
+    vectors = VectorSet.make("neg", "fp16", count)
+    lines = [vectors.line(inputs) for inputs in vectors.inputs()]
+    (tmp_path / "answers").write_text("".join(f"{line[-2]:x}\n" for line in lines if line))
+    found = check_command(vectors, f"cat {tmp_path / 'answers'}")
+    assert "after 0 answers: it answered '8000' before it read any operands" in found.failure
 
 
 def test_a_device_that_says_nothing() -> None:
@@ -213,29 +225,75 @@ def test_arrays() -> None:
     assert "shape (1,)" in check_arrays(vectors, lambda a, b: np.array([1])).failure
     assert "neither an array" in check_arrays(vectors, lambda a, b: (a, b, a)).failure
     assert "float64" in check_arrays(vectors, lambda a, b: a * 1.0).failure
+    flags = check_arrays(vectors, lambda a, b: (multiply(a, b), a))
+    assert "flags of uint32 with" in flags.failure
+    signed = check_arrays(vectors, lambda a, b: multiply(a, b).view(np.int32))
+    assert re.search(r"results of int32 with -\d+ at index \d+; .* give .view\(np.uint32\)", signed.failure)
 
 
-def test_shared_library(tmp_path: Path) -> None:
-    source = tmp_path / "dut.c"
-    source.write_text("""
+LIBRARY = """
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-void add(size_t n, const uint64_t *a, const uint64_t *b, uint64_t *result, uint8_t *flags) {
+static void sum(size_t n, const uint64_t *a, const uint64_t *b, uint64_t *result) {
     for (size_t i = 0; i < n; i++) {
         uint32_t x = a[i], y = b[i]; float f, g; memcpy(&f, &x, 4); memcpy(&g, &y, 4);
         f += g; memcpy(&x, &f, 4); result[i] = x;
     }
 }
-""")
-    library = tmp_path / "dut.so"
-    subprocess.run(["g++", "-x", "c", "-O1", "-shared", "-fPIC", source, "-o", library], check=True)
-    done = run("check", "add", "--fmt", "fp32", "--dut-lib", f"{library}:add", "-n", "20000", "--compare-nan", "any")
+#define DEVICE(name, before) \\
+void name(size_t n, const uint64_t *a, const uint64_t *b, uint64_t *result, uint8_t *flags) { \\
+    static int calls; calls++; before; sum(n, a, b, result); }
+DEVICE(add, (void)flags)
+DEVICE(talks, puts("a line that is no answer"))
+DEVICE(crashes, if (calls == 2) *(volatile int *)0 = 1)
+DEVICE(hangs, while (calls == 2))
+DEVICE(leaves, if (calls == 2) exit(7))
+DEVICE(some, flags[5] = 0)
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("lib")
+    (folder / "dut.c").write_text(LIBRARY)
+    command = ["g++", "-x", "c", "-O1", "-shared", "-fPIC", folder / "dut.c", "-o", folder / "dut.so"]
+    subprocess.run(command, check=True)
+    return folder / "dut.so"
+
+
+@pytest.mark.parametrize("name", ["add", "talks"])
+def test_shared_library(library: Path, name: str) -> None:
+    done = run("check", "add", "--fmt", "fp32", "--dut-lib", f"{library}:{name}", "-n", "20000", "--compare-nan", "any")
     assert (done.returncode, done.stdout) == (0, "")
     assert "20000 compared, 0 mismatched" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("crashes", "after 4096 answers: a call did not return; it died of signal SIGSEGV"),
+        ("hangs", "after 4096 answers: a call did not return within 2 s"),
+        ("leaves", "after 4096 answers: a call did not return; it ended with exit code 7"),
+        ("some", "after 0 answers: it returned flags of uint8 with 255 at index 0; flags are at most 31"),
+    ],
+)
+def test_broken_libraries(library: Path, name: str, message: str) -> None:
+    """A library cannot take the check along."""
+    args = ["check", "add", "--fmt", "fp32", "-n", "20000", "--compare-nan", "any", "--timeout", "2"]
+    done = run(*args, "--dut-lib", f"{library}:{name}")
+    assert done.returncode == 1
+    assert f"device failure: {message}" in done.stdout
+
+
+def test_libraries_that_cannot_be_had(library: Path) -> None:
     with pytest.raises(Error, match="undefined symbol"):
-        load_library(f"{library}:sub")
+        load_library(f"{library}:sub", 2)
     assert "give PATH.so:FUNCTION" in refused("check", "add", "--fmt", "fp32", "--dut-lib", "x")
+    assert "cannot open shared object" in refused("check", "add", "--fmt", "fp32", "--dut-lib", "x.so:y")
+    assert "up to 64 bits" in refused("check", "add", "--fmt", "fp128", "--dut-lib", f"{library}:add")
 
 
 @pytest.fixture

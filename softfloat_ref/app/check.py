@@ -16,10 +16,12 @@ from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import check_hashes, stored_set
 from softfloat_ref.ops import OPERATIONS, get_operation
 from softfloat_ref.testing import report as reports
-from softfloat_ref.testing.check import SHOWN, Report, check_arrays, check_command, check_results, load_library
+from softfloat_ref.testing.check import SHOWN, Report, check_arrays, check_command, check_results
 from softfloat_ref.testing.compare import CompareNan
+from softfloat_ref.testing.library import load_library
 
 DEFAULT_COUNT: Final = 100_000
+MAX_LIBRARY_WIDTH: Final = 64
 
 
 @click.command("check")
@@ -121,7 +123,11 @@ def _from_device(
         raise Error("give one device: --dut CMD or --dut-lib PATH.so:NAME (or --golden DIR --results FILE)")
     if dut is not None:
         return check_command(vectors, dut, timeout_s=timeout, **how)
-    return check_arrays(vectors, load_library(str(dut_lib)), **how)
+    words = [f.width for f in vectors.fields if f.role in ("operand", "random", "result")]
+    if max(words) > MAX_LIBRARY_WIDTH:
+        raise Error(f"--dut-lib: codes have up to {MAX_LIBRARY_WIDTH} bits there; give a command, with --dut")
+    with load_library(str(dut_lib), len(words) - 1, timeout) as device:
+        return check_arrays(vectors, device, **how)
 
 
 def _deliver(found: Report, json_file: str | None, junit: str | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -266,12 +265,7 @@ def check_arrays(
     while batch := list(itertools.islice(cases, _BATCH)):
         columns = [np.array(c, k) for c, k in zip(zip(*(line[:-2] for line in batch), strict=True), kinds, strict=True)]
         try:
-            answered = device(*columns)
-            results, raised = _columns(answered, len(batch))
-        except DeviceError as e:
-            judge.report.failure = f"after {judge.report.compared} answers: {e}"
-            break
-        try:
+            results, raised = _columns(device(*columns), len(batch))
             for line, result, flag in zip(batch, results, raised, strict=True):
                 judge.compare(line, Answer(result, flag))
         except DeviceError as e:
@@ -284,45 +278,27 @@ def _columns(answered: Any, count: int) -> tuple[list[int], list[int | None]]:
     import numpy as np
 
     pair = answered if isinstance(answered, tuple) else (answered, None)
-    if pair and pair[0] is None:
+    if not 1 <= len(pair) <= 2 or pair[0] is None:
         raise DeviceError("it returned neither an array of results nor a pair of results and flags")
     found: list[list[int]] = []
     for column in pair:
         if column is None:
             continue
-        array = np.asarray(column)
-        if array.shape != (count,) or array.dtype.kind not in "iub":
-            raise DeviceError(
-                f"it returned {array.dtype} of shape {array.shape}; codes are integers of shape ({count},)"
-            )
-        found.append([int(x) for x in array])
-    if not found or len(pair) > 2:
-        raise DeviceError("it returned neither an array of results nor a pair of results and flags")
+        found.append(_codes(np.asarray(column), "flags" if found else "results", count))
     return found[0], [*found[1]] if len(found) > 1 else [None] * count
 
 
-def load_library(spec: str) -> ArrayDevice:
-    """A C function of arrays: `PATH.so:NAME`.
-
-    void NAME(size_t n, const uint64_t *a, ..., uint64_t *result, uint8_t *flags), one pointer an operand; flags are
-    preset to FF, and a device that leaves them so has none. Raises Error where there is no such function.
-    """
-    import numpy as np
-
-    path, _, name = spec.rpartition(":")
-    if not path:
-        raise Error(f"--dut-lib {spec}: give PATH.so:FUNCTION")
-    try:
-        function = getattr(ctypes.CDLL(str(Path(path).resolve())), name)
-    except (OSError, AttributeError) as e:
-        raise Error(f"--dut-lib {spec}: {str(e).splitlines()[0]}") from None
-    function.restype = None
-
-    def call(*columns: Codes) -> tuple[Codes, Codes] | Codes:
-        inputs = [np.ascontiguousarray(c, np.uint64) for c in columns]
-        result, flags = np.zeros(inputs[0].size, np.uint64), np.full(inputs[0].size, 0xFF, np.uint8)
-        addresses = [x.ctypes.data for x in inputs] + [result.ctypes.data, flags.ctypes.data]
-        function(ctypes.c_size_t(inputs[0].size), *map(ctypes.c_void_p, addresses))
-        return result if (flags == 0xFF).all() else (result, flags)
-
-    return call
+def _codes(array: NDArray[Any], what: str, count: int) -> list[int]:
+    """An array as codes. Raises DeviceError, naming the type and the first place, where it holds something else."""
+    if array.shape != (count,) or array.dtype.kind not in "iub":
+        raise DeviceError(f"it returned {array.dtype} of shape {array.shape}; codes are integers of shape ({count},)")
+    if (array < 0).any():
+        i, unsigned = int((array < 0).argmax()), f"uint{8 * array.dtype.itemsize}"
+        raise DeviceError(
+            f"it returned {what} of {array.dtype} with {array[i]} at index {i}; codes are not negative: "
+            f"give .view(np.{unsigned})"
+        )
+    if what == "flags" and (array > 0x1F).any():
+        i = int((array > 0x1F).argmax())
+        raise DeviceError(f"it returned {what} of {array.dtype} with {array[i]} at index {i}; flags are at most 31")
+    return [int(x) for x in array]

@@ -1,17 +1,21 @@
 """Devices under test that speak lines: a command that reads operand lines and answers `result [flags]` lines.
 
 The command's input is fed as fast as it reads it and no faster; its answers are read as they come. A device that dies,
-hangs, prints something else, or too few or too many lines, is a DeviceError that says so.
+hangs, prints something else, too few or too many lines, or answers before it has read anything, is a DeviceError that
+says so.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import select
 import shlex
 import signal
 import subprocess
+import sys
+import termios
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -35,8 +39,29 @@ class Late(DeviceError):
     """The time limit passed: how the device ended says nothing, since it has not."""
 
 
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process that leads a session, and all that it started but what has made a session of its own."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def how_ended(process: subprocess.Popen[bytes], complaints: bytes = b"") -> str:
+    """For reports: the exit code or signal, and what the device last said on stderr."""
+    try:
+        code = process.wait(1.0)
+    except subprocess.TimeoutExpired:
+        return "it is still running"
+    text = f"it died of signal {signal.Signals(-code).name}" if code < 0 else f"it ended with exit code {code}"
+    said = complaints.decode("utf-8", "replace").strip().splitlines()
+    return f"{text}; its last words: {said[-1][:200]}" if said else text
+
+
 class CommandDevice:
-    """A command as a device. Use as a context manager: it ends with the block, with all that it started."""
+    """A command as a device. Use as a context manager: it ends with the block, with all that it started in its session.
+
+    A daemon, which made a session of its own (setsid), is its own to end.
+    """
 
     def __init__(self, command: str, timeout_s: float = 10.0) -> None:
         """Start the command. Raises Error where it cannot be started."""
@@ -48,12 +73,19 @@ class CommandDevice:
             raise Error(f"--dut {command!r}: {e}") from None
         if not words:
             raise Error("--dut is empty; give a command that reads operand lines and answers result lines")
+        source, sink = os.pipe()
         try:
             self._process = subprocess.Popen(
-                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+                words, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
             )
         except OSError as e:
+            os.close(source)
+            os.close(sink)
             raise Error(f"--dut {command!r}: cannot be started: {e.strerror or e}") from None
+        self._sink = os.fdopen(sink, "wb", buffering=0)
+        self._source: int | None = source  # kept until the first answer, to see what the device has read by then
+        self._written = 0
+        self._writing = threading.Lock()
         self._complaints = b""
         self._moved = time.monotonic()
         self._fed = threading.Event()
@@ -66,13 +98,12 @@ class CommandDevice:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        end_group(self._process)
         self._stop.set()
         for thread in self._threads:  # before the pipes are closed: their numbers may serve other files then
             thread.join(_JOIN_S)
-        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+        self._close_source()
+        for stream in (self._sink, self._process.stdout, self._process.stderr):
             if stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()
@@ -96,10 +127,12 @@ class CommandDevice:
                 raise DeviceError(f"the device printed a line of more than {MAX_LINE} characters")
             for line in found:
                 if line.strip():
+                    self._check_read(line)
                     self._moved, self._answered = time.monotonic(), True
                     yield line.decode("ascii", "replace")
                     self._moved = time.monotonic()
         if rest.strip():
+            self._check_read(rest)
             yield rest.decode("ascii", "replace")
         if self._feed_failure is not None:
             raise self._feed_failure
@@ -115,13 +148,7 @@ class CommandDevice:
 
     def how_it_ended(self) -> str:
         """For reports: the exit code or signal, and what the device last said on stderr."""
-        try:
-            code = self._process.wait(1.0)
-        except subprocess.TimeoutExpired:
-            return "it is still running"
-        text = f"it died of signal {signal.Signals(-code).name}" if code < 0 else f"it ended with exit code {code}"
-        said = self._complaints.decode("utf-8", "replace").strip().splitlines()
-        return f"{text}; its last words: {said[-1][:200]}" if said else text
+        return how_ended(self._process, self._complaints)
 
     def _read(self, descriptor: int) -> bytes:
         """The next bytes of the device's output. Raises DeviceError after the time limit without an answer; until the
@@ -134,10 +161,27 @@ class CommandDevice:
             if select.select([descriptor], [], [], min(left, 0.5))[0]:
                 return os.read(descriptor, _CHUNK)
 
+    def _check_read(self, answer: bytes) -> None:
+        """At the first answer: all that was written may not still lie in the pipe. Raises DeviceError."""
+        if self._source is None:
+            return
+        with self._writing:
+            unread = fcntl.ioctl(self._source, termios.FIONREAD, bytes(4))
+            untouched = int.from_bytes(unread, sys.byteorder) == self._written
+        self._close_source()
+        if untouched:
+            shown = answer[:80].decode("ascii", "replace")
+            raise DeviceError(f"it answered {shown!r} before it read any operands")
+
+    def _close_source(self) -> None:
+        """From here on, writing to a device that closed its input fails."""
+        if self._source is not None:
+            os.close(self._source)
+            self._source = None
+
     def _feed(self, lines: Iterator[str]) -> None:
         """Write the lines; blocks while the device does not read. A device that closed its input ends this quietly."""
-        assert self._process.stdin is not None
-        descriptor = self._process.stdin.fileno()
+        descriptor = self._sink.fileno()
         try:
             batch: list[str] = []
             for line in lines:
@@ -148,13 +192,13 @@ class CommandDevice:
                     self._write(descriptor, batch)
                     batch = []
             self._write(descriptor, batch)
-            self._process.stdin.close()
+            self._sink.close()
         except (BrokenPipeError, OSError):
             pass
         except BaseException as e:  # of the generator: shown by the thread that reads
             self._feed_failure = e
             with contextlib.suppress(OSError):
-                self._process.stdin.close()
+                self._sink.close()
         finally:
             self._fed.set()
 
@@ -165,7 +209,10 @@ class CommandDevice:
                 return
             if not select.select([], [descriptor], [], 0.5)[1]:
                 continue
-            data = data[os.write(descriptor, data[:_PIPE]) :]
+            with self._writing:
+                done = os.write(descriptor, data[:_PIPE])
+                self._written += done
+            data = data[done:]
             if not self._answered:
                 self._moved = time.monotonic()
 
