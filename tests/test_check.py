@@ -247,7 +247,7 @@ static void sum(size_t n, const uint64_t *a, const uint64_t *b, uint64_t *result
 void name(size_t n, const uint64_t *a, const uint64_t *b, uint64_t *result, uint8_t *flags) { \\
     static int calls; calls++; before; sum(n, a, b, result); }
 DEVICE(add, (void)flags)
-DEVICE(talks, puts("a line that is no answer"))
+DEVICE(talks, (puts("a line that is no answer"), fflush(stdout)))
 DEVICE(crashes, if (calls == 2) *(volatile int *)0 = 1)
 DEVICE(hangs, while (calls == 2))
 DEVICE(leaves, if (calls == 2) exit(7))

@@ -157,6 +157,22 @@ def test_fixed_latency_active_high_without_valid(folders: dict[str, Path], tmp_p
     assert "mismatches" in failure(build(CHEAP, folders["add"], tmp_path / "c", wrong).first)
 
 
+@pytest.mark.parametrize("valid", [False, True])
+@pytest.mark.parametrize("latency", [1, 2, 3, 4])
+def test_one_vector_tells_a_wrong_latency(latency: int, valid: bool, tmp_path: Path) -> None:
+    """Before and after the only operation, a device without reset gets other operands."""
+    (tmp_path / "pipe.sv").write_text(
+        "module late(input clk, v, input [15:0] a, output logic [15:0] result);\n  logic [15:0] first;\n"
+        "  always @(posedge clk) begin first <= a ^ 16'h8000; result <= first; end\nendmodule\n"
+    )
+    generate(VectorSet.make("neg", "fp16", 1), tmp_path / "v")
+    shake = '[handshake]\nin_valid = "v"\n' if valid else ""
+    ports = f'module = "late"\nclock = "clk"\nlatency = {latency}\nignore = ["flags"]\n{shake}'
+    ports += '[inputs]\na = "a"\n' + ("" if valid else "v = { value = 0 }\n") + '[outputs]\nresult = "result"\n'
+    bench = build(CHEAP, tmp_path / "v", tmp_path / "w", ports, tmp_path / "pipe.sv")
+    assert bench.first.passed == (latency == 2), bench.first.output
+
+
 def test_sticky_without_clear(folders: dict[str, Path], tmp_path: Path) -> None:
     ports = HANDSHAKE.replace('clear = "clear"\nevery = 4\ndelay = 1', "delay = 0").replace("KEY", "NOW = 1\nKEY")
     ports = ports.replace("[inputs]", "[inputs]\nclear = { value = 0 }")

@@ -168,7 +168,10 @@ module @top@;
         present(issued);
         tag_in = draw_in[TAG_WIDTH-1:0];
         while (TAGGED && busy[tag_in]) tag_in = tag_in + 1'b1;
-      end else if (HAS_IN_VALID) present(draw_out[30:0] % BEATS);  // nothing may come of these
+      end else if (HAS_IN_VALID || SPOILED) begin            // nothing may come of these
+        present(draw_out[30:0] % BEATS);
+        if (SPOILED && (!HAS_IN_VALID || BEATS == 1)) stimulus = stimulus ^ DATA;
+      end
     end
     in_valid  = offering;
     out_ready = draw_out[31:8] % 100 >= out_rate;
@@ -256,6 +259,7 @@ module @top@;
 
   task run;
     present(0);
+    if (SPOILED) stimulus = stimulus ^ DATA;
     #1;
     if (RESET_CYCLES > 0) begin
       reset = RESET_ACTIVE;

@@ -98,11 +98,16 @@ def _constants(bound: Bound, ports: PortMap, folder: str) -> str:
         "STICKY": ports.sticky is not None,
         "STABLE": ports.stable,
         "RESET_ACTIVE": ports.reset is not None and ports.reset.high,
+        # Around its operations a clocked device gets other operands, so that a wrong latency shows even with one vector;
+        # not where flags are sticky, which would gather those operands' flags.
+        "SPOILED": ports.clock is not None and ports.sticky is None,
     }
     lines = [f"localparam VEC_FILE = {_string(bound.file)};", f"localparam VEC_FOLDER = {_string(folder)};"]
     lines += [f"localparam int {name} = {value};" for name, value in numbers.items()]
     lines += [f"localparam logic {name} = {int(value)};" for name, value in bits.items()]
     lines += [f"localparam logic [OUT_WIDTH-1:0] FLAGS = {_literal(bound.output_width, bound.flags)};"]
+    data = sum({1 << bit: 0 for m in bound.stimulus for bit in range(m.to, m.to + m.width)})
+    lines += [f"localparam logic [IN_WIDTH-1:0] DATA = {_literal(bound.input_width, data)};"]
     lines += ["localparam logic [OUT_WIDTH-1:0] ALL = {OUT_WIDTH{1'b1}};"]
     return _indented(lines, 2)
 
