@@ -98,7 +98,7 @@ def _constants(bound: Bound, ports: PortMap, folder: str) -> str:
         "STICKY": ports.sticky is not None,
         "STABLE": ports.stable,
         "RESET_ACTIVE": ports.reset is not None and ports.reset.high,
-        # Around its operations a clocked device gets other operands, so that a wrong latency shows even with one vector;
+        # Around its operations a clocked device gets other operands, so that a wrong latency shows with one vector too;
         # not where flags are sticky, which would gather those operands' flags.
         "SPOILED": ports.clock is not None and ports.sticky is None,
     }
