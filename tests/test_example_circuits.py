@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from softfloat_ref.golden.dots import DotSet
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.rtl.simulators import Run, Simulator, find
@@ -33,7 +34,7 @@ class Setting:
     """What a circuit is set to do, and a set of vectors for it."""
 
     name: str
-    vectors: VectorSet
+    vectors: VectorSet | DotSet
     plusargs: tuple[str, ...] = ()
 
 
@@ -54,6 +55,8 @@ def fma(rounding: str) -> Setting:
 
 BLOCKS = Setting("ocp", VectorSet.make("quantize", "mxfp8_e4m3", 10_000))
 
+DOTS = Setting("mx-fp32", DotSet.make("mxfp8_e4m3", 20_000))
+
 # So many because two of the defects show once in 65,536 vectors.
 STOCHASTIC = Setting(
     "lfsr",
@@ -65,6 +68,7 @@ SETTINGS = {
     "fp16_fma": [fma(r) for r in ROUNDINGS],
     "mxfp8_quantize": [BLOCKS],
     "bf16_stochastic": [STOCHASTIC],
+    "mxfp8_dot": [DOTS],
 }
 
 # For each defect, by its number in the circuit's header, a setting that shows it.
@@ -89,6 +93,7 @@ DEFECTS = {
     "fp16_fma": {n: fma({7: "rtz", 8: "rdn", 9: "rup"}.get(n, "rne")) for n in range(1, 16)},
     "mxfp8_quantize": dict.fromkeys(range(1, 16), BLOCKS),
     "bf16_stochastic": dict.fromkeys(range(1, 16), STOCHASTIC),
+    "mxfp8_dot": dict.fromkeys(range(1, 16), DOTS),
 }
 
 
@@ -132,7 +137,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Benches:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Folders:
-    known: dict[VectorSet, Path] = {}
+    known: dict[VectorSet | DotSet, Path] = {}
 
     def get(setting: Setting) -> Path:
         if setting.vectors not in known:
@@ -182,6 +187,10 @@ def reported_words(words: list[int], operands: str, expected: str) -> list[int]:
     """The vector's words, those that the report names put in from it."""
     found = [(name, int(code, 16)) for name, code in (part.split("=") for part in operands.split())]
     results = [int(code, 16) for code in expected.split()]
+    if found[0][0] == "a_scale":  # the scale and elements of a, those of b, c, result, flags
+        words = list(words)
+        words[0], words[33], words[66] = (code for _, code in found)
+        return [*words[:67], *results]
     lane = re.fullmatch(r"values\[(\d+)\]", found[0][0])
     if lane is None:
         return [code for _, code in found] + results
