@@ -143,9 +143,9 @@ _ROWS: Final = (
         32,
         _FP8,
         _PUBLISHED,
-        f"{_MMASIM}; DeepSeek-V3 report, arXiv 2412.19437",
+        f"{_MMASIM}; DeepSeek-V3 report; FP32 with c = 0: H100, H200 {_MATLAB}",
     ),
-    _nvidia("nvidia-h100-fp8-mma", _MMA_FP8, 32, _FP8, _VERIFIED, f"H100, H200: {_MATLAB}"),
+    _nvidia("nvidia-h100-fp8-mma", _MMA_FP8, 32, _FP8, _VERIFIED, f"FP16: H100, H200 {_MATLAB}; FP32: as on B200"),
     _nvidia(
         "nvidia-b200",
         _fused(25, -133, -21),

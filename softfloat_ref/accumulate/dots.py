@@ -160,18 +160,19 @@ def accumulate(s: Setting, terms: Sequence[Term], c: int, stages: list[Stage] | 
     running, flags = first_running(s, c, stages)
     code = 0
     root = unit.root.choice(result.name)
+    step = Step(unit, result, stages=stages)
     for start in range(0, len(terms), size):
         padded = [*terms[start : start + size], *(_padding(k) for k in range(len(terms), start + size))]
-        step = Step(unit, result, padded, running, stages=stages)
+        step.products, step.running = padded, running
         mark = len(stages) if stages is not None else 0
         last = step.terms(unit.root)[0]
         code = step.code
         if root.kept is not None:  # held in the result's format
             code, _ = rounder(result, unit.policy("rne"), unit.overflow, unit.zero)(last.value)
-        flags |= step.flags
         running = number(decode(code), result, "c")
         for stage in stages[mark:] if stages is not None else ():
             stage["step"] = start // size
+    flags |= step.flags
     if s.out != result:
         code, more = _convert(running, s, code, stages)
         flags |= more

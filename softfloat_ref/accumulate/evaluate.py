@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from softfloat_ref import exact
 from softfloat_ref.accumulate.model import Accumulator
-from softfloat_ref.accumulate.terms import Term, number
+from softfloat_ref.accumulate.terms import Decode, Term, number
 from softfloat_ref.accumulate.trees import RESULT, Chain, Fuse, Node, Pairs, Part, Products, Round, Running, To
 from softfloat_ref.codec import decoder, encoder, target
 from softfloat_ref.exact import FINITE, GENERATED, INF, NAN, Value
@@ -21,6 +21,7 @@ from softfloat_ref.rounding import INEXACT, INVALID, align, round_pack
 
 Stage = dict[str, Any]
 Rounder = Callable[[Value], tuple[int, int]]
+PLUS_ZERO: Final = Term(exact.zero(0), 0, 0, True, (exact.zero(0),), False, "zero")
 
 
 @lru_cache(maxsize=256)
@@ -48,17 +49,29 @@ def narrowed(fmt: Format, kept: int | None) -> Format:
     return fmt if kept is None else dataclasses.replace(fmt, name=f"{fmt.name}_{kept}", mantissa_bits=kept)
 
 
+class Rounding(NamedTuple):
+    """A To with its format resolved."""
+
+    fmt: Format
+    encode: Rounder
+    decode: Decode
+
+
 @dataclass
 class Step:
-    """What a tree is evaluated on, and the flags it has raised. stages: filled where it is a list."""
+    """What a tree is evaluated on, and the flags it has raised. stages: filled where it is a list.
+
+    The steps of one dot product are one Step: products and running are replaced from step to step.
+    """
 
     accumulator: Accumulator
     result: Format
-    products: Sequence[Term]
-    running: Term
+    products: Sequence[Term] = ()
+    running: Term = PLUS_ZERO
     flags: int = 0
     stages: list[Stage] | None = None
     code: int = 0  # of the last rounding
+    roundings: dict[To, Rounding] = dataclasses.field(default_factory=dict)
 
     def terms(self, node: Node) -> list[Term]:
         """The terms a node stands for."""
@@ -103,17 +116,19 @@ class Step:
         """The exact sum of terms."""
         return self.fuse_terms(PLAIN, [(x, PLAIN_PART) for x in terms])
 
+    def label(self) -> str:
+        """What a trace calls the stage that comes next."""
+        return "" if self.stages is None else f"s{len(self.stages)}"
+
     # -- Round -------------------------------------------------------------------------------------------------------
 
     def to_format(self, term: Term, to: To) -> Term:
         """A term rounded."""
-        fmt = self.result if to.fmt == RESULT else get_format(to.fmt)
-        kept = narrowed(fmt, to.kept)
-        rules = self.accumulator
-        code, flags = rounder(kept, rules.policy(to.rounding), rules.overflow, rules.zero)(term.value)
+        kept, encode, decode = self.roundings.get(to) or self.make_rounding(to)
+        code, flags = encode(term.value)
         self.flags |= flags
         self.code = code
-        result = number(decoder(kept)(code), kept, f"[{term.label}]" if term.label[:1] != "(" else "sum")
+        result = number(decode(code), kept, self.label())
         if self.stages is not None:
             self.stages.append(
                 {
@@ -128,6 +143,14 @@ class Step:
             )
         return result
 
+    def make_rounding(self, to: To) -> Rounding:
+        """What a To needs, kept for the next time."""
+        rules = self.accumulator
+        kept = narrowed(self.result if to.fmt == RESULT else get_format(to.fmt), to.kept)
+        encode = rounder(kept, rules.policy(to.rounding), rules.overflow, rules.zero)
+        made = self.roundings[to] = Rounding(kept, encode, decoder(kept))
+        return made
+
     # -- Fuse --------------------------------------------------------------------------------------------------------
 
     def fuse(self, node: Fuse) -> Term:
@@ -135,11 +158,12 @@ class Step:
         return self.fuse_terms(node, [(x, part) for part in node.parts for x in self.terms(part.node)])
 
     def fuse_terms(self, node: Fuse, terms: list[tuple[Term, Part]]) -> Term:
+        label = self.label()
         special = self.special([x for x, _ in terms])
         if special is not None:
             if self.stages is not None:
                 self.stages.append(special_stage(special, terms))
-            return Term(special, 0, 0, False, (special,), False, "(sum)")
+            return Term(special, 0, 0, False, (special,), False, label)
         exponents = [x.exponent for x, _ in terms if not x.empty]
         empty = not exponents
         floor = node.floor_for(self.result.name)
@@ -152,11 +176,11 @@ class Step:
             exponent = max((x.scale for x, _ in terms if not x.empty), default=0)
         if self.stages is not None:
             self.stages.append(fuse_stage(node, terms, largest if exponents else None, value, aligned))
-        return Term(value, exponent, 0, empty, (value,), False, "(sum)")
+        return Term(value, exponent, 0, empty, (value,), False, label)
 
     def sum(self, node: Fuse, terms: list[tuple[Term, Part]], largest: int) -> tuple[Value, list[Aligned]]:
         """The sum, and what each term was cut to."""
-        aligned = [_align(x, part, node, largest) for x, part in terms]
+        aligned = [align_term(x, part, node, largest) for x, part in terms]
         unit = min((a.unit for a in aligned), default=0)
         total = 0
         for a in aligned:
@@ -173,7 +197,7 @@ class Step:
         if all(x.value.kind == FINITE for x in terms):
             return None
         invalid = any(x.invalid for x in terms)
-        rule = self.accumulator.policy("rne").nan_rule
+        rule = self.accumulator.nan_rule
         products = [v for x in terms if len(x.operands) > 1 for v in x.operands]
         others = [v for x in terms if len(x.operands) == 1 for v in x.operands]
         order = others + products if rule.addend_first else products + others
@@ -191,8 +215,7 @@ class Step:
         return exact.inf(signs.pop())
 
 
-@dataclass(frozen=True)
-class Aligned:
+class Aligned(NamedTuple):
     """A term as a signed multiple of 2^unit."""
 
     kept: int
@@ -200,7 +223,8 @@ class Aligned:
     lost: int
 
 
-def _align(term: Term, part: Part, node: Fuse, largest: int) -> Aligned:
+def align_term(term: Term, part: Part, node: Fuse, largest: int) -> Aligned:
+    """A term as a Fuse adds it, M being the largest exponent."""
     value = term.value
     bits = node.bits if part.bits is None else part.bits
     if bits is None:
@@ -213,7 +237,6 @@ def _align(term: Term, part: Part, node: Fuse, largest: int) -> Aligned:
     return Aligned(kept, unit, lost)
 
 
-PLUS_ZERO: Final = Term(exact.zero(0), 0, 0, True, (exact.zero(0),), False, "zero")
 PLAIN_PART: Final = Part(Products())
 PLAIN: Final = Fuse((PLAIN_PART,))
 

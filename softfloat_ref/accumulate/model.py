@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final, Literal
 
 from softfloat_ref.accumulate.grammar import parse_tree, tree_text
 from softfloat_ref.accumulate.trees import RESULT, Round, step_of, walk
 from softfloat_ref.errors import Error, unknown
 from softfloat_ref.formats import Format, get_format
-from softfloat_ref.policies import Policy
+from softfloat_ref.policies import NanRule, Policy
 
 STATUSES: Final = ("hardware-verified", "published model", "documented only", "definition", "user definition")
 MAX_STEP: Final = 1 << 20
@@ -132,15 +132,14 @@ class Accumulator:
             return block
         return count if step == ALL else int(step)
 
+    @cached_property
+    def nan_rule(self) -> NanRule:
+        """Which NaN comes out."""
+        return self.policy("rne").nan_rule
+
     def policy(self, rounding: str) -> Policy:
         """How a Round of the tree rounds."""
-        return Policy(
-            rounding=rounding,  # type: ignore[arg-type]
-            nan=self.nan,
-            flush_inputs=self.flush_inputs != "off",
-            flush_outputs=self.flush_outputs != "off",
-            flush_rule="before" if self.flush_outputs == "before" else "after",  # type: ignore[arg-type]
-        )
+        return _policy(rounding, self.nan, self.flush_inputs, self.flush_outputs)
 
     def to_dict(self) -> dict[str, Any]:
         """The full definition, as a manifest stores it and `define_accumulator` reads it."""
@@ -152,6 +151,17 @@ class Accumulator:
             if name not in _NAMES:
                 raise unknown("accumulator field", name, _NAMES)
         return dataclasses.replace(self, **fields)
+
+
+@lru_cache(maxsize=256)
+def _policy(rounding: str, nan: str, flush_inputs: str, flush_outputs: str) -> Policy:
+    return Policy(
+        rounding=rounding,  # type: ignore[arg-type]
+        nan=nan,
+        flush_inputs=flush_inputs != "off",
+        flush_outputs=flush_outputs != "off",
+        flush_rule="before" if flush_outputs == "before" else "after",  # type: ignore[arg-type]
+    )
 
 
 _NAMES: Final = tuple(f.name for f in dataclasses.fields(Accumulator))

@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "quantize": ("quantize", "Quantize values or arrays to a scalar or block format."),
     "decode": ("decode", "Decode codes to their exact values."),
     "eval": ("evaluate", "Evaluate an operation on codes: result and flags."),
+    "dot": ("dot", "Dot products as matrix units add them up; traces, probes, captures."),
     "vectors": ("vectors", "Generate, verify and list golden vectors."),
     "check": ("check", "Check a device against the oracle, and explain what it gets wrong."),
     "dpi": ("dpi", "Write the C file and the package that let SystemVerilog ask the oracle."),

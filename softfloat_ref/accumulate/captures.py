@@ -1,0 +1,131 @@
+"""Captured results of real matrix units, replayed. numpy is needed to read them."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from softfloat_ref.accumulate.dots import Operand, run, setting
+from softfloat_ref.accumulate.model import Accumulator
+from softfloat_ref.codec import decoder, encoder
+from softfloat_ref.errors import Error
+from softfloat_ref.formats import Format, get_format
+from softfloat_ref.policies import Policy
+from softfloat_ref.rounding import INEXACT
+
+_SPELLINGS: Final = {"e4m3": "fp8_e4m3", "e5m2": "fp8_e5m2"}
+# (accumulator of fp16, bf16 and tf32; of fp8), by GPU.
+_GPUS: Final = {
+    "V100": ("nvidia-v100", ""),
+    "A100": ("nvidia-a100", ""),
+    "A2": ("nvidia-a100", ""),
+    "Ada": ("nvidia-a100", "nvidia-ada-fp8"),
+    "L40S": ("nvidia-a100", "nvidia-ada-fp8"),
+    "H100": ("nvidia-h100", "nvidia-h100-fp8-mma"),
+    "H200": ("nvidia-h100", "nvidia-h100-fp8-mma"),
+    "B200": ("nvidia-b200", "nvidia-b200-fp8-mma"),
+}
+_HOPPER: Final = ("H100", "H200")
+
+
+@dataclass(frozen=True)
+class Capture:
+    """What a file was captured on. use_c: whether its c took part."""
+
+    accumulator: str
+    fmt: str
+    out: str
+    use_c: bool = True
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """A row on which model and hardware differ."""
+
+    row: int
+    got: int
+    hardware: int
+
+
+def capture_of(path: str) -> Capture | None:
+    """What a file named `GPU_input_output.npz` holds, for the GPUs known here; else None.
+
+    FP8 to FP32 of H100 and H200 was captured with c = 0; it shows the native FP8 unit, the FP16 results show mma.sync.
+    """
+    words = Path(path).stem.split("_")
+    if len(words) != 3 or words[0] not in _GPUS or words[2] not in ("fp16", "fp32"):
+        return None
+    gpu, fmt, out = words
+    wide, narrow = _GPUS[gpu]
+    if fmt not in _SPELLINGS:
+        return Capture(wide, fmt, out) if fmt in ("fp16", "bf16", "tf32") else None
+    if gpu in _HOPPER and out == "fp32":
+        return Capture("nvidia-h100-fp8-wgmma", _SPELLINGS[fmt], out, use_c=False)
+    return Capture(narrow, _SPELLINGS[fmt], out) if narrow else None
+
+
+def read(path: str) -> dict[str, Any]:
+    """The arrays a, b, c and d of a captures file, checked. Raises Error."""
+    import numpy as np
+
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            found = {name: file[name] for name in ("a", "b", "c", "d")}
+    except OSError as e:
+        raise Error(f"{path}: {e.strerror or 'not a readable .npz file'}") from None
+    except KeyError as e:
+        raise Error(f"{path}: no array {e.args[0].split()[0]}; captures have a, b [n, K] and c, d [n]") from None
+    except (ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile):
+        raise Error(f"{path}: not a readable .npz file of plain arrays") from None
+    for name, array in found.items():
+        if array.dtype.kind != "u":
+            raise Error(f"{path}: {name} is an array of {array.dtype}; captures hold bit patterns, as uint32")
+    n = found["d"].shape
+    if len(n) != 1 or found["c"].shape != n or found["a"].shape != found["b"].shape or found["a"].shape[:1] != n:
+        raise Error(f"{path}: shapes {[x.shape for x in found.values()]}; captures have a, b [n, K] and c, d [n]")
+    if found["a"].ndim != 2 or 0 in found["a"].shape:
+        raise Error(f"{path}: a is of shape {found['a'].shape}; captures have a and b [n, K]")
+    return found
+
+
+def replay(
+    path: str, accumulator: Accumulator, fmt: str, out: str, *, use_c: bool = True, extrapolate: bool = False
+) -> tuple[int, list[Mismatch]]:
+    """Replay a captures file: how many rows it has, and those on which the model differs. Raises Error.
+
+    The file's a, b and c are FP32 bits; a and b must be values of their format, c is rounded to the output's (rne).
+    """
+    arrays = read(path)
+    operand, result = get_format(fmt), get_format(out)
+    convert, convert_c = _from_fp32(operand), _from_fp32(result)
+    wrong = []
+    for row in range(len(arrays["d"])):
+        a, b = (
+            Operand(operand, tuple(_exact(convert(int(x)), x, operand, path, row) for x in arrays[n][row]))
+            for n in "ab"
+        )
+        c = convert_c(int(arrays["c"][row]))[0] if use_c else 0
+        bits = run(setting(a, b, accumulator, result, extrapolate=extrapolate), a, b, c).bits
+        if bits != int(arrays["d"][row]):
+            wrong.append(Mismatch(row, bits, int(arrays["d"][row])))
+    return len(arrays["d"]), wrong
+
+
+def _from_fp32(fmt: Format) -> Any:
+    decode, encode = decoder(get_format("fp32")), encoder(fmt, Policy())
+
+    @lru_cache(maxsize=1 << 16)
+    def convert(bits: int) -> tuple[int, int]:
+        return encode(decode(bits), 0)
+
+    return convert
+
+
+def _exact(converted: tuple[int, int], bits: int, fmt: Format, path: str, row: int) -> int:
+    code, flags = converted
+    if flags & INEXACT:
+        raise Error(f"{path}: row {row}: {int(bits):08x} is no value of {fmt.name}")
+    return code

@@ -1,0 +1,250 @@
+"""`dot`: dot products as matrix units add them up; traces, comparisons, probes, captures."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any, Final
+
+import click
+
+from softfloat_ref.accumulate import ACCUMULATORS, Accumulator, get_accumulator, parse_operand_formats
+from softfloat_ref.accumulate.captures import Capture, capture_of, replay
+from softfloat_ref.accumulate.dots import Operand, Setting, operand, run, setting
+from softfloat_ref.accumulate.probes import COLUMNS, PROBES, answer
+from softfloat_ref.accumulate.trace import Trace, losses, number_text, trace, trace_dict, trace_text
+from softfloat_ref.app.options import ANY, Name, NumbersCommand, scalar_format, unmark
+from softfloat_ref.block_formats import BlockFormat, any_format
+from softfloat_ref.codec import check_code, decoder, encode
+from softfloat_ref.errors import Error
+from softfloat_ref.exact import FINITE, Value
+from softfloat_ref.formats import Format, get_format
+from softfloat_ref.literals import parse_code, parse_number
+
+_SHOWN_MISMATCHES: Final = 10
+_ACC: Final = Name("NAME", ACCUMULATORS)
+
+
+@click.command("dot", cls=NumbersCommand)
+@click.option(
+    "--fmt", default=None, type=ANY, metavar="F", help="Format of A and B, or a=F,b=F[,c=F]; block formats too."
+)
+@click.option("--acc", default=None, type=_ACC, metavar="NAME", help="Accumulator: a name, an expression or FILE.toml.")
+@click.option("--out", default=None, metavar="F", help="Format of the result and of c [fp32].")
+@click.option("--c", "c", default=None, metavar="CODE", help="What the products are added to [0].")
+@click.option("--scales-a", default=None, metavar="CODES", help="With a block format: A's scales, one a block.")
+@click.option("--scales-b", default=None, metavar="CODES", help="With a block format: B's scales, one a block.")
+@click.option("--values", is_flag=True, help="A, B and c are numbers, rounded to their formats (rne), not codes.")
+@click.option("--extrapolate", is_flag=True, help="Apply a unit's model to formats that the unit does not have.")
+@click.option("--trace", "traced", is_flag=True, help="Show each stage.")
+@click.option(
+    "--compare", is_flag=True, help="Run every accumulator that takes these formats; say which differ, and why."
+)
+@click.option("--json", "as_json", is_flag=True, help="With --trace, --list, --show: as JSON.")
+@click.option("--list", "listed", is_flag=True, help="List the named accumulators.")
+@click.option("--show", default=None, type=_ACC, metavar="NAME", help="Show an accumulator's definition.")
+@click.option("--probes", is_flag=True, help="Table of probes that tell accumulators apart; [NAME...]: the columns.")
+@click.option("--replay", "replayed", is_flag=True, help="Replay captures of hardware: FILE.npz...")
+@click.argument("operands", nargs=-1, metavar="[A B]")
+def command(operands: tuple[str, ...], **given: Any) -> int | None:
+    """The dot product of A and B: result and flags.
+
+    A and B are lists of codes (or of numbers, with --values), with commas or spaces: 3c00,4000 3c00,3c00.
+    """
+    operands = tuple(map(unmark, operands))
+    modes = [m for m in ("traced", "compare", "listed", "show", "probes", "replayed") if given[m]]
+    if len(modes) > 1:
+        raise Error("--trace, --compare, --list, --show, --probes and --replay: one at a time")
+    match modes[0] if modes else "":
+        case "listed":
+            _list(given["as_json"])
+        case "show":
+            _show(get_accumulator(given["show"]), given["as_json"])
+        case "probes":
+            _probes(operands or COLUMNS)
+        case "replayed":
+            return _replay(operands, given)
+        case "compare":
+            _compare(*_operands(operands, given), given)
+        case mode:
+            return _one(*_operands(operands, given), given, mode == "traced")
+    return None
+
+
+# -- operands ----------------------------------------------------------------------------------------------------------
+
+
+def _operands(operands: tuple[str, ...], given: dict[str, Any]) -> tuple[Operand, Operand, Format, Format, int]:
+    """A and B, the formats of c and the result, and c's code."""
+    if len(operands) != 2 or given["fmt"] is None:
+        raise Error("dot needs --fmt FORMAT and two lists of codes, as: dot --fmt fp16 3c00,4000 3c00,3c00")
+    fmt_a, fmt_b, fmt_c = parse_operand_formats(given["fmt"])
+    out = scalar_format(given["out"] or "fp32")
+    c_format = out if fmt_c is None else scalar_format(str(fmt_c))
+    numbers = given["values"]
+    a, b = (
+        operand(
+            _codes(text, any_format(str(fmt)), numbers, name), str(fmt), _scales(given[f"scales_{name}"], name), name
+        )
+        for text, fmt, name in zip(operands, (fmt_a, fmt_b), "ab", strict=True)
+    )
+    c = 0 if given["c"] is None else _code(given["c"], c_format, numbers, "c")
+    return a, b, c_format, out, check_code(c, c_format)
+
+
+def _codes(text: str, fmt: Format | BlockFormat, numbers: bool, name: str) -> list[int]:
+    if numbers and isinstance(fmt, BlockFormat):
+        raise Error(f"{name}: --values takes scalar formats; quantize to {fmt.name} first, and give codes and scales")
+    element = fmt.element if isinstance(fmt, BlockFormat) else fmt
+    return [_code(word, element, numbers, f"{name}[{i}]") for i, word in enumerate(_words(text))]
+
+
+def _words(text: str) -> list[str]:
+    return text.replace(",", " ").split()
+
+
+def _code(text: str, fmt: Format, number: bool, where: str) -> int:
+    return encode(parse_number(text, where), fmt).bits if number else parse_code(text, where)
+
+
+def _scales(text: str | None, name: str) -> list[int] | None:
+    if text is None:
+        return None
+    return [parse_code(word, f"--scales-{name}") for word in _words(text)]
+
+
+# -- one accumulator ---------------------------------------------------------------------------------------------------
+
+
+def _one(
+    a: Operand, b: Operand, c_format: Format, out: Format, c: int, given: dict[str, Any], traced: bool
+) -> int | None:
+    s = _setting(a, b, c_format, out, get_accumulator(given["acc"] or "fp32-sequential"), given)
+    if not traced:
+        if given["as_json"]:
+            raise Error("--json goes with --trace, --list or --show")
+        bits, flags = run(s, a, b, c)
+        print(f"{out.hex(bits)} {flags:02x}")
+        return None
+    t = trace(s, a, b, c)
+    if given["as_json"]:
+        print(json.dumps(trace_dict(t), indent=1))
+    else:
+        print("\n".join(trace_text(t)))
+    return None
+
+
+def _setting(a: Operand, b: Operand, c: Format, out: Format, acc: Accumulator, given: dict[str, Any]) -> Setting:
+    return setting(a, b, acc, out, c, extrapolate=given["extrapolate"])
+
+
+# -- all of them -------------------------------------------------------------------------------------------------------
+
+
+def _compare(a: Operand, b: Operand, c_format: Format, out: Format, c: int, given: dict[str, Any]) -> None:
+    """One line an accumulator; `exact` is what the others are measured by."""
+    if given["as_json"]:
+        raise Error("--json goes with --trace, --list or --show")
+    traces, left_out = [], []
+    names = [get_accumulator(given["acc"])] if given["acc"] else []
+    for acc in [*names, *ACCUMULATORS.values()]:
+        try:
+            traces.append(trace(_setting(a, b, c_format, out, acc, given), a, b, c))
+        except Error:
+            if acc in names:
+                raise
+            left_out.append(acc.name)
+    reference = next(t for t in traces if t.setting.accumulator.name == "exact")
+    width = max(len(t.setting.accumulator.name) for t in traces)
+    for t in traces:
+        name, code = t.setting.accumulator.name, out.hex(t.bits)
+        print(f"{name:{width}}  {code}  {_distance(t, reference):12}  {losses(t.stages)}")
+    differing = sum(t.bits != reference.bits for t in traces)
+    results = len({t.bits for t in traces})
+    print(f"{len(traces)} accumulators, {results} results, {differing} differ from exact", file=sys.stderr)
+    if left_out:
+        print(f"left out, having other formats: {' '.join(left_out)}", file=sys.stderr)
+
+
+def _distance(t: Trace, reference: Trace) -> str:
+    """How far a result is from the exact one, in codes."""
+    if t.bits == reference.bits:
+        return "as exact"
+    out = t.setting.out
+    x, y = (decoder(out)(code) for code in (t.bits, reference.bits))
+    if x.kind != FINITE or y.kind != FINITE or out.twos_complement:
+        return number_text(x)
+    return f"{_ordinal(t.bits, x, out) - _ordinal(reference.bits, y, out):+d} ulp"
+
+
+def _ordinal(code: int, value: Value, fmt: Format) -> int:
+    magnitude = code & fmt.magnitude_mask
+    return -magnitude if value.sign else magnitude
+
+
+# -- tables ------------------------------------------------------------------------------------------------------------
+
+
+def _list(as_json: bool) -> None:
+    if as_json:
+        print(json.dumps([a.to_dict() for a in ACCUMULATORS.values()], indent=1))
+        return
+    width = max(map(len, ACCUMULATORS))
+    for a in ACCUMULATORS.values():
+        print(f"{a.name:{width}}  {a.status:17}  {a.source}")
+
+
+def _show(a: Accumulator, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(a.to_dict(), indent=1))
+        return
+    for field, value in a.to_dict().items():
+        if value != "":
+            shown = {True: "true", False: "false"}.get(value, value) if isinstance(value, bool) else value
+            print(f"{field:17} {shown}")
+
+
+def _probes(names: tuple[str, ...]) -> None:
+    units = [get_accumulator(name) for name in names]
+    rows = [["probe", "shows", *(u.name for u in units)]]
+    rows += [[p.name, p.shows, *(answer(p, u) for u in units)] for p in PROBES]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip())
+
+
+# -- captures ----------------------------------------------------------------------------------------------------------
+
+
+def _replay(files: tuple[str, ...], given: dict[str, Any]) -> int:
+    """One line a file; exit code 1 if any row differs."""
+    if not files:
+        raise Error("--replay needs the files, as A100_bf16_fp32.npz")
+    total = wrong = 0
+    for path in files:
+        capture = _capture(path, given)
+        acc = get_accumulator(capture.accumulator)
+        count, found = replay(
+            path, acc, capture.fmt, capture.out, use_c=capture.use_c, extrapolate=given["extrapolate"]
+        )
+        out = get_format(capture.out)
+        print(f"{path}: {acc.name}: {count - len(found)} of {count} agree")
+        for m in found[:_SHOWN_MISMATCHES]:
+            print(f"  row {m.row}: model {out.hex(m.got)}, hardware {out.hex(m.hardware)}")
+        total, wrong = total + count, wrong + len(found)
+    print(f"{total} results, {wrong} mismatches", file=sys.stderr)
+    return int(wrong > 0)
+
+
+def _capture(path: str, given: dict[str, Any]) -> Capture:
+    """What a file holds: as the options say, else as its name does."""
+    known = capture_of(path)
+    acc, fmt, out = given["acc"], given["fmt"], given["out"]
+    if known is None and not (acc and fmt):
+        raise Error(f"{path}: not named GPU_input_output.npz for a GPU known here; give --acc, --fmt and --out")
+    if given["c"] is not None and set(given["c"]) != {"0"}:
+        raise Error("--replay: --c 0 leaves out the file's c; other values are not replayed")
+    use_c = given["c"] is None and (known is None or known.use_c or acc is not None)
+    if known is None:
+        return Capture(acc, fmt, out or "fp32", use_c)
+    return Capture(acc or known.accumulator, fmt or known.fmt, out or known.out, use_c)
