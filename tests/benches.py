@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from softfloat_ref.golden.generate import generate, read_manifest
-from softfloat_ref.golden.mixed import MixedSet, controls, read_set
+from softfloat_ref.golden.kinds import read_set
+from softfloat_ref.golden.mixed import MixedSet, controls
 from softfloat_ref.golden.recipes import load_recipe
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.rtl.ports import parse_ports

@@ -10,7 +10,8 @@ from benches import COMB, FIXED, mixed_set, text_of
 
 from softfloat_ref.errors import Error
 from softfloat_ref.golden.generate import generate, read_manifest
-from softfloat_ref.golden.mixed import controls, read_set
+from softfloat_ref.golden.kinds import read_set
+from softfloat_ref.golden.mixed import controls
 from softfloat_ref.golden.recipes import load_recipe
 from softfloat_ref.golden.verify import verify
 from softfloat_ref.rtl.ports import parse_ports

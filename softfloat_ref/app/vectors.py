@@ -8,13 +8,15 @@ from typing import Any, Final
 
 import click
 
+from softfloat_ref.app.dot_options import DOT_OPERATIONS, dot_options, dot_set, refuse_dots
 from softfloat_ref.app.options import ANY, Choices, Name, operand_formats, policy_options, profile_option
 from softfloat_ref.app.vhdl import vhdl
 from softfloat_ref.block_formats import get_block_format
 from softfloat_ref.errors import Error
 from softfloat_ref.files import write_file
 from softfloat_ref.golden.generate import generate, read_manifest
-from softfloat_ref.golden.mixed import MixedSet, controls
+from softfloat_ref.golden.kinds import AnySet
+from softfloat_ref.golden.mixed import controls
 from softfloat_ref.golden.recipes import load_recipe, recipe_files
 from softfloat_ref.golden.sets import BLOCK_OPERATIONS, VectorSet
 from softfloat_ref.golden.verify import check_hashes, problems, stored_set, verify
@@ -35,7 +37,11 @@ command.add_command(vhdl)
 
 @command.command("generate")
 @click.argument("recipe", required=False)
-@click.option("--op", type=Name("OP", [*OPERATIONS, *BLOCK_OPERATIONS]), help="Operation, or quantize, dequantize.")
+@click.option(
+    "--op",
+    type=Name("OP", [*OPERATIONS, *BLOCK_OPERATIONS, *DOT_OPERATIONS]),
+    help="Operation, or quantize, dequantize, dot.",
+)
 @click.option("--fmt", type=ANY, help="Format; one an operand as a=..,b=..; a block format for quantize, dequantize.")
 @click.option("--out", default=None, help="The result's format; for quantize, the format of the values (fp32).")
 @click.option("-n", "count", type=click.IntRange(min=1), default=None, help=f"How many vectors [{DEFAULT_COUNT}].")
@@ -43,11 +49,13 @@ command.add_command(vhdl)
     "-o", "--output", "folder", required=True, metavar="DIR", help="Where the files go; - writes the lines to stdout."
 )
 @click.option("--operands", is_flag=True, help="With -o -: operands only, for a device in a pipe.")
+@dot_options
 @profile_option
 @policy_options
 def generate_vectors(
     choices: Choices,
     seed: int | None,
+    dots: dict[str, Any],
     recipe: str | None,
     op: str | None,
     fmt: str | None,
@@ -65,12 +73,18 @@ def generate_vectors(
     """
     if (recipe is None) == (op is None):
         raise Error("give a recipe, or --op and --fmt (`softfloat-ref vectors list` shows the recipes)")
-    vectors: VectorSet | MixedSet
+    vectors: AnySet
+    if op not in DOT_OPERATIONS:
+        refuse_dots(f"--op {op}" if op else "a recipe", dots)
     if recipe is not None:
         refused = [*choices.given, *(["profile"] if profile is not None else [])]
         if refused:
             raise Error(f"a recipe has its own policy; leave --{refused[0].replace('_', '-')} out, or copy the recipe")
         vectors = _from_recipe(recipe, fmt, out, count, seed)
+    elif op in DOT_OPERATIONS:
+        if profile is not None:
+            raise Error("--profile is for quantize: a dot product takes codes and scales")
+        vectors = dot_set(fmt, out, count or DEFAULT_COUNT, seed, choices, dots)
     else:
         vectors = _from_options(str(op), fmt, out, count, seed, choices, profile)
     if operands and folder != "-":
@@ -88,7 +102,7 @@ def generate_vectors(
     )
 
 
-def _to_stdout(vectors: VectorSet | MixedSet, operands: bool) -> None:
+def _to_stdout(vectors: AnySet, operands: bool) -> None:
     roles = ("control", "operand", "random", *(() if operands else ("result", "flags")))
     fields = [f for f in vectors.fields if f.role in roles]
     as_text, columns = text_line(fields), sum(f.lanes for f in fields)
@@ -98,9 +112,7 @@ def _to_stdout(vectors: VectorSet | MixedSet, operands: bool) -> None:
             sys.stdout.write(as_text(line[:columns]))
 
 
-def _from_recipe(
-    recipe: str, fmt: str | None, out: str | None, count: int | None, seed: int | None
-) -> VectorSet | MixedSet:
+def _from_recipe(recipe: str, fmt: str | None, out: str | None, count: int | None, seed: int | None) -> AnySet:
     import dataclasses
 
     if fmt is not None or out is not None:

@@ -17,7 +17,7 @@ from typing import Any, Final
 from softfloat_ref.errors import Error, unknown
 from softfloat_ref.formats import Format
 from softfloat_ref.golden.cases import GENERATOR
-from softfloat_ref.golden.sets import FLAG_BITS, Field, Line, VectorSet
+from softfloat_ref.golden.sets import FLAG_BITS, Field, Line, Vectors, VectorSet
 from softfloat_ref.ops import get_operation
 from softfloat_ref.policies import NanRule, get_policy, rounding_name
 from softfloat_ref.sources import Philox
@@ -31,12 +31,13 @@ _UNBOXED_STREAM: Final = 3
 _CHUNK: Final = 1024
 
 
-def controls(vectors: VectorSet | MixedSet) -> list[dict[str, str]]:
+def controls(vectors: Vectors) -> list[dict[str, str]]:
     """What each part of a set is, by name: op, fmt (of operand a; fmt_b, fmt_c), out, rounding, overflow, width.
 
     A name that a part has nothing for, as fmt_c of an addition, is "-".
     """
-    table = [_properties(v) for v in (vectors.parts if isinstance(vectors, MixedSet) else (vectors,))]
+    parts = vectors.parts if isinstance(vectors, MixedSet) else (vectors,)
+    table = [_properties(v) if isinstance(v, VectorSet) else {"op": str(v.to_dict()["op"])} for v in parts]
     return [dict.fromkeys((k for t in table for k in t), "-") | t for t in table]
 
 
@@ -301,11 +302,6 @@ def _words(source: Philox) -> Iterator[int]:
     while True:
         yield from source.words(position, _CHUNK)
         position += _CHUNK
-
-
-def read_set(table: Mapping[str, Any]) -> VectorSet | MixedSet:
-    """The set a manifest stores, mixed or not. Raises Error for one that this version cannot make."""
-    return MixedSet.from_dict(table) if table.get("op") == MIXED else VectorSet.from_dict(table)
 
 
 # -- recipes ---------------------------------------------------------------------------------------------------------

@@ -7,7 +7,9 @@ from typing import Any, Final
 
 from softfloat_ref.errors import Error, unknown
 from softfloat_ref.formats import read_toml
-from softfloat_ref.golden.mixed import MixedSet, from_recipe
+from softfloat_ref.golden.dots import DOT, DotSet
+from softfloat_ref.golden.kinds import AnySet
+from softfloat_ref.golden.mixed import from_recipe
 from softfloat_ref.golden.sets import VectorSet
 
 # In a wheel beside this file; in a checkout at the top.
@@ -17,8 +19,13 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "seed": (int,),
     "fmt": (str, list),
     "policy": (str, dict),
+    "k": (int,),
+    "acc": (str, dict),
+    "steps": (bool,),
+    "extrapolate": (bool,),
 }
 _KEYS: Final = {"description", "op", "fmt", "out", "count", "seed", "policy", "profile", "source"}
+_DOT_KEYS: Final = {"description", "op", "fmt", "out", "count", "seed", "k", "acc", "steps", "extrapolate"}
 
 
 def recipe_files() -> dict[str, Path]:
@@ -29,7 +36,7 @@ def recipe_files() -> dict[str, Path]:
     return {}
 
 
-def load_recipe(name: str) -> VectorSet | MixedSet:
+def load_recipe(name: str) -> AnySet:
     """The set of a shipped recipe, or of a TOML file. Raises Error."""
     if name.endswith(".toml"):
         return _read(Path(name))
@@ -39,22 +46,25 @@ def load_recipe(name: str) -> VectorSet | MixedSet:
     return _read(files[name])
 
 
-def _read(path: Path) -> VectorSet | MixedSet:
+def _read(path: Path) -> AnySet:
     table: dict[str, Any] = read_toml(str(path))
     if "part" in table:
         try:
             return from_recipe(table)
         except Error as e:
             raise Error(f"{path}: {e}") from None
+    keys = _DOT_KEYS if table.get("op") == DOT else _KEYS
     for key in table:
-        if key not in _KEYS:
-            raise Error(f"{path}: unknown key {key!r}; keys: {', '.join(sorted(_KEYS))}")
+        if key not in keys:
+            raise Error(f"{path}: unknown key {key!r}; keys: {', '.join(sorted(keys))}")
     missing = [k for k in ("op", "fmt") if k not in table]
     if missing:
         raise Error(f"{path}: {', '.join(missing)} missing")
     op, fmt, count = table.pop("op"), table.pop("fmt"), table.pop("count", 10_000)
     try:
         _check_types({"op": op, "fmt": fmt, "count": count, **table})
+        if op == DOT:
+            return DotSet.make(fmt, count, **table)
         return VectorSet.make(op, fmt, count, **table)
     except Error as e:
         raise Error(f"{path}: {e}") from None

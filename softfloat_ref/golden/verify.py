@@ -13,8 +13,8 @@ from softfloat_ref.errors import Error
 from softfloat_ref.files import read_bytes
 from softfloat_ref.golden import writers
 from softfloat_ref.golden.generate import HEADER, MANIFEST, make_manifest, read_manifest
-from softfloat_ref.golden.mixed import MixedSet, read_set
-from softfloat_ref.golden.sets import Field, Vectors, VectorSet
+from softfloat_ref.golden.kinds import AnySet, read_set
+from softfloat_ref.golden.sets import Field, Vectors
 
 MAX_PROBLEMS: Final = 10
 
@@ -55,7 +55,7 @@ def verify(folder: str | Path) -> Report:
     return report
 
 
-def stored_set(folder: Path, manifest: dict[str, Any]) -> VectorSet | MixedSet:
+def stored_set(folder: Path, manifest: dict[str, Any]) -> AnySet:
     """The set a manifest defines. Raises Error, naming the manifest."""
     try:
         return read_set(manifest["set"])
