@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from softfloat_ref.accumulate import ACCUMULATORS, define_accumulator
+from softfloat_ref.accumulate.model import summary
 from softfloat_ref.app.main import COMMANDS
 from softfloat_ref.formats import define_format
 from softfloat_ref.ops import OPERATIONS
@@ -85,11 +87,13 @@ def test_python(page: Path) -> None:
 def test_toml(page: Path) -> None:
     for block in blocks(page, "toml"):
         tables = tomllib.loads(block)
-        assert tables.keys() <= {"formats", "policies"}
+        assert tables.keys() <= {"formats", "policies", "accumulators"}
         for name, table in tables.get("formats", {}).items():
             assert define_format(table, name)
         for table in tables.get("policies", {}).values():
             assert get_policy(table)
+        for name, table in tables.get("accumulators", {}).items():
+            assert define_accumulator(table, name)
 
 
 def test_links() -> None:
@@ -120,6 +124,13 @@ def test_policy_table_is_the_code() -> None:
                 assert words.replace(" ", "") == value
             else:
                 assert cell == {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
+
+
+def test_accumulator_table_is_the_code() -> None:
+    lines = (TOP / "docs" / "accumulators.md").read_text().splitlines()
+    lines = [line for line in lines if line.startswith("| `") and line.count("|") == 7]
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+    assert rows == [[f"`{a.name}`", *summary(a), a.status, a.source] for a in ACCUMULATORS.values()]
 
 
 def test_everything_is_mentioned() -> None:

@@ -223,7 +223,7 @@ _ROWS: Final = (
         "fuse(p[0] + fuse(p[1] + c) -> fp32:rne) -> fp32:rne",
         step=2,
         status=_VERIFIED,
-        source="Intel SDM vol. 2, VDPBF16PS; 7,000,000 cases on a processor",
+        source="Intel SDM vol. 2, VDPBF16PS; a processor, by tests/test_vdpbf16ps.py",
         **_X86,
     ),
     Accumulator(

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Final, Literal
 
-from softfloat_ref.accumulate.grammar import parse_tree, tree_text
-from softfloat_ref.accumulate.trees import RESULT, Round, step_of, walk
+from softfloat_ref.accumulate.grammar import LONG, parse_tree, tree_text
+from softfloat_ref.accumulate.trees import RESULT, Fuse, Round, step_of, walk
 from softfloat_ref.errors import Error, unknown
 from softfloat_ref.formats import Format, get_format
 from softfloat_ref.policies import NanRule, Policy
@@ -224,3 +224,19 @@ def _value(text: str) -> int | bool | str:
     if text.removeprefix("-").isascii() and text.removeprefix("-").isdigit() and len(text) < 10:
         return int(text)
     return {"true": True, "false": False}.get(text, text)
+
+
+def summary(a: Accumulator) -> tuple[str, str, str]:
+    """What a table says of an accumulator: products a step, the bits of its alignments, its results."""
+    step = str(a.step or step_of(a.root) or ALL)
+    special = ", ".join(f"{name}: {size}" for name, size in a.steps_by_format.items())
+    fuses = [x for x in walk(a.root) if isinstance(x, Fuse)]
+    bits = [(p.bits or x.bits, p.align or x.align) for x in fuses for p in x.parts]
+    bits += [(x.bits, x.align) for x in fuses if all(p.bits is None for p in x.parts)]
+    words = dict.fromkeys(f"{b} {align}" for b, align in reversed(bits) if b is not None)
+    results = ", ".join(f"{x.fmt} {LONG.get(x.rounding, x.rounding)}" + _kept(x.kept) for x in a.root.choices)
+    return f"{step} ({special})" if special else step, ", ".join(words) or "exact", results
+
+
+def _kept(bits: int | None) -> str:
+    return "" if bits is None else f" ({bits} bits)"

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from softfloat_ref import exact
 from softfloat_ref.accumulate.dots import Operand, Setting, accumulate, products
 from softfloat_ref.accumulate.evaluate import Aligned, Stage
-from softfloat_ref.accumulate.grammar import SHORT
+from softfloat_ref.accumulate.grammar import LONG
 from softfloat_ref.accumulate.terms import Term
 from softfloat_ref.codec import check_code, decoder
 from softfloat_ref.exact import FINITE, INF, NAN, Value
 from softfloat_ref.formats import Format
 from softfloat_ref.literals import hexadecimal, shortest
-
-_SHORT: Final = {long: short for short, long in SHORT.items()}
 
 
 @dataclass(frozen=True)
@@ -116,7 +114,7 @@ def trace_text(t: Trace) -> Iterator[str]:
 def _stage_text(name: str, x: Stage) -> Iterator[str]:
     if x["stage"] in ("round", "convert"):
         fmt: Format = x["format"]
-        mode = _SHORT.get(x["rounding"], x["rounding"])
+        mode = LONG.get(x["rounding"], x["rounding"])
         exact_text, result = number_text(x["input"]), number_text(decoder(fmt)(x["code"]))
         change = "exact" if exact_text == result else f"was {exact_text}"
         yield f"{name:6} round {x['label']} to {fmt.name}:{mode} = {fmt.hex(x['code'])} = {result}  ({change})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from typing import Any, Final
 
 import click
@@ -11,6 +12,7 @@ import click
 from softfloat_ref.accumulate import ACCUMULATORS, Accumulator, get_accumulator, parse_operand_formats
 from softfloat_ref.accumulate.captures import Capture, capture_of, replay
 from softfloat_ref.accumulate.dots import Operand, Setting, operand, run, setting
+from softfloat_ref.accumulate.model import summary
 from softfloat_ref.accumulate.probes import COLUMNS, PROBES, answer
 from softfloat_ref.accumulate.trace import Trace, losses, number_text, trace, trace_dict, trace_text
 from softfloat_ref.app.options import ANY, Name, NumbersCommand, scalar_format, unmark
@@ -189,9 +191,9 @@ def _list(as_json: bool) -> None:
     if as_json:
         print(json.dumps([a.to_dict() for a in ACCUMULATORS.values()], indent=1))
         return
-    width = max(map(len, ACCUMULATORS))
-    for a in ACCUMULATORS.values():
-        print(f"{a.name:{width}}  {a.status:17}  {a.source}")
+    rows = [("accumulator", "products a step", "F", "result", "status", "source")]
+    rows += [(a.name, *summary(a), a.status, a.source) for a in ACCUMULATORS.values()]
+    _table(rows)
 
 
 def _show(a: Accumulator, as_json: bool) -> None:
@@ -208,6 +210,10 @@ def _probes(names: tuple[str, ...]) -> None:
     units = [get_accumulator(name) for name in names]
     rows = [["probe", "shows", *(u.name for u in units)]]
     rows += [[p.name, p.shows, *(answer(p, u) for u in units)] for p in PROBES]
+    _table(rows)
+
+
+def _table(rows: Sequence[Sequence[str]]) -> None:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
         print("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip())
