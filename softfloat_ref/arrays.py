@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softfloat_ref import exact
+from softfloat_ref import exact, exchange
 from softfloat_ref.codec import check_random, decoder, encoder
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import CATALOGUE, Format, get_format
@@ -53,12 +53,15 @@ class Source(NamedTuple):
 
 
 def as_source(x: ArrayLike) -> Source:
-    """The codes of an array of float16, float32, float64 or ml_dtypes' floats; integers as exact float64.
+    """The codes of an array of float16, float32, float64 or ml_dtypes' floats, or of a torch tensor of floats, bfloat16
+    too; integers as exact float64.
 
     Raises Error for any other dtype, for integers that float64 does not hold, and for masked or ragged input.
     """
     if isinstance(x, np.ma.MaskedArray):
         raise Error("a masked array has values that are none; fill it first")
+    if exchange.is_torch(x) and x.is_floating_point():  # type: ignore[union-attr]
+        return Source(*exchange.from_torch(x))
     try:
         array = np.asarray(x)
     except ValueError:
@@ -222,7 +225,7 @@ def decode(codes: ArrayLike, fmt: str | Format) -> Floats:
     """
     fmt = get_format(fmt)
     dtype = value_dtype(fmt)
-    array = _checked_codes(codes, fmt)
+    array = checked_codes(codes, fmt)
     if fmt in (_FP32, _FP64):
         return array.astype(f"u{dtype.itemsize}").view(dtype)
     values: Floats = _values(array, fmt, _SOURCES[dtype.str[1:]])
@@ -233,11 +236,12 @@ def decode_float64(codes: ArrayLike, fmt: str | Format) -> NDArray[np.float64]:
     """The values of an array of codes as float64. Raises Error as `decode` does."""
     fmt = get_format(fmt)
     value_dtype(fmt)
-    values: NDArray[np.float64] = _values(_checked_codes(codes, fmt), fmt, _FP64)
+    values: NDArray[np.float64] = _values(checked_codes(codes, fmt), fmt, _FP64)
     return values
 
 
-def _checked_codes(codes: ArrayLike, fmt: Format) -> NDArray[Any]:
+def checked_codes(codes: ArrayLike, fmt: Format) -> NDArray[Any]:
+    """An array of integers that are codes of the format. Raises Error for others."""
     array = np.asarray(codes)
     if array.size == 0:
         return array.astype(code_dtype(fmt))

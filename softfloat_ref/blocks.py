@@ -6,14 +6,16 @@ elements from arrays.encode, whose input is the exact quotient, or the quotient 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softfloat_ref import arrays, exact
+from softfloat_ref import arrays, block_files, exact, exchange, packing
 from softfloat_ref.arrays import Codes, Floats
 from softfloat_ref.block_formats import (
     AXIS,
@@ -46,6 +48,7 @@ ONE: Final = 0x3F800000  # FP32's
 _INF64: Final = np.int64(FP64.inf_code)
 _SIGN64: Final = np.int64(FP64.magnitude_mask)
 _QUOTIENT_BITS: Final = 24  # of a quotient that is no power of two's: times a divisor of 28 bits, exact in float64
+MAX_DIMENSIONS: Final = 32
 _EXPONENT_LIMIT: Final = 900  # larger exponents of a quotient mean no more than this one
 
 
@@ -66,6 +69,18 @@ class BlockArray:
     def shape(self) -> tuple[int, ...]:
         """The shape of the values."""
         return self.codes.shape
+
+    def pack(self, layout: str = "dense") -> packing.Packed:
+        """The bytes of codes and scales, the axis of the blocks last; docs/packing.md has the layouts.
+
+        A short block is filled with zero codes. Raises Error for a layout that does not fit the format."""
+        blocks = _Layout(self.shape, self.axis, self.fmt, self.profile)
+        codes, scales = blocks.split(self.codes), blocks.lift(self.scales)
+        return packing.pack(codes, scales, self.fmt.element.width, self.fmt.scale.width, layout)
+
+    def to_torch(self) -> tuple[Any, Any]:
+        """Elements and scales as torch tensors of the same bits (exchange.to_torch). Raises Error."""
+        return exchange.to_torch(self.codes, self.fmt.element), exchange.to_torch(self.scales, self.fmt.scale)
 
     def spread_scales(self) -> Codes:
         """The scale of each element, in the shape of the codes."""
@@ -174,6 +189,93 @@ class _Layout:
         if self.whole:
             return scales[:1].reshape((1,) * len(self.shape)) if self.length else scales.reshape((0,) * len(self.shape))
         return scales if self.flat else np.moveaxis(scales, -1, self.axis)
+
+    def lift(self, scales: Codes) -> Codes:
+        """The inverse of place."""
+        return scales.reshape(-1) if self.flat else np.moveaxis(scales, self.axis, -1)
+
+    @property
+    def scales_shape(self) -> tuple[int, ...]:
+        """What place gives."""
+        if self.whole:
+            return (1 if self.length else 0,) * len(self.shape)
+        return (self.count,) if self.flat else (*self.shape[: self.axis], self.count, *self.shape[self.axis + 1 :])
+
+
+def assemble(
+    codes: Codes,
+    scales: Codes,
+    fmt: str | BlockFormat,
+    axis: int = -1,
+    profile: str | Profile | None = None,
+    tensor_scale: float | None = None,
+) -> BlockArray:
+    """A BlockArray from codes and scales made elsewhere, checked. Raises Error where they do not fit the format."""
+    fmt, profile = resolve(get_block_format(fmt), profile)
+    codes, scales = arrays.checked_codes(codes, fmt.element), arrays.checked_codes(scales, fmt.scale)
+    axis = check_axis(codes, axis)
+    shape = _Layout(codes.shape, axis, fmt, profile).scales_shape
+    if scales.shape != shape:
+        raise Error(f"scales of shape {scales.shape}; codes of shape {codes.shape} have scales of shape {shape}")
+    second = ONE if tensor_scale is None else _tensor_scale(np.zeros(0), tensor_scale, fmt, profile)
+    kinds = arrays.code_dtype(fmt.element), arrays.code_dtype(fmt.scale)
+    return BlockArray(codes.astype(kinds[0]), scales.astype(kinds[1]), fmt, axis, profile, second)
+
+
+def unpack(
+    data: ArrayLike | packing.Packed,
+    fmt: str | BlockFormat,
+    shape: tuple[int, ...],
+    axis: int = -1,
+    layout: str = "dense",
+    *,
+    scales: ArrayLike | None = None,
+    profile: str | Profile | None = None,
+    tensor_scale: float | None = None,
+) -> BlockArray:
+    """The inverse of BlockArray.pack. data: bytes (uint8) of any shape, or what pack gave; shape: of the values.
+    Raises Error for a size that is not the layout's, and for bytes that are no codes."""
+    whole, apart = data if isinstance(data, packing.Packed) else (np.asarray(data), scales)
+    fmt, profile = resolve(get_block_format(fmt), profile)
+    shape = tuple(shape)
+    possible = len(shape) <= MAX_DIMENSIONS and all(isinstance(n, int) and 0 <= n < 1 << 62 for n in shape)
+    if not possible or math.prod(shape) > 8 * whole.size:
+        raise Error(f"{whole.size} bytes of packed data hold no array of shape {shape}")
+    axis = check_axis(np.broadcast_to(np.uint8(0), shape), axis)
+    blocks = _Layout(shape, axis, fmt, profile)
+    lead = () if blocks.flat else blocks.moved[:-1]
+    widths = fmt.element.width, fmt.scale.width
+    codes, found = packing.unpack(whole, apart, (*lead, blocks.count, blocks.size), *widths, layout)
+    return assemble(blocks.join(codes), blocks.place(found), fmt, axis, profile, tensor_scale)
+
+
+def save(path: str | Path, quantized: BlockArray) -> None:
+    """Write an .npz with codes, scales, format and profile in full. Raises Error."""
+    q = quantized
+    block_files.save(path, block_files.Parts(q.codes, q.scales, q.fmt, q.axis, q.profile, q.tensor_scale))
+
+
+def load(path: str | Path) -> BlockArray:
+    """Read what `save` wrote; nothing is unpickled. Raises Error for any other file."""
+    parts = block_files.load(path)
+    try:
+        return assemble(*parts[:-1], float(decode(parts.tensor_scale, FP32)))
+    except Error as e:
+        raise Error(f"{path}: {e}") from None
+
+
+def from_torch(
+    elements: Any,
+    scales: Any,
+    fmt: str | BlockFormat,
+    axis: int = -1,
+    profile: str | Profile | None = None,
+    tensor_scale: float | None = None,
+) -> BlockArray:
+    """A BlockArray of the bits of two torch tensors. Raises Error where types or shapes are not the format's."""
+    fmt = get_block_format(fmt)
+    codes, codes_of_scales = exchange.from_torch(elements, fmt.element)[0], exchange.from_torch(scales, fmt.scale)[0]
+    return assemble(codes, codes_of_scales, fmt, axis, profile, tensor_scale)
 
 
 def _tensor_scale(values: NDArray[np.float64], given: float | None, fmt: BlockFormat, profile: Profile) -> int:
