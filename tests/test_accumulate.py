@@ -58,8 +58,12 @@ SHORT = st.integers(1, 40)
 
 def vectors(fmt: str, count: st.SearchStrategy[int] = SHORT) -> st.SearchStrategy[tuple[list[int], ...]]:
     """Two vectors of codes."""
-    width = get_format(fmt).width
-    code = st.one_of(st.integers(0, (1 << width) - 1), st.sampled_from([0, 1 << (width - 1)]))
+    f = get_format(fmt)
+    special = [0, 1, f.max_code, max(f.inf_code, 0), max(f.canonical_nan, 0), max(f.inf_code, 0) + 1]
+    special = [code for code in special if code < f.sign_bit]
+    code = st.one_of(
+        st.integers(0, (1 << f.width) - 1), st.sampled_from([*special, *(code | f.sign_bit for code in special)])
+    )
     return count.flatmap(lambda n: st.tuples(*[st.lists(code, min_size=n, max_size=n)] * 2))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from softfloat_ref.accumulate.catalogue import ACCUMULATORS
-from softfloat_ref.accumulate.dots import operand, run, setting
+from softfloat_ref.accumulate.dots import FP32_ONE, operand, run, setting
 from softfloat_ref.accumulate.model import STATUSES, Accumulator, from_table, from_text
 from softfloat_ref.block_formats import BlockFormat
 from softfloat_ref.codec import Encoded
@@ -87,31 +87,31 @@ def dot(
     out: str | Format = "fp32",
     *,
     scales: tuple[Any, Any] | None = None,
+    tensor_scales: tuple[int, int] = (FP32_ONE, FP32_ONE),
     extrapolate: bool = False,
 ) -> Encoded:
     """The dot product sum(a[k] * b[k]) + c, added up as an accumulator does.
 
     a, b: sequences of as many codes; or BlockArrays of one dimension, which bring format and scales. fmt: the format
     of both, scalar or block, or a pair, or text as `a=fp8_e4m3,b=fp8_e5m2,c=fp32`. scales: with block formats, the
-    codes of the scales of a and of b, one a block. c: a code of out's format, unless fmt names one for it. acc: name,
-    expression, TOML file, table or Accumulator. out: format of the result. extrapolate: apply a unit's model to
-    operand formats and scales that the unit does not have.
+    codes of the scales of a and of b, one a block. tensor_scales: FP32 codes of their second-level scales. c: a code of
+    out's format, unless fmt names one for it. acc: name, expression, TOML file, table or Accumulator. out: format of
+    the result. extrapolate: apply a unit's model to operand formats and scales that the unit does not have.
 
     Returns bits and flags. Raises Error where anything does not fit.
     """
     unit, result = get_accumulator(acc), get_format(out)
     fmt_a, fmt_b, fmt_c = parse_operand_formats(fmt)
-    scale_a, scale_b = _scales(scales)
-    x, y = operand(a, fmt_a, scale_a, "a"), operand(b, fmt_b, scale_b, "b")
+    scale_a, scale_b = (None, None) if scales is None else _pair(scales, "scales")
+    tensor_a, tensor_b = _pair(tensor_scales, "tensor_scales")
+    x, y = operand(a, fmt_a, scale_a, "a", tensor_a), operand(b, fmt_b, scale_b, "b", tensor_b)
     own = None if fmt_c is None else _scalar(fmt_c)
     return run(setting(x, y, unit, result, own, extrapolate=extrapolate), x, y, c)
 
 
-def _scales(scales: Any) -> tuple[Any, Any]:
-    if scales is None:
-        return None, None
+def _pair(scales: Any, name: str) -> tuple[Any, Any]:
     if not isinstance(scales, (tuple, list)) or len(scales) != 2:
-        raise Error("scales are a pair: those of a, and those of b (None for an operand without)")
+        raise Error(f"{name} are a pair: that of a and that of b")
     return scales[0], scales[1]
 
 

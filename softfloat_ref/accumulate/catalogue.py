@@ -22,9 +22,9 @@ _NVIDIA: Final[dict[str, Any]] = {
     "zero": "positive",
     "flags": False,
     "converts": False,
-    "scales": False,
+    "scales": "none",
 }
-_AMD: Final[dict[str, Any]] = {"flags": False, "converts": False, "scales": False}
+_AMD: Final[dict[str, Any]] = {"flags": False, "converts": False, "scales": "none"}
 _X86: Final[dict[str, Any]] = {
     "formats": "bf16",
     "nan": "propagate,negative,fma-quiet",
@@ -32,7 +32,7 @@ _X86: Final[dict[str, Any]] = {
     "flush_outputs": "after",
     "flags": False,
     "converts": False,
-    "scales": False,
+    "scales": "none",
 }
 _FP8: Final = "fp8_e4m3 fp8_e5m2"
 _NARROW: Final = f"{_FP8} fp6_e3m2 fp6_e2m3 fp4_e2m1"
@@ -162,7 +162,7 @@ _ROWS: Final = (
         _NARROW,
         _PUBLISHED,
         f"B200, RTX 50, tcgen05 and MX blocks: {_MMASIM}",
-        scales=True,
+        scales="block",
     ),
     _nvidia("nvidia-b200-fp8-mma", _MMA_FP8, 32, _FP8, _VERIFIED, _MATLAB),
     _nvidia(
@@ -172,7 +172,7 @@ _ROWS: Final = (
         "fp4_e2m1",
         _PUBLISHED,
         f"MXFP4, NVFP4, k = 64: {_MMASIM}",
-        scales=True,
+        scales="block",
     ),
     # -- AMD ---------------------------------------------------------------------------------------------------------
     Accumulator(
@@ -245,7 +245,7 @@ _ROWS: Final = (
         flush_outputs="before",
         flags=False,
         converts=False,
-        scales=False,
+        scales="none",
         status=_DOCUMENTED,
         source=f"{_ARM}, BFDOT, BFMMLA with FPCR.EBF = 0",
     ),
@@ -256,7 +256,7 @@ _ROWS: Final = (
         formats="bf16",
         flags=False,
         converts=False,
-        scales=False,
+        scales="none",
         status=_DOCUMENTED,
         source=f"{_ARM}, BFDOT, BFMMLA with FPCR.EBF = 1, FPCR otherwise 0",
     ),
@@ -268,7 +268,7 @@ _ROWS: Final = (
         formats=_FP8,
         flags=False,
         converts=False,
-        scales=False,
+        scales="none",
         status=_DOCUMENTED,
         source=f"{_ARM}, FDOT (8-bit), FPCR = 0; product_exponent is -FPMR.LSCALE",
     ),

@@ -9,37 +9,46 @@ from typing import Any, Final
 from softfloat_ref import exact
 from softfloat_ref.accumulate.evaluate import Stage, Step, rounder
 from softfloat_ref.accumulate.model import Accumulator
-from softfloat_ref.accumulate.terms import NAN_SCALE, ONE, Scale, Term, number, operand_decoder, product
+from softfloat_ref.accumulate.terms import ONE, Scale, Term, decode_scale, number, operand_decoder, product, times
 from softfloat_ref.block_formats import BlockFormat, any_format
 from softfloat_ref.codec import FLAGS, Encoded, check_code, decoder
 from softfloat_ref.errors import Error
-from softfloat_ref.exact import NAN
-from softfloat_ref.formats import Format
+from softfloat_ref.formats import Format, get_format
 from softfloat_ref.policies import Policy
 from softfloat_ref.rounding import Flags
 
 DEFAULT_BLOCK: Final = 32
+FP32_ONE: Final = 0x3F800000
 MAX_PRODUCTS: Final = 1 << 24
 
 
 @dataclass(frozen=True)
 class Operand:
-    """A vector of checked codes; scales: one code a block of `size` elements, or none."""
+    """A vector of checked codes; scales: one code a block of `size` elements, or none.
+
+    size: not positive for one scale of the whole vector. tensor: FP32 code of a second-level scale.
+    """
 
     fmt: Format
     codes: tuple[int, ...]
     scale_fmt: Format | None = None
     scales: tuple[int, ...] = ()
     size: int = 0
+    tensor: int = FP32_ONE
 
-    def factor(self, block: int) -> Scale:
-        """The scale of a block, decoded."""
+    @property
+    def block(self) -> int:
+        """Elements a scale; 0 where there are no scales."""
+        if self.scale_fmt is None:
+            return 0
+        return self.size if self.size > 0 else len(self.codes)
+
+    def factor(self, position: int) -> Scale:
+        """The scale of the block that holds a position, times the second-level one."""
         if self.scale_fmt is None:
             return ONE
-        value = decoder(self.scale_fmt)(self.scales[block])
-        if value.kind == NAN:
-            return NAN_SCALE
-        return Scale(value, value.exponent + self.scale_fmt.mantissa_bits if value.significand else 0)
+        block = decode_scale(self.scales[position // self.block], self.scale_fmt)
+        return block if self.tensor == FP32_ONE else times(block, decode_scale(self.tensor, get_format("fp32")))
 
 
 @dataclass(frozen=True)
@@ -54,14 +63,17 @@ class Setting:
     block: int
 
 
-def operand(codes: Any, fmt: str | Format | BlockFormat | None, scales: Any, name: str) -> Operand:
+def operand(
+    codes: Any, fmt: str | Format | BlockFormat | None, scales: Any, name: str, tensor: int = FP32_ONE
+) -> Operand:
     """A vector given as codes and a format, or as a BlockArray. Raises Error.
 
-    scales: with a block format, one code for each of its blocks; else None.
+    scales: with a block format, one code for each of its blocks; else None. tensor: FP32 code of a second-level scale.
     """
     if all(hasattr(codes, x) for x in ("codes", "scales", "fmt", "axis")):
         if getattr(codes.codes, "ndim", 1) != 1:
             raise Error(f"{name}: a block array of {codes.codes.ndim} dimensions; a dot product takes vectors")
+        tensor = getattr(codes, "tensor_scale", tensor)
         fmt, scales, codes = codes.fmt, codes.scales, codes.codes
     if fmt is None:
         raise Error(f"{name}: no format; codes need one")
@@ -77,10 +89,10 @@ def operand(codes: Any, fmt: str | Format | BlockFormat | None, scales: Any, nam
     if scales is None:
         raise Error(f"{name}: {found.name} needs its scales, one code for each block of {found.size}")
     factors = tuple(check_code(x, found.scale) for x in _list(scales, f"{name}'s scales"))
-    if len(factors) != -(-len(numbers) // found.size):
-        blocks = -(-len(numbers) // found.size)
+    blocks = -(-len(numbers) // found.size) if found.size > 0 else 1
+    if len(factors) != blocks:
         raise Error(f"{name}: {len(factors)} scales for {len(numbers)} elements of {found.name}, which make {blocks}")
-    return Operand(element, numbers, found.scale, factors, found.size)
+    return Operand(element, numbers, found.scale, factors, found.size, check_code(tensor, get_format("fp32")))
 
 
 def _list(codes: Any, name: str) -> list[Any]:
@@ -109,16 +121,18 @@ def setting(
                 f"{accumulator.name} multiplies {has}, not {x.fmt.name} (its model is applied to any format with "
                 "extrapolate=True, --extrapolate)"
             )
-        if x.scale_fmt is not None and not accumulator.scales and not extrapolate:
+        if x.scale_fmt is not None and accumulator.scales == "none" and not extrapolate:
             raise Error(f"{accumulator.name} takes no block scales; use mx-fp32 or exact, or dequantize")
+        if x.tensor != FP32_ONE and accumulator.scales != "any" and not extrapolate:
+            raise Error(f"{accumulator.name} takes no second-level scales; multiply its result by them")
     return Setting(
         accumulator, (a.fmt, b.fmt), out if c is None else c, accumulator.result_format(out), out, _block(a, b)
     )
 
 
 def _block(a: Operand, b: Operand) -> int:
-    sizes = sorted({x.size for x in (a, b) if x.size}) or [DEFAULT_BLOCK]
-    if sizes[-1] % sizes[0]:
+    sizes = sorted({x.block for x in (a, b) if x.block}) or [DEFAULT_BLOCK]
+    if sizes[-1] % sizes[0] and sizes[-1] < len(a.codes):
         raise Error(f"blocks of {sizes[0]} do not divide blocks of {sizes[-1]}")
     return sizes[0]
 
@@ -130,26 +144,13 @@ def products(s: Setting, a: Operand, b: Operand) -> list[Term]:
     shift = s.formats[0].mantissa_bits + s.formats[1].mantissa_bits
     limit = None if unit.product_limit == "" else int(unit.product_limit)
     fixed = Scale(ONE.value._replace(exponent=unit.product_exponent), unit.product_exponent)
-    scale = fixed
+    scale, scaled = fixed, bool(a.block or b.block)
     terms = []
     for k, (x, y) in enumerate(zip(a.codes, b.codes, strict=True)):
-        if (a.size or b.size) and k % s.block == 0:
-            scale = _times(fixed, a.factor(k // a.size) if a.size else ONE, b.factor(k // b.size) if b.size else ONE)
+        if scaled and k % s.block == 0:
+            scale = times(fixed, a.factor(k), b.factor(k))
         terms.append(product(decode_a(x), decode_b(y), shift, scale, limit, f"p{k}"))
     return terms
-
-
-def _times(*scales: Scale) -> Scale:
-    """The product of scales: exactly."""
-    if NAN_SCALE in scales:
-        return NAN_SCALE
-    significand, exponent, encoded = 1, 0, 0
-    for x in scales:
-        significand *= x.value.significand
-        exponent += x.value.exponent
-        encoded += x.exponent
-    sign = sum(x.value.sign for x in scales) % 2
-    return Scale(ONE.value._replace(sign=sign, significand=significand, exponent=exponent), encoded)
 
 
 def accumulate(s: Setting, terms: Sequence[Term], c: int, stages: list[Stage] | None = None) -> tuple[int, int]:

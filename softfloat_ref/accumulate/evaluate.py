@@ -17,20 +17,26 @@ from softfloat_ref.exact import FINITE, GENERATED, INF, NAN, Value
 from softfloat_ref.formats import Format, get_format
 from softfloat_ref.ops.table import nan_operand
 from softfloat_ref.policies import Policy
-from softfloat_ref.rounding import INEXACT, INVALID, align, round_pack
+from softfloat_ref.rounding import INEXACT, INVALID, Target, align, round_pack
 
 Stage = dict[str, Any]
 Rounder = Callable[[Value], tuple[int, int]]
 PLUS_ZERO: Final = Term(exact.zero(0), 0, 0, True, (exact.zero(0),), False, "zero")
 
 
+def unit_target(fmt: Format, policy: Policy, overflow: str) -> Target:
+    """What `round_pack` needs to round as a unit does."""
+    t = target(fmt, policy)
+    if overflow == "inf" and fmt.infinity:  # every rounding overflows to Inf, those toward zero and to odd too
+        t = t._replace(largest_positive=fmt.inf_code, largest_negative=fmt.inf_code | fmt.sign_bit)
+    return t
+
+
 @lru_cache(maxsize=256)
 def rounder(fmt: Format, policy: Policy, overflow: str, zero: str) -> Rounder:
     """The function that rounds exact values to a format, as a unit does: to a code and flags."""
     encode = encoder(fmt, policy)
-    t = target(fmt, policy)
-    if overflow == "inf" and fmt.infinity:  # every rounding overflows to Inf, those toward zero and to odd too
-        t = t._replace(largest_positive=fmt.inf_code, largest_negative=fmt.inf_code | fmt.sign_bit)
+    t = unit_target(fmt, policy, overflow)
     positive = zero == "positive"
 
     def run(x: Value) -> tuple[int, int]:
@@ -125,7 +131,8 @@ class Step:
     def to_format(self, term: Term, to: To) -> Term:
         """A term rounded."""
         kept, encode, decode = self.roundings.get(to) or self.make_rounding(to)
-        code, flags = encode(term.value)
+        value = term.value if term.value.kind == FINITE else self.special([term])
+        code, flags = encode(value)
         self.flags |= flags
         self.code = code
         result = number(decode(code), kept, self.label())
@@ -133,7 +140,7 @@ class Step:
             self.stages.append(
                 {
                     "stage": "round",
-                    "input": term.value,
+                    "input": value,
                     "label": term.label,
                     "format": kept,
                     "rounding": to.rounding,
@@ -159,8 +166,8 @@ class Step:
 
     def fuse_terms(self, node: Fuse, terms: list[tuple[Term, Part]]) -> Term:
         label = self.label()
-        special = self.special([x for x, _ in terms])
-        if special is not None:
+        if any(x.value.kind != FINITE for x, _ in terms):
+            special = self.special([x for x, _ in terms])
             if self.stages is not None:
                 self.stages.append(special_stage(special, terms))
             return Term(special, 0, 0, False, (special,), False, label)
@@ -192,10 +199,8 @@ class Step:
         signs = {x.value.sign for x, _ in terms}
         return exact.zero(signs.pop() if len(signs) == 1 else 0), aligned
 
-    def special(self, terms: list[Term]) -> Value | None:
-        """NaN or Inf, if the terms make one; else None."""
-        if all(x.value.kind == FINITE for x in terms):
-            return None
+    def special(self, terms: list[Term]) -> Value:
+        """The NaN or Inf that terms make, one of which is no finite number."""
         invalid = any(x.invalid for x in terms)
         rule = self.accumulator.nan_rule
         products = [v for x in terms if len(x.operands) > 1 for v in x.operands]

@@ -30,7 +30,8 @@ class Accumulator:
     +0. steps: operand or result formats with a step of their own, as "tf32=8".
     c: whether c is first rounded (rne) to the format of the running result (`result`), or enters the first step as it
     is (`own`). converts: whether other output formats are reached by one more rounding (rne) of the result.
-    formats: the operand formats the unit has ("": any). scales: whether it takes block scales.
+    formats: the operand formats the unit has ("": any). scales: what scales it takes: `any`, those of blocks but no
+    second-level ones (`block`), or `none`.
     nan: NaN rule, as a policy's. overflow: `ieee`, or `inf`: every rounding goes to Inf. zero: sign of a zero result,
     `ieee` or `positive`. flush_inputs: `off`, `on` (DAZ), `positive` (subnormals and zeros become +0). flush_outputs:
     `off`, `after` rounding (x86) or `before` (Arm). product_limit: products of magnitude 2^limit or more are Inf ("":
@@ -45,7 +46,7 @@ class Accumulator:
     c: Literal["result", "own"] = "result"
     converts: bool = True
     formats: str = ""
-    scales: bool = True
+    scales: Literal["any", "block", "none"] = "any"
     nan: str = "canonical"
     overflow: Literal["ieee", "inf"] = "ieee"
     zero: Literal["ieee", "positive"] = "ieee"
@@ -172,7 +173,6 @@ _FIELDS: Final[dict[str, tuple[type, ...]]] = {
     "steps": (str,),
     "converts": (bool,),
     "formats": (str,),
-    "scales": (bool,),
     "nan": (str,),
     "product_exponent": (int,),
     "flags": (bool,),
@@ -181,6 +181,7 @@ _FIELDS: Final[dict[str, tuple[type, ...]]] = {
 }
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "c": ("result", "own"),
+    "scales": ("any", "block", "none"),
     "overflow": ("ieee", "inf"),
     "zero": ("ieee", "positive"),
     "flush_inputs": ("off", "on", "positive"),

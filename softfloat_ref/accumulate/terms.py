@@ -84,3 +84,26 @@ def _special_product(a: Value, b: Value, scale: Value, label: str) -> Term:
     zero = any(x.kind == FINITE and x.significand == 0 for x in (a, b, scale))
     value = GENERATED if zero else exact.inf(a.sign ^ b.sign ^ scale.sign)
     return Term(value, 0, 0, False, operands, zero, label)
+
+
+def decode_scale(code: int, fmt: Format) -> Scale:
+    """A block scale from its code."""
+    value = decoder(fmt)(code)
+    if value.kind == NAN:
+        return NAN_SCALE
+    return Scale(value, value.exponent + fmt.mantissa_bits if value.kind == FINITE and value.significand else 0)
+
+
+def times(*scales: Scale) -> Scale:
+    """The product of scales: exactly; NaN where one is NaN, or where Inf meets zero."""
+    values = [x.value for x in scales]
+    sign = sum(x.sign for x in values) % 2
+    if any(x.kind != FINITE for x in values):
+        zero = any(x.kind == FINITE and x.significand == 0 for x in values)
+        return NAN_SCALE if zero or any(x.kind == NAN for x in values) else Scale(exact.inf(sign), 0)
+    significand, exponent, encoded = 1, 0, 0
+    for x in scales:
+        significand *= x.value.significand
+        exponent += x.value.exponent
+        encoded += x.exponent
+    return Scale(Value(FINITE, sign, significand, exponent), encoded)
