@@ -2,8 +2,8 @@
 
 As a unit with several formats sees them: operands and results have the width of the widest, and what is narrower is
 padded. Padding `box` is RISC-V's NaN-boxing: ones above a float (an operand that has anything else there is the
-canonical NaN), the sign above a signed integer, zeros above the rest; above integers in `sign_extend`, their top bit, as
-RV64 extends words. Padding `zeros` is zeros above everything.
+canonical NaN), the sign above a signed integer, zeros above the rest; above integers in `sign_extend`, their top bit,
+as RV64 extends words. Padding `zeros` is zeros above everything.
 """
 
 from __future__ import annotations
