@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from softfloat_ref.accumulate import ACCUMULATORS
+from softfloat_ref.accumulate import ACCUMULATORS, get_accumulator
 from softfloat_ref.accumulate.dots import Operand, run, setting
 from softfloat_ref.block_formats import BlockFormat
 from softfloat_ref.formats import Format, get_format
@@ -65,6 +65,7 @@ def nv(acc: str, arch: str, shape: str, a: str, b: str, out: str, k: int, kind: 
     )
 
 
+NOT_1K = "fuse(c + pairs(p -> fp32:rne) -> fp32:rne) -> fp32:rne; like=amd-cdna2; step=2"
 FP8 = ("fp8_e4m3", "fp8_e5m2")
 PEERS = [
     *(nv("nvidia-v100", "Volta", "m8n8k4", "fp16", "fp16", o, 8) for o in ("fp32", "fp16")),
@@ -109,6 +110,7 @@ PEERS = [
     Peer("amd-cdna1", "amd", "MFMA", "CDNA1", "f32_32x32x4bf16", "bf16", "bf16", "fp32", 8),
     Peer("amd-cdna2", "amd", "MFMA", "CDNA2", "f32_32x32x8f16", "fp16", "fp16", "fp32", 8),
     Peer("amd-cdna2", "amd", "MFMA", "CDNA2", "f32_32x32x8bf16_1k", "bf16", "bf16", "fp32", 8),
+    Peer(NOT_1K, "amd", "MFMA", "CDNA2", "f32_32x32x4bf16", "bf16", "bf16", "fp32", 8),
     Peer("amd-cdna3", "amd", "MFMA", "CDNA3", "f32_32x32x8_f16", "fp16", "fp16", "fp32", 16),
     Peer("amd-cdna3", "amd", "MFMA", "CDNA3", "f32_32x32x8_bf16", "bf16", "bf16", "fp32", 16),
     Peer("amd-cdna3", "amd", "MFMA", "CDNA3", "f32_16x16x8_xf32", "tf32", "tf32", "fp32", 8),
@@ -123,7 +125,7 @@ PEERS = [
 
 
 def name(x: Peer) -> str:
-    return f"{x.acc}-{x.a}-{x.b}-{x.out}-{x.scale}".rstrip("-")
+    return f"{'amd-cdna2-pairs' if x.acc == NOT_1K else x.acc}-{x.a}-{x.b}-{x.out}-{x.scale}".rstrip("-")
 
 
 # -- cases -----------------------------------------------------------------------------------------------------------
@@ -241,7 +243,7 @@ def theirs(peer: Peer, data: Cases) -> list[int]:
 
 
 def ours(peer: Peer, data: Cases) -> list[int]:
-    unit, out = ACCUMULATORS[peer.acc], get_format(peer.out)
+    unit, out = get_accumulator(peer.acc), get_format(peer.out)
     formats = [get_format(f) for f in (peer.a, peer.b)]
     results = []
     for row in range(CASES):

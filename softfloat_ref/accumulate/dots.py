@@ -160,16 +160,13 @@ def accumulate(s: Setting, terms: Sequence[Term], c: int, stages: list[Stage] | 
     decode = operand_decoder(result, unit.flush_inputs)
     running, flags = first_running(s, c, stages)
     code = 0
-    root = unit.root.choice(result.name)
     step = Step(unit, result, stages=stages)
     for start in range(0, len(terms), size):
         padded = [*terms[start : start + size], *(_padding(k) for k in range(len(terms), start + size))]
         step.products, step.running = padded, running
         mark = len(stages) if stages is not None else 0
-        last = step.terms(unit.root)[0]
+        step.terms(unit.root)
         code = step.code
-        if root.kept is not None:  # held in the result's format
-            code, _ = rounder(result, unit.policy("rne"), unit.overflow, unit.zero)(last.value)
         running = number(decode(code), result, "c")
         for stage in stages[mark:] if stages is not None else ():
             stage["step"] = start // size
@@ -214,6 +211,7 @@ def _round_stage(value: Any, label: str, fmt: Format, code: int, flags: int) -> 
         "label": label,
         "format": fmt,
         "rounding": "rne",
+        "kept": None,
         "code": code,
         "flags": flags,
     }

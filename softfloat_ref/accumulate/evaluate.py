@@ -56,11 +56,13 @@ def narrowed(fmt: Format, kept: int | None) -> Format:
 
 
 class Rounding(NamedTuple):
-    """A To with its format resolved."""
+    """A To with its format resolved. held, hold: where fewer fraction bits are kept, the format they are held in."""
 
     fmt: Format
     encode: Rounder
     decode: Decode
+    held: Format
+    hold: Rounder | None
 
 
 @dataclass
@@ -130,21 +132,22 @@ class Step:
 
     def to_format(self, term: Term, to: To) -> Term:
         """A term rounded."""
-        kept, encode, decode = self.roundings.get(to) or self.make_rounding(to)
+        kept, encode, decode, held, hold = self.roundings.get(to) or self.make_rounding(to)
         value = term.value if term.value.kind == FINITE else self.special([term])
         code, flags = encode(value)
         self.flags |= flags
-        self.code = code
         result = number(decode(code), kept, self.label())
+        self.code = code if hold is None else hold(result.value)[0]
         if self.stages is not None:
             self.stages.append(
                 {
                     "stage": "round",
                     "input": value,
                     "label": term.label,
-                    "format": kept,
+                    "format": held,
                     "rounding": to.rounding,
-                    "code": code,
+                    "kept": to.kept,
+                    "code": self.code,
                     "flags": flags,
                 }
             )
@@ -153,9 +156,15 @@ class Step:
     def make_rounding(self, to: To) -> Rounding:
         """What a To needs, kept for the next time."""
         rules = self.accumulator
-        kept = narrowed(self.result if to.fmt == RESULT else get_format(to.fmt), to.kept)
-        encode = rounder(kept, rules.policy(to.rounding), rules.overflow, rules.zero)
-        made = self.roundings[to] = Rounding(kept, encode, decoder(kept))
+        fmt = self.result if to.fmt == RESULT else get_format(to.fmt)
+        kept = narrowed(fmt, to.kept)
+        policy = rules.policy(to.rounding)
+        encode = rounder(kept, policy, rules.overflow, rules.zero)
+        hold = None
+        if kept.mantissa_bits < fmt.mantissa_bits:
+            hold = rounder(fmt, policy, rules.overflow, rules.zero)
+        made = Rounding(kept, encode, decoder(kept), fmt if hold else kept, hold)
+        self.roundings[to] = made
         return made
 
     # -- Fuse --------------------------------------------------------------------------------------------------------

@@ -117,6 +117,11 @@ class Accumulator:
     def result_format(self, out: Format) -> Format:
         """The format of the running result where the output has that format. Raises Error."""
         if RESULT in self.results or out.name in self.results:
+            kept = self.root.choice(out.name).kept
+            if kept is not None and kept > out.mantissa_bits:
+                raise Error(
+                    f"{self.name}: {out.name} cannot hold {kept} fraction bits; end the tree with ->{out.name}:rne"
+                )
             return out
         if self.converts:
             return get_format(self.results[0])

@@ -13,7 +13,6 @@ from softfloat_ref.accumulate.grammar import LONG
 from softfloat_ref.accumulate.terms import Term
 from softfloat_ref.codec import check_code, decoder
 from softfloat_ref.exact import FINITE, INF, NAN, Value
-from softfloat_ref.formats import Format
 from softfloat_ref.literals import hexadecimal, shortest
 
 
@@ -68,10 +67,10 @@ def _product(t: Trace, k: int, x: Term) -> dict[str, Any]:
 def _stage(x: Stage) -> dict[str, Any]:
     shown: dict[str, Any] = {"stage": x["stage"], "step": x.get("step", 0)}
     if x["stage"] in ("round", "convert"):
-        fmt: Format = x["format"]
-        code = fmt.hex(x["code"])
-        value = number_text(decoder(fmt)(x["code"]))
-        rounding = {"format": fmt.name, "rounding": x["rounding"], "code": code, "value": value}
+        fmt, code = x["format"], x["code"]
+        value = number_text(decoder(fmt)(code))
+        rounding = {"format": fmt.name, "rounding": x["rounding"], "fraction_bits": x["kept"]}
+        rounding |= {"code": fmt.hex(code), "value": value}
         return shown | {"of": x["label"], "exact": number_text(x["input"])} | rounding | {"flags": f"{x['flags']:02x}"}
     if x["stage"] == "special":
         return shown | {"terms": [_term(term, None) for term in x["terms"]], "sum": number_text(x["sum"])}
@@ -113,11 +112,12 @@ def trace_text(t: Trace) -> Iterator[str]:
 
 def _stage_text(name: str, x: Stage) -> Iterator[str]:
     if x["stage"] in ("round", "convert"):
-        fmt: Format = x["format"]
-        mode = LONG.get(x["rounding"], x["rounding"])
-        exact_text, result = number_text(x["input"]), number_text(decoder(fmt)(x["code"]))
+        fmt, code = x["format"], x["code"]
+        rounding: str = x["rounding"]
+        mode = LONG.get(rounding, rounding) + ("" if x["kept"] is None else f":{x['kept']}")
+        exact_text, result = number_text(x["input"]), number_text(decoder(fmt)(code))
         change = "exact" if exact_text == result else f"was {exact_text}"
-        yield f"{name:6} round {x['label']} to {fmt.name}:{mode} = {fmt.hex(x['code'])} = {result}  ({change})"
+        yield f"{name:6} round {x['label']} to {fmt.name}:{mode} = {fmt.hex(code)} = {result}  ({change})"
         return
     if x["stage"] == "special":
         yield f"{name:6} fuse {' + '.join(t.label for t in x['terms'])} = {number_text(x['sum'])}"
