@@ -16,7 +16,7 @@ from softfloat_ref.accumulate import ACCUMULATORS
 from softfloat_ref.accumulate.dots import Operand, accumulate, products, setting
 from softfloat_ref.formats import get_format
 
-CASES = int(os.environ.get("SOFTFLOAT_REF_VDPBF16PS_CASES", "60000"))  # 1,200,000 take two minutes
+CASES = int(os.environ.get("VDPBF16PS_CASES", "60000"))  # 1,200,000 take two minutes
 COMPILER = next(filter(None, map(shutil.which, ("gcc", "cc", "clang"))), None)
 CPU = Path("/proc/cpuinfo").read_text().split() if Path("/proc/cpuinfo").exists() else []
 
