@@ -207,6 +207,27 @@ def test_replay(tmp_path: Path) -> None:
     assert "give --acc" in refused("dot", "--replay", "mine.npz", cwd=tmp_path)
 
 
+def test_rows_of_a_file(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    a, b = (rng.integers(0, 0x7C00, (3, 20), np.uint16) for _ in range(2))
+    c = rng.integers(0, 1 << 31, 3, np.uint32)
+    np.savez(tmp_path / "x.npz", a=a, b=b, c=c)
+    np.savez(tmp_path / "one.npz", a=a[0], b=b[0])
+    np.savez(tmp_path / "wrong.npz", a=a, b=b, c=c[:2])
+    np.savez(tmp_path / "wide.npz", a=a.astype(np.uint32) + 0x10000, b=b)
+    scales = np.array([[0x80]] * 3, np.uint8)
+    np.savez(tmp_path / "mx.npz", a=a.astype(np.uint8), b=b.astype(np.uint8), scales_a=scales, scales_b=scales)
+    acc = ["--acc", "nvidia-h100", "--fmt", "fp16"]
+    rows = [sf.dot(x, y, "fp16", int(z), "nvidia-h100") for x, y, z in zip(a, b, c, strict=True)]
+    assert ok("dot", "-i", "x.npz", *acc, cwd=tmp_path) == "".join(f"{x.bits:08x} {x.flags:02x}\n" for x in rows)
+    first = sf.dot(a[0], b[0], "fp16", 0, "nvidia-h100").bits
+    assert ok("dot", "-i", "one.npz", *acc, cwd=tmp_path) == f"{first:08x} 00\n"
+    assert len(ok("dot", "-i", "mx.npz", "--fmt", "mxfp8", "--acc", "exact", cwd=tmp_path).splitlines()) == 3
+    assert "wrong.npz: c is of shape (2,)" in refused("dot", "-i", "wrong.npz", *acc, cwd=tmp_path)
+    assert "wide.npz: row 0: a: code" in refused("dot", "-i", "wide.npz", *acc, cwd=tmp_path)
+    assert "give no others" in refused("dot", "-i", "x.npz", *acc, "--c", "0", cwd=tmp_path)
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [

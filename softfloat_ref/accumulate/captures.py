@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -67,28 +68,51 @@ def capture_of(path: str) -> Capture | None:
     return Capture(narrow, _SPELLINGS[fmt], out) if narrow else None
 
 
-def read(path: str) -> dict[str, Any]:
-    """The arrays a, b, c and d of a captures file, checked. Raises Error."""
+def load(path: str, needed: tuple[str, ...], more: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Arrays of unsigned integers from an .npz file: those needed, and more where it has them. Raises Error."""
     import numpy as np
 
     try:
         with np.load(path, allow_pickle=False) as file:
-            found = {name: file[name] for name in ("a", "b", "c", "d")}
+            found = {name: file[name] for name in (*needed, *more) if name in file.files}
     except OSError as e:
         raise Error(f"{path}: {e.strerror or 'not a readable .npz file'}") from None
-    except KeyError as e:
-        raise Error(f"{path}: no array {e.args[0].split()[0]}; captures have a, b [n, K] and c, d [n]") from None
     except (ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile):
         raise Error(f"{path}: not a readable .npz file of plain arrays") from None
+    for name in needed:
+        if name not in found:
+            raise Error(f"{path}: no array {name}; it needs {', '.join(needed)}")
     for name, array in found.items():
         if array.dtype.kind != "u":
-            raise Error(f"{path}: {name} is an array of {array.dtype}; captures hold bit patterns, as uint32")
+            raise Error(f"{path}: {name} is an array of {array.dtype}, not of bit patterns, as uint32")
+    return found
+
+
+def read(path: str) -> dict[str, Any]:
+    """The arrays a, b, c and d of a captures file, checked. Raises Error."""
+    found = load(path, ("a", "b", "c", "d"))
     n = found["d"].shape
     if len(n) != 1 or found["c"].shape != n or found["a"].shape != found["b"].shape or found["a"].shape[:1] != n:
         raise Error(f"{path}: shapes {[x.shape for x in found.values()]}; captures have a, b [n, K] and c, d [n]")
     if found["a"].ndim != 2 or 0 in found["a"].shape:
         raise Error(f"{path}: a is of shape {found['a'].shape}; captures have a and b [n, K]")
     return found
+
+
+def code_rows(path: str) -> Iterator[dict[str, Any]]:
+    """Operands by row: a and b, c (0 where the file has none), scales where it has them. Raises Error.
+
+    The file's arrays are codes: a, b [n, K] or [K]; c [n] or one; scales_a, scales_b [n, blocks] or [blocks].
+    """
+    found = load(path, ("a", "b"), ("c", "scales_a", "scales_b"))
+    if found["a"].ndim == 1:
+        found = {name: x.reshape(1, -1) if name != "c" else x.reshape(-1) for name, x in found.items()}
+    n = len(found["a"]) if found["a"].ndim else 0
+    for name, x in found.items():
+        if x.ndim != (1 if name == "c" else 2) or len(x) != n:
+            raise Error(f"{path}: {name} is of shape {x.shape}; a, b [n, K], c [n], scales [n, blocks] fit together")
+    for row in range(n):
+        yield {"c": 0} | {name: int(x[row]) if name == "c" else x[row].tolist() for name, x in found.items()}
 
 
 def replay(

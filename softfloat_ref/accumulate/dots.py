@@ -79,7 +79,7 @@ def operand(
         raise Error(f"{name}: no format; codes need one")
     found = any_format(fmt)
     element = found.element if isinstance(found, BlockFormat) else found
-    numbers = tuple(check_code(x, element) for x in _list(codes, name))
+    numbers = _checked(codes, element, name)
     if len(numbers) > MAX_PRODUCTS:
         raise Error(f"{name}: {len(numbers)} codes; a dot product takes at most {MAX_PRODUCTS}")
     if not isinstance(found, BlockFormat):
@@ -88,11 +88,20 @@ def operand(
         return Operand(found, numbers)
     if scales is None:
         raise Error(f"{name}: {found.name} needs its scales, one code for each block of {found.size}")
-    factors = tuple(check_code(x, found.scale) for x in _list(scales, f"{name}'s scales"))
+    factors = _checked(scales, found.scale, f"{name}'s scales")
     blocks = -(-len(numbers) // found.size) if found.size > 0 else 1
     if len(factors) != blocks:
         raise Error(f"{name}: {len(factors)} scales for {len(numbers)} elements of {found.name}, which make {blocks}")
     return Operand(element, numbers, found.scale, factors, found.size, check_code(tensor, get_format("fp32")))
+
+
+def _checked(codes: Any, fmt: Format, name: str) -> tuple[int, ...]:
+    """Codes as plain integers. Raises Error, naming the vector."""
+    found = _list(codes, name)
+    try:
+        return tuple(check_code(x, fmt) for x in found)
+    except Error as e:
+        raise Error(f"{name}: {e}") from None
 
 
 def _list(codes: Any, name: str) -> list[Any]:

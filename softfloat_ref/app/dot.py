@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from softfloat_ref.accumulate import ACCUMULATORS, Accumulator, get_accumulator, parse_operand_formats
-from softfloat_ref.accumulate.captures import Capture, capture_of, replay
+from softfloat_ref.accumulate.captures import Capture, capture_of, code_rows, replay
 from softfloat_ref.accumulate.dots import Operand, Setting, operand, run, setting
 from softfloat_ref.accumulate.model import summary
 from softfloat_ref.accumulate.probes import COLUMNS, PROBES, answer
@@ -36,6 +36,9 @@ _ACC: Final = Name("NAME", ACCUMULATORS)
 @click.option("--c", "c", default=None, metavar="CODE", help="What the products are added to [0].")
 @click.option("--scales-a", default=None, metavar="CODES", help="With a block format: A's scales, one a block.")
 @click.option("--scales-b", default=None, metavar="CODES", help="With a block format: B's scales, one a block.")
+@click.option(
+    "-i", "source", default=None, metavar="FILE.npz", help="Codes a, b [n, K]; c [n], scales_a, scales_b [n, blocks]."
+)
 @click.option("--values", is_flag=True, help="A, B and c are numbers, rounded to their formats (rne), not codes.")
 @click.option("--extrapolate", is_flag=True, help="Apply a unit's model to formats that the unit does not have.")
 @click.option("--trace", "traced", is_flag=True, help="Show each stage.")
@@ -51,7 +54,8 @@ _ACC: Final = Name("NAME", ACCUMULATORS)
 def command(operands: tuple[str, ...], **given: Any) -> int | None:
     """The dot product of A and B: result and flags.
 
-    A and B are lists of codes (or of numbers, with --values), with commas or spaces: 3c00,4000 3c00,3c00.
+    A and B are lists of codes (or of numbers, with --values), with commas or spaces: 3c00,4000 3c00,3c00. With -i, one
+    result a row of the file's arrays.
     """
     operands = tuple(map(unmark, operands))
     modes = [m for m in ("traced", "compare", "listed", "show", "probes", "replayed") if given[m]]
@@ -68,6 +72,8 @@ def command(operands: tuple[str, ...], **given: Any) -> int | None:
             return _replay(operands, given)
         case "compare":
             _compare(*_operands(operands, given), given)
+        case "" if given["source"] is not None:
+            _rows(operands, given)
         case mode:
             return _one(*_operands(operands, given), given, mode == "traced")
     return None
@@ -138,6 +144,26 @@ def _one(
 
 def _setting(a: Operand, b: Operand, c: Format, out: Format, acc: Accumulator, given: dict[str, Any]) -> Setting:
     return setting(a, b, acc, out, c, extrapolate=given["extrapolate"])
+
+
+def _rows(operands: tuple[str, ...], given: dict[str, Any]) -> None:
+    """One line a row of a file."""
+    path = given["source"]
+    clash = operands or given["values"] or any(given[x] is not None for x in ("c", "scales_a", "scales_b"))
+    if clash or given["fmt"] is None:
+        raise Error("-i FILE.npz needs --fmt, and holds a, b, c and the scales itself; give no others")
+    fmt_a, fmt_b, fmt_c = parse_operand_formats(given["fmt"])
+    out = scalar_format(given["out"] or "fp32")
+    c_format = out if fmt_c is None else scalar_format(str(fmt_c))
+    acc = get_accumulator(given["acc"] or "fp32-sequential")
+    for row, arrays in enumerate(code_rows(path)):
+        where = f"{path}: row {row}: "
+        a, b = (
+            operand(arrays[name], str(fmt), arrays.get(f"scales_{name}"), where + name)
+            for name, fmt in (("a", fmt_a), ("b", fmt_b))
+        )
+        bits, flags = run(_setting(a, b, c_format, out, acc, given), a, b, arrays["c"])
+        print(f"{out.hex(bits)} {flags:02x}")
 
 
 # -- all of them -------------------------------------------------------------------------------------------------------
