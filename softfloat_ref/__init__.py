@@ -14,8 +14,8 @@ from softfloat_ref.policies import POLICIES, Overflow, Policy, Tininess, get_pol
 from softfloat_ref.rounding import Flags, Rounding
 
 if TYPE_CHECKING:
-    from softfloat_ref import arrays, blocks
-    from softfloat_ref.blocks import quantize
+    from softfloat_ref import affine, arrays, blocks, exchange
+    from softfloat_ref.affine import quantize_values as quantize
 
 __version__ = "0.1.0"
 
@@ -34,12 +34,14 @@ __all__ = [
     "Rounding",
     "Tininess",
     "Value",
+    "affine",
     "arrays",
     "blocks",
     "decode",
     "dot",
     "encode",
     "evaluate",
+    "exchange",
     "get_accumulator",
     "get_format",
     "get_policy",
@@ -51,8 +53,8 @@ def __getattr__(name: str) -> Any:
     """The array layers need numpy, which is imported when one of them is first asked for."""
     import importlib
 
-    if name in ("arrays", "blocks"):
+    if name in ("affine", "arrays", "blocks", "exchange"):
         return importlib.import_module(f"softfloat_ref.{name}")
     if name == "quantize":
-        return importlib.import_module("softfloat_ref.blocks").quantize_values
+        return importlib.import_module("softfloat_ref.affine").quantize_values
     raise AttributeError(f"module 'softfloat_ref' has no attribute {name!r}")

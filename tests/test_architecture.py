@@ -14,12 +14,13 @@ LAYERS = (
     ("policies", "exact", "sources", "packing"),
     ("codec", "scales", "literals", "exchange"),
     ("profiles",),
-    ("ops", "block_formats"),
+    ("ops", "block_formats", "affine_formats"),
     ("accumulate",),
     ("explain", "arrays"),
     ("explain_block",),
     ("block_files",),
     ("blocks",),
+    ("affine",),
     ("golden", "rtl"),
     ("testing",),
     ("app", "__init__", "__main__"),
@@ -70,7 +71,7 @@ def test_no_rounding_decision_elsewhere(path: Path) -> None:
         if isinstance(node, ast.Call):
             name = getattr(node.func, "attr", getattr(node.func, "id", ""))
             own = name == "quantize" and isinstance(node.func, ast.Attribute) and "blocks" in ast.dump(node.func)
-            own = own or (name == "quantize" and part(path) in ("arrays", "blocks"))
+            own = own or (name == "quantize" and part(path) in ("arrays", "blocks", "affine"))
             assert name not in ROUNDERS or own, f"{path.name}:{node.lineno}: {name}"
         if isinstance(node, ast.Compare):
             names = {getattr(x, "attr", getattr(x, "id", "")) for x in (node.left, *node.comparators)}
