@@ -288,6 +288,51 @@ def test_nan_scale() -> None:
         assert sf.dot(one, one, "mxfp8", acc=acc, scales=([0x7F], [0x80])).bits == 0x42800000
 
 
+# Floor and F of each fused unit, and a format whose products go below the floor (MMA-Sim 2.1.1).
+FLOORS = [
+    ("nvidia-v100", "fp32", -131, 23),
+    ("nvidia-t4", "fp32", -132, 24),
+    ("nvidia-a100", "fp32", -132, 24),
+    ("nvidia-h100", "fp32", -133, 25),
+    ("nvidia-h100-fp8-mma", "fp32", -133, 25),
+    ("nvidia-b200", "fp32", -133, 25),
+    ("nvidia-b200-fp8", "fp32", -133, 25),
+    ("nvidia-v100", "fp16", -19, 23),
+    ("nvidia-t4", "fp16", -20, 24),
+    ("nvidia-a100", "fp16", -20, 24),
+    ("nvidia-h100", "fp16", -21, 25),
+    ("nvidia-h100-fp8-mma", "fp16", -21, 25),
+    ("nvidia-b200", "fp16", -21, 25),
+    ("nvidia-b200-fp8", "fp16", -21, 25),
+]
+
+
+@pytest.mark.parametrize(("acc", "out", "floor", "bits"), FLOORS)
+def test_floor_of_a_zero_term(acc: str, out: str, floor: int, bits: int) -> None:
+    """Beside a zero c, a term of one unit below 2^(floor - F) is cut, one of that unit is not.
+
+    The results hang on it: the smallest FP32, less the term, goes to zero; half the smallest FP16, and the term, go up.
+    """
+    first, sign = (-149, -1) if out == "fp32" else (-25, 1)
+    for exponent, counts in ((floor - bits, True), (floor - bits - 1, False)):
+        terms = [(Fraction(2) ** (first // 2), Fraction(2) ** (first - first // 2))]
+        terms.append((sign * Fraction(2) ** (exponent // 2), Fraction(2) ** (exponent - exponent // 2)))
+        a, b = ([sf.encode(x, "bf16").bits for x in column] for column in zip(*terms, strict=True))
+        expected = int(not counts) if out == "fp32" else int(counts)
+        assert sf.dot(a, b, "bf16", 0, acc, out, extrapolate=True).bits == expected, exponent
+
+
+def test_floor_of_fp4() -> None:
+    """The same for nvidia-b200-fp4, floor -139, F = 35: groups of 0.5 * 0.5 under scales of two powers of two."""
+    a, b = [0] * 64, [0] * 64
+    a[0], b[0], a[32], b[32] = 1, 1, 1, 9
+    first = [127 - 73, 127 - 74]  # a quarter of 2^-147
+    for exponent, counts in ((-139 - 35, True), (-139 - 36, False)):
+        rest = [127 + (exponent + 2) // 2, 127 + (exponent + 2) - (exponent + 2) // 2]
+        scales = [first[0], rest[0]], [first[1], rest[1]]
+        assert sf.dot(a, b, "mxfp4", 0, "nvidia-b200-fp4", scales=scales).bits == int(not counts)
+
+
 # -- chains of evaluate ------------------------------------------------------------------------------------------------
 
 

@@ -131,10 +131,13 @@ def name(x: Peer) -> str:
 # -- cases -----------------------------------------------------------------------------------------------------------
 
 
-def random_code(fmt: Format, rng: random.Random, narrow: bool, finite: bool) -> int:
-    """Any code, or one of a few binades; specials now and then."""
+def random_code(fmt: Format, rng: random.Random, narrow: bool, finite: bool, tiny: bool = False) -> int:
+    """Any code, or one of a few binades (tiny: so that products are about the exponent that a zero term has)."""
     while True:
-        if narrow and fmt.exponent_bits > 4:
+        if tiny and fmt.exponent_bits in (5, 8):
+            field = rng.randrange(7) if fmt.exponent_bits == 5 else rng.randrange(45, 66)
+            code = field << fmt.mantissa_bits | rng.getrandbits(fmt.mantissa_bits) | fmt.sign_bit * rng.getrandbits(1)
+        elif narrow and fmt.exponent_bits > 4:
             middle = (1 << (fmt.exponent_bits - 1)) - 1
             code = (middle + rng.randrange(-9, 9)) << fmt.mantissa_bits | rng.getrandbits(fmt.mantissa_bits)
             code |= fmt.sign_bit * rng.getrandbits(1)
@@ -159,23 +162,25 @@ def cases(peer: Peer) -> Cases:
     a, b, out = (get_format(f) for f in (peer.a, peer.b, peer.out))
     rows: list[tuple[Any, ...]] = []
     for row in range(CASES):
-        narrow, finite = row % 3 > 0, row % 2 > 0
+        narrow, finite, tiny = row % 3 > 0, row % 2 > 0, row % 5 == 4
         blocks = peer.k // peer.block if peer.scale else 0
         rows.append(
             (
-                [random_code(a, rng, narrow, finite) for _ in range(peer.k)],
-                [random_code(b, rng, narrow, finite) for _ in range(peer.k)],
-                random_code(out, rng, narrow, finite or "fnuz" in peer.a),
-                [scale(peer, rng, narrow) for _ in range(blocks)],
-                [scale(peer, rng, narrow) for _ in range(blocks)],
+                [random_code(a, rng, narrow, finite, tiny) for _ in range(peer.k)],
+                [random_code(b, rng, narrow, finite, tiny) for _ in range(peer.k)],
+                0 if tiny else random_code(out, rng, narrow, finite or "fnuz" in peer.a),
+                [scale(peer, rng, narrow, tiny, k) for k in range(blocks)],
+                [scale(peer, rng, narrow, tiny, k) for k in range(blocks)],
             )
         )
     return Cases(*(list(column) for column in zip(*rows, strict=True)))
 
 
-def scale(peer: Peer, rng: random.Random, narrow: bool) -> int:
+def scale(peer: Peer, rng: random.Random, narrow: bool, tiny: bool, block: int) -> int:
     if peer.scale == "ue4m3":
         return rng.getrandbits(7) if rng.random() < 0.99 else 0x7F
+    if tiny:
+        return (54 if block == 0 else 40) + rng.randrange(-3, 4)
     return rng.randrange(121, 134) if narrow else rng.getrandbits(8) if rng.random() < 0.1 else rng.randrange(60, 190)
 
 
