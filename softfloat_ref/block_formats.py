@@ -66,7 +66,8 @@ class BlockFormat:
     def to_dict(self) -> dict[str, Any]:
         """The full definition, as a manifest stores it and `define_block_format` reads it."""
         element, scale = self.element.to_dict(), self.scale.to_dict()
-        return {"name": self.name, "element": element, "scale": scale, "size": self.size, "profile": self.profile}
+        size = self.size if self.size > 0 else self.size_name
+        return {"name": self.name, "element": element, "scale": scale, "size": size, "profile": self.profile}
 
 
 def _mx(name: str, element: str) -> BlockFormat:
@@ -93,8 +94,8 @@ BLOCK_FORMATS: Final[dict[str, BlockFormat]] = {
     )
 }
 BLOCK_ALIASES: Final[dict[str, str]] = {"mxfp8": "mxfp8_e4m3", "mxfp6": "mxfp6_e3m2", "mxfp4": "mxfp4_e2m1"}
-_INLINE: Final = re.compile(r"([^@/]+)@([^@/]+)/(\d{1,6}|axis|tensor)")
-_FLEXFP: Final = re.compile(r"flexfp_e(\d{1,2})m(\d{1,3})")
+_INLINE: Final = re.compile(r"([^@/]+)@([^@/]+)/([0-9]{1,6}|axis|tensor)", re.IGNORECASE)
+_FLEXFP: Final = re.compile(r"flexfp_e([0-9]{1,2})m([0-9]{1,3})")
 GRAMMAR: Final = "or ELEMENT@SCALE/SIZE, as fp4_e2m1@ue5m3/16 (SIZE: a number, axis, tensor), or flexfp_eXmY"
 
 
@@ -116,8 +117,8 @@ def any_format(name: str | Format | BlockFormat) -> Format | BlockFormat:
     if key in BLOCK_FORMATS:
         return BLOCK_FORMATS[key]
     if match := _INLINE.fullmatch(name.strip()):
-        size = _SIZES.get(match[3], match[3])
-        return BlockFormat(key, get_format(match[1]), get_format(match[2]), int(size), _default_profile(match[2]))
+        size = _size(int(match[3]) if match[3].isdigit() else match[3], key)
+        return BlockFormat(key, get_format(match[1]), get_format(match[2]), size, _default_profile(match[2]))
     if match := _FLEXFP.fullmatch(key):
         element = get_format(f"s1e{match[1]}m{match[2]}")
         return BlockFormat(key, element, CATALOGUE["e8m0"], TENSOR, "dse", PROFILES["dse"].source)
@@ -126,6 +127,16 @@ def any_format(name: str | Format | BlockFormat) -> Format | BlockFormat:
     if ".toml" in key:
         return _from_toml(name.strip())
     return get_format(name)
+
+
+def _size(size: Any, where: str) -> int:
+    """A size as it is written: a number from 1, axis or tensor. Raises Error."""
+    found = _SIZES.get(size.lower()) if isinstance(size, str) else size if type(size) is int and size > 0 else None
+    if found is None:
+        raise Error(
+            f"block format {where!r}: a block has 1 to {MAX_BLOCK} elements, or is axis or tensor, not {size!r}"
+        )
+    return found
 
 
 def _default_profile(scale: str) -> str:
@@ -155,11 +166,10 @@ def define_block_format(table: Mapping[str, Any], name: str | None = None) -> Bl
         what = f"unknown {sorted(unknown_keys)[0]}" if unknown_keys else f"{sorted(missing)[0]} missing"
         raise Error(f"block format {where!r}: {what}; it has element, scale, size, and perhaps profile and source")
     element, scale = (x if isinstance(x := table[k], str) else define_format(x) for k in ("element", "scale"))
-    size: Any = _SIZES.get(table["size"], table["size"]) if isinstance(table["size"], str) else table["size"]
     profile, source = table.get("profile", "ocp"), str(table.get("source", "user definition"))
     if not isinstance(profile, str):
         raise Error(f"block format {where!r}: profile = {profile!r} is no name")
-    return BlockFormat(where, get_format(element), get_format(scale), size, profile, source)
+    return BlockFormat(where, get_format(element), get_format(scale), _size(table["size"], where), profile, source)
 
 
 class Block(NamedTuple):
@@ -181,9 +191,11 @@ def resolve(fmt: BlockFormat, profile: Profile | str | None) -> tuple[BlockForma
 
 @lru_cache(maxsize=256)
 def _resolved(fmt: BlockFormat, profile: Profile) -> BlockFormat:
-    if ("block" in (profile.nan, profile.inf) or profile.scale_high == "nan") and not fmt.scale.has_nan:
+    choices = (profile.nan, profile.inf, profile.scale_high, profile.no_finite)
+    if {"block", "nan", "special"} & set(choices) and not fmt.scale.has_nan:
         raise Error(
-            f"{fmt.name}: the scale format {fmt.scale.name} has no NaN; use a profile with nan=element,inf=element"
+            f"{fmt.name}: the scale format {fmt.scale.name} has no NaN, which {profile.name} needs; use"
+            " nan=element,inf=element, and neither scale_high=nan nor no_finite=special"
         )
     if not fmt.element.twos_complement:  # MX 1.0 5.3.4 leaves the most negative code to the implementation
         return fmt
@@ -280,7 +292,7 @@ def scale_of(amax: Value | None, fmt: BlockFormat, profile: Profile, tensor_scal
     if amax is None:
         return _zero_scale(fmt.scale, profile)
     if profile.arithmetic == "fp32-reciprocal":
-        steps = fp32(quotient(fp32(quotient(amax, largest(fmt.element), SCALE_BITS)), tensor_scale, SCALE_BITS))
+        steps = fp32_quotient(fp32_quotient(amax, largest(fmt.element)), tensor_scale)
         return _limited(steps, Rounding.RNE, fmt.scale, profile)
     if tensor_scale != _ONE:
         length = amax.significand.bit_length()
@@ -297,6 +309,18 @@ def scale_of(amax: Value | None, fmt: BlockFormat, profile: Profile, tensor_scal
 def fp32(x: Value) -> Value:
     """A number rounded to FP32: a step of a computation that is done in FP32."""
     return decoder(FP32)(encoder(FP32, Policy())(x, 0)[0])
+
+
+def fp32_quotient(a: Value, b: Value) -> Value:
+    """a / b, b finite and not zero, as a step in FP32."""
+    return fp32(quotient(a, b, SCALE_BITS)) if a.kind == FINITE else a
+
+
+def fp32_product(a: Value, b: Value) -> Value:
+    """a * b, a finite, as a step in FP32."""
+    if b.kind == INF:
+        return exact.GENERATED if a.is_zero else exact.inf(a.sign)
+    return fp32(exact.multiply(a, b)._replace(sticky=a.sticky))
 
 
 def _zero_scale(scale: Format, profile: Profile) -> int:
@@ -316,7 +340,7 @@ def _limited(x: Value, rounding: Rounding, scale: Format, profile: Profile) -> i
     format_rule = profile.scale_high == "format"
     policy = Policy(rounding=rounding) if format_rule else Policy(rounding=rounding, overflow=Overflow.SAT_FINITE)
     code, flags = encoder(scale, policy)(x, 0)
-    if flags & OVERFLOW and profile.scale_high == "nan":
+    if (flags & OVERFLOW or x.kind == INF) and profile.scale_high == "nan":
         return scale.canonical_nan
     if scale.is_nan(code) or code == scale.inf_code:
         return code
@@ -332,24 +356,28 @@ def _element_encoder(fmt: BlockFormat, profile: Profile, policy: Policy, factor:
     divisor = exact.multiply(factor, tensor_scale) if factor.kind == FINITE else factor
     reciprocal = profile.arithmetic == "fp32-reciprocal"
     if reciprocal and factor.significand:
-        factor = fp32(quotient(fp32(quotient(_ONE, tensor_scale, SCALE_BITS)), factor, SCALE_BITS))
+        factor = fp32_quotient(fp32_quotient(_ONE, tensor_scale), factor)
 
     def encode_element(x: Value, random_bits: int) -> tuple[int, int]:
+        if profile.negative_zero == "drop-given" and x.is_zero:
+            x = exact.zero(0)
         code, flags = encode(scaled(x), random_bits)
         if profile.negative_zero == "drop" and code == fmt.element.sign_bit and fmt.element.negative_zero:
             code = 0
         return code, flags
 
     def scaled(x: Value) -> Value:
-        if divisor.kind == INF:  # IEEE P3109, BlockProject: only the sign is left of an Inf under an Inf
-            return x if x.kind == NAN else exact.finite(x.sign, 1, 0) if x.kind == INF else exact.zero(x.sign)
-        if x.kind == NAN or (x.kind == INF and divisor.significand):
+        if x.kind == NAN:
             return x
-        if x.kind == INF or not divisor.significand or not x.significand:
+        if divisor.kind == INF:  # IEEE P3109, BlockProject: only the sign is left of an Inf under an Inf
+            return exact.finite(x.sign, 1, 0) if x.kind == INF else exact.zero(x.sign)
+        if not divisor.significand:
             return exact.zero(x.sign)  # under a scale of zero, all is zero
+        if x.kind == INF:
+            return x
         if reciprocal:
-            return fp32(exact.multiply(x, factor))
-        return divide(x, divisor, bits)
+            return fp32_product(x, factor)
+        return divide(x, divisor, bits) if x.significand else x
 
     return encode_element
 

@@ -19,13 +19,12 @@ from softfloat_ref import arrays, block_files, exact, exchange, packing
 from softfloat_ref.arrays import Codes, Floats
 from softfloat_ref.block_formats import (
     AXIS,
-    SCALE_BITS,
     TENSOR,
     BlockFormat,
     any_format,
     dequantize_to_fp32,
     element_policy,
-    fp32,
+    fp32_quotient,
     get_block_format,
     quantize_block,
     resolve,
@@ -33,13 +32,13 @@ from softfloat_ref.block_formats import (
     special_element,
     tensor_scale_of,
 )
-from softfloat_ref.codec import decode, decoder, to_value
+from softfloat_ref.codec import decode, decoder, encode, to_value
 from softfloat_ref.errors import Error
 from softfloat_ref.exact import Value
 from softfloat_ref.formats import CATALOGUE, Format
 from softfloat_ref.policies import Policy
 from softfloat_ref.profiles import OCP, Profile
-from softfloat_ref.scales import largest, quotient
+from softfloat_ref.scales import largest
 from softfloat_ref.sources import RandomSource
 
 FP32: Final = CATALOGUE["fp32"]
@@ -99,12 +98,13 @@ class BlockArray:
         spread = self.spread_scales()
         if element.precision + scale.precision + factor.significand.bit_length() > FP64.precision:
             return self._dequantize_by_oracle(spread, factor)
-        with np.errstate(invalid="ignore"):  # 0 * Inf
-            product = arrays.decode_float64(self.codes, element) * arrays.decode_float64(spread, scale) * float(factor)
+        elements, scales = arrays.decode_float64(self.codes, element), arrays.decode_float64(spread, scale)
+        with np.errstate(invalid="ignore", over="ignore", under="ignore"):  # invalid: 0 * Inf
+            product = elements * scales * float(factor)
         product = np.where(np.isnan(product), np.nan, product)  # one NaN, whatever the product's
         values = arrays.round_to_fp32(product)
         if self.profile.dequantize_overflow == "saturate":
-            over = np.isinf(values) & np.isfinite(product)
+            over = np.isinf(values) & np.isfinite(elements) & np.isfinite(scales)
             values.view(np.uint32)[over] -= np.uint32(1)
         return values
 
@@ -281,8 +281,8 @@ def from_torch(
 def _tensor_scale(values: NDArray[np.float64], given: float | None, fmt: BlockFormat, profile: Profile) -> int:
     """The FP32 code of the second-level scale."""
     if given is not None:
-        code = int(np.float32(given).view(np.uint32))
-        if not np.isfinite(given) or given <= 0 or float(np.float32(given)) != float(given):
+        code, flags = encode(given, FP32)
+        if flags or not 0 < code < FP32.inf_code:
             raise Error(f"a tensor scale is a positive finite FP32 number, not {given!r}")
         return code
     if profile.tensor_scale == "none":
@@ -310,6 +310,8 @@ class _Job:
     def run(self, blocks: NDArray[np.float64], words: NDArray[Any] | None) -> tuple[Codes, Codes]:
         """Scales (..., blocks) and codes (..., blocks, size)."""
         blocks = self._flush(blocks)
+        if self.profile.negative_zero == "drop-given":
+            blocks = np.where(blocks == 0, 0.0, blocks)
         amax = (blocks.view(np.int64) & _SIGN64).max(axis=-1, initial=0)
         special = amax >= _INF64
         scales = self._scales(np.where(special, 0, amax))
@@ -320,7 +322,8 @@ class _Job:
             clean = np.where(special[..., np.newaxis], 0.0, blocks) if special.any() else blocks
             codes = arrays.encode(self._divided(clean, scales), self.fmt.element, self.policy, words)
             self._drop_signs(codes)
-            by_oracle = special & (not self._simple_specials())
+            # a scale that overflowed to Inf or NaN is done with the specials
+            by_oracle = special & (not self._simple_specials()) | ~special & ~np.isfinite(self._decoded(scales))
         simple = special & ~by_oracle
         scales[simple] = max(self.fmt.scale.canonical_nan, 0)
         codes[simple] = special_element(self.fmt, self.policy)
@@ -354,13 +357,21 @@ class _Job:
             return False
         if self.profile.arithmetic == "fp32-reciprocal":
             return self.source.width > FP32.width
+        if not self._moderate():
+            return True
         wide = self.fmt.scale.precision + self.factor.significand.bit_length() > FP64.precision - _QUOTIENT_BITS - 1
         return wide or self.fmt.element.mantissa_bits + self.policy.random_count + 3 > _QUOTIENT_BITS
+
+    def _moderate(self) -> bool:
+        """Whether no exponent of a quotient that matters reaches the ends of float64."""
+        element, scale = self.fmt.element, self.fmt.scale
+        return max(map(abs, (element.emin, element.emax, scale.emin, scale.emax))) <= _EXPONENT_LIMIT // 3
 
     def _exact_quotients(self) -> bool:
         """Whether every quotient is exact in float64: scales are powers of two, values no wider than FP32."""
         return (
             self.fmt.scale.mantissa_bits == 0
+            and self._moderate()
             and self.tensor_scale == ONE
             and self.profile.arithmetic == "exact"
             and self.source.width <= FP32.width
@@ -368,30 +379,25 @@ class _Job:
 
     def _divided(self, blocks: NDArray[np.float64], scales: Codes) -> NDArray[np.float64]:
         """The blocks over their scales: exact, or rounded to odd with bits to spare; zero under a scale of zero."""
-        divisors = arrays.decode_float64(scales, self.fmt.scale)[..., np.newaxis]
-        divisors = np.where(np.isfinite(divisors), divisors, 1.0)  # of blocks that are done otherwise
-        if self._exact_quotients():
-            return blocks / divisors
         if self.profile.arithmetic == "fp32-reciprocal":
-            return arrays.round_to_fp32(blocks * self._reciprocals()[scales][..., np.newaxis]).astype(np.float64)
+            with np.errstate(invalid="ignore"):  # 0 * Inf, where 1 / tensor scale is beyond FP32
+                products = blocks * self._reciprocals()[scales][..., np.newaxis]
+            return arrays.round_to_fp32(products).astype(np.float64)
+        divisors = self._decoded(scales)[..., np.newaxis]
+        divisors = np.where(np.isfinite(divisors), divisors, 1.0)  # of blocks that are done otherwise
         zero = divisors == 0
-        found = odd_quotient(blocks, np.where(zero, 1.0, divisors * float(self.factor)))
+        divisors = np.where(zero, 1.0, divisors * float(self.factor))
+        found = blocks / divisors if self._exact_quotients() else odd_quotient(blocks, divisors)
         return np.where(zero, np.copysign(0.0, blocks), found)
+
+    def _decoded(self, scales: Codes) -> NDArray[np.float64]:
+        return arrays.decode_float64(scales, self.fmt.scale)
 
     def _reciprocals(self) -> NDArray[np.float64]:
         """By scale code: 1 / tensor scale / scale in FP32 steps."""
-        one = exact.finite(0, 1, 0)
-        start = fp32(quotient(one, self.factor, SCALE_BITS))
-        decode_scale = decoder(self.fmt.scale)
-        scales = [decode_scale(code) for code in range(1 << self.fmt.scale.width)]
-        positive = [s.is_finite and not s.is_zero and not s.sign for s in scales]
-        limit = float(fp32(largest(FP32)))
-        return np.array(
-            [
-                min(float(fp32(quotient(start, s, SCALE_BITS))) if start.is_finite else np.inf, limit) if p else 0.0
-                for s, p in zip(scales, positive, strict=True)
-            ]
-        )
+        start = fp32_quotient(exact.finite(0, 1, 0), self.factor)
+        scales = map(decoder(self.fmt.scale), range(1 << self.fmt.scale.width))
+        return np.array([float(fp32_quotient(start, s)) if s.is_finite and not s.is_zero else 0.0 for s in scales])
 
     def _drop_signs(self, codes: Codes) -> None:
         if self.profile.negative_zero == "drop" and self.fmt.element.negative_zero:
@@ -465,7 +471,8 @@ def saturated(x: ArrayLike, quantized: BlockArray) -> int:
     """How many finite values lie beyond scale times the largest element."""
     values = arrays.to_float64(x)
     limit = float(largest(quantized.fmt.element)) * float(decode(quantized.tensor_scale, FP32))
-    limits = arrays.decode_float64(quantized.spread_scales(), quantized.fmt.scale) * limit
+    with np.errstate(over="ignore"):
+        limits = arrays.decode_float64(quantized.spread_scales(), quantized.fmt.scale) * limit
     return int((np.isfinite(values) & (np.abs(values) > limits)).sum())
 
 

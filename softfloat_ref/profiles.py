@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -32,7 +33,8 @@ class Profile:
     zero_block: the scale of a block of zeros is the "smallest", "one", or "zero".
     scale_low: a scale below the format's smallest becomes the "smallest", the "smallest-normal", or "zero".
     scale_high: a scale above the largest becomes the "largest", "nan", or what the format's overflow is ("format").
-    negative_zero: "keep" or "drop" the sign of elements that are zero.
+    negative_zero: "keep" or "drop" the sign of elements that are zero; "drop-given" that of zeros that were given, not
+        of what underflows.
     integers: two's complement elements are "symmetric" (-128 is never produced), or "full".
     tail: an axis that is no multiple of the block size ends in a short block ("pad", as if with zeros), is "refuse"d,
         or blocks run on across rows ("flatten").
@@ -54,7 +56,7 @@ class Profile:
     zero_block: Literal["smallest", "one", "zero"] = "smallest"
     scale_low: Literal["smallest", "smallest-normal", "zero"] = "smallest"
     scale_high: Literal["largest", "nan", "format"] = "largest"
-    negative_zero: Literal["keep", "drop"] = "keep"
+    negative_zero: Literal["keep", "drop", "drop-given"] = "keep"
     integers: Literal["symmetric", "full"] = "symmetric"
     tail: Literal["pad", "refuse", "flatten"] = "pad"
     dequantize_overflow: Literal["inf", "saturate"] = "inf"
@@ -92,13 +94,14 @@ CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "zero_block": ("smallest", "one", "zero"),
     "scale_low": ("smallest", "smallest-normal", "zero"),
     "scale_high": ("largest", "nan", "format"),
-    "negative_zero": ("keep", "drop"),
+    "negative_zero": ("keep", "drop", "drop-given"),
     "integers": ("symmetric", "full"),
     "tail": ("pad", "refuse", "flatten"),
     "dequantize_overflow": ("inf", "saturate"),
     "tensor_scale": ("none", "amax"),
     "arithmetic": ("exact", "fp32-reciprocal"),
 }
+_FIELDS: Final = (*CHOICES, "flush_below")
 
 OCP: Final = Profile(
     source="OCP Microscaling Formats (MX) 1.0, 6.3; Rouhani et al., arXiv 2310.10537, algorithm 1",
@@ -126,7 +129,7 @@ PROFILES: Final[dict[str, Profile]] = {
             rounding="rna",
             flush="never",
             scale_high="nan",
-            negative_zero="drop",
+            negative_zero="drop-given",
             source="microsoft/microxcaling, mx/mx_ops.py: _quantize_mx with its default specs",
             checked="against the method restated in numpy: the package is not on PyPI",
         ),
@@ -170,6 +173,7 @@ PROFILES: Final[dict[str, Profile]] = {
             name="nvfp4-torchao",
             scale_rule="rne",
             flush="never",
+            inf="largest",
             scale_low="smallest-normal",
             zero_block="smallest",
             tensor_scale="amax",
@@ -231,12 +235,17 @@ def get_profile(profile: Profile | str) -> Profile:
 def _changed(base: Profile, changes: list[str]) -> Profile:
     table: dict[str, Any] = {}
     for change in changes:
-        key, separator, value = change.partition("=")
+        key, separator, value = (part.strip() for part in change.partition("="))
+        key = key.replace("-", "_")
         if not separator:
-            raise Error(f"block profile: {change!r} is no field=choice; fields: {', '.join(CHOICES)}, flush_below")
-        key = key.strip().replace("-", "_")
-        table[key] = int(value) if key == "flush_below" and value.strip().lstrip("-").isdigit() else value.strip()
-    return define_profile({"like": base.name, **table}, ",".join([base.name, *changes]), base)
+            raise Error(f"block profile: {change!r} is no field=choice; fields: {', '.join(_FIELDS)}")
+        if key not in _FIELDS:
+            raise unknown("field of a block profile", key, _FIELDS)
+        if key in table:
+            raise Error(f"block profile: {key} is given twice")
+        is_number = key == "flush_below" and re.fullmatch(r"-?[0-9]{1,6}", value)
+        table[key] = int(value) if is_number else value
+    return define_profile(table, ",".join([base.name, *changes]), base)
 
 
 def define_profile(table: Mapping[str, Any], name: str | None = None, base: Profile | None = None) -> Profile:
@@ -246,7 +255,7 @@ def define_profile(table: Mapping[str, Any], name: str | None = None, base: Prof
     where = name or str(values.get("name", "?"))
     for key, value in values.items():
         if key not in CHOICES and key not in _PLAIN:
-            raise unknown(f"field of block profile {where!r}:", key, [*CHOICES, "flush_below"])
+            raise unknown(f"field of block profile {where!r}:", key, _FIELDS)
         if key != "flush_below" and not isinstance(value, str):
             raise Error(f"block profile {where!r}: {key} = {value!r} is no text")
     if name is not None:

@@ -36,8 +36,8 @@ def ceil_rule(amax: Value, element: Format, bits: int) -> Scale:
 
 
 def even_rule(amax: Value, element: Format, bits: int) -> Scale:
-    """As floor, of amax rounded to the element's precision, ties away from zero (torchao, EVEN; AMD Quark)."""
-    top, m = exact.top(amax), element.mantissa_bits
+    """As floor, of amax rounded to the largest element's precision, ties away from zero (torchao, EVEN; AMD Quark)."""
+    top, m = exact.top(amax), largest(element).significand.bit_length() - 1
     length = amax.significand.bit_length()
     kept, _ = round_to_unit(0, amax.significand, amax.exponent - top + m, length, Rounding.RNA, 0, 0)
     return _power(top + kept.bit_length() - 1 - m - element.emax)
