@@ -257,3 +257,10 @@ def test_show_is_complete() -> None:
     assert define_accumulator(json.loads(ok("dot", "--show", "amd-cdna3", "--json"))) == sf.ACCUMULATORS["amd-cdna3"]
     listed = ok("dot", "--list").splitlines()
     assert [line.split()[0] for line in listed[1:]] == list(sf.ACCUMULATORS)
+
+
+def test_trace_says_what_was_flushed() -> None:
+    shown = ok("dot", "--fmt", "bf16", "--acc", "x86-vdpbf16ps", "--trace", "0001,7fc0", "3f80,3f80").splitlines()
+    assert shown[1] == "p0     0001 * 3f80 = 0x0p+0  (flushed)"
+    assert shown[2] == "p1     7fc0 * 3f80 = nan"
+    assert "1 operand flushed" in ok("dot", "--fmt", "bf16", "--compare", "0001,3f80", "3f80,3f80")

@@ -10,7 +10,7 @@ from softfloat_ref import exact
 from softfloat_ref.accumulate.dots import Operand, Setting, accumulate, products
 from softfloat_ref.accumulate.evaluate import Aligned, Stage
 from softfloat_ref.accumulate.grammar import LONG
-from softfloat_ref.accumulate.terms import Term
+from softfloat_ref.accumulate.terms import Term, operand_decoder
 from softfloat_ref.codec import check_code, decoder
 from softfloat_ref.exact import FINITE, INF, NAN, Value
 from softfloat_ref.literals import hexadecimal, shortest
@@ -61,7 +61,15 @@ def trace_dict(t: Trace) -> dict[str, Any]:
 
 def _product(t: Trace, k: int, x: Term) -> dict[str, Any]:
     a, b = (f.hex(codes[k]) for f, codes in zip(t.setting.formats, (t.a.codes, t.b.codes), strict=True))
-    return {"name": x.label, "a": a, "b": b, "value": number_text(x.value), "exponent": None if x.empty else x.exponent}
+    shown = {"name": x.label, "a": a, "b": b, "flushed": bool(_flushed(t, k)), "value": number_text(x.value)}
+    return shown | {"exponent": None if x.empty or x.value.kind != FINITE else x.exponent}
+
+
+def _flushed(t: Trace, k: int) -> int:
+    """How many of a product's factors were read as another number than their code is."""
+    flush = t.setting.accumulator.flush_inputs
+    pairs = zip(t.setting.formats, (t.a.codes[k], t.b.codes[k]), strict=True)
+    return sum(operand_decoder(f, flush)(code) != decoder(f)(code) for f, code in pairs)
 
 
 def _stage(x: Stage) -> dict[str, Any]:
@@ -100,7 +108,8 @@ def trace_text(t: Trace) -> Iterator[str]:
     yield f"{'c':6} {s.c.hex(t.c)} = {number_text(decoder(s.c)(t.c))}"
     for k, x in enumerate(t.products):
         a, b = (f.hex(codes[k]) for f, codes in zip(s.formats, (t.a.codes, t.b.codes), strict=True))
-        yield f"{x.label:6} {a} * {b} = {number_text(x.value)}" + ("" if x.empty else f"  exponent {x.exponent}")
+        exponent = "" if x.empty or x.value.kind != FINITE else f"  exponent {x.exponent}"
+        yield f"{x.label:6} {a} * {b} = {number_text(x.value)}{exponent}" + ("  (flushed)" if _flushed(t, k) else "")
     step = -1
     for i, stage in enumerate(t.stages):
         if stage.get("step", -1) != step and "step" in stage:
@@ -116,8 +125,9 @@ def _stage_text(name: str, x: Stage) -> Iterator[str]:
         rounding: str = x["rounding"]
         mode = LONG.get(rounding, rounding) + ("" if x["kept"] is None else f":{x['kept']}")
         exact_text, result = number_text(x["input"]), number_text(decoder(fmt)(code))
-        change = "exact" if exact_text == result else f"was {exact_text}"
-        yield f"{name:6} round {x['label']} to {fmt.name}:{mode} = {fmt.hex(code)} = {result}  ({change})"
+        change = "  (exact)" if exact_text == result else f"  (was {exact_text})"
+        change = change if x["input"].kind == FINITE else ""
+        yield f"{name:6} round {x['label']} to {fmt.name}:{mode} = {fmt.hex(code)} = {result}{change}"
         return
     if x["stage"] == "special":
         yield f"{name:6} fuse {' + '.join(t.label for t in x['terms'])} = {number_text(x['sum'])}"
@@ -136,10 +146,12 @@ def _stage_text(name: str, x: Stage) -> Iterator[str]:
 # -- why a result differs ----------------------------------------------------------------------------------------------
 
 
-def losses(stages: list[Stage]) -> str:
+def losses(t: Trace) -> str:
     """In a few words: what a dot product did that an exact sum would not have."""
-    words = []
-    cut = [(t.label, a) for x in stages if x["stage"] == "fuse" for t, a in zip(x["terms"], x["aligned"], strict=True)]
+    stages = t.stages
+    flushed = sum(_flushed(t, k) for k in range(len(t.products)))
+    words = [f"{flushed} operand{'s' * (flushed > 1)} flushed"] if flushed else []
+    cut = [(y.label, a) for x in stages if x["stage"] == "fuse" for y, a in zip(x["terms"], x["aligned"], strict=True)]
     lost = sum(a.lost for _, a in cut)
     if lost:
         words.append(f"{lost} of {len(cut)} terms cut in alignment")

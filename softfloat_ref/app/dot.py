@@ -186,7 +186,7 @@ def _compare(a: Operand, b: Operand, c_format: Format, out: Format, c: int, give
     width = max(len(t.setting.accumulator.name) for t in traces)
     for t in traces:
         name, code = t.setting.accumulator.name, out.hex(t.bits)
-        print(f"{name:{width}}  {code}  {_distance(t, reference):12}  {losses(t.stages)}")
+        print(f"{name:{width}}  {code}  {_distance(t, reference):12}  {losses(t)}")
     differing = sum(t.bits != reference.bits for t in traces)
     results = len({t.bits for t in traces})
     print(f"{len(traces)} accumulators, {results} results, {differing} differ from exact", file=sys.stderr)
