@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from command import ok, refused, run
+from hypothesis import given
+from hypothesis import strategies as st
 
 import softfloat_ref as sf
 from softfloat_ref.accumulate import define_accumulator
@@ -120,6 +123,23 @@ def test_bad_arguments(arguments: tuple[object, ...], message: str) -> None:
     with pytest.raises(sf.Error, match=message) as e:
         sf.dot(*arguments)  # type: ignore[arg-type]
     assert "\n" not in str(e.value)
+
+
+SPOILERS = (
+    "fuse ( ) chain pairs p c zero + , -> fp32 fp16 out : rz rne F = 25 inf -3 @ [ ] | floor scale 16 0 ; step like"
+)
+WORDS = st.sampled_from(SPOILERS.split())
+
+
+@given(st.sampled_from(list(sf.ACCUMULATORS.values())), st.lists(st.tuples(st.integers(0, 300), WORDS), max_size=3))
+def test_a_spoilt_expression_is_refused_or_means_something(acc: sf.Accumulator, edits: list[tuple[int, str]]) -> None:
+    text = acc.tree
+    for position, word in edits:
+        text = text[: position % len(text)] + word + text[position % len(text) + 1 :]
+    with suppress(sf.Error):
+        found = sf.get_accumulator(text)
+        assert define_accumulator(found.to_dict()) == found
+        sf.dot([1, 2, 3], [4, 5, 6], "fp8_e5m2", 7, found, "fp16", extrapolate=True)
 
 
 # -- the command -------------------------------------------------------------------------------------------------------
