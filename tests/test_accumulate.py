@@ -333,6 +333,48 @@ def test_floor_of_fp4() -> None:
         assert sf.dot(a, b, "mxfp4", 0, "nvidia-b200-fp4", scales=scales).bits == int(not counts)
 
 
+def codes(values: list[Fraction | int], fmt: str) -> list[int]:
+    return [sf.encode(x, fmt).bits for x in values]
+
+
+def test_fp4_groups_have_their_scales_exponent() -> None:
+    """36 - 36 + 2^-33: the groups' exponent is 0, not the products' 4, so 2^-33 is above the unit 2^-35."""
+    a, b = [0] * 64, [0] * 64
+    a[0] = b[0] = a[16] = 7
+    b[16] = 0xF
+    for power, expected in ((33, 0x2F000000), (35, 0x2E000000), (36, 0)):
+        c = sf.encode(Fraction(1, 1 << power), "fp32").bits
+        assert sf.dot(a, b, "fp4_e2m1", c, "nvidia-b200-fp4").bits == expected
+
+
+def test_cdna3_keeps_31_bits() -> None:
+    """1 + 2^-24 and a little more: a tie where the little is below 2^-31, else not."""
+    for power, expected in ((31, 0x3F800001), (32, 0x3F800000)):
+        a = codes([Fraction(1, 1 << 12), Fraction(1, 1 << 16)], "bf16")
+        b = codes([Fraction(1, 1 << 12), Fraction(1, 1 << (power - 16))], "bf16")
+        assert sf.dot(a, b, "bf16", 0x3F800000, "amd-cdna3").bits == expected
+
+
+def test_cdna3_fp8_leaves_out_a_distant_c() -> None:
+    """Where the 16-bit units floor -2^-100 to one unit, the FP8 unit takes nothing; at 25 below it still does."""
+    one = codes([1], "fp8_e4m3fnuz")
+    assert (
+        sf.dot(one, one, "fp8_e4m3fnuz", *(sf.encode(Fraction(-1, 1 << 100), "fp32").bits, "amd-cdna3-fp8")).bits
+        == 0x3F800000
+    )
+    near = sf.encode(Fraction(-1, 1 << 25), "fp32").bits
+    assert sf.dot(one, one, "fp8_e4m3fnuz", near, "amd-cdna3-fp8").bits == 0x3F7FFFFF
+    half = codes([1], "bf16")
+    assert sf.dot(half, half, "bf16", sf.encode(Fraction(-1, 1 << 100), "fp32").bits, "amd-cdna3").bits == 0x3F7FFFFF
+
+
+def test_cdna2_reads_small_numbers_as_plus_zero() -> None:
+    """-0 * 1 is -0 elsewhere; subnormal results are flushed with their sign."""
+    assert sf.dot([0x8000], [0x3F80], "bf16", 0x80000000, "amd-cdna2").bits == 0
+    assert sf.dot([0x0001], [0x7F00], "bf16", 0, "amd-cdna2").bits == 0
+    assert sf.dot([0x0001], [0x7F00], "bf16", 0, "amd-cdna1").bits == 0x3C800000  # 2^-133 * 2^127
+
+
 # -- chains of evaluate ------------------------------------------------------------------------------------------------
 
 
