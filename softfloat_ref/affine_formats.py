@@ -261,8 +261,11 @@ def quantize_value(
     policy: Policy | str | None = None,
     random_bits: int = 0,
 ) -> int:
-    """The integer q of one exact value. Raises Error for a NaN or Inf that the rule makes one, for scales that are no
-    positive number, and, where steps are in FP32, for values that are not FP32's."""
+    """The integer q of one exact value; a value that is cut, as 1/3, has 128 bits or more.
+
+    Raises Error for a NaN or Inf that the rule makes one, for scales that are no positive number, and, where steps are
+    in FP32, for values that are not FP32's.
+    """
     fmt, rule = get_affine_format(fmt), get_rule(rule)
     policy, z = element_policy(policy, rule), parameters.zero_point
     scale = decode(parameters.scale, FP32)
@@ -283,6 +286,8 @@ def quantize_value(
 
 def _before_rounding(x: Value, scale: Value, offset: Value, rule: Rule, bits: int) -> Value:
     """x / scale + offset, as the rule computes it."""
+    if x.sticky and rule.arithmetic == "exact":  # a cut value: any between it and its next one rounds alike
+        x = exact.finite(x.sign, 2 * x.significand + 1, x.exponent - 1)
     if rule.arithmetic == "exact":  # (x + offset scale) / scale: one quotient, whose sticky is all that is cut
         return exact.divide(exact.add(x, exact.multiply(offset, scale)), scale, bits)
     if x.sticky or exact.compare(fp32(x), x) != 0:

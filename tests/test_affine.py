@@ -107,6 +107,21 @@ def test_orders_differ_on_ties_where_the_zero_point_is_odd() -> None:
     assert even == [[6, 2, 4]] * 2
 
 
+@pytest.mark.parametrize("rule", ["exact", "exact,order=outside"])
+def test_rationals_and_short_values(rule: str) -> None:
+    """Values that are cut, a hair from ties; and values of few bits, whose quotients need more."""
+    scale = np.float32(0.1)
+    for z, name, hair in itertools.product((0, 5, -6), ("qint8", "qint16"), (3**300, -(3**300), 3)):
+        p = Parameters(int(scale.view(np.uint32)), z)
+        for steps in (Fraction(5, 2), Fraction(-7, 2), Fraction(41, 2), Fraction(99), Fraction(20001, 2)):
+            x = steps * Fraction(float(scale)) + Fraction(1, hair)
+            expected = defined(x, Fraction(float(scale)), z, name, get_rule(rule))
+            assert quantize_value(to_value(x, 256), p, name, rule) == expected
+        for short in range(1, 400, 7):
+            expected = defined(Fraction(short), Fraction(float(scale)), z, name, get_rule(rule))
+            assert quantize_value(to_value(Fraction(short), 1), p, name, rule) == expected
+
+
 @pytest.mark.parametrize(
     ("sign", "z", "scale", "x"),
     [

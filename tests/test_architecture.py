@@ -19,6 +19,7 @@ LAYERS = (
     ("explain", "arrays"),
     ("explain_block",),
     ("block_files",),
+    ("block_arrays",),
     ("blocks",),
     ("affine",),
     ("golden", "rtl"),
