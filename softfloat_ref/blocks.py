@@ -297,7 +297,9 @@ def saturated(x: ArrayLike, quantized: BlockArray) -> int:
 
 
 def scale_rows(codes: Codes, scales: Codes) -> list[list[int] | None]:
-    """The scales of each row of the last axis, where the blocks run along it; else none."""
+    """The scales of each row of the last axis, where the blocks run along it or all share one; else none."""
+    if scales.size == 1:
+        return [[int(scales.reshape(-1)[0])]] * (codes.size // codes.shape[-1])
     if codes.shape[:-1] != scales.shape[:-1]:
         return [None] * (codes.size // codes.shape[-1])
     return [[int(s) for s in row] for row in scales.reshape(-1, scales.shape[-1])]

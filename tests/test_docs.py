@@ -19,9 +19,11 @@ import pytest
 from softfloat_ref.accumulate import ACCUMULATORS, define_accumulator
 from softfloat_ref.accumulate.model import summary
 from softfloat_ref.app.main import COMMANDS
+from softfloat_ref.block_formats import define_block_format
 from softfloat_ref.formats import define_format
 from softfloat_ref.ops import OPERATIONS
 from softfloat_ref.policies import POLICIES, get_policy, rounding_name
+from softfloat_ref.profiles import define_profile
 
 TOP = Path(__file__).parents[1]
 PAGES = [TOP / "README.md", *sorted((TOP / "docs").rglob("*.md"))]
@@ -87,13 +89,17 @@ def test_python(page: Path) -> None:
 def test_toml(page: Path) -> None:
     for block in blocks(page, "toml"):
         tables = tomllib.loads(block)
-        assert tables.keys() <= {"formats", "policies", "accumulators"}
+        assert tables.keys() <= {"formats", "policies", "accumulators", "block_formats", "profiles"}
         for name, table in tables.get("formats", {}).items():
             assert define_format(table, name)
         for table in tables.get("policies", {}).values():
             assert get_policy(table)
         for name, table in tables.get("accumulators", {}).items():
             assert define_accumulator(table, name)
+        for name, table in tables.get("block_formats", {}).items():
+            assert define_block_format(table, name)
+        for name, table in tables.get("profiles", {}).items():
+            assert define_profile(table, name)
 
 
 def test_links() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from softfloat_ref.block_formats import (
     TENSOR,
     Block,
     BlockFormat,
+    define_block_format,
     dequantize_to_fp32,
     get_block_format,
     quantize_block,
@@ -38,7 +40,7 @@ from softfloat_ref.errors import Error
 from softfloat_ref.exact import Value
 from softfloat_ref.formats import Format
 from softfloat_ref.policies import Policy
-from softfloat_ref.profiles import CHOICES, PROFILES, Profile, get_profile
+from softfloat_ref.profiles import CHOICES, PROFILES, Profile, define_profile, get_profile
 from softfloat_ref.scales import SCALE_RULES
 from softfloat_ref.sources import Philox
 
@@ -685,3 +687,71 @@ def test_quantizing_nvfp4_again(profile: str) -> None:
     assert again.tensor_scale == first.tensor_scale
     assert (again.scales == first.scales).all()
     assert (again.codes == first.codes).all()
+
+
+# -- the page is the registry ----------------------------------------------------------------------------------------
+
+
+def table_rows() -> dict[str, list[str]]:
+    """The rows of the tables of docs/blocks.md, by the first cell."""
+    page = (Path(__file__).parents[1] / "docs" / "blocks.md").read_text()
+    rows = [[c.strip() for c in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("| `")]
+    return {first.strip("`"): rest for first, *rest in rows}
+
+
+def test_the_page_has_every_profile() -> None:
+    rows, ocp = table_rows(), PROFILES["ocp"]
+    fields = [f for f in (*CHOICES, "flush_below") if f != "scale_rule"]
+    for name, p in PROFILES.items():
+        differs = [f"`{f}={getattr(p, f)}`" for f in fields if getattr(p, f) != getattr(ocp, f)]
+        assert rows[name] == [p.scale_rule, ", ".join(differs) or "nothing", p.source, p.checked]
+
+
+def test_the_page_has_every_choice() -> None:
+    rows = table_rows()
+    for field, choices in CHOICES.items():
+        assert rows[field][0] == ", ".join(choices)
+    assert set(SCALE_RULES) | set(CHOICES) | set(PROFILES) == set(rows)
+
+
+# -- bad input -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["ocp,", "ocp,x=y", "ocp,nan", "ocp,nan=", "ocp,like=nvidia", "ocp,name=x", "ocp,nan=block,nan=element", "x.toml",
+     "ocp,flush_below=--5", "ocp,flush_below=²", "ocp,flush_below=1e3", "ocp,flush_below=100000", "", ",", "OCP,nan=x"],
+)  # fmt: skip
+def test_bad_profiles(name: str) -> None:
+    with pytest.raises(Error):
+        get_profile(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["fp4_e2m1@e8m0/0", "fp4_e2m1@e8m0/4097", "fp4_e2m1@e8m0/-1", "fp4_e2m1@e8m0/１６", "fp4_e2m1@e8m0", "@e8m0/32",
+     "i8@e8m0/32", "fp4_e2m1@u8/32", "mxfp8@e8m0/32", "flexfp_e0m3", "flexfp_e99m999", "fp4_e2m1@e8m0/rows"],
+)  # fmt: skip
+def test_bad_block_formats(name: str) -> None:
+    with pytest.raises(Error):
+        get_block_format(name)
+
+
+@pytest.mark.parametrize("size", [0, -1, 4097, True, 1.0, "16", "", None, [16]])
+def test_bad_sizes(size: Any) -> None:
+    with pytest.raises(Error, match="a block has 1 to 4096 elements"):
+        define_block_format({"element": "fp4_e2m1", "scale": "e8m0", "size": size}, "bad")
+
+
+@pytest.mark.parametrize("name", [*NAMES, "fp8_e4m3@fp32/axis", "fp8_e4m3@fp32/TENSOR"])
+def test_definitions_come_back(name: str) -> None:
+    fmt = get_block_format(name)
+    assert define_block_format(fmt.to_dict()) == fmt
+    for profile in PROFILES.values():
+        assert define_profile({**profile.to_dict()}) == profile
+
+
+def test_a_scale_without_nan_is_refused_where_it_needs_one() -> None:
+    for profile in ("ocp", "ocp,nan=element,inf=element,scale_high=nan", "p3109"):
+        with pytest.raises(Error, match="has no NaN"):
+            quantize_block([to_value(1.0, 0)], "fp4_e2m1@s0e4m3finite/16", profile)
