@@ -282,6 +282,11 @@ def round_to_fp32(values: NDArray[np.float64]) -> NDArray[np.float32]:
     return found
 
 
+def flushes_subnormals() -> bool:
+    """Whether this process makes FP32 subnormals zero, as -ffast-math libraries set it."""
+    return bool(np.float32(2.0**_FP32.emin) * np.float32(0.5) == 0)
+
+
 def value_dtype(fmt: Format) -> np.dtype[np.floating[Any]]:
     """float32, or float64, whichever is the first to hold every value. Raises Error where neither does."""
     for dtype, wide in ((np.float32, CATALOGUE["fp32"]), (np.float64, CATALOGUE["fp64"])):

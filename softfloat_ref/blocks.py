@@ -44,6 +44,7 @@ from softfloat_ref.block_formats import (
 from softfloat_ref.codec import decode, decoder, to_value
 from softfloat_ref.exact import Value
 from softfloat_ref.formats import Format
+from softfloat_ref.matmul import matmul
 from softfloat_ref.policies import Policy
 from softfloat_ref.profiles import Profile
 from softfloat_ref.scales import largest
@@ -57,6 +58,7 @@ __all__ = [
     "check_axis",
     "from_torch",
     "load",
+    "matmul",
     "odd_quotient",
     "quantize",
     "quantize_values",

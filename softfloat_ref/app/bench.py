@@ -4,28 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import statistics
 import subprocess
 import sys
-import time
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 import click
 
-RUNS: Final = 5
+from softfloat_ref.app.rates import Row, median_rate, show
+
 CASES: Final = 20_000
 STREAM_LINES: Final = 200_000
-
-
-class Row(NamedTuple):
-    """A measured rate, and the peer's on the same work where there is one."""
-
-    work: str
-    rate: float
-    unit: str
-    peer: str = ""
-    peer_rate: float = 0.0
 
 
 @click.group("bench")
@@ -36,35 +24,27 @@ def command() -> None:
 @command.command("scalar")
 def scalar() -> None:
     """The scalar oracle: encode, evaluate, and `eval -` with the process's start."""
-    _print([_encode(), _evaluate(), _stream()])
+    show([_encode(), _evaluate(), _stream()])
 
 
 @command.command("quantize")
 def quantize() -> None:
     """`quantize --fmt mxfp8` of a million values, process start and files included."""
-    _print([_quantize()])
+    show([_quantize()])
+
+
+@command.command("dot")
+def dot() -> None:
+    """Matrix products, one thread, against torch and MMA-Sim where they are installed."""
+    from softfloat_ref.app.bench_dot import run
+
+    run()
 
 
 @command.command("serve")
 def serve() -> None:
     """`eval --serve`: predictions through a pipe, each waiting for the one before."""
-    _print([_round_trips()])
-
-
-def median_rate(count: int, work: Callable[[], object]) -> float:
-    """count over the median of the runs' seconds, after one warm-up."""
-    times = []
-    for _ in range(RUNS + 1):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return count / statistics.median(times[1:])
-
-
-def _print(rows: list[Row]) -> None:
-    for row in rows:
-        peer = f"   {row.peer} {row.peer_rate:,.0f}, ratio {row.rate / row.peer_rate:.2f}" if row.peer else ""
-        print(f"{row.work:44}{row.rate:>12,.0f} {row.unit}{peer}")
+    show([_round_trips()])
 
 
 def _encode() -> Row:
