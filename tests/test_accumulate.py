@@ -347,6 +347,13 @@ def test_fp4_groups_have_their_scales_exponent() -> None:
         assert sf.dot(a, b, "fp4_e2m1", c, "nvidia-b200-fp4").bits == expected
 
 
+def test_scales_move_the_alignment() -> None:
+    """2^20 - 2^20 + c, the 2^20 being the scales': F = 25 ends at 2^-5."""
+    for power, expected in ((5, 0x3D000000), (6, 0)):
+        c = sf.encode(Fraction(1, 1 << power), "fp32").bits
+        assert sf.dot([0x38] * 2, [0x38, 0xB8], "mxfp8", c, "nvidia-b200-fp8", scales=([137], [137])).bits == expected
+
+
 def test_cdna3_keeps_31_bits() -> None:
     """1 + 2^-24 and a little more: a tie where the little is below 2^-31, else not."""
     for power, expected in ((31, 0x3F800001), (32, 0x3F800000)):
