@@ -83,7 +83,8 @@ def get_affine_format(name: str | AffineFormat) -> AffineFormat:
 
 def is_affine(name: object) -> bool:
     """Whether a format is an affine one, or a name that begins as theirs do."""
-    return isinstance(name, AffineFormat) or (isinstance(name, str) and name.strip().lower().startswith(("qi", "qu")))
+    named = isinstance(name, str) and name.strip().lower().startswith(("qint", "quint"))
+    return named or isinstance(name, AffineFormat)
 
 
 @dataclass(frozen=True)

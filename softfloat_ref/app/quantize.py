@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from softfloat_ref.affine_formats import is_affine
+from softfloat_ref.app import affine
 from softfloat_ref.app.options import (
     ANY,
     Choices,
@@ -55,7 +57,7 @@ if TYPE_CHECKING:
 @click.option("-i", "--input", "source", default=None, metavar="FILE", help=".npy, .csv, text, or - for stdin.")
 @click.option("-o", "--output", default=None, metavar="FILE", help=".npy, .npz (codes, scales, values), .csv, .json.")
 @click.option("--as", "form", type=click.Choice(["value", "hex", "json"]), default=None, help="What is printed.")
-@click.option("--axis", type=click.INT, default=-1, show_default=True, help="Blocks run along this axis of a .npy.")
+@click.option("--axis", type=click.INT, default=-1, show_default=True, help="Axis of a .npy's blocks (qint: channels).")
 @click.argument("values", nargs=-1, metavar="[VALUE...]")
 @profile_option
 @policy_options
@@ -75,14 +77,17 @@ def command(
     Values are decimal, C99 hexadecimal (0x1.8p-3), ratios (1/3), inf or nan, and are taken exactly; each line of a
     text file is a row. Array input (.npy) is float16, float32, float64 or integers of any shape, never unpickled.
     """
+    if bool(values) == (source is not None):
+        raise Error("give either values or -i FILE" if values else "nothing to quantize: give values, or -i FILE")
+    if is_affine(fmt):
+        affine.run(fmt, profile, choices, _flat(values, source), output, form)
+        return
     found, rule = any_format(fmt), OCP
     if isinstance(found, BlockFormat):
         found, rule = resolve(found, profile)
         choices = choices.for_blocks(found, profile)
     elif profile is not None:
         raise Error(f"--profile is for block formats; {found.name} is a scalar one")
-    if bool(values) == (source is not None):
-        raise Error("give either values or -i FILE" if values else "nothing to quantize: give values, or -i FILE")
     if output is not None and Path(output).suffix not in WRITERS:
         raise Error(f"{output}: unknown kind of file; use {', '.join(WRITERS)}")
     is_array = source is not None and _is_npy(source)
@@ -102,6 +107,13 @@ def command(
 
 def _shown(source: str | None) -> str:
     return "stdin" if source == "-" else str(source)
+
+
+def _flat(values: tuple[str, ...], source: str | None) -> list[str] | NDArray[Any]:
+    """All input, as one."""
+    if source is None:
+        return [unmark(v) for v in values]
+    return _read_npy(source) if _is_npy(source) else [text for row in _read_rows(source) for text in row]
 
 
 def _is_npy(source: str) -> bool:
