@@ -347,6 +347,25 @@ def test_fp4_groups_have_their_scales_exponent() -> None:
         assert sf.dot(a, b, "fp4_e2m1", c, "nvidia-b200-fp4").bits == expected
 
 
+@pytest.mark.parametrize(
+    ("acc", "fmt", "survivors"),
+    [
+        ("nvidia-a100", "tf32", 12),
+        ("nvidia-h100", "tf32", 8),
+        ("nvidia-b200", "tf32", 8),
+        ("amd-cdna3", "tf32", 12),
+        ("nvidia-t4", "fp16", 8),
+        ("nvidia-h100", "fp16", 0),
+        ("nvidia-b200", "fp16", 0),
+    ],
+)
+def test_products_a_step(acc: str, fmt: str, survivors: int) -> None:
+    """c = U, -U, then 15 terms of 2^-26 U: those of the first step are cut."""
+    a = codes([-(1 << 14), *[Fraction(1, 1 << 12)] * 15], fmt)
+    got = sf.dot(a, codes([1] * 16, fmt), fmt, sf.encode(1 << 14, "fp32").bits, acc)
+    assert got.bits == sf.encode(Fraction(survivors, 1 << 12), "fp32").bits
+
+
 def test_scales_move_the_alignment() -> None:
     """2^20 - 2^20 + c, the 2^20 being the scales': F = 25 ends at 2^-5."""
     for power, expected in ((5, 0x3D000000), (6, 0)):
