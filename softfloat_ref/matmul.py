@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref import arrays, exact
+from softfloat_ref import arrays
 from softfloat_ref.accumulate import Accumulator, get_accumulator
 from softfloat_ref.accumulate.dots import Operand, Setting, run, setting
 from softfloat_ref.accumulate.terms import operand_decoder
@@ -55,7 +55,14 @@ class Matrix:
         codes = tuple(self.codes[row].tolist())
         if self.scale_fmt is None or self.scales is None:
             return Operand(self.fmt, codes)
-        return Operand(self.fmt, codes, self.scale_fmt, tuple(self.scales[row].tolist()), self.size)
+        scales = tuple(self.scales[row].tolist())
+        return Operand(self.fmt, codes, self.scale_fmt, scales, self.size, self.tensor_scale)
+
+    @property
+    def factors(self) -> list[Format]:
+        """The formats of what multiplies the elements."""
+        second = [FP32] if self.tensor_scale != _ONE else []
+        return second if self.scale_fmt is None else [self.scale_fmt, *second]
 
     def spread(self) -> NDArray[Any] | None:
         """The scale of each element."""
@@ -132,8 +139,8 @@ def matmul(
     """a @ b, each result added up from +0 as an accumulator does.
 
     a: (m, k), b: (k, n): BlockArrays whose blocks run along k (axis 1 of a, axis 0 of b), or codes with fmt, one
-    scalar format or a pair. Returns float32 (m, n). Second-level scales multiply the result in FP32, as an epilogue
-    does: rne(result * rne(scale of a * scale of b)). Raises Error where anything does not fit.
+    scalar format or a pair. Returns float32 (m, n). Second-level scales are factors of the products, as in `dot`; a
+    unit that leaves them to an epilogue refuses them. Raises Error where anything does not fit.
     """
     pair = fmt if isinstance(fmt, (tuple, list)) else (fmt, fmt)
     x, y = operand_matrix(a, pair[0], 1, "a"), operand_matrix(b, pair[1], 0, "b")
@@ -143,8 +150,7 @@ def matmul(
     if 0 in (len(x.codes), len(y.codes), x.k):
         return np.zeros((len(x.codes), len(y.codes)), np.float32)
     s = setting(x.vector(0), y.vector(0), unit, FP32, extrapolate=extrapolate)
-    job = _Job(x, y, s)
-    return job.scaled(job.run())
+    return _Job(x, y, s).run()
 
 
 @dataclass(frozen=True)
@@ -156,7 +162,7 @@ class _Job:
     setting: Setting
 
     def run(self) -> NDArray[np.float32]:
-        """The products, before any second-level scale."""
+        """The products."""
         panels = self._panels()
         if panels is not None:
             return self._repaired(panels)
@@ -165,16 +171,6 @@ class _Job:
             return compiled
         out = np.empty((len(self.a.codes), len(self.b.codes)), np.uint32)
         return self._by_oracle(out, np.ones(out.shape, bool))
-
-    def scaled(self, out: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The results times the second-level scales."""
-        if self.a.tensor_scale == self.b.tensor_scale == _ONE:
-            return out
-        decode, encode = decoder(FP32), encoder(FP32, Policy())
-        alpha = encode(exact.multiply(decode(self.a.tensor_scale), decode(self.b.tensor_scale)), 0)[0]
-        with np.errstate(over="ignore", invalid="ignore"):
-            product = out.astype(np.float64) * float(decode(alpha))
-        return _clean(arrays.round_to_fp32(product))
 
     def _by_oracle(self, out: NDArray[np.uint32], where: NDArray[np.bool_]) -> NDArray[np.float32]:
         """The results at the chosen places, one by one; NaN rows and columns at once where the unit's NaN is one."""
@@ -193,7 +189,8 @@ class _Job:
         """mx-fp32 by exact float64 products of a block's width, or None where that does not apply."""
         from softfloat_ref.accumulate import ACCUMULATORS
 
-        if self.setting.accumulator != ACCUMULATORS["mx-fp32"] or arrays.flushes_subnormals():
+        second = self.a.tensor_scale != _ONE or self.b.tensor_scale != _ONE
+        if self.setting.accumulator != ACCUMULATORS["mx-fp32"] or second or arrays.flushes_subnormals():
             return None
         parts = _parts(self.a, self.b, self.setting.block)
         if parts is None:
@@ -228,8 +225,8 @@ class _Job:
         from softfloat_ref.kernels.program import NoProgram, compile_tree
 
         s, result = self.setting, self.setting.result
-        scales = [x.precision for x in (self.a.scale_fmt, self.b.scale_fmt) if x is not None]
-        bits = s.formats[0].precision + s.formats[1].precision + sum(scales)
+        factors = [*self.a.factors, *self.b.factors]
+        bits = s.formats[0].precision + s.formats[1].precision + sum(x.precision for x in factors)
         try:
             program = compile_tree(s, self.a.k, bits)
         except NoProgram:
@@ -239,7 +236,7 @@ class _Job:
         shape = len(self.a.codes), len(self.b.codes)
         out, special = np.zeros(shape, np.int64), np.zeros(shape, np.uint8)
         flush = {"off": 0, "on": 1, "positive": 2}[s.accumulator.flush_inputs]
-        shift = sum(f.mantissa_bits for f in (*s.formats, self.a.scale_fmt, self.b.scale_fmt) if f is not None)
+        shift = sum(f.mantissa_bits for f in (*s.formats, *factors))
         numbers = [program.step, program.slots, program.result, program.widen, s.accumulator.zero == "positive", flush]
         rule = s.accumulator.nan_rule
         nan = rule.code(result) if rule.propagate == "no" else -1
@@ -277,6 +274,11 @@ def _integers(x: Matrix, flush: str) -> tuple[NDArray[np.int64], NDArray[np.bool
         found[0] *= scale[0]
         found[1] ^= scale[1]
         found[2] += scale[2]
+    if x.tensor_scale != _ONE:
+        second = decoder(FP32)(x.tensor_scale)
+        found[0] *= second.significand
+        found[2] += second.exponent
+        found[3] += second.exponent + FP32.mantissa_bits
     return found, rows
 
 

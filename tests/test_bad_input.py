@@ -99,7 +99,7 @@ def test_bad_quantize(args: str, message: str, bad: Path) -> None:
         ("explain --fmt fp16 abc", "'abc' is not a number"),
         ("explain --fmt fp16 1 2", "is no operation"),
         ("explain add --fmt fp16 3c00", "takes 2 operands"),
-        ("explain --fmt mxfp8 1", "is a block format"),
+        ("explain add --fmt mxfp8 1 2", "is not a number"),
         ("formats show fp17", "unknown format"),
         ("formats table fp32", "tables go to 16 bits"),
         ("format", "unknown command"),

@@ -11,15 +11,25 @@ from softfloat_ref.accumulate import ACCUMULATORS
 from softfloat_ref.app.options import Choices, Name
 from softfloat_ref.errors import Error
 from softfloat_ref.golden.dots import DOT, DotSet
+from softfloat_ref.golden.matmuls import MATMUL, MatmulSet
 
 F = TypeVar("F", bound=Callable[..., Any])
-DOT_OPERATIONS: Final = (DOT,)
+DOT_OPERATIONS: Final = (DOT, MATMUL)
+SIDE: Final = 16
 ACC: Final = Name("ACCUMULATOR", ACCUMULATORS)
 _OPTIONS: Final = (
-    click.option("--acc", type=ACC, default=None, help="dot: accumulator: a name, an expression, FILE.toml[:NAME]."),
-    click.option("--k", "k", type=click.IntRange(min=1), default=None, help="dot: elements [one block, or 16]."),
-    click.option("--steps", is_flag=True, help="dot: also the running result after each step."),
-    click.option("--extrapolate", is_flag=True, help="dot: formats that the unit does not have."),
+    click.option(
+        "--acc", type=ACC, default=None, help="dot, matmul: accumulator: a name, an expression, FILE.toml[:NAME]."
+    ),
+    click.option(
+        "--k", "k", type=click.IntRange(min=1), default=None, help="dot, matmul: elements [one block, or 16]."
+    ),
+    click.option("--steps", is_flag=True, help="dot, matmul: also the running result after each step."),
+    click.option("--m", "m", type=click.IntRange(min=1), default=None, help="matmul: rows of A [16]."),
+    click.option("--n", "n", type=click.IntRange(min=1), default=None, help="matmul: columns of B [16]."),
+    click.option("--layout", default=None, metavar="LAYOUT", help="matmul: how elements and scales lie in memory."),
+    click.option("--word", type=click.INT, default=None, help="matmul: bits of a memory word [64]."),
+    click.option("--extrapolate", is_flag=True, help="dot, matmul: formats that the unit does not have."),
 )
 
 
@@ -27,7 +37,7 @@ def dot_options(function: F) -> F:
     """Add the options of dot products; the command gets them as one `dots`."""
 
     def with_dots(**given: Any) -> Any:
-        names = ("acc", "k", "steps", "extrapolate")
+        names = ("acc", "k", "steps", "m", "n", "layout", "word", "extrapolate")
         return function(dots={n: given.pop(n) for n in names}, **given)
 
     wrapped: Any = with_dots
@@ -53,5 +63,20 @@ def dot_set(
         raise Error("dot needs --fmt")
     if choices.given:
         raise Error(f"an accumulator has its own roundings; leave --{choices.given[0].replace('_', '-')} out")
-    acc, rest = dots["acc"] or "", {k: v for k, v in dots.items() if k != "acc"}
-    return DotSet.make(fmt, count, acc=acc, out=out, seed=seed or 0, **rest)
+    rest = {name: dots[name] for name in ("k", "steps", "extrapolate")}
+    return DotSet.make(fmt, count, acc=dots["acc"] or "", out=out, seed=seed or 0, **rest)
+
+
+def matmul_set(
+    fmt: str | None, out: str | None, count: int, seed: int | None, choices: Choices, dots: dict[str, Any]
+) -> MatmulSet:
+    """The set of matrix products that the options ask for."""
+    dot = dot_set(fmt, out, count, seed, choices, dots)
+    return MatmulSet(dot, dots["m"] or SIDE, dots["n"] or SIDE, dots["layout"] or "dense", dots["word"] or 64)
+
+
+def refuse_matmul(dots: dict[str, Any]) -> None:
+    """Raises Error where an option of matrix products was given with dot."""
+    for name in ("m", "n", "layout", "word"):
+        if dots[name] is not None:
+            raise Error(f"--{name} is for matmul, not for dot")

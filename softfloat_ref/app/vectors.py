@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import click
 
-from softfloat_ref.app.dot_options import DOT_OPERATIONS, dot_options, dot_set, refuse_dots
+from softfloat_ref.app.dot_options import DOT_OPERATIONS, dot_options, dot_set, matmul_set, refuse_dots, refuse_matmul
 from softfloat_ref.app.options import ANY, Choices, Name, operand_formats, policy_options, profile_option
 from softfloat_ref.app.vhdl import vhdl
 from softfloat_ref.block_formats import get_block_format
@@ -16,15 +16,17 @@ from softfloat_ref.errors import Error
 from softfloat_ref.files import write_file
 from softfloat_ref.golden.generate import generate, read_manifest
 from softfloat_ref.golden.kinds import AnySet
+from softfloat_ref.golden.matmuls import MATMUL, MatmulSet
 from softfloat_ref.golden.mixed import controls
 from softfloat_ref.golden.recipes import load_recipe, recipe_files
 from softfloat_ref.golden.sets import BLOCK_OPERATIONS, VectorSet
-from softfloat_ref.golden.verify import check_hashes, problems, stored_set, verify
+from softfloat_ref.golden.verify import check_hashes, problems, verify
 from softfloat_ref.golden.writers import text_line
 from softfloat_ref.ops import OPERATIONS, get_operation
 from softfloat_ref.testing.compare import CompareNan
 
 DEFAULT_COUNT: Final = 10_000
+DEFAULT_PRODUCTS: Final = 4
 
 
 @click.group("vectors")
@@ -40,7 +42,7 @@ command.add_command(vhdl)
 @click.option(
     "--op",
     type=Name("OP", [*OPERATIONS, *BLOCK_OPERATIONS, *DOT_OPERATIONS]),
-    help="Operation, or quantize, dequantize, dot.",
+    help="Operation, or quantize, dequantize, dot, matmul.",
 )
 @click.option("--fmt", type=ANY, help="Format; one an operand as a=..,b=..; a block format for quantize, dequantize.")
 @click.option("--out", default=None, help="The result's format; for quantize, the format of the values (fp32).")
@@ -84,6 +86,12 @@ def generate_vectors(
     elif op in DOT_OPERATIONS:
         if profile is not None:
             raise Error("--profile is for quantize: a dot product takes codes and scales")
+        if op == MATMUL:
+            if operands or folder == "-":
+                raise Error("matmul writes memory images; give -o a folder, and no --operands")
+            _write_matmul(matmul_set(fmt, out, count or DEFAULT_PRODUCTS, seed, choices, dots), folder)
+            return
+        refuse_matmul(dots)
         vectors = dot_set(fmt, out, count or DEFAULT_COUNT, seed, choices, dots)
     else:
         vectors = _from_options(str(op), fmt, out, count, seed, choices, profile)
@@ -100,6 +108,14 @@ def generate_vectors(
         f"{', '.join(f['name'] for f in manifest['files'])}, manifest.json",
         file=sys.stderr,
     )
+
+
+def _write_matmul(vectors: MatmulSet, folder: str) -> None:
+    from softfloat_ref.golden.matmul_files import generate_matmul
+
+    manifest = generate_matmul(vectors, folder, ["softfloat-ref", *sys.argv[1:]])
+    names = ", ".join(f["name"] for f in manifest["files"])
+    print(f"{manifest['count']} products of {vectors.name} in {folder}: {names}, manifest.json", file=sys.stderr)
 
 
 def _to_stdout(vectors: AnySet, operands: bool) -> None:
@@ -262,11 +278,9 @@ def testbench(
     if not run and output is None:
         raise Error("give -o FILE.sv, or --run SOURCE...")
     manifest = read_manifest(Path(folder))
-    check_hashes(Path(folder), manifest)
+    vectors = check_hashes(Path(folder), manifest)
     ports = read_ports(ports_file)
-    text = bench_text(
-        manifest, controls(stored_set(Path(folder), manifest)), ports, folder, f"{folder} and {ports_file}"
-    )
+    text = bench_text(manifest, controls(vectors), ports, folder, f"{folder} and {ports_file}")
     if output is not None:
         write_file(output, lambda stream: stream.write(text.encode()))
         print(f"{output}: {top_name(ports)}, {manifest['count']} vectors for {ports.module}", file=sys.stderr)

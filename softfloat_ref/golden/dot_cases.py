@@ -174,20 +174,28 @@ def _signs(f: Operands) -> Iterator[Case]:
         yield f.case({0: a}, {0: b}, power(f.c, 0, 1) if negative else power(f.c, 0))
 
 
-def random_case(f: Operands, source: Philox, number: int) -> Case:
+def random_case(f: Operands, source: Philox, number: int, wild: bool | None = None) -> Case:
     """Random case number 0, 1, ...: it depends on the seed, the number and the formats only. c is any code; what c
-    must be to cancel the products is for the caller, who has an accumulator."""
+    must be to cancel the products is for the caller, who has an accumulator. wild: elements are any codes (one case in
+    sixteen, where nothing is said)."""
     sizes = [words_per_code(x) for x in (f.a, f.b, f.c)]
     stride = 1 + f.k * (sizes[0] + sizes[1]) + sizes[2] + f.a_blocks + f.b_blocks
     words = iter(source.words(number * stride, stride))
     control = next(words)
-    wild = control % 16 == 0
+    wild = control % 16 == 0 if wild is None else wild
     a = tuple(_element(f.a, words, sizes[0], control >> 8, wild) for _ in range(f.k))
     b = tuple(_element(f.b, words, sizes[1], control >> 20, wild) for _ in range(f.k))
     c = random_code(f.c, next(words), _bits(words, sizes[2] - 1))
     place = control >> 32 & 7
     scales = [tuple(_scale(s, next(words), wild, place) for _ in range(n)) for s, n in _scale_formats(f)]
     return Case(a, b, c, scales[0], scales[1])
+
+
+def random_addends(f: Operands, source: Philox, start: int, count: int) -> list[int]:
+    """Random values of c, number start, start + 1, ...: any codes, from a source of their own."""
+    size = words_per_code(f.c)
+    words = iter(source.words(start * size, count * size))
+    return [random_code(f.c, next(words), _bits(words, size - 1)) for _ in range(count)]
 
 
 def _scale_formats(f: Operands) -> tuple[tuple[Format | None, int], tuple[Format | None, int]]:

@@ -78,7 +78,7 @@ class DotSet:
         """A set from names. fmt: of both operands, or `a=..,b=..,c=..`; acc: mx-fp32 for blocks, else fp32-sequential;
         k: one block, or 16 elements, where nothing is said."""
         names = parse_operand_formats(fmt)
-        a, b = (any_format(x) for x in names[:2] if x is not None)
+        a, b = (_plain(any_format(x)) for x in names[:2] if x is not None)
         blocks = [x for x in (a, b) if isinstance(x, BlockFormat)]
         found = get_format(out or "fp32")
         unit = get_accumulator(acc or ("mx-fp32" if blocks else "fp32-sequential"))
@@ -126,30 +126,32 @@ class DotSet:
         fields.append(Field("c", "operand", self.c.width, format=self.c.name))
         if self.steps:
             result = self.setting.result
-            fields.append(Field("steps", "result", result.width, self._step_count, result.name))
+            fields.append(Field("steps", "result", result.width, self.step_count, result.name))
         fields.append(Field("result", "result", self.out.width, format=self.out.name))
         return (*fields, Field("flags", "flags", FLAG_BITS))
 
     @cached_property
-    def _step_count(self) -> int:
+    def step_count(self) -> int:
+        """How many steps the accumulator takes."""
         s = self.setting
         return -(-self.k // self.accumulator.step_for(s.formats, s.result, s.block, self.k))
 
     # -- cases ---------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _formats(self) -> Operands:
+    def operands(self) -> Operands:
+        """What its cases are made of."""
         scales = [(x.scale, self._blocks(x)) if isinstance(x, BlockFormat) else (None, 0) for x in (self.a, self.b)]
         s = self.setting
         return Operands(*s.formats, s.c, self.k, scales[0][0], scales[1][0], scales[0][1], scales[1][1])
 
     def inputs(self) -> Iterator[Line]:
         """Directed cases (at most half), then random ones."""
-        chosen = list(itertools.islice(directed(self._formats), max(self.count // 2, 1)))
-        yield from (self._line(case) for case in chosen)
+        chosen = list(itertools.islice(directed(self.operands), max(self.count // 2, 1)))
+        yield from (self.inputs_of(case) for case in chosen)
         source = Philox(self.seed)
         for i in range(self.count - len(chosen)):
-            yield self._line(self._with_addend(random_case(self._formats, source, i), i))
+            yield self.inputs_of(self._with_addend(random_case(self.operands, source, i), i))
 
     def _with_addend(self, case: Case, turn: int) -> Case:
         """c: as drawn; zero; what cancels the products, or misses that by one; what has their size."""
@@ -168,7 +170,8 @@ class DotSet:
         near = min(max((code & fmt.magnitude_mask) + binades, 0), fmt.max_code)
         return dataclasses.replace(case, c=near ^ (case.c & 0xFF & fmt.max_code) | case.c & fmt.sign_bit)
 
-    def _line(self, case: Case) -> Line:
+    def inputs_of(self, case: Case) -> Line:
+        """A case as the inputs of a line."""
         return (*case.a_scales, *case.a, *case.b_scales, *case.b, case.c)
 
     def _sides(self, case: Case) -> tuple[Operand, Operand]:
@@ -196,7 +199,7 @@ class DotSet:
         for stage in stages:
             if "step" in stage and "code" in stage:
                 found[stage["step"]] = stage["code"]
-        return [found[i] for i in range(self._step_count)] if self.steps else []
+        return [found[i] for i in range(self.step_count)] if self.steps else []
 
     # -- as stored in a manifest ---------------------------------------------------------------------------------
 
@@ -204,7 +207,7 @@ class DotSet:
         """The full definition: formats and accumulator by their fields, not their names."""
         return {
             "op": DOT,
-            "formats": {letter: _stored(getattr(self, letter)) for letter in "abc"},
+            "formats": {letter: stored(getattr(self, letter)) for letter in "abc"},
             "out": self.out.to_dict(),
             "accumulator": self.accumulator.to_dict(),
             "k": self.k,
@@ -222,12 +225,12 @@ class DotSet:
         if table["generator"] != DOT_GENERATOR:
             raise Error(f"cases of generator {table['generator']!r}; this version has {DOT_GENERATOR!r}")
         formats = table["formats"]
-        c = _restored(formats["c"])
+        c = restored(formats["c"])
         if not isinstance(c, Format):
             raise Error("c is of a scalar format")
         return DotSet(
-            _restored(formats["a"]),
-            _restored(formats["b"]),
+            restored(formats["a"]),
+            restored(formats["b"]),
             c,
             define_format(table["out"]),
             define_accumulator(table["accumulator"]),
@@ -239,13 +242,18 @@ class DotSet:
         )
 
 
-def _stored(fmt: AnyFormat) -> dict[str, Any]:
-    if isinstance(fmt, BlockFormat):  # how values become blocks does not matter here
-        return dataclasses.replace(fmt, profile="ocp").to_dict()
-    return fmt.to_dict()
+def _plain(fmt: AnyFormat) -> AnyFormat:
+    """The format without its profile: how values become blocks does not matter here."""
+    return dataclasses.replace(fmt, profile="ocp") if isinstance(fmt, BlockFormat) else fmt
 
 
-def _restored(table: Mapping[str, Any]) -> AnyFormat:
+def stored(fmt: AnyFormat) -> dict[str, Any]:
+    """A format as a manifest stores it."""
+    return _plain(fmt).to_dict()
+
+
+def restored(table: Mapping[str, Any]) -> AnyFormat:
+    """The format that a manifest stores. Raises Error."""
     if not isinstance(table, Mapping) or "like" in table:
         raise Error("a stored format has all its fields")
     return define_block_format(table) if "element" in table else define_format(table)

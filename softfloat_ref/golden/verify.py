@@ -14,6 +14,8 @@ from softfloat_ref.files import read_bytes
 from softfloat_ref.golden import writers
 from softfloat_ref.golden.generate import HEADER, MANIFEST, make_manifest, read_manifest
 from softfloat_ref.golden.kinds import AnySet, read_set
+from softfloat_ref.golden.matmul_files import check_images
+from softfloat_ref.golden.matmuls import MatmulSet
 from softfloat_ref.golden.sets import Field, Vectors
 
 MAX_PROBLEMS: Final = 10
@@ -47,6 +49,11 @@ def verify(folder: str | Path) -> Report:
     manifest = read_manifest(folder)
     vectors = stored_set(folder, manifest)
     report = Report(vectors.name)
+    if isinstance(vectors, MatmulSet):
+        report.checked, found = check_images(folder, manifest, vectors)
+        for problem in found:
+            report.add(problem)
+        return report
     names = _check_files(folder, manifest, vectors, report)
     if not report.problems:
         _check_lines(folder, manifest, vectors, names, report)
@@ -55,7 +62,7 @@ def verify(folder: str | Path) -> Report:
     return report
 
 
-def stored_set(folder: Path, manifest: dict[str, Any]) -> AnySet:
+def stored_set(folder: Path, manifest: dict[str, Any]) -> AnySet | MatmulSet:
     """The set a manifest defines. Raises Error, naming the manifest."""
     try:
         return read_set(manifest["set"])
@@ -65,12 +72,15 @@ def stored_set(folder: Path, manifest: dict[str, Any]) -> AnySet:
         raise Error(f"{folder / MANIFEST}: the set's definition is incomplete or wrong: {str(e)[:80]}") from None
 
 
-def check_hashes(folder: Path, manifest: dict[str, Any]) -> None:
-    """Raises Error where the vectors in a folder are not those that its manifest describes."""
-    report = Report(str(folder))
-    _check_files(folder, manifest, stored_set(folder, manifest), report)
+def check_hashes(folder: Path, manifest: dict[str, Any]) -> AnySet:
+    """The set of a folder. Raises Error where its vectors are not those that its manifest describes."""
+    vectors, report = stored_set(folder, manifest), Report(str(folder))
+    if isinstance(vectors, MatmulSet):
+        raise Error(f"{folder}: memory images of matrix products; they have no lines to compare with")
+    _check_files(folder, manifest, vectors, report)
     if report.problems:
         raise Error(f"{folder}: {report.problems[0]}")
+    return vectors
 
 
 def _check_files(folder: Path, manifest: dict[str, Any], vectors: Vectors, report: Report) -> list[str]:

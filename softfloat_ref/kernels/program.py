@@ -63,6 +63,7 @@ class Program:
 class _Builder:
     setting: Setting
     step: int
+    extra: int  # bits that scales add to a product
     code: list[list[int]] = field(default_factory=list)
     inputs: list[list[int]] = field(default_factory=list)
     targets: list[Target] = field(default_factory=list)
@@ -127,7 +128,7 @@ class _Builder:
         """Whether an exact sum surely fits: of products whose scales are one, all its bits in 62."""
         a, b = self.setting.formats
         low = a.emin - a.mantissa_bits + b.emin - b.mantissa_bits
-        bits = a.emax + b.emax + 2 - low + len(terms).bit_length() + 8  # and the scales' significands
+        bits = a.emax + b.emax + 2 - low + len(terms).bit_length() + self.extra
         return all(x < self.step for x, _ in terms) and bits <= 62
 
     def rounded(self, node: Round) -> list[int]:
@@ -175,7 +176,7 @@ def compile_tree(setting: Setting, count: int, product_bits: int) -> Program:
     if unit.product_limit != "" or (unit.c == "own" and setting.c != result):
         raise NoProgram("a rule of the unit's own")
     step = unit.step_for(setting.formats, result, setting.block, count)
-    builder = _Builder(setting, step)
+    builder = _Builder(setting, step, product_bits - sum(f.precision for f in setting.formats))
     builder.slots = step + 2
     last = builder.terms(unit.root)[0]
     kept = unit.root.choice(result.name).kept
