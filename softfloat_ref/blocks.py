@@ -203,7 +203,7 @@ class _Job:
         """The blocks over their scales: exact, or rounded to odd with bits to spare; zero under a scale of zero."""
         if self.profile.arithmetic == "fp32-reciprocal":
             with np.errstate(invalid="ignore"):  # 0 * Inf, where 1 / tensor scale is beyond FP32
-                products = blocks * self._reciprocals()[scales][..., np.newaxis]
+                products = blocks * self._reciprocals(scales)[..., np.newaxis]
             return arrays.round_to_fp32(products).astype(np.float64)
         divisors = self._decoded(scales)[..., np.newaxis]
         divisors = np.where(np.isfinite(divisors), divisors, 1.0)  # of blocks that are done otherwise
@@ -215,11 +215,13 @@ class _Job:
     def _decoded(self, scales: Codes) -> NDArray[np.float64]:
         return arrays.decode_float64(scales, self.fmt.scale)
 
-    def _reciprocals(self) -> NDArray[np.float64]:
-        """By scale code: 1 / tensor scale / scale in FP32 steps."""
+    def _reciprocals(self, scales: Codes) -> NDArray[np.float64]:
+        """1 / tensor scale / scale in FP32 steps."""
+        distinct, inverse = np.unique(scales, return_inverse=True)
         start = fp32_quotient(exact.finite(0, 1, 0), self.factor)
-        scales = map(decoder(self.fmt.scale), range(1 << self.fmt.scale.width))
-        return np.array([float(fp32_quotient(start, s)) if s.is_finite and not s.is_zero else 0.0 for s in scales])
+        decoded = map(decoder(self.fmt.scale), distinct.tolist())
+        found = [float(fp32_quotient(start, s)) if s.is_finite and not s.is_zero else 0.0 for s in decoded]
+        return np.array(found)[inverse].reshape(scales.shape)
 
     def _drop_signs(self, codes: Codes) -> None:
         if self.profile.negative_zero == "drop" and self.fmt.element.negative_zero:

@@ -490,6 +490,15 @@ def test_axes_and_tails(name: str, tail: str) -> None:
             blocks.quantize(x, name, 1, "ocp,tail=refuse")
 
 
+@pytest.mark.parametrize(
+    "name", ["fp8_e4m3@fp32/axis", "int8@fp32/tensor", "fp4_e2m1@bf16/7", "bf16@fp64/16", "fp16@fp16/4"]
+)
+def test_wide_scales(name: str) -> None:
+    x = np.nan_to_num(tensor(np.float32))
+    for profile in PROFILES:
+        assert check_array(x, blocks.quantize(x, name, profile=get_profile(profile).replace(tail="pad")))
+
+
 def test_nothing_crosses_rows() -> None:
     """Two rows of 40: a huge value changes its own block only, unless the profile says that blocks run on."""
     x = np.ones((2, 40), np.float32)
@@ -524,6 +533,36 @@ def test_tensor_scales(profile: str, scale: float) -> None:
         d = defined(name, profile, Fraction(given))
         for block in cases(d, np.random.default_rng(8), 10, wide=False):
             check(d, block)
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.3, 3.0, 1e-20])
+@pytest.mark.parametrize("name", ["nvfp4", "fp8_e4m3@ue5m3/16", "fp6_e2m3@fp8_e5m2/16", "mxfp6"])
+def test_quotients_next_to_ties(name: str, scale: float) -> None:
+    """Values one float64 away from a tie times both scales: the quotient's bits beyond the 24th decide."""
+    d = defined(name, "ocp,scale_rule=rne,flush=never", Fraction(float(np.float32(scale))))
+    elements = line(d.fmt.element, False).values[:-1]
+    ties = [(a + b) / 2 for a, b in itertools.pairwise(elements)][-14:]
+    rows = []
+    for code in (*range(1, 12), 0x3F, 0x43, 0x4A):
+        unit = decode(code, d.fmt.scale).as_fraction() * d.tensor_scale
+        near = [float(t * unit) for t in ties]
+        for toward in (0.0, np.inf):
+            row = np.nextafter(near, toward).tolist()
+            rows.append([float(d.largest * unit), *row, *[0.0] * (15 - len(row))])
+    x = np.array(rows)
+    assert check_array(x, blocks.quantize(x, d.fmt, profile=d.profile, tensor_scale=float(d.tensor_scale))) >= 28
+
+
+def test_values_that_are_cut() -> None:
+    """Rationals that are no binary fractions decide beyond their 256 bits."""
+    third = Fraction(1, 3 << 260)
+    above, below = to_value(448 + third, 256), to_value(448 - third, 256)
+    assert [quantize_block([v], "mxfp8", "nvidia").scale for v in (above, below)] == [0x80, 0x7F]
+    tie = [to_value(448, 0), to_value(Fraction(17, 16) + third, 256), to_value(Fraction(17, 16) - third, 256)]
+    assert quantize_block(tie, "mxfp8").codes == (0x7E, 0x39, 0x38)
+    assert (
+        quantize_block([to_value(6, 0), to_value(Fraction(5, 2) + third, 256)], "nvfp4", "nvfp4-torchao").codes[1] == 4
+    )
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf"), 0.1, 1e300, 1e-60, "1", None.__class__, [1.0]])
@@ -569,6 +608,7 @@ def test_special_blocks_of_named_profiles() -> None:
     assert one(nan, "mxfp8", "nvidia", inf)[:2] == (0xFF, (0x7F, 0x7F))
     assert one(-inf, "mxfp4", "microxcaling", 1.0)[:2] == (0xFF, (0, 0))
     assert one(nan, "mxfp4", "p3109", 6.0).scale == one(6.0, "mxfp4", "p3109").scale
+    assert one(inf, "nvfp4", "nvfp4-torchao", 1.0)[:2] == (0x7E, (7, 0))
     assert one(1e300, "mxfp8", "microxcaling").scale == 0xFF  # a scale beyond 2^127
     for profile in ("msfp",):
         with pytest.raises(Error, match="holds a NaN or Inf"):
