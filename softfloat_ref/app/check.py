@@ -8,9 +8,11 @@ from typing import Any, Final
 
 import click
 
+from softfloat_ref.app.dot_options import dot_options, dot_set, refuse_dots
 from softfloat_ref.app.options import Choices, Name, operand_formats, policy_options
 from softfloat_ref.errors import Error
 from softfloat_ref.files import write_file
+from softfloat_ref.golden.dots import DOT, DotSet
 from softfloat_ref.golden.generate import read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import check_hashes, stored_set
@@ -21,18 +23,22 @@ from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.testing.library import load_library
 
 DEFAULT_COUNT: Final = 100_000
+DEFAULT_DOTS: Final = 10_000
+COUNT: Final = click.IntRange(min=1)
 MAX_LIBRARY_WIDTH: Final = 64
 
 
 @click.command("check")
-@click.argument("op", required=False, type=Name("OP", OPERATIONS))
+@click.argument("op", required=False, type=Name("OP", [*OPERATIONS, DOT]))
 @click.option("--fmt", default=None, help="Format, or one an operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32.")
 @click.option("--out", default=None, help="The result's format.")
 @click.option("--dut", default=None, metavar="CMD", help="A command: operand lines in, `result [flags]` lines out.")
 @click.option("--dut-lib", default=None, metavar="SO:NAME", help="A C function of arrays in a shared library.")
 @click.option("--golden", default=None, metavar="DIR", help="A folder of vectors, with --results.")
 @click.option("--results", default=None, metavar="FILE", help="What a simulator wrote: one answer a line.")
-@click.option("-n", "count", type=click.IntRange(min=1), default=None, help=f"Cases [{DEFAULT_COUNT}].")
+@click.option(
+    "-n", "count", type=click.IntRange(min=1), default=None, help=f"Cases [{DEFAULT_COUNT}; dot: {DEFAULT_DOTS}]."
+)
 @click.option("--compare-nan", type=click.Choice([str(c) for c in CompareNan]), default="exact", show_default=True)
 @click.option(
     "--flags/--no-flags", default=True, show_default=True, help="Whether flags count where the device has any."
@@ -41,10 +47,12 @@ MAX_LIBRARY_WIDTH: Final = 64
 @click.option("--show", type=click.IntRange(min=0), default=SHOWN, show_default=True, help="Mismatches to show.")
 @click.option("--json", "json_file", default=None, metavar="FILE", help="Write the report as JSON (- for stdout).")
 @click.option("--junit", default=None, metavar="FILE", help="Write the report as JUnit XML (- for stdout).")
+@dot_options
 @policy_options
 def command(
     choices: Choices,
     seed: int | None,
+    dots: dict[str, Any],
     op: str | None,
     fmt: str | None,
     out: str | None,
@@ -74,7 +82,12 @@ def command(
             raise Error(f"--golden has its own cases and policy; leave --{given[0].replace('_', '-')} out")
         found = _from_files(golden, results, op, dut or dut_lib, how)
     else:
-        vectors = request(op, fmt, out, count or DEFAULT_COUNT, seed, choices)
+        vectors: VectorSet | DotSet
+        if op == DOT:
+            vectors = dot_set(fmt, out, count or DEFAULT_DOTS, seed, choices, dots)
+        else:
+            refuse_dots(str(op), dots)
+            vectors = request(op, fmt, out, count or DEFAULT_COUNT, seed, choices)
         found = _from_device(vectors, dut, dut_lib, timeout, how)
     _deliver(found, json_file, junit)
     return 0 if found.passed else 1
@@ -111,13 +124,13 @@ def _from_files(
     manifest = read_manifest(Path(golden))
     check_hashes(Path(golden), manifest)
     vectors = stored_set(Path(golden), manifest)
-    if not isinstance(vectors, VectorSet):
+    if not isinstance(vectors, (VectorSet, DotSet)):
         raise Error(f"{golden}: a mixed set; its results are checked by its test bench")
     return check_results(vectors, results, **how)
 
 
 def _from_device(
-    vectors: VectorSet, dut: str | None, dut_lib: str | None, timeout: float, how: dict[str, Any]
+    vectors: VectorSet | DotSet, dut: str | None, dut_lib: str | None, timeout: float, how: dict[str, Any]
 ) -> Report:
     if (dut is None) == (dut_lib is None):
         raise Error("give one device: --dut CMD or --dut-lib PATH.so:NAME (or --golden DIR --results FILE)")

@@ -17,33 +17,40 @@ F = TypeVar("F", bound=Callable[..., Any])
 DOT_OPERATIONS: Final = (DOT, MATMUL)
 SIDE: Final = 16
 ACC: Final = Name("ACCUMULATOR", ACCUMULATORS)
-_OPTIONS: Final = (
-    click.option(
-        "--acc", type=ACC, default=None, help="dot, matmul: accumulator: a name, an expression, FILE.toml[:NAME]."
+_DOT_OPTIONS: Final[dict[str, Any]] = {
+    "acc": click.option("--acc", type=ACC, default=None, help="dot: accumulator: name, expression, FILE.toml[:NAME]."),
+    "k": click.option("--k", "k", type=click.IntRange(min=1), default=None, help="dot: elements [one block, or 16]."),
+    "steps": click.option("--steps", is_flag=True, help="dot: also the running result after each step."),
+    "extrapolate": click.option("--extrapolate", is_flag=True, help="dot: formats that the unit does not have."),
+}
+_MATMUL_OPTIONS: Final[dict[str, Any]] = {
+    "m": click.option("--m", "m", type=click.IntRange(min=1), default=None, help=f"matmul: rows of A [{SIDE}]."),
+    "n": click.option("--n", "n", type=click.IntRange(min=1), default=None, help=f"matmul: columns of B [{SIDE}]."),
+    "layout": click.option(
+        "--layout", default=None, metavar="LAYOUT", help="matmul: elements and scales in memory."
     ),
-    click.option(
-        "--k", "k", type=click.IntRange(min=1), default=None, help="dot, matmul: elements [one block, or 16]."
-    ),
-    click.option("--steps", is_flag=True, help="dot, matmul: also the running result after each step."),
-    click.option("--m", "m", type=click.IntRange(min=1), default=None, help="matmul: rows of A [16]."),
-    click.option("--n", "n", type=click.IntRange(min=1), default=None, help="matmul: columns of B [16]."),
-    click.option("--layout", default=None, metavar="LAYOUT", help="matmul: how elements and scales lie in memory."),
-    click.option("--word", type=click.INT, default=None, help="matmul: bits of a memory word [64]."),
-    click.option("--extrapolate", is_flag=True, help="dot, matmul: formats that the unit does not have."),
-)
+    "word": click.option("--word", type=click.INT, default=None, help="matmul: bits of a memory word [64]."),
+}
 
 
 def dot_options(function: F) -> F:
     """Add the options of dot products; the command gets them as one `dots`."""
+    return _with(function, _DOT_OPTIONS)
 
+
+def product_options(function: F) -> F:
+    """Add the options of dot products and matrix products; the command gets them as one `dots`."""
+    return _with(function, {**_DOT_OPTIONS, **_MATMUL_OPTIONS})
+
+
+def _with(function: F, options: dict[str, Any]) -> F:
     def with_dots(**given: Any) -> Any:
-        names = ("acc", "k", "steps", "m", "n", "layout", "word", "extrapolate")
-        return function(dots={n: given.pop(n) for n in names}, **given)
+        return function(dots={n: given.pop(n) for n in options}, **given)
 
     wrapped: Any = with_dots
     wrapped.__name__, wrapped.__doc__ = function.__name__, function.__doc__
     wrapped.__click_params__ = getattr(function, "__click_params__", [])
-    for option in reversed(_OPTIONS):
+    for option in reversed(options.values()):
         wrapped = option(wrapped)
     return wrapped  # type: ignore[no-any-return]
 
@@ -77,6 +84,6 @@ def matmul_set(
 
 def refuse_matmul(dots: dict[str, Any]) -> None:
     """Raises Error where an option of matrix products was given with dot."""
-    for name in ("m", "n", "layout", "word"):
+    for name in _MATMUL_OPTIONS:
         if dots[name] is not None:
             raise Error(f"--{name} is for matmul, not for dot")

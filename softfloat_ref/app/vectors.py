@@ -8,7 +8,14 @@ from typing import Any, Final
 
 import click
 
-from softfloat_ref.app.dot_options import DOT_OPERATIONS, dot_options, dot_set, matmul_set, refuse_dots, refuse_matmul
+from softfloat_ref.app.dot_options import (
+    DOT_OPERATIONS,
+    dot_set,
+    matmul_set,
+    product_options,
+    refuse_dots,
+    refuse_matmul,
+)
 from softfloat_ref.app.options import ANY, Choices, Name, operand_formats, policy_options, profile_option
 from softfloat_ref.app.vhdl import vhdl
 from softfloat_ref.block_formats import get_block_format
@@ -51,7 +58,7 @@ command.add_command(vhdl)
     "-o", "--output", "folder", required=True, metavar="DIR", help="Where the files go; - writes the lines to stdout."
 )
 @click.option("--operands", is_flag=True, help="With -o -: operands only, for a device in a pipe.")
-@dot_options
+@product_options
 @profile_option
 @policy_options
 def generate_vectors(

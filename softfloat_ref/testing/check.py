@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from softfloat_ref.errors import Error
 from softfloat_ref.explain import alternatives
+from softfloat_ref.golden.dots import DotSet
 from softfloat_ref.golden.sets import Line, VectorSet
 from softfloat_ref.golden.writers import text_line
 from softfloat_ref.ops import Signature, evaluator, get_operation
 from softfloat_ref.policies import Policy
+from softfloat_ref.testing import dots
 from softfloat_ref.testing.compare import Answer, CompareNan, Rule, agrees, classify
 from softfloat_ref.testing.devices import CommandDevice, DeviceError, Late
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     Codes = NDArray[np.unsignedinteger[Any]]
     ArrayDevice = Callable[..., Codes | tuple[Codes, Codes]]
 
+Checkable = VectorSet | DotSet
 SHOWN: Final = 10
 _BATCH: Final = 4096
 _COUNTED: Final = 1 << 16  # missing answers that are counted exactly
@@ -46,7 +49,7 @@ class Mismatch:
 class Report:
     """What a check found. failure: what the device did that no device may do, or ''."""
 
-    vectors: VectorSet
+    vectors: Checkable
     compared: int = 0
     mismatched: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
@@ -63,11 +66,10 @@ class Report:
 class Judge:
     """Compares answers one by one and keeps the report."""
 
-    def __init__(self, vectors: VectorSet, nan: CompareNan, flags: bool, shown: int) -> None:
+    def __init__(self, vectors: Checkable, nan: CompareNan, flags: bool, shown: int) -> None:
         self.report = Report(vectors)
         self.rule = Rule(vectors.out, nan, flags)
         self.shown = shown
-        self.arity = len(vectors.formats)
 
     def compare(self, line: Line, answer: Answer) -> None:
         """One case: operands, random bits, expected result and flags in `line`."""
@@ -89,28 +91,35 @@ class Judge:
 
     def _changes(self, inputs: Sequence[int], answer: Answer) -> list[dict[str, str]]:
         vectors = self.report.vectors
+        if isinstance(vectors, DotSet):
+            return dots.changes(vectors, inputs, answer, self.rule.flags)
+        arity = len(vectors.formats)
         sig = Signature(get_operation(vectors.op), vectors.formats, vectors.out)
-        word = inputs[self.arity] if len(inputs) > self.arity else 0
+        word = inputs[arity] if len(inputs) > arity else 0
 
         def run(policy: Policy) -> tuple[int, int]:
-            return evaluator(sig, policy)(inputs[: self.arity], word if policy.random_count else 0)
+            return evaluator(sig, policy)(inputs[:arity], word if policy.random_count else 0)
 
         flags = answer.flags if self.rule.flags else None
         return alternatives(run, vectors.policy, answer.result, flags)
 
 
-def _defined(vectors: VectorSet) -> Iterator[Line]:
+def _defined(vectors: Checkable) -> Iterator[Line]:
     """The cases that have a defined result."""
     return (line for inputs in vectors.inputs() if (line := vectors.line(inputs)) is not None)
 
 
-def _scalar(vectors: VectorSet) -> VectorSet:
-    if vectors.block is not None:
-        raise Error("check takes scalar operations; block conversions are checked from vector files")
+def _scalar(vectors: Checkable) -> Checkable:
+    """The set, if its lines end in one result and its flags. Raises Error."""
+    if isinstance(vectors, DotSet):
+        if vectors.steps:
+            raise Error("check compares results; leave the running results (steps) out")
+    elif vectors.block is not None:
+        raise Error("check takes scalar operations and dot; block conversions are checked from vector files")
     return vectors
 
 
-def parse_answer(text: str, vectors: VectorSet, inputs: Sequence[int]) -> Answer:
+def parse_answer(text: str, vectors: Checkable, inputs: Sequence[int]) -> Answer:
     """A device's line: `result`, `result flags`, or the same after the operands. Raises DeviceError for others."""
     words = text.split()
     if len(words) > 2 and len(words) in (len(inputs) + 1, len(inputs) + 2):
@@ -135,7 +144,7 @@ def _hex(word: str) -> int | None:
 
 
 def check_command(
-    vectors: VectorSet,
+    vectors: Checkable,
     command: str,
     *,
     nan: CompareNan = CompareNan.EXACT,
@@ -179,7 +188,7 @@ def _judge_lines(judge: Judge, answers: Iterator[str]) -> None:
 
 
 def check_results(
-    vectors: VectorSet,
+    vectors: Checkable,
     results: str | Path,
     *,
     nan: CompareNan = CompareNan.EXACT,
@@ -199,7 +208,7 @@ def check_results(
 
 
 def check_lines(
-    vectors: VectorSet,
+    vectors: Checkable,
     lines: Iterable[str],
     *,
     nan: CompareNan = CompareNan.EXACT,
@@ -236,7 +245,7 @@ def _judge_own(judge: Judge, text: str) -> None:
         judge.compare(line, answer)
 
 
-def _self_contained(text: str, vectors: VectorSet, widths: Sequence[int]) -> tuple[Line | None, Answer]:
+def _self_contained(text: str, vectors: Checkable, widths: Sequence[int]) -> tuple[Line | None, Answer]:
     words = text.split()
     inputs = [_hex(w) for w in words[: len(widths)]]
     if len(words) <= len(widths) or any(x is None or x >> w for x, w in zip(inputs, widths, strict=False)):
@@ -246,7 +255,7 @@ def _self_contained(text: str, vectors: VectorSet, widths: Sequence[int]) -> tup
 
 
 def check_arrays(
-    vectors: VectorSet,
+    vectors: Checkable,
     device: ArrayDevice,
     *,
     nan: CompareNan = CompareNan.EXACT,
@@ -259,6 +268,8 @@ def check_arrays(
     from softfloat_ref.arrays import code_dtype
 
     judge = Judge(_scalar(vectors), nan, flags, shown)
+    if isinstance(vectors, DotSet):
+        raise Error("functions of arrays take scalar operations; give a command for dot")
     kinds = [code_dtype(f) for f in vectors.formats]
     kinds += [np.dtype(np.uint64)] * (len(vectors.fields) - 2 - len(kinds))
     cases = _defined(vectors)

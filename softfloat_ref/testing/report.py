@@ -9,22 +9,31 @@ from xml.sax.saxutils import quoteattr
 
 from softfloat_ref.codec import decoder
 from softfloat_ref.explain import flag_text, value_text
-from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.golden.dots import DotSet
+from softfloat_ref.golden.sets import Field
 from softfloat_ref.policies import Policy
-from softfloat_ref.testing.check import SHOWN, Mismatch, Report
+from softfloat_ref.testing import dots
+from softfloat_ref.testing.check import SHOWN, Checkable, Mismatch, Report
 
 
-def describe(mismatch: Mismatch, vectors: VectorSet) -> list[str]:
+def describe(mismatch: Mismatch, vectors: Checkable) -> list[str]:
     """The lines that show a mismatch: operands, both answers, and what would have given the device's."""
-    names = [f for f in vectors.fields if f.role in ("operand", "random")]
-    lines = [f"case {mismatch.number}: {vectors.op}: {mismatch.kind}"]
-    for f, code, fmt in itertools.zip_longest(names, mismatch.operands, vectors.formats):
-        shown = f" = {value_text(decoder(fmt)(code))}" if fmt is not None else ""
-        lines.append(f"  {f.name:9}{code:0{f.digits}x}{shown}")
+    op = "dot" if isinstance(vectors, DotSet) else vectors.op
+    lines = [f"case {mismatch.number}: {op}: {mismatch.kind}", *_operand_lines(mismatch, vectors)]
     lines.append(f"  expected {_answer(*mismatch.expected, vectors)}")
     lines.append(f"  got      {_answer(mismatch.got.result, mismatch.got.flags, vectors)}")
     lines += [f"           as by {text}" for change in mismatch.changes[:SHOWN] if (text := changes_text(change))]
     return [*lines, f"  {explain_command(mismatch, vectors)}"]
+
+
+def _operand_lines(mismatch: Mismatch, vectors: Checkable) -> list[str]:
+    if isinstance(vectors, DotSet):
+        return dots.operand_lines(vectors, mismatch.operands)
+    names, lines = [f for f in vectors.fields if f.role in ("operand", "random")], []
+    for f, code, fmt in itertools.zip_longest(names, mismatch.operands, vectors.formats):
+        shown = f" = {value_text(decoder(fmt)(code))}" if fmt is not None else ""
+        lines.append(f"  {f.name:9}{code:0{f.digits}x}{shown}")
+    return lines
 
 
 def changes_text(change: dict[str, str]) -> str:
@@ -32,8 +41,10 @@ def changes_text(change: dict[str, str]) -> str:
     return ", ".join(f"{k} = {v}" for k, v in change.items() if v != "None")
 
 
-def explain_command(mismatch: Mismatch, vectors: VectorSet) -> str:
+def explain_command(mismatch: Mismatch, vectors: Checkable) -> str:
     """The command that shows every step of this case."""
+    if isinstance(vectors, DotSet):
+        return dots.trace_command(vectors, mismatch.operands)
     formats = ",".join(f"{letter}={f.name}" for letter, f in zip("abcdefghi", vectors.formats, strict=False))
     operands = " ".join(f.hex(x) for f, x in zip(vectors.formats, mismatch.operands, strict=False))
     options = [f"--fmt {formats}", f"--out {vectors.out.name}", *policy_options(vectors.policy)]
@@ -55,7 +66,7 @@ def policy_options(policy: Policy) -> list[str]:
     ]
 
 
-def _answer(result: int, flags: int | None, vectors: VectorSet) -> str:
+def _answer(result: int, flags: int | None, vectors: Checkable) -> str:
     fmt = vectors.out
     value = value_text(decoder(fmt)(result)) if not result >> fmt.width else f"does not fit {fmt.width} bits"
     return f"{fmt.hex(result)} = {value}" + ("" if flags is None else f", flags {flag_text(flags)}")
@@ -97,13 +108,13 @@ def to_json(report: Report) -> str:
     return json.dumps(out, indent=1)
 
 
-def _mismatch(m: Mismatch, vectors: VectorSet) -> dict[str, Any]:
+def _mismatch(m: Mismatch, vectors: Checkable) -> dict[str, Any]:
     names = [f for f in vectors.fields if f.role in ("operand", "random")]
     result, flags = m.expected
     return {
         "case": m.number,
         "kind": m.kind,
-        "operands": {f.name: f"{x:0{f.digits}x}" for f, x in zip(names, m.operands, strict=True)},
+        "operands": _operand_codes(names, m.operands),
         "expected": {"result": vectors.out.hex(result), "flags": f"{flags:02x}"},
         "got": {
             "result": vectors.out.hex(m.got.result),
@@ -112,6 +123,16 @@ def _mismatch(m: Mismatch, vectors: VectorSet) -> dict[str, Any]:
         "as_by": m.changes,
         "explain": explain_command(m, vectors),
     }
+
+
+def _operand_codes(names: list[Field], operands: tuple[int, ...]) -> dict[str, Any]:
+    """Each field's code, or codes where it has lanes, in hexadecimal."""
+    found, at = {}, 0
+    for f in names:
+        codes = [f"{x:0{f.digits}x}" for x in operands[at : at + f.lanes]]
+        found[f.name] = codes[0] if f.lanes == 1 else codes
+        at += f.lanes
+    return found
 
 
 def to_junit(report: Report) -> str:

@@ -1,0 +1,81 @@
+"""Checking dot products: which accumulators would have given a device's answer, and how a mismatch is shown."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from softfloat_ref.accumulate import ACCUMULATORS
+from softfloat_ref.codec import decoder
+from softfloat_ref.errors import Error
+from softfloat_ref.explain import value_text
+from softfloat_ref.golden.dots import DotSet
+from softfloat_ref.testing.compare import Answer
+
+SHOWN_PRODUCTS = 8
+
+
+def changes(vectors: DotSet, inputs: Sequence[int], answer: Answer, flags: bool) -> list[dict[str, str]]:
+    """The named accumulators that give the device's answer for this case."""
+    found = []
+    for name, unit in ACCUMULATORS.items():
+        if unit == vectors.accumulator:
+            continue
+        try:
+            other = dataclasses.replace(vectors, accumulator=unit)
+        except Error:  # it has not these formats
+            continue
+        line = other.line(inputs)
+        if line is None or line[-2] != answer.result:
+            continue
+        # units that raise no flags are no reason against a device that does
+        if not flags or answer.flags is None or not unit.flags or line[-1] == answer.flags:
+            found.append({"accumulator": name})
+    return found
+
+
+def operand_lines(vectors: DotSet, inputs: Sequence[int]) -> list[str]:
+    """The products that are not zero, the first few of them, and c."""
+    a, b, c, scales = _parts(vectors, inputs)
+    formats = vectors.setting.formats
+    decode_a, decode_b = decoder(formats[0]), decoder(formats[1])
+    nonzero = [k for k in range(vectors.k) if not (decode_a(a[k]).is_zero or decode_b(b[k]).is_zero)]
+    lines = [f"  {name:9}{' '.join(codes)}" for name, codes in scales]
+    for k in nonzero[:SHOWN_PRODUCTS]:
+        x, y = (value_text(d(code)) for d, code in ((decode_a, a[k]), (decode_b, b[k])))
+        lines.append(f"  {f'{k}:':9}{formats[0].hex(a[k])} * {formats[1].hex(b[k])} = {x} * {y}")
+    rest = len(nonzero) - SHOWN_PRODUCTS
+    if rest > 0:
+        lines.append(f"  {'':9}and {rest} more products")
+    return [*lines, f"  {'c':9}{vectors.c.hex(c)} = {value_text(decoder(vectors.c)(c))}"]
+
+
+def trace_command(vectors: DotSet, inputs: Sequence[int]) -> str:
+    """The command that shows every step of this case."""
+    a, b, c, scales = _parts(vectors, inputs)
+    formats = vectors.setting.formats
+    unit = vectors.accumulator
+    name = unit.name if ACCUMULATORS.get(unit.name) == unit else f"'{unit.tree}'"
+    words = [
+        f"softfloat-ref dot --fmt a={vectors.a.name},b={vectors.b.name},c={vectors.c.name} --out {vectors.out.name}",
+        f"--acc {name}",
+        *(f"--scales-{field[0]} {','.join(codes)}" for field, codes in scales),
+        f"--c {vectors.c.hex(c)}",
+        ",".join(formats[0].hex(x) for x in a),
+        ",".join(formats[1].hex(x) for x in b),
+        "--trace",
+    ]
+    return " ".join(words)
+
+
+def _parts(vectors: DotSet, inputs: Sequence[int]) -> tuple[list[int], list[int], int, list[tuple[str, list[str]]]]:
+    """a, b, c, and the scales in hexadecimal by their fields' names."""
+    found: dict[str, list[int]] = {}
+    at, scales = 0, []
+    for field in vectors.fields:
+        if field.role == "operand":
+            found[field.name] = list(inputs[at : at + field.lanes])
+            at += field.lanes
+            if field.name.endswith("_scale"):
+                scales.append((field.name, [f"{x:0{field.digits}x}" for x in found[field.name]]))
+    return found["a"], found["b"], found["c"][0], scales
