@@ -324,9 +324,11 @@ def _simulate(text: str, top: str, folder: str, sources: tuple[str, ...], sim: s
 @command.command("list")
 def list_vectors() -> None:
     """The recipes that `vectors generate` takes by name."""
-    for name, path in recipe_files().items():
+    files = recipe_files()
+    width = max(map(len, files), default=0) + 1
+    for name, path in files.items():
         vectors = load_recipe(str(path))
-        print(f"{name:28}{vectors.count:>8}  {vectors.description}")
+        print(f"{name:{width}}{vectors.count:>7}  {vectors.description}")
     packs = Path(__file__).parents[2] / "vectors" / "packs"
     for manifest in sorted(packs.glob("*/manifest.json")):
-        print(f"{manifest.parent.name:28}{'pack':>8}  committed vectors in {manifest.parent}")
+        print(f"{manifest.parent.name:{width}}{'pack':>7}  committed vectors in {manifest.parent}")

@@ -130,7 +130,10 @@ class VectorSet:
         if isinstance(block, BlockFormat):
             block, choice = resolve(block, profile)
             block = dataclasses.replace(block, profile="ocp")  # the set's own profile says it all
-            rules = element_policy(policy, choice) if op == "quantize" else POLICIES["ieee"]
+            chosen = None if policy is None else rules
+            if isinstance(policy, Mapping) and not {"rounding", "like"} & set(policy):
+                chosen = rules.replace(rounding=choice.rounding)
+            rules = element_policy(chosen, choice) if op == "quantize" else POLICIES["ieee"]
         spec = "" if not rules.random_count else parse_source(source or "philox", seed).spec()
         common: dict[str, Any] = {
             "count": count,
