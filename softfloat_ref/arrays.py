@@ -19,6 +19,7 @@ from softfloat_ref import exact, exchange
 from softfloat_ref.codec import check_random, decoder, encoder
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import CATALOGUE, Format, get_format
+from softfloat_ref.kernels import dispatch
 from softfloat_ref.policies import Policy, get_policy
 from softfloat_ref.sources import RandomSource
 
@@ -110,34 +111,94 @@ def encode(
     fmt: str | Format,
     policy: Policy | str | None = None,
     random_bits: ArrayLike | RandomSource | None = None,
+    *,
+    out: Codes | None = None,
+    threads: int = 1,
 ) -> Codes:
     """The codes of an array's values, in x's shape; each value is rounded once, from its own precision.
 
-    random_bits: for a stochastic rounding, integers in x's shape, or a source of them by position.
-    Raises Error for dtypes and random bits that do not fit.
+    random_bits: for a stochastic rounding, integers in x's shape, or a source of them by position. out: where the codes
+    go, of the shape and of `code_dtype`. threads: how many share the work; the codes are the same. Raises Error for
+    dtypes, random bits and an out that do not fit.
     """
     fmt, policy = get_format(fmt), get_policy(policy)
     source = as_source(x)
-    out = np.empty(source.codes.shape, code_dtype(fmt))
-    flat, target = Source(np.ravel(source.codes), source.fmt), out.reshape(-1)
-    words = random_words(policy, random_bits, out.shape)
-    if words is not None:
-        decode_value, encode_value = decoder(source.fmt, policy.flush_inputs), encoder(fmt, policy)
-        drawn = words.reshape(-1)
-        for start in range(0, target.size, _CHUNK):
-            part = slice(start, start + _CHUNK)
-            pairs = zip(flat.codes[part].tolist(), drawn[part].tolist(), strict=True)
-            target[part] = [encode_value(decode_value(code), r)[0] for code, r in pairs]
-    elif source.fmt.width <= 16 or (table := _table_for(fmt, policy, out.size)) is None:
+    made = _place(out, source.codes.shape, code_dtype(fmt))
+    target = made.reshape(-1)  # a view: it is contiguous
+    flat = Source(source.codes.reshape(-1), source.fmt)
+    if policy.random_count == 0 and random_bits is None:
+        _encode_flat(flat, fmt, policy, target, threads)
+    else:
+        _encode_stochastic(flat, fmt, policy, random_bits, source.codes.shape, target, threads)
+    if out is not None and made is not out:
+        out[...] = made
+    return made if out is None else out
+
+
+def _place(out: NDArray[Any] | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Where results go first: out itself where it is contiguous. Raises Error for one of another shape or type."""
+    if out is None:
+        return np.empty(shape, dtype)
+    if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype:
+        found = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+        raise Error(f"out must be an array of {dtype} of shape {shape}, not {found}")
+    return out if out.flags.c_contiguous else np.empty(shape, dtype)
+
+
+def _encode_flat(flat: Source, fmt: Format, policy: Policy, target: Codes, threads: int) -> None:
+    size = target.size
+    if dispatch.worthwhile(size) and dispatch.can_encode(flat.fmt, fmt, policy):
+        dispatch.encode(flat.codes, flat.fmt, fmt, policy, None, target, threads)
+    elif flat.fmt.width <= 16 or (table := _table_for(fmt, policy, size)) is None:
         target[:] = _encode_distinct(flat, fmt, policy)
     else:
-        for start in range(0, target.size, _CHUNK):
+        for start in range(0, size, _CHUNK):
             part = slice(start, start + _CHUNK)
-            values = to_float64(Source(flat.codes[part], source.fmt), policy.flush_inputs)
+            values = to_float64(Source(flat.codes[part], flat.fmt), policy.flush_inputs)
             target[part] = table.codes[_indices(values, table)]
             nans = np.flatnonzero(np.isnan(values)) + start
-            target[nans] = _encode_distinct(Source(flat.codes[nans], source.fmt), fmt, policy)
-    return out
+            target[nans] = _encode_distinct(Source(flat.codes[nans], flat.fmt), fmt, policy)
+
+
+def _encode_stochastic(
+    flat: Source,
+    fmt: Format,
+    policy: Policy,
+    random_bits: ArrayLike | RandomSource | None,
+    shape: tuple[int, ...],
+    target: Codes,
+    threads: int,
+) -> None:
+    """With random words, which a source makes a chunk at a time."""
+    given = None if isinstance(random_bits, RandomSource) else random_words(policy, random_bits, shape)
+    if given is None and not isinstance(random_bits, RandomSource):
+        raise AssertionError("random_words gives words, or raises")
+    words = None if given is None else given.reshape(-1)
+    n = policy.random_count
+    if n == 0:
+        check_random(policy, 0)
+    compiled = dispatch.worthwhile(target.size) and dispatch.can_encode(flat.fmt, fmt, policy)
+
+    def work(part: slice) -> None:
+        for start in range(part.start, part.stop, _CHUNK):
+            chunk = slice(start, min(start + _CHUNK, part.stop))
+            if isinstance(random_bits, RandomSource):
+                drawn = random_bits.array(n, chunk.start, chunk.stop - chunk.start)
+            else:
+                assert words is not None
+                drawn = words[chunk]
+            if compiled:
+                dispatch.encode(flat.codes[chunk], flat.fmt, fmt, policy, drawn, target[chunk])
+            else:
+                _encode_one_by_one(Source(flat.codes[chunk], flat.fmt), fmt, policy, drawn, target[chunk])
+
+    dispatch.in_parts(target.size, threads, work)
+
+
+def _encode_one_by_one(source: Source, fmt: Format, policy: Policy, words: NDArray[Any], target: Codes) -> None:
+    decode_value, encode_value = decoder(source.fmt, policy.flush_inputs), encoder(fmt, policy)
+    pairs = zip(source.codes.tolist(), words.tolist(), strict=True)
+    target[:] = [encode_value(decode_value(code), r)[0] for code, r in pairs]
 
 
 def _encode_distinct(source: Source, fmt: Format, policy: Policy) -> Codes:
@@ -218,18 +279,26 @@ def _indices(x: NDArray[np.float64], table: _Table) -> NDArray[np.int64]:
     return indices
 
 
-def decode(codes: ArrayLike, fmt: str | Format) -> Floats:
+def decode(codes: ArrayLike, fmt: str | Format, *, out: Floats | None = None, threads: int = 1) -> Floats:
     """The values of an array of codes: float32, or float64 where float32 cannot hold the format.
 
-    Raises Error for codes that are none of the format's, and for formats that float64 cannot hold.
+    out, threads: as for `encode`. Raises Error for codes that are none of the format's, for formats that float64 cannot
+    hold, and for an out that does not fit.
     """
     fmt = get_format(fmt)
     dtype = value_dtype(fmt)
     array = checked_codes(codes, fmt)
+    made = _place(out, array.shape, dtype)
     if fmt in (_FP32, _FP64):
-        return array.astype(f"u{dtype.itemsize}").view(dtype)
-    values: Floats = _values(array, fmt, _SOURCES[dtype.str[1:]])
-    return values
+        made.view(f"u{dtype.itemsize}")[...] = array
+    elif fmt.width <= 16 and array.dtype.kind == "u" and dispatch.worthwhile(array.size):
+        table = _value_table(fmt, _SOURCES[dtype.str[1:]], False)
+        dispatch.gather(np.ravel(array), table, made.reshape(-1), threads)
+    else:
+        made[...] = _values(array, fmt, _SOURCES[dtype.str[1:]])
+    if out is not None and made is not out:
+        out[...] = made
+    return made if out is None else out
 
 
 def decode_float64(codes: ArrayLike, fmt: str | Format) -> NDArray[np.float64]:
@@ -247,6 +316,8 @@ def checked_codes(codes: ArrayLike, fmt: Format) -> NDArray[Any]:
         return array.astype(code_dtype(fmt))
     if array.dtype.kind not in "iu":
         raise Error(f"codes are integers, not {array.dtype}")
+    if array.dtype.kind == "u" and array.dtype.itemsize * 8 <= fmt.width:
+        return array
     if int(array.min()) < 0 or int(array.max()) >> fmt.width:
         raise Error(f"codes of {fmt.name} have {fmt.width} bits; the array has {array.min()} to {array.max()}")
     return array
@@ -302,6 +373,24 @@ def quantize(
     fmt: str | Format,
     policy: Policy | str | None = None,
     random_bits: ArrayLike | RandomSource | None = None,
+    *,
+    out: Floats | None = None,
+    threads: int = 1,
 ) -> Floats:
-    """The values an array has after conversion to the format: decode(encode(x))."""
-    return decode(encode(x, fmt, policy, random_bits), fmt)
+    """The values an array has after conversion to the format: decode(encode(x)), and so in decode's type.
+
+    out, threads: as for `encode`.
+    """
+    fmt, policy = get_format(fmt), get_policy(policy)
+    dtype = value_dtype(fmt)
+    source = as_source(x)
+    made = _place(out, source.codes.shape, dtype)
+    size, target = made.size, made.reshape(-1)
+    plain = policy.random_count == 0 and random_bits is None and dtype == np.float32
+    if plain and dispatch.worthwhile(size) and dispatch.can_quantize(source.fmt, fmt, policy):
+        dispatch.quantize(source.codes.reshape(-1), fmt, policy, target.view(np.uint32), threads)
+    else:
+        made[...] = decode(encode(x, fmt, policy, random_bits, threads=threads), fmt, threads=threads)
+    if out is not None and made is not out:
+        out[...] = made
+    return made if out is None else out

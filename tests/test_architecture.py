@@ -10,20 +10,21 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "softfloat_ref"
 LAYERS = (
     ("errors",),
-    ("rounding", "formats", "files"),
+    ("rounding", "formats", "files", "executors"),
     ("policies", "exact", "sources", "packing"),
     ("codec", "scales", "literals", "exchange"),
     ("profiles",),
     ("ops", "block_formats", "affine_formats"),
     ("accumulate",),
-    ("explain", "arrays", "kernels"),
+    ("kernels",),
+    ("explain", "arrays"),
     ("matmul",),
     ("explain_block",),
     ("block_files",),
     ("block_arrays",),
     ("blocks",),
     ("affine",),
-    ("golden", "rtl"),
+    ("golden", "rtl", "exhaustive"),
     ("testing",),
     ("app", "__init__", "__main__"),
 )
@@ -86,9 +87,9 @@ def test_no_rounding_decision_elsewhere(path: Path) -> None:
 
 
 def test_rounds_up_is_called_in_one_module() -> None:
-    """explain shows the decision, by asking the same function."""
+    """explain shows the decision, and kernels makes a truth table of it, by asking the same function."""
     callers = {part(p) for p in MODULES if "rounds_up(" in p.read_text()}
-    assert callers == {"rounding", "explain"}
+    assert callers == {"rounding", "explain", "kernels"}
 
 
 def test_importing_the_package_is_light() -> None:

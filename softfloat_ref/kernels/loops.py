@@ -31,7 +31,7 @@ for _name in (
     "align",
 ):
     register_jitable(forceinline=True)(getattr(rounding, _name))
-_round_pack: Any = rounding.round_pack
+round_pack: Any = rounding.round_pack
 _align: Any = rounding.align
 
 LIMB: Final = 30  # bits of a limb of a wide sum: products of two limbs' shifts stay in 63
@@ -68,13 +68,15 @@ def _leading_zeros(context: Any, x: Any) -> Any:
 
 
 @njit(cache=True, forceinline=True)
-def _length(x: int) -> int:
+def length(x: int) -> int:
     """Bits of a nonnegative integer."""
     return 64 - _leading_zeros(x)  # type: ignore[call-arg]
 
 
 @njit(cache=True, forceinline=True)
-def _target(t: Any, i: int) -> Any:
+def make_target(t: Any, i: int) -> Any:
+    """A Target from row i of a table of integers."""
+    """Row i of a table of targets, as `round_pack` takes it."""
     return Target(
         t[i, 0], t[i, 1], t[i, 2], t[i, 3], t[i, 4], t[i, 5], t[i, 6], t[i, 7], t[i, 8],
         t[i, 9], t[i, 10], t[i, 11], t[i, 12], t[i, 13], t[i, 14], t[i, 15], t[i, 16], t[i, 17],
@@ -119,11 +121,11 @@ def _exact_sum(slots: Any, inputs: Any, first: int, count: int, limbs: Any, out:
         s = inputs[i, 0]
         if slots[SIG, s, lane]:
             low = min(low, slots[EXP, s, lane])
-            high = max(high, slots[EXP, s, lane] + _length(slots[SIG, s, lane]))
+            high = max(high, slots[EXP, s, lane] + length(slots[SIG, s, lane]))
     slots[SIG, out, lane], slots[EXP, out, lane], slots[CUT, out, lane] = 0, 0, 0
     if low > high:
         return True
-    if high - low + _length(count) <= _FLAT:
+    if high - low + length(count) <= _FLAT:
         total = 0
         for i in range(first, first + count):
             s = inputs[i, 0]
@@ -132,7 +134,7 @@ def _exact_sum(slots: Any, inputs: Any, first: int, count: int, limbs: Any, out:
                 total += -value if slots[NEG, s, lane] else value
         slots[SIG, out, lane], slots[NEG, out, lane], slots[EXP, out, lane] = abs(total), 1 if total < 0 else 0, low
         return True
-    used = (high - low + _length(count)) // LIMB + 3
+    used = (high - low + length(count)) // LIMB + 3
     if used > LIMBS:
         return False
     _wide_sum(slots, inputs, first, count, limbs, out, lane, low, used)
@@ -160,7 +162,7 @@ def _wide_sum(
     if top < 0:
         return
     significand, at = limbs[top], top
-    while at > 0 and _length(significand) <= LIMB:
+    while at > 0 and length(significand) <= LIMB:
         at -= 1
         significand = significand << LIMB | limbs[at]
     sticky = 0
@@ -302,7 +304,7 @@ def _decoded(
 def _round(slots: Any, op: Any, targets: Any, fmt: Any, positive: int, nan: int, codes: Any, lanes: int) -> None:
     """One rounding, to `codes`. nan: the code of a NaN."""
     source, index = op[2], op[4]
-    target = _target(targets, index)
+    target = make_target(targets, index)
     m, emin, inf_code = fmt[index, 0], fmt[index, 1], fmt[index, 2]
     for lane in range(lanes):
         significand = slots[SIG, source, lane]
@@ -311,11 +313,11 @@ def _round(slots: Any, op: Any, targets: Any, fmt: Any, positive: int, nan: int,
             if slots[KIND, source, lane] == INF:
                 code = inf_code | (target.sign_bit if slots[NEG, source, lane] else 0)
         elif significand:
-            code, _ = _round_pack(
+            code, _ = round_pack(
                 slots[NEG, source, lane],
                 significand,
                 slots[EXP, source, lane],
-                _length(significand),
+                length(significand),
                 slots[CUT, source, lane],
                 0,
                 target,

@@ -1,0 +1,195 @@
+"""The compiled loops of conversions: floats of 32 or 64 bits to codes, or to the values of those codes.
+
+Three kinds, all fed by the scalar oracle: a table of codes by the upper half of a float32; integer arithmetic without
+branches, which the compiler vectorises, whose rounding decision is a truth table of `rounding.rounds_up`; and
+`rounding.round_pack` itself for what is left (stochastic roundings, flushing, flags).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from softfloat_ref.kernels.loops import length, make_target, round_pack
+
+U32: Final = np.uint32
+U64: Final = np.uint64
+
+
+class Plain(NamedTuple):
+    """What the branch-free loops need: plain numbers, all of the input's unsigned type.
+
+    spare: mantissa bits the target lacks. least: the input's exponent field of the target's lowest normal binade.
+    decisions: bit 8*negative + 4*odd + 2*guard + sticky says whether the magnitude grows. The rest comes in pairs, for
+    positive and negative: limits, what is beyond them, Inf, NaN; of codes, or of the values' bits. negative: what a
+    negative code is, base + sign * magnitude, cut to `mask`; zero: the code (bits) of a negative zero.
+    """
+
+    spare: Any
+    mantissa_bits: Any
+    least: Any
+    flush: Any
+    decisions: Any
+    limit_positive: Any
+    limit_negative: Any
+    beyond_positive: Any
+    beyond_negative: Any
+    inf_positive: Any
+    inf_negative: Any
+    nan: Any
+    base: Any
+    sign: Any
+    mask: Any
+    zero: Any
+    smallest: Any  # of values: the bits of the smallest subnormal
+
+
+@njit(cache=True, nogil=True)
+def table_codes(x: Any, table: Any, out: Any) -> None:
+    """Codes by the upper half of a float32, the lower or-ed in as a sticky bit."""
+    for i in range(x.size):
+        bits = x[i]
+        out[i] = table[(bits >> U32(16)) | U32((bits & U32(0xFFFF)) != U32(0))]
+
+
+@njit(cache=True, nogil=True)
+def plain_codes32(x: Any, out: Any, p: Any) -> None:
+    """float32 bits to codes."""
+    for i in range(x.size):
+        bits = x[i]
+        magnitude = U32(bits & U32(0x7FFFFFFF))
+        negative = U32(bits >> U32(31))
+        exponent = U32(max(U32(magnitude >> U32(23)), U32(1)))
+        significand = U32(magnitude - U32(U32(exponent - U32(1)) << U32(23)))
+        if p.flush and magnitude < U32(0x800000):
+            significand = U32(0)
+        below = U32(max(p.least, exponent) - exponent)
+        shift = U32(min(U32(p.spare + below), U32(25)))
+        kept = U32(significand >> shift)
+        rest = U32(significand << U32(U32(32) - shift))  # the discarded bits, at the top
+        sticky = U32(U32(rest << U32(1)) != U32(0))
+        odd = U32(kept & U32(1))
+        case = U32(U32(U32(U32(negative << U32(1)) | odd) << U32(2)) | U32(U32(rest >> U32(31)) << U32(1)) | sticky)
+        up = U32(U32(p.decisions >> case) & U32(1))
+        code = U32(U32(U32(U32(exponent + below) - p.least) << p.mantissa_bits) + U32(kept + up))
+        signed = U32(U32(p.base + U32(p.sign * code)) & p.mask)
+        signed = p.zero if code == U32(0) else signed
+        full = signed if negative else code
+        limit = p.limit_negative if negative else p.limit_positive
+        beyond = p.beyond_negative if negative else p.beyond_positive
+        special = p.inf_negative if negative else p.inf_positive
+        full = beyond if code > limit else full
+        full = special if magnitude == U32(0x7F800000) else full
+        out[i] = p.nan if magnitude > U32(0x7F800000) else full
+
+
+@njit(cache=True, nogil=True)
+def plain_codes64(x: Any, out: Any, p: Any) -> None:
+    """float64 bits to codes."""
+    for i in range(x.size):
+        bits = x[i]
+        magnitude = bits & U64(0x7FFFFFFFFFFFFFFF)
+        negative = bits >> U64(63)
+        exponent = max(magnitude >> U64(52), U64(1))
+        significand = magnitude - ((exponent - U64(1)) << U64(52))
+        if p.flush and magnitude < U64(0x10000000000000):
+            significand = U64(0)
+        below = max(p.least, exponent) - exponent
+        shift = min(p.spare + below, U64(54))
+        kept = significand >> shift
+        rest = significand << (U64(64) - shift)
+        sticky = U64((rest << U64(1)) != U64(0))
+        case = (((negative << U64(1)) | (kept & U64(1))) << U64(2)) | ((rest >> U64(63)) << U64(1)) | sticky
+        up = (p.decisions >> case) & U64(1)
+        code = ((exponent + below - p.least) << p.mantissa_bits) + kept + up
+        signed = (p.base + p.sign * code) & p.mask
+        signed = p.zero if code == U64(0) else signed
+        full = signed if negative else code
+        limit = p.limit_negative if negative else p.limit_positive
+        beyond = p.beyond_negative if negative else p.beyond_positive
+        special = p.inf_negative if negative else p.inf_positive
+        full = beyond if code > limit else full
+        full = special if magnitude == U64(0x7FF0000000000000) else full
+        out[i] = p.nan if magnitude > U64(0x7FF0000000000000) else full
+
+
+@njit(cache=True, nogil=True)
+def plain_values32(x: Any, out: Any, p: Any) -> None:
+    """float32 bits to the float32 bits of the value after conversion: rounded in place."""
+    for i in range(x.size):
+        bits = x[i]
+        magnitude = U32(bits & U32(0x7FFFFFFF))
+        negative = U32(bits >> U32(31))
+        exponent = U32(max(U32(magnitude >> U32(23)), U32(1)))
+        significand = U32(magnitude - U32(U32(exponent - U32(1)) << U32(23)))
+        start = magnitude
+        if p.flush and magnitude < U32(0x800000):
+            significand, start = U32(0), U32(0)
+        below = U32(max(p.least, exponent) - exponent)
+        shift = U32(min(U32(p.spare + below), U32(25)))
+        kept = U32(significand >> shift)
+        rest = U32(significand << U32(U32(32) - shift))
+        sticky = U32(U32(rest << U32(1)) != U32(0))
+        odd = U32(kept & U32(1))
+        case = U32(U32(U32(U32(negative << U32(1)) | odd) << U32(2)) | U32(U32(rest >> U32(31)) << U32(1)) | sticky)
+        up = U32(U32(p.decisions >> case) & U32(1))
+        # The carry of the last kept bit runs into the exponent, as it must. Beyond the significand, all or nothing.
+        near = U32(U32(start + U32(up << shift)) & U32(U32(0xFFFFFFFF) << shift))
+        far = p.smallest if up else U32(0)
+        value = near if shift < U32(24) else far
+        signed = p.zero if value == U32(0) else U32(value | U32(0x80000000))
+        full = signed if negative else value
+        limit = p.limit_negative if negative else p.limit_positive
+        beyond = p.beyond_negative if negative else p.beyond_positive
+        special = p.inf_negative if negative else p.inf_positive
+        full = beyond if value > limit else full
+        full = special if magnitude == U32(0x7F800000) else full
+        out[i] = p.nan if magnitude > U32(0x7F800000) else full
+
+
+@njit(cache=True, nogil=True)
+def rounded_codes(
+    x: Any, source: Any, words: Any, out: Any, flags: Any, targets: Any, zeros: Any, infinities: Any, nan: Any
+) -> int:
+    """Bits of an IEEE format to codes and flags by round_pack; returns the flags of all.
+
+    source: mantissa bits, bias, width, whether subnormals are zero. words, flags: empty for none. zeros, infinities:
+    (code, flags) of each sign; nan: the code of a NaN, the flags of a quiet and of a signalling one.
+    """
+    mantissa_bits, bias, flush = source[0], source[1], source[3]
+    sign, hidden = np.int64(1) << (source[2] - 1), np.int64(1) << mantissa_bits
+    top = (sign - 1) >> mantissa_bits
+    target, raised = make_target(targets, 0), 0
+    for i in range(x.size):
+        bits = np.int64(x[i])
+        negative, magnitude = 1 if bits & sign else 0, bits & (sign - 1)
+        field, significand = magnitude >> mantissa_bits, magnitude & (hidden - 1)
+        if field == top:
+            quiet = significand >> (mantissa_bits - 1)
+            code = infinities[negative, 0] if significand == 0 else nan[0]
+            flag = infinities[negative, 1] if significand == 0 else (nan[1] if quiet else nan[2])
+        else:
+            if field:
+                significand |= hidden
+            elif flush:
+                significand = 0
+            if significand == 0:
+                code, flag = zeros[negative, 0], zeros[negative, 1]
+            else:
+                word = np.int64(words[i]) if words.size else 0
+                exponent = max(field, 1) - bias - mantissa_bits
+                code, flag = round_pack(negative, significand, exponent, length(significand), 0, word, target)
+        out[i] = code
+        raised |= flag
+        if flags.size:
+            flags[i] = flag
+    return raised
+
+
+@njit(cache=True, nogil=True)
+def table_values(codes: Any, table: Any, out: Any) -> None:
+    """Values by code."""
+    for i in range(codes.size):
+        out[i] = table[codes[i]]

@@ -1,0 +1,168 @@
+"""Which compiled loop does a conversion, with its tables; and the same work cut up for threads."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softfloat_ref.codec import decoder, encoder
+from softfloat_ref.formats import CATALOGUE, Format
+from softfloat_ref.kernels import plans
+from softfloat_ref.policies import NanMissing, Policy
+
+FP32: Final = CATALOGUE["fp32"]
+FP64: Final = CATALOGUE["fp64"]
+COMPILED_FROM: Final = 1 << 15  # values from which the loops are worth loading
+CHUNK: Final = 1 << 16  # values at a time where something is made for them: it stays in the cache
+_LOOPS: Final = "softfloat_ref.kernels.convert"
+
+Array = NDArray[Any]
+_NONE: Final = np.zeros(0, np.int64)
+
+
+def worthwhile(size: int) -> bool:
+    """Whether to use the compiled loops: they are loaded, or the array pays for loading them."""
+    return size >= COMPILED_FROM or (_LOOPS in sys.modules and size >= 256)
+
+
+def in_parts(size: int, threads: int, work: Callable[[slice], Any]) -> None:
+    """Run work on slices of `size` elements, as many as there are threads; the loops release the interpreter's lock."""
+    if threads <= 1 or size < 2 * CHUNK:
+        work(slice(0, size))
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    step = -(-size // threads)
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(work, slice(at, min(at + step, size))) for at in range(0, size, step)]:
+            done.result()
+
+
+def can_encode(source: Format, fmt: Format, policy: Policy) -> bool:
+    """Whether there is a compiled way from the source (an IEEE format of up to 64 bits) to the format."""
+    ieee = source.nan == "ieee" and source.subnormals == "gradual" and source.mantissa_bits > 1
+    return ieee and (plans.is_plain(fmt, policy, source) or plans.is_generic(fmt, policy))
+
+
+def encode(
+    x: Array, source: Format, fmt: Format, policy: Policy, words: Array | None, out: Array, threads: int = 1
+) -> None:
+    """Codes of a flat array of bits, where `can_encode`."""
+    loop = _loop(source, fmt, policy)
+    patch = not nan_is_one(fmt, policy) and (source.width > 16 or words is not None)  # a table has them patched
+
+    def work(part: slice) -> None:
+        if words is None:
+            loop(x[part], out[part])
+        else:
+            rounded(x[part], source, fmt, policy, words[part], out[part], _NONE)
+        if patch:
+            _patch_nans(x[part], source, fmt, policy, out[part])
+
+    in_parts(x.size, threads, work)
+
+
+def rounded(
+    x: Array, source: Format, fmt: Format, policy: Policy, words: Array | None, out: Array, flags: Array
+) -> int:
+    """Codes by round_pack, with flags where `flags` has a place for each; returns the flags of all."""
+    from softfloat_ref.kernels.convert import rounded_codes
+
+    numbers = np.array([source.mantissa_bits, source.bias, source.width, policy.flush_inputs], np.int64)
+    plan = plans.generic(fmt, policy)
+    given = _NONE.view(np.uint64) if words is None else words
+    return int(rounded_codes(x, numbers, given, out, flags, *plan))
+
+
+def _loop(source: Format, fmt: Format, policy: Policy) -> Callable[[Array, Array], Any]:
+    """The loop of a conversion without random words."""
+    from softfloat_ref.kernels import convert
+
+    if source.width <= 16:
+        table = _code_table(source, fmt, policy)
+        return lambda x, out: convert.table_values(x, table, out)
+    if source is FP32 and plans.fits_table(fmt, policy):
+        table = _upper_table(fmt, policy)
+        return lambda x, out: convert.table_codes(x, table, out)
+    if source in (FP32, FP64) and plans.is_plain(fmt, policy, source):
+        numbers = _plain(fmt, policy, source)
+        kernel = convert.plain_codes32 if source is FP32 else convert.plain_codes64
+        return lambda x, out: kernel(x, out, numbers)
+    return lambda x, out: rounded(x, source, fmt, policy, None, out, _NONE)
+
+
+def _patch_nans(x: Array, source: Format, fmt: Format, policy: Policy, out: Array) -> None:
+    """NaNs one by one, where their payload (or their being there) matters."""
+    decode, code = decoder(source), encoder(fmt, policy)
+    mask, inf = x.dtype.type(source.magnitude_mask), x.dtype.type(source.inf_code)
+    for start in range(0, x.size, CHUNK):
+        part = x[start : start + CHUNK]
+        for at in np.flatnonzero((part & mask) > inf).tolist():
+            out[start + at] = code(decode(int(part[at])), 0)[0]
+
+
+@lru_cache(maxsize=64)
+def _upper_table(fmt: Format, policy: Policy) -> Array:
+    """The code of each upper half of a float32: of odd ones, of all between their neighbours."""
+    halves = np.arange(1 << plans.UPPER, dtype=np.uint32) << np.uint32(plans.UPPER)
+    table = np.zeros(halves.size, np.uint8 if fmt.width <= 8 else np.uint16)
+    rounded(halves, FP32, fmt, policy, None, table, _NONE)
+    return table
+
+
+@lru_cache(maxsize=64)
+def _code_table(source: Format, fmt: Format, policy: Policy) -> Array:
+    """The code of each code of a format of up to 16 bits."""
+    codes = np.arange(1 << source.width, dtype=np.uint16)
+    table = np.zeros(codes.size, f"u{max(1 << (fmt.width - 1).bit_length(), 8) // 8}")
+    rounded(codes, source, fmt, policy, None, table, _NONE)
+    if not nan_is_one(fmt, policy):
+        _patch_nans(codes, source, fmt, policy, table)
+    return table
+
+
+@lru_cache(maxsize=64)
+def _plain(fmt: Format, policy: Policy, source: Format) -> Any:
+    from softfloat_ref.kernels.convert import U32, U64, Plain
+
+    kind = U32 if source is FP32 else U64
+    return Plain(*(kind(x) for x in plans.plain_numbers(fmt, policy, source)))
+
+
+@lru_cache(maxsize=64)
+def _value_numbers(fmt: Format, policy: Policy) -> Any:
+    from softfloat_ref.kernels.convert import U32, Plain
+
+    return Plain(*(U32(x) for x in plans.value_numbers(fmt, policy)))
+
+
+def can_quantize(source: Format, fmt: Format, policy: Policy) -> bool:
+    """Whether float32 values are rounded in place."""
+    return source is FP32 and plans.is_plain(fmt, policy, FP32) and nan_is_one(fmt, policy)
+
+
+def quantize(x: Array, fmt: Format, policy: Policy, out: Array, threads: int = 1) -> None:
+    """The bits of float32 values after conversion, where `can_quantize`."""
+    from softfloat_ref.kernels.convert import plain_values32
+
+    numbers = _value_numbers(fmt, policy)
+    in_parts(x.size, threads, lambda part: plain_values32(x[part], out[part], numbers))
+
+
+def gather(codes: Array, table: Array, out: Array, threads: int = 1) -> None:
+    """table[codes], for codes that are known to lie in the table."""
+    from softfloat_ref.kernels.convert import table_values
+
+    in_parts(codes.size, threads, lambda part: table_values(codes[part], table, out[part]))
+
+
+def nan_is_one(fmt: Format, policy: Policy) -> bool:
+    """Whether every NaN becomes the same code, whatever it was, and none is an error."""
+    if not fmt.has_nan and (fmt.is_integer or policy.nan_missing == NanMissing.ERROR):
+        return False
+    return plans.nan_is_one(fmt, policy)

@@ -1,0 +1,250 @@
+"""What the compiled loop of operations needs to know, as integers, all of it asked of the scalar oracle.
+
+A code's field is its upper bits; within a field the significand is linear in the lower bits (in formats of up to 12
+bits, and in those where nothing else holds, a field is the whole code). Special cases are a table by the operands'
+classes: the oracle's answer for representatives of each. A combination whose answer is a NaN, Inf or zero stands in the
+table; where representatives differ (a payload that is kept) or there is no answer, each case is left to the oracle.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softfloat_ref import exact
+from softfloat_ref.codec import decoder, encoder, target
+from softfloat_ref.errors import Undefined
+from softfloat_ref.exact import FINITE, INF, NAN, Value
+from softfloat_ref.formats import Format
+from softfloat_ref.kernels import opcodes as oc
+from softfloat_ref.ops import Signature, context, evaluator
+from softfloat_ref.policies import Policy
+
+KINDS: Final = {
+    "convert": oc.CONVERT,
+    "add": oc.ADD,
+    "sub": oc.SUB,
+    "mul": oc.MUL,
+    "fma": oc.FMA,
+    "faa": oc.FAA,
+    "div": oc.DIV,
+    "recip": oc.RECIP,
+    "sqrt": oc.SQRT,
+    "round_to_integral": oc.INTEGRAL,
+    "round_to_integral_exact": oc.INTEGRAL_EXACT,
+    "scaleb": oc.SCALEB,
+    "logb": oc.LOGB,
+    "eq": oc.SELECT,
+    "lt": oc.SELECT,
+    "le": oc.SELECT,
+    "eq_signaling": oc.SELECT,
+    "lt_quiet": oc.SELECT,
+    "le_quiet": oc.SELECT,
+    "unordered": oc.SELECT,
+    "total_order": oc.SELECT,
+    **{
+        f"{side}{form}": oc.SELECT
+        for side in ("minimum", "maximum")
+        for form in ("", "_number", "_magnitude", "_magnitude_number")
+    },
+    "min": oc.SELECT,
+    "max": oc.SELECT,
+}
+_FULL: Final = 12  # a format of so many bits has a row a code
+_MOST_FULL: Final = 16
+_TERM: Final = 57  # bits of a term of a sum
+_ROOM: Final = 62
+_ENDS: Final = 60  # bits of a quotient or root
+
+Table = NDArray[np.int64]
+
+
+class Plan(NamedTuple):
+    """The arguments of `operate` before the operands."""
+
+    numbers: Table
+    fields: tuple[Table, Table, Table]
+    layouts: Table
+    table: Table
+    targets: Table
+
+
+@lru_cache(maxsize=64)
+def plan(sig: Signature, policy: Policy) -> Plan | None:
+    """How the compiled loop does an operation; None where it cannot."""
+    if sig.operation.name not in KINDS or not _fits(sig, policy):
+        return None
+    flush = sig.operation.flushes and policy.flush_inputs
+    found = [_fields(f, flush) for f in sig.formats]
+    if any(x is None for x in found):
+        return None
+    known = [x for x in found if x is not None]
+    rows, layouts = [x[0] for x in known], [x[1] for x in known]
+    while len(rows) < 3:
+        rows.append(np.zeros((1, 4), np.int64))
+        layouts.append((0, 0, 0))
+    return Plan(
+        _numbers(sig, policy),
+        (rows[0], rows[1], rows[2]),
+        np.array(layouts, np.int64),
+        _table(sig, policy),
+        np.array([[_signed(x) for x in target(sig.out, policy)]], np.int64),
+    )
+
+
+def _signed(x: int) -> int:
+    """A 64-bit pattern as the signed integer that has it."""
+    return x - (1 << 64) if x >> 63 else x
+
+
+def _fits(sig: Signature, policy: Policy) -> bool:
+    """Whether every integer on the way has at most 63 bits."""
+    name, out = sig.operation.name, sig.out
+    if name == "convert" and policy.bare_widening:
+        return False
+    if out.width > 64 or (out.width == 64 and (out.twos_complement or not out.signed)):
+        return False
+    bits = [f.precision if f.exponent_bits else f.width for f in sig.formats]
+    terms = [bits[0] + bits[1], bits[2]] if name == "fma" else [sum(bits)] if name == "mul" else bits
+    least = out.precision + policy.random_count + 4
+    return max(terms) <= _TERM and least <= _ENDS and (not out.gap or least + out.precision <= _ROOM)
+
+
+def _numbers(sig: Signature, policy: Policy) -> Table:
+    numbers = np.zeros(oc.NUMBERS, np.int64)
+    ctx = context(sig, policy)
+    encode = encoder(sig.out, policy)
+    numbers[oc.KIND] = KINDS[sig.operation.name]
+    numbers[oc.LONGEST] = ctx.bits if sig.out.gap else _ROOM + 1
+    numbers[oc.BITS], numbers[oc.ZERO_SIGN] = ctx.bits, ctx.zero_sign
+    numbers[oc.MODE], numbers[oc.RANDOM] = int(policy.rounding), policy.random_count
+    for sign in (0, 1):
+        code, flags = encode(exact.zero(sign), 0)
+        numbers[oc.ZERO_CODE + sign], numbers[oc.ZERO_FLAGS + sign] = _signed(code), flags
+    return numbers
+
+
+# -- codes ---------------------------------------------------------------------------------------------------------
+
+
+def class_of(x: Value) -> int:
+    """The class of a value."""
+    if x.kind == NAN:
+        return oc.SIGNALING_CLASS if x.signaling else oc.QUIET_CLASS
+    if x.kind == INF:
+        return oc.INF_CLASS + x.sign
+    return (oc.FINITE_CLASS if x.significand else 0) + x.sign
+
+
+@lru_cache(maxsize=64)
+def _fields(fmt: Format, flush: bool) -> tuple[Table, tuple[int, int, int]] | None:
+    """A row a field, and the layout (shift to the field, mask below it, quiet bit); None where fields are not linear."""
+    if fmt.twos_complement and fmt.width < 64:
+        shift = fmt.width - int(fmt.signed)
+    elif fmt.nan == "ieee" and _FULL < fmt.width <= 64 and fmt.mantissa_bits > 1 and fmt.exponent_bits <= _FULL:
+        shift = fmt.mantissa_bits
+    elif fmt.width <= _MOST_FULL:
+        shift = 0
+    else:
+        return None
+    rows = []
+    for field in range(1 << (fmt.width - shift)):
+        row = _field(decoder(fmt, flush), field << shift, (1 << shift) - 1)
+        if row is None:
+            return None
+        rows.append(row)
+    quiet = fmt.quiet_bit if fmt.signaling else (1 << shift) - 1
+    return np.array(rows, np.int64).reshape(-1, 4), (shift, (1 << shift) - 1, quiet)
+
+
+def _field(decode: Any, first: int, mask: int) -> tuple[int, int, int, int] | None:
+    """One field: its significands as a linear function, checked in the middle and at the end; their exponent, class."""
+    base, last = decode(first), decode(first | mask)
+    if last.kind != FINITE or base.kind != FINITE:
+        return (0, 0, 0, class_of(base)) if base.kind == INF or mask == 0 else None
+    factor = decode(first | 1).significand - base.significand if mask else 0
+    for low in (mask >> 1, mask):
+        x = decode(first | low)
+        significand = base.significand + factor * low
+        if x.significand != significand or x.sign != base.sign or (significand and x.exponent != last.exponent):
+            return None
+    return base.significand, factor, last.exponent, oc.FINITE_CLASS + base.sign
+
+
+# -- special cases -------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def representatives(fmt: Format, flush: bool) -> tuple[tuple[int, ...], ...]:
+    """For each class, a few codes: NaNs that differ in payload and sign, finite values from the ends and the middle."""
+    middle = max(fmt.max_code >> 1, fmt.min_code)
+    magnitudes = [fmt.max_code, fmt.min_normal_code, middle, middle + 1, fmt.min_code, 0]
+    if fmt.infinity:
+        magnitudes.append(fmt.inf_code)
+    if fmt.has_nan:
+        quiet = fmt.canonical_nan & fmt.magnitude_mask
+        magnitudes += [quiet, fmt.magnitude_mask, fmt.inf_code + 1, quiet - 1]
+    codes = [x for x in magnitudes if 0 <= x <= fmt.magnitude_mask]
+    codes = [y for x in codes for y in ((x, x | fmt.sign_bit) if fmt.signed else (x,))]
+    classes: list[dict[int, None]] = [{} for _ in range(oc.CLASSES)]
+    for code in codes:
+        classes[class_of(decoder(fmt, flush)(code))].setdefault(code)
+    return tuple(tuple(x) for x in classes)
+
+
+def _table(sig: Signature, policy: Policy) -> Table:
+    """What each combination of classes gives; of SELECT, with each order of the magnitudes."""
+    select = KINDS[sig.operation.name] == oc.SELECT
+    orders = 3 if select else 1
+    table = np.zeros((oc.CLASSES**sig.operation.arity * orders, 3), np.int64)
+    flush = sig.operation.flushes and policy.flush_inputs
+    known = [representatives(f, flush) for f in sig.formats]
+    for at, classes in enumerate(itertools.product(range(oc.CLASSES), repeat=sig.operation.arity)):
+        cases = itertools.product(*(_few(codes[k], k, select) for codes, k in zip(known, classes, strict=True)))
+        found: list[set[tuple[int, int, int]]] = [set() for _ in range(orders)]
+        for case in cases:
+            values = [decoder(f, flush)(code) for f, code in zip(sig.formats, case, strict=True)]
+            order = _order(values) if select else 0
+            found[order].add(_entry(sig, policy, case, values, classes))
+        for order, entries in enumerate(found):
+            if len(entries) == 1:
+                table[at * orders + order] = entries.pop()
+    return table
+
+
+def _few(codes: tuple[int, ...], kind: int, select: bool) -> tuple[int, ...]:
+    return codes if select or kind >= oc.QUIET_CLASS else codes[:2]
+
+
+def _order(values: Sequence[Value]) -> int:
+    """0, 1 or 2 by the order of the magnitudes, as the loop has it: of what is not finite and not zero, equal."""
+    finite = [exact.magnitude(x) if x.kind == FINITE else exact.zero(0) for x in values]
+    return 1 + exact.compare(finite[0], finite[1])
+
+
+def _entry(
+    sig: Signature, policy: Policy, case: Sequence[int], values: Sequence[Value], classes: Sequence[int]
+) -> tuple[int, int, int]:
+    """The action, code and flags of one case."""
+    operation = sig.operation
+    ask = oc.ORACLE, 0, 0
+    nans = any(x.kind == NAN for x in values)
+    if nans and (policy.nan_rule.propagate != "no" or operation.name == "total_order"):
+        return ask
+    chosen, raised = None, 0
+    if operation.nans or not nans:
+        chosen, raised = operation.function(context(sig, policy), *values)
+    if chosen is not None and chosen.kind == FINITE and operation.result == "float":
+        second = KINDS[operation.name] == oc.SELECT and chosen is not values[0]
+        if chosen.significand or all(oc.FINITE_CLASS <= k < oc.FIRST_SPECIAL for k in classes):
+            return oc.SECOND if second else oc.COMPUTE, 0, raised
+    try:
+        code, flags = evaluator(sig, policy)(case, 0)
+    except Undefined:
+        return ask
+    return oc.CONSTANT, _signed(code), flags
