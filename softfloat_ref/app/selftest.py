@@ -1,4 +1,5 @@
-"""`selftest`: is this installation's arithmetic right? Exact rationals (gmpy2's) are the arbiter."""
+"""`selftest`: is this installation's arithmetic right? Exact rationals (gmpy2's) are the arbiter, or, for every float32
+through the arrays layer, the oracle's thresholds."""
 
 from __future__ import annotations
 
@@ -7,23 +8,48 @@ from typing import Any, Final
 
 import click
 
+from softfloat_ref.app.options import SCALAR, Name
+from softfloat_ref.app.selftest_exhaustive import run
 from softfloat_ref.codec import decoder, encoder
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import CATALOGUE, Format
 from softfloat_ref.golden.cases import cases
 from softfloat_ref.ops import evaluator, signature
-from softfloat_ref.policies import POLICIES
+from softfloat_ref.policies import POLICIES, ROUNDINGS
 
 FORMATS: Final = ("fp8_e5m2", "fp16", "bf16", "fp32", "fp64")
 CASES: Final = 2000
 
 
 @click.command("selftest")
-def command() -> int:
+@click.option("--exhaustive", is_flag=True, help="Every float32, through the arrays layer.")
+@click.option("--fmt", "formats", multiple=True, type=SCALAR, help="Exhaustive: a format (all up to 8 bits and more).")
+@click.option("--round", "roundings", multiple=True, type=Name("MODE", ROUNDINGS), help="Exhaustive: a rounding (all).")
+@click.option("--slice", "piece", default=None, metavar="I/N", help="Exhaustive: the I-th of N slices of the inputs.")
+@click.option("--jobs", type=click.IntRange(1, 1024), default=None, help="Exhaustive: processes (all processors).")
+@click.option("--scheduler", default=None, metavar="tcp://...|FILE.json", help="Exhaustive: on a Dask cluster.")
+def command(
+    exhaustive: bool,
+    formats: tuple[str, ...],
+    roundings: tuple[str, ...],
+    piece: str | None,
+    jobs: int | None,
+    scheduler: str | None,
+) -> int:
     """Check this installation: every code round trip, and results against exact rational arithmetic.
 
+    With --exhaustive: all 2^32 float32 through the arrays layer, for every format up to 8 bits, bf16, fp16 and tf32
+    and every rounding (stochastic ones with fixed random bits), against the places where the oracle's code changes.
     Exit code 1 if anything disagrees.
     """
+    if exhaustive:
+        return run(formats, roundings, piece, jobs, scheduler)
+    if formats or roundings or piece or jobs or scheduler:
+        raise Error("--fmt, --round, --slice, --jobs and --scheduler are for selftest --exhaustive")
+    return _by_rationals()
+
+
+def _by_rationals() -> int:
     try:
         from gmpy2 import mpq
     except ImportError:

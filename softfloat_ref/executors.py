@@ -1,0 +1,309 @@
+"""Long work in pieces, through `concurrent.futures.Executor`: this process, local processes, or a Dask cluster.
+
+A piece of work is a module's function and a task, both of which can be pickled; results come in the order of the
+tasks, whoever did them and however often a worker died, so the outcome is the same for any number of workers.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import re
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing import connection
+from typing import Any, Final, Protocol, TypeVar, cast
+
+from softfloat_ref.errors import Error
+from softfloat_ref.files import read_bytes
+
+ATTEMPTS: Final = 4  # how often a task is tried whose worker died
+CONNECT_SECONDS: Final = 10
+_IN_FLIGHT: Final = 4  # tasks a worker, so that none waits for the next one, and results do not pile up
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+class Workers(Protocol):
+    """Where tasks are done."""
+
+    in_flight: int  # tasks submitted at a time
+
+    def executor(self) -> Executor:
+        """The executor in use."""
+
+    def renew(self) -> None:
+        """Replace an executor that broke."""
+
+    def close(self) -> None:
+        """End; everything was done."""
+
+    def abort(self) -> None:
+        """End at once, whatever is being done."""
+
+
+def usable_cpus() -> int:
+    """The processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextmanager
+def workers(jobs: int | None = None, scheduler: str | None = None) -> Iterator[Workers]:
+    """Workers for a `with` block: so many local processes (1: this process), or those of a Dask scheduler.
+
+    jobs: as many as there are processors, where nothing is said. scheduler: an address (tcp://host:8786) or a
+    scheduler file (.json). When the block is left by an exception, Ctrl-C say, no process and no task stays behind.
+    Raises Error for a scheduler that cannot be reached.
+    """
+    if scheduler is not None and jobs is not None:
+        raise Error("--jobs is for local processes; a scheduler has its own workers")
+    crew = _crew(jobs, scheduler)
+    try:
+        yield crew
+    except BaseException:
+        crew.abort()
+        raise
+    crew.close()
+
+
+def _crew(jobs: int | None, scheduler: str | None) -> Workers:
+    if scheduler is not None:
+        return _Cluster(scheduler)
+    jobs = usable_cpus() if jobs is None else jobs
+    return _Here() if jobs == 1 else _Processes(jobs)
+
+
+def in_order(crew: Workers, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
+    """The function's results, in the order of the tasks.
+
+    A task whose worker died is done again. Raises what the function raises, and Error where workers keep dying.
+    """
+    remaining = iter(tasks)
+    waiting: deque[_Sent] = deque()
+    while True:
+        while len(waiting) < crew.in_flight:
+            try:
+                task = next(remaining)
+            except StopIteration:
+                break
+            waiting.append(_Sent(function, task))
+            _send(crew, waiting)
+        if not waiting:
+            return
+        yield _receive(crew, waiting)
+
+
+@dataclass
+class _Sent:
+    """A task and, once it is submitted, its future."""
+
+    function: Callable[[Any], Any]
+    task: Any
+    future: Future[Any] | None = None
+    attempts: int = 0
+
+    def is_lost(self) -> bool:
+        """Whether it must be submitted, again or for the first time."""
+        if self.future is None:
+            return True
+        return self.future.done() and (self.future.cancelled() or isinstance(self.future.exception(), BrokenExecutor))
+
+
+def _send(crew: Workers, waiting: Iterable[_Sent]) -> None:
+    """Submit what is not, or no longer, on its way."""
+    for sent in waiting:
+        while sent.is_lost():
+            sent.attempts += 1
+            if sent.attempts > ATTEMPTS:
+                raise Error(f"worker processes keep dying ({ATTEMPTS} times at the same task): out of memory?")
+            try:
+                sent.future = crew.executor().submit(sent.function, sent.task)
+            except BrokenExecutor:
+                crew.renew()
+
+
+def _receive(crew: Workers, waiting: deque[_Sent]) -> Any:
+    """The first task's result."""
+    while True:
+        future = waiting[0].future
+        assert future is not None
+        try:
+            result = future.result()
+        except BrokenExecutor:  # every future of the broken pool is lost with it
+            crew.renew()
+            _send(crew, waiting)
+        except CancelledError:
+            raise Error("the scheduler was lost, and the work with it") from None
+        else:
+            waiting.popleft()
+            return result
+
+
+# -- this process ----------------------------------------------------------------------------------------------------
+
+
+class _Immediately(Executor):
+    """Does a task when it is submitted, in this process."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as e:
+            future.set_exception(e)
+        return future
+
+
+class _Here:
+    def __init__(self) -> None:
+        self.in_flight = 1
+        self._executor = _Immediately()
+
+    def executor(self) -> Executor:
+        return self._executor
+
+    def renew(self) -> None:
+        """Nothing breaks here."""
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+    def abort(self) -> None:
+        """Nothing to end."""
+
+
+# -- local processes -------------------------------------------------------------------------------------------------
+
+
+def _begin() -> None:
+    """In a new worker: Ctrl-C is the parent's to handle, and without a parent there is nothing to do."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(sentinel: int) -> None:
+    connection.wait([sentinel])
+    os._exit(1)
+
+
+class _Processes:
+    """A pool of local processes, started afresh (spawn): threads and locks of this process stay out of them."""
+
+    def __init__(self, jobs: int) -> None:
+        self.jobs = jobs
+        self.in_flight = jobs * _IN_FLIGHT
+        self._others = set(multiprocessing.active_children())
+        self._pool = self._start()
+
+    def _start(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(self.jobs, multiprocessing.get_context("spawn"), _begin)
+
+    def executor(self) -> Executor:
+        return self._pool
+
+    def renew(self) -> None:
+        self._pool.shutdown(wait=True)
+        self._pool = self._start()
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=True)
+
+    def abort(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        for process in set(multiprocessing.active_children()) - self._others:
+            process.terminate()
+        self._pool.shutdown(wait=True)
+
+
+# -- a cluster -------------------------------------------------------------------------------------------------------
+
+
+def _version() -> str:
+    """What a worker runs."""
+    from softfloat_ref import __version__
+
+    return __version__
+
+
+class _Cluster:
+    """The workers of a Dask scheduler, which does the tasks of a worker that died again by itself."""
+
+    def __init__(self, scheduler: str) -> None:
+        self._client = _connect(scheduler)
+        try:
+            self._check(scheduler)
+            self._executor = self._client.get_executor(retries=ATTEMPTS - 1)
+            self.in_flight = _IN_FLIGHT * max(sum(self._client.nthreads().values()), 4)
+        except BaseException:
+            self._client.close()
+            raise
+
+    def _check(self, scheduler: str) -> None:
+        """Workers there are, and they run this version: else the results would not be this version's."""
+        with suppress(TimeoutError):
+            self._client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+        try:
+            versions = set(self._client.run(_version).values())
+        except Exception as e:  # whatever happened there: most likely no such module
+            raise Error(f"{scheduler}: workers cannot run softfloat-ref: {_first_line(e)}") from None
+        if not versions:
+            raise Error(f"{scheduler}: has no workers")
+        if versions != {_version()}:
+            raise Error(f"{scheduler}: workers have softfloat-ref {', '.join(sorted(versions))}, not {_version()}")
+
+    def executor(self) -> Executor:
+        executor: Executor = self._executor
+        return executor
+
+    def renew(self) -> None:
+        raise Error("a task's workers died again and again: out of memory?")
+
+    def close(self) -> None:
+        self._executor.shutdown(wait=True)
+        self._client.close()
+
+    def abort(self) -> None:
+        with suppress(Exception):  # the scheduler may be what went away
+            self._executor.shutdown(wait=False, cancel_futures=True)
+        self._client.close(timeout=2)
+
+
+def _connect(scheduler: str) -> Any:
+    try:
+        from dask import distributed
+    except ImportError:
+        raise Error("--scheduler needs Dask: pip install 'softfloat-ref[cluster]'") from None
+    address, client = _address(scheduler), cast(Any, distributed.Client)
+    try:
+        return client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as e:
+        raise Error(f"{scheduler}: no scheduler answers: {_first_line(e)}") from None
+
+
+def _address(scheduler: str) -> str:
+    """The address, read from a scheduler file where that is given. Raises Error for what Dask would choke on."""
+    address = scheduler
+    if scheduler.endswith(".json"):
+        data = read_bytes(scheduler)
+        try:
+            address = str(json.loads(data)["address"])
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise Error(f"{scheduler}: no scheduler file, as `dask scheduler --scheduler-file` writes it") from None
+    if not re.fullmatch(r"(tcp|tls|ws|wss)://[^\s/]+:[0-9]{1,5}", address):
+        raise Error(f"{scheduler}: no scheduler; use tcp://host:port or FILE.json")
+    return address
+
+
+def _first_line(e: Exception) -> str:
+    return (str(e) or type(e).__name__).split("\n")[0]
