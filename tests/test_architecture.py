@@ -18,7 +18,7 @@ LAYERS = (
     ("accumulate",),
     ("kernels",),
     ("explain", "arrays"),
-    ("matmul",),
+    ("matmul", "array_ops"),
     ("explain_block",),
     ("block_files",),
     ("block_arrays",),

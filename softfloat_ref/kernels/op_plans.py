@@ -68,7 +68,7 @@ class Plan(NamedTuple):
     """The arguments of `operate` before the operands."""
 
     numbers: Table
-    fields: tuple[Table, Table, Table]
+    fields: Table
     layouts: Table
     table: Table
     targets: Table
@@ -84,14 +84,15 @@ def plan(sig: Signature, policy: Policy) -> Plan | None:
     if any(x is None for x in found):
         return None
     known = [x for x in found if x is not None]
-    rows, layouts = [x[0] for x in known], [x[1] for x in known]
-    while len(rows) < 3:
-        rows.append(np.zeros((1, 4), np.int64))
-        layouts.append((0, 0, 0))
+    layouts = np.zeros((3, 4), np.int64)
+    first = 0
+    for i, (rows, layout) in enumerate(known):
+        layouts[i] = first, *layout
+        first += len(rows)
     return Plan(
         _numbers(sig, policy),
-        (rows[0], rows[1], rows[2]),
-        np.array(layouts, np.int64),
+        np.concatenate([rows for rows, _ in known]),
+        layouts,
         _table(sig, policy),
         np.array([[_signed(x) for x in target(sig.out, policy)]], np.int64),
     )
@@ -99,7 +100,7 @@ def plan(sig: Signature, policy: Policy) -> Plan | None:
 
 def _signed(x: int) -> int:
     """A 64-bit pattern as the signed integer that has it."""
-    return x - (1 << 64) if x >> 63 else x
+    return x - (1 << 64) if x >= 1 << 63 else x
 
 
 def _fits(sig: Signature, policy: Policy) -> bool:
@@ -143,23 +144,21 @@ def class_of(x: Value) -> int:
 
 @lru_cache(maxsize=64)
 def _fields(fmt: Format, flush: bool) -> tuple[Table, tuple[int, int, int]] | None:
-    """A row a field, and the layout (shift to the field, mask below it, quiet bit); None where fields are not linear."""
+    """A row a field, and the layout (shift to the field, mask below, quiet bit); None where fields are not linear."""
+    shifts = []
     if fmt.twos_complement and fmt.width < 64:
-        shift = fmt.width - int(fmt.signed)
+        shifts.append(fmt.width - int(fmt.signed))
     elif fmt.nan == "ieee" and _FULL < fmt.width <= 64 and fmt.mantissa_bits > 1 and fmt.exponent_bits <= _FULL:
-        shift = fmt.mantissa_bits
-    elif fmt.width <= _MOST_FULL:
-        shift = 0
-    else:
-        return None
-    rows = []
-    for field in range(1 << (fmt.width - shift)):
-        row = _field(decoder(fmt, flush), field << shift, (1 << shift) - 1)
-        if row is None:
-            return None
-        rows.append(row)
-    quiet = fmt.quiet_bit if fmt.signaling else (1 << shift) - 1
-    return np.array(rows, np.int64).reshape(-1, 4), (shift, (1 << shift) - 1, quiet)
+        shifts.append(fmt.mantissa_bits)
+    if fmt.width <= _MOST_FULL:
+        shifts.append(0)
+    for shift in shifts:
+        mask = (1 << shift) - 1
+        rows = [_field(decoder(fmt, flush), field << shift, mask) for field in range(1 << (fmt.width - shift))]
+        known = [row for row in rows if row is not None]
+        if len(known) == len(rows):
+            return np.array(known, np.int64), (shift, mask, fmt.quiet_bit if fmt.signaling else mask)
+    return None
 
 
 def _field(decode: Any, first: int, mask: int) -> tuple[int, int, int, int] | None:
@@ -206,15 +205,33 @@ def _table(sig: Signature, policy: Policy) -> Table:
     known = [representatives(f, flush) for f in sig.formats]
     for at, classes in enumerate(itertools.product(range(oc.CLASSES), repeat=sig.operation.arity)):
         cases = itertools.product(*(_few(codes[k], k, select) for codes, k in zip(known, classes, strict=True)))
-        found: list[set[tuple[int, int, int]]] = [set() for _ in range(orders)]
+        found: list[list[_Entry]] = [[] for _ in range(orders)]
         for case in cases:
             values = [decoder(f, flush)(code) for f, code in zip(sig.formats, case, strict=True)]
             order = _order(values) if select else 0
-            found[order].add(_entry(sig, policy, case, values, classes))
+            found[order].append(_entry(sig, policy, case, values, classes))
         for order, entries in enumerate(found):
-            if len(entries) == 1:
-                table[at * orders + order] = entries.pop()
+            table[at * orders + order] = _common(entries)
     return table
+
+
+class _Entry(NamedTuple):
+    """What one case says of its classes; zero: its result is an exact zero, which the exact line may give too."""
+
+    action: int
+    code: int = 0
+    flags: int = 0
+    zero: bool = False
+
+
+def _common(entries: Sequence[_Entry]) -> tuple[int, int, int]:
+    """The action, code and flags that hold for all cases; the oracle's where they differ, or there are none."""
+    distinct = {x[:3] for x in entries}
+    if len(distinct) > 1:  # among sums some are zero
+        distinct = {x[:3] for x in entries if not x.zero}
+        if any(x[0] != oc.COMPUTE for x in distinct):
+            return oc.ORACLE, 0, 0
+    return distinct.pop() if len(distinct) == 1 else (oc.ORACLE, 0, 0)
 
 
 def _few(codes: tuple[int, ...], kind: int, select: bool) -> tuple[int, ...]:
@@ -229,22 +246,24 @@ def _order(values: Sequence[Value]) -> int:
 
 def _entry(
     sig: Signature, policy: Policy, case: Sequence[int], values: Sequence[Value], classes: Sequence[int]
-) -> tuple[int, int, int]:
+) -> _Entry:
     """The action, code and flags of one case."""
     operation = sig.operation
-    ask = oc.ORACLE, 0, 0
+    ask = _Entry(oc.ORACLE)
     nans = any(x.kind == NAN for x in values)
     if nans and (policy.nan_rule.propagate != "no" or operation.name == "total_order"):
         return ask
     chosen, raised = None, 0
     if operation.nans or not nans:
         chosen, raised = operation.function(context(sig, policy), *values)
+    zero = chosen is not None and chosen.is_zero and operation.result == "float"
     if chosen is not None and chosen.kind == FINITE and operation.result == "float":
-        second = KINDS[operation.name] == oc.SELECT and chosen is not values[0]
-        if chosen.significand or all(oc.FINITE_CLASS <= k < oc.FIRST_SPECIAL for k in classes):
-            return oc.SECOND if second else oc.COMPUTE, 0, raised
+        select = KINDS[operation.name] == oc.SELECT
+        second = select and chosen is not values[0]
+        if not zero or all(oc.FINITE_CLASS <= k < oc.FIRST_SPECIAL for k in classes):
+            return _Entry(oc.SECOND if second else oc.COMPUTE, 0, raised if select else 0)
     try:
         code, flags = evaluator(sig, policy)(case, 0)
     except Undefined:
         return ask
-    return oc.CONSTANT, _signed(code), flags
+    return _Entry(oc.CONSTANT, _signed(code), flags, zero)

@@ -24,9 +24,7 @@ from softfloat_ref.kernels.opcodes import (
     CLASS,
     CLASSES,
     CODE,
-    COMPUTE,
     CONSTANT,
-    CONVERT,
     DIV,
     EXPONENT,
     FAA,
@@ -60,19 +58,21 @@ register_jitable(forceinline=True)(rounding.round_to_unit)
 _round_to_unit: Any = rounding.round_to_unit
 
 _ROOM: Final = 62  # bits of an aligned sum: one more for the carry, one for the sign
+_SPARE: Final = 4  # of them, to be left by the first sum of three
 _FAR: Final = 1 << 24  # a power beyond which every format has overflowed or reached zero
 
 
 @njit(cache=True, forceinline=True)
-def _decoded(code: int, fields: Any, layout: Any) -> tuple[int, int, int]:
-    """Class, significand and exponent of a code; layout: the shift to its field, the mask below it, the quiet bit."""
-    low = code & layout[1]
-    field = np.uint64(code) >> np.uint64(layout[0])
+def _decoded(code: int, fields: Any, first: int, shift: int, mask: int, quiet: int) -> tuple[int, int, int]:
+    """Class, significand and exponent of a code. first: its format's first field; the shift to a field, the mask of
+    what is below it, and the quiet bit there."""
+    low = code & mask
+    field = np.uint64(first) + (np.uint64(code) >> np.uint64(shift))
     kind = fields[field, CLASS]
     significand = fields[field, BASE] + fields[field, FACTOR] * low
     if kind >= FIRST_SPECIAL:
         if low:
-            kind = 7 - (1 if low & layout[2] else 0)
+            kind = 7 - (1 if low & quiet else 0)
         significand = 0
     elif significand == 0:
         kind -= 2
@@ -80,9 +80,7 @@ def _decoded(code: int, fields: Any, layout: Any) -> tuple[int, int, int]:
 
 
 @njit(cache=True, forceinline=True)
-def _sum(
-    n1: int, m1: int, e1: int, n2: int, m2: int, e2: int, sticky: int
-) -> tuple[int, int, int, int]:
+def _sum(n1: int, m1: int, e1: int, n2: int, m2: int, e2: int, sticky: int) -> tuple[int, int, int, int]:
     """The sum of two numbers: sign, significand, exponent, sticky. sticky: the second's; it must then be far smaller.
 
     Exact, or a prefix of at least 60 bits and a sticky: where bits of the smaller one are cut, it is so much smaller
@@ -128,8 +126,11 @@ def _sum_of_three(
         n1, m1, e1, t1, n3, m3, e3, t3 = n3, m3, e3, t3, n1, m1, e1, t1
     if t3 > t2:
         n2, m2, e2, t2, n3, m3, e3, t3 = n3, m3, e3, t3, n2, m2, e2, t2
-    if m2 == 0 or t1 - e2 <= _ROOM:
+    if m2 == 0 or t1 - e2 <= _ROOM - _SPARE:
         n1, m1, e1, _ = _sum(n1, m1, e1, n2, m2, e2, 0)
+        if m2:  # the sum's unit is that far below what its terms are multiples of
+            m1 >>= _SPARE
+            e1 += _SPARE
         return _sum(n1, m1, e1, n3, m3, e3, 0)
     n2, m2, e2, sticky = _sum(n2, m2, e2, n3, m3, e3, 0)
     return _sum(n1, m1, e1, n2, m2, e2, sticky)
@@ -250,16 +251,19 @@ def operate(
     """
     target = make_target(targets, 0)
     kind, longest = numbers[KIND], numbers[LONGEST]
+    first1, shift1, mask1, quiet1 = layouts[0, 0], layouts[0, 1], layouts[0, 2], layouts[0, 3]
+    first2, shift2, mask2, quiet2 = layouts[1, 0], layouts[1, 1], layouts[1, 2], layouts[1, 3]
+    first3, shift3, mask3, quiet3 = layouts[2, 0], layouts[2, 1], layouts[2, 2], layouts[2, 3]
     two, three = b.size > 0, c.size > 0
     seen = 0
     for i in range(a.size):
-        k1, m1, e1 = _decoded(a[i], fields[0], layouts[0])
+        k1, m1, e1 = _decoded(a[i], fields, first1, shift1, mask1, quiet1)
         at, k2, m2, e2, k3, m3, e3 = k1, 0, 0, 0, 0, 0, 0
         if two:
-            k2, m2, e2 = _decoded(b[i], fields[1], layouts[1])
+            k2, m2, e2 = _decoded(b[i], fields, first2, shift2, mask2, quiet2)
             at = at * CLASSES + k2
         if three:
-            k3, m3, e3 = _decoded(c[i], fields[2], layouts[2])
+            k3, m3, e3 = _decoded(c[i], fields, first3, shift3, mask3, quiet3)
             at = at * CLASSES + k3
         if kind == SELECT:
             at = 3 * at + _magnitude_order(m1, e1, m2, e2)
@@ -275,9 +279,7 @@ def operate(
         if action == SECOND:
             n, m, e, sticky = k2 & 1, m2, e2, 0
         else:
-            n, m, e, sticky, more = _exact(
-                kind, numbers, random_bits, k1 & 1, m1, e1, k2 & 1, m2, e2, k3 & 1, m3, e3
-            )
+            n, m, e, sticky, more = _exact(kind, numbers, random_bits, k1 & 1, m1, e1, k2 & 1, m2, e2, k3 & 1, m3, e3)
             raised |= more
         if m == 0:
             code, more = numbers[ZERO_CODE + n], numbers[ZERO_FLAGS + n]
