@@ -24,6 +24,7 @@ from softfloat_ref.codec import decode, encode
 from softfloat_ref.errors import Error
 from softfloat_ref.exact import Value
 from softfloat_ref.formats import CATALOGUE
+from softfloat_ref.kernels import block_dispatch, dispatch
 from softfloat_ref.profiles import OCP, Profile
 
 FP32: Final = CATALOGUE["fp32"]
@@ -76,9 +77,11 @@ class BlockArray:
     def dequantize(self) -> NDArray[np.float32]:
         """The values, each the exact product of scale and element rounded to FP32."""
         factor, element, scale = decode(self.tensor_scale, FP32), self.fmt.element, self.fmt.scale
-        spread = self.spread_scales()
         if element.precision + scale.precision + factor.significand.bit_length() > FP64.precision:
-            return self._dequantize_by_oracle(spread, factor)
+            return self._dequantize_by_oracle(self.spread_scales(), factor)
+        if self._is_compiled():
+            return self._dequantize_compiled(float(factor))
+        spread = self.spread_scales()
         elements, scales = arrays.decode_float64(self.codes, element), arrays.decode_float64(spread, scale)
         with np.errstate(invalid="ignore", over="ignore", under="ignore"):  # invalid: 0 * Inf
             product = elements * scales * float(factor)
@@ -88,6 +91,26 @@ class BlockArray:
             over = np.isinf(values) & np.isfinite(elements) & np.isfinite(scales)
             values.view(np.uint32)[over] -= np.uint32(1)
         return values
+
+    def _is_compiled(self) -> bool:
+        contiguous = self.codes.flags.c_contiguous and self.codes.dtype == self.scales.dtype == np.uint8
+        return (
+            contiguous
+            and dispatch.worthwhile(self.codes.size)
+            and block_dispatch.can_dequantize(self.fmt)
+            and self.profile.tail != "flatten"
+            and self.profile.dequantize_overflow == "inf"
+            and not arrays.flushes_subnormals()
+        )
+
+    def _dequantize_compiled(self, factor: float) -> NDArray[np.float32]:
+        """By the compiled loop: the products are exact in float64, and its conversion to float32 rounds them once."""
+        element, scale, out = self.fmt.element, self.fmt.scale, np.empty(self.shape, np.float32)
+        table, factors = (arrays.decode_float64(np.arange(1 << f.width), f) for f in (element, scale))
+        codes, scales = arrays.checked_codes(self.codes, element), arrays.checked_codes(self.scales, scale)
+        scales = np.ascontiguousarray(scales)
+        block_dispatch.dequantize(codes, scales, self.axis, self.fmt.size, table, factors * factor, out)
+        return out
 
     def _dequantize_by_oracle(self, spread: Codes, factor: Value) -> NDArray[np.float32]:
         pairs = zip(spread.reshape(-1).tolist(), self.codes.reshape(-1).tolist(), strict=True)

@@ -44,6 +44,7 @@ from softfloat_ref.block_formats import (
 from softfloat_ref.codec import decode, decoder, to_value
 from softfloat_ref.exact import Value
 from softfloat_ref.formats import Format
+from softfloat_ref.kernels import block_dispatch, dispatch
 from softfloat_ref.matmul import matmul
 from softfloat_ref.policies import Policy
 from softfloat_ref.profiles import Profile
@@ -82,12 +83,15 @@ def quantize(
     policy: Policy | str | None = None,
     random_bits: ArrayLike | RandomSource | None = None,
     tensor_scale: float | None = None,
+    *,
+    threads: int = 1,
 ) -> BlockArray:
     """Quantize an array in blocks along an axis; an axis that is no multiple of the block size ends in a short block.
 
     profile: the format's own where none is given. policy: how elements are rounded. random_bits: for a stochastic
     rounding, integers in x's shape, or a source of them by position. tensor_scale: the second-level scale, where it is
-    not taken from the tensor's largest magnitude. Raises Error for a 0-dimensional array, an axis it lacks, and dtypes
+    not taken from the tensor's largest magnitude. threads: how many share the work, where it is compiled; the result is
+    the same. Raises Error for a 0-dimensional array, an axis it lacks, and dtypes
     that do not fit.
     """
     fmt, profile = resolve(get_block_format(fmt), profile)
@@ -95,12 +99,28 @@ def quantize(
     source = arrays.as_source(x)
     axis = check_axis(source.codes, axis)
     words = arrays.random_words(policy, random_bits, source.codes.shape)
+    layout = Layout(source.codes.shape, axis, fmt, profile)
+    compiled = tensor_scale is None and dispatch.worthwhile(source.codes.size)
+    if compiled and block_dispatch.can_quantize(fmt, profile, policy, source.fmt):
+        return _compiled(source.codes, axis, fmt, profile, policy, threads)
     values = arrays.to_float64(source, flush=policy.flush_inputs)
-    layout = Layout(values.shape, axis, fmt, profile)
     factor = _tensor_scale(values, tensor_scale, fmt, profile)
     job = _Job(fmt, profile, policy, factor, source.fmt, layout.tail)
     scales, codes = job.run(layout.split(values), None if words is None else layout.split(words))
     return BlockArray(layout.join(codes), layout.place(scales), fmt, axis, profile, job.tensor_scale)
+
+
+def _compiled(bits: Codes, axis: int, fmt: BlockFormat, profile: Profile, policy: Policy, threads: int) -> BlockArray:
+    """By the compiled loop; the blocks it cannot do, by the oracle."""
+    codes = np.empty(bits.shape, np.uint8)
+    scales, redo = block_dispatch.quantize(bits, axis, fmt, profile, policy, codes, threads)
+    decode_value = decoder(FP32, policy.flush_inputs)
+    for where in np.argwhere(redo):
+        at = tuple(where.tolist())
+        part = (*at[:axis], slice(at[axis] * fmt.size, (at[axis] + 1) * fmt.size), *at[axis + 1 :])
+        found = quantize_block([decode_value(code) for code in bits[part].tolist()], fmt, profile, policy)
+        scales[at], codes[part] = found.scale, found.codes
+    return BlockArray(codes, scales, fmt, axis, profile)
 
 
 def _tensor_scale(values: NDArray[np.float64], given: float | None, fmt: BlockFormat, profile: Profile) -> int:

@@ -41,6 +41,14 @@ def dot() -> None:
     run()
 
 
+@command.command("arrays")
+def arrays() -> None:
+    """Conversions of arrays, one thread, against a copy, and torch, torchao and ml_dtypes where they are installed."""
+    from softfloat_ref.app.bench_arrays import run
+
+    run()
+
+
 @command.command("serve")
 def serve() -> None:
     """`eval --serve`: predictions through a pipe, each waiting for the one before."""

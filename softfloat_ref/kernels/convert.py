@@ -12,10 +12,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numba import njit
 
+from softfloat_ref import rounding
 from softfloat_ref.kernels.loops import length, make_target, round_pack
+from softfloat_ref.rounding import SR, SR_B, SR_C
 
 U32: Final = np.uint32
 U64: Final = np.uint64
+rounds_up: Any = rounding.rounds_up
 
 
 class Plain(NamedTuple):
@@ -85,6 +88,58 @@ def plain_codes32(x: Any, out: Any, p: Any) -> None:
         out[i] = p.nan if magnitude > U32(0x7F800000) else full
 
 
+class Near(NamedTuple):
+    """What the loops for targets of float32's own exponents need. adds: what carries into the last kept bit just where
+    the truth table says so; by negative and odd."""
+
+    spare: Any
+    add_even: Any
+    add_odd: Any
+    add_even_negative: Any
+    add_odd_negative: Any
+    limit: Any
+    beyond_positive: Any
+    beyond_negative: Any
+    inf_positive: Any
+    inf_negative: Any
+    nan: Any
+
+
+@njit(cache=True, nogil=True)
+def near_codes32(x: Any, out: Any, p: Any) -> None:
+    """float32 bits to the codes of a format that differs in its mantissa bits only."""
+    for i in range(x.size):
+        bits = x[i]
+        magnitude = U32(bits & U32(0x7FFFFFFF))
+        negative = bits >= U32(0x80000000)
+        odd = U32(U32(magnitude >> p.spare) & U32(1)) != U32(0)
+        plus = p.add_odd if odd else p.add_even
+        minus = p.add_odd_negative if odd else p.add_even_negative
+        code = U32(U32(magnitude + (minus if negative else plus)) >> p.spare)
+        full = U32(code | U32(U32(bits & U32(0x80000000)) >> p.spare))
+        full = (p.beyond_negative if negative else p.beyond_positive) if code > p.limit else full
+        full = (p.inf_negative if negative else p.inf_positive) if magnitude == U32(0x7F800000) else full
+        out[i] = p.nan if magnitude > U32(0x7F800000) else full
+
+
+@njit(cache=True, nogil=True)
+def near_values32(x: Any, out: Any, p: Any) -> None:
+    """The same to the bits of the float32 values; limits and specials are such bits too."""
+    mask = U32(U32(0xFFFFFFFF) << p.spare)
+    for i in range(x.size):
+        bits = x[i]
+        magnitude = U32(bits & U32(0x7FFFFFFF))
+        negative = bits >= U32(0x80000000)
+        odd = U32(U32(magnitude >> p.spare) & U32(1)) != U32(0)
+        plus = p.add_odd if odd else p.add_even
+        minus = p.add_odd_negative if odd else p.add_even_negative
+        value = U32(U32(magnitude + (minus if negative else plus)) & mask)
+        full = U32(value | U32(bits & U32(0x80000000)))
+        full = (p.beyond_negative if negative else p.beyond_positive) if value > p.limit else full
+        full = (p.inf_negative if negative else p.inf_positive) if magnitude == U32(0x7F800000) else full
+        out[i] = p.nan if magnitude > U32(0x7F800000) else full
+
+
 @njit(cache=True, nogil=True)
 def plain_codes64(x: Any, out: Any, p: Any) -> None:
     """float64 bits to codes."""
@@ -147,6 +202,46 @@ def plain_values32(x: Any, out: Any, p: Any) -> None:
         full = beyond if value > limit else full
         full = special if magnitude == U32(0x7F800000) else full
         out[i] = p.nan if magnitude > U32(0x7F800000) else full
+
+
+@njit(cache=True, forceinline=True)
+def _stochastic(x: Any, words: Any, out: Any, p: Any, mode: int, n: int) -> None:
+    for i in range(x.size):
+        bits = U64(x[i])
+        magnitude = bits & U64(0x7FFFFFFF)
+        negative = bits >> U64(31)
+        exponent = max(magnitude >> U64(23), U64(1))
+        significand = magnitude - ((exponent - U64(1)) << U64(23))
+        if p.flush and magnitude < U64(0x800000):
+            significand = U64(0)
+        below = max(U64(p.least), exponent) - exponent
+        shift = min(U64(p.spare) + below, U64(63))
+        wide = (significand << U64(n + 1)) >> shift  # the kept bits, and n + 1 of the discarded ones
+        sticky = U64((wide << shift) != (significand << U64(n + 1)))
+        discarded = wide & U64((2 << n) - 1)
+        kept = wide >> U64(n + 1)
+        up = rounds_up(mode, 0, 0, np.int64(discarded), np.int64(sticky), n, np.int64(words[i]))
+        code = ((exponent + below - U64(p.least)) << U64(p.mantissa_bits)) + kept + U64(up)
+        signed = (U64(p.base) + U64(p.sign) * code) & U64(p.mask)
+        signed = U64(p.zero) if code == U64(0) else signed
+        full = signed if negative else code
+        limit = U64(p.limit_negative) if negative else U64(p.limit_positive)
+        beyond = U64(p.beyond_negative) if negative else U64(p.beyond_positive)
+        special = U64(p.inf_negative) if negative else U64(p.inf_positive)
+        full = beyond if code > limit else full
+        full = special if magnitude == U64(0x7F800000) else full
+        out[i] = U64(p.nan) if magnitude > U64(0x7F800000) else full
+
+
+@njit(cache=True, nogil=True)
+def stochastic_codes32(x: Any, words: Any, out: Any, p: Any, mode: int, n: int) -> None:
+    """float32 bits to codes by a stochastic rounding of n bits, each value with its own random word."""
+    if mode == SR:  # the same loop, compiled for each
+        _stochastic(x, words, out, p, SR, n)
+    elif mode == SR_B:
+        _stochastic(x, words, out, p, SR_B, n)
+    else:
+        _stochastic(x, words, out, p, SR_C, n)
 
 
 @njit(cache=True, nogil=True)

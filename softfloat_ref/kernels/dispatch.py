@@ -53,14 +53,19 @@ def encode(
     x: Array, source: Format, fmt: Format, policy: Policy, words: Array | None, out: Array, threads: int = 1
 ) -> None:
     """Codes of a flat array of bits, where `can_encode`."""
-    loop = _loop(source, fmt, policy)
+    loop = _loop(source, fmt, policy) if words is None else None
     patch = not nan_is_one(fmt, policy) and (source.width > 16 or words is not None)  # a table has them patched
 
     def work(part: slice) -> None:
-        if words is None:
+        if loop is not None:
             loop(x[part], out[part])
+        elif words is not None and plans.is_stochastic(fmt, policy, source):
+            from softfloat_ref.kernels.convert import stochastic_codes32
+
+            numbers, n = _plain(fmt, policy, source), policy.random_count
+            stochastic_codes32(x[part], words[part], out[part], numbers, int(policy.rounding), n)
         else:
-            rounded(x[part], source, fmt, policy, words[part], out[part], _NONE)
+            rounded(x[part], source, fmt, policy, None if words is None else words[part], out[part], _NONE)
         if patch:
             _patch_nans(x[part], source, fmt, policy, out[part])
 
@@ -89,6 +94,9 @@ def _loop(source: Format, fmt: Format, policy: Policy) -> Callable[[Array, Array
     if source is FP32 and plans.fits_table(fmt, policy):
         table = _upper_table(fmt, policy)
         return lambda x, out: convert.table_codes(x, table, out)
+    if source is FP32 and plans.is_near(fmt, policy):
+        near = _near(fmt, policy, False)
+        return lambda x, out: convert.near_codes32(x, out, near)
     if source in (FP32, FP64) and plans.is_plain(fmt, policy, source):
         numbers = _plain(fmt, policy, source)
         kernel = convert.plain_codes32 if source is FP32 else convert.plain_codes64
@@ -135,6 +143,13 @@ def _plain(fmt: Format, policy: Policy, source: Format) -> Any:
 
 
 @lru_cache(maxsize=64)
+def _near(fmt: Format, policy: Policy, values: bool) -> Any:
+    from softfloat_ref.kernels.convert import U32, Near
+
+    return Near(*(U32(x) for x in plans.near_numbers(fmt, policy, values)))
+
+
+@lru_cache(maxsize=64)
 def _value_numbers(fmt: Format, policy: Policy) -> Any:
     from softfloat_ref.kernels.convert import U32, Plain
 
@@ -148,10 +163,12 @@ def can_quantize(source: Format, fmt: Format, policy: Policy) -> bool:
 
 def quantize(x: Array, fmt: Format, policy: Policy, out: Array, threads: int = 1) -> None:
     """The bits of float32 values after conversion, where `can_quantize`."""
-    from softfloat_ref.kernels.convert import plain_values32
+    from softfloat_ref.kernels.convert import near_values32, plain_values32
 
-    numbers = _value_numbers(fmt, policy)
-    in_parts(x.size, threads, lambda part: plain_values32(x[part], out[part], numbers))
+    near = plans.is_near(fmt, policy)
+    loop = near_values32 if near else plain_values32
+    numbers = _near(fmt, policy, True) if near else _value_numbers(fmt, policy)
+    in_parts(x.size, threads, lambda part: loop(x[part], out[part], numbers))
 
 
 def gather(codes: Array, table: Array, out: Array, threads: int = 1) -> None:

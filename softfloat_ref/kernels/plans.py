@@ -28,11 +28,21 @@ def decisions(t: Target) -> int:
 
 
 def is_plain(fmt: Format, policy: Policy, source: Format) -> bool:
-    """Whether the branch-free loops do a conversion from FP32 or FP64: no stochastic rounding, no flushed results,
-    zero and gradual subnormals, parities that are the significand's, and no binade below the source's lowest."""
+    """Whether the branch-free loops do a conversion from FP32 or FP64: no stochastic rounding, and `is_regular`."""
+    return not policy.rounding.stochastic and is_regular(fmt, policy, source)
+
+
+def is_stochastic(fmt: Format, policy: Policy, source: Format) -> bool:
+    """Whether the loop of stochastic roundings does a conversion from FP32."""
+    n = policy.random_count
+    return 0 < n <= 32 and source is FP32 and is_regular(fmt, policy, source)
+
+
+def is_regular(fmt: Format, policy: Policy, source: Format) -> bool:
+    """No flushed results, zero and gradual subnormals, parities that are the significand's, and no binade below the
+    source's lowest."""
     return (
-        not policy.rounding.stochastic
-        and fmt.zero
+        fmt.zero
         and fmt.subnormals == "gradual"
         and not policy.flush_outputs
         and (fmt.mantissa_bits > 0 or not fmt.p3109)
@@ -54,6 +64,28 @@ def nan_is_one(fmt: Format, policy: Policy) -> bool:
     """Whether every NaN becomes the same code."""
     rule = policy.nan_rule
     return not fmt.has_nan or fmt.nan == "negative-zero" or rule.propagate == "no" or rule.has_code(fmt)
+
+
+def is_near(fmt: Format, policy: Policy) -> bool:
+    """Whether a target differs from FP32 in its mantissa bits only, and nothing is flushed."""
+    like = fmt.mantissa_bits > 0 and fmt.nan == "ieee" and fmt.signed
+    same = like and fmt.exponent_bits == FP32.exponent_bits and fmt.bias == FP32.bias
+    return same and not policy.flush_inputs and not fmt.p3109 and is_plain(fmt, policy, FP32)
+
+
+def near_numbers(fmt: Format, policy: Policy, values: bool) -> list[int]:
+    """The fields of convert.Near, to codes or to the bits of values."""
+    numbers = value_numbers(fmt, policy) if values else plain_numbers(fmt, policy, FP32)
+    table, spare = decisions(target(fmt, policy)), FP32.mantissa_bits - fmt.mantissa_bits
+    adds = [_addend(table >> case, spare) for case in (0, 4, 8, 12)]
+    return [spare, *adds, numbers[5], *numbers[7:12]]
+
+
+def _addend(cases: int, spare: int) -> int:
+    """What must be added to the discarded bits for a carry just where bit 2 guard + sticky of cases is set."""
+    half = 1 << (spare - 1)
+    least = next((first for case, first in ((1, 1), (2, half), (3, half + 1)) if cases >> case & 1), 2 * half)
+    return 2 * half - least
 
 
 def plain_numbers(fmt: Format, policy: Policy, source: Format) -> list[int]:

@@ -1,0 +1,153 @@
+"""`bench arrays`: conversions of arrays against a plain copy and against what peers are installed. One thread."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import statistics
+import time
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from softfloat_ref.app.bench_dot import THREADS
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+VALUES: Final = 1 << 22
+RUNS: Final = 9
+SIZES: Final = tuple(range(10, 27, 2))
+
+
+class Work(NamedTuple):
+    """Something to measure: bytes moved a value, ours, and the peers' ways of doing the same."""
+
+    name: str
+    moved: int
+    ours: Callable[[], Any]
+    peers: dict[str, Callable[[], Any]]
+
+
+def run() -> None:
+    """Measure and print: a line a work, with each peer's ratio, and what the memory's speed would allow."""
+    for name in THREADS:
+        os.environ.setdefault(name, "1")  # read when numpy is imported, which nothing has done yet
+    import numpy as np
+
+    x = np.random.default_rng(1).standard_normal(VALUES).astype(np.float32)
+    y = np.empty_like(x)
+    copy = _seconds(lambda: np.copyto(y, x))
+    print(f"{VALUES} float32 values, one thread; a plain copy: {VALUES / copy / 1e6:,.0f} M/s")
+    for work in [*_conversions(x), *_blocks(x)]:
+        _print(work, copy)
+    print("quantize to fp8_e4m3 by size, ns a value:", _curve(), sep="\n")
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    """The median of several runs, after one that warms up."""
+    times = []
+    for _run in range(RUNS + 1):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times[1:])
+
+
+def _print(work: Work, copy: float) -> None:
+    ours = _seconds(work.ours)
+    limit = copy * work.moved / 8  # a copy of float32 moves 8 bytes a value
+    rate, most = VALUES / ours / 1e6, VALUES / limit / 1e6
+    text = f"{work.name:36}{rate:>7,.0f} M/s {copy / ours:5.2f} x copy, limit {most:>6,.0f}"
+    for name, peer in work.peers.items():
+        theirs = _seconds(peer)
+        text += f"  {name} {VALUES / theirs / 1e6:,.0f}, ratio {theirs / ours:.2f}"
+    print(text)
+
+
+def _conversions(x: NDArray[np.float32]) -> list[Work]:
+    import numpy as np
+
+    from softfloat_ref import arrays
+    from softfloat_ref.policies import Policy
+    from softfloat_ref.sources import Philox
+
+    torch = _torch()
+    out8, out16, out32 = np.empty(x.size, np.uint8), np.empty(x.size, np.uint16), np.empty(x.size, np.float32)
+    stochastic, source = Policy(rounding="sr", sr_bits=8), Philox(1)  # type: ignore[arg-type]
+    codes = arrays.encode(x, "fp8_e4m3")
+    e4m3: dict[str, Callable[[], Any]] = {}
+    back: dict[str, Callable[[], Any]] = {}
+    bf16: dict[str, Callable[[], Any]] = {}
+    fp16: dict[str, Callable[[], Any]] = {"numpy": lambda: x.astype(np.float16)}
+    if torch is not None:
+        t = torch.from_numpy(x)
+        e4m3["torch"] = lambda: t.to(torch.float8_e4m3fn)
+        back["torch"] = lambda: t.to(torch.float8_e4m3fn).to(torch.float32)
+        bf16["torch"], fp16["torch"] = lambda: t.to(torch.bfloat16), lambda: t.to(torch.float16)
+    if importlib.util.find_spec("ml_dtypes") is not None:
+        import ml_dtypes
+
+        e4m3["ml_dtypes"] = lambda: x.astype(ml_dtypes.float8_e4m3fn)
+    random = (stochastic, source)
+    return [
+        Work("fp8_e4m3 codes", 5, lambda: arrays.encode(x, "fp8_e4m3", out=out8), e4m3),
+        Work("fp8_e4m3 and back", 8, lambda: arrays.quantize(x, "fp8_e4m3", out=out32), back),
+        Work("fp8_e4m3 and back, sr, Philox", 8, lambda: arrays.quantize(x, "fp8_e4m3", *random, out=out32), {}),
+        Work("bf16 codes", 6, lambda: arrays.encode(x, "bf16", out=out16), bf16),
+        Work("fp16 codes", 6, lambda: arrays.encode(x, "fp16", out=out16), fp16),
+        Work("tf32 and back", 8, lambda: arrays.quantize(x, "tf32", out=out32), {}),
+        Work("s1e6m9 and back", 8, lambda: arrays.quantize(x, "s1e6m9", out=out32), {}),
+        Work("fp8_e4m3 codes to values", 5, lambda: arrays.decode(codes, "fp8_e4m3", out=out32), {}),
+    ]
+
+
+def _blocks(x: NDArray[np.float32]) -> list[Work]:
+    from softfloat_ref import blocks
+
+    rows, to_mx = x.reshape(-1, 1024), _to_mx(x)
+    made = blocks.quantize(rows, "mxfp8_e4m3")
+    return [
+        Work("mxfp8_e4m3 codes and scales", 5, lambda: blocks.quantize(rows, "mxfp8_e4m3"), to_mx("float8_e4m3fn")),
+        Work("mxfp4_e2m1 codes and scales", 5, lambda: blocks.quantize(rows, "mxfp4_e2m1"), to_mx("float4_e2m1fn_x2")),
+        Work("mxfp8_e4m3 codes and scales, axis 0", 5, lambda: blocks.quantize(rows, "mxfp8_e4m3", axis=0), {}),
+        Work("mxfp8_e4m3 to values", 5, made.dequantize, {}),
+    ]
+
+
+def _to_mx(x: NDArray[np.float32]) -> Callable[[str], dict[str, Callable[[], Any]]]:
+    torch = _torch()
+    if torch is None or importlib.util.find_spec("torchao") is None:
+        return lambda _: {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from torchao.prototype.mx_formats.mx_tensor import to_mx
+    rows = torch.from_numpy(x.reshape(-1, 1024))
+    return lambda kind: {"torchao": lambda: to_mx(rows, getattr(torch, kind), 32)}
+
+
+def _curve() -> str:
+    """The cost a value over the sizes."""
+    import numpy as np
+
+    from softfloat_ref import arrays
+
+    found = []
+    for power in SIZES:
+        x = np.random.default_rng(2).standard_normal(1 << power).astype(np.float32)
+        out = np.empty_like(x)
+        repeat = max(1, (1 << 18) >> power)
+        took = _seconds(lambda: [arrays.quantize(x, "fp8_e4m3", out=out) for _ in range(repeat)])  # noqa: B023
+        found.append(f"  2^{power}: {took / repeat / x.size * 1e9:.3f}")
+    return "\n".join(found)
+
+
+def _torch() -> Any:
+    if importlib.util.find_spec("torch") is None:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import torch
+    torch.set_num_threads(1)
+    return torch

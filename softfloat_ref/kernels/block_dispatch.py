@@ -1,0 +1,150 @@
+"""Whether a compiled loop quantizes or dequantizes blocks, and the tables it needs, from the oracle."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softfloat_ref.block_formats import BlockFormat, scale_of, special_element
+from softfloat_ref.codec import decoder
+from softfloat_ref.formats import CATALOGUE, Format
+from softfloat_ref.kernels import plans
+from softfloat_ref.policies import Policy
+from softfloat_ref.profiles import Profile
+
+FP32: Final = CATALOGUE["fp32"]
+E8M0: Final = CATALOGUE["e8m0"]
+_FIELDS: Final = 255  # exponent fields of finite float32 magnitudes
+Array = NDArray[Any]
+
+
+class Scales(NamedTuple):
+    """The scale of a largest magnitude: by its exponent field, one more from a mantissa on."""
+
+    start: Array
+    threshold: Array
+
+
+def can_quantize(fmt: BlockFormat, profile: Profile, policy: Policy, source: Format) -> bool:
+    """Whether the loops do a block conversion: float32, E8M0 scales, exact quotients, and specials by the block."""
+    return (
+        source is FP32
+        and fmt.scale == E8M0
+        and fmt.size > 0
+        and fmt.element.width <= 8
+        and profile.tail != "flatten"
+        and profile.tensor_scale == "none"
+        and profile.arithmetic == "exact"
+        and profile.nan == profile.inf == "block"
+        and profile.special_codes == "nan"
+        and profile.negative_zero == "keep"
+        and (profile.flush == "never" or (profile.flush == "element" and profile.flush_below == FP32.emin))
+        and policy.random_count == 0
+        and plans.is_plain(fmt.element, policy, FP32)
+        and _scales(fmt, profile) is not None
+    )
+
+
+@lru_cache(maxsize=64)
+def _scales(fmt: BlockFormat, profile: Profile) -> Scales | None:
+    """Asked of the oracle; None where the code changes more than once in a binade."""
+    decode = decoder(FP32)
+
+    def code(bits: int) -> int:
+        return scale_of(decode(bits), fmt, profile)
+
+    starts, thresholds, guess = [], [], 0
+    for field in range(_FIELDS):
+        first, last = max(field << FP32.mantissa_bits, 1), ((field + 1) << FP32.mantissa_bits) - 1
+        low, high = code(first), code(last)
+        if high - low not in (0, 1):
+            return None
+        starts.append(low)
+        if high == low:
+            thresholds.append(1 << FP32.mantissa_bits)
+            continue
+        near = (field << FP32.mantissa_bits) + guess
+        if not (first < near <= last and code(near - 1) == low and code(near) == high):
+            near, below = last, first
+            while near - below > 1:
+                middle = (near + below) // 2
+                near, below = (middle, below) if code(middle) == high else (near, middle)
+        guess = near - (field << FP32.mantissa_bits)
+        thresholds.append(guess)
+    return Scales(np.array(starts, np.int64), np.array(thresholds, np.uint32))
+
+
+@lru_cache(maxsize=64)
+def _numbers(fmt: BlockFormat, profile: Profile, policy: Policy) -> Any:
+    from softfloat_ref.kernels.convert import Plain
+
+    flush = policy.flush_inputs or profile.flush == "element"
+    numbers = plans.plain_numbers(fmt.element, policy, FP32)
+    numbers[3] = int(flush)
+    return Plain(*(np.uint32(x) for x in numbers))
+
+
+def quantize(
+    x: Array, axis: int, fmt: BlockFormat, profile: Profile, policy: Policy, codes: Array, threads: int = 1
+) -> tuple[Array, Array]:
+    """Quantize contiguous float32 bits in blocks along an axis, where `can_quantize`; fills codes.
+
+    Returns the scales, the number of blocks in place of the axis, and which blocks are left to the oracle.
+    """
+    from softfloat_ref.kernels.block_loops import quantize_columns, quantize_rows
+
+    tables, numbers = _scales(fmt, profile), _numbers(fmt, profile, policy)
+    assert tables is not None
+    blocks = -(-x.shape[axis] // fmt.size)
+    shape = (*x.shape[:axis], blocks, *x.shape[axis + 1 :])
+    scales, redo = np.zeros(shape, np.uint8), np.zeros(shape, np.uint8)
+    rules = np.array([scale_of(None, fmt, profile), E8M0.canonical_nan, special_element(fmt, policy)], np.int64)
+    common = (fmt.size, fmt.element.emin, *tables, rules, numbers)
+    views = [_three(array, axis) for array in (x, codes, scales, redo)]
+    if axis == x.ndim - 1:
+        views = [v[:, :, 0] for v in views]
+
+        def rows(part: slice) -> None:
+            quantize_rows(views[0][part], *common, views[1][part], views[2][part], views[3][part])
+
+        _by_rows(views[0], threads, rows)
+    else:
+        quantize_columns(views[0], *common, *views[1:])
+    return scales, redo
+
+
+def _by_rows(x: Array, threads: int, work: Any) -> None:
+    if threads <= 1 or x.shape[0] < threads:
+        work(slice(None))
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    step = -(-x.shape[0] // threads)
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(work, slice(at, at + step)) for at in range(0, x.shape[0], step)]:
+            done.result()
+
+
+def _three(array: Array, axis: int) -> Array:
+    """A contiguous array as (outer, axis, inner)."""
+    outer = int(np.prod(array.shape[:axis]))
+    return array.reshape(outer, array.shape[axis], int(np.prod(array.shape[axis + 1 :])))
+
+
+def can_dequantize(fmt: BlockFormat) -> bool:
+    """Whether every product of scale and element is exact in float64, and elements and scales are bytes."""
+    return fmt.size > 0 and fmt.element.width <= 8 and fmt.scale.width <= 8
+
+
+def dequantize(codes: Array, scales: Array, axis: int, size: int, table: Array, factors: Array, out: Array) -> None:
+    """Values of contiguous codes and scales; table, factors: float64 by code."""
+    from softfloat_ref.kernels.block_loops import dequantize_columns, dequantize_rows
+
+    views = [_three(array, axis) for array in (codes, scales, out)]
+    if axis == codes.ndim - 1:
+        dequantize_rows(views[0][:, :, 0], views[1][:, :, 0], size, table, factors, views[2][:, :, 0])
+    else:
+        dequantize_columns(views[0], views[1], size, table, factors, views[2])

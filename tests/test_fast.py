@@ -1,0 +1,157 @@
+"""The compiled conversions against the scalar oracle: every way there is, on all kinds of values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from softfloat_ref import arrays, blocks
+from softfloat_ref.block_formats import dequantize_to_fp32, get_block_format, quantize_block
+from softfloat_ref.codec import decoder, encoder
+from softfloat_ref.errors import Error
+from softfloat_ref.formats import CATALOGUE, Format, get_format
+from softfloat_ref.kernels import dispatch, plans
+from softfloat_ref.policies import ROUNDINGS, Policy
+from softfloat_ref.sources import Lfsr, Philox
+
+FP32 = CATALOGUE["fp32"]
+MORE = ("s1e6m1b46", "s1e5m10fn", "s1e8m1", "s1e8m15", "s1e8m22", "s1e3m20", "s1e8m0", "i8", "u8", "i16", "u16", "i32")
+P3109 = ("binary8p1se", "binary8p1ue", "binary8p3sf", "binary8p4uf", "binary16p10se")
+NAMES = [n for n in CATALOGUE if n != "fp128"] + [*MORE, *P3109]
+EXTRAS: list[dict[str, object]] = [{}, {"flush_inputs": True}, {"flush_outputs": True}, {"nan": "propagate"}]
+
+
+@pytest.fixture(autouse=True)
+def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small arrays too."""
+    monkeypatch.setattr(dispatch, "worthwhile", lambda size: size > 0)
+
+
+def inputs(fmt: Format, dtype: type, seed: int) -> np.ndarray:
+    """Any bits; the format's values and the middles between them, and their neighbours in the dtype."""
+    rng = np.random.default_rng(seed)
+    size = np.dtype(dtype).itemsize
+    wild = rng.integers(0, 1 << (8 * size), 700, dtype=np.uint64).astype(f"u{size}").view(dtype)
+    codes = rng.integers(0, 1 << min(fmt.width, 60), 300, dtype=np.uint64).tolist()
+    values = np.array([float(decoder(fmt)(c)) for c in codes])
+    with np.errstate(all="ignore"):
+        near = np.concatenate([values, (values[:-1] + values[1:]) / 2, values * 2]).astype(dtype)
+        bits = near.view(f"u{size}")
+        return np.concatenate([wild, near, (bits + 1).view(dtype), (bits - 1).view(dtype)])
+
+
+def wanted(x: np.ndarray, fmt: Format, policy: Policy, words: np.ndarray | None) -> list[int]:
+    source = arrays.as_source(x)
+    decode, encode = decoder(source.fmt, policy.flush_inputs), encoder(fmt, policy)
+    drawn = [0] * x.size if words is None else words.tolist()
+    return [encode(decode(code), r)[0] for code, r in zip(source.codes.tolist(), drawn, strict=True)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_codes_and_values(name: str) -> None:
+    fmt = get_format(name)
+    for i, mode in enumerate(ROUNDINGS):
+        n = 8 if mode.startswith("sr") else None
+        overflow = ("sat-none", "sat-finite", "sat-propagate")[i % 3]
+        policy = Policy(mode, overflow, sr_bits=n, **EXTRAS[(i + len(name)) % 4])
+        dtype = (np.float32, np.float64, np.float32, np.float16)[(i * 7 + len(name)) % 4]
+        x = inputs(fmt, dtype, i)
+        words = np.random.default_rng(i).integers(0, 256, x.size) if n else None
+        try:
+            got = arrays.encode(x, fmt, policy, words)
+        except Error:
+            continue
+        np.testing.assert_array_equal(got, np.array(wanted(x, fmt, policy, words), got.dtype), f"{mode} {policy}")
+        try:
+            values = arrays.quantize(x, fmt, policy, words)
+        except Error:
+            continue
+        size = values.dtype.itemsize
+        np.testing.assert_array_equal(values.view(f"u{size}"), arrays.decode(got, fmt).view(f"u{size}"))
+
+
+def test_each_way_is_taken() -> None:
+    """A table, near, plain, stochastic, round_pack: each has its formats."""
+    rne, flushed = Policy(), Policy(flush_outputs=True)
+    assert plans.fits_table(CATALOGUE["fp8_e4m3"], flushed)
+    assert plans.is_near(CATALOGUE["bf16"], rne)
+    assert not plans.is_near(CATALOGUE["fp16"], rne)
+    assert plans.is_plain(CATALOGUE["fp16"], rne, FP32)
+    assert not plans.is_plain(CATALOGUE["fp16"], flushed, FP32)
+    assert plans.is_generic(CATALOGUE["dlfloat16"], rne)
+    assert plans.is_stochastic(CATALOGUE["bf16"], Policy("sr", sr_bits=16), FP32)
+
+
+def test_the_truth_table_is_the_decision() -> None:
+    """_addend puts into one sum what decisions says case by case."""
+    for mode in ROUNDINGS:
+        if mode.startswith("sr"):
+            continue
+        table = plans.decisions(plans.target(CATALOGUE["bf16"], Policy(mode)))
+        for case in (0, 4, 8, 12):
+            add = plans._addend(table >> case, 4)
+            for rest in range(16):
+                guard, sticky = rest >> 3, int(rest & 7 != 0)
+                assert (rest + add) >> 4 == table >> (case + 2 * guard + sticky) & 1
+
+
+def test_out_strides_shapes_and_threads() -> None:
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((300, 1200)).astype(np.float32)
+    for fmt in ("fp8_e4m3", "bf16", "fp16"):
+        whole = arrays.encode(x, fmt)
+        out = np.empty_like(whole)
+        assert arrays.encode(x, fmt, out=out, threads=2) is out
+        np.testing.assert_array_equal(out, whole)
+        np.testing.assert_array_equal(arrays.encode(x[::2, ::-3], fmt), whole[::2, ::-3])
+        np.testing.assert_array_equal(arrays.encode(x.T, fmt), whole.T)
+        strided = np.zeros((300, 2400), whole.dtype)
+        arrays.encode(x, fmt, out=strided[:, ::2])
+        np.testing.assert_array_equal(strided[:, ::2], whole)
+        values = np.empty(x.shape, np.float32)
+        assert arrays.quantize(x, fmt, out=values, threads=2) is values
+        np.testing.assert_array_equal(values, arrays.decode(whole, fmt, threads=2))
+        assert arrays.encode(x[0, 0], fmt).shape == ()
+        assert arrays.encode(x[:0], fmt).shape == (0, 1200)
+    for bad in (np.empty(3, np.uint8), np.empty(x.shape, np.uint16), "x"):
+        with pytest.raises(Error):
+            arrays.encode(x, "fp8_e4m3", out=bad)
+
+
+def test_random_words_by_position() -> None:
+    """A source gives each element its own word, whatever the chunks and threads."""
+    x = np.random.default_rng(3).standard_normal(200_001).astype(np.float32)
+    policy = Policy("sr", sr_bits=8)
+    for source in (Philox(7), Lfsr(16, (16, 14, 13, 11), 1, 15, 0)):
+        whole = arrays.encode(x, "fp8_e4m3", policy, source)
+        np.testing.assert_array_equal(arrays.encode(x, "fp8_e4m3", policy, source, threads=3), whole)
+        np.testing.assert_array_equal(arrays.encode(x, "fp8_e4m3", policy, source.array(8, 0, x.size)), whole)
+        assert whole[:500].tolist() == wanted(x[:500], CATALOGUE["fp8_e4m3"], policy, source.array(8, 0, 500))
+
+
+BLOCKS = ("mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1", "mxint8", "fp8_e4m3@e8m0/16")
+RULES = ("torchao-ceil,tail=pad", "torchao-even,tail=pad", "mlx", "ocp,scale_rule=nearest")
+PROFILES = ("ocp", *RULES, "ocp,integers=full", "ocp,flush=never", "ocp,scale_high=nan", "microxcaling")
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+@pytest.mark.parametrize("profile", PROFILES)
+def test_blocks(name: str, profile: str) -> None:
+    fmt, rng = get_block_format(name), np.random.default_rng(len(name) + len(profile))
+    bits = rng.integers(0, 1 << 32, (6, 70), dtype=np.uint64).astype(np.uint32)
+    bits[1] = (rng.standard_normal(70) * 2.0 ** rng.integers(-140, 127)).astype(np.float32).view(np.uint32)
+    bits[2] &= 0x807FFFFF
+    bits[3] = bits[3] & 0x807FFFFF | np.uint32(rng.integers(1, 255) << 23)
+    bits[4, ::3] = 0
+    decode, policy = decoder(FP32), Policy("rup") if "flush" in profile else None
+    for x, axis in ((bits, 1), (np.ascontiguousarray(bits.T), 0), (bits.reshape(2, 3, 70).swapaxes(1, 2).copy(), 1)):
+        q = blocks.quantize(x.view(np.float32), fmt, axis, profile, policy)
+        lanes, codes, scales, back = (
+            np.moveaxis(a, axis, -1).reshape(6, -1) for a in (x, q.codes, q.scales, q.dequantize().view(np.uint32))
+        )
+        for lane, code, scale_row, values in zip(lanes, codes, scales, back, strict=True):
+            for i, scale in enumerate(scale_row):
+                part = slice(i * fmt.size, (i + 1) * fmt.size)
+                block = quantize_block([decode(int(v)) for v in lane[part]], fmt, profile, policy)
+                assert (block.scale, list(block.codes)) == (scale, code[part].tolist())
+                assert dequantize_to_fp32(block.scale, block.codes, fmt, profile) == values[part].tolist()
