@@ -59,6 +59,8 @@ def as_source(x: ArrayLike) -> Source:
 
     Raises Error for any other dtype, for integers that float64 does not hold, and for masked or ragged input.
     """
+    if type(x) is np.ndarray and x.dtype.char in "fd" and x.dtype.isnative and x.flags.c_contiguous:
+        return Source(x.view(np.uint32), _FP32) if x.dtype.char == "f" else Source(x.view(np.uint64), _FP64)
     if isinstance(x, np.ma.MaskedArray):
         raise Error("a masked array has values that are none; fill it first")
     if exchange.is_torch(x) and x.is_floating_point():  # type: ignore[union-attr]
@@ -133,6 +135,42 @@ def encode(
     if out is not None and made is not out:
         out[...] = made
     return made if out is None else out
+
+
+def encode_flags(
+    x: ArrayLike,
+    fmt: str | Format,
+    policy: Policy | str | None = None,
+    random_bits: ArrayLike | RandomSource | None = None,
+) -> tuple[Codes, Codes]:
+    """`encode` with the flags of each element, uint8 in TestFloat's byte; their or is what was raised at all.
+
+    Raises Error as `encode` does.
+    """
+    fmt, policy = get_format(fmt), get_policy(policy)
+    source = as_source(x)
+    flat = source.codes.reshape(-1)
+    words = random_words(policy, random_bits, source.codes.shape)
+    drawn = None if words is None else words.reshape(-1)
+    codes, flags = np.empty(flat.size, code_dtype(fmt)), np.zeros(flat.size, np.uint8)
+    compiled = dispatch.worthwhile(flat.size) and dispatch.can_flag(source.fmt, fmt, policy)
+    if compiled:
+        dispatch.rounded(flat, source.fmt, fmt, policy, drawn, codes, flags)
+    else:
+        _flag_one_by_one(Source(flat, source.fmt), fmt, policy, drawn, codes, flags)
+    return codes.reshape(source.codes.shape), flags.reshape(source.codes.shape)
+
+
+def _flag_one_by_one(
+    source: Source, fmt: Format, policy: Policy, words: NDArray[Any] | None, codes: Codes, flags: Codes
+) -> None:
+    decode_value, encode_value = decoder(source.fmt, policy.flush_inputs), encoder(fmt, policy)
+    known: dict[tuple[int, int], tuple[int, int]] = {}
+    drawn = [0] * codes.size if words is None else words.tolist()
+    for i, case in enumerate(zip(source.codes.tolist(), drawn, strict=True)):
+        if case not in known:
+            known[case] = encode_value(decode_value(case[0]), case[1])
+        codes[i], flags[i] = known[case]
 
 
 def _place(out: NDArray[Any] | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:

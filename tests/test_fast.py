@@ -70,6 +70,26 @@ def test_codes_and_values(name: str) -> None:
         np.testing.assert_array_equal(values.view(f"u{size}"), arrays.decode(got, fmt).view(f"u{size}"))
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_flags(name: str) -> None:
+    fmt = get_format(name)
+    for i, mode in enumerate(("rne", "rup", "rto", "sr")):
+        n = 8 if mode == "sr" else None
+        policy = Policy(mode, sr_bits=n, tininess=("after", "before")[i % 2], **EXTRAS[i])
+        x = inputs(fmt, (np.float32, np.float64, np.float16)[i % 3], i)
+        words = np.random.default_rng(i).integers(0, 256, x.size) if n else None
+        source = arrays.as_source(x)
+        decode, encode = decoder(source.fmt, policy.flush_inputs), encoder(fmt, policy)
+        drawn = [0] * x.size if words is None else words.tolist()
+        try:
+            pairs = [encode(decode(code), r) for code, r in zip(source.codes.tolist(), drawn, strict=True)]
+        except Error:
+            continue
+        codes, flags = arrays.encode_flags(x, fmt, policy, words)
+        assert codes.tolist() == [code for code, _ in pairs]
+        assert flags.tolist() == [flag for _, flag in pairs]
+
+
 def test_each_way_is_taken() -> None:
     """A table, near, plain, stochastic, round_pack: each has its formats."""
     rne, flushed = Policy(), Policy(flush_outputs=True)

@@ -49,6 +49,11 @@ def can_encode(source: Format, fmt: Format, policy: Policy) -> bool:
     return ieee and (plans.is_plain(fmt, policy, source) or plans.is_generic(fmt, policy))
 
 
+def can_flag(source: Format, fmt: Format, policy: Policy) -> bool:
+    """Whether the compiled loop gives codes and flags."""
+    return can_encode(source, fmt, policy) and plans.is_generic(fmt, policy) and nan_is_one(fmt, policy)
+
+
 def encode(
     x: Array, source: Format, fmt: Format, policy: Policy, words: Array | None, out: Array, threads: int = 1
 ) -> None:
