@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import os
 import statistics
+import subprocess
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -42,7 +44,23 @@ def run() -> None:
     print(f"{VALUES} float32 values, one thread; a plain copy: {VALUES / copy / 1e6:,.0f} M/s")
     for work in [*_conversions(x), *_blocks(x)]:
         _print(work, copy)
+    print(_first_call())
     print("quantize to fp8_e4m3 by size, ns a value:", _curve(), sep="\n")
+
+
+def _first_call() -> str:
+    """What the first call of a process costs beyond the second, its code compiled and on disk."""
+    lines = (
+        "import time, numpy as np",
+        "from softfloat_ref import arrays",
+        "x, now = np.ones(1 << 17, np.float32), time.perf_counter",
+        "a = now(); arrays.encode(x, 'fp8_e4m3')",
+        "b = now(); arrays.encode(x, 'fp8_e4m3')",
+        "print(b - a - (now() - b))",
+    )
+    code = "\n".join(lines)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return f"first call of a process: {float(done.stdout):.2f} s more than the second"
 
 
 def _seconds(work: Callable[[], Any]) -> float:
