@@ -95,20 +95,30 @@ class Lfsr:
         if not 0 <= self.low <= self.high < self.width:
             raise Error(f"lfsr: bits {self.high}:{self.low} do not lie in a register of {self.width} bits")
 
-    def states(self) -> Iterator[int]:
-        state, mask = self.seed, (1 << self.width) - 1
+    def states(self, start: int = 0) -> Iterator[int]:
+        """The register's states from a step on."""
+        state, mask = self._state_at(start), (1 << self.width) - 1
         tapped = sum(1 << (t - 1) for t in set(self.taps))
         while True:
             yield state
             state = (state << 1 | (state & tapped).bit_count() & 1) & mask
 
+    def _state_at(self, steps: int) -> int:
+        """The state after so many steps: a step is linear over the bits, so powers of it are made by squaring."""
+        state, mask = self.seed, (1 << self.width) - 1
+        power = [(1 << i << 1 | (i + 1 in self.taps)) & mask for i in range(self.width)]  # what each bit alone becomes
+        while steps:
+            if steps & 1:
+                state = _sum_of_bits(power, state)
+            power = [_sum_of_bits(power, x) for x in power]
+            steps >>= 1
+        return state
+
     def bits(self, n: int, start: int, count: int) -> list[int]:
         available = self.high - self.low + 1
         if n > available:
             raise Error(f"lfsr: bits={self.high}:{self.low} gives {available} bits, but {n} are needed")
-        states = self.states()
-        for _ in range(start):
-            next(states)
+        states = self.states(start)
         mask = (1 << available) - 1
         return [(next(states) >> self.low & mask) >> (available - n) for _ in range(count)]
 
@@ -120,6 +130,15 @@ class Lfsr:
     def spec(self) -> str:
         taps = ".".join(map(str, self.taps))
         return f"lfsr:width={self.width},taps={taps},seed={self.seed},bits={self.high}:{self.low}"
+
+
+def _sum_of_bits(images: list[int], state: int) -> int:
+    """A linear function of a state, from what each of its bits becomes."""
+    total = 0
+    while state:
+        total ^= images[(state & -state).bit_length() - 1]
+        state &= state - 1
+    return total
 
 
 def parse_source(spec: str, seed: int | None = None) -> RandomSource:

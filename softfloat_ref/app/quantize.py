@@ -25,10 +25,10 @@ from softfloat_ref.app.quantize_output import (
     Result,
     Row,
     deliver,
-    out_of_range,
-    summary_of_array,
     summary_of_rows,
 )
+from softfloat_ref.app.quantize_stream import Stream, errors_of, stream
+from softfloat_ref.app.tally import Tally
 from softfloat_ref.block_formats import (
     FP32,
     TENSOR,
@@ -49,6 +49,7 @@ from softfloat_ref.literals import parse_number
 from softfloat_ref.profiles import OCP, Profile
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -94,7 +95,10 @@ def command(
     if axis != -1 and not (is_array and isinstance(found, BlockFormat)):
         raise Error("--axis is for block formats and .npy input; text has its blocks along each line")
     if is_array:
-        result = _from_npy(str(source), found, choices, axis, rule)
+        whole = _from_npy(str(source), found, choices, axis, rule, output, form)
+        if whole is None:
+            return
+        result = whole
     else:
         rows = [[unmark(v) for v in values]] if values else _read_rows(str(source))
         names = ["" for _ in rows] if values else [f"{_shown(source)}:{n}" for n, _ in enumerate(rows, 1)]
@@ -113,7 +117,7 @@ def _flat(values: tuple[str, ...], source: str | None) -> list[str] | NDArray[An
     """All input, as one."""
     if source is None:
         return [unmark(v) for v in values]
-    return _read_npy(source) if _is_npy(source) else [text for row in _read_rows(source) for text in row]
+    return _whole(_read_npy(source)) if _is_npy(source) else [text for row in _read_rows(source) for text in row]
 
 
 def _is_npy(source: str) -> bool:
@@ -126,7 +130,8 @@ def _is_npy(source: str) -> bool:
         raise Error(f"{source}: {e.strerror or e}") from None
 
 
-def _read_npy(source: str) -> NDArray[Any]:
+def _read_npy(source: str) -> np.memmap[Any, Any]:
+    """The file, mapped: whatever is wrong with it is said before memory is taken."""
     import numpy as np
 
     try:
@@ -139,7 +144,7 @@ def _read_npy(source: str) -> NDArray[Any]:
         if "allow_pickle" in reason or "Python objects" in reason:
             reason = "holds Python objects, which are never unpickled"
         raise Error(f"{source}: not a readable .npy array: {reason or type(e).__name__}") from None
-    array: NDArray[Any] = np.asarray(mapped)
+    array: np.memmap[Any, Any] = mapped
     if array.dtype.kind not in "fiub":
         raise Error(f"{source}: array of {array.dtype}; use float16, float32, float64 or integers")
     if array.ndim == 0:
@@ -149,12 +154,27 @@ def _read_npy(source: str) -> NDArray[Any]:
     return array
 
 
-def _from_npy(source: str, fmt: Format | BlockFormat, choices: Choices, axis: int, profile: Profile) -> Result:
-    array = _read_npy(source)
-    try:
-        return _quantize_array(array, fmt, choices, axis, profile)
-    except Error as e:
-        raise Error(f"{source}: {e}") from None
+def _from_npy(
+    source: str,
+    fmt: Format | BlockFormat,
+    choices: Choices,
+    axis: int,
+    profile: Profile,
+    output: str | None,
+    form: str | None,
+) -> Result | None:
+    """The result; None where it was already written, chunk by chunk."""
+    mapped = _read_npy(source)
+    if output is not None and stream(Stream(source, mapped, fmt, choices, axis, profile), output, form):
+        return None
+    with errors_of(source):
+        return _quantize_array(_whole(mapped), fmt, choices, axis, profile)
+
+
+def _whole(mapped: np.memmap[Any, Any]) -> NDArray[Any]:
+    import numpy as np
+
+    return np.asarray(mapped)
 
 
 def _read_rows(source: str) -> list[list[str]]:
@@ -255,20 +275,19 @@ def _quantize_array(
     from softfloat_ref import arrays, blocks
 
     words = choices.source if choices.random_bits is None else _word_array(choices, array)
+    tally = Tally(fmt)
     if isinstance(fmt, BlockFormat):
         quantized = blocks.quantize(array, fmt, axis, profile, choices.policy, words)
         values: NDArray[Any] = quantized.dequantize()
         codes, scales = quantized.codes, quantized.scales
         size = fmt.size if fmt.size > 0 else max(array.size if fmt.size == TENSOR else array.shape[axis], 1)
         second = quantized.tensor_scale if profile.tensor_scale != "none" else None
-        blocks_text = f"{scales.size} blocks, {int((scales == fmt.scale.canonical_nan).sum())} NaN, "
-        saturated = f"{blocks.saturated(array, quantized)} saturated"
+        tally.add(array, values, quantized)
     else:
         codes, scales, size, second = arrays.encode(array, fmt, choices.policy, words), None, 1, None
-        values, blocks_text = arrays.decode(codes, fmt), ""
-        saturated = out_of_range(array, values)
-    summary = summary_of_array(fmt.name, array, values, blocks_text + saturated)
-    return Result(fmt, None, codes, scales, values, summary, size, second)
+        values = arrays.decode(codes, fmt)
+        tally.add(array, values)
+    return Result(fmt, None, codes, scales, values, tally.text(array.dtype, array.shape), size, second)
 
 
 def _word_array(choices: Choices, array: NDArray[Any]) -> NDArray[Any]:

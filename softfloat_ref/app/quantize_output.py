@@ -52,44 +52,6 @@ class Result(NamedTuple):
 # -- summaries -------------------------------------------------------------------------------------------------------
 
 
-def out_of_range(array: NDArray[Any], values: NDArray[Any]) -> str:
-    """How many values were held at the largest finite one, and how many became Inf or NaN (for reading only)."""
-    import numpy as np
-
-    finite = np.isfinite(values)
-    largest = np.abs(values[finite]).max(initial=0.0)
-    with np.errstate(invalid="ignore"):
-        held = finite & (np.abs(array) > largest)
-    beyond = np.isfinite(array) & ~finite
-    return f"{int(held.sum())} saturated" + (f", {int(beyond.sum())} overflowed" if beyond.any() else "")
-
-
-def summary_of_array(name: str, array: NDArray[Any], values: NDArray[Any], counts: str) -> str:
-    """What became of an array, in a line."""
-    what = f"{name}: {array.size} values of {array.dtype}, shape {array.shape}"
-    return f"{what}: {counts}, {_flushed(array, values)} flushed to zero; {_error(array, values)}"
-
-
-def _flushed(array: NDArray[Any], values: NDArray[Any]) -> int:
-    return int(((array != 0) & (values == 0)).sum())
-
-
-def _error(array: NDArray[Any], values: NDArray[Any]) -> str:
-    """Maximum and root-mean-square error over the finite values (float64: for reading only)."""
-    import numpy as np
-
-    with np.errstate(all="ignore"):
-        x, y = array.astype(np.float64), values.astype(np.float64)
-        both = np.isfinite(x) & np.isfinite(y)
-        if not both.any():
-            return "no finite values"
-        error = np.abs(y[both] - x[both])
-        scale = float(np.sqrt(np.mean(x[both] ** 2)))
-        rms = float(np.sqrt(np.mean(error**2)))
-    relative = f" ({rms / scale:.3g} of the values' rms)" if scale else ""
-    return f"error at most {error.max():.4g}, rms {rms:.4g}{relative}"
-
-
 def summary_of_rows(rows: list[Row], numbers: list[list[Fraction | Value]], fmt: Format | BlockFormat) -> str:
     """What became of rows of text, in a line."""
     count = sum(len(r.codes) for r in rows)

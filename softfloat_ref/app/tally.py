@@ -1,0 +1,82 @@
+"""What became of an array's values, counted piece by piece, in a line (float64: for reading only)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from softfloat_ref.block_formats import BlockFormat
+from softfloat_ref.codec import decoder
+from softfloat_ref.formats import Format
+from softfloat_ref.scales import largest
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from softfloat_ref.block_arrays import BlockArray
+
+_PIECE: Final = 1 << 18  # values at a time: the temporaries are many
+
+
+class Tally:
+    """Counts over any number of parts of an array."""
+
+    def __init__(self, fmt: Format | BlockFormat) -> None:
+        self._fmt = fmt
+        self._values = self._finite = self._flushed = self._saturated = self._beyond = 0
+        self._blocks = self._nan_blocks = 0
+        self._largest_error = self._squared_error = self._square = 0.0
+
+    def add(self, array: NDArray[Any], values: NDArray[Any], quantized: BlockArray | None = None) -> None:
+        """Some values, what they are worth after quantization, and, of a block format, their blocks."""
+        x, y = array.reshape(-1), values.reshape(-1)
+        for start in range(0, x.size, _PIECE):
+            self._add_piece(x[start : start + _PIECE], y[start : start + _PIECE])
+        if quantized is not None:
+            from softfloat_ref import blocks
+
+            self._blocks += quantized.scales.size
+            self._nan_blocks += int((quantized.scales == quantized.fmt.scale.canonical_nan).sum())
+            self._saturated += blocks.saturated(array, quantized)
+
+    def _add_piece(self, array: NDArray[Any], values: NDArray[Any]) -> None:
+        import numpy as np
+
+        with np.errstate(all="ignore"):
+            x, y = array.astype(np.float64), values.astype(np.float64)
+            self._values += x.size
+            self._flushed += int(((array != 0) & (values == 0)).sum())
+            known, kept = np.isfinite(x), np.isfinite(y)
+            if isinstance(self._fmt, Format):
+                low, high = _reach(self._fmt)
+                self._saturated += int((kept & ((x > high) | (x < low))).sum())
+                self._beyond += int((known & ~kept).sum())
+            both = known & kept
+            if not both.all():
+                x, y = x[both], y[both]
+            error = np.abs(y - x)
+            self._finite += x.size
+            self._largest_error = max(self._largest_error, float(error.max(initial=0.0)))
+            self._squared_error += float((error * error).sum())
+            self._square += float((x * x).sum())
+
+    def text(self, dtype: object, shape: tuple[int, ...]) -> str:
+        """The line."""
+        blocks = f"{self._blocks} blocks, {self._nan_blocks} NaN, " if isinstance(self._fmt, BlockFormat) else ""
+        beyond = f", {self._beyond} overflowed" if self._beyond else ""
+        what = f"{self._fmt.name}: {self._values} values of {dtype}, shape {shape}: {blocks}{self._saturated} saturated"
+        return f"{what}{beyond}, {self._flushed} flushed to zero; {self._error()}"
+
+    def _error(self) -> str:
+        """Maximum and root-mean-square error over the finite values."""
+        if not self._finite:
+            return "no finite values"
+        scale = (self._square / self._finite) ** 0.5
+        rms = (self._squared_error / self._finite) ** 0.5
+        relative = f" ({rms / scale:.3g} of the values' rms)" if scale else ""
+        return f"error at most {self._largest_error:.4g}, rms {rms:.4g}{relative}"
+
+
+def _reach(fmt: Format) -> tuple[float, float]:
+    """The smallest and the largest finite value; of an unsigned format, as if it had a sign."""
+    high = float(largest(fmt))
+    return float(decoder(fmt)(fmt.sign_bit)) if fmt.twos_complement and fmt.signed else -high, high
