@@ -8,7 +8,7 @@ large, take the oracle value by value.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -208,29 +208,45 @@ def _encode_stochastic(
     threads: int,
 ) -> None:
     """With random words, which a source makes a chunk at a time."""
-    given = None if isinstance(random_bits, RandomSource) else random_words(policy, random_bits, shape)
-    if given is None and not isinstance(random_bits, RandomSource):
-        raise AssertionError("random_words gives words, or raises")
-    words = None if given is None else given.reshape(-1)
-    n = policy.random_count
-    if n == 0:
-        check_random(policy, 0)
-    compiled = dispatch.worthwhile(target.size) and dispatch.can_encode(flat.fmt, fmt, policy)
+    encode_chunk = _with_words(flat, fmt, policy, random_bits, shape)
 
     def work(part: slice) -> None:
         for start in range(part.start, part.stop, _CHUNK):
             chunk = slice(start, min(start + _CHUNK, part.stop))
-            if isinstance(random_bits, RandomSource):
-                drawn = random_bits.array(n, chunk.start, chunk.stop - chunk.start)
-            else:
-                assert words is not None
-                drawn = words[chunk]
-            if compiled:
-                dispatch.encode(flat.codes[chunk], flat.fmt, fmt, policy, drawn, target[chunk])
-            else:
-                _encode_one_by_one(Source(flat.codes[chunk], flat.fmt), fmt, policy, drawn, target[chunk])
+            encode_chunk(chunk, target[chunk])
 
     dispatch.in_parts(target.size, threads, work)
+
+
+def _with_words(
+    flat: Source,
+    fmt: Format,
+    policy: Policy,
+    random_bits: ArrayLike | RandomSource | None,
+    shape: tuple[int, ...],
+) -> Callable[[slice, Codes], None]:
+    """The function that encodes a chunk of the values, with their own random words, into an array. Raises Error."""
+    n, words = policy.random_count, None
+    if n == 0:
+        check_random(policy, 0)
+    if not isinstance(random_bits, RandomSource):
+        given = random_words(policy, random_bits, shape)
+        assert given is not None  # random_words raises where there must be some
+        words = given.reshape(-1)
+    compiled = dispatch.worthwhile(flat.codes.size) and dispatch.can_encode(flat.fmt, fmt, policy)
+
+    def encode_chunk(chunk: slice, target: Codes) -> None:
+        if isinstance(random_bits, RandomSource):
+            drawn = random_bits.array(n, chunk.start, chunk.stop - chunk.start)
+        else:
+            assert words is not None
+            drawn = words[chunk]
+        if compiled:
+            dispatch.encode(flat.codes[chunk], flat.fmt, fmt, policy, drawn, target)
+        else:
+            _encode_one_by_one(Source(flat.codes[chunk], flat.fmt), fmt, policy, drawn, target)
+
+    return encode_chunk
 
 
 def _encode_one_by_one(source: Source, fmt: Format, policy: Policy, words: NDArray[Any], target: Codes) -> None:
@@ -427,8 +443,36 @@ def quantize(
     plain = policy.random_count == 0 and random_bits is None and dtype == np.float32
     if plain and dispatch.worthwhile(size) and dispatch.can_quantize(source.fmt, fmt, policy):
         dispatch.quantize(source.codes.reshape(-1), fmt, policy, target.view(np.uint32), threads)
-    else:
-        made[...] = decode(encode(x, fmt, policy, random_bits, threads=threads), fmt, threads=threads)
+    elif size:
+        _quantize_chunks(Source(source.codes.reshape(-1), source.fmt), fmt, policy, random_bits, made, threads)
     if out is not None and made is not out:
         out[...] = made
     return made if out is None else out
+
+
+def _quantize_chunks(
+    flat: Source,
+    fmt: Format,
+    policy: Policy,
+    random_bits: ArrayLike | RandomSource | None,
+    made: Floats,
+    threads: int,
+) -> None:
+    """Codes a chunk at a time, so that they stay in the cache, and their values."""
+    target, dtype = made.reshape(-1), code_dtype(fmt)
+    encode_chunk = None
+    if policy.random_count or random_bits is not None:
+        encode_chunk = _with_words(flat, fmt, policy, random_bits, made.shape)
+
+    def work(part: slice) -> None:
+        codes = np.empty(min(_CHUNK, part.stop - part.start), dtype)
+        for start in range(part.start, part.stop, _CHUNK):
+            chunk = slice(start, min(start + _CHUNK, part.stop))
+            own = codes[: chunk.stop - chunk.start]
+            if encode_chunk is None:
+                _encode_flat(Source(flat.codes[chunk], flat.fmt), fmt, policy, own, 1)
+            else:
+                encode_chunk(chunk, own)
+            decode(own, fmt, out=target[chunk])
+
+    dispatch.in_parts(target.size, threads, work)
