@@ -26,7 +26,7 @@ from softfloat_ref.golden.kinds import AnySet
 from softfloat_ref.golden.matmuls import MATMUL, MatmulSet
 from softfloat_ref.golden.mixed import controls
 from softfloat_ref.golden.recipes import load_recipe, recipe_files
-from softfloat_ref.golden.sets import BLOCK_OPERATIONS, VectorSet
+from softfloat_ref.golden.sets import BLOCK_OPERATIONS, VectorSet, in_bulk
 from softfloat_ref.golden.verify import check_hashes, problems, verify
 from softfloat_ref.golden.writers import text_line
 from softfloat_ref.ops import OPERATIONS, get_operation
@@ -128,6 +128,12 @@ def _write_matmul(vectors: MatmulSet, folder: str) -> None:
 def _to_stdout(vectors: AnySet, operands: bool) -> None:
     roles = ("control", "operand", "random", *(() if operands else ("result", "flags")))
     fields = [f for f in vectors.fields if f.role in roles]
+    if isinstance(vectors, VectorSet) and in_bulk(vectors):
+        from softfloat_ref.golden import bulk
+
+        for rows, _ in bulk.batches(vectors):
+            sys.stdout.write(bulk.text(rows[: len(fields)], fields).tobytes().decode("ascii"))
+        return
     as_text, columns = text_line(fields), sum(f.lanes for f in fields)
     for inputs in vectors.inputs():
         line = vectors.line(inputs)

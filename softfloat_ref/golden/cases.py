@@ -95,23 +95,30 @@ def random_code(fmt: Format, control: int, bits: int) -> int:
     2 of 8 near 1, so that sums overlap; 1 of 8 special.
     """
     uniform = bits & ((1 << fmt.width) - 1)
-    kind = control & 7
-    if kind < 3:
-        return uniform
+    kind, choice = control & 7, control >> 3
     if kind == 7:
         known = specials(fmt)
-        return known[(control >> 3) % len(known)]
-    m = fmt.mantissa_bits
+        return known[choice % len(known)]
+    return weighted(kind, choice, uniform, fmt.width, fmt.mantissa_bits, fmt.exponent_bits, fmt.bias, fmt.sign_bit)
+
+
+def weighted(
+    kind: int, choice: int, uniform: int, width: int, m: int, exponent_bits: int, bias: int, sign_bit: int
+) -> int:
+    """A code of a kind below 7: plain integers, since Numba compiles this function for arrays."""
+    if kind < 3:
+        return uniform
     if kind < 5:
         mask = (1 << m) - 1
-        return uniform & ~mask | _pattern(control >> 3, m)
-    if not fmt.exponent_bits:
-        return uniform >> (control >> 3) % fmt.width  # a small integer
-    field = (fmt.bias + (control >> 3) % 8 - 4) % (1 << fmt.exponent_bits)
-    return uniform & (fmt.sign_bit | (1 << m) - 1) | field << m
+        return uniform & ~mask | pattern(choice, m)
+    if not exponent_bits:
+        return uniform >> choice % width  # a small integer
+    field = (bias + choice % 8 - 4) % (1 << exponent_bits)
+    return uniform & (sign_bit | (1 << m) - 1) | field << m
 
 
-def _pattern(control: int, width: int) -> int:
+def pattern(control: int, width: int) -> int:
+    """A significand with a run of ones from either end, or one bit, or the complement; compiled as `weighted` is."""
     if width == 0:
         return 0
     mask = (1 << width) - 1
@@ -168,11 +175,16 @@ def boundaries(source: Format, target: Format) -> Iterator[tuple[int, ...]]:
                     yield (near,)
 
 
-def cases(formats: Sequence[Format], seed: int, count: int, target: Format | None = None) -> Iterator[tuple[int, ...]]:
-    """`count` cases: special ones crossed first (at most half), then random ones; target: of a conversion."""
-    emitted = 0
+def directed(formats: Sequence[Format], count: int, target: Format | None = None) -> Iterator[tuple[int, ...]]:
+    """The cases before the random ones: special ones crossed (at most half of `count`); target: of a conversion."""
     first = crossed(formats, max(count // 2, 1))
-    for case in itertools.islice(itertools.chain(first, boundaries(formats[0], target) if target else ()), count):
+    return itertools.islice(itertools.chain(first, boundaries(formats[0], target) if target else ()), count)
+
+
+def cases(formats: Sequence[Format], seed: int, count: int, target: Format | None = None) -> Iterator[tuple[int, ...]]:
+    """`count` cases: directed ones first, then random ones; target: of a conversion."""
+    emitted = 0
+    for case in directed(formats, count, target):
         emitted += 1
         yield case
     yield from random_cases(formats, seed, count - emitted)

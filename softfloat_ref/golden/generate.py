@@ -13,7 +13,7 @@ from typing import IO, Any, Final
 from softfloat_ref.errors import Error
 from softfloat_ref.files import made_folder, new_file, read_bytes, write_file
 from softfloat_ref.golden import writers
-from softfloat_ref.golden.sets import Field, Line, Vectors
+from softfloat_ref.golden.sets import Field, Line, Vectors, VectorSet, in_bulk
 
 MANIFEST: Final = "manifest.json"
 HEADER: Final = "vectors.svh"
@@ -30,7 +30,10 @@ class _Output:
     lines: int = 0
 
     def write(self, text: str, lines: int) -> None:
-        data = text.encode("ascii")
+        self.write_bytes(text.encode("ascii"), lines)
+
+    def write_bytes(self, data: Any, lines: int) -> None:
+        """Bytes, or an array of them."""
         self.sha256.update(data)
         self.stream.write(data)
         self.lines += lines
@@ -107,7 +110,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _write_lines(vectors: Vectors, text: _Output, words: _Output) -> tuple[int, list[Line]]:
-    """The lines of both files; returns how many, and the inputs of the first cases without a defined result."""
+    """The lines of both files; returns how many, and the inputs of the cases without a defined result."""
+    if isinstance(vectors, VectorSet) and in_bulk(vectors):
+        return _write_batches(vectors, text, words)
     as_text, as_word = writers.text_line(vectors.fields), writers.word_line(vectors.fields)
     count, left_out = 0, list[Line]()
     batch: list[Line] = []
@@ -123,6 +128,20 @@ def _write_lines(vectors: Vectors, text: _Output, words: _Output) -> tuple[int, 
             batch = []
     _flush(batch, text, words, as_text, as_word)
     return count + len(batch), left_out
+
+
+def _write_batches(vectors: VectorSet, text: _Output, words: _Output) -> tuple[int, list[Line]]:
+    """As `_write_lines`, in arrays."""
+    from softfloat_ref.golden import bulk
+
+    count, left_out = 0, list[Line]()
+    for columns, undefined in bulk.batches(vectors):
+        lines = bulk.text(columns, vectors.fields)
+        text.write_bytes(lines, columns.shape[1])
+        words.write_bytes(bulk.words(lines), columns.shape[1])
+        count += columns.shape[1]
+        left_out += undefined
+    return count, left_out
 
 
 def _flush(batch: list[Line], text: _Output, words: _Output, as_text: Any, as_word: Any) -> None:

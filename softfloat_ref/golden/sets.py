@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from softfloat_ref import exact
 from softfloat_ref.block_formats import (
@@ -31,12 +32,17 @@ from softfloat_ref.policies import POLICIES, Policy, get_policy, rounding_name
 from softfloat_ref.profiles import PROFILES, Profile, define_profile, get_profile
 from softfloat_ref.sources import Philox, RandomSource, parse_source
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 Role = Literal["control", "operand", "random", "result", "flags"]
 Line = tuple[int, ...]
 BLOCK_OPERATIONS: Final = ("quantize", "dequantize")
 FLAG_BITS: Final = 5
+BULK_FROM: Final = 1 << 16  # lines that are worth loading compiled code for
 _CHUNK: Final = 1024
-_SHARP: Final = 8  # one stochastic conversion in so many is made for its random bits
+SHARP: Final = 8  # one stochastic conversion in so many is made for its random bits
 
 
 @dataclass(frozen=True)
@@ -155,7 +161,7 @@ class VectorSet:
         to = "" if self.out.name in (source, "u1", "u10") and self.block is None else f"_to_{self.out.name}"
         if self.block is not None:
             to = f"_from_{self.formats[0].name}" if self.op == "quantize" else f"_to_{self.out.name}"
-        return f"{self.op}_{source}{to}_{rounding_name(self.policy.rounding)}".replace("-", "_")
+        return re.sub(r"[^A-Za-z0-9.]", "_", f"{self.op}_{source}{to}_{rounding_name(self.policy.rounding)}")
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
@@ -194,12 +200,12 @@ class VectorSet:
         position = 0
         while chunk := list(itertools.islice(numbered, _CHUNK)):
             for inputs, words in zip(chunk, self._random(position, len(chunk)), strict=True):
-                if words and self.op == "convert" and position % _SHARP == 0:
-                    inputs = self._sharpened(inputs, words[0], position // _SHARP)
+                if words and self.op == "convert" and position % SHARP == 0:
+                    inputs = self.sharpened(inputs, words[0], position // SHARP)
                 yield (*inputs, *words)
                 position += 1
 
-    def _sharpened(self, inputs: Line, r: int, turn: int) -> Line:
+    def sharpened(self, inputs: Line, r: int, turn: int) -> Line:
         """An operand whose discarded bits meet its own random bits: just enough to go up, just not, or nothing."""
         source, n = self.formats[0], self.policy.random_count
         below = source.mantissa_bits - self.out.mantissa_bits - n
@@ -241,6 +247,10 @@ class VectorSet:
         lanes = self.block.size if self.block else 1
         words = iter(self._source.bits(n, start * lanes, count * lanes))
         return zip(*[words] * lanes, strict=True)
+
+    def random_array(self, start: int, count: int) -> NDArray[np.int64]:
+        """The random words of `count` lines from `start` on, of an operation; at most 63 bits each."""
+        return self._source.array(self.policy.random_count, start, count).view("i8")
 
     @cached_property
     def _source(self) -> RandomSource:
@@ -309,6 +319,14 @@ class VectorSet:
             )
         except (KeyError, TypeError, AttributeError) as e:
             raise Error(f"the set's definition is incomplete or wrong: {e}") from None
+
+
+def in_bulk(vectors: VectorSet) -> bool:
+    """Whether a set is large, and of an operation on codes that 64-bit integers hold: golden/bulk.py then makes it."""
+    if vectors.block is not None or vectors.count < BULK_FROM or vectors.policy.random_count > 63:
+        return False
+    formats = (*vectors.formats, vectors.out)
+    return all(f.width < 64 or (f.width == 64 and f.exponent_bits > 0) for f in formats)
 
 
 def _stored_format(table: Mapping[str, Any]) -> Format:

@@ -1,0 +1,126 @@
+"""Vectors of scalar operations in bulk: the cases of `cases.cases`, evaluated and written as arrays, the same bytes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softfloat_ref.array_ops import Bulk
+from softfloat_ref.formats import Format
+from softfloat_ref.golden import cases
+from softfloat_ref.golden.sets import SHARP, Field, Line, VectorSet
+from softfloat_ref.kernels.opcodes import UNKNOWN
+from softfloat_ref.ops import Signature, get_operation
+
+_CHUNK: Final = 1 << 13
+_STREAM: Final = 1  # of the cases' random words
+_WORDS_A_CODE: Final = 2
+
+Table = NDArray[np.int64]
+
+
+def batches(vectors: VectorSet) -> Iterator[tuple[Table, list[Line]]]:
+    """The set's lines: rows of codes, one a field; and the inputs of those cases that have no defined result."""
+    sig = Signature(get_operation(vectors.op), vectors.formats, vectors.out)
+    run = Bulk(sig, vectors.policy, vectors.count)
+    n, arity, position = vectors.policy.random_count, len(vectors.formats), 0
+    for operands in _operands(vectors):
+        size = operands.shape[1]
+        columns = np.empty((len(vectors.fields), size), np.int64)
+        columns[:arity] = operands
+        words = None
+        if n:
+            words = columns[arity]
+            words[:] = vectors.random_array(position, size)
+            if vectors.op == "convert":
+                _sharpen(vectors, columns[0], words, position)
+        codes, flags = run(list(columns[:arity]), words)
+        columns[-2], columns[-1] = codes, flags
+        undefined = flags == UNKNOWN
+        left_out: list[Line] = []
+        if undefined.any():
+            inputs = columns[:-2, undefined].view(np.uint64)
+            left_out = [tuple(case) for case in inputs.T.tolist()]
+            columns = np.ascontiguousarray(columns[:, ~undefined])
+        yield columns, left_out
+        position += size
+
+
+def _operands(vectors: VectorSet) -> Iterator[Table]:
+    """The operands of every case, in chunks: the directed ones, then the random ones."""
+    target = vectors.out if vectors.op == "convert" else None
+    emitted = 0
+    directed = cases.directed(vectors.formats, vectors.count, target)
+    for chunk in _chunks(directed):
+        emitted += chunk.shape[1]
+        yield chunk
+    count = vectors.count - emitted
+    for start in range(0, count, _CHUNK):
+        yield random_cases(vectors.formats, vectors.seed, min(_CHUNK, count - start), start)
+
+
+def _chunks(listed: Iterable[tuple[int, ...]]) -> Iterator[Table]:
+    rest = iter(listed)
+    while chunk := list(itertools.islice(rest, _CHUNK)):
+        yield np.array(chunk, np.uint64).view(np.int64).T
+
+
+def random_cases(formats: Sequence[Format], seed: int, count: int, start: int = 0) -> Table:
+    """`cases.random_cases` as an array, a row an operand; formats of at most 64 bits."""
+    from softfloat_ref.golden import compiled
+
+    weighted_codes: Any = compiled.weighted_codes
+    stride = _WORDS_A_CODE * len(formats)
+    words = philox(seed, _STREAM, start * stride, count * stride)
+    out = np.empty((len(formats), count), np.int64)
+    for i, f in enumerate(formats):
+        mask = (1 << f.width) - 1
+        numbers = [f.width, mask, f.mantissa_bits, f.exponent_bits, f.bias, f.sign_bit]
+        known = np.array(cases.specials(f), np.uint64).view(np.int64)
+        settings = np.array([x % (1 << 64) for x in numbers], np.uint64).view(np.int64)
+        weighted_codes(words, stride, _WORDS_A_CODE * i, settings, known, out[i])
+    return out
+
+
+def philox(seed: int, stream: int, start: int, count: int) -> NDArray[np.uint64]:
+    """The words of `sources.Philox` from a position on."""
+    from softfloat_ref.golden import compiled
+
+    philox_blocks: Any = compiled.philox_blocks
+    skip = start % 4
+    words = np.empty(-(-(skip + count) // 4) * 4, np.uint64)
+    philox_blocks(np.uint64(seed), np.uint64(stream), np.uint64(start // 4), words)
+    return words[skip : skip + count]
+
+
+def _sharpen(vectors: VectorSet, operands: Table, words: Table, position: int) -> None:
+    """As VectorSet.inputs does it, one in so many."""
+    for i in range(-position % SHARP, operands.size, SHARP):
+        case = (int(operands.view(np.uint64)[i]),)
+        operands.view(np.uint64)[i] = vectors.sharpened(case, int(words[i]), (position + i) // SHARP)[0]
+
+
+def text(columns: Table, fields: Sequence[Field]) -> NDArray[np.uint8]:
+    """The bytes of lines of TestFloat text; `columns` has a row for each field."""
+    from softfloat_ref.golden import compiled
+
+    text_lines: Any = compiled.text_lines
+    digits = np.array([f.digits for f in fields], np.int64)
+    size = columns.shape[1] * int(digits.sum() + digits.size)
+    out = np.empty(size + compiled.PADDING, np.uint8)
+    text_lines(columns, digits, out)
+    return out[:size]
+
+
+def words(lines: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Lines of text as memory words."""
+    from softfloat_ref.golden import compiled
+
+    as_words: Any = compiled.as_words
+    out = np.empty_like(lines)
+    as_words(lines, out)
+    return out

@@ -1,0 +1,135 @@
+"""Compiled loops for vectors in bulk: random words by position, the codes made of them, and lines of hexadecimal text.
+
+The codes are made by `cases.weighted` itself, compiled; the words are numpy's Philox, whose blocks are independent.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Final
+
+import numpy as np
+from numba import njit, types
+from numba.extending import intrinsic, register_jitable
+
+from softfloat_ref.golden import cases
+
+for _function in (cases.weighted, cases.pattern):
+    register_jitable(forceinline=True)(_function)
+_weighted: Any = cases.weighted
+
+# Salmon et al., SC 2011: the multipliers and the key's increments of Philox4x64.
+_M0: Final = np.uint64(0xD2E7470EE14C6C93)
+_M1: Final = np.uint64(0xCA5A826395121157)
+_W0: Final = np.uint64(0x9E3779B97F4A7C15)
+_W1: Final = np.uint64(0xBB67AE8584CAA73B)
+_ROUNDS: Final = 10
+
+PADDING: Final = 8
+
+
+@intrinsic
+def _high(context: Any, x: Any, y: Any) -> Any:
+    """The upper 64 bits of a product of unsigned 64-bit integers."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        from llvmlite import ir
+
+        wide = ir.IntType(128)
+        product = builder.mul(builder.zext(arguments[0], wide), builder.zext(arguments[1], wide))
+        halves = builder.bitcast(product, ir.VectorType(ir.IntType(64), 2))
+        return builder.extract_element(halves, ir.Constant(ir.IntType(32), int(sys.byteorder == "little")))
+
+    return types.uint64(types.uint64, types.uint64), generate
+
+
+high: Any = _high
+
+
+@njit(cache=True, nogil=True)
+def philox_blocks(seed: Any, stream: Any, first: Any, out: Any) -> None:
+    """Fill a whole number of blocks of four words, from block number `first` on (its counter is one more)."""
+    for i in range(out.size // 4):
+        c0, c1, c2, c3 = np.uint64(first + np.uint64(i + 1)), np.uint64(0), np.uint64(0), np.uint64(0)
+        k0, k1 = seed, stream
+        for _ in range(_ROUNDS):
+            h0 = high(_M0, c0)
+            h1 = high(_M1, c2)
+            c0, c1, c2, c3 = h1 ^ c1 ^ k0, _M1 * c2, h0 ^ c3 ^ k1, _M0 * c0
+            k0 += _W0
+            k1 += _W1
+        out[4 * i], out[4 * i + 1], out[4 * i + 2], out[4 * i + 3] = c0, c1, c2, c3
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def weighted_codes(words: Any, stride: int, at: int, numbers: Any, known: Any, out: Any) -> None:
+    """out[i] = the code that word `at` of a case's words (its kind) and the next (its bits) make."""
+    width, mask, m, exponent_bits = numbers[0], numbers[1], numbers[2], numbers[3]
+    bias, sign_bit = numbers[4], numbers[5]
+    for i in range(out.size):
+        control = words[i * stride + at]
+        kind, choice = np.int64(control & np.uint64(7)), np.int64(control >> np.uint64(3))
+        if kind == 7:
+            out[i] = known[choice % known.size]
+        else:
+            uniform = np.int64(words[i * stride + at + 1]) & mask
+            out[i] = _weighted(kind, choice, uniform, width, m, exponent_bits, bias, sign_bit)
+
+
+@intrinsic
+def _store(context: Any, out: Any, place: Any, word: Any) -> Any:
+    """Eight bytes into an array of bytes from a place on, the most significant first."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        from llvmlite import ir
+        from numba.core import cgutils
+
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        gep: Any = cgutils.gep_inbounds
+        place = builder.bitcast(gep(builder, array.data, arguments[1]), ir.IntType(64).as_pointer())
+        word = builder.bswap(arguments[2]) if sys.byteorder == "little" else arguments[2]
+        builder.store(word, place, align=1)
+        return context.get_dummy_value()
+
+    return types.void(out, types.int64, types.uint64), generate
+
+
+@njit(cache=True, forceinline=True)
+def _hexadecimal(value: Any) -> Any:
+    """The lower 32 bits as eight upper-case hexadecimal digits, the first the most significant byte."""
+    x = value & np.uint64(0xFFFFFFFF)
+    x = (x | x << np.uint64(16)) & np.uint64(0x0000FFFF0000FFFF)
+    x = (x | x << np.uint64(8)) & np.uint64(0x00FF00FF00FF00FF)
+    x = (x | x << np.uint64(4)) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    letters = (x + np.uint64(0x0606060606060606)) >> np.uint64(4) & np.uint64(0x0101010101010101)
+    return x + np.uint64(0x3030303030303030) + letters * np.uint64(7)
+
+
+@njit(cache=True, nogil=True)
+def text_lines(columns: Any, digits: Any, out: Any) -> None:
+    """Lines of upper-case hexadecimal, single spaces between the columns; `out` has PADDING bytes more than they need.
+
+    Eight bytes are stored at a time; those too many are overwritten by what follows.
+    """
+    place = 0
+    for i in range(columns.shape[1]):
+        for j in range(digits.size):
+            value, left = np.uint64(columns[j, i]), digits[j]
+            while left > 8:
+                left -= 8
+                _store(out, place, _hexadecimal(value >> np.uint64(4 * left)))  # type: ignore[call-arg]
+                place += 8
+            _store(out, place, _hexadecimal(value << np.uint64(32 - 4 * left)))  # type: ignore[call-arg]
+            place += left
+            out[place] = 32
+            place += 1
+        out[place - 1] = 10
+
+
+@njit(cache=True, nogil=True)
+def as_words(text: Any, out: Any) -> None:
+    """Lines of text as memory words: lower case, `_` for a space."""
+    for i in range(text.size):
+        byte = text[i]
+        letter = np.uint8(byte + np.uint8(32)) if byte >= np.uint8(65) else byte
+        out[i] = np.uint8(95) if byte == np.uint8(32) else letter

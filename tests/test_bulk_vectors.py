@@ -1,0 +1,127 @@
+"""Vectors made in bulk: the same cases and bytes as line by line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from softfloat_ref.errors import Error
+from softfloat_ref.formats import get_format
+from softfloat_ref.golden import bulk, sets
+from softfloat_ref.golden.cases import random_cases
+from softfloat_ref.golden.generate import HEADER, MANIFEST, generate
+from softfloat_ref.golden.sets import Field, VectorSet, in_bulk
+from softfloat_ref.golden.writers import text_line, word_line
+from softfloat_ref.policies import Policy
+from softfloat_ref.sources import Philox
+
+SETS = [
+    ("add", "fp16", None, None, None),
+    ("fma", "fp32", None, "riscv", None),
+    ("convert", "fp32", "fp16", None, None),
+    ("convert", "fp32", "i32", "arm", None),
+    ("convert", "fp64", "tf32", None, None),
+    ("convert", "i8", "fp16", None, None),
+    ("add", "fp64", None, "x86-sse", None),
+    ("lt", "bf16", None, None, None),
+    ("scaleb", "fp16", None, None, None),
+    ("dot2", "fp8_e4m3", "fp16", None, None),
+    ("sqrt", "dlfloat16", None, "dlfloat", None),
+    ("convert", "fp32", "fp8_e5m2", Policy("sr", sr_bits=13), "philox:seed=4"),
+    ("add", "fp16", None, Policy("sr-c", sr_bits=7), "lfsr:width=16,taps=16.14.13.11,seed=9"),
+]
+
+
+@pytest.mark.parametrize(("op", "fmt", "out", "policy", "source"), SETS)
+def test_same_bytes(op, fmt, out, policy, source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    """Text, words, header and manifest: of specials, boundaries and 20,000 random cases, in several chunks."""
+    formats = ["fp16", "i8"] if op == "scaleb" else fmt
+    vectors = VectorSet.make(op, formats, 20_000, out=out, seed=6, policy=policy, source=source)
+    contents = []
+    for threshold in (1, 1 << 60):
+        monkeypatch.setattr(sets, "BULK_FROM", threshold)
+        assert in_bulk(vectors) == (threshold == 1)
+        folder = tmp_path / str(threshold)
+        generate(vectors, folder)
+        contents.append({p.name: p.read_bytes() for p in folder.iterdir()})
+    assert contents[0].keys() == {MANIFEST, HEADER, f"{vectors.name}.tv", f"{vectors.name}.memh"}
+    assert contents[0] == contents[1]
+
+
+def test_cases_without_result_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors = VectorSet.make("convert", "fp16", 5000, out="fp4_e2m1", policy=Policy(nan_missing="error"))
+    manifests = []
+    for threshold in (1, 1 << 60):
+        monkeypatch.setattr(sets, "BULK_FROM", threshold)
+        manifests.append(generate(vectors, tmp_path / str(threshold)))
+    assert manifests[0] == manifests[1]
+    assert manifests[0]["left_out"]["count"] > 10
+
+
+def test_a_set_without_any_result_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk, "batches", lambda vectors: iter([(np.zeros((3, 0), np.int64), [(1,)])]))
+    with pytest.raises(Error, match="no case has a defined result"):
+        generate(VectorSet.make("convert", "fp16", 1 << 16, out="fp8_e4m3"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "fmt", ["fp16", "fp32", "fp64", "tf32", "fp8_e4m3", "int8", "i8", "u32", "e8m0", "ue4m3", "fp4_e2m1"]
+)
+@pytest.mark.parametrize("start", [0, 1, 4097])
+def test_random_cases(fmt: str, start: int) -> None:
+    """By position, at any start: the codes that the scalar generator gives."""
+    formats = (get_format(fmt), get_format("fp16"), get_format(fmt))
+    found = bulk.random_cases(formats, 12, 3000, start).view(np.uint64).T.tolist()
+    assert [tuple(x) for x in found] == list(random_cases(formats, 12, 3000, start))
+
+
+@pytest.mark.parametrize("start", [0, 1, 2, 3, 4, 1001, 4 * ((1 << 32) - 2)])
+def test_philox_is_numpys(start: int) -> None:
+    for seed, stream in ((0, 0), ((1 << 64) - 1, 1), (123, 3)):
+        assert bulk.philox(seed, stream, start, 37).tolist() == Philox(seed, stream).words(start, 37)
+
+
+@pytest.mark.parametrize("widths", [(16, 16, 5), (1, 64, 19), (63, 32, 33), (8, 4, 36), (40,)])
+def test_text_of_any_widths(widths: tuple[int, ...]) -> None:
+    fields = tuple(Field(f"f{i}", "operand", w) for i, w in enumerate(widths))
+    rng = np.random.default_rng(1)
+    rows = [
+        rng.integers(0, 1 << w, 500, dtype=np.uint64, endpoint=False)
+        if w < 64
+        else rng.integers(0, (1 << 64) - 1, 500, dtype=np.uint64)
+        for w in widths
+    ]
+    lines = list(zip(*(row.tolist() for row in rows), strict=True))
+    text = bulk.text(np.array(rows).view(np.int64), fields)
+    assert text.tobytes().decode() == "".join(map(text_line(fields), lines))
+    assert bulk.words(text).tobytes().decode() == "".join(map(word_line(fields), lines))
+
+
+def test_vectors_in_a_pipe() -> None:
+    """`-o -` in bulk is the text file's bytes, or its operands."""
+    command = [
+        sys.executable,
+        "-m",
+        "softfloat_ref",
+        "vectors",
+        "generate",
+        "--op",
+        "add",
+        "--fmt",
+        "bf16",
+        "-o",
+        "-",
+        "-n",
+    ]
+    many = subprocess.run([*command, "65536"], capture_output=True, check=True).stdout.splitlines()
+    operands = subprocess.run([*command, "65536", "--operands"], capture_output=True, check=True).stdout.splitlines()
+    assert [b" ".join(line.split()[:2]) for line in many] == operands
+    vectors = VectorSet.make("add", "bf16", 65536)
+    listed = [vectors.line(inputs) for _, inputs in zip(range(3000), vectors.inputs(), strict=False)]
+    assert (
+        "".join(text_line(vectors.fields)(x) for x in listed if x) == b"".join(x + b"\n" for x in many[:3000]).decode()
+    )
