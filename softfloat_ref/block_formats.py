@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from softfloat_ref import exact
 from softfloat_ref.codec import check_code, decoder, encoder
-from softfloat_ref.errors import Error, unknown
+from softfloat_ref.errors import Error, Undefined, unknown
 from softfloat_ref.exact import FINITE, INF, NAN, Value
 from softfloat_ref.formats import ALIASES, CATALOGUE, Format, define_format, get_format, load_table
 from softfloat_ref.formats.families import finite
@@ -102,6 +102,8 @@ GRAMMAR: Final = "or ELEMENT@SCALE/SIZE, as fp4_e2m1@ue5m3/16 (SIZE: a number, a
 def get_block_format(name: str | BlockFormat) -> BlockFormat:
     """A block format by name. Raises Error."""
     found = any_format(name) if isinstance(name, str) else name
+    if not isinstance(found, (BlockFormat, Format)):
+        raise Error(f"a block format is a name, not {found!r}")
     if not isinstance(found, BlockFormat):
         raise Error(f"{found.name} is a scalar format; block formats: {', '.join(BLOCK_FORMATS)}, {GRAMMAR}")
     return found
@@ -260,7 +262,7 @@ def block_scale(values: Sequence[Value], fmt: BlockFormat, profile: Profile, ten
     """The code of the shared scale of a block. Raises Error where the profile makes a special value one."""
     kinds = {x.kind for x in values}
     if (NAN in kinds and profile.nan == "error") or (INF in kinds and profile.inf == "error"):
-        raise Error(f"a block of {fmt.name} holds a NaN or Inf, which profile {profile.name} has no place for")
+        raise Undefined(f"a block of {fmt.name} holds a NaN or Inf, which profile {profile.name} has no place for")
     if (NAN in kinds and profile.nan == "block") or (INF in kinds and profile.inf == "block"):
         return fmt.scale.canonical_nan
     if INF in kinds and profile.inf == "largest":

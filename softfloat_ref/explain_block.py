@@ -108,6 +108,8 @@ class BlockExplanation:
             return "clamped: beyond scale x largest element"
         if given.significand and element.is_zero:
             return "rounded to zero"
+        if code & self.fmt.element.magnitude_mask == self.fmt.element.max_code and flags & INEXACT:
+            return "rounded to the largest element"
         return "rounded" if flags & INEXACT else "exact"
 
     # -- text ----------------------------------------------------------------------------------------------------

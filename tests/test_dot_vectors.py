@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from command import ok, refused
+from command import ok, refused, run
 
 from softfloat_ref.codec import decode, encode
 from softfloat_ref.errors import Error
@@ -134,3 +134,25 @@ def test_bad_requests(tmp_path: Path) -> None:
     refused("vectors", "generate", "--op", "add", "--fmt", "fp16", "--k", "3", "-o", str(tmp_path / "v"))
     with pytest.raises(Error):
         read_set({**DotSet.make("fp16", 5).to_dict(), "generator": "dot-0"})
+
+
+def test_a_nan_visits_every_lane() -> None:
+    """Also in a set of the recipe's size."""
+    vectors = DotSet.make("mxfp8", 2000)
+    lone: list[set[int]] = [set(), set()]
+    for inputs in vectors.inputs():
+        for side, elements in ((0, inputs[1:33]), (1, inputs[34:66])):
+            nans = [i for i, code in enumerate(elements) if code & 0x7F == 0x7F]
+            if len(nans) == 1:
+                lone[side].add(nans[0])
+    assert lone == [set(range(32))] * 2
+
+
+def test_a_bench_for_a_dot_product(tmp_path: Path) -> None:
+    (tmp_path / "ports.toml").write_text(
+        'module = "mxfp8_dot"\nlatency = 3\n[clock]\nport = "clk"\n[reset]\nport = "rst_n"\nactive = "low"\n'
+        '[valid]\ninput = "in_valid"\noutput = "out_valid"\n'
+    )
+    ok("vectors", "generate", "--op", "dot", "--fmt", "mxfp8", "-n", "50", "-o", str(tmp_path / "v"))
+    done = run("vectors", "testbench", str(tmp_path / "v"), "--ports", str(tmp_path / "ports.toml"), "-o", "-")
+    assert "Traceback" not in done.stderr

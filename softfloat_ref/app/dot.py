@@ -276,7 +276,7 @@ def _capture(path: str, given: dict[str, Any]) -> Capture:
         raise Error(f"{path}: not named GPU_input_output.npz for a GPU known here; give --acc, --fmt and --out")
     if given["c"] is not None and set(given["c"]) != {"0"}:
         raise Error("--replay: --c 0 leaves out the file's c; other values are not replayed")
-    use_c = given["c"] is None and (known is None or known.use_c or acc is not None)
+    use_c = given["c"] is None and (known is None or known.use_c)
     if known is None:
         return Capture(acc, fmt, out or "fp32", use_c)
     return Capture(acc or known.accumulator, fmt or known.fmt, out or known.out, use_c)

@@ -26,9 +26,7 @@ _DOT_OPTIONS: Final[dict[str, Any]] = {
 _MATMUL_OPTIONS: Final[dict[str, Any]] = {
     "m": click.option("--m", "m", type=click.IntRange(min=1), default=None, help=f"matmul: rows of A [{SIDE}]."),
     "n": click.option("--n", "n", type=click.IntRange(min=1), default=None, help=f"matmul: columns of B [{SIDE}]."),
-    "layout": click.option(
-        "--layout", default=None, metavar="LAYOUT", help="matmul: elements and scales in memory."
-    ),
+    "layout": click.option("--layout", default=None, metavar="LAYOUT", help="matmul: elements and scales in memory."),
     "word": click.option("--word", type=click.INT, default=None, help="matmul: bits of a memory word [64]."),
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 import sys
@@ -22,6 +21,8 @@ from softfloat_ref.sources import RandomSource
 
 _CHUNK: Final = 1 << 16
 _WORDS: Final = 1024
+_BULK_FROM: Final = 1 << 16  # lines answered one by one before compiled code is worth loading
+_BULK_LEAST: Final = 64  # lines at once
 _NO_CHOICES = Choices(Policy(), None, None)
 
 
@@ -66,15 +67,21 @@ def command(
 
 
 def stream(sig: Signature, choices: Choices) -> None:
-    """Operand lines on stdin to TestFloat lines on stdout, answered as they come."""
+    """Operand lines on stdin to TestFloat lines on stdout, answered as they come; in bulk once many have come."""
     if choices.random_bits is not None:
         raise Error("--random-bits is for one result; in a stream they are each line's last operand, or a source's")
-    answer = _answerer(sig, choices.policy, choices.source)
+    words = _Words(choices.source, choices.policy.random_count)
+    answer = _answerer(sig, choices.policy, words)
     number = 0
-    for lines in _line_chunks():
+    for block in _blocks():
         out: list[str] = []
         try:
-            for line in lines:
+            answered = _in_bulk(sig, choices.policy, words, block) if number >= _BULK_FROM else None
+            if answered is not None:
+                out.append(answered)
+                number += block.count(b"\n")
+                continue
+            for line in _lines(block):
                 number += 1
                 if line:
                     out.append(answer(line, number))
@@ -83,25 +90,55 @@ def stream(sig: Signature, choices: Choices) -> None:
             sys.stdout.flush()
 
 
-def _answerer(sig: Signature, policy: Policy, source: RandomSource | None) -> Callable[[str, int], str]:
+class _Words:
+    """The random words of a source, one a line, in order; none where each line has its own."""
+
+    def __init__(self, source: RandomSource | None, n: int) -> None:
+        self.source, self.n, self.position = source, n, 0
+        self._known: list[int] = []
+        self._start = 0
+
+    def next(self) -> int:
+        """The next word."""
+        assert self.source is not None
+        at = self.position - self._start
+        if not 0 <= at < len(self._known):
+            self._start, at = self.position, 0
+            self._known = self.source.bits(self.n, self._start, _WORDS)
+        self.position += 1
+        return self._known[at]
+
+
+def _in_bulk(sig: Signature, policy: Policy, words: _Words, block: bytes) -> str | None:
+    """The answers to lines of one plain layout; None where they must be looked at one by one, as those in error."""
+    if block.count(b"\n") < _BULK_LEAST or policy.random_count > 63 or max(f.width for f in (*sig.formats, sig.out)) > 64:
+        return None
+    from softfloat_ref.app.eval_bulk import answers
+
+    found = answers(sig, policy, words.source, words.position, block)
+    if found is not None and words.source is not None:
+        words.position += block.count(b"\n")
+    return found
+
+
+def _answerer(sig: Signature, policy: Policy, words: _Words) -> Callable[[str, int], str]:
     """A function from an operand line and its number to a TestFloat line. It raises Error, naming the line."""
     n = policy.random_count
     run = evaluator(sig, policy)
     digits = [f.digits for f in sig.formats] + ([-(-n // 4)] if n else [])
     widths = [f.width for f in sig.formats] + ([n] if n else [])
     template = " ".join(f"%0{d}X" for d in [*digits, sig.out.digits, 2]) + "\n"
-    columns = len(widths) - (1 if source else 0)
+    columns = len(widths) - (1 if words.source else 0)
     pattern = re.compile(r"\s+".join([r"(?:0[xX])?([0-9a-fA-F]{1,80})"] * columns))
     arity = len(sig.formats)
-    words = _words(source, n)
 
     def answer(line: str, number: int) -> str:
         match = pattern.fullmatch(line)
         if match is None:
             raise _line_error(line, number, columns)
         codes = [int(x, 16) for x in match.groups()]
-        if source is not None:
-            codes.append(next(words))
+        if words.source is not None:
+            codes.append(words.next())
         if any(c >> w for c, w in zip(codes, widths, strict=True)):
             raise _too_wide(codes, widths, number)
         try:
@@ -112,24 +149,21 @@ def _answerer(sig: Signature, policy: Policy, source: RandomSource | None) -> Ca
     return answer
 
 
-def _words(source: RandomSource | None, n: int) -> Iterator[int]:
-    """The source's words by position."""
-    for start in itertools.count(0, _WORDS):
-        if source is None:
-            return
-        yield from source.bits(n, start, _WORDS)
-
-
-def _line_chunks() -> Iterator[list[str]]:
-    """Whole lines, as many as have come; blank ones as ''."""
+def _blocks() -> Iterator[bytes]:
+    """Whole lines, as many as have come."""
     rest = b""
     while chunk := os.read(0, _CHUNK):
-        *lines, rest = (rest + chunk).split(b"\n")
+        block, newline, rest = (rest + chunk).rpartition(b"\n")
         if len(rest) > _CHUNK:
             raise Error("stdin: a line of more than 65536 characters; one case a line")
-        yield [line.strip().decode("ascii", "replace") for line in lines]
+        yield block + newline
     if rest.strip():
-        yield [rest.strip().decode("ascii", "replace")]
+        yield rest
+
+
+def _lines(block: bytes) -> list[str]:
+    """The lines of a block; blank ones as ''."""
+    return [line.strip().decode("ascii", "replace") for line in block.removesuffix(b"\n").split(b"\n")]
 
 
 def _line_error(line: str, number: int, columns: int) -> Error:

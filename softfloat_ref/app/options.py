@@ -26,7 +26,7 @@ from softfloat_ref.policies import (
     get_policy,
     rounding_name,
 )
-from softfloat_ref.profiles import PROFILES
+from softfloat_ref.profiles import PROFILES, get_profile
 from softfloat_ref.sources import RandomSource, parse_source
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -123,6 +123,14 @@ def _hex_word(text: str) -> int:
     return int(text, 16)
 
 
+def _with_profile(policy: Policy, profile: str) -> Policy:
+    """The policy with a block profile's own rounding; as it is where the name is no block profile's."""
+    try:
+        return get_policy(policy, rounding=get_profile(profile).rounding)
+    except Error:  # said where the profile is used; and affine formats have profiles of their own
+        return policy
+
+
 def policy_options(function: F) -> F:
     """Add the policy options; the command gets them as one `choices`."""
 
@@ -131,6 +139,8 @@ def policy_options(function: F) -> F:
         typed = [n for n in ("policy", *names, "random_source", "random_bits") if given[n] is not None]
         fields = {_FIELDS.get(n, n): given.pop(n) for n in names}
         policy = get_policy(given.pop("policy"), **{k: v for k, v in fields.items() if v is not None})
+        if given.get("profile") is not None and not {"round", "policy"} & set(typed):
+            policy = _with_profile(policy, given["profile"])
         spec, seed, bits = given.pop("random_source"), given.pop("seed"), given.pop("random_bits")
         source = None
         if policy.rounding.stochastic and bits is None and (spec is not None or seed is not None):

@@ -124,3 +124,18 @@ def words(lines: NDArray[np.uint8]) -> NDArray[np.uint8]:
     out = np.empty_like(lines)
     as_words(lines, out)
     return out
+
+
+def parse(data: bytes) -> Table | None:
+    """The codes of lines of hexadecimal digits, a row a column; None where the lines differ in layout, or are not of
+    digits and single spaces only."""
+    from softfloat_ref.golden import compiled
+
+    first = data.find(b"\n") + 1
+    digits = np.array([len(word) for word in data[: first - 1].split(b" ")], np.int64)
+    if first == 0 or len(data) % first or int(digits.min()) == 0 or int(digits.max()) > 16:
+        return None
+    lines = len(data) // first
+    out = np.empty((digits.size, lines), np.int64)
+    parse_lines: Any = compiled.parse_lines
+    return out if parse_lines(np.frombuffer(data, np.uint8), lines, digits, out) else None

@@ -133,3 +133,27 @@ def as_words(text: Any, out: Any) -> None:
         byte = text[i]
         letter = np.uint8(byte + np.uint8(32)) if byte >= np.uint8(65) else byte
         out[i] = np.uint8(95) if byte == np.uint8(32) else letter
+
+
+@njit(cache=True, nogil=True)
+def parse_lines(text: Any, lines: int, digits: Any, out: Any) -> bool:
+    """The columns of lines of hexadecimal digits, all of the same layout; False where a line has another one."""
+    place = 0
+    for i in range(lines):
+        for j in range(digits.size):
+            value = np.uint64(0)
+            for at in range(place, place + digits[j]):
+                byte = np.int64(text[at])
+                digit = byte - 48
+                if digit > 9:
+                    digit = (byte | 32) - 87
+                    if digit < 10:
+                        return False
+                if digit < 0 or digit > 15:
+                    return False
+                value = value << np.uint64(4) | np.uint64(digit)
+            out[j, i] = np.int64(value)
+            place += digits[j] + 1
+            if text[place - 1] != (10 if j == digits.size - 1 else 32):
+                return False
+    return True

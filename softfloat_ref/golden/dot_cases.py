@@ -76,8 +76,8 @@ def power(fmt: Format, exponent: int, sign: int = 0) -> int:
 
 def directed(f: Operands) -> Iterator[Case]:
     """Each kind in turn, so that a short set has some of all."""
-    makers = (_special_elements, _special_c, _special_scales, _distances, _orders, _ties, _thresholds, _signs)
-    kinds = [make(f) for make in makers]
+    specials = (_every_place, _special_elements, _special_c, _special_scales)
+    kinds = [make(f) for make in (*specials, _distances, _orders, _ties, _thresholds, _signs)]
     for turn in itertools.zip_longest(*kinds):
         yield from (case for case in turn if case is not None)
 
@@ -92,6 +92,17 @@ def _special_elements(f: Operands) -> Iterator[Case]:
     infinite = [x for x in few_specials(f.a) if decoder(f.a)(x).is_inf]
     for x, y in itertools.product(infinite, repeat=2):  # Infs of both signs
         yield f.case({0: x, f.k - 1: y}, {0: f.one[1], f.k - 1: f.one[1]})
+
+
+def _every_place(f: Operands) -> Iterator[Case]:
+    """One NaN (or Inf, or the largest value) in each place of a and of b, among ones: no lane goes unseen."""
+    for i in range(f.k):
+        yield f.case({i: _extreme(f.a)}, {}, rest=f.one)
+        yield f.case({}, {i: _extreme(f.b)}, rest=f.one)
+
+
+def _extreme(fmt: Format) -> int:
+    return fmt.canonical_nan if fmt.has_nan else fmt.inf_code if fmt.infinity else fmt.max_code
 
 
 def _special_c(f: Operands) -> Iterator[Case]:

@@ -57,7 +57,8 @@ class DotSet:
         Philox(self.seed)
         for x in (self.a, self.b):
             if isinstance(x, BlockFormat) and (x.size < 1 or self.k % x.size):
-                raise Error(f"{self.k} elements are no whole blocks of {x.name}; choose a multiple of {x.size_name}")
+                whole = f"a multiple of {x.size}" if x.size > 0 else "a block size: ELEMENT@SCALE/SIZE"
+                raise Error(f"{self.k} elements are no whole blocks of {x.name}; choose {whole}")
         if not self.c.exponent_bits or not self.c.signed:
             raise Error(f"c is of a signed float format, as fp32, not {self.c.name}")
         self.setting  # noqa: B018  (refuses what does not fit)
@@ -82,7 +83,7 @@ class DotSet:
         blocks = [x for x in (a, b) if isinstance(x, BlockFormat)]
         found = get_format(out or "fp32")
         unit = get_accumulator(acc or ("mx-fp32" if blocks else "fp32-sequential"))
-        size = k or max((x.size for x in blocks), default=DEFAULT_K)
+        size = k or max((x.size for x in blocks if x.size > 0), default=DEFAULT_K)
         c = found if names[2] is None else get_format(names[2])  # type: ignore[arg-type]
         return DotSet(a, b, c, found, unit, size, count, seed, steps, extrapolate, description)
 

@@ -117,7 +117,10 @@ def _entry(name: str, text: str) -> dict[str, Any]:
 def check_images(folder: Path, manifest: dict[str, Any], vectors: MatmulSet) -> tuple[int, list[str]]:
     """Hashes, sizes, operands, and every result recomputed by the oracle from the operands in the images: how many
     results were, and what is wrong."""
-    sizes = {i.name: i.each for i in [*vectors.operand_images(list(vectors.products())), *_blank(vectors)]}
+    one = vectors.replaced(count=1)  # the manifest's count is not believed before the files are as long
+    sizes = {i.name: i.each for i in [*one.operand_images(list(one.products())), *_blank(one)]}
+    if manifest["count"] != vectors.count:
+        return 0, [f"{MANIFEST}: {manifest['count']} products, but its set has {vectors.count}"]
     found = _hashes(folder, manifest, [*(f"{name}.memh" for name in sizes), HEADER])
     if found:
         return 0, found

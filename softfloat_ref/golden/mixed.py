@@ -37,7 +37,7 @@ def controls(vectors: Vectors) -> list[dict[str, str]]:
     A name that a part has nothing for, as fmt_c of an addition, is "-".
     """
     parts = vectors.parts if isinstance(vectors, MixedSet) else (vectors,)
-    table = [_properties(v) if isinstance(v, VectorSet) else {"op": str(v.to_dict()["op"])} for v in parts]
+    table = [_properties(v) if isinstance(v, VectorSet) else _plain_properties(v) for v in parts]
     return [dict.fromkeys((k for t in table for k in t), "-") | t for t in table]
 
 
@@ -55,6 +55,12 @@ def _properties(part: VectorSet) -> dict[str, str]:
         "overflow": overflow,
         "width": str(part.out.width),
     }
+
+
+def _plain_properties(vectors: Vectors) -> dict[str, str]:
+    """Of a set that is of one kind throughout, as dot products."""
+    result = next(f for f in vectors.fields if f.name == "result")
+    return {"op": str(vectors.to_dict()["op"]), "out": result.format, "width": str(result.width)}
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Final
 
-from softfloat_ref.accumulate import ACCUMULATORS
+from softfloat_ref.accumulate import ACCUMULATORS, Accumulator
 from softfloat_ref.codec import decoder
 from softfloat_ref.errors import Error
 from softfloat_ref.explain import value_text
 from softfloat_ref.golden.dots import DotSet
 from softfloat_ref.testing.compare import Answer
 
-SHOWN_PRODUCTS = 8
+SHOWN_PRODUCTS: Final = 8
 
 
 def changes(vectors: DotSet, inputs: Sequence[int], answer: Answer, flags: bool) -> list[dict[str, str]]:
@@ -55,7 +56,7 @@ def trace_command(vectors: DotSet, inputs: Sequence[int]) -> str:
     a, b, c, scales = _parts(vectors, inputs)
     formats = vectors.setting.formats
     unit = vectors.accumulator
-    name = unit.name if ACCUMULATORS.get(unit.name) == unit else f"'{unit.tree}'"
+    name = unit.name if ACCUMULATORS.get(unit.name) == unit else f"'{_expression(unit)}'"
     words = [
         f"softfloat-ref dot --fmt a={vectors.a.name},b={vectors.b.name},c={vectors.c.name} --out {vectors.out.name}",
         f"--acc {name}",
@@ -66,6 +67,13 @@ def trace_command(vectors: DotSet, inputs: Sequence[int]) -> str:
         "--trace",
     ]
     return " ".join(words)
+
+
+def _expression(unit: Accumulator) -> str:
+    """The accumulator in one line, every field of it that is not the default."""
+    fields = [f for f in dataclasses.fields(unit) if f.compare and f.name not in ("name", "tree")]
+    more = [(f.name, getattr(unit, f.name)) for f in fields if getattr(unit, f.name) != f.default]
+    return "; ".join([unit.tree, *(f"{k} = {str(v).lower() if isinstance(v, bool) else v}" for k, v in more)])
 
 
 def _parts(vectors: DotSet, inputs: Sequence[int]) -> tuple[list[int], list[int], int, list[tuple[str, list[str]]]]:
