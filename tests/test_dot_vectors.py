@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from command import ok, refused, run
+from command import TOP, ok, refused, run
 
 from softfloat_ref.codec import decode, encode
 from softfloat_ref.errors import Error
@@ -148,11 +148,13 @@ def test_a_nan_visits_every_lane() -> None:
     assert lone == [set(range(32))] * 2
 
 
+@pytest.mark.sim
 def test_a_bench_for_a_dot_product(tmp_path: Path) -> None:
-    (tmp_path / "ports.toml").write_text(
-        'module = "mxfp8_dot"\nlatency = 3\n[clock]\nport = "clk"\n[reset]\nport = "rst_n"\nactive = "low"\n'
-        '[valid]\ninput = "in_valid"\noutput = "out_valid"\n'
-    )
-    ok("vectors", "generate", "--op", "dot", "--fmt", "mxfp8", "-n", "50", "-o", str(tmp_path / "v"))
-    done = run("vectors", "testbench", str(tmp_path / "v"), "--ports", str(tmp_path / "ports.toml"), "-o", "-")
-    assert "Traceback" not in done.stderr
+    """A generated bench drives the example circuit: it passes, and a planted bug is caught."""
+    circuit = TOP / "docs" / "examples" / "mxfp8_dot"
+    ok("vectors", "generate", "dot_mxfp8_e4m3", "-o", str(tmp_path / "v"))
+    bench = ("vectors", "testbench", str(tmp_path / "v"), "--run", str(circuit / "mxfp8_dot.sv"), "--ports")
+    assert "PASS: 2000 of 2000 vectors" in ok(*bench, str(circuit / "ports.toml"))
+    defect = (circuit / "ports.toml").read_text().replace("value = 0", "value = 14")
+    (tmp_path / "defect.toml").write_text(defect)
+    assert run(*bench, str(tmp_path / "defect.toml")).returncode == 1
