@@ -111,7 +111,11 @@ class _Words:
 
 def _in_bulk(sig: Signature, policy: Policy, words: _Words, block: bytes) -> str | None:
     """The answers to lines of one plain layout; None where they must be looked at one by one, as those in error."""
-    if block.count(b"\n") < _BULK_LEAST or policy.random_count > 63 or max(f.width for f in (*sig.formats, sig.out)) > 64:
+    if (
+        block.count(b"\n") < _BULK_LEAST
+        or policy.random_count > 63
+        or max(f.width for f in (*sig.formats, sig.out)) > 64
+    ):
         return None
     from softfloat_ref.app.eval_bulk import answers
 
@@ -156,7 +160,8 @@ def _blocks() -> Iterator[bytes]:
         block, newline, rest = (rest + chunk).rpartition(b"\n")
         if len(rest) > _CHUNK:
             raise Error("stdin: a line of more than 65536 characters; one case a line")
-        yield block + newline
+        if newline:
+            yield block + newline
     if rest.strip():
         yield rest
 

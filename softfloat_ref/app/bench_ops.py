@@ -1,0 +1,92 @@
+"""Rates of operations on arrays, vectors to a file, and a stream of operand lines; for `bench arrays`."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import tempfile
+from collections.abc import Callable
+from typing import Any, Final
+
+from softfloat_ref import array_ops
+from softfloat_ref.app.rates import Row, median_rate
+from softfloat_ref.arrays import code_dtype
+from softfloat_ref.golden import bulk
+from softfloat_ref.golden.generate import generate
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.ops import signature
+
+ELEMENTS: Final = 1 << 20
+LINES: Final = 1 << 20
+PEER_CASES: Final = 20_000
+OPERATIONS: Final = (
+    ("add", "fp16", None),
+    ("fma", "fp32", None),
+    ("convert", "fp32", "fp16"),
+    ("mul", "fp8_e4m3", None),
+)
+FILES: Final = OPERATIONS[:3]
+
+
+def rows() -> list[Row]:
+    """Operations with flags on random codes, beside SoftFloat called one by one; then vectors to a file, words and
+    hashes included."""
+    return [*(_operation(*x) for x in OPERATIONS), *(_vectors(*x) for x in FILES), _lines(*FILES[0])]
+
+
+def _named(op: str, fmt: str, out: str | None) -> str:
+    return f"{fmt} {op}" if out is None else f"{fmt} to {out}"
+
+
+def _operation(op: str, fmt: str, out: str | None) -> Row:
+    formats = signature(op, fmt, out).formats
+    codes = bulk.random_cases(formats, 1, ELEMENTS)
+    operands = [x.astype(code_dtype(f)) for x, f in zip(codes, formats, strict=True)]
+    ours = median_rate(ELEMENTS, lambda: array_ops.evaluate(op, operands, fmt, out, flags="each"))
+    peer = _softfloat(op, [x[:PEER_CASES] for x in operands], fmt, out)
+    rate = 0.0 if peer is None else median_rate(PEER_CASES, peer)
+    return Row(f"{_named(op, fmt, out)} with flags", ours, "results/s", "softfloatpy" if peer else "", rate)
+
+
+def _softfloat(op: str, operands: list[Any], fmt: str, out: str | None) -> Callable[[], None] | None:
+    """SoftFloat's function on each case with its flags, or None where it has none, or is not installed."""
+    types = {"fp16": ("f16", "Float16"), "fp32": ("f32", "Float32")}
+    if fmt not in types or importlib.util.find_spec("softfloatpy") is None:
+        return None
+    import softfloatpy as soft
+
+    prefix, kind = types[fmt]
+    name = f"to_{types[out][0]}" if out else {"fma": "mul_add"}.get(op, op)
+    function, make = getattr(soft, f"{prefix}_{name}"), getattr(soft, kind).from_bytes
+    size = operands[0].dtype.itemsize
+    packed = [tuple(int(x).to_bytes(size, "big") for x in case) for case in zip(*operands, strict=True)]
+
+    def work() -> None:
+        for case in packed:
+            soft.set_exception_flags(0)
+            function(*map(make, case)).to_bytes()
+            soft.get_exception_flags()
+
+    return work
+
+
+def _vectors(op: str, fmt: str, out: str | None) -> Row:
+    vectors = VectorSet.make(op, fmt, LINES, out=out)
+
+    def work() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            generate(vectors, folder)
+
+    return Row(f"vectors to a folder: {_named(op, fmt, out)}", median_rate(LINES, work), "lines/s")
+
+
+def _lines(op: str, fmt: str, out: str | None) -> Row:
+    """TestFloat lines alone, as `vectors generate -o -` writes them."""
+    vectors = VectorSet.make(op, fmt, LINES, out=out)
+
+    def work() -> None:
+        stream = io.BytesIO()
+        for columns, _ in bulk.batches(vectors):
+            stream.write(bulk.text(columns, vectors.fields).tobytes())
+
+    return Row(f"lines to a pipe: {_named(op, fmt, out)}", median_rate(LINES, work), "lines/s")

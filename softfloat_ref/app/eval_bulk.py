@@ -1,0 +1,38 @@
+"""Answers to many operand lines at once; imported when a stream has shown that it is long."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from softfloat_ref.array_ops import COMPILED_FROM, Bulk
+from softfloat_ref.golden import bulk
+from softfloat_ref.golden.sets import FLAG_BITS, Field
+from softfloat_ref.kernels.opcodes import UNKNOWN
+from softfloat_ref.ops import Signature
+from softfloat_ref.policies import Policy
+from softfloat_ref.sources import RandomSource
+
+
+def answers(sig: Signature, policy: Policy, source: RandomSource | None, position: int, block: bytes) -> str | None:
+    """TestFloat lines for operand lines; None where any of them is not plain, not of the formats, or without result.
+
+    source: gives the lines from `position` on their random words; without one they are the lines' last operands.
+    """
+    inputs = bulk.parse(block)
+    n, arity = policy.random_count, len(sig.formats)
+    widths = [*(f.width for f in sig.formats), *([n] if n else [])]
+    if inputs is None or len(inputs) != len(widths) - (source is not None):
+        return None
+    rows = np.empty((len(widths) + 2, inputs.shape[1]), np.int64)
+    rows[: len(inputs)] = inputs
+    if source is not None:
+        rows[arity] = source.array(n, position, inputs.shape[1]).view(np.int64)
+    if any(w < 64 and int(np.bitwise_or.reduce(row)) >> w for row, w in zip(rows, widths, strict=False)):
+        return None
+    words = rows[arity] if n else None
+    rows[-2], flags = Bulk(sig, policy, COMPILED_FROM)(list(rows[:arity]), words)
+    if (flags == UNKNOWN).any():
+        return None
+    rows[-1] = flags
+    fields = [Field("", "operand", w) for w in (*widths, sig.out.width, FLAG_BITS)]
+    return bulk.text(rows, fields).tobytes().decode("ascii")
