@@ -134,23 +134,33 @@ def matmul(
     acc: str | Accumulator | Mapping[str, Any] = "mx-fp32",
     *,
     fmt: Any = None,
+    c: NDArray[Any] | None = None,
     extrapolate: bool = False,
 ) -> NDArray[np.float32]:
-    """a @ b, each result added up from +0 as an accumulator does.
+    """a @ b + c, each result added up as an accumulator does.
 
     a: (m, k), b: (k, n): BlockArrays whose blocks run along k (axis 1 of a, axis 0 of b), or codes with fmt, one
-    scalar format or a pair. Returns float32 (m, n). Second-level scales are factors of the products, as in `dot`; a
-    unit that leaves them to an epilogue refuses them. Raises Error where anything does not fit.
+    scalar format or a pair. c: float32 (m, n), +0 where none is given. Returns float32 (m, n). Second-level scales are
+    factors of the products, as in `dot`; a unit that leaves them to an epilogue refuses them. Raises Error where
+    anything does not fit.
     """
     pair = fmt if isinstance(fmt, (tuple, list)) else (fmt, fmt)
     x, y = operand_matrix(a, pair[0], 1, "a"), operand_matrix(b, pair[1], 0, "b")
     unit = get_accumulator(acc)
     if x.k != y.k:
         raise Error(f"a has {x.k} columns, b has {y.k} rows; in a product they are as many")
-    if 0 in (len(x.codes), len(y.codes), x.k):
-        return np.zeros((len(x.codes), len(y.codes)), np.float32)
+    shape = len(x.codes), len(y.codes)
+    if c is not None and (not isinstance(c, np.ndarray) or c.shape != shape or c.dtype != np.float32):
+        raise Error(f"c must be an array of float32 of shape {shape}")
+    if 0 in (*shape, x.k):
+        return np.zeros(shape, np.float32) if c is None else c.copy()
     s = setting(x.vector(0), y.vector(0), unit, FP32, extrapolate=extrapolate)
-    return _Job(x, y, s).run()
+    return multiply(x, y, s, np.zeros(shape, np.uint32) if c is None else np.ascontiguousarray(c).view(np.uint32))
+
+
+def multiply(a: Matrix, b: Matrix, s: Setting, c: NDArray[np.uint32]) -> NDArray[np.float32]:
+    """The products of checked operands; c: FP32 codes."""
+    return _Job(a, b, s, c).run()
 
 
 @dataclass(frozen=True)
@@ -160,6 +170,7 @@ class _Job:
     a: Matrix
     b: Matrix
     setting: Setting
+    c: NDArray[np.uint32]  # FP32 codes
 
     def run(self) -> NDArray[np.float32]:
         """The products."""
@@ -177,10 +188,11 @@ class _Job:
         unit = self.setting.accumulator
         if unit.nan_rule.propagate == "no":
             nan = self.a.rows_of(NAN)[:, np.newaxis] | self.b.rows_of(NAN)
+            nan |= np.isnan(self.c.view(np.float32))
             out[nan] = unit.nan_rule.code(FP32)
             where = where & ~nan
         for i, j in np.argwhere(where).tolist():
-            out[i, j] = run(self.setting, self.a.vector(i), self.b.vector(j), 0).bits
+            out[i, j] = run(self.setting, self.a.vector(i), self.b.vector(j), int(self.c[i, j])).bits
         return out.view(np.float32)
 
     # -- float64 panels ------------------------------------------------------------------------------------------
@@ -190,7 +202,8 @@ class _Job:
         from softfloat_ref.accumulate import ACCUMULATORS
 
         second = self.a.tensor_scale != _ONE or self.b.tensor_scale != _ONE
-        if self.setting.accumulator != ACCUMULATORS["mx-fp32"] or second or arrays.flushes_subnormals():
+        other = self.setting.accumulator != ACCUMULATORS["mx-fp32"] or second or self.c.any()
+        if other or arrays.flushes_subnormals():
             return None
         parts = _parts(self.a, self.b, self.setting.block)
         if parts is None:
@@ -233,6 +246,8 @@ class _Job:
             return None
         from softfloat_ref.kernels.loops import dot_matrix
 
+        if result != FP32 and self.c.any():
+            return None  # c is first rounded: the oracle's
         shape = len(self.a.codes), len(self.b.codes)
         out, special = np.zeros(shape, np.int64), np.zeros(shape, np.uint8)
         flush = {"off": 0, "on": 1, "positive": 2}[s.accumulator.flush_inputs]
@@ -247,7 +262,7 @@ class _Job:
         unfit = left[1][:, np.newaxis] | right[1]
         columns = np.ascontiguousarray(right[0].swapaxes(1, 2))
         tables = program.code, program.inputs, program.targets, program.formats, np.array(numbers, np.int64)
-        dot_matrix(left[0], columns, shift, *tables, rows, out, special)
+        dot_matrix(left[0], columns, self.c.astype(np.int64), shift, *tables, rows, out, special)
         return self._by_oracle(_widened(out, result, s), special.astype(bool) | unfit)
 
 

@@ -43,11 +43,17 @@ def codes(fmt: Format, shape: tuple[int, int], seed: int, kind: str) -> np.ndarr
     return magnitude | (found & np.uint64(fmt.sign_bit))
 
 
-def same_as_the_oracle(a: object, b: object, acc: str, fmt: str | None = None) -> np.ndarray:
-    got = matmul(a, b, acc, fmt=fmt)
+def same_as_the_oracle(
+    a: object, b: object, acc: str, fmt: str | None = None, c: np.ndarray | None = None
+) -> np.ndarray:
+    got = matmul(a, b, acc, fmt=fmt, c=c)
     x, y = operand_matrix(a, fmt, 1, "a"), operand_matrix(b, fmt, 0, "b")
     s = setting(x.vector(0), y.vector(0), get_accumulator(acc), FP32)
-    wanted = [[run(s, x.vector(i), y.vector(j), 0).bits for j in range(len(y.codes))] for i in range(len(x.codes))]
+    start = np.zeros(got.shape, np.uint32) if c is None else c.view(np.uint32)
+    wanted = [
+        [run(s, x.vector(i), y.vector(j), int(start[i, j])).bits for j in range(len(y.codes))]
+        for i in range(len(x.codes))
+    ]
     assert got.dtype == np.float32
     np.testing.assert_array_equal(got.view(np.uint32), np.array(wanted, np.uint32))
     return got
@@ -60,6 +66,8 @@ def test_scalar_operands(acc: str, fmt: str, kind: str) -> None:
     a, b = codes(found, (5, 67), 1, kind), codes(found, (67, 9), 2, kind)
     a[0], b[:, 0] = 0, found.sign_bit if found.negative_zero else 0
     same_as_the_oracle(a, b, acc, fmt)
+    c = np.random.default_rng(3).integers(0, 1 << 32, (5, 9), dtype=np.uint32)
+    same_as_the_oracle(a, b, acc, fmt, c.view(np.float32))
 
 
 def block_array(fmt: str, shape: tuple[int, int], axis: int, seed: int, kind: str) -> blocks.BlockArray:
@@ -140,7 +148,8 @@ def test_what_has_a_fast_way() -> None:
     assert _ends(*[CATALOGUE["fp8_e5m2"]] * 2, 32) is not None
     a = block_array("mxfp8_e5m2", (2, 32), 1, 1, "close")
     x, y = operand_matrix(a, None, 1, "a"), operand_matrix(a, None, 1, "b")
-    assert _Job(x, y, setting(x.vector(0), y.vector(0), get_accumulator("mx-fp32"), FP32))._panels() is not None
+    s = setting(x.vector(0), y.vector(0), get_accumulator("mx-fp32"), FP32)
+    assert _Job(x, y, s, np.zeros((2, 2), np.uint32))._panels() is not None
 
 
 def test_bad_operands() -> None:

@@ -45,8 +45,8 @@ def _refuse_other(folder: Path, vectors: MatmulSet) -> None:
             raise Error(f"{folder}: already holds another set; choose another folder")
 
 
-def _expected(vectors: MatmulSet, products: Sequence[Product]) -> list[Image]:
-    found = [vectors.results(p) for p in products]
+def _expected(vectors: MatmulSet, products: Sequence[Product], by_oracle: bool = False) -> list[Image]:
+    found = [vectors.results_by_oracle(p) if by_oracle else vectors.results(p) for p in products]
     return vectors.result_images([x for r, _ in found for x in r], [x for _, s in found for x in s])
 
 
@@ -176,7 +176,7 @@ def _read_image(path: Path, each: int, vectors: MatmulSet) -> bytes:
 
 def _compare(vectors: MatmulSet, products: Sequence[Product], images: dict[str, bytes]) -> list[str]:
     found: list[str] = []
-    for wanted in _expected(vectors, products):
+    for wanted in _expected(vectors, products, by_oracle=True):
         size = wanted.each // (vectors.m * vectors.n)
         for at in range(0, len(wanted.data), size):
             if images[wanted.name][at : at + size] != wanted.data[at : at + size]:

@@ -382,10 +382,10 @@ def _pad(slots: Any, first: int, end: int) -> None:
 
 @njit(cache=True, nogil=True)
 def dot_matrix(
-    a: Any, b: Any, shift: int, code: Any, inputs: Any, targets: Any, formats: Any, setting: Any, result: Any, out: Any,
-    special: Any,
+    a: Any, b: Any, c: Any, shift: int, code: Any, inputs: Any, targets: Any, formats: Any, setting: Any, result: Any,
+    out: Any, special: Any,
 ) -> None:  # fmt: skip
-    """out[i, j]: the code of +0 + the products of a[i] and b[:, j], step by step.
+    """out[i, j]: the code of c[i, j] + the products of a[i] and b[:, j], step by step.
 
     a: (5, rows, k), b: (5, k, columns) of significand, negative, exponent, exponent of the scale, kind. shift: what
     turns a product's exponent into its encoded one. setting: step, slots, slot of the result, bits it is widened by,
@@ -398,13 +398,15 @@ def dot_matrix(
     slots = np.zeros((COLUMNS, setting[1], LANES), np.int64)
     _pad(slots, 0, step + 2)
     limbs, work = np.zeros(LIMBS + 4, np.int64), np.zeros((WORK, LANES), np.int64)
-    codes, failed = np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
+    codes, failed, running = np.zeros(LANES, np.int64), np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
     sign_bit = np.int64(1) << setting[7]
     k, last = a.shape[2], code.shape[0] - 1
     for j in range(0, b.shape[2], LANES):
         lanes = min(LANES, b.shape[2] - j)
         for i in range(a.shape[1]):
-            codes[:], failed[:] = 0, 0
+            failed[:] = 0
+            for lane in range(lanes):
+                running[lane] = c[i, j + lane]
             for start in range(0, k, step):
                 count = min(step, k - start)
                 _products(slots, a, b, i, j, start, count, shift, fixed, lanes)
@@ -415,7 +417,7 @@ def dot_matrix(
                 if count < step:
                     _pad(slots, count, step)
                 for lane in range(lanes):
-                    _decoded(slots, step, lane, codes[lane] << widen, sign_bit, result[0], result[1], result[2], flush)
+                    _decoded(slots, step, lane, running[lane], sign_bit, result[0], result[1], result[2], flush)
                 for n in range(last + 1):
                     op = code[n]
                     if op[0] == FUSE or op[0] == EXACT:
@@ -423,7 +425,9 @@ def dot_matrix(
                     else:
                         made = nan >> widen if n == last else formats[op[4], 2] | 1
                         _round(slots, op, targets, formats, positive, made, codes, lanes)
+                for lane in range(lanes):
+                    running[lane] = codes[lane] << widen
             for lane in range(lanes):
-                out[i, j + lane] = codes[lane] << widen
+                out[i, j + lane] = running[lane]
                 magnitude = out[i, j + lane] & (sign_bit - 1)
                 special[i, j + lane] = 1 if failed[lane] or (nan < 0 and magnitude > result[2]) else 0
