@@ -7,6 +7,7 @@ tasks, whoever did them and however often a worker died, so the outcome is the s
 from __future__ import annotations
 
 import json
+import logging
 import multiprocessing
 import os
 import re
@@ -25,7 +26,9 @@ from softfloat_ref.files import read_bytes
 
 ATTEMPTS: Final = 4  # how often a task is tried whose worker died
 CONNECT_SECONDS: Final = 10
+_CLOSE_SECONDS: Final = 5
 _IN_FLIGHT: Final = 4  # tasks a worker, so that none waits for the next one, and results do not pile up
+_DYING: Final = f"worker processes keep dying ({ATTEMPTS} times at the same task): out of memory?"
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -124,7 +127,7 @@ def _send(crew: Workers, waiting: Iterable[_Sent]) -> None:
         while sent.is_lost():
             sent.attempts += 1
             if sent.attempts > ATTEMPTS:
-                raise Error(f"worker processes keep dying ({ATTEMPTS} times at the same task): out of memory?")
+                raise Error(_DYING)
             try:
                 sent.future = crew.executor().submit(sent.function, sent.task)
             except BrokenExecutor:
@@ -143,6 +146,10 @@ def _receive(crew: Workers, waiting: deque[_Sent]) -> Any:
             _send(crew, waiting)
         except CancelledError:
             raise Error("the scheduler was lost, and the work with it") from None
+        except Exception as e:
+            if type(e).__name__ == "KilledWorker":  # Dask's, which is not imported where it is not used
+                raise Error(_DYING) from None
+            raise
         else:
             waiting.popleft()
             return result
@@ -241,13 +248,22 @@ class _Cluster:
 
     def __init__(self, scheduler: str) -> None:
         self._client = _connect(scheduler)
+        names = [n for n in logging.root.manager.loggerDict if n.split(".")[0] == "distributed"]
+        self._levels = {log: log.level for log in map(logging.getLogger, names)}
+        for log in self._levels:
+            log.setLevel(logging.CRITICAL)  # a scheduler that goes away would be told of in tracebacks
         try:
             self._check(scheduler)
             self._executor = self._client.get_executor(retries=ATTEMPTS - 1)
             self.in_flight = _IN_FLIGHT * max(sum(self._client.nthreads().values()), 4)
         except BaseException:
-            self._client.close()
+            self._end()
             raise
+
+    def _end(self) -> None:
+        self._client.close(timeout=_CLOSE_SECONDS)
+        for log, level in self._levels.items():
+            log.setLevel(level)
 
     def _check(self, scheduler: str) -> None:
         """Workers there are, and they run this version: else the results would not be this version's."""
@@ -267,16 +283,16 @@ class _Cluster:
         return executor
 
     def renew(self) -> None:
-        raise Error("a task's workers died again and again: out of memory?")
+        raise Error(_DYING)
 
     def close(self) -> None:
         self._executor.shutdown(wait=True)
-        self._client.close()
+        self._end()
 
     def abort(self) -> None:
         with suppress(Exception):  # the scheduler may be what went away
             self._executor.shutdown(wait=False, cancel_futures=True)
-        self._client.close(timeout=2)
+        self._end()
 
 
 def _connect(scheduler: str) -> Any:

@@ -167,10 +167,10 @@ def test_selftest_with_a_killed_worker() -> None:
 
 @contextmanager
 def cluster(folder: Path, count: int) -> Iterator[tuple[Path, list[subprocess.Popen[bytes]]]]:
-    """A scheduler and so many workers; each a process of its own."""
+    """The scheduler's file; and the scheduler and so many workers, each a process of its own."""
     pytest.importorskip("distributed")
     file = folder / "scheduler.json"
-    env = {**os.environ, "PYTHONPATH": str(TOP)}
+    env = {**os.environ, "PYTHONPATH": f"{TOP}{os.pathsep}{TOP / 'tests'}"}
     common = ["--no-dashboard", "--scheduler-file", str(file)]
     with ExitStack() as stack, open(folder / "log", "wb") as log:
 
@@ -181,12 +181,12 @@ def cluster(folder: Path, count: int) -> Iterator[tuple[Path, list[subprocess.Po
             stack.callback(process.kill)
             return process
 
-        launch("scheduler", "--host", "127.0.0.1", "--port", "0")
+        scheduler = launch("scheduler", "--host", "127.0.0.1", "--port", "0")
         for _ in range(600):
             if file.exists():
                 break
             time.sleep(0.05)
-        yield file, [launch("worker", "--nthreads", "1", "--no-nanny") for _ in range(count)]
+        yield file, [scheduler] + [launch("worker", "--nthreads", "1", "--no-nanny") for _ in range(count)]
 
 
 @pytest.mark.extra
@@ -196,10 +196,10 @@ def test_dask_with_a_killed_worker(tmp_path: Path) -> None:
         running = start(*SELFTEST, *piece, "--scheduler", str(file))
         assert running.stdout is not None
         first = running.stdout.readline()  # it is in the middle of its work
-        processes[0].kill()
+        processes[1].kill()
         out, err = running.communicate(timeout=300)
         assert running.returncode == 0, err
-        assert processes[1].poll() is None
+        assert processes[2].poll() is None
     assert first + out == ok(*SELFTEST, *piece, "--jobs", "1")
 
 
@@ -213,7 +213,38 @@ def test_dask_ctrl_c(tmp_path: Path) -> None:
         _, err = running.communicate(timeout=60)
         assert running.returncode == 130
         assert "Traceback" not in err
-        assert processes[0].poll() is None
+        assert processes[1].poll() is None
+
+
+@pytest.mark.extra
+def test_dask_whose_scheduler_dies(tmp_path: Path) -> None:
+    with cluster(tmp_path, 1) as (file, processes):
+        running = start("selftest", "--exhaustive", "--fmt", "fp4_e2m1", "--scheduler", str(file))
+        assert running.stdout is not None
+        running.stdout.readline()
+        processes[0].kill()
+        _, err = running.communicate(timeout=120)
+    assert running.returncode == 2
+    assert err.splitlines()[-1] == "softfloat-ref: the scheduler was lost, and the work with it"
+    assert "Traceback" not in err
+
+
+DYING = """
+import sys
+from test_executors import die
+from softfloat_ref.executors import in_order, workers
+with workers(scheduler=sys.argv[1]) as crew:
+    list(in_order(crew, die, range(1)))
+"""
+
+
+@pytest.mark.extra
+def test_dask_workers_that_keep_dying(tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": f"{TOP}{os.pathsep}{TOP / 'tests'}"}
+    with cluster(tmp_path, ATTEMPTS) as (file, _):
+        command = [sys.executable, "-c", DYING, str(file)]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=120)
+    assert done.stderr.splitlines()[-1].startswith("softfloat_ref.errors.Error: worker processes keep dying")
 
 
 @pytest.mark.extra
