@@ -162,6 +162,58 @@ def test_selftest_with_a_killed_worker() -> None:
     assert out == ok(*SELFTEST, *piece, "--jobs", "1")
 
 
+SETS = {
+    "in bulk": ("--op", "add", "--fmt", "fp16", "-n", "700000"),
+    "in bulk, some left out": (
+        "--op",
+        "convert",
+        "--fmt",
+        "fp32",
+        "--out",
+        "fp4_e2m1",
+        "--nan-missing",
+        "error",
+        "-n",
+        "300000",
+    ),
+    "random bits": (
+        "--op",
+        "convert",
+        "--fmt",
+        "fp32",
+        "--out",
+        "fp8_e4m3",
+        "--round",
+        "sr",
+        "--sr-bits",
+        "8",
+        "-n",
+        "300000",
+    ),
+    "by line": ("--op", "quantize", "--fmt", "mxfp8", "-n", "9000"),
+    "dot": ("--op", "dot", "--fmt", "fp16", "--acc", "nvidia-v100", "-n", "5000"),
+    "a recipe": ("fp32_to_fp8_e4m3_rne", "-n", "5000"),
+}
+
+
+@pytest.mark.parametrize("options", SETS.values(), ids=SETS)
+def test_vectors_by_any_number_of_processes(options: tuple[str, ...], tmp_path: Path) -> None:
+    made = []
+    for jobs in ((), ("--jobs", "1"), ("--jobs=2",)):
+        folder = tmp_path / f"with{len(made)}"
+        folder.mkdir()
+        ok("vectors", "generate", *options, *jobs, "-o", "out", cwd=folder)
+        made.append({p.name: p.read_bytes() for p in (folder / "out").iterdir()})
+    assert len(made[0]) == 4
+    assert made[1] == made[0]
+    assert made[2] == made[0]
+
+
+def test_vectors_that_take_no_workers() -> None:
+    for more in (("-o", "-", "--op", "add"), ("-o", "x", "--op", "matmul")):
+        assert "--jobs" in refused("vectors", "generate", "--fmt", "fp16", "--jobs", "2", *more)
+
+
 # -- a Dask cluster of separate processes on this machine ------------------------------------------------------------
 
 

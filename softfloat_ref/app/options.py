@@ -67,6 +67,7 @@ class Name(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
 SCALAR: Final = Name("FORMAT", CATALOGUE)
 ANY: Final = Name("FORMAT", [*CATALOGUE, *BLOCK_FORMATS, *BLOCK_ALIASES])
+SCHEDULERS: Final = "tcp://...|FILE.json"
 
 _POLICY_OPTIONS: Final = (
     ("--policy", Name("NAME", POLICIES), f"Named policy ({', '.join(POLICIES)}) or FILE.toml[:NAME]."),

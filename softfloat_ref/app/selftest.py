@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import click
 
-from softfloat_ref.app.options import SCALAR, Name
+from softfloat_ref.app.options import SCALAR, SCHEDULERS, Name
 from softfloat_ref.app.selftest_exhaustive import run
 from softfloat_ref.codec import decoder, encoder
 from softfloat_ref.errors import Error
@@ -27,7 +27,7 @@ CASES: Final = 2000
 @click.option("--round", "roundings", multiple=True, type=Name("MODE", ROUNDINGS), help="Exhaustive: a rounding (all).")
 @click.option("--slice", "piece", default=None, metavar="I/N", help="Exhaustive: the I-th of N slices of the inputs.")
 @click.option("--jobs", type=click.IntRange(1, 1024), default=None, help="Exhaustive: processes (all processors).")
-@click.option("--scheduler", default=None, metavar="tcp://...|FILE.json", help="Exhaustive: on a Dask cluster.")
+@click.option("--scheduler", default=None, metavar=SCHEDULERS, help="Exhaustive: on a Dask cluster.")
 def command(
     exhaustive: bool,
     formats: tuple[str, ...],

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,10 +18,11 @@ from softfloat_ref.app.dot_options import (
     refuse_dots,
     refuse_matmul,
 )
-from softfloat_ref.app.options import ANY, Choices, Name, operand_formats, policy_options, profile_option
+from softfloat_ref.app.options import ANY, SCHEDULERS, Choices, Name, operand_formats, policy_options, profile_option
 from softfloat_ref.app.vhdl import vhdl
 from softfloat_ref.block_formats import get_block_format
 from softfloat_ref.errors import Error
+from softfloat_ref.executors import workers
 from softfloat_ref.files import write_file
 from softfloat_ref.golden.generate import generate, read_manifest
 from softfloat_ref.golden.kinds import AnySet
@@ -58,6 +61,8 @@ command.add_command(vhdl)
     "-o", "--output", "folder", required=True, metavar="DIR", help="Where the files go; - writes the lines to stdout."
 )
 @click.option("--operands", is_flag=True, help="With -o -: operands only, for a device in a pipe.")
+@click.option("--jobs", type=click.IntRange(1, 1024), default=None, help="Local processes that make the lines [1].")
+@click.option("--scheduler", default=None, metavar=SCHEDULERS, help="A Dask cluster that makes the lines.")
 @product_options
 @profile_option
 @policy_options
@@ -72,6 +77,8 @@ def generate_vectors(
     count: int | None,
     folder: str,
     operands: bool,
+    jobs: int | None,
+    scheduler: str | None,
     profile: str | None,
 ) -> None:
     """Write golden vectors: RECIPE (see `vectors list`), or --op and --fmt.
@@ -82,6 +89,8 @@ def generate_vectors(
     """
     if (recipe is None) == (op is None):
         raise Error("give a recipe, or --op and --fmt (`softfloat-ref vectors list` shows the recipes)")
+    if (jobs or scheduler) and (folder == "-" or op == MATMUL):
+        raise Error("--jobs and --scheduler are for sets of lines in a folder")
     vectors: AnySet
     if op not in DOT_OPERATIONS:
         refuse_dots(f"--op {op}" if op else "a recipe", dots)
@@ -107,7 +116,8 @@ def generate_vectors(
     if folder == "-":
         _to_stdout(vectors, operands)
         return
-    manifest = generate(vectors, folder, ["softfloat-ref", *sys.argv[1:]])
+    with workers(jobs, scheduler) if jobs or scheduler else nullcontext() as crew:
+        manifest = generate(vectors, folder, ["softfloat-ref", *_without_workers(sys.argv[1:])], crew)
     left_out = manifest["left_out"]["count"]
     note = f", {left_out} without a defined result left out" if left_out else ""
     print(
@@ -115,6 +125,18 @@ def generate_vectors(
         f"{', '.join(f['name'] for f in manifest['files'])}, manifest.json",
         file=sys.stderr,
     )
+
+
+def _without_workers(args: Sequence[str]) -> list[str]:
+    """The arguments but for --jobs and --scheduler: who made a set does not show in its files."""
+    given = iter(args)
+    kept = []
+    for arg in given:
+        if arg in ("--jobs", "--scheduler"):
+            next(given, None)
+        elif not arg.startswith(("--jobs=", "--scheduler=")):
+            kept.append(arg)
+    return kept
 
 
 def _write_matmul(vectors: MatmulSet, folder: str) -> None:

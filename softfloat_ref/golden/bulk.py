@@ -23,12 +23,14 @@ _WORDS_A_CODE: Final = 2
 Table = NDArray[np.int64]
 
 
-def batches(vectors: VectorSet) -> Iterator[tuple[Table, list[Line]]]:
-    """The set's lines: rows of codes, one a field; and the inputs of those cases that have no defined result."""
+def batches(vectors: VectorSet, chunks: range | None = None) -> Iterator[tuple[Table, list[Line]]]:
+    """The set's lines: rows of codes, one a field; and the inputs of those cases that have no defined result.
+
+    chunks: some of the chunks that they are made in, by number; all where none are named."""
     sig = Signature(get_operation(vectors.op), vectors.formats, vectors.out)
     run = Bulk(sig, vectors.policy, vectors.count)
-    n, arity, position = vectors.policy.random_count, len(vectors.formats), 0
-    for operands in _operands(vectors):
+    n, arity = vectors.policy.random_count, len(vectors.formats)
+    for position, operands in _operands(vectors, chunks or range(most_chunks(vectors))):
         size = operands.shape[1]
         columns = np.empty((len(vectors.fields), size), np.int64)
         columns[:arity] = operands
@@ -47,20 +49,28 @@ def batches(vectors: VectorSet) -> Iterator[tuple[Table, list[Line]]]:
             left_out = [tuple(case) for case in inputs.T.tolist()]
             columns = np.ascontiguousarray(columns[:, ~undefined])
         yield columns, left_out
-        position += size
 
 
-def _operands(vectors: VectorSet) -> Iterator[Table]:
-    """The operands of every case, in chunks: the directed ones, then the random ones."""
+def most_chunks(vectors: VectorSet) -> int:
+    """How many chunks a set has at most: the last directed one and the last random one need not be full."""
+    return vectors.count // _CHUNK + 2
+
+
+def _operands(vectors: VectorSet, wanted: range) -> Iterator[tuple[int, Table]]:
+    """The operands of the cases in those chunks, and the position of each one's first: the directed cases, then the
+    random ones."""
     target = vectors.out if vectors.op == "convert" else None
-    emitted = 0
+    emitted = number = 0
     directed = cases.directed(vectors.formats, vectors.count, target)
-    for chunk in _chunks(directed):
+    for number, chunk in enumerate(_chunks(directed), 1):
+        if number - 1 in wanted:
+            yield emitted, chunk
         emitted += chunk.shape[1]
-        yield chunk
     count = vectors.count - emitted
-    for start in range(0, count, _CHUNK):
-        yield random_cases(vectors.formats, vectors.seed, min(_CHUNK, count - start), start)
+    for i, start in enumerate(range(0, count, _CHUNK), number):
+        if i in wanted:
+            size = min(_CHUNK, count - start)
+            yield emitted + start, random_cases(vectors.formats, vectors.seed, size, start)
 
 
 def _chunks(listed: Iterable[tuple[int, ...]]) -> Iterator[Table]:

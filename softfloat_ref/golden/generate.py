@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from softfloat_ref.errors import Error
+from softfloat_ref.executors import Workers
 from softfloat_ref.files import made_folder, new_file, read_bytes, write_file
-from softfloat_ref.golden import writers
+from softfloat_ref.golden import shards, writers
 from softfloat_ref.golden.sets import Field, Line, Vectors, VectorSet, in_bulk
 
 MANIFEST: Final = "manifest.json"
@@ -39,8 +40,10 @@ class _Output:
         self.lines += lines
 
 
-def generate(vectors: Vectors, folder: str | Path, command: Sequence[str] = ()) -> dict[str, Any]:
-    """Write the set's files into a folder; returns the manifest.
+def generate(
+    vectors: Vectors, folder: str | Path, command: Sequence[str] = (), crew: Workers | None = None
+) -> dict[str, Any]:
+    """Write the set's files into a folder; returns the manifest. crew: who makes the lines, where not this process.
 
     The manifest is written last, so a folder with one is complete. Raises Error where the folder already holds
     another set, where nothing could be written, and where no case has a defined result.
@@ -53,7 +56,7 @@ def generate(vectors: Vectors, folder: str | Path, command: Sequence[str] = ()) 
             for name in (f"{vectors.name}.tv", f"{vectors.name}.memh")
         )
         words.write(writers.word_header(vectors), 0)
-        count, left_out = _write_lines(vectors, text, words)
+        count, left_out = _write_lines(vectors, text, words, crew)
         if count == 0:
             raise Error(f"{vectors.name}: no case has a defined result under this policy")
         (folder / MANIFEST).unlink(missing_ok=True)  # until the new files stand, nothing may vouch for them
@@ -109,8 +112,10 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
-def _write_lines(vectors: Vectors, text: _Output, words: _Output) -> tuple[int, list[Line]]:
+def _write_lines(vectors: Vectors, text: _Output, words: _Output, crew: Workers | None) -> tuple[int, list[Line]]:
     """The lines of both files; returns how many, and the inputs of the cases without a defined result."""
+    if crew is not None:
+        return _write_shards(vectors, text, words, crew)
     if isinstance(vectors, VectorSet) and in_bulk(vectors):
         return _write_batches(vectors, text, words)
     as_text, as_word = writers.text_line(vectors.fields), writers.word_line(vectors.fields)
@@ -128,6 +133,17 @@ def _write_lines(vectors: Vectors, text: _Output, words: _Output) -> tuple[int, 
             batch = []
     _flush(batch, text, words, as_text, as_word)
     return count + len(batch), left_out
+
+
+def _write_shards(vectors: Vectors, text: _Output, words: _Output, crew: Workers) -> tuple[int, list[Line]]:
+    """As `_write_lines`, by any workers."""
+    count, left_out = 0, list[Line]()
+    for part in shards.lines(vectors, crew):
+        text.write_bytes(part.text, part.made)
+        words.write_bytes(part.words, part.made)
+        count += part.made
+        left_out += part.left_out
+    return count, left_out
 
 
 def _write_batches(vectors: VectorSet, text: _Output, words: _Output) -> tuple[int, list[Line]]:
