@@ -14,7 +14,7 @@ from softfloat_ref.policies import POLICIES, Overflow, Policy, Tininess, get_pol
 from softfloat_ref.rounding import Flags, Rounding
 
 if TYPE_CHECKING:
-    from softfloat_ref import affine, arrays, blocks, exchange
+    from softfloat_ref import affine, array_ops, arrays, blocks, exchange
     from softfloat_ref.affine import quantize_values as quantize
 
 __version__ = "0.1.0"
@@ -35,6 +35,7 @@ __all__ = [
     "Tininess",
     "Value",
     "affine",
+    "array_ops",
     "arrays",
     "blocks",
     "decode",
@@ -53,7 +54,7 @@ def __getattr__(name: str) -> Any:
     """The array layers need numpy, which is imported when one of them is first asked for."""
     import importlib
 
-    if name in ("affine", "arrays", "blocks", "exchange"):
+    if name in ("affine", "array_ops", "arrays", "blocks", "exchange"):
         return importlib.import_module(f"softfloat_ref.{name}")
     if name == "quantize":
         return importlib.import_module("softfloat_ref.affine").quantize_values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 import subprocess
 import sys
 
@@ -127,6 +128,69 @@ def compare_some(sig: Signature, policy: Policy, count: int) -> int:
 def test_many_random_cases(op: str, fmt: str, out: str | None) -> None:
     sig = signature(op, fmt, out)
     assert differences(sig, Policy(), list(random_cases(sig.formats, 11, 100_000))) == 100_000
+
+
+FORMATS_DRAWN = ("fp16", "bf16", "tf32", "fp32", "fp64", "dlfloat16", "fp8_e4m3", "e8m0", "ue4m3", "fp4_e2m1", "int8")
+MORE_DRAWN = ("i32", "u16", "s1e6m1b46", "binary8p1ue", "binary16p7se", "s1e5m10fn", "s1e11m20", "binary8p3sf")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_formats_and_policy(seed: int) -> None:
+    """Operations, formats of each operand and of the result, and policies drawn at random."""
+    draw = random.Random(seed)
+    compared = 0
+    while compared < 2000:
+        op = draw.choice(list(KINDS))
+        kinds = OPERATIONS[op].operands
+        formats = [draw.choice(FORMATS_DRAWN + MORE_DRAWN if kind == "float" else ("i8", "i32")) for kind in kinds]
+        out = draw.choice(FORMATS_DRAWN + MORE_DRAWN) if OPERATIONS[op].result == "float" else None
+        mode = draw.choice(ROUNDINGS)
+        policy = get_policy(
+            draw.choice(list(POLICIES)),
+            rounding=mode,
+            sr_bits=draw.randint(1, 25) if mode.startswith("sr") else None,
+            overflow=draw.choice((None, "sat-none", "sat-propagate", "sat-finite")),
+            flush_outputs=draw.choice((True, False, False)),
+            nan_missing=draw.choice(("max", "zero", "error")),
+        )
+        compared += compare_some(signature(op, formats, out), policy, 300)
+
+
+@pytest.mark.parametrize("fmt", ["fp16", "fp32"])
+@pytest.mark.parametrize("op", ["add", "sub", "mul", "div", "fma", "sqrt", "convert", "lt", "round_to_integral_exact"])
+def test_agrees_with_softfloat(op: str, fmt: str) -> None:
+    """Berkeley SoftFloat's results and flags, in its five roundings, with no oracle between."""
+    soft = pytest.importorskip("softfloatpy")
+    modes = {"rne": "NEAR_EVEN", "rtz": "MIN_MAG", "rdn": "MIN", "rup": "MAX", "rna": "NEAR_MAX_MAG"}
+    prefix, other = ("f16", "f32") if fmt == "fp16" else ("f32", "f16")
+    name = {"fma": "mul_add", "convert": f"to_{other}", "round_to_integral_exact": "round_to_int"}.get(op, op)
+    function, more = getattr(soft, f"{prefix}_{name}"), (None, True) if op.startswith("round") else ()
+    make, size = (soft.Float16 if fmt == "fp16" else soft.Float32).from_bytes, 2 if fmt == "fp16" else 4
+    sig = signature(op, fmt, {"fp16": "fp32", "fp32": "fp16"}[fmt] if op == "convert" else None)
+    listed = [*crossed(sig.formats, 3000), *random_cases(sig.formats, 21, 10_000)]
+    soft.set_tininess_mode(soft.TininessMode.AFTER_ROUNDING)
+    for rounding, mode in modes.items():
+        soft.set_rounding_mode(getattr(soft.RoundingMode, mode))
+        found = compiled(sig, Policy(rounding), columns(listed, len(sig.formats)))
+        assert found is not None
+        for case, code, flags in zip(listed, found[0].tolist(), found[1].tolist(), strict=True):
+            soft.set_exception_flags(0)
+            result = function(*(make(x.to_bytes(size, "big")) for x in case), *more)
+            bits = int(result) if isinstance(result, bool) else int.from_bytes(result.to_bytes(), "big")
+            assert (code, flags) == (bits, int(soft.get_exception_flags())), (rounding, *map(hex, case))
+
+
+def test_long_significands_leave_no_room_for_many_random_bits() -> None:
+    """An fp64 number and a half, to an integer, with 13 random bits: 66 bits, which the compiled loop must not take."""
+    policy = Policy("sr-c", sr_bits=13)
+    sig = signature("round_to_integral_exact", "fp64")
+    assert plan(sig, policy) is None
+    assert plan(sig, Policy("rne")) is not None
+    codes, words = np.full(70_000, 0xC320000000100001, np.uint64), np.arange(70_000) % (1 << 13)
+    found = evaluate("round_to_integral_exact", [codes], "fp64", None, policy, words, flags="each")
+    run = evaluator(sig, policy)
+    for i in range(0, 9000, 100):
+        assert (int(found[0][i]), int(found[1][i])) == run((0xC320000000100001,), int(words[i]))
 
 
 def test_every_fp16_code() -> None:

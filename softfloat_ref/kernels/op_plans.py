@@ -112,6 +112,8 @@ def _fits(sig: Signature, policy: Policy) -> bool:
         return False
     bits = [f.precision if f.exponent_bits else f.width for f in sig.formats]
     terms = [bits[0] + bits[1], bits[2]] if name == "fma" else [sum(bits)] if name == "mul" else bits
+    if KINDS[name] in (oc.INTEGRAL, oc.INTEGRAL_EXACT):  # the bits cut off stand below the whole significand
+        terms = [bits[0] + policy.random_count + 1]
     least = out.precision + policy.random_count + 4
     return max(terms) <= _TERM and least <= _ENDS and (not out.gap or least + out.precision <= _ROOM)
 
