@@ -31,6 +31,7 @@ FLAGS_WANTED: Final = ("none", "any", "each")
 
 CHUNK: Final = 1 << 13  # elements at a time: the temporaries stay in the cache
 COMPILED_FROM: Final = 1 << 16  # elements that are worth loading the compiled loop for
+_LOADED_FROM: Final = 1 << 12  # where it is loaded: elements that are worth making its tables for
 _TABLE_BITS: Final = 16
 _LOOP: Final = "softfloat_ref.kernels.operations"
 _NOTHING: Final = np.empty(0, np.int64)
@@ -209,7 +210,7 @@ class Bulk:
         bits = sum(f.width for f in sig.formats) + policy.random_count
         self._table = _lazy_table(sig, policy) if bits <= _TABLE_BITS and not policy.random_count else None
         self._plan: Plan | None = None
-        if self._table is None and (size >= COMPILED_FROM or _LOOP in sys.modules):
+        if self._table is None and size >= (_LOADED_FROM if _LOOP in sys.modules else COMPILED_FROM):
             self._plan = plan(sig, policy)
 
     def __call__(self, operands: Sequence[Ints], words: Ints | None = None) -> tuple[Ints, FlagBytes]:
