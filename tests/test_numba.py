@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import numba
 import numpy as np
 import pytest
@@ -28,6 +33,7 @@ FORMATS = (
     "ue4m3",
 )
 CASES = 1_000_000
+PACKAGE = Path(rounding.__file__).parent
 
 
 @pytest.fixture(scope="module")
@@ -80,3 +86,23 @@ def compare(compiled, t: Target, rng: np.random.Generator, n: int) -> int:  # ty
     rows = zip(*(c.tolist() for c in columns), strict=True)
     assert [rounding.round_pack(*row, t) for row in rows] == list(zip(codes.tolist(), flags.tolist(), strict=True)), t
     return n
+
+
+def test_edited_rounding_functions_are_compiled_anew(tmp_path: Path) -> None:
+    """A copy of the package whose rounding.py changes between two runs: the second must not use the first's code."""
+    shutil.copytree(PACKAGE, tmp_path / "softfloat_ref", ignore=shutil.ignore_patterns("__pycache__"))
+    code = (
+        "import numpy as np; from softfloat_ref import arrays; x = np.full(1 << 16, 1.0625, np.float64);"
+        "print(int(arrays.encode_flags(x, 'fp8_e4m3')[0][0]))"
+    )
+
+    def run() -> str:
+        shown = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+        return shown.stdout.strip()
+
+    assert run() == "56"
+    source = tmp_path / "softfloat_ref" / "rounding.py"
+    right, wrong = (f"    if mode == RNE:\n        return discarded > {x}" for x in ("half", "0"))
+    assert right in source.read_text()
+    source.write_text(source.read_text().replace(right, wrong))
+    assert run() == "57"

@@ -44,6 +44,10 @@ def run() -> None:
     print(f"{VALUES} float32 values, one thread; a plain copy: {VALUES / copy / 1e6:,.0f} M/s")
     for work in [*_conversions(x), *_blocks(x)]:
         _print(work, copy)
+    from softfloat_ref.app.bench_ops import rows
+    from softfloat_ref.app.rates import show
+
+    show(rows())
     print(_first_call())
     print("quantize to fp8_e4m3 by size, ns a value:", _curve(), sep="\n")
 
