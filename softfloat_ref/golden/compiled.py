@@ -9,10 +9,11 @@ import sys
 from typing import Any, Final
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic, register_jitable
 
 from softfloat_ref.golden import cases
+from softfloat_ref.kernels.jit import compiled
 
 for _function in (cases.weighted, cases.pattern):
     register_jitable(forceinline=True)(_function)
@@ -46,7 +47,7 @@ def _high(context: Any, x: Any, y: Any) -> Any:
 high: Any = _high
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def philox_blocks(seed: Any, stream: Any, first: Any, out: Any) -> None:
     """Fill a whole number of blocks of four words, from block number `first` on (its counter is one more)."""
     for i in range(out.size // 4):
@@ -61,7 +62,7 @@ def philox_blocks(seed: Any, stream: Any, first: Any, out: Any) -> None:
         out[4 * i], out[4 * i + 1], out[4 * i + 2], out[4 * i + 3] = c0, c1, c2, c3
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def weighted_codes(words: Any, stride: int, at: int, numbers: Any, known: Any, out: Any) -> None:
     """out[i] = the code that word `at` of a case's words (its kind) and the next (its bits) make."""
     width, mask, m, exponent_bits = numbers[0], numbers[1], numbers[2], numbers[3]
@@ -94,7 +95,7 @@ def _store(context: Any, out: Any, place: Any, word: Any) -> Any:
     return types.void(out, types.int64, types.uint64), generate
 
 
-@njit(cache=True, forceinline=True)
+@compiled(forceinline=True)
 def _hexadecimal(value: Any) -> Any:
     """The lower 32 bits as eight upper-case hexadecimal digits, the first the most significant byte."""
     x = value & np.uint64(0xFFFFFFFF)
@@ -105,7 +106,7 @@ def _hexadecimal(value: Any) -> Any:
     return x + np.uint64(0x3030303030303030) + letters * np.uint64(7)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def text_lines(columns: Any, digits: Any, out: Any) -> None:
     """Lines of upper-case hexadecimal, single spaces between the columns; `out` has PADDING bytes more than they need.
 
@@ -126,7 +127,7 @@ def text_lines(columns: Any, digits: Any, out: Any) -> None:
         out[place - 1] = 10
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def as_words(text: Any, out: Any) -> None:
     """Lines of text as memory words: lower case, `_` for a space."""
     for i in range(text.size):
@@ -135,7 +136,7 @@ def as_words(text: Any, out: Any) -> None:
         out[i] = np.uint8(95) if byte == np.uint8(32) else letter
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def parse_lines(text: Any, lines: int, digits: Any, out: Any) -> bool:
     """The columns of lines of hexadecimal digits, all of the same layout; False where a line has another one."""
     place = 0

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
 from softfloat_ref.kernels.convert import U32
+from softfloat_ref.kernels.jit import compiled
 
 I32: Final = np.int32
 TILE: Final = 256  # columns at a time where blocks do not run along the last axis
@@ -20,7 +20,7 @@ _INF: Final = U32(0x7F800000)
 _HIDDEN: Final = U32(0x800000)
 
 
-@njit(cache=True, forceinline=True)
+@compiled(forceinline=True)
 def _element(bits: Any, least: Any, p: Any) -> Any:
     """The code of a finite value; least: the exponent field of the lowest normal binade, under this scale."""
     magnitude = U32(bits & U32(0x7FFFFFFF))
@@ -46,7 +46,7 @@ def _element(bits: Any, least: Any, p: Any) -> Any:
     return beyond if code > limit else full
 
 
-@njit(cache=True, forceinline=True)
+@compiled(forceinline=True)
 def _scale_code(largest: Any, start: Any, threshold: Any, zero_scale: Any) -> Any:
     """The scale's code of a block's largest finite magnitude."""
     if largest == U32(0):
@@ -55,7 +55,7 @@ def _scale_code(largest: Any, start: Any, threshold: Any, zero_scale: Any) -> An
     return start[field] + (1 if (largest & U32(0x7FFFFF)) >= threshold[field] else 0)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def quantize_rows(
     x: Any, size: int, emin: int, start: Any, threshold: Any, rules: Any, p: Any, codes: Any, scales: Any, redo: Any
 ) -> None:
@@ -82,7 +82,7 @@ def quantize_rows(
             _elements(values, made, I32(least), p)
 
 
-@njit(cache=True)
+@compiled()
 def _extremes(values: Any, p: Any) -> Any:
     """The largest magnitude, and the smallest nonzero one less 1 (as unsigned: of zeros, the largest number)."""
     largest, lowest = U32(0), U32(0xFFFFFFFF)
@@ -94,13 +94,13 @@ def _extremes(values: Any, p: Any) -> Any:
     return largest, lowest
 
 
-@njit(cache=True)
+@compiled()
 def _elements(values: Any, made: Any, least: Any, p: Any) -> None:
     for k in range(values.size):
         made[k] = _element(values[k], least, p)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def quantize_columns(
     x: Any, size: int, emin: int, start: Any, threshold: Any, rules: Any, p: Any, codes: Any, scales: Any, redo: Any
 ) -> None:
@@ -135,7 +135,7 @@ def quantize_columns(
                             codes[outer, k, left + c] = nan_code
 
 
-@njit(cache=True)
+@compiled()
 def _column_extremes(values: Any, largest: Any, lowest: Any, p: Any) -> None:
     for c in range(values.size):
         magnitude = U32(values[c] & U32(0x7FFFFFFF))
@@ -144,13 +144,13 @@ def _column_extremes(values: Any, largest: Any, lowest: Any, p: Any) -> None:
         lowest[c] = U32(min(lowest[c], U32(magnitude - U32(1))))
 
 
-@njit(cache=True)
+@compiled()
 def _column_elements(values: Any, made: Any, least: Any, p: Any) -> None:
     for c in range(values.size):
         made[c] = _element(values[c], least[c], p)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def dequantize_rows(codes: Any, scales: Any, size: int, table: Any, factors: Any, out: Any) -> None:
     """(rows, length) codes and (rows, blocks) scales to values: table by element code, factors by scale code."""
     length = codes.shape[1]
@@ -164,7 +164,7 @@ def dequantize_rows(codes: Any, scales: Any, size: int, table: Any, factors: Any
                 values[k] = np.float32(value) if value == value else NAN  # one NaN, whatever the product's
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def dequantize_columns(codes: Any, scales: Any, size: int, table: Any, factors: Any, out: Any) -> None:
     """As dequantize_rows, for (outer, length, columns) with blocks along the middle axis."""
     for outer in range(codes.shape[0]):

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from softfloat_ref import rounding
+from softfloat_ref.kernels.jit import compiled
 from softfloat_ref.kernels.loops import length, make_target, round_pack
 from softfloat_ref.rounding import SR, SR_B, SR_C
 
@@ -49,7 +49,7 @@ class Plain(NamedTuple):
     smallest: Any  # of values: the bits of the smallest subnormal
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def table_codes(x: Any, table: Any, out: Any) -> None:
     """Codes by the upper half of a float32, the lower or-ed in as a sticky bit."""
     for i in range(x.size):
@@ -57,7 +57,7 @@ def table_codes(x: Any, table: Any, out: Any) -> None:
         out[i] = table[(bits >> U32(16)) | U32((bits & U32(0xFFFF)) != U32(0))]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def plain_codes32(x: Any, out: Any, p: Any) -> None:
     """float32 bits to codes."""
     for i in range(x.size):
@@ -105,7 +105,7 @@ class Near(NamedTuple):
     nan: Any
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def near_codes32(x: Any, out: Any, p: Any) -> None:
     """float32 bits to the codes of a format that differs in its mantissa bits only."""
     for i in range(x.size):
@@ -122,7 +122,7 @@ def near_codes32(x: Any, out: Any, p: Any) -> None:
         out[i] = p.nan if magnitude > U32(0x7F800000) else full
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def near_values32(x: Any, out: Any, p: Any) -> None:
     """The same to the bits of the float32 values; limits and specials are such bits too."""
     mask = U32(U32(0xFFFFFFFF) << p.spare)
@@ -140,7 +140,7 @@ def near_values32(x: Any, out: Any, p: Any) -> None:
         out[i] = p.nan if magnitude > U32(0x7F800000) else full
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def plain_codes64(x: Any, out: Any, p: Any) -> None:
     """float64 bits to codes."""
     for i in range(x.size):
@@ -170,7 +170,7 @@ def plain_codes64(x: Any, out: Any, p: Any) -> None:
         out[i] = p.nan if magnitude > U64(0x7FF0000000000000) else full
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def plain_values32(x: Any, out: Any, p: Any) -> None:
     """float32 bits to the float32 bits of the value after conversion: rounded in place."""
     for i in range(x.size):
@@ -204,7 +204,7 @@ def plain_values32(x: Any, out: Any, p: Any) -> None:
         out[i] = p.nan if magnitude > U32(0x7F800000) else full
 
 
-@njit(cache=True, forceinline=True)
+@compiled(forceinline=True)
 def _stochastic(x: Any, words: Any, out: Any, p: Any, mode: int, n: int) -> None:
     for i in range(x.size):
         bits = U64(x[i])
@@ -233,7 +233,7 @@ def _stochastic(x: Any, words: Any, out: Any, p: Any, mode: int, n: int) -> None
         out[i] = U64(p.nan) if magnitude > U64(0x7F800000) else full
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def stochastic_codes32(x: Any, words: Any, out: Any, p: Any, mode: int, n: int) -> None:
     """float32 bits to codes by a stochastic rounding of n bits, each value with its own random word."""
     if mode == SR:  # the same loop, compiled for each
@@ -244,7 +244,7 @@ def stochastic_codes32(x: Any, words: Any, out: Any, p: Any, mode: int, n: int) 
         _stochastic(x, words, out, p, SR_C, n)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def rounded_codes(
     x: Any, source: Any, words: Any, out: Any, flags: Any, targets: Any, zeros: Any, infinities: Any, nan: Any
 ) -> int:
@@ -283,7 +283,7 @@ def rounded_codes(
     return raised
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def table_values(codes: Any, table: Any, out: Any) -> None:
     """Values by code."""
     for i in range(codes.size):

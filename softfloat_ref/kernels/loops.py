@@ -11,10 +11,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic, register_jitable
 
 from softfloat_ref import rounding
+from softfloat_ref.kernels.jit import compiled
 from softfloat_ref.kernels.program import EXACT, FUSE, NONE
 from softfloat_ref.rounding import Target
 
@@ -67,13 +68,13 @@ def _leading_zeros(context: Any, x: Any) -> Any:
     return types.int64(types.int64), generate
 
 
-@njit(cache=True, forceinline=True)
+@compiled(forceinline=True)
 def length(x: int) -> int:
     """Bits of a nonnegative integer."""
     return 64 - _leading_zeros(x)  # type: ignore[call-arg]
 
 
-@njit(cache=True, forceinline=True)
+@compiled(forceinline=True)
 def make_target(t: Any, i: int) -> Any:
     """A Target from row i of a table of integers."""
     """Row i of a table of targets, as `round_pack` takes it."""
@@ -84,7 +85,7 @@ def make_target(t: Any, i: int) -> Any:
     )  # fmt: skip
 
 
-@njit(cache=True)
+@compiled()
 def _add_limbs(limbs: Any, significand: int, negative: int, place: int) -> None:
     """Add a number times 2^place to the limbs, which may grow beyond LIMB bits and be negative meanwhile."""
     at, shift = place // LIMB, place % LIMB
@@ -102,7 +103,7 @@ def _add_limbs(limbs: Any, significand: int, negative: int, place: int) -> None:
         at += 1
 
 
-@njit(cache=True)
+@compiled()
 def _carry(limbs: Any, count: int) -> int:
     """Bring the limbs into range; returns what is left above them (-1 of a negative number)."""
     carry = 0
@@ -113,7 +114,7 @@ def _carry(limbs: Any, count: int) -> int:
     return carry
 
 
-@njit(cache=True)
+@compiled()
 def _exact_sum(slots: Any, inputs: Any, first: int, count: int, limbs: Any, out: int, lane: int) -> bool:
     """The exact sum of slots, to slot `out`; False where it has too many bits."""
     low, high = -NOTHING, NOTHING
@@ -141,7 +142,7 @@ def _exact_sum(slots: Any, inputs: Any, first: int, count: int, limbs: Any, out:
     return True
 
 
-@njit(cache=True)
+@compiled()
 def _wide_sum(
     slots: Any, inputs: Any, first: int, count: int, limbs: Any, out: int, lane: int, low: int, used: int
 ) -> None:
@@ -173,7 +174,7 @@ def _wide_sum(
     slots[EXP, out, lane], slots[CUT, out, lane] = low + at * LIMB, sticky
 
 
-@njit(cache=True)
+@compiled()
 def _special_sum(slots: Any, inputs: Any, first: int, count: int, out: int, lane: int) -> None:
     """A sum with a NaN or Inf among its terms: NaN, or the Inf."""
     signs, kind = 0, INF
@@ -189,7 +190,7 @@ def _special_sum(slots: Any, inputs: Any, first: int, count: int, out: int, lane
     slots[KIND, out, lane] = NAN if signs == 3 else kind
 
 
-@njit(cache=True)
+@compiled()
 def _zero_sign(slots: Any, inputs: Any, first: int, count: int, lane: int) -> int:
     """The sign of a sum that is zero: that of its terms where they all have it."""
     for i in range(first, first + count):
@@ -207,7 +208,7 @@ TOTAL: Final = 4
 WORK: Final = 5
 
 
-@njit(cache=True)
+@compiled()
 def _survey(slots: Any, inputs: Any, op: Any, work: Any, failed: Any, lanes: int) -> None:
     """What a Fuse must know of its terms before it adds them: the largest exponent M, and the kinds."""
     first, count = op[2], op[3]
@@ -234,7 +235,7 @@ def _survey(slots: Any, inputs: Any, op: Any, work: Any, failed: Any, lanes: int
             work[LARGEST, lane] = 0
 
 
-@njit(cache=True)
+@compiled()
 def _fuse(slots: Any, inputs: Any, op: Any, limbs: Any, work: Any, failed: Any, lanes: int) -> None:
     """One Fuse, aligned or exact; failed is set where the loop cannot do it."""
     out, first, count = op[1], op[2], op[3]
@@ -258,7 +259,7 @@ def _fuse(slots: Any, inputs: Any, op: Any, limbs: Any, work: Any, failed: Any, 
             _special_sum(slots, inputs, first, count, out, lane)
 
 
-@njit(cache=True, forceinline=True)
+@compiled(forceinline=True)
 def _aligned_sum(slots: Any, inputs: Any, op: Any, work: Any, lanes: int) -> None:
     """The sum of terms each aligned to its own unit, in the finest of the units."""
     out, first, count, most = op[1], op[2], op[3], op[7]
@@ -277,7 +278,7 @@ def _aligned_sum(slots: Any, inputs: Any, op: Any, work: Any, lanes: int) -> Non
         slots[EXP, out, lane] = work[LARGEST, lane] - most
 
 
-@njit(cache=True, forceinline=True)
+@compiled(forceinline=True)
 def _decoded(
     slots: Any, at: int, lane: int, code: int, sign_bit: int, m: int, emin: int, inf_code: int, flush: int
 ) -> None:
@@ -300,7 +301,7 @@ def _decoded(
     slots[EMPTY, at, lane], slots[CUT, at, lane], slots[SCALE, at, lane] = empty, 0, 0
 
 
-@njit(cache=True)
+@compiled()
 def _round(slots: Any, op: Any, targets: Any, fmt: Any, positive: int, nan: int, codes: Any, lanes: int) -> None:
     """One rounding, to `codes`. nan: the code of a NaN."""
     source, index = op[2], op[4]
@@ -330,7 +331,7 @@ def _round(slots: Any, op: Any, targets: Any, fmt: Any, positive: int, nan: int,
         _decoded(slots, op[1], lane, code, target.sign_bit, m, emin, inf_code, 0)
 
 
-@njit(cache=True)
+@compiled()
 def _products(
     slots: Any, a: Any, b: Any, i: int, j: int, start: int, count: int, shift: int, fixed: int, lanes: int
 ) -> None:
@@ -349,7 +350,7 @@ def _products(
             slots[KIND, p, lane] = FINITE
 
 
-@njit(cache=True)
+@compiled()
 def _scales(slots: Any, a: Any, b: Any, i: int, j: int, start: int, count: int, fixed: int, lanes: int) -> None:
     """The exponents of the scales of a step's products."""
     for p in range(count):
@@ -357,7 +358,7 @@ def _scales(slots: Any, a: Any, b: Any, i: int, j: int, start: int, count: int, 
             slots[SCALE, p, lane] = a[A_SCALE, i, start + p] + b[A_SCALE, start + p, j + lane] + fixed
 
 
-@njit(cache=True)
+@compiled()
 def _special_products(slots: Any, a: Any, b: Any, i: int, j: int, start: int, count: int, lanes: int) -> None:
     """The products of a step that are not finite."""
     for p in range(count):
@@ -370,7 +371,7 @@ def _special_products(slots: Any, a: Any, b: Any, i: int, j: int, start: int, co
                 slots[SIG, p, lane], slots[EMPTY, p, lane], slots[ENC, p, lane] = 0, 0, 0
 
 
-@njit(cache=True)
+@compiled()
 def _pad(slots: Any, first: int, end: int) -> None:
     """Slots of +0: the products that the last step lacks, and the constant."""
     for p in range(first, end):
@@ -380,7 +381,7 @@ def _pad(slots: Any, first: int, end: int) -> None:
             slots[EMPTY, p, lane], slots[ENC, p, lane] = 1, NOTHING
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def dot_matrix(
     a: Any, b: Any, c: Any, shift: int, code: Any, inputs: Any, targets: Any, formats: Any, setting: Any, result: Any,
     out: Any, special: Any,

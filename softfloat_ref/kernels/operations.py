@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 from numba.extending import register_jitable
 
 from softfloat_ref import rounding
+from softfloat_ref.kernels.jit import compiled
 from softfloat_ref.kernels.loops import length, make_target, round_pack
 from softfloat_ref.kernels.opcodes import (
     ACTION,
@@ -62,7 +62,7 @@ _SPARE: Final = 4  # of them, to be left by the first sum of three
 _FAR: Final = 1 << 24  # a power beyond which every format has overflowed or reached zero
 
 
-@njit(cache=True, forceinline=True)
+@compiled(forceinline=True)
 def _decoded(code: int, fields: Any, first: int, shift: int, mask: int, quiet: int) -> tuple[int, int, int]:
     """Class, significand and exponent of a code. first: its format's first field; the shift to a field, the mask of
     what is below it, and the quiet bit there."""
@@ -79,7 +79,7 @@ def _decoded(code: int, fields: Any, first: int, shift: int, mask: int, quiet: i
     return kind, significand, fields[field, EXPONENT]
 
 
-@njit(cache=True, forceinline=True)
+@compiled(forceinline=True)
 def _sum(n1: int, m1: int, e1: int, n2: int, m2: int, e2: int, sticky: int) -> tuple[int, int, int, int]:
     """The sum of two numbers: sign, significand, exponent, sticky. sticky: the second's; it must then be far smaller.
 
@@ -112,10 +112,10 @@ def _sum(n1: int, m1: int, e1: int, n2: int, m2: int, e2: int, sticky: int) -> t
     return n1, total, unit, sticky
 
 
-@njit(cache=True, forceinline=True)
+@compiled(forceinline=True)
 def _sum_of_three(
     n1: int, m1: int, e1: int, n2: int, m2: int, e2: int, n3: int, m3: int, e3: int
-) -> tuple[int, int, int, int]:
+) -> Any:
     """As `_sum`, of three: the two larger ones first where their sum is exact, else the two smaller ones."""
     t1 = e1 + length(m1) if m1 else -(1 << 40)
     t2 = e2 + length(m2) if m2 else -(1 << 40)
@@ -136,7 +136,7 @@ def _sum_of_three(
     return _sum(n1, m1, e1, n2, m2, e2, sticky)
 
 
-@njit(cache=True, forceinline=True)
+@compiled(forceinline=True)
 def _quotient(a: int, b: int, bits: int) -> tuple[int, int, int]:
     """a / b: at least so many bits of it, the exponent of its unit, and a sticky."""
     step = _ROOM - length(b)
@@ -152,7 +152,7 @@ def _quotient(a: int, b: int, bits: int) -> tuple[int, int, int]:
     return quotient, exponent, 1 if rest else 0
 
 
-@njit(cache=True, forceinline=True)
+@compiled(forceinline=True)
 def _root(a: int, exponent: int, bits: int) -> tuple[int, int, int]:
     """The square root of a * 2^exponent: so many bits of it, the exponent of its unit, and a sticky."""
     size = length(a)
@@ -177,7 +177,7 @@ def _root(a: int, exponent: int, bits: int) -> tuple[int, int, int]:
     return root, (exponent + at) >> 1, 1 if rest or left else 0
 
 
-@njit(cache=True, forceinline=True)
+@compiled(forceinline=True)
 def _magnitude_order(m1: int, e1: int, m2: int, e2: int) -> int:
     """0, 1 or 2 where the first magnitude is smaller, equal or larger."""
     if m1 == 0 or m2 == 0:
@@ -189,7 +189,7 @@ def _magnitude_order(m1: int, e1: int, m2: int, e2: int) -> int:
     return 1 + (1 if first > second else 0) - (1 if first < second else 0)
 
 
-@njit(cache=True, forceinline=True)
+@compiled(forceinline=True)
 def _whole(n: int, m: int, e: int, numbers: Any, random_bits: int) -> tuple[int, int, int]:
     """A number rounded to an integer: significand, exponent, and whether anything was lost."""
     if e >= 0:
@@ -198,7 +198,7 @@ def _whole(n: int, m: int, e: int, numbers: Any, random_bits: int) -> tuple[int,
     return whole, 0, 1 if inexact else 0
 
 
-@njit(cache=True, forceinline=True)
+@compiled(forceinline=True)
 def _exact(
     kind: int, numbers: Any, random_bits: int,
     n1: int, m1: int, e1: int, n2: int, m2: int, e2: int, n3: int, m3: int, e3: int,
@@ -240,7 +240,7 @@ def _exact(
     return n1, m1, e1, sticky, flags
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def operate(
     numbers: Any, fields: Any, layouts: Any, table: Any, targets: Any,
     a: Any, b: Any, c: Any, words: Any, codes: Any, flags: Any,
