@@ -10,40 +10,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from softfloat_ref.kernels.convert import U32
+from softfloat_ref.kernels.convert import I32, U32, finite_code32
 from softfloat_ref.kernels.jit import compiled
 
-I32: Final = np.int32
 TILE: Final = 256  # columns at a time where blocks do not run along the last axis
 NAN: Final = np.float32(np.nan)
 _INF: Final = U32(0x7F800000)
 _HIDDEN: Final = U32(0x800000)
-
-
-@compiled(forceinline=True)
-def _element(bits: Any, least: Any, p: Any) -> Any:
-    """The code of a finite value; least: the exponent field of the lowest normal binade, under this scale."""
-    magnitude = U32(bits & U32(0x7FFFFFFF))
-    negative = U32(bits >> U32(31))
-    exponent = U32(max(U32(magnitude >> U32(23)), U32(1)))
-    significand = U32(magnitude - U32(U32(exponent - U32(1)) << U32(23)))
-    significand = U32(0) if p.flush and magnitude < _HIDDEN else significand
-    below = U32(max(I32(I32(least) - I32(exponent)), I32(0)))
-    shift = U32(min(U32(p.spare + below), U32(25)))
-    kept = U32(significand >> shift)
-    rest = U32(significand << U32(U32(32) - shift))
-    sticky = U32(U32(rest << U32(1)) != U32(0))
-    odd = U32(kept & U32(1))
-    case = U32(U32(U32(U32(negative << U32(1)) | odd) << U32(2)) | U32(U32(rest >> U32(31)) << U32(1)) | sticky)
-    up = U32(U32(p.decisions >> case) & U32(1))
-    code = U32(U32(U32(U32(exponent + below) - U32(least)) << p.mantissa_bits) + U32(kept + up))
-    code = U32(0) if significand == U32(0) else code
-    signed = U32(U32(p.base + U32(p.sign * code)) & p.mask)
-    signed = p.zero if code == U32(0) else signed
-    full = signed if negative else code
-    limit = p.limit_negative if negative else p.limit_positive
-    beyond = p.beyond_negative if negative else p.beyond_positive
-    return beyond if code > limit else full
 
 
 @compiled(forceinline=True)
@@ -97,7 +70,7 @@ def _extremes(values: Any, p: Any) -> Any:
 @compiled()
 def _elements(values: Any, made: Any, least: Any, p: Any) -> None:
     for k in range(values.size):
-        made[k] = _element(values[k], least, p)
+        made[k] = finite_code32(values[k], least, p)
 
 
 @compiled(nogil=True)
@@ -147,7 +120,7 @@ def _column_extremes(values: Any, largest: Any, lowest: Any, p: Any) -> None:
 @compiled()
 def _column_elements(values: Any, made: Any, least: Any, p: Any) -> None:
     for c in range(values.size):
-        made[c] = _element(values[c], least[c], p)
+        made[c] = finite_code32(values[c], least[c], p)
 
 
 @compiled(nogil=True)

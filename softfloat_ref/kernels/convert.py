@@ -18,6 +18,7 @@ from softfloat_ref.rounding import SR, SR_B, SR_C
 
 U32: Final = np.uint32
 U64: Final = np.uint64
+I32: Final = np.int32
 rounds_up: Any = rounding.rounds_up
 
 
@@ -57,33 +58,59 @@ def table_codes(x: Any, table: Any, out: Any) -> None:
         out[i] = table[(bits >> U32(16)) | U32((bits & U32(0xFFFF)) != U32(0))]
 
 
+@compiled(forceinline=True)
+def parts32(bits: Any, p: Any) -> Any:
+    """Magnitude, exponent field (1 of subnormals), and significand of float32 bits; 0 where it is flushed."""
+    magnitude = U32(bits & U32(0x7FFFFFFF))
+    exponent = U32(max(U32(magnitude >> U32(23)), U32(1)))
+    significand = U32(magnitude - U32(U32(exponent - U32(1)) << U32(23)))
+    significand = U32(0) if p.flush and magnitude < U32(0x800000) else significand
+    return magnitude, exponent, significand
+
+
+@compiled(forceinline=True)
+def grows32(significand: Any, shift: Any, negative: Any, p: Any) -> Any:
+    """1 where a significand that loses its last `shift` bits grows, by the truth table; else 0."""
+    rest = U32(significand << U32(U32(32) - shift))  # the discarded bits, at the top
+    sticky = U32(U32(rest << U32(1)) != U32(0))
+    odd = U32(U32(significand >> shift) & U32(1))
+    case = U32(U32(U32(U32(negative << U32(1)) | odd) << U32(2)) | U32(U32(rest >> U32(31)) << U32(1)) | sticky)
+    return U32(U32(p.decisions >> case) & U32(1))
+
+
+@compiled(forceinline=True)
+def signed_code(code: Any, negative: Any, p: Any) -> Any:
+    """The complete code of a magnitude's, or what stands beyond the largest."""
+    signed = (p.base + p.sign * code) & p.mask
+    signed = p.zero if code == 0 else signed
+    full = signed if negative else code
+    limit = p.limit_negative if negative else p.limit_positive
+    beyond = p.beyond_negative if negative else p.beyond_positive
+    return beyond if code > limit else full
+
+
+@compiled(forceinline=True)
+def finite_code32(bits: Any, least: Any, p: Any) -> Any:
+    """The code of a finite float32; least: the exponent field of the lowest normal binade, which may be negative."""
+    negative = U32(bits >> U32(31))
+    _, exponent, significand = parts32(bits, p)
+    below = U32(max(I32(I32(least) - I32(exponent)), I32(0)))
+    shift = U32(min(U32(p.spare + below), U32(25)))
+    kept = U32(U32(significand >> shift) + grows32(significand, shift, negative, p))
+    code = U32(U32(U32(U32(exponent + below) - U32(least)) << p.mantissa_bits) + kept)
+    code = U32(0) if significand == U32(0) else code
+    return U32(signed_code(code, negative, p))
+
+
 @compiled(nogil=True)
 def plain_codes32(x: Any, out: Any, p: Any) -> None:
     """float32 bits to codes."""
+    least = I32(p.least)
     for i in range(x.size):
         bits = x[i]
         magnitude = U32(bits & U32(0x7FFFFFFF))
-        negative = U32(bits >> U32(31))
-        exponent = U32(max(U32(magnitude >> U32(23)), U32(1)))
-        significand = U32(magnitude - U32(U32(exponent - U32(1)) << U32(23)))
-        if p.flush and magnitude < U32(0x800000):
-            significand = U32(0)
-        below = U32(max(p.least, exponent) - exponent)
-        shift = U32(min(U32(p.spare + below), U32(25)))
-        kept = U32(significand >> shift)
-        rest = U32(significand << U32(U32(32) - shift))  # the discarded bits, at the top
-        sticky = U32(U32(rest << U32(1)) != U32(0))
-        odd = U32(kept & U32(1))
-        case = U32(U32(U32(U32(negative << U32(1)) | odd) << U32(2)) | U32(U32(rest >> U32(31)) << U32(1)) | sticky)
-        up = U32(U32(p.decisions >> case) & U32(1))
-        code = U32(U32(U32(U32(exponent + below) - p.least) << p.mantissa_bits) + U32(kept + up))
-        signed = U32(U32(p.base + U32(p.sign * code)) & p.mask)
-        signed = p.zero if code == U32(0) else signed
-        full = signed if negative else code
-        limit = p.limit_negative if negative else p.limit_positive
-        beyond = p.beyond_negative if negative else p.beyond_positive
-        special = p.inf_negative if negative else p.inf_positive
-        full = beyond if code > limit else full
+        full = finite_code32(bits, least, p)
+        special = p.inf_negative if bits >= U32(0x80000000) else p.inf_positive
         full = special if magnitude == U32(0x7F800000) else full
         out[i] = p.nan if magnitude > U32(0x7F800000) else full
 
@@ -159,13 +186,8 @@ def plain_codes64(x: Any, out: Any, p: Any) -> None:
         case = (((negative << U64(1)) | (kept & U64(1))) << U64(2)) | ((rest >> U64(63)) << U64(1)) | sticky
         up = (p.decisions >> case) & U64(1)
         code = ((exponent + below - p.least) << p.mantissa_bits) + kept + up
-        signed = (p.base + p.sign * code) & p.mask
-        signed = p.zero if code == U64(0) else signed
-        full = signed if negative else code
-        limit = p.limit_negative if negative else p.limit_positive
-        beyond = p.beyond_negative if negative else p.beyond_positive
+        full = signed_code(code, negative, p)
         special = p.inf_negative if negative else p.inf_positive
-        full = beyond if code > limit else full
         full = special if magnitude == U64(0x7FF0000000000000) else full
         out[i] = p.nan if magnitude > U64(0x7FF0000000000000) else full
 
@@ -175,22 +197,12 @@ def plain_values32(x: Any, out: Any, p: Any) -> None:
     """float32 bits to the float32 bits of the value after conversion: rounded in place."""
     for i in range(x.size):
         bits = x[i]
-        magnitude = U32(bits & U32(0x7FFFFFFF))
         negative = U32(bits >> U32(31))
-        exponent = U32(max(U32(magnitude >> U32(23)), U32(1)))
-        significand = U32(magnitude - U32(U32(exponent - U32(1)) << U32(23)))
-        start = magnitude
-        if p.flush and magnitude < U32(0x800000):
-            significand, start = U32(0), U32(0)
-        below = U32(max(p.least, exponent) - exponent)
-        shift = U32(min(U32(p.spare + below), U32(25)))
-        kept = U32(significand >> shift)
-        rest = U32(significand << U32(U32(32) - shift))
-        sticky = U32(U32(rest << U32(1)) != U32(0))
-        odd = U32(kept & U32(1))
-        case = U32(U32(U32(U32(negative << U32(1)) | odd) << U32(2)) | U32(U32(rest >> U32(31)) << U32(1)) | sticky)
-        up = U32(U32(p.decisions >> case) & U32(1))
+        magnitude, exponent, significand = parts32(bits, p)
+        shift = U32(min(U32(p.spare + U32(max(p.least, exponent) - exponent)), U32(25)))
+        up = grows32(significand, shift, negative, p)
         # The carry of the last kept bit runs into the exponent, as it must. Beyond the significand, all or nothing.
+        start = U32(0) if significand == U32(0) else magnitude
         near = U32(U32(start + U32(up << shift)) & U32(U32(0xFFFFFFFF) << shift))
         far = p.smallest if up else U32(0)
         value = near if shift < U32(24) else far
@@ -207,30 +219,21 @@ def plain_values32(x: Any, out: Any, p: Any) -> None:
 @compiled(forceinline=True)
 def _stochastic(x: Any, words: Any, out: Any, p: Any, mode: int, n: int) -> None:
     for i in range(x.size):
-        bits = U64(x[i])
-        magnitude = bits & U64(0x7FFFFFFF)
-        negative = bits >> U64(31)
-        exponent = max(magnitude >> U64(23), U64(1))
-        significand = magnitude - ((exponent - U64(1)) << U64(23))
-        if p.flush and magnitude < U64(0x800000):
-            significand = U64(0)
-        below = max(U64(p.least), exponent) - exponent
-        shift = min(U64(p.spare) + below, U64(63))
-        wide = (significand << U64(n + 1)) >> shift  # the kept bits, and n + 1 of the discarded ones
-        sticky = U64((wide << shift) != (significand << U64(n + 1)))
-        discarded = wide & U64((2 << n) - 1)
-        kept = wide >> U64(n + 1)
-        up = rounds_up(mode, 0, 0, np.int64(discarded), np.int64(sticky), n, np.int64(words[i]))
-        code = ((exponent + below - U64(p.least)) << U64(p.mantissa_bits)) + kept + U64(up)
-        signed = (U64(p.base) + U64(p.sign) * code) & U64(p.mask)
-        signed = U64(p.zero) if code == U64(0) else signed
-        full = signed if negative else code
-        limit = U64(p.limit_negative) if negative else U64(p.limit_positive)
-        beyond = U64(p.beyond_negative) if negative else U64(p.beyond_positive)
-        special = U64(p.inf_negative) if negative else U64(p.inf_positive)
-        full = beyond if code > limit else full
-        full = special if magnitude == U64(0x7F800000) else full
-        out[i] = U64(p.nan) if magnitude > U64(0x7F800000) else full
+        bits = x[i]
+        negative = U32(bits >> U32(31))
+        magnitude, exponent, significand = parts32(bits, p)
+        below = U32(max(p.least, exponent) - exponent)
+        shift = U64(min(U32(p.spare + below), U32(63)))
+        longer = U64(significand) << U64(n + 1)
+        wide = longer >> shift  # the kept bits, and n + 1 of the discarded ones
+        sticky, discarded = np.int64((wide << shift) != longer), np.int64(wide & U64((2 << n) - 1))
+        up = rounds_up(mode, 0, 0, discarded, sticky, n, np.int64(words[i]))
+        kept = U32(U32(wide >> U64(n + 1)) + U32(up))
+        code = U32(U32(U32(U32(exponent + below) - p.least) << p.mantissa_bits) + kept)
+        full = U32(signed_code(code, negative, p))
+        special = p.inf_negative if negative else p.inf_positive
+        full = special if magnitude == U32(0x7F800000) else full
+        out[i] = p.nan if magnitude > U32(0x7F800000) else full
 
 
 @compiled(nogil=True)

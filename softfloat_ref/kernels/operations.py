@@ -113,9 +113,7 @@ def _sum(n1: int, m1: int, e1: int, n2: int, m2: int, e2: int, sticky: int) -> t
 
 
 @compiled(forceinline=True)
-def _sum_of_three(
-    n1: int, m1: int, e1: int, n2: int, m2: int, e2: int, n3: int, m3: int, e3: int
-) -> Any:
+def _sum_of_three(n1: int, m1: int, e1: int, n2: int, m2: int, e2: int, n3: int, m3: int, e3: int) -> Any:
     """As `_sum`, of three: the two larger ones first where their sum is exact, else the two smaller ones."""
     t1 = e1 + length(m1) if m1 else -(1 << 40)
     t2 = e2 + length(m2) if m2 else -(1 << 40)
