@@ -143,8 +143,22 @@ def dequantize(codes: Array, scales: Array, axis: int, size: int, table: Array, 
     """Values of contiguous codes and scales; table, factors: float64 by code."""
     from softfloat_ref.kernels.block_loops import dequantize_columns, dequantize_rows
 
+    short = np.where(np.isnan(table), np.nan, table).astype(np.float32)  # one NaN, whatever the element's
     views = [_three(array, axis) for array in (codes, scales, out)]
+    tables = (size, table, factors, short, _single(short, factors))
     if axis == codes.ndim - 1:
-        dequantize_rows(views[0][:, :, 0], views[1][:, :, 0], size, table, factors, views[2][:, :, 0])
+        dequantize_rows(views[0][:, :, 0], views[1][:, :, 0], *tables, views[2][:, :, 0])
     else:
-        dequantize_columns(views[0], views[1], size, table, factors, views[2])
+        dequantize_columns(views[0], views[1], *tables, views[2])
+
+
+def _single(elements: Array, factors: Array) -> Array:
+    """By scale code: its factor in float32, or 0 where that times some element is not exact and normal."""
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        single = factors.astype(np.float32)
+        products = elements.astype(np.float64) * factors[:, np.newaxis]
+        exact = elements * single[:, np.newaxis] == products
+    normal = (np.abs(products) >= np.finfo(np.float32).tiny) & np.isfinite(products)
+    plain = ~np.isfinite(elements) | (elements == 0) | (exact & normal)
+    usable = np.isfinite(single) & (single >= np.finfo(np.float32).tiny) & plain.all(axis=1)
+    return np.where(usable, single, np.float32(0))

@@ -14,6 +14,7 @@ from softfloat_ref.kernels.convert import I32, U32, finite_code32
 from softfloat_ref.kernels.jit import compiled
 
 TILE: Final = 256  # columns at a time where blocks do not run along the last axis
+SPAN: Final = 2048  # values at a time where they do
 NAN: Final = np.float32(np.nan)
 _INF: Final = U32(0x7F800000)
 _HIDDEN: Final = U32(0x800000)
@@ -38,39 +39,83 @@ def quantize_rows(
     block is left to the oracle: subnormal values that the scale makes normal ones.
     """
     zero_scale, nan_scale, nan_code = rules[0], rules[1], rules[2]
-    length = x.shape[1]
+    length, step = x.shape[1], max(SPAN // size, 1)  # blocks at a time
+    room = step * size
+    largest, spare, least = np.empty(room, np.uint32), np.empty(room, np.uint32), np.empty(room, np.int32)
     for row in range(x.shape[0]):
-        for block in range(scales.shape[1]):
-            first, end = block * size, min((block + 1) * size, length)
-            values, made = x[row, first:end], codes[row, first:end]  # from 0 on, so that the compiler vectorises
-            largest, lowest = _extremes(values, p)
-            scale = nan_scale if largest >= _INF else _scale_code(largest, start, threshold, zero_scale)
-            scales[row, block] = scale
-            if scale == nan_scale:
-                made[:] = nan_code
-                continue
-            least = emin + scale
-            if least < 1 and lowest < U32(0x7FFFFF):
-                redo[row, block] = 1
-            _elements(values, made, I32(least), p)
+        for early in range(0, scales.shape[1], step):
+            late = min(early + step, scales.shape[1])
+            begin, end = early * size, min(late * size, length)
+            values, made = x[row, begin:end], codes[row, begin:end]  # from 0 on, so that the compiler vectorises
+            _largest_of_blocks(values, size, largest, spare)
+            special = False
+            for block in range(late - early):
+                top = _flushed(largest[block], p)
+                scale = nan_scale if top >= _INF else _scale_code(top, start, threshold, zero_scale)
+                scales[row, early + block] = scale
+                special |= scale == nan_scale or emin + scale < 1
+                least[block * size : (block + 1) * size] = I32(emin + scale)
+            _elements(values, made, least, p)
+            for block in range(late - early if special else 0):
+                scale, part = scales[row, early + block], slice(block * size, min((block + 1) * size, values.size))
+                if scale == nan_scale:
+                    made[part] = nan_code
+                elif emin + scale < 1 and not p.flush:
+                    redo[row, early + block] = _has_subnormal(values[part])
+
+
+@compiled(forceinline=True)
+def _flushed(magnitude: Any, p: Any) -> Any:
+    return U32(0) if p.flush and magnitude < _HIDDEN else magnitude
 
 
 @compiled()
-def _extremes(values: Any, p: Any) -> Any:
-    """The largest magnitude, and the smallest nonzero one less 1 (as unsigned: of zeros, the largest number)."""
-    largest, lowest = U32(0), U32(0xFFFFFFFF)
+def _largest_of_blocks(values: Any, size: int, largest: Any, spare: Any) -> None:
+    """The largest magnitude of each block, which largest and spare have room to make: by halves, since a compiler does
+    not make vectors of maxima along so short a block."""
+    left, count = size, values.size
+    if size > SPAN or size & 1 or count % size:
+        for block in range(-(-count // size)):
+            top = U32(0)
+            for k in range(block * size, min((block + 1) * size, count)):
+                top = max(top, U32(values[k] & U32(0x7FFFFFFF)))
+            largest[block] = top
+        return
+    left, count = left // 2, count // 2
+    found, other = largest, spare
+    for i in range(count):
+        found[i] = max(U32(values[2 * i] & U32(0x7FFFFFFF)), U32(values[2 * i + 1] & U32(0x7FFFFFFF)))
+    while left & 1 == 0:
+        left, count = left // 2, count // 2
+        _halve(found, other, count)
+        found, other = other, found
+    for block in range(count // left):
+        top = U32(0)
+        for k in range(block * left, (block + 1) * left):
+            top = max(top, found[k])
+        largest[block] = top
+
+
+@compiled()
+def _halve(values: Any, made: Any, count: int) -> None:
+    for i in range(count):
+        made[i] = max(values[2 * i], values[2 * i + 1])
+
+
+@compiled()
+def _has_subnormal(values: Any) -> bool:
     for k in range(values.size):
         magnitude = U32(values[k] & U32(0x7FFFFFFF))
-        magnitude = U32(0) if p.flush and magnitude < _HIDDEN else magnitude
-        largest = U32(max(largest, magnitude))
-        lowest = U32(min(lowest, U32(magnitude - U32(1))))
-    return largest, lowest
+        if U32(0) < magnitude < _HIDDEN:
+            return True
+    return False
 
 
 @compiled()
 def _elements(values: Any, made: Any, least: Any, p: Any) -> None:
+    """Codes of values, each with its block's lowest binade: one loop over many blocks, long enough to be vectorised."""
     for k in range(values.size):
-        made[k] = finite_code32(values[k], least, p)
+        made[k] = finite_code32(values[k], least[k], p)
 
 
 @compiled(nogil=True)
@@ -80,28 +125,28 @@ def quantize_columns(
     """As quantize_rows, for (outer, length, columns) in blocks along the middle axis."""
     zero_scale, nan_scale, nan_code = rules[0], rules[1], rules[2]
     length, columns = x.shape[1], x.shape[2]
-    largest, lowest = np.zeros(TILE, np.uint32), np.zeros(TILE, np.uint32)
-    least, special = np.zeros(TILE, np.int32), np.zeros(TILE, np.uint8)
+    largest, least = np.zeros(TILE, np.uint32), np.zeros(TILE, np.int32)
+    special = np.zeros(TILE, np.uint8)
     for outer in range(x.shape[0]):
         for block in range(scales.shape[1]):
             first = block * size
             end = min(first + size, length)
             for left in range(0, columns, TILE):
                 width = min(TILE, columns - left)
-                largest[:], lowest[:] = 0, 0xFFFFFFFF
+                largest[:] = 0
                 for k in range(first, end):
-                    _column_extremes(x[outer, k, left : left + width], largest, lowest, p)
+                    _larger(x[outer, k, left : left + width], largest)
                 for c in range(width):
-                    top = largest[c]
+                    top = _flushed(largest[c], p)
                     scale = nan_scale if top >= _INF else _scale_code(top, start, threshold, zero_scale)
                     scales[outer, block, left + c] = scale
                     special[c] = scale == nan_scale
                     least[c] = emin + scale
-                    if least[c] < 1 and lowest[c] < U32(0x7FFFFF) and not special[c]:
-                        redo[outer, block, left + c] = 1
+                    if least[c] < 1 and not p.flush and not special[c]:
+                        redo[outer, block, left + c] = _has_subnormal(x[outer, first:end, left + c])
                 for k in range(first, end):
                     made = codes[outer, k, left : left + width]
-                    _column_elements(x[outer, k, left : left + width], made, least, p)
+                    _elements(x[outer, k, left : left + width], made, least, p)
                 for c in range(width):
                     if special[c]:
                         for k in range(first, end):
@@ -109,40 +154,71 @@ def quantize_columns(
 
 
 @compiled()
-def _column_extremes(values: Any, largest: Any, lowest: Any, p: Any) -> None:
+def _larger(values: Any, largest: Any) -> None:
     for c in range(values.size):
-        magnitude = U32(values[c] & U32(0x7FFFFFFF))
-        magnitude = U32(0) if p.flush and magnitude < _HIDDEN else magnitude
-        largest[c] = U32(max(largest[c], magnitude))
-        lowest[c] = U32(min(lowest[c], U32(magnitude - U32(1))))
+        largest[c] = max(largest[c], U32(values[c] & U32(0x7FFFFFFF)))
+
+
+@compiled(nogil=True)
+def dequantize_rows(
+    codes: Any, scales: Any, size: int, table: Any, factors: Any, short: Any, single: Any, out: Any
+) -> None:
+    """(rows, length) codes and (rows, blocks) scales to values: table by element code, factors by scale code.
+
+    short: the table in float32. single: factors by scale code where the float32 products of the two are exact and
+    normal, else 0."""
+    length, step = codes.shape[1], max(SPAN // size, 1)
+    spread = np.empty(step * size, np.float32)
+    for row in range(codes.shape[0]):
+        for early in range(0, scales.shape[1], step):
+            late = min(early + step, scales.shape[1])
+            begin, end = early * size, min(late * size, length)
+            elements, values = codes[row, begin:end], out[row, begin:end]
+            complete = True
+            for block in range(late - early):
+                scale = scales[row, early + block]
+                factor = single[scale]
+                complete &= factor != 0
+                spread[block * size : (block + 1) * size] = factor
+            _products(elements, short, spread, values)
+            for block in range(0 if complete else late - early):
+                scale = scales[row, early + block]
+                if single[scale] == 0:
+                    for k in range(block * size, min((block + 1) * size, values.size)):
+                        values[k] = _rounded(table[elements[k]] * factors[scale])
 
 
 @compiled()
-def _column_elements(values: Any, made: Any, least: Any, p: Any) -> None:
-    for c in range(values.size):
-        made[c] = finite_code32(values[c], least[c], p)
+def _products(codes: Any, table: Any, factors: Any, out: Any) -> None:
+    for k in range(codes.size):
+        out[k] = table[codes[k]] * factors[k]
+
+
+@compiled(forceinline=True)
+def _rounded(value: Any) -> Any:
+    return np.float32(value) if value == value else NAN  # one NaN, whatever the product's
 
 
 @compiled(nogil=True)
-def dequantize_rows(codes: Any, scales: Any, size: int, table: Any, factors: Any, out: Any) -> None:
-    """(rows, length) codes and (rows, blocks) scales to values: table by element code, factors by scale code."""
-    length = codes.shape[1]
-    for row in range(codes.shape[0]):
-        for block in range(scales.shape[1]):
-            factor = factors[scales[row, block]]
-            first, end = block * size, min((block + 1) * size, length)
-            elements, values = codes[row, first:end], out[row, first:end]
-            for k in range(elements.size):
-                value = table[elements[k]] * factor
-                values[k] = np.float32(value) if value == value else NAN  # one NaN, whatever the product's
-
-
-@compiled(nogil=True)
-def dequantize_columns(codes: Any, scales: Any, size: int, table: Any, factors: Any, out: Any) -> None:
+def dequantize_columns(
+    codes: Any, scales: Any, size: int, table: Any, factors: Any, short: Any, single: Any, out: Any
+) -> None:
     """As dequantize_rows, for (outer, length, columns) with blocks along the middle axis."""
+    spread = np.empty(TILE, np.float32)
     for outer in range(codes.shape[0]):
-        for k in range(codes.shape[1]):
-            block = k // size
-            for c in range(codes.shape[2]):
-                value = table[codes[outer, k, c]] * factors[scales[outer, block, c]]
-                out[outer, k, c] = np.float32(value) if value == value else NAN
+        for block in range(scales.shape[1]):
+            first, end = block * size, min((block + 1) * size, codes.shape[1])
+            for left in range(0, codes.shape[2], TILE):
+                width = min(TILE, codes.shape[2] - left)
+                complete = True
+                for c in range(width):
+                    scale = scales[outer, block, left + c]
+                    spread[c] = single[scale]
+                    complete &= spread[c] != 0
+                for k in range(first, end):
+                    part = slice(left, left + width)
+                    _products(codes[outer, k, part], short, spread, out[outer, k, part])
+                for c in range(left, 0 if complete else left + width):
+                    scale = scales[outer, block, c]
+                    for k in range(first, end if single[scale] == 0 else first):
+                        out[outer, k, c] = _rounded(table[codes[outer, k, c]] * factors[scale])

@@ -27,8 +27,8 @@ class Plain(NamedTuple):
 
     spare: mantissa bits the target lacks. least: the input's exponent field of the target's lowest normal binade.
     decisions: bit 8*negative + 4*odd + 2*guard + sticky says whether the magnitude grows. The rest comes in pairs, for
-    positive and negative: limits, what is beyond them, Inf, NaN; of codes, or of the values' bits. negative: what a
-    negative code is, base + sign * magnitude, cut to `mask`; zero: the code (bits) of a negative zero.
+    positive and negative: limits, what is beyond them, Inf, NaN; of codes, or of the values' bits. A negative code is
+    base + (magnitude ^ flip), cut to `mask`; zero: the code (bits) of a negative zero.
     """
 
     spare: Any
@@ -44,7 +44,7 @@ class Plain(NamedTuple):
     inf_negative: Any
     nan: Any
     base: Any
-    sign: Any
+    flip: Any
     mask: Any
     zero: Any
     smallest: Any  # of values: the bits of the smallest subnormal
@@ -56,6 +56,19 @@ def table_codes(x: Any, table: Any, out: Any) -> None:
     for i in range(x.size):
         bits = x[i]
         out[i] = table[(bits >> U32(16)) | U32((bits & U32(0xFFFF)) != U32(0))]
+
+
+@compiled(forceinline=True)
+def left(x: Any, n: Any) -> Any:
+    """x << n, n below 32, in 32 bits: Numba's own shift is one of 64, which the compiler cannot narrow unless it sees
+    that n is small, and half as many fit a vector."""
+    return U32(x << U32(n & U32(31)))
+
+
+@compiled(forceinline=True)
+def right(x: Any, n: Any) -> Any:
+    """x >> n, likewise."""
+    return U32(x >> U32(n & U32(31)))
 
 
 @compiled(forceinline=True)
@@ -71,17 +84,17 @@ def parts32(bits: Any, p: Any) -> Any:
 @compiled(forceinline=True)
 def grows32(significand: Any, shift: Any, negative: Any, p: Any) -> Any:
     """1 where a significand that loses its last `shift` bits grows, by the truth table; else 0."""
-    rest = U32(significand << U32(U32(32) - shift))  # the discarded bits, at the top
+    rest = left(significand, U32(U32(32) - shift))  # the discarded bits, at the top; there is at least one
     sticky = U32(U32(rest << U32(1)) != U32(0))
-    odd = U32(U32(significand >> shift) & U32(1))
+    odd = U32(right(significand, shift) & U32(1))
     case = U32(U32(U32(U32(negative << U32(1)) | odd) << U32(2)) | U32(U32(rest >> U32(31)) << U32(1)) | sticky)
-    return U32(U32(p.decisions >> case) & U32(1))
+    return U32(right(p.decisions, case) & U32(1))
 
 
 @compiled(forceinline=True)
 def signed_code(code: Any, negative: Any, p: Any) -> Any:
     """The complete code of a magnitude's, or what stands beyond the largest."""
-    signed = (p.base + p.sign * code) & p.mask
+    signed = ((code ^ p.flip) + p.base) & p.mask
     signed = p.zero if code == 0 else signed
     full = signed if negative else code
     limit = p.limit_negative if negative else p.limit_positive
@@ -96,8 +109,8 @@ def finite_code32(bits: Any, least: Any, p: Any) -> Any:
     _, exponent, significand = parts32(bits, p)
     below = U32(max(I32(I32(least) - I32(exponent)), I32(0)))
     shift = U32(min(U32(p.spare + below), U32(25)))
-    kept = U32(U32(significand >> shift) + grows32(significand, shift, negative, p))
-    code = U32(U32(U32(U32(exponent + below) - U32(least)) << p.mantissa_bits) + kept)
+    kept = U32(right(significand, shift) + grows32(significand, shift, negative, p))
+    code = U32(left(U32(U32(exponent + below) - U32(least)), p.mantissa_bits) + kept)
     code = U32(0) if significand == U32(0) else code
     return U32(signed_code(code, negative, p))
 
@@ -139,11 +152,11 @@ def near_codes32(x: Any, out: Any, p: Any) -> None:
         bits = x[i]
         magnitude = U32(bits & U32(0x7FFFFFFF))
         negative = bits >= U32(0x80000000)
-        odd = U32(U32(magnitude >> p.spare) & U32(1)) != U32(0)
+        odd = U32(right(magnitude, p.spare) & U32(1)) != U32(0)
         plus = p.add_odd if odd else p.add_even
         minus = p.add_odd_negative if odd else p.add_even_negative
-        code = U32(U32(magnitude + (minus if negative else plus)) >> p.spare)
-        full = U32(code | U32(U32(bits & U32(0x80000000)) >> p.spare))
+        code = right(U32(magnitude + (minus if negative else plus)), p.spare)
+        full = U32(code | right(U32(bits & U32(0x80000000)), p.spare))
         full = (p.beyond_negative if negative else p.beyond_positive) if code > p.limit else full
         full = (p.inf_negative if negative else p.inf_positive) if magnitude == U32(0x7F800000) else full
         out[i] = p.nan if magnitude > U32(0x7F800000) else full
@@ -152,12 +165,12 @@ def near_codes32(x: Any, out: Any, p: Any) -> None:
 @compiled(nogil=True)
 def near_values32(x: Any, out: Any, p: Any) -> None:
     """The same to the bits of the float32 values; limits and specials are such bits too."""
-    mask = U32(U32(0xFFFFFFFF) << p.spare)
+    mask = left(U32(0xFFFFFFFF), p.spare)
     for i in range(x.size):
         bits = x[i]
         magnitude = U32(bits & U32(0x7FFFFFFF))
         negative = bits >= U32(0x80000000)
-        odd = U32(U32(magnitude >> p.spare) & U32(1)) != U32(0)
+        odd = U32(right(magnitude, p.spare) & U32(1)) != U32(0)
         plus = p.add_odd if odd else p.add_even
         minus = p.add_odd_negative if odd else p.add_even_negative
         value = U32(U32(magnitude + (minus if negative else plus)) & mask)
@@ -203,7 +216,7 @@ def plain_values32(x: Any, out: Any, p: Any) -> None:
         up = grows32(significand, shift, negative, p)
         # The carry of the last kept bit runs into the exponent, as it must. Beyond the significand, all or nothing.
         start = U32(0) if significand == U32(0) else magnitude
-        near = U32(U32(start + U32(up << shift)) & U32(U32(0xFFFFFFFF) << shift))
+        near = U32(U32(start + left(up, shift)) & left(U32(0xFFFFFFFF), shift))
         far = p.smallest if up else U32(0)
         value = near if shift < U32(24) else far
         signed = p.zero if value == U32(0) else U32(value | U32(0x80000000))
@@ -229,7 +242,7 @@ def _stochastic(x: Any, words: Any, out: Any, p: Any, mode: int, n: int) -> None
         sticky, discarded = np.int64((wide << shift) != longer), np.int64(wide & U64((2 << n) - 1))
         up = rounds_up(mode, 0, 0, discarded, sticky, n, np.int64(words[i]))
         kept = U32(U32(wide >> U64(n + 1)) + U32(up))
-        code = U32(U32(U32(U32(exponent + below) - p.least) << p.mantissa_bits) + kept)
+        code = U32(left(U32(U32(exponent + below) - p.least), p.mantissa_bits) + kept)
         full = U32(signed_code(code, negative, p))
         special = p.inf_negative if negative else p.inf_positive
         full = special if magnitude == U32(0x7F800000) else full

@@ -96,9 +96,6 @@ def _loop(source: Format, fmt: Format, policy: Policy) -> Callable[[Array, Array
     if source.width <= 16:
         table = _code_table(source, fmt, policy)
         return lambda x, out: convert.table_values(x, table, out)
-    if source is FP32 and plans.fits_table(fmt, policy):
-        table = _upper_table(fmt, policy)
-        return lambda x, out: convert.table_codes(x, table, out)
     if source is FP32 and plans.is_near(fmt, policy):
         near = _near(fmt, policy, False)
         return lambda x, out: convert.near_codes32(x, out, near)
@@ -106,6 +103,9 @@ def _loop(source: Format, fmt: Format, policy: Policy) -> Callable[[Array, Array
         numbers = _plain(fmt, policy, source)
         kernel = convert.plain_codes32 if source is FP32 else convert.plain_codes64
         return lambda x, out: kernel(x, out, numbers)
+    if source is FP32 and plans.fits_table(fmt, policy):
+        table = _upper_table(fmt, policy)
+        return lambda x, out: convert.table_codes(x, table, out)
     return lambda x, out: rounded(x, source, fmt, policy, None, out, _NONE)
 
 

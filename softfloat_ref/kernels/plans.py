@@ -106,8 +106,8 @@ def plain_numbers(fmt: Format, policy: Policy, source: Format) -> list[int]:
         encode(exact.inf(0), 0)[0],
         encode(exact.inf(1), 0)[0],
         _nan_code(fmt, policy),
-        1 << fmt.width if two else fmt.sign_bit,
-        (1 << source.width) - 1 if two else 1,
+        1 if two else fmt.sign_bit,  # -x is ~x + 1
+        (1 << source.width) - 1 if two else 0,
         (1 << fmt.width) - 1,
         encode(exact.zero(1), 0)[0],
         0,
