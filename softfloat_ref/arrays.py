@@ -15,21 +15,18 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softfloat_ref import exact, exchange
+from softfloat_ref import exchange, slabs
 from softfloat_ref.codec import check_random, decoder, encoder
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import CATALOGUE, Format, get_format
-from softfloat_ref.kernels import dispatch
+from softfloat_ref.kernels import dispatch, prefixes
 from softfloat_ref.policies import Policy, get_policy
 from softfloat_ref.sources import RandomSource
 
 Codes = NDArray[np.unsignedinteger[Any]]
 Floats = NDArray[np.floating[Any]]
 
-MAX_TABLE: Final = 1 << 19
 _CHUNK: Final = 1 << 16  # values at a time: the temporaries stay in the cache
-_FP64_MANTISSA: Final = 52
-_FP64_BIAS: Final = 1023
 _FP32: Final = CATALOGUE["fp32"]
 _FP64: Final = CATALOGUE["fp64"]
 _SOURCES: Final = {"f4": _FP32, "f8": _FP64}
@@ -80,9 +77,13 @@ def as_source(x: ArrayLike) -> Source:
 
 
 def _exact_float64(array: NDArray[Any]) -> NDArray[np.float64]:
+    _check_integers(array)
+    return array.astype(np.float64)
+
+
+def _check_integers(array: NDArray[Any]) -> None:
     if array.dtype.itemsize == 8 and array.size and max(abs(int(array.min())), abs(int(array.max()))) > MAX_INTEGER:
         raise Error(f"array of {array.dtype}: values beyond 2^53 are not exact in float64; convert them first")
-    return array.astype(np.float64)
 
 
 def to_float64(x: ArrayLike | Source, flush: bool = False) -> NDArray[np.float64]:
@@ -124,6 +125,10 @@ def encode(
     dtypes, random bits and an out that do not fit.
     """
     fmt, policy = get_format(fmt), get_policy(policy)
+    if slabs.is_copied(x, out):
+        return _by_slabs(
+            x, random_bits, out, code_dtype(fmt), lambda v, r, o: encode(v, fmt, policy, r, out=o, threads=threads)
+        )
     source = as_source(x)
     made = _place(out, source.codes.shape, code_dtype(fmt))
     target = made.reshape(-1)  # a view: it is contiguous
@@ -173,27 +178,43 @@ def _flag_one_by_one(
         codes[i], flags[i] = known[case]
 
 
+def _by_slabs(x: Any, random_bits: Any, out: Any, dtype: np.dtype[Any], convert: Callable[..., Any]) -> NDArray[Any]:
+    """`convert` on an array that would have to be copied, a slab at a time. Raises Error where it cannot be done."""
+    if x.dtype.kind == "i":
+        _check_integers(x)
+    if random_bits is not None and not isinstance(random_bits, RandomSource):
+        random_bits = np.asarray(random_bits)
+        if random_bits.shape != x.shape:
+            raise Error(f"random bits must be integers of shape {x.shape}, not of shape {random_bits.shape}")
+    _check_place(out, x.shape, dtype)
+    made = np.empty(x.shape, dtype) if out is None else out
+    slabs.by_slabs(x, random_bits, made, convert)
+    return made
+
+
 def _place(out: NDArray[Any] | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Where results go first: out itself where it is contiguous. Raises Error for one of another shape or type."""
-    if out is None:
-        return np.empty(shape, dtype)
-    if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype:
+    _check_place(out, shape, dtype)
+    return out if out is not None and out.flags.c_contiguous else np.empty(shape, dtype)
+
+
+def _check_place(out: NDArray[Any] | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    if out is not None and (not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype):
         found = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
         raise Error(f"out must be an array of {dtype} of shape {shape}, not {found}")
-    return out if out.flags.c_contiguous else np.empty(shape, dtype)
 
 
 def _encode_flat(flat: Source, fmt: Format, policy: Policy, target: Codes, threads: int) -> None:
     size = target.size
     if dispatch.worthwhile(size) and dispatch.can_encode(flat.fmt, fmt, policy):
         dispatch.encode(flat.codes, flat.fmt, fmt, policy, None, target, threads)
-    elif flat.fmt.width <= 16 or (table := _table_for(fmt, policy, size)) is None:
+    elif flat.fmt.width <= 16 or (table := prefixes.table_for(fmt, policy, size, target.dtype)) is None:
         target[:] = _encode_distinct(flat, fmt, policy)
     else:
         for start in range(0, size, _CHUNK):
             part = slice(start, start + _CHUNK)
             values = to_float64(Source(flat.codes[part], flat.fmt), policy.flush_inputs)
-            target[part] = table.codes[_indices(values, table)]
+            target[part] = table.codes[prefixes.indices(values, table)]
             nans = np.flatnonzero(np.isnan(values)) + start
             target[nans] = _encode_distinct(Source(flat.codes[nans], flat.fmt), fmt, policy)
 
@@ -237,7 +258,7 @@ def _with_words(
 
     def encode_chunk(chunk: slice, target: Codes) -> None:
         if isinstance(random_bits, RandomSource):
-            drawn = random_bits.array(n, chunk.start, chunk.stop - chunk.start)
+            drawn = dispatch.drawn(random_bits, n, chunk.start, chunk.stop - chunk.start, compiled)
         else:
             assert words is not None
             drawn = words[chunk]
@@ -281,56 +302,6 @@ def random_words(
     if words.size and (int(words.min()) < 0 or int(words.max()) >> n):
         raise Error(f"random bits must be unsigned integers of {n} bits")
     return words
-
-
-class _Table(NamedTuple):
-    """Codes by index: 0 zero, 1 smaller than the first prefix, then the prefixes, then Inf; the same with the sign."""
-
-    codes: Codes
-    lowest: int  # the first prefix, as a float64's exponent field and leading mantissa bits
-    prefixes: int
-    shift: int  # float64 mantissa bits below the prefix
-
-
-def _table_for(fmt: Format, policy: Policy, size: int) -> _Table | None:
-    if policy.rounding.stochastic:
-        return None
-    first, last = fmt.emin - fmt.mantissa_bits - 2, fmt.emax + 2
-    entries = 2 * ((last - first) << (fmt.mantissa_bits + 2))
-    if entries > min(MAX_TABLE, 2 * size) or first < 2 - _FP64_BIAS or last > _FP64_BIAS:
-        return None
-    return _table(fmt, policy)
-
-
-@lru_cache(maxsize=64)
-def _table(fmt: Format, policy: Policy) -> _Table:
-    spare = fmt.mantissa_bits + 2
-    first, last = fmt.emin - spare, fmt.emax + 2
-    encode_value = encoder(fmt, policy)
-    prefixes = (last - first) << spare
-    codes = np.empty(2 * (prefixes + 3), code_dtype(fmt))
-    for sign in (0, 1):
-        values = [exact.zero(sign), exact.finite(sign, 1, first - 1)]
-        values += [
-            exact.finite(sign, (1 << spare) | (i & ((1 << spare) - 1)), first + (i >> spare) - spare)
-            for i in range(prefixes)
-        ]
-        values.append(exact.inf(sign))
-        codes[sign * len(values) : (sign + 1) * len(values)] = [encode_value(v, 0)[0] for v in values]
-    return _Table(codes, (first + _FP64_BIAS) << spare, prefixes, _FP64_MANTISSA - spare)
-
-
-def _indices(x: NDArray[np.float64], table: _Table) -> NDArray[np.int64]:
-    """Each value's index into the table; NaN gets Inf's."""
-    bits = x.view(np.int64)
-    magnitude = bits & np.int64((1 << 63) - 1)
-    prefix = magnitude >> table.shift
-    prefix |= (prefix << table.shift) != magnitude
-    index = np.clip(prefix - (table.lowest - 2), 1, table.prefixes + 1)
-    index[magnitude == 0] = 0
-    index[magnitude >= np.int64(0x7FF << _FP64_MANTISSA)] = table.prefixes + 2
-    indices: NDArray[np.int64] = index + (bits < 0) * np.int64(table.prefixes + 3)
-    return indices
 
 
 def decode(codes: ArrayLike, fmt: str | Format, *, out: Floats | None = None, threads: int = 1) -> Floats:
@@ -437,6 +408,10 @@ def quantize(
     """
     fmt, policy = get_format(fmt), get_policy(policy)
     dtype = value_dtype(fmt)
+    if slabs.is_copied(x, out):
+        return _by_slabs(
+            x, random_bits, out, dtype, lambda v, r, o: quantize(v, fmt, policy, r, out=o, threads=threads)
+        )
     source = as_source(x)
     made = _place(out, source.codes.shape, dtype)
     size, target = made.size, made.reshape(-1)

@@ -12,7 +12,7 @@ LAYERS = (
     ("errors",),
     ("rounding", "formats", "files"),
     ("policies", "exact", "sources", "packing", "executors"),
-    ("codec", "scales", "literals", "exchange"),
+    ("codec", "scales", "literals", "exchange", "slabs"),
     ("profiles",),
     ("ops", "block_formats", "affine_formats"),
     ("accumulate",),

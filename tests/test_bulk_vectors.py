@@ -17,7 +17,6 @@ from softfloat_ref.golden.generate import HEADER, MANIFEST, generate
 from softfloat_ref.golden.sets import Field, VectorSet, in_bulk
 from softfloat_ref.golden.writers import text_line, word_line
 from softfloat_ref.policies import Policy
-from softfloat_ref.sources import Philox
 
 SETS = [
     ("add", "fp16", None, None, None),
@@ -77,12 +76,6 @@ def test_random_cases(fmt: str, start: int) -> None:
     formats = (get_format(fmt), get_format("fp16"), get_format(fmt))
     found = bulk.random_cases(formats, 12, 3000, start).view(np.uint64).T.tolist()
     assert [tuple(x) for x in found] == list(random_cases(formats, 12, 3000, start))
-
-
-@pytest.mark.parametrize("start", [0, 1, 2, 3, 4, 1001, 4 * ((1 << 32) - 2)])
-def test_philox_is_numpys(start: int) -> None:
-    for seed, stream in ((0, 0), ((1 << 64) - 1, 1), (123, 3)):
-        assert bulk.philox(seed, stream, start, 37).tolist() == Philox(seed, stream).words(start, 37)
 
 
 @pytest.mark.parametrize("widths", [(16, 16, 5), (1, 64, 19), (63, 32, 33), (8, 4, 36), (40,)])

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from softfloat_ref import arrays, blocks
+from softfloat_ref import arrays, blocks, slabs
 from softfloat_ref.block_formats import dequantize_to_fp32, get_block_format, quantize_block
 from softfloat_ref.codec import decoder, encoder
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import CATALOGUE, Format, get_format
 from softfloat_ref.kernels import dispatch, plans
+from softfloat_ref.kernels.random_words import words
 from softfloat_ref.policies import ROUNDINGS, Policy
 from softfloat_ref.sources import Lfsr, Philox
 
@@ -138,6 +139,43 @@ def test_out_strides_shapes_and_threads() -> None:
             arrays.encode(x, "fp8_e4m3", out=bad)
 
 
+def test_slabs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Strided arrays and places, a slab at a time: the same codes, values and random words."""
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((7, 60, 90)).astype(np.float32)
+    policy, given = Policy("sr", sr_bits=8), rng.integers(0, 256, x.shape)
+    views = [
+        (x.T, given.T),
+        (x[::2, :, ::-3], given[::2, :, ::-3]),
+        (x.astype(">f4"), given),
+        (rng.integers(-500, 500, x.shape), given),
+    ]
+    wanted = [
+        (
+            arrays.encode(v, "fp8_e4m3"),
+            arrays.quantize(v, "fp16", Policy("rup")),
+            arrays.encode(v, "bf16", policy, r),
+            arrays.quantize(v, "bf16", policy, Philox(3)),
+        )
+        for v, r in views
+    ]
+    for size in (1, 64, 5000):
+        monkeypatch.setattr(slabs, "SIZE", size)
+        for (v, r), (codes, values, drawn, keyed) in zip(views, wanted, strict=True):
+            assert slabs.is_copied(v, None)
+            np.testing.assert_array_equal(arrays.encode(v, "fp8_e4m3", threads=2), codes)
+            place = np.zeros((*v.shape, 2), np.float32)[..., 0]
+            assert arrays.quantize(v, "fp16", Policy("rup"), out=place) is place
+            np.testing.assert_array_equal(place, values)
+            np.testing.assert_array_equal(arrays.encode(v, "bf16", policy, r), drawn)
+            np.testing.assert_array_equal(arrays.quantize(v, "bf16", policy, Philox(3)), keyed)
+        with pytest.raises(Error, match="random bits"):
+            arrays.encode(x.T, "bf16", policy, given)
+        with pytest.raises(Error, match="beyond 2\\^53"):
+            arrays.encode(np.full((200, 2), 1 << 60).T, "bf16")
+        monkeypatch.undo()
+
+
 def test_random_words_by_position() -> None:
     """A source gives each element its own word, whatever the chunks and threads."""
     x = np.random.default_rng(3).standard_normal(200_001).astype(np.float32)
@@ -147,6 +185,15 @@ def test_random_words_by_position() -> None:
         np.testing.assert_array_equal(arrays.encode(x, "fp8_e4m3", policy, source, threads=3), whole)
         np.testing.assert_array_equal(arrays.encode(x, "fp8_e4m3", policy, source.array(8, 0, x.size)), whole)
         assert whole[:500].tolist() == wanted(x[:500], CATALOGUE["fp8_e4m3"], policy, source.array(8, 0, 500))
+
+
+@pytest.mark.parametrize("start", [0, 1, 2, 3, 4, 1001, 4 * ((1 << 32) - 2)])
+@pytest.mark.parametrize("n", [1, 8, 32, 33, 64])
+def test_philox_is_numpys(start: int, n: int) -> None:
+    for seed, stream in ((0, 0), ((1 << 64) - 1, 1), (123, 3)):
+        for count in (1, 2, 37, 40):
+            source = Philox(seed, stream)
+            assert words(source, n, start, count).tolist() == source.bits(n, start, count)
 
 
 BLOCKS = ("mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1", "mxint8", "fp8_e4m3@e8m0/16")

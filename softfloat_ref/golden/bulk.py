@@ -15,6 +15,7 @@ from softfloat_ref.golden import cases
 from softfloat_ref.golden.sets import SHARP, Field, Line, VectorSet
 from softfloat_ref.kernels.opcodes import UNKNOWN
 from softfloat_ref.ops import Signature, get_operation
+from softfloat_ref.sources import WORD_BITS, Philox
 
 _CHUNK: Final = 1 << 13
 _STREAM: Final = 1  # of the cases' random words
@@ -82,10 +83,11 @@ def _chunks(listed: Iterable[tuple[int, ...]]) -> Iterator[Table]:
 def random_cases(formats: Sequence[Format], seed: int, count: int, start: int = 0) -> Table:
     """`cases.random_cases` as an array, a row an operand; formats of at most 64 bits."""
     from softfloat_ref.golden import compiled
+    from softfloat_ref.kernels import random_words
 
     weighted_codes: Any = compiled.weighted_codes
     stride = _WORDS_A_CODE * len(formats)
-    words = philox(seed, _STREAM, start * stride, count * stride)
+    words = random_words.words(Philox(seed, _STREAM), WORD_BITS, start * stride, count * stride)
     out = np.empty((len(formats), count), np.int64)
     for i, f in enumerate(formats):
         mask = (1 << f.width) - 1
@@ -94,17 +96,6 @@ def random_cases(formats: Sequence[Format], seed: int, count: int, start: int = 
         settings = np.array([x % (1 << 64) for x in numbers], np.uint64).view(np.int64)
         weighted_codes(words, stride, _WORDS_A_CODE * i, settings, known, out[i])
     return out
-
-
-def philox(seed: int, stream: int, start: int, count: int) -> NDArray[np.uint64]:
-    """The words of `sources.Philox` from a position on."""
-    from softfloat_ref.golden import compiled
-
-    philox_blocks: Any = compiled.philox_blocks
-    skip = start % 4
-    words = np.empty(-(-(skip + count) // 4) * 4, np.uint64)
-    philox_blocks(np.uint64(seed), np.uint64(stream), np.uint64(start // 4), words)
-    return words[skip : skip + count]
 
 
 def _sharpen(vectors: VectorSet, operands: Table, words: Table, position: int) -> None:

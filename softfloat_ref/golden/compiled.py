@@ -1,6 +1,6 @@
-"""Compiled loops for vectors in bulk: random words by position, the codes made of them, and lines of hexadecimal text.
+"""Compiled loops for vectors in bulk: the codes made of random words, and lines of hexadecimal text.
 
-The codes are made by `cases.weighted` itself, compiled; the words are numpy's Philox, whose blocks are independent.
+The codes are made by `cases.weighted` itself, compiled.
 """
 
 from __future__ import annotations
@@ -19,47 +19,7 @@ for _function in (cases.weighted, cases.pattern):
     register_jitable(forceinline=True)(_function)
 _weighted: Any = cases.weighted
 
-# Salmon et al., SC 2011: the multipliers and the key's increments of Philox4x64.
-_M0: Final = np.uint64(0xD2E7470EE14C6C93)
-_M1: Final = np.uint64(0xCA5A826395121157)
-_W0: Final = np.uint64(0x9E3779B97F4A7C15)
-_W1: Final = np.uint64(0xBB67AE8584CAA73B)
-_ROUNDS: Final = 10
-
 PADDING: Final = 8
-
-
-@intrinsic
-def _high(context: Any, x: Any, y: Any) -> Any:
-    """The upper 64 bits of a product of unsigned 64-bit integers."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        from llvmlite import ir
-
-        wide = ir.IntType(128)
-        product = builder.mul(builder.zext(arguments[0], wide), builder.zext(arguments[1], wide))
-        halves = builder.bitcast(product, ir.VectorType(ir.IntType(64), 2))
-        return builder.extract_element(halves, ir.Constant(ir.IntType(32), int(sys.byteorder == "little")))
-
-    return types.uint64(types.uint64, types.uint64), generate
-
-
-high: Any = _high
-
-
-@compiled(nogil=True)
-def philox_blocks(seed: Any, stream: Any, first: Any, out: Any) -> None:
-    """Fill a whole number of blocks of four words, from block number `first` on (its counter is one more)."""
-    for i in range(out.size // 4):
-        c0, c1, c2, c3 = np.uint64(first + np.uint64(i + 1)), np.uint64(0), np.uint64(0), np.uint64(0)
-        k0, k1 = seed, stream
-        for _ in range(_ROUNDS):
-            h0 = high(_M0, c0)
-            h1 = high(_M1, c2)
-            c0, c1, c2, c3 = h1 ^ c1 ^ k0, _M1 * c2, h0 ^ c3 ^ k1, _M0 * c0
-            k0 += _W0
-            k1 += _W1
-        out[4 * i], out[4 * i + 1], out[4 * i + 2], out[4 * i + 3] = c0, c1, c2, c3
 
 
 @compiled(nogil=True, error_model="numpy")

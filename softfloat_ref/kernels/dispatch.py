@@ -14,6 +14,7 @@ from softfloat_ref.codec import decoder, encoder
 from softfloat_ref.formats import CATALOGUE, Format
 from softfloat_ref.kernels import plans
 from softfloat_ref.policies import NanMissing, Policy
+from softfloat_ref.sources import WORD_BITS, Philox, RandomSource
 
 FP32: Final = CATALOGUE["fp32"]
 FP64: Final = CATALOGUE["fp64"]
@@ -75,6 +76,15 @@ def encode(
             _patch_nans(x[part], source, fmt, policy, out[part])
 
     in_parts(x.size, threads, work)
+
+
+def drawn(source: RandomSource, n: int, start: int, count: int, compiled: bool) -> Array:
+    """Random words of n bits by position; compiled: whether compiled code is loaded anyway."""
+    if compiled and type(source) is Philox and 0 < n <= WORD_BITS:
+        from softfloat_ref.kernels.random_words import words
+
+        return words(source, n, start, count)
+    return source.array(n, start, count)
 
 
 def rounded(
