@@ -130,7 +130,7 @@ def encode(
             x, random_bits, out, code_dtype(fmt), lambda v, r, o: encode(v, fmt, policy, r, out=o, threads=threads)
         )
     source = as_source(x)
-    made = _place(out, source.codes.shape, code_dtype(fmt))
+    made = place(out, source.codes.shape, code_dtype(fmt))
     target = made.reshape(-1)  # a view: it is contiguous
     flat = Source(source.codes.reshape(-1), source.fmt)
     if policy.random_count == 0 and random_bits is None:
@@ -192,7 +192,7 @@ def _by_slabs(x: Any, random_bits: Any, out: Any, dtype: np.dtype[Any], convert:
     return made
 
 
-def _place(out: NDArray[Any] | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+def place(out: NDArray[Any] | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Where results go first: out itself where it is contiguous. Raises Error for one of another shape or type."""
     _check_place(out, shape, dtype)
     return out if out is not None and out.flags.c_contiguous else np.empty(shape, dtype)
@@ -313,7 +313,7 @@ def decode(codes: ArrayLike, fmt: str | Format, *, out: Floats | None = None, th
     fmt = get_format(fmt)
     dtype = value_dtype(fmt)
     array = checked_codes(codes, fmt)
-    made = _place(out, array.shape, dtype)
+    made = place(out, array.shape, dtype)
     if fmt in (_FP32, _FP64):
         made.view(f"u{dtype.itemsize}")[...] = array
     elif fmt.width <= 16 and array.dtype.kind == "u" and dispatch.worthwhile(array.size):
@@ -413,7 +413,7 @@ def quantize(
             x, random_bits, out, dtype, lambda v, r, o: quantize(v, fmt, policy, r, out=o, threads=threads)
         )
     source = as_source(x)
-    made = _place(out, source.codes.shape, dtype)
+    made = place(out, source.codes.shape, dtype)
     size, target = made.size, made.reshape(-1)
     plain = policy.random_count == 0 and random_bits is None and dtype == np.float32
     if plain and dispatch.worthwhile(size) and dispatch.can_quantize(source.fmt, fmt, policy):

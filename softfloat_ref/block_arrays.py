@@ -74,13 +74,23 @@ class BlockArray:
         scales = np.repeat(self.scales, self.fmt.size, axis=self.axis)
         return np.take(scales, range(self.codes.shape[self.axis]), axis=self.axis)
 
-    def dequantize(self) -> NDArray[np.float32]:
-        """The values, each the exact product of scale and element rounded to FP32."""
+    def dequantize(self, out: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
+        """The values, each the exact product of scale and element rounded to FP32.
+
+        out: where they go. Raises Error for one of another shape or type."""
+        made = self._dequantize(arrays.place(out, self.shape, np.dtype(np.float32)))
+        if out is None or made is out:
+            return made
+        out[...] = made
+        return out
+
+    def _dequantize(self, place: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The values, in that place or another."""
         factor, element, scale = decode(self.tensor_scale, FP32), self.fmt.element, self.fmt.scale
         if element.precision + scale.precision + factor.significand.bit_length() > FP64.precision:
             return self._dequantize_by_oracle(self.spread_scales(), factor)
         if self._is_compiled():
-            return self._dequantize_compiled(float(factor))
+            return self._dequantize_compiled(float(factor), place)
         spread = self.spread_scales()
         elements, scales = arrays.decode_float64(self.codes, element), arrays.decode_float64(spread, scale)
         with np.errstate(invalid="ignore", over="ignore", under="ignore"):  # invalid: 0 * Inf
@@ -103,9 +113,9 @@ class BlockArray:
             and not arrays.flushes_subnormals()
         )
 
-    def _dequantize_compiled(self, factor: float) -> NDArray[np.float32]:
+    def _dequantize_compiled(self, factor: float, out: NDArray[np.float32]) -> NDArray[np.float32]:
         """By the compiled loop: the products are exact in float64, and its conversion to float32 rounds them once."""
-        element, scale, out = self.fmt.element, self.fmt.scale, np.empty(self.shape, np.float32)
+        element, scale = self.fmt.element, self.fmt.scale
         table, factors = (arrays.decode_float64(np.arange(1 << f.width), f) for f in (element, scale))
         codes, scales = arrays.checked_codes(self.codes, element), arrays.checked_codes(self.scales, scale)
         scales = np.ascontiguousarray(scales)

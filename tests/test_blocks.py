@@ -28,6 +28,7 @@ from softfloat_ref.codec import decode, decoder, encoder, to_value
 from softfloat_ref.errors import Error
 from softfloat_ref.exact import Value
 from softfloat_ref.formats import CATALOGUE, get_format
+from softfloat_ref.kernels import prefixes
 from softfloat_ref.policies import ROUNDINGS, Policy
 from softfloat_ref.sources import Philox
 
@@ -257,10 +258,10 @@ for scale in (0, 1, 100, 254):
 def test_tables_are_used_where_they_fit() -> None:
     """The check above must reach the table, not only the oracle's loop."""
     for name in ("fp8_e4m3", "int8", "fp6_e2m3", "s1e6m1b46", "e8m0"):
-        assert arrays._table_for(get_format(name), Policy(), 1 << 16) is not None
-    assert arrays._table_for(get_format("fp16"), Policy(), 1 << 20) is not None
-    assert arrays._table_for(get_format("fp8_e4m3"), Policy("sr", sr_bits=2), 1 << 20) is None
-    assert arrays._table_for(get_format("fp32"), Policy(), 1 << 20) is None
+        assert prefixes.table_for(get_format(name), Policy(), 1 << 16, np.dtype(np.uint16)) is not None
+    assert prefixes.table_for(get_format("fp16"), Policy(), 1 << 20, np.dtype(np.uint16)) is not None
+    assert prefixes.table_for(get_format("fp8_e4m3"), Policy("sr", sr_bits=2), 1 << 20, np.dtype(np.uint16)) is None
+    assert prefixes.table_for(get_format("fp32"), Policy(), 1 << 20, np.dtype(np.uint16)) is None
 
 
 def test_shapes_and_layouts() -> None:

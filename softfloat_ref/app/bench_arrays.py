@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import statistics
 import subprocess
 import sys
 import time
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from softfloat_ref.app import bench_peers
 from softfloat_ref.app.bench_dot import THREADS
 
 if TYPE_CHECKING:
@@ -48,6 +47,7 @@ def run() -> None:
     from softfloat_ref.app.rates import show
 
     show(rows())
+    print(_threads(x))
     print(_first_call())
     print("quantize to fp8_e4m3 by size, ns a value:", _curve(), sep="\n")
 
@@ -95,30 +95,17 @@ def _conversions(x: NDArray[np.float32]) -> list[Work]:
     from softfloat_ref.policies import Policy
     from softfloat_ref.sources import Philox
 
-    torch = _torch()
+    peers = bench_peers.casts(x)
     out8, out16, out32 = np.empty(x.size, np.uint8), np.empty(x.size, np.uint16), np.empty(x.size, np.float32)
-    stochastic, source = Policy(rounding="sr", sr_bits=8), Philox(1)  # type: ignore[arg-type]
+    random = (Policy(rounding="sr", sr_bits=8), Philox(1))  # type: ignore[arg-type]
+    drawn = lambda: arrays.quantize(x, "fp8_e4m3", *random, out=out32)  # noqa: E731
     codes = arrays.encode(x, "fp8_e4m3")
-    e4m3: dict[str, Callable[[], Any]] = {}
-    back: dict[str, Callable[[], Any]] = {}
-    bf16: dict[str, Callable[[], Any]] = {}
-    fp16: dict[str, Callable[[], Any]] = {"numpy": lambda: x.astype(np.float16)}
-    if torch is not None:
-        t = torch.from_numpy(x)
-        e4m3["torch"] = lambda: t.to(torch.float8_e4m3fn)
-        back["torch"] = lambda: t.to(torch.float8_e4m3fn).to(torch.float32)
-        bf16["torch"], fp16["torch"] = lambda: t.to(torch.bfloat16), lambda: t.to(torch.float16)
-    if importlib.util.find_spec("ml_dtypes") is not None:
-        import ml_dtypes
-
-        e4m3["ml_dtypes"] = lambda: x.astype(ml_dtypes.float8_e4m3fn)
-    random = (stochastic, source)
     return [
-        Work("fp8_e4m3 codes", 5, lambda: arrays.encode(x, "fp8_e4m3", out=out8), e4m3),
-        Work("fp8_e4m3 and back", 8, lambda: arrays.quantize(x, "fp8_e4m3", out=out32), back),
-        Work("fp8_e4m3 and back, sr, Philox", 8, lambda: arrays.quantize(x, "fp8_e4m3", *random, out=out32), {}),
-        Work("bf16 codes", 6, lambda: arrays.encode(x, "bf16", out=out16), bf16),
-        Work("fp16 codes", 6, lambda: arrays.encode(x, "fp16", out=out16), fp16),
+        Work("fp8_e4m3 codes", 5, lambda: arrays.encode(x, "fp8_e4m3", out=out8), peers["e4m3"]),
+        Work("fp8_e4m3 and back", 8, lambda: arrays.quantize(x, "fp8_e4m3", out=out32), peers["back"]),
+        Work("fp8_e4m3 and back, sr, Philox", 8, drawn, peers["sr"]),
+        Work("bf16 codes", 6, lambda: arrays.encode(x, "bf16", out=out16), peers["bf16"]),
+        Work("fp16 codes", 6, lambda: arrays.encode(x, "fp16", out=out16), peers["fp16"]),
         Work("tf32 and back", 8, lambda: arrays.quantize(x, "tf32", out=out32), {}),
         Work("s1e6m9 and back", 8, lambda: arrays.quantize(x, "s1e6m9", out=out32), {}),
         Work("fp8_e4m3 codes to values", 5, lambda: arrays.decode(codes, "fp8_e4m3", out=out32), {}),
@@ -126,27 +113,37 @@ def _conversions(x: NDArray[np.float32]) -> list[Work]:
 
 
 def _blocks(x: NDArray[np.float32]) -> list[Work]:
+    import numpy as np
+
     from softfloat_ref import blocks
 
-    rows, to_mx = x.reshape(-1, 1024), _to_mx(x)
-    made = blocks.quantize(rows, "mxfp8_e4m3")
+    rows = x.reshape(-1, 1024)
+    peers, made, out = bench_peers.blocks(rows), blocks.quantize(rows, "mxfp8_e4m3"), np.empty(rows.shape, np.float32)
     return [
-        Work("mxfp8_e4m3 codes and scales", 5, lambda: blocks.quantize(rows, "mxfp8_e4m3"), to_mx("float8_e4m3fn")),
-        Work("mxfp4_e2m1 codes and scales", 5, lambda: blocks.quantize(rows, "mxfp4_e2m1"), to_mx("float4_e2m1fn_x2")),
+        Work("mxfp8_e4m3 codes and scales", 5, lambda: blocks.quantize(rows, "mxfp8_e4m3"), peers["mxfp8"]),
+        Work("mxfp4_e2m1 codes and scales", 5, lambda: blocks.quantize(rows, "mxfp4_e2m1"), peers["mxfp4"]),
         Work("mxfp8_e4m3 codes and scales, axis 0", 5, lambda: blocks.quantize(rows, "mxfp8_e4m3", axis=0), {}),
-        Work("mxfp8_e4m3 to values", 5, made.dequantize, {}),
+        Work("mxfp8_e4m3 to values", 5, lambda: made.dequantize(out=out), {}),
     ]
 
 
-def _to_mx(x: NDArray[np.float32]) -> Callable[[str], dict[str, Callable[[], Any]]]:
-    torch = _torch()
-    if torch is None or importlib.util.find_spec("torchao") is None:
-        return lambda _: {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from torchao.prototype.mx_formats.mx_tensor import to_mx
-    rows = torch.from_numpy(x.reshape(-1, 1024))
-    return lambda kind: {"torchao": lambda: to_mx(rows, getattr(torch, kind), 32)}
+def _threads(x: NDArray[np.float32]) -> str:
+    """What two threads are worth."""
+    import numpy as np
+
+    from softfloat_ref import arrays, blocks
+
+    out, rows = np.empty_like(x), x.reshape(-1, 1024)
+    ways: dict[str, Callable[[int], Any]] = {
+        "fp8_e4m3 and back": lambda n: arrays.quantize(x, "fp8_e4m3", out=out, threads=n),
+        "fp16 and back": lambda n: arrays.quantize(x, "fp16", out=out, threads=n),
+        "mxfp8_e4m3 codes and scales": lambda n: blocks.quantize(rows, "mxfp8_e4m3", threads=n),
+    }
+    found = []
+    for name, way in ways.items():
+        one, two = (_seconds(lambda n=n, way=way: way(n)) for n in (1, 2))  # type: ignore[misc]
+        found.append(f"{name} {one / two:.2f} x")
+    return f"two threads against one: {', '.join(found)}"
 
 
 def _curve() -> str:
@@ -163,13 +160,3 @@ def _curve() -> str:
         took = _seconds(lambda: [arrays.quantize(x, "fp8_e4m3", out=out) for _ in range(repeat)])  # noqa: B023
         found.append(f"  2^{power}: {took / repeat / x.size * 1e9:.3f}")
     return "\n".join(found)
-
-
-def _torch() -> Any:
-    if importlib.util.find_spec("torch") is None:
-        return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import torch
-    torch.set_num_threads(1)
-    return torch

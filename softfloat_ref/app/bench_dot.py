@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from softfloat_ref.app.bench_peers import torch_module
 from softfloat_ref.app.rates import Row, median_rate, show
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ def _blocks(fmt: str) -> Row:
     a, b = (blocks.quantize(rng.standard_normal((SIZE, SIZE)).astype(np.float32), fmt, axis=i) for i in (1, 0))
     ours = median_rate(SIZE**3, lambda: blocks.matmul(a, b))
     name = f"{fmt} mx-fp32, {SIZE}^3, bit exact"
-    if importlib.util.find_spec("torch") is None:
+    torch = torch_module()
+    if torch is None:
         return Row(name, ours, "MAC/s")
-    torch = _torch()
 
     def theirs() -> Any:
         return torch.from_numpy(a.dequantize()) @ torch.from_numpy(b.dequantize())
@@ -68,7 +68,7 @@ def _mmasim(acc: str, a: np.ndarray, b: np.ndarray) -> float | None:
     if acc not in units or any(importlib.util.find_spec(x) is None for x in ("torch", "mmasim")):
         return None
     arch, shape, kind = units[acc]
-    torch = _torch()
+    torch = torch_module()
     from mmasim.nv_ptx import MMA
 
     k = int(shape.split("k")[1].split(".")[0])
@@ -78,11 +78,3 @@ def _mmasim(acc: str, a: np.ndarray, b: np.ndarray) -> float | None:
     zero = torch.zeros((16, 8))
     work: Callable[[], Any] = lambda: unit(left, right, zero)  # noqa: E731
     return median_rate(16 * 8 * k, work)
-
-
-def _torch() -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import torch
-    torch.set_num_threads(1)
-    return torch

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any, Final
 
 import numpy as np
@@ -23,21 +22,22 @@ _BLOCK: Final = 4  # words
 
 
 @intrinsic
-def _high(context: Any, x: Any, y: Any) -> Any:
-    """The upper 64 bits of a product of unsigned 64-bit integers."""
+def _product(context: Any, x: Any, y: Any) -> Any:
+    """The product of unsigned 64-bit integers, as its upper and its lower 64 bits."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         from llvmlite import ir
 
-        wide = ir.IntType(128)
+        wide, narrow = ir.IntType(128), ir.IntType(64)
         product = builder.mul(builder.zext(arguments[0], wide), builder.zext(arguments[1], wide))
-        halves = builder.bitcast(product, ir.VectorType(ir.IntType(64), 2))
-        return builder.extract_element(halves, ir.Constant(ir.IntType(32), int(sys.byteorder == "little")))
+        upper = builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), narrow)
+        return context.make_tuple(builder, signature.return_type, (upper, builder.trunc(product, narrow)))
 
-    return types.uint64(types.uint64, types.uint64), generate
+    pair: Any = types.UniTuple(types.uint64, 2)  # type: ignore[no-untyped-call]
+    return pair(types.uint64, types.uint64), generate
 
 
-high: Any = _high
+product: Any = _product
 
 
 @compiled(nogil=True)
@@ -49,9 +49,9 @@ def _fill(seed: Any, stream: Any, start: int, drop: Any, out: Any) -> None:
         c0, c1, c2, c3 = np.uint64(block), np.uint64(0), np.uint64(0), np.uint64(0)
         k0, k1 = seed, stream
         for _ in range(_ROUNDS):
-            h0 = high(_M0, c0)
-            h1 = high(_M1, c2)
-            c0, c1, c2, c3 = h1 ^ c1 ^ k0, _M1 * c2, h0 ^ c3 ^ k1, _M0 * c0
+            h0, l0 = product(_M0, c0)
+            h1, l1 = product(_M1, c2)
+            c0, c1, c2, c3 = h1 ^ c1 ^ k0, l1, h0 ^ c3 ^ k1, l0
             k0 += _W0
             k1 += _W1
         if at >= 0 and at + _BLOCK <= out.size:
