@@ -20,6 +20,7 @@ from softfloat_ref.codec import check_random, decoder, encoder
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import CATALOGUE, Format, get_format
 from softfloat_ref.kernels import dispatch, prefixes
+from softfloat_ref.kernels.threads import shared
 from softfloat_ref.policies import Policy, get_policy
 from softfloat_ref.sources import RandomSource
 
@@ -236,7 +237,7 @@ def _encode_stochastic(
             chunk = slice(start, min(start + _CHUNK, part.stop))
             encode_chunk(chunk, target[chunk])
 
-    dispatch.in_parts(target.size, threads, work)
+    shared(target.size, 1, threads, work)
 
 
 def _with_words(
@@ -450,4 +451,4 @@ def _quantize_chunks(
                 encode_chunk(chunk, own)
             decode(own, fmt, out=target[chunk])
 
-    dispatch.in_parts(target.size, threads, work)
+    shared(target.size, 1, threads, work)

@@ -12,6 +12,7 @@ from softfloat_ref.errors import Error
 from softfloat_ref.formats import CATALOGUE, Format, get_format
 from softfloat_ref.kernels import dispatch, plans
 from softfloat_ref.kernels.random_words import words
+from softfloat_ref.kernels.threads import shared
 from softfloat_ref.policies import ROUNDINGS, Policy
 from softfloat_ref.sources import Lfsr, Philox
 
@@ -222,3 +223,25 @@ def test_blocks(name: str, profile: str) -> None:
                 block = quantize_block([decode(int(v)) for v in lane[part]], fmt, profile, policy)
                 assert (block.scale, list(block.codes)) == (scale, code[part].tolist())
                 assert dequantize_to_fp32(block.scale, block.codes, fmt, profile) == values[part].tolist()
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "threads"), [(1 << 20, 1, 3), ((1 << 20) + 5, 1, 2), (5000, 1024, 2), (7, 3, 4)]
+)
+def test_threads_share_every_element_once(count: int, size: int, threads: int) -> None:
+    seen = np.zeros(count, np.uint8)
+
+    def work(part: slice) -> None:
+        seen[part] += 1
+
+    shared(count, size, threads, work)
+    assert seen.min() == seen.max() == 1
+
+
+def test_an_error_in_a_thread_is_seen() -> None:
+    def work(part: slice) -> None:
+        if part.start <= 3 << 18 < part.stop:
+            raise Error("here")
+
+    with pytest.raises(Error, match="here"):
+        shared(1 << 20, 1, 2, work)

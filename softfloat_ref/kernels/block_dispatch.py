@@ -12,6 +12,7 @@ from softfloat_ref.block_formats import BlockFormat, scale_of, special_element
 from softfloat_ref.codec import decoder
 from softfloat_ref.formats import CATALOGUE, Format
 from softfloat_ref.kernels import plans
+from softfloat_ref.kernels.threads import shared
 from softfloat_ref.policies import Policy
 from softfloat_ref.profiles import Profile
 
@@ -110,22 +111,10 @@ def quantize(
         def rows(part: slice) -> None:
             quantize_rows(views[0][part], *common, views[1][part], views[2][part], views[3][part])
 
-        _by_rows(views[0], threads, rows)
+        shared(views[0].shape[0], views[0].shape[1], threads, rows)
     else:
         quantize_columns(views[0], *common, *views[1:])
     return scales, redo
-
-
-def _by_rows(x: Array, threads: int, work: Any) -> None:
-    if threads <= 1 or x.shape[0] < threads:
-        work(slice(None))
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    step = -(-x.shape[0] // threads)
-    with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(work, slice(at, at + step)) for at in range(0, x.shape[0], step)]:
-            done.result()
 
 
 def _three(array: Array, axis: int) -> Array:

@@ -1,4 +1,4 @@
-"""Which compiled loop does a conversion, with its tables; and the same work cut up for threads."""
+"""Which compiled loop does a conversion, with its tables."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from softfloat_ref.codec import decoder, encoder
 from softfloat_ref.formats import CATALOGUE, Format
 from softfloat_ref.kernels import plans
+from softfloat_ref.kernels.threads import shared
 from softfloat_ref.policies import NanMissing, Policy
 from softfloat_ref.sources import WORD_BITS, Philox, RandomSource
 
@@ -29,19 +30,6 @@ _NONE: Final = np.zeros(0, np.int64)
 def worthwhile(size: int) -> bool:
     """Whether to use the compiled loops: they are loaded, or the array pays for loading them."""
     return size >= COMPILED_FROM or (_LOOPS in sys.modules and size >= 256)
-
-
-def in_parts(size: int, threads: int, work: Callable[[slice], Any]) -> None:
-    """Run work on slices of `size` elements, as many as there are threads; the loops release the interpreter's lock."""
-    if threads <= 1 or size < 2 * CHUNK:
-        work(slice(0, size))
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    step = -(-size // threads)
-    with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(work, slice(at, min(at + step, size))) for at in range(0, size, step)]:
-            done.result()
 
 
 def can_encode(source: Format, fmt: Format, policy: Policy) -> bool:
@@ -75,7 +63,7 @@ def encode(
         if patch:
             _patch_nans(x[part], source, fmt, policy, out[part])
 
-    in_parts(x.size, threads, work)
+    shared(x.size, 1, threads, work)
 
 
 def drawn(source: RandomSource, n: int, start: int, count: int, compiled: bool) -> Array:
@@ -183,14 +171,14 @@ def quantize(x: Array, fmt: Format, policy: Policy, out: Array, threads: int = 1
     near = plans.is_near(fmt, policy)
     loop = near_values32 if near else plain_values32
     numbers = _near(fmt, policy, True) if near else _value_numbers(fmt, policy)
-    in_parts(x.size, threads, lambda part: loop(x[part], out[part], numbers))
+    shared(x.size, 1, threads, lambda part: loop(x[part], out[part], numbers))
 
 
 def gather(codes: Array, table: Array, out: Array, threads: int = 1) -> None:
     """table[codes], for codes that are known to lie in the table."""
     from softfloat_ref.kernels.convert import table_values
 
-    in_parts(codes.size, threads, lambda part: table_values(codes[part], table, out[part]))
+    shared(codes.size, 1, threads, lambda part: table_values(codes[part], table, out[part]))
 
 
 def nan_is_one(fmt: Format, policy: Policy) -> bool:
