@@ -83,6 +83,17 @@ WRONG = {
 }
 
 
+@pytest.mark.parametrize("bench", ["combinational", "out of order"], indirect=True)
+def test_the_log_of_results_has_every_vector_with_what_came_out(bench: Bench, tmp_path: Path) -> None:
+    log = tmp_path / "results.txt"
+    assert bench.run(f"+results={log}").passed
+    manifest = read_manifest(bench.folder)
+    lines = next(bench.folder.glob("*.tv")).read_text().lower().splitlines()
+    assert sorted(log.read_text().splitlines()) == sorted(lines)
+    assert len(lines) == manifest["count"]
+    assert not bench.run("+results=/no/such/folder/results.txt").passed
+
+
 @pytest.mark.parametrize(
     ("bench", "bug", "message"),
     [(device, bug, message) for device, bugs in WRONG.items() for bug, message in bugs.items()],

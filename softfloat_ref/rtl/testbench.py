@@ -39,6 +39,7 @@ def bench_text(
         select=_select(bound),
         present=_task("present", _moves("stimulus", bound.stimulus, ["control"])),
         expect=_task("expect_of", _moves("want", bound.want, [_literal(bound.output_width, bound.filled)])),
+        record=_record(bound),
         report=_report(bound, ports),
     )
 
@@ -182,6 +183,21 @@ def _moves(target: str, moves: Sequence[Move], start: list[str]) -> list[str]:
 
 def _task(name: str, lines: list[str]) -> str:
     return _indented([f"task {name}(input int beat);", *(f"  {line}" for line in lines), "endtask"], 2)
+
+
+def _record(bound: Bound) -> str:
+    """The task that writes a line to the log of results."""
+    lines = ["task record(input int index, input int lane);", "  word = vectors[index];"]
+    for m in bound.want:
+        lines += [f"  if (lane == {m.lane}) word[{m.source}+:{m.width}] = got[{m.to}+:{m.width}];"]
+    parts = [
+        f"word[{f.lsb + i * f.stride}+:{f.width}]"
+        for f in bound.fields
+        if f.role != "intermediate"
+        for i in range(f.lanes)
+    ]
+    lines += [f'  $fwrite(results, "{" " if i else ""}%h", {part});' for i, part in enumerate(parts)]
+    return _indented([*lines, '  $fwrite(results, "\\n");', "endtask"], 2)
 
 
 def _report(bound: Bound, ports: PortMap) -> str:
