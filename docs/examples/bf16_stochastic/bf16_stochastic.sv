@@ -16,16 +16,21 @@
 // random bits.
 //
 // defect plants a bug, to see whether vectors find it:
-//    1 the register steps while idle    9 NaN is cut, not made canonical
-//    2 tap 10 in place of 11           10 FP32 subnormals are flushed
-//    3 random bits in reverse order    11 overflow gives the largest finite
-//    4 the first value meets the       12 a zero loses its sign
-//      second state                    13 tininess judged before rounding
-//    5 a carry of exactly one ulp is   14 no underflow for results stored as the
-//      missed (> in place of >=)          smallest normal number
-//    6 exact values may move           15 specials take no random bits
-//    7 only eight random bits are used
-//    8 rounding's carry dropped
+//    1  the register steps while idle
+//    2  tap 10 in place of 11
+//    3  random bits in reverse order
+//    4  the first value meets the second state
+//    5  a carry of exactly one ulp is missed (> in place of >=)
+//    6  exact values may move
+//    7  only eight random bits are used
+//    8  rounding's carry dropped
+//    9  NaN is cut, not made canonical
+//   10  FP32 subnormals are flushed
+//   11  overflow gives the largest finite
+//   12  a zero loses its sign
+//   13  tininess judged before rounding
+//   14  no underflow for results stored as the smallest normal number
+//   15  specials take no random bits
 
 module bf16_stochastic #(
     parameter int               WIDTH = 16,             // of the register, at least 16

@@ -13,15 +13,21 @@
 // after rounding. EXP and FRAC make other IEEE formats: 8 and 7 are BF16.
 //
 // defect plants a bug, to see whether vectors find it:
-//    1 rne rounds half up              9 tininess judged before rounding
-//    2 guard taken one bit too low    10 no underflow for results stored as the
-//    3 rounding's carry dropped          smallest normal number
-//    4 what alignment shifts out of   11 0 * infinity + quiet NaN is not invalid
-//      the addend is lost             12 NaN operand c is passed on as it is
-//    5 addend shifted one too far     13 subnormal addend has exponent 0, not 1
-//    6 product cut before the add     14 sticky is not borrowed in a subtraction
-//    7 rtz overflows to infinity      15 cancellation normalised by at most 23
-//    8 x - x is +0 under rdn             places
+//    1  rne rounds half up
+//    2  guard taken one bit too low
+//    3  rounding's carry dropped
+//    4  what alignment shifts out of the addend is lost
+//    5  addend shifted one too far
+//    6  product cut before the add
+//    7  rtz overflows to infinity
+//    8  x - x is +0 under rdn
+//    9  tininess judged before rounding
+//   10  no underflow for results stored as the smallest normal number
+//   11  0 * infinity + quiet NaN is not invalid
+//   12  NaN operand c is passed on as it is
+//   13  subnormal addend has exponent 0, not 1
+//   14  sticky is not borrowed in a subtraction
+//   15  cancellation normalised by at most 23 places
 
 module fp16_fma #(
     parameter int EXP  = 5,

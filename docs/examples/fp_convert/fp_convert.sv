@@ -20,16 +20,21 @@
 // judged after rounding.
 //
 // defect plants a bug, to see whether vectors find it:
-//    1 rne rounds half up            9 tininess judged before rounding
-//    2 guard taken one bit too low  10 no underflow for results stored as the
-//    3 rounding's carry dropped        smallest normal number
-//    4 sticky sees 8 bits only      11 a zero loses its sign
-//    5 subnormals shifted one       12 NaN keeps sign and payload
-//      place too few                13 a signalling NaN is not invalid
-//    6 rtz overflows to infinity    14 rdn ignores the sign
-//      (E4M3: to NaN)               15 E4M3's NaN code counted as a number
-//    7 no saturation
-//    8 overflow judged before rounding
+//    1  rne rounds half up
+//    2  guard taken one bit too low
+//    3  rounding's carry dropped
+//    4  sticky sees 8 bits only
+//    5  subnormals shifted one place too few
+//    6  rtz overflows to infinity (E4M3: to NaN)
+//    7  no saturation
+//    8  overflow judged before rounding
+//    9  tininess judged before rounding
+//   10  no underflow for results stored as the smallest normal number
+//   11  a zero loses its sign
+//   12  NaN keeps sign and payload
+//   13  a signalling NaN is not invalid
+//   14  rdn ignores the sign
+//   15  E4M3's NaN code counted as a number
 
 module fp_convert #(
     parameter logic [7:0] E5M2_NAN = 8'h7e    // RISC-V's and NVIDIA's is 7f

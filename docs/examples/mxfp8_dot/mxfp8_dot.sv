@@ -15,15 +15,21 @@
 // lowest bits. To accumulate, feed result back as c.
 //
 // defect plants a bug, to see whether vectors find it:
-//    1 block sum rounds half up        9 c's alignment loses its sticky bit
-//    2 block sum truncated            10 x - x is -0
-//    3 block sum has no sticky bit   11 overflow stops at the largest finite
-//    4 subnormal elements have        12 subnormal block sums are zero
-//      exponent 0, not 1              13 tininess judged before rounding
-//    5 sum of products one bit short  14 a NaN in lane 0 of a is a number
-//    6 last lane left out             15 scale codes added with one bias only
-//    7 NaN scale of b is a number        above 254
-//    8 carry of the last rounding dropped
+//    1  block sum rounds half up
+//    2  block sum truncated
+//    3  block sum has no sticky bit
+//    4  subnormal elements have exponent 0, not 1
+//    5  sum of products one bit short
+//    6  last lane left out
+//    7  NaN scale of b is a number
+//    8  carry of the last rounding dropped
+//    9  c's alignment loses its sticky bit
+//   10  x - x is -0
+//   11  overflow stops at the largest finite
+//   12  subnormal block sums are zero
+//   13  tininess judged before rounding
+//   14  a NaN in lane 0 of a is a number
+//   15  scale codes added with one bias only above 254
 
 module mxfp8_dot #(
     parameter int LANES = 32

@@ -14,15 +14,21 @@
 // element 7f. Lane 0 is in the lowest bits.
 //
 // defect plants a bug, to see whether vectors find it:
-//    1 rounds half up                  9 amax skips NaN
-//    2 guard taken one bit too low    10 amax skips infinity
-//    3 rounding's carry dropped       11 subnormal values taken as normal ones
-//    4 sticky lost                    12 a zero loses its sign
-//    5 subnormal elements shifted     13 amax leaves out the last lane
-//      one place too few              14 scale's exponent not clamped at 2^-127
-//    6 no saturation: NaN's code      15 scale rounded up where amax is more
-//    7 scale off by the element bias     than 1.75 * 2^n (so nothing saturates)
-//    8 lanes in reverse order
+//    1  rounds half up
+//    2  guard taken one bit too low
+//    3  rounding's carry dropped
+//    4  sticky lost
+//    5  subnormal elements shifted one place too few
+//    6  no saturation: NaN's code
+//    7  scale off by the element bias
+//    8  lanes in reverse order
+//    9  amax skips NaN
+//   10  amax skips infinity
+//   11  subnormal values taken as normal ones
+//   12  a zero loses its sign
+//   13  amax leaves out the last lane
+//   14  scale's exponent not clamped at 2^-127
+//   15  scale rounded up where amax is more than 1.75 * 2^n (so nothing saturates)
 
 module mxfp8_quantize #(
     parameter int LANES = 32

@@ -1,0 +1,83 @@
+"""The campaign: every bug of a circuit against every kind of cases, in every setting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import stimuli
+from .bench import Bench
+from .bugs import Bug, bugs
+from .circuits import Circuit, Setting
+
+
+@dataclass(frozen=True)
+class Fall:
+    """The case at which a bug first showed, counted within its setting's set, and that setting."""
+
+    case: int
+    setting: str
+
+
+@dataclass
+class Outcome:
+    """A bug, and for each kind of cases the setting where it showed after the fewest; none where it never did."""
+
+    circuit: str
+    bug: Bug
+    falls: dict[str, Fall] = field(default_factory=dict)
+
+    def add(self, method: str, fall: Fall) -> None:
+        known = self.falls.get(method)
+        if known is None or fall.case < known.case:
+            self.falls[method] = fall
+
+
+def run(
+    circuit: Circuit,
+    work: Path,
+    count: int,
+    methods: Sequence[str] = stimuli.METHODS,
+    seed: int = 0,
+    chosen: Sequence[int] = (),
+    tell: Callable[[str], None] = lambda _: None,
+) -> list[Outcome]:
+    """Build the circuit's bench and run it; chosen: numbers of bugs, all where there are none. Raises Error where the
+    correct circuit differs from what is expected, or does not build."""
+    found = [b for b in bugs(circuit) if not chosen or b.number in chosen]
+    bench = Bench(circuit, found, work)
+    tell(f"{circuit.name}: {len(found)} bugs built")
+    outcomes = {b.number: Outcome(circuit.name, b) for b in found}
+    for method in methods:
+        for setting in circuit.settings:
+            if stimuli.has(method, setting):
+                _run_setting(bench, setting, method, count, seed, outcomes)
+        shown = sum(method in o.falls for o in outcomes.values())
+        tell(f"{circuit.name}: {method}: {shown} of {len(found)} show")
+    _run_witnesses(bench, outcomes)
+    return list(outcomes.values())
+
+
+def _run_setting(
+    bench: Bench, setting: Setting, method: str, count: int, seed: int, outcomes: dict[int, Outcome]
+) -> None:
+    path = bench.work / f"{method}-{setting.name}.words"
+    stimuli.write(bench.circuit, setting, method, count, seed, path)
+    falls = bench.run(path, setting)
+    for number, case in falls.at.items():
+        outcomes[number].add(method, Fall(case, setting.name))
+    path.unlink()
+
+
+def _run_witnesses(bench: Bench, outcomes: dict[int, Outcome]) -> None:
+    """Whether a bug's own witness shows it: a setting's name and operands, in hexadecimal."""
+    for outcome in outcomes.values():
+        if not outcome.bug.witness:
+            continue
+        name, *codes = outcome.bug.witness.split()
+        setting, path = bench.circuit.setting(name), bench.work / "witness.words"
+        stimuli.write_cases(bench.circuit, setting.cases(1), [tuple(int(x, 16) for x in codes)], path)
+        for number, case in bench.run(path, setting).at.items():
+            if number == outcome.bug.number:
+                outcome.add("witness", Fall(case, name))
