@@ -17,13 +17,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description="How soon small bugs show.")
     parser.add_argument("circuit", nargs="*", choices=[*CIRCUITS, []], help="example circuits (default: all)")
     parser.add_argument("-n", type=int, default=20_000, help="cases a setting (20000)")
-    parser.add_argument("--method", action="append", choices=stimuli.METHODS, help="kinds of cases (default: all)")
+    parser.add_argument("--method", action="append", choices=(*stimuli.METHODS, "none"), help="kinds of cases (default: all)")
     parser.add_argument("--seed", type=int, default=0, help="of the random cases (0)")
     parser.add_argument("--bug", type=int, action="append", default=[], help="numbers of bugs (default: all)")
     parser.add_argument("--work", type=Path, help="where to build (default: a folder that is removed)")
     parser.add_argument("--json", type=Path, help="a file for the outcomes")
     options = parser.parse_args()
-    methods = options.method or stimuli.METHODS
+    methods = [m for m in options.method or stimuli.METHODS if m != "none"]
     outcomes: list[campaign.Outcome] = []
     with tempfile.TemporaryDirectory() as folder:
         for name in options.circuit or CIRCUITS:

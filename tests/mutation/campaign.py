@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -71,13 +71,24 @@ def _run_setting(
 
 
 def _run_witnesses(bench: Bench, outcomes: dict[int, Outcome]) -> None:
-    """Whether a bug's own witness shows it: a setting's name and operands, in hexadecimal."""
+    """Whether a bug's own witness shows it."""
     for outcome in outcomes.values():
-        if not outcome.bug.witness:
-            continue
-        name, *codes = outcome.bug.witness.split()
-        setting, path = bench.circuit.setting(name), bench.work / "witness.words"
-        stimuli.write_cases(bench.circuit, setting.cases(1), [tuple(int(x, 16) for x in codes)], path)
-        for number, case in bench.run(path, setting).at.items():
-            if number == outcome.bug.number:
-                outcome.add("witness", Fall(case, name))
+        if outcome.bug.witness:
+            name, cases = witness(outcome.bug)
+            setting, path = bench.circuit.setting(name), bench.work / "witness.words"
+            stimuli.write_cases(bench.circuit, setting.cases(1), cases, path)
+            shown = bench.run(path, setting).at.get(outcome.bug.number)
+            if shown is not None:
+                outcome.add("witness", Fall(shown, name))
+
+
+def witness(bug: Bug) -> tuple[str, list[tuple[int, ...]]]:
+    """The setting's name, and the operands of each case; `00x31` stands for thirty-one zeros."""
+    name, text = bug.witness.split(maxsplit=1)
+    return name, [tuple(_codes(case)) for case in text.split(";")]
+
+
+def _codes(text: str) -> Iterator[int]:
+    for word in text.split():
+        code, _, times = word.partition("x")
+        yield from [int(code, 16)] * int(times or 1)
