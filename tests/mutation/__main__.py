@@ -7,34 +7,53 @@ import sys
 import tempfile
 from pathlib import Path
 
-from softfloat_ref.errors import Error
+from softfloat_ref.errors import Error, unknown
+from softfloat_ref.files import write_file
 
 from . import campaign, report, stimuli
 from .circuits import CIRCUITS
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description="How soon small bugs show.")
-    parser.add_argument("circuit", nargs="*", choices=[*CIRCUITS, []], help="example circuits (default: all)")
-    parser.add_argument("-n", type=int, default=20_000, help="cases a setting (20000)")
-    parser.add_argument("--method", action="append", choices=(*stimuli.METHODS, "none"), help="kinds of cases (default: all)")
-    parser.add_argument("--seed", type=int, default=0, help="of the random cases (0)")
-    parser.add_argument("--bug", type=int, action="append", default=[], help="numbers of bugs (default: all)")
-    parser.add_argument("--work", type=Path, help="where to build (default: a folder that is removed)")
-    parser.add_argument("--json", type=Path, help="a file for the outcomes")
-    options = parser.parse_args()
+    options = _options()
     methods = [m for m in options.method or stimuli.METHODS if m != "none"]
     outcomes: list[campaign.Outcome] = []
     with tempfile.TemporaryDirectory() as folder:
         for name in options.circuit or CIRCUITS:
+            if name not in CIRCUITS:
+                raise unknown("circuit", name, CIRCUITS)
             work = (options.work or Path(folder)) / name
-            outcomes += campaign.run(
-                CIRCUITS[name], work, options.n, methods, options.seed, options.bug, lambda line: print(line, file=sys.stderr)
-            )
+            outcomes += campaign.run(CIRCUITS[name], work, options.n, methods, options.seed, options.bug, _tell)
     print(report.text(outcomes, methods, options.n))
     if options.json:
-        options.json.write_text(report.as_json(outcomes, methods, options.n))
-    return 0
+        content = report.as_json(outcomes, methods, options.n).encode()
+        write_file(options.json, lambda file: file.write(content))
+    for outcome in report.unproven(outcomes) if methods else ():
+        _tell(f"{outcome.circuit} {outcome.bug.number}: nothing shows it, and it is not said to be equivalent")
+    return 1 if methods and report.unproven(outcomes) else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.mutation",
+        description="How many cases it takes until small bugs in the example circuits show.",
+    )
+    kinds = (*stimuli.METHODS, "none")
+    parser.add_argument("circuit", nargs="*", help=f"example circuits (default: all): {', '.join(CIRCUITS)}")
+    parser.add_argument("-n", type=int, default=20_000, help="cases a setting (default: 20000)")
+    parser.add_argument("--method", action="append", choices=kinds, help="kinds of cases (default: all)")
+    parser.add_argument("--seed", type=int, default=0, help="of the random cases (default: 0)")
+    parser.add_argument("--bug", type=int, action="append", default=[], help="number of a bug (default: all)")
+    parser.add_argument("--work", type=Path, help="where to build (default: a folder that is removed)")
+    parser.add_argument("--json", type=Path, help="a file for the outcomes")
+    options = parser.parse_args()
+    if options.n < 1:
+        parser.error(f"-n {options.n}: at least 1 case")
+    return options
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -133,9 +133,7 @@ class Bench:
         """Run a file of words, one case a line. Raises Error where the correct circuit differs from it."""
         controls = [f"+{name}={value}" for name, value in setting.controls.items()]
         command = [*self._simulator.command(TOP, self.work), f"+cases={cases}", *controls]
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=TIMEOUT_S, cwd=self.work, check=False
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, cwd=self.work, check=False)
         count = re.search(r"^DONE (\d+)$", done.stdout, re.M)
         fallen = {int(i): int(at) for i, at in re.findall(r"^FALLEN (\d+) (\d+)$", done.stdout, re.M)}
         if done.returncode or count is None or 0 in fallen or int(count[1]) == 0:

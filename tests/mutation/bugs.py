@@ -1,4 +1,4 @@
-"""The bugs of a circuit: its own, by number, and those of bugs/CIRCUIT.toml, as other texts of its source."""
+"""The bugs of a circuit: its own, by number, and those of tables/CIRCUIT.toml, as other texts of its source."""
 
 from __future__ import annotations
 
@@ -8,23 +8,27 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from softfloat_ref.errors import Error
+
 from .circuits import Circuit
 
-TABLES = Path(__file__).parent / "bugs"
+TABLES = Path(__file__).parent / "tables"
 FIRST = 16  # below it are the numbers of the circuits' input `defect`
-_KEYS = {"bug", "edits", "equivalent", "witness"}
+_KEYS = {"bug", "edits", "equivalent", "witness", "needs"}
 
 
 @dataclass(frozen=True)
 class Bug:
     """A bug. edits: texts of the source that stand there once, and what stands there instead; none where the circuit
-    itself has it. equivalent: why it changes nothing, if so. witness: a setting and the operands that show it."""
+    itself has it. equivalent: why it changes nothing, if so. witness: a setting and the operands that show it.
+    needs: what operands must be like to show it, where few do."""
 
     number: int
     text: str
     edits: tuple[tuple[str, str], ...] = ()
     equivalent: str = ""
     witness: str = ""
+    needs: str = ""
 
 
 def bugs(circuit: Circuit) -> list[Bug]:
@@ -45,17 +49,18 @@ def _listed(circuit: Circuit) -> Iterable[Bug]:
     path = TABLES / f"{circuit.name}.toml"
     for number, table in tomllib.loads(path.read_text()).items():
         if not int(number) >= FIRST or not {"bug", "edits"} <= set(table) <= _KEYS:
-            raise ValueError(f"{path.name}: [{number}]: numbers start at {FIRST}, keys are {sorted(_KEYS)}")
+            raise Error(f"{path.name}: [{number}]: numbers start at {FIRST}, keys are {sorted(_KEYS)}")
         edits = tuple((old, new) for old, new in table["edits"])
-        yield Bug(int(number), table["bug"], edits, table.get("equivalent", ""), table.get("witness", ""))
+        said = [" ".join(table.get(key, "").split()) for key in ("equivalent", "witness", "needs")]
+        yield Bug(int(number), table["bug"], edits, *said)
 
 
 def module(circuit: Circuit, bug: Bug) -> str:
-    """The circuit with the bug, as a module of another name. Raises ValueError where a text is not there just once."""
+    """The circuit with the bug, as a module of another name. Raises Error where a text is not there just once."""
     source = circuit.source.read_text()
     for old, new in bug.edits:
         if source.count(old) != 1:
-            raise ValueError(f"{circuit.name} {bug.number}: {old!r} stands {source.count(old)} times in the source")
+            raise Error(f"{circuit.name} {bug.number}: {old!r} stands {source.count(old)} times in the source")
         source = source.replace(old, new)
     return source.replace(f"\nmodule {circuit.name} ", f"\nmodule {module_name(circuit, bug)} ")
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from softfloat_ref.errors import Error
+
 from . import stimuli
 from .bench import Bench
 from .bugs import Bug, bugs
@@ -22,10 +24,14 @@ class Fall:
 
 @dataclass
 class Outcome:
-    """A bug, and for each kind of cases the setting where it showed after the fewest; none where it never did."""
+    """A bug, and for each kind of cases the setting where it showed after the fewest; none where it never did.
+
+    methods: the kinds of cases that there are for the circuit.
+    """
 
     circuit: str
     bug: Bug
+    methods: tuple[str, ...] = ()
     falls: dict[str, Fall] = field(default_factory=dict)
 
     def add(self, method: str, fall: Fall) -> None:
@@ -44,19 +50,31 @@ def run(
     tell: Callable[[str], None] = lambda _: None,
 ) -> list[Outcome]:
     """Build the circuit's bench and run it; chosen: numbers of bugs, all where there are none. Raises Error where the
-    correct circuit differs from what is expected, or does not build."""
-    found = [b for b in bugs(circuit) if not chosen or b.number in chosen]
+    correct circuit differs from what is expected, or does not build, and where a bug shows that is said to be
+    equivalent."""
+    found = _chosen(circuit, chosen)
     bench = Bench(circuit, found, work)
     tell(f"{circuit.name}: {len(found)} bugs built")
-    outcomes = {b.number: Outcome(circuit.name, b) for b in found}
-    for method in methods:
+    known = tuple(m for m in methods if any(stimuli.has(m, s) for s in circuit.settings))
+    outcomes = {b.number: Outcome(circuit.name, b, known) for b in found}
+    for method in known:
         for setting in circuit.settings:
-            if stimuli.has(method, setting):
-                _run_setting(bench, setting, method, count, seed, outcomes)
+            _run_setting(bench, setting, method, count, seed, outcomes)
         shown = sum(method in o.falls for o in outcomes.values())
         tell(f"{circuit.name}: {method}: {shown} of {len(found)} show")
     _run_witnesses(bench, outcomes)
+    for outcome in outcomes.values():
+        if outcome.bug.equivalent and outcome.falls:
+            raise Error(f"{circuit.name} {outcome.bug.number}: said to be equivalent, but it shows: {outcome.falls}")
     return list(outcomes.values())
+
+
+def _chosen(circuit: Circuit, numbers: Sequence[int]) -> list[Bug]:
+    known = bugs(circuit)
+    for number in numbers:
+        if number not in {b.number for b in known}:
+            raise Error(f"{circuit.name} has no bug {number}; it has 1 to {max(b.number for b in known)}")
+    return [b for b in known if not numbers or b.number in numbers]
 
 
 def _run_setting(
