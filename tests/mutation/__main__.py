@@ -10,27 +10,41 @@ from pathlib import Path
 from softfloat_ref.errors import Error, unknown
 from softfloat_ref.files import write_file
 
-from . import campaign, report, stimuli
+from . import campaign, report, selector, stimuli
 from .circuits import CIRCUITS
 
 
 def main() -> int:
     options = _options()
+    for name in options.circuit:
+        if name not in CIRCUITS:
+            raise unknown("circuit", name, CIRCUITS)
+    if options.source:
+        return _write_source(options)
     methods = [m for m in options.method or stimuli.METHODS if m != "none"]
     outcomes: list[campaign.Outcome] = []
     with tempfile.TemporaryDirectory() as folder:
         for name in options.circuit or CIRCUITS:
-            if name not in CIRCUITS:
-                raise unknown("circuit", name, CIRCUITS)
             work = (options.work or Path(folder)) / name
             outcomes += campaign.run(CIRCUITS[name], work, options.n, methods, options.seed, options.bug, _tell)
     print(report.text(outcomes, methods, options.n))
     if options.json:
-        content = report.as_json(outcomes, methods, options.n).encode()
-        write_file(options.json, lambda file: file.write(content))
+        _write(options.json, report.as_json(outcomes, methods, options.n))
     for outcome in report.unproven(outcomes) if methods else ():
         _tell(f"{outcome.circuit} {outcome.bug.number}: nothing shows it, and it is not said to be equivalent")
     return 1 if methods and report.unproven(outcomes) else 0
+
+
+def _write_source(options: argparse.Namespace) -> int:
+    if len(options.circuit) != 1:
+        raise Error("--source: name one circuit")
+    circuit = CIRCUITS[options.circuit[0]]
+    _write(options.source, selector.source(circuit, campaign.chosen_bugs(circuit, options.bug)))
+    return 0
+
+
+def _write(path: Path, text: str) -> None:
+    write_file(path, lambda file: file.write(text.encode()))
 
 
 def _options() -> argparse.Namespace:
@@ -46,6 +60,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--bug", type=int, action="append", default=[], help="number of a bug (default: all)")
     parser.add_argument("--work", type=Path, help="where to build (default: a folder that is removed)")
     parser.add_argument("--json", type=Path, help="a file for the outcomes")
+    parser.add_argument("--source", type=Path, help="only write the circuit with its bugs behind its input `defect`")
     options = parser.parse_args()
     if options.n < 1:
         parser.error(f"-n {options.n}: at least 1 case")

@@ -52,7 +52,7 @@ def run(
     """Build the circuit's bench and run it; chosen: numbers of bugs, all where there are none. Raises Error where the
     correct circuit differs from what is expected, or does not build, and where a bug shows that is said to be
     equivalent."""
-    found = _chosen(circuit, chosen)
+    found = chosen_bugs(circuit, chosen)
     bench = Bench(circuit, found, work)
     tell(f"{circuit.name}: {len(found)} bugs built")
     known = tuple(m for m in methods if any(stimuli.has(m, s) for s in circuit.settings))
@@ -69,7 +69,8 @@ def run(
     return list(outcomes.values())
 
 
-def _chosen(circuit: Circuit, numbers: Sequence[int]) -> list[Bug]:
+def chosen_bugs(circuit: Circuit, numbers: Sequence[int]) -> list[Bug]:
+    """The bugs of these numbers, all where there are none. Raises Error."""
     known = bugs(circuit)
     for number in numbers:
         if number not in {b.number for b in known}:
