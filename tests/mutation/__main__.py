@@ -9,6 +9,7 @@ from pathlib import Path
 
 from softfloat_ref.errors import Error, unknown
 from softfloat_ref.files import write_file
+from softfloat_ref.rtl.simulators import find
 
 from . import campaign, report, selector, stimuli
 from .circuits import CIRCUITS
@@ -22,11 +23,13 @@ def main() -> int:
     if options.source:
         return _write_source(options)
     methods = [m for m in options.method or stimuli.METHODS if m != "none"]
+    simulator = find(options.simulator)
     outcomes: list[campaign.Outcome] = []
     with tempfile.TemporaryDirectory() as folder:
         for name in options.circuit or CIRCUITS:
             work = (options.work or Path(folder)) / name
-            outcomes += campaign.run(CIRCUITS[name], work, options.n, methods, options.seed, options.bug, _tell)
+            arguments = work, options.n, methods, options.seed, options.bug, _tell, simulator
+            outcomes += campaign.run(CIRCUITS[name], *arguments)
     print(report.text(outcomes, methods, options.n))
     if options.json:
         _write(options.json, report.as_json(outcomes, methods, options.n))
@@ -58,6 +61,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--method", action="append", choices=kinds, help="kinds of cases (default: all)")
     parser.add_argument("--seed", type=int, default=0, help="of the random cases (default: 0)")
     parser.add_argument("--bug", type=int, action="append", default=[], help="number of a bug (default: all)")
+    parser.add_argument("--simulator", help="verilator or icarus (default: the first found)")
     parser.add_argument("--work", type=Path, help="where to build (default: a folder that is removed)")
     parser.add_argument("--json", type=Path, help="a file for the outcomes")
     parser.add_argument("--source", type=Path, help="only write the circuit with its bugs behind its input `defect`")

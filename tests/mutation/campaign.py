@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from softfloat_ref.errors import Error
+from softfloat_ref.rtl.simulators import Simulator
 
 from . import stimuli
 from .bench import Bench
@@ -48,12 +49,13 @@ def run(
     seed: int = 0,
     chosen: Sequence[int] = (),
     tell: Callable[[str], None] = lambda _: None,
+    simulator: Simulator | None = None,
 ) -> list[Outcome]:
-    """Build the circuit's bench and run it; chosen: numbers of bugs, all where there are none. Raises Error where the
-    correct circuit differs from what is expected, or does not build, and where a bug shows that is said to be
-    equivalent."""
+    """Build the circuit's bench and run it; chosen: numbers of bugs, all where there are none; simulator: the first
+    that can be used here. Raises Error where the correct circuit differs from what is expected, or does not build, and
+    where a bug shows that is said to be equivalent."""
     found = chosen_bugs(circuit, chosen)
-    bench = Bench(circuit, found, work)
+    bench = Bench(circuit, found, work, simulator)
     tell(f"{circuit.name}: {len(found)} bugs built")
     known = tuple(m for m in methods if any(stimuli.has(m, s) for s in circuit.settings))
     outcomes = {b.number: Outcome(circuit.name, b, known) for b in found}
