@@ -16,7 +16,7 @@ from benches import HAS_ICARUS
 from mutation import campaign, report, selector, stimuli, testfloat
 from mutation.bench import Bench
 from mutation.bugs import Bug, bugs, module
-from mutation.circuits import CIRCUITS, Circuit
+from mutation.circuits import CIRCUITS, ONE, Circuit, Size
 
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import get_format
@@ -81,7 +81,7 @@ def simulator() -> Simulator:
 
 @pytest.mark.sim
 def test_a_slice(simulator: Simulator, tmp_path: Path) -> None:
-    outcomes = campaign.run(CONVERTER, tmp_path, COUNT, chosen=tuple(SLICE), simulator=simulator)
+    outcomes = campaign.run(CONVERTER, tmp_path, Size(COUNT), chosen=tuple(SLICE), simulator=simulator)
     falls = {o.bug.number: tuple(f and f.case for f in map(o.falls.get, stimuli.METHODS[1:])) for o in outcomes}
     assert falls == SLICE
     assert not report.survivors(outcomes, "vectors")
@@ -94,7 +94,7 @@ def test_a_slice(simulator: Simulator, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["fp16_fma", "mxfp8_quantize", "mxfp8_dot", "bf16_stochastic"])
 def test_witnesses_show_what_few_cases_show(name: str, simulator: Simulator, tmp_path: Path) -> None:
     chosen = [b.number for b in bugs(CIRCUITS[name]) if b.witness]
-    outcomes = campaign.run(CIRCUITS[name], tmp_path, 1, methods=(), chosen=chosen, simulator=simulator)
+    outcomes = campaign.run(CIRCUITS[name], tmp_path, ONE, methods=(), chosen=chosen, simulator=simulator)
     assert chosen
     assert [o.bug.number for o in outcomes if "witness" in o.falls] == chosen
 
@@ -108,7 +108,7 @@ def test_the_case_is_counted_right(simulator: Simulator, tmp_path: Path) -> None
     bench = Bench(FMA, [bug, other], tmp_path, simulator)
     dull = (0x3C00, 0x3C00, 0x3C00)
     for before in (0, 5, 11):
-        stimuli.write_cases(FMA, setting.cases(1), [dull] * before + witness + [dull] * 20, path)
+        stimuli.write_cases(FMA, setting.cases(ONE), [dull] * before + witness + [dull] * 20, path)
         run = bench.run(path, setting)
         assert (run.cases, run.at) == (before + 21, {bug.number: before + 1})
     wrong = path.read_text().splitlines()
@@ -125,14 +125,14 @@ def test_a_bug_that_shows_is_not_equivalent(
     claimed = [replace(b, equivalent="It is not.") for b in listed(CONVERTER, 70)]
     monkeypatch.setattr(campaign, "bugs", lambda _: claimed)
     with pytest.raises(Error, match="said to be equivalent, but it shows"):
-        campaign.run(CONVERTER, tmp_path, 100, methods=("random",), simulator=simulator)
+        campaign.run(CONVERTER, tmp_path, Size(100), methods=("random",), simulator=simulator)
 
 
 @pytest.mark.sim
 def test_bugs_behind_the_input_defect(simulator: Simulator, tmp_path: Path) -> None:
     source, examples = tmp_path / "fp16_fma.sv", FMA.source.parents[1]
     source.write_text(selector.source(FMA, listed(FMA, 16, 75)))
-    generate(FMA.setting("rne").cases(1_000), tmp_path / "vectors")
+    generate(FMA.setting("rne").cases(Size(1_000)), tmp_path / "vectors")
     sources, plusargs = [examples / "fp16_fma" / "tb.sv", source], [f"+vectors={tmp_path / 'vectors'}"]
     run = simulator.run(sources, "tb", work_dir=tmp_path, include_dirs=[examples / "common"], plusargs=plusargs)
     assert run.passed, run.output
@@ -165,10 +165,10 @@ def test_a_table_of_outcomes() -> None:
     ]
     rows = [tuple(row.values()) for _, _, row in report.summaries(outcomes, ("vectors", "random", "testfloat"))]
     assert rows == [(4, 3, 1, 3, None, None), (4, 2, 2, 50, None, None)]
-    text = report.text(outcomes, ("vectors", "random"), 100)
+    text = report.text(outcomes, ("vectors", "random"), Size(100))
     assert "shown by no case of vectors:\n  c 4 bug 4\n      needs: luck\n      shown by: rne 0 0\n" in text
     assert "c   5 none: equivalent" in text
-    assert json.loads(report.as_json(outcomes, ("vectors",), 100))["summary"][0]["median"] == 3
+    assert json.loads(report.as_json(outcomes, ("vectors",), Size(100)))["summary"][0]["median"] == 3
     assert report.unproven(outcomes) == [outcomes[3]]
 
 

@@ -12,7 +12,9 @@ from softfloat_ref.files import write_file
 from softfloat_ref.rtl.simulators import find
 
 from . import campaign, report, selector, stimuli
-from .circuits import CIRCUITS
+from .circuits import CIRCUITS, Size
+
+COUNT = 20_000
 
 
 def main() -> int:
@@ -24,15 +26,16 @@ def main() -> int:
         return _write_source(options)
     methods = [m for m in options.method or stimuli.METHODS if m != "none"]
     simulator = find(options.simulator)
+    size = Size(options.n or (None if options.level else COUNT), options.level)
     outcomes: list[campaign.Outcome] = []
     with tempfile.TemporaryDirectory() as folder:
         for name in options.circuit or CIRCUITS:
             work = (options.work or Path(folder)) / name
-            arguments = work, options.n, methods, options.seed, options.bug, _tell, simulator
+            arguments = work, size, methods, options.seed, options.bug, _tell, simulator
             outcomes += campaign.run(CIRCUITS[name], *arguments)
-    print(report.text(outcomes, methods, options.n))
+    print(report.text(outcomes, methods, size))
     if options.json:
-        _write(options.json, report.as_json(outcomes, methods, options.n))
+        _write(options.json, report.as_json(outcomes, methods, size))
     for outcome in report.unproven(outcomes) if methods else ():
         _tell(f"{outcome.circuit} {outcome.bug.number}: nothing shows it, and it is not said to be equivalent")
     return 1 if methods and report.unproven(outcomes) else 0
@@ -57,7 +60,8 @@ def _options() -> argparse.Namespace:
     )
     kinds = (*stimuli.METHODS, "none")
     parser.add_argument("circuit", nargs="*", help=f"example circuits (default: all): {', '.join(CIRCUITS)}")
-    parser.add_argument("-n", type=int, default=20_000, help="cases a setting (default: 20000)")
+    parser.add_argument("-n", type=int, help=f"cases a setting (default: those of the level, else {COUNT})")
+    parser.add_argument("--level", default="", help="of the vectors, as `vectors generate` has it")
     parser.add_argument("--method", action="append", choices=kinds, help="kinds of cases (default: all)")
     parser.add_argument("--seed", type=int, default=0, help="of the random cases (default: 0)")
     parser.add_argument("--bug", type=int, action="append", default=[], help="number of a bug (default: all)")
@@ -66,7 +70,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--json", type=Path, help="a file for the outcomes")
     parser.add_argument("--source", type=Path, help="only write the circuit with its bugs behind its input `defect`")
     options = parser.parse_args()
-    if options.n < 1:
+    if options.n is not None and options.n < 1:
         parser.error(f"-n {options.n}: at least 1 case")
     return options
 

@@ -12,7 +12,7 @@ from softfloat_ref.rtl.simulators import Simulator
 from . import stimuli
 from .bench import Bench
 from .bugs import Bug, bugs
-from .circuits import Circuit, Setting
+from .circuits import ONE, Circuit, Setting, Size
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Outcome:
 def run(
     circuit: Circuit,
     work: Path,
-    count: int,
+    size: Size,
     methods: Sequence[str] = stimuli.METHODS,
     seed: int = 0,
     chosen: Sequence[int] = (),
@@ -61,7 +61,7 @@ def run(
     outcomes = {b.number: Outcome(circuit.name, b, known) for b in found}
     for method in known:
         for setting in circuit.settings:
-            _run_setting(bench, setting, method, count, seed, outcomes)
+            _run_setting(bench, setting, method, size, seed, outcomes)
         shown = sum(method in o.falls for o in outcomes.values())
         tell(f"{circuit.name}: {method}: {shown} of {len(found)} show")
     _run_witnesses(bench, outcomes)
@@ -81,10 +81,10 @@ def chosen_bugs(circuit: Circuit, numbers: Sequence[int]) -> list[Bug]:
 
 
 def _run_setting(
-    bench: Bench, setting: Setting, method: str, count: int, seed: int, outcomes: dict[int, Outcome]
+    bench: Bench, setting: Setting, method: str, size: Size, seed: int, outcomes: dict[int, Outcome]
 ) -> None:
     path = bench.work / f"{method}-{setting.name}.words"
-    stimuli.write(bench.circuit, setting, method, count, seed, path)
+    stimuli.write(bench.circuit, setting, method, size, seed, path)
     falls = bench.run(path, setting)
     for number, case in falls.at.items():
         outcomes[number].add(method, Fall(case, setting.name))
@@ -97,7 +97,7 @@ def _run_witnesses(bench: Bench, outcomes: dict[int, Outcome]) -> None:
         if outcome.bug.witness:
             name, cases = witness(outcome.bug)
             setting, path = bench.circuit.setting(name), bench.work / "witness.words"
-            stimuli.write_cases(bench.circuit, setting.cases(1), cases, path)
+            stimuli.write_cases(bench.circuit, setting.cases(ONE), cases, path)
             shown = bench.run(path, setting).at.get(outcome.bug.number)
             if shown is not None:
                 outcome.add("witness", Fall(shown, name))

@@ -17,7 +17,24 @@ ROUNDINGS = ("rne", "rtz", "rdn", "rup", "rna")  # RISC-V's numbers
 SATURATIONS = ("sat-none", "sat-finite")
 LFSR = "lfsr:width=16,taps=16.14.13.11,seed=1,bits=15:0"  # bf16_stochastic's own
 
+DOTS = 20_000  # where only a level is asked for
+
 Cases = VectorSet | DotSet
+
+
+@dataclass(frozen=True)
+class Size:
+    """How many cases a setting has: a number, or as many as a level of the vectors has, or so many of that level."""
+
+    count: int | None = None
+    level: str = ""
+
+    def __str__(self) -> str:
+        level = f"level {self.level}" if self.level else ""
+        return ", ".join(filter(None, (level, f"{self.count} cases" if self.count else "")))
+
+
+ONE = Size(1)
 
 
 @dataclass(frozen=True)
@@ -32,11 +49,12 @@ class Setting:
     source: str | None = None
     controls: Mapping[str, int] = field(default_factory=dict)
 
-    def cases(self, count: int) -> Cases:
-        """The golden vectors for it."""
+    def cases(self, size: Size) -> Cases:
+        """The golden vectors for it. Dot products have no levels."""
         if self.op == "dot":
-            return DotSet.make(self.fmt, count)
-        return VectorSet.make(self.op, self.fmt, count, out=self.out, policy=self.policy, source=self.source)
+            return DotSet.make(self.fmt, size.count or DOTS)
+        options: dict[str, Any] = {"count": size.count, **({"level": size.level} if size.level else {})}
+        return VectorSet.make(self.op, self.fmt, out=self.out, policy=self.policy, source=self.source, **options)
 
 
 @dataclass(frozen=True)
@@ -59,7 +77,7 @@ class Circuit:
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
-        found = [s.cases(1).fields for s in self.settings]
+        found = [s.cases(ONE).fields for s in self.settings]
         return max(found, key=lambda fields: sum(f.digits for f in fields))
 
     def setting(self, name: str) -> Setting:

@@ -6,17 +6,18 @@ import json
 from collections.abc import Iterable, Sequence
 
 from .campaign import Fall, Outcome
+from .circuits import Size
 
 _QUANTILES = {"median": 0.5, "90 %": 0.9, "99 %": 0.99}
 
 
-def text(outcomes: Sequence[Outcome], methods: Sequence[str], count: int) -> str:
+def text(outcomes: Sequence[Outcome], methods: Sequence[str], size: Size) -> str:
     """A line a bug; the bugs that the vectors do not show; and a line a circuit and kind of cases."""
     width = max((len(o.circuit) for o in outcomes), default=0)
     lines = [_bug_line(o, width) for o in outcomes]
     for method in methods[:1]:
         lines += [f"\nshown by no case of {method}:", *map(_survivor_line, survivors(outcomes, method))]
-    lines.append(f"\ncases until a bug shows, of {count} a setting; equivalent ones left out")
+    lines.append(f"\ncases until a bug shows, {size} a setting; equivalent ones left out")
     head = "".join(f"{x:>9}" for x in ("bugs", "shown", "survive", *_QUANTILES))
     lines.append(f"{'':{width}} {'cases':<10}{head}")
     for name, method, row in summaries(outcomes, methods):
@@ -74,7 +75,7 @@ def _survivor_line(outcome: Outcome) -> str:
     return line + (f"\n      shown by: {bug.witness}" if bug.witness else "")
 
 
-def as_json(outcomes: Sequence[Outcome], methods: Sequence[str], count: int) -> str:
+def as_json(outcomes: Sequence[Outcome], methods: Sequence[str], size: Size) -> str:
     """Everything that the table has."""
     rows = [
         {
@@ -89,4 +90,16 @@ def as_json(outcomes: Sequence[Outcome], methods: Sequence[str], count: int) -> 
         for o in outcomes
     ]
     summed = [{"circuit": name, "cases": method, **row} for name, method, row in summaries(outcomes, methods)]
-    return json.dumps({"cases": count, "methods": list(methods), "summary": summed, "bugs": rows}, indent=1) + "\n"
+    return (
+        json.dumps(
+            {
+                "count": size.count,
+                "level": size.level or None,
+                "methods": list(methods),
+                "summary": summed,
+                "bugs": rows,
+            },
+            indent=1,
+        )
+        + "\n"
+    )

@@ -14,7 +14,7 @@ from softfloat_ref.golden.writers import word_line
 from softfloat_ref.sources import Philox, parse_source
 
 from . import testfloat
-from .circuits import Cases, Circuit, Setting
+from .circuits import Cases, Circuit, Setting, Size
 
 METHODS = ("vectors", "random", "testfloat")
 _STREAM = 2
@@ -26,14 +26,14 @@ def has(method: str, setting: Setting) -> bool:
     return method != "testfloat" or setting.op not in ("quantize", "dot")
 
 
-def write(circuit: Circuit, setting: Setting, method: str, count: int, seed: int, path: Path) -> None:
-    """Write `count` cases of a kind."""
-    cases = setting.cases(count)
+def write(circuit: Circuit, setting: Setting, method: str, size: Size, seed: int, path: Path) -> None:
+    """Write cases of a kind, as many as the vectors have."""
+    cases = setting.cases(size)
     if method == "vectors":
         _golden(circuit, cases, path)
     else:
         found = random_inputs(cases, seed) if method == "random" else testfloat_inputs(cases, seed)
-        write_cases(circuit, cases, itertools.islice(found, count), path)
+        write_cases(circuit, cases, itertools.islice(found, cases.count), path)
 
 
 def write_cases(circuit: Circuit, cases: Cases, inputs: Iterable[Line], path: Path) -> None:
