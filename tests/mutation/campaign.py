@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -65,10 +65,16 @@ def run(
         shown = sum(method in o.falls for o in outcomes.values())
         tell(f"{circuit.name}: {method}: {shown} of {len(found)} show")
     _run_witnesses(bench, outcomes)
-    for outcome in outcomes.values():
-        if outcome.bug.equivalent and outcome.falls:
-            raise Error(f"{circuit.name} {outcome.bug.number}: said to be equivalent, but it shows: {outcome.falls}")
+    refuse_equivalent(outcomes.values())
     return list(outcomes.values())
+
+
+def refuse_equivalent(outcomes: Iterable[Outcome]) -> None:
+    """Raises Error where a bug shows that is said to be equivalent."""
+    for outcome in outcomes:
+        if outcome.bug.equivalent and outcome.falls:
+            where = f"{outcome.circuit} {outcome.bug.number}"
+            raise Error(f"{where}: said to be equivalent, but it shows: {outcome.falls}")
 
 
 def chosen_bugs(circuit: Circuit, numbers: Sequence[int]) -> list[Bug]:
