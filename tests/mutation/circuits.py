@@ -17,7 +17,7 @@ ROUNDINGS = ("rne", "rtz", "rdn", "rup", "rna")  # RISC-V's numbers
 SATURATIONS = ("sat-none", "sat-finite")
 LFSR = "lfsr:width=16,taps=16.14.13.11,seed=1,bits=15:0"  # bf16_stochastic's own
 
-DOTS = 20_000  # where only a level is asked for
+DOTS = 20_000  # dot products, where only a level is asked for
 
 Cases = VectorSet | DotSet
 
@@ -50,10 +50,11 @@ class Setting:
     controls: Mapping[str, int] = field(default_factory=dict)
 
     def cases(self, size: Size) -> Cases:
-        """The golden vectors for it. Dot products have no levels."""
+        """The golden vectors for it."""
+        level: dict[str, Any] = {"level": size.level} if size.level else {}
         if self.op == "dot":
-            return DotSet.make(self.fmt, size.count or DOTS)
-        options: dict[str, Any] = {"count": size.count, **({"level": size.level} if size.level else {})}
+            return DotSet.make(self.fmt, size.count or DOTS, **level)
+        options: dict[str, Any] = {"count": size.count, **level}
         return VectorSet.make(self.op, self.fmt, out=self.out, policy=self.policy, source=self.source, **options)
 
 
