@@ -16,16 +16,21 @@
 // random bits.
 //
 // defect plants a bug, to see whether vectors find it:
-//    1 the register steps while idle    9 NaN is cut, not made canonical
-//    2 tap 10 in place of 11           10 FP32 subnormals are flushed
-//    3 random bits in reverse order    11 overflow gives the largest finite
-//    4 the first value meets the       12 a zero loses its sign
-//      second state                    13 tininess judged before rounding
-//    5 a carry of exactly one ulp is   14 no underflow for results stored as the
-//      missed (> in place of >=)          smallest normal number
-//    6 exact values may move           15 specials take no random bits
-//    7 only eight random bits are used
-//    8 rounding's carry dropped
+//    1  the register steps while idle
+//    2  tap 10 in place of 11
+//    3  random bits in reverse order
+//    4  the first value meets the second state
+//    5  a carry of exactly one ulp is missed (> in place of >=)
+//    6  exact values may move
+//    7  only eight random bits are used
+//    8  rounding's carry dropped
+//    9  NaN is cut, not made canonical
+//   10  FP32 subnormals are flushed
+//   11  overflow gives the largest finite
+//   12  a zero loses its sign
+//   13  tininess judged before rounding
+//   14  no underflow for results stored as the smallest normal number
+//   15  specials take no random bits
 
 module bf16_stochastic #(
     parameter int               WIDTH = 16,             // of the register, at least 16
@@ -36,7 +41,7 @@ module bf16_stochastic #(
     input  logic        rst_n,
     input  logic        in_valid,
     input  logic [31:0] a,
-    input  logic [3:0]  defect,
+    input  logic [7:0]  defect,
     output logic        out_valid,                      // the cycle after in_valid
     output logic [15:0] result,
     output logic [4:0]  flags
@@ -54,9 +59,9 @@ module bf16_stochastic #(
 
   // ----------------------------------------------------------------- random
   logic [WIDTH-1:0] state;
-  wire  [WIDTH-1:0] taps = defect == 4'd2 ? TAPS ^ 16'h0600 : TAPS;
+  wire  [WIDTH-1:0] taps = defect == 8'd2 ? TAPS ^ 16'h0600 : TAPS;
   wire  [WIDTH-1:0] next = {state[WIDTH-2:0], ^(state & taps)};
-  wire              step = defect == 4'd15 ? in_valid && !is_special : in_valid || defect == 4'd1;
+  wire              step = defect == 8'd15 ? in_valid && !is_special : in_valid || defect == 8'd1;
 
   always_ff @(posedge clk or negedge rst_n) begin
     if (!rst_n) state <= SEED;
@@ -65,9 +70,9 @@ module bf16_stochastic #(
 
   logic [15:0] random;
   always_comb begin
-    random = defect == 4'd4 ? next[15:0] : state[15:0];
-    if (defect == 4'd7) random = random & 16'hff00;
-    if (defect == 4'd3) for (int i = 0; i < 16; i = i + 1) random[i] = state[15-i];
+    random = defect == 8'd4 ? next[15:0] : state[15:0];
+    if (defect == 8'd7) random = random & 16'hff00;
+    if (defect == 8'd3) for (int i = 0; i < 16; i = i + 1) random[i] = state[15-i];
   end
 
   // ------------------------------------------------------------------ round
@@ -76,11 +81,11 @@ module bf16_stochastic #(
   // 2^16: if the sum's carry leaves the 16 bits. As exponent and fraction are one
   // integer, it goes where it must, and an exact number never moves.
   wire [15:0] discarded = magnitude[15:0];
-  wire [16:0] sum       = {1'b0, discarded} + {1'b0, random} + {16'd0, defect == 4'd6};
-  wire        carry     = defect == 4'd5 ? sum > 17'h10000 : sum[16];
+  wire [16:0] sum       = {1'b0, discarded} + {1'b0, random} + {16'd0, defect == 8'd6};
+  wire        carry     = defect == 8'd5 ? sum > 17'h10000 : sum[16];
   wire [14:0] cut       = magnitude[30:16];
   wire [14:0] sum_code  = cut + {14'd0, carry};
-  wire [14:0] rounded   = defect == 4'd8 ? {cut[14:7], sum_code[6:0]} : sum_code;
+  wire [14:0] rounded   = defect == 8'd8 ? {cut[14:7], sum_code[6:0]} : sum_code;
 
   // ---------------------------------------------------- overflow, underflow
   // Past the largest number comes infinity's code by itself.
@@ -92,18 +97,18 @@ module bf16_stochastic #(
   // reaches 2^16 where x > ~random.
   wire reaches_normal = &magnitude[22:15] && {discarded[14:0], 1'b0} > ~random;
   wire stored_normal  = rounded[7];
-  wire is_tiny        = is_subnormal && !(reaches_normal && defect != 4'd13)
-                        && !(stored_normal && defect == 4'd14);
+  wire is_tiny        = is_subnormal && !(reaches_normal && defect != 8'd13)
+                        && !(stored_normal && defect == 8'd14);
 
   // ------------------------------------------------------------------- pack
   logic [15:0] code;
   always_comb begin
     code = {sign, rounded};
     if (is_special) code = {sign, INF};
-    if (is_nan) code = defect == 4'd9 ? {sign, cut} : {1'b0, NAN};
-    if (overflow && defect == 4'd11) code = {sign, LARGEST};
-    if (is_subnormal && defect == 4'd10) code = {sign, 15'd0};
-    if (rounded == 15'd0 && !is_special && defect == 4'd12) code = 16'd0;
+    if (is_nan) code = defect == 8'd9 ? {sign, cut} : {1'b0, NAN};
+    if (overflow && defect == 8'd11) code = {sign, LARGEST};
+    if (is_subnormal && defect == 8'd10) code = {sign, 15'd0};
+    if (rounded == 15'd0 && !is_special && defect == 8'd12) code = 16'd0;
   end
 
   always_ff @(posedge clk) begin

@@ -27,7 +27,7 @@
   logic                    broken;                      // a FAIL line was printed
   logic                    more;                        // there was another word:
   logic [WORD_BITS-1:0]    word;
-  logic [3:0]              defect;
+  logic [7:0]              defect;
 
   // Skips the header's text up to a name; leaves the file open behind it.
   task find_name(input logic [8*NAME_CHARS-1:0] name, output logic found, output int header);

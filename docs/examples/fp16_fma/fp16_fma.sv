@@ -13,15 +13,21 @@
 // after rounding. EXP and FRAC make other IEEE formats: 8 and 7 are BF16.
 //
 // defect plants a bug, to see whether vectors find it:
-//    1 rne rounds half up              9 tininess judged before rounding
-//    2 guard taken one bit too low    10 no underflow for results stored as the
-//    3 rounding's carry dropped          smallest normal number
-//    4 what alignment shifts out of   11 0 * infinity + quiet NaN is not invalid
-//      the addend is lost             12 NaN operand c is passed on as it is
-//    5 addend shifted one too far     13 subnormal addend has exponent 0, not 1
-//    6 product cut before the add     14 sticky is not borrowed in a subtraction
-//    7 rtz overflows to infinity      15 cancellation normalised by at most 23
-//    8 x - x is +0 under rdn             places
+//    1  rne rounds half up
+//    2  guard taken one bit too low
+//    3  rounding's carry dropped
+//    4  what alignment shifts out of the addend is lost
+//    5  addend shifted one too far
+//    6  product cut before the add
+//    7  rtz overflows to infinity
+//    8  x - x is +0 under rdn
+//    9  tininess judged before rounding
+//   10  no underflow for results stored as the smallest normal number
+//   11  0 * infinity + quiet NaN is not invalid
+//   12  NaN operand c is passed on as it is
+//   13  subnormal addend has exponent 0, not 1
+//   14  sticky is not borrowed in a subtraction
+//   15  cancellation normalised by at most 23 places
 
 module fp16_fma #(
     parameter int EXP  = 5,
@@ -34,7 +40,7 @@ module fp16_fma #(
     input  logic [EXP+FRAC:0] b,
     input  logic [EXP+FRAC:0] c,
     input  logic [2:0]        rm,
-    input  logic [3:0]        defect,
+    input  logic [7:0]        defect,
     output logic              out_valid,    // three cycles after in_valid
     output logic [EXP+FRAC:0] result,
     output logic [4:0]        flags
@@ -84,7 +90,7 @@ module fp16_fma #(
 
   // --------------------------------------------------------------- multiply
   wire [2*P-1:0] full_product = {{P{1'b0}}, significand_a} * {{P{1'b0}}, significand_b};
-  wire [2*P-1:0] product = defect == 4'd6 ? {full_product[2*P-1:P-2], {(P - 2) {1'b0}}} : full_product;
+  wire [2*P-1:0] product = defect == 8'd6 ? {full_product[2*P-1:P-2], {(P - 2) {1'b0}}} : full_product;
   wire signed [EW-1:0] exponent_product = exponent_of(field_a) + exponent_of(field_b) - BIAS;
 
   // ------------------------------------------------------------------ align
@@ -92,16 +98,16 @@ module fp16_fma #(
   // stays and the addend moves right, from a start REACH places up. An addend
   // farther above takes the frame along: what the product really is then changes
   // nothing, being below a quarter of the addend's last place, but not zero.
-  wire signed [EW-1:0] exponent_c = defect == 4'd13 && field_c == 0 ? 0 : exponent_of(field_c);
+  wire signed [EW-1:0] exponent_c = defect == 8'd13 && field_c == 0 ? 0 : exponent_of(field_c);
   wire signed [EW-1:0] base_c     = exponent_c - REACH;
   wire                 c_leads    = zero_a || zero_b || exponent_product < base_c;
   wire signed [EW-1:0] base       = c_leads ? base_c : exponent_product;
-  wire signed [EW-1:0] distance   = base - base_c + {{(EW - 1) {1'b0}}, defect == 4'd5};
+  wire signed [EW-1:0] distance   = base - base_c + {{(EW - 1) {1'b0}}, defect == 8'd5};
 
   // Beyond the frame's end all of the addend is in the lower half, for sticky.
   wire [EW-1:0]      shift = distance > EW'(FRAME) ? EW'(FRAME) : distance;
   wire [2*FRAME-1:0] moved = {1'b0, significand_c, {(2 * P + 4 + FRAME) {1'b0}}} >> shift;
-  wire               lost  = |moved[FRAME-1:0] && defect != 4'd4;
+  wire               lost  = |moved[FRAME-1:0] && defect != 8'd4;
 
   // --------------------------------------------------------------- specials
   wire product_infinity = infinity_a || infinity_b;
@@ -110,14 +116,14 @@ module fp16_fma #(
   wire opposed          = product_infinity && infinity_c && sign_product != sign_c && !any_nan;
   wire any_signaling    = (nan_a && !fraction_a[FRAC-1]) || (nan_b && !fraction_b[FRAC-1])
                           || (nan_c && !fraction_c[FRAC-1]);
-  wire invalid          = any_signaling || opposed || (product_invalid && !(defect == 4'd11 && nan_c));
+  wire invalid          = any_signaling || opposed || (product_invalid && !(defect == 8'd11 && nan_c));
   wire special          = top_a || top_b || top_c;
 
   logic [WIDTH-1:0] special_result;
   always_comb begin
     special_result = {product_infinity ? sign_product : sign_c, INF};
     if (any_nan || product_invalid || opposed) special_result = NAN;
-    if (defect == 4'd12 && nan_c) special_result = c;
+    if (defect == 8'd12 && nan_c) special_result = c;
   end
 
   logic                 valid_1, sign_product_1, sign_c_1, special_1, invalid_1;
@@ -148,7 +154,7 @@ module fp16_fma #(
   wire [FRAME:0]   sum      = left + right;
   wire [FRAME+1:0] no_lost  = {1'b0, right[FRAME:1], 1'b0};
   wire [FRAME+1:0] fault_14 = ({1'b0, left} - no_lost) | {{(FRAME + 1) {1'b0}}, right[0]};
-  wire [FRAME+1:0] diff     = defect == 4'd14 ? fault_14 : {1'b0, left} - {1'b0, right};
+  wire [FRAME+1:0] diff     = defect == 8'd14 ? fault_14 : {1'b0, left} - {1'b0, right};
   wire             negative = subtract && diff[FRAME+1];
 
   logic                 valid_2, sign_2, special_2, invalid_2;
@@ -159,7 +165,7 @@ module fp16_fma #(
 
   // An exact zero keeps a sign that both terms have; else it is +0, -0 under rdn.
   wire [FRAME:0] magnitude = !subtract ? sum : negative ? -diff[FRAME:0] : diff[FRAME:0];
-  wire           sign_zero = subtract ? rm_1 == RDN && defect != 4'd8 : sign_product_1;
+  wire           sign_zero = subtract ? rm_1 == RDN && defect != 8'd8 : sign_product_1;
 
   always_ff @(posedge clk) begin
     rm_2             <= rm_1;
@@ -180,7 +186,7 @@ module fp16_fma #(
     zeros = EW'(FRAME + 1);
     for (int i = 0; i <= FRAME; i = i + 1)
       if (magnitude_2[i]) zeros = EW'(FRAME - i);
-    if (defect == 4'd15 && zeros > 23) zeros = 23;
+    if (defect == 8'd15 && zeros > 23) zeros = 23;
   end
 
   wire signed [EW-1:0] top_exponent = base_2 + EW'(P + 4);
@@ -194,13 +200,13 @@ module fp16_fma #(
   wire         half   = normal[FRAME-P];
   wire         lower  = normal[FRAME-P-1];
   wire         lowest = |normal[FRAME-P-2:0];
-  wire         guard  = defect == 4'd2 ? lower : half;
+  wire         guard  = defect == 8'd2 ? lower : half;
   wire         sticky = lower || lowest;
 
   // ------------------------------------------------------------------ round
   // To nearest, or away from zero, or else toward it.
   wire nearest   = rm_2 != RTZ && rm_2 != RDN && rm_2 != RUP;
-  wire ties_away = rm_2 == RNA || defect == 4'd1;
+  wire ties_away = rm_2 == RNA || defect == 8'd1;
   wire away      = (rm_2 == RDN && sign_2) || (rm_2 == RUP && !sign_2);
   wire round_up  = away ? guard || sticky : nearest && guard && (sticky || kept[0] || ties_away);
 
@@ -209,11 +215,11 @@ module fp16_fma #(
   wire [EW-1:0]      field   = exponent - 1;
   wire [EW+FRAC-1:0] cut     = {field, {FRAC{1'b0}}} + {{(EW - 1) {1'b0}}, kept};
   wire [EW+FRAC-1:0] rounded = cut + {{(EW + FRAC - 1) {1'b0}}, round_up};
-  wire [EW+FRAC-1:0] code    = defect == 4'd3 ? {cut[EW+FRAC-1:FRAC], rounded[FRAC-1:0]} : rounded;
+  wire [EW+FRAC-1:0] code    = defect == 8'd3 ? {cut[EW+FRAC-1:FRAC], rounded[FRAC-1:0]} : rounded;
 
   // ---------------------------------------------------- overflow, underflow
   wire overflow = code >= {{(EW - EXP) {1'b0}}, INF};
-  wire beyond   = nearest || away || (rm_2 == RTZ && defect == 4'd7);   // infinity, not the largest finite
+  wire beyond   = nearest || away || (rm_2 == RTZ && defect == 8'd7);   // infinity, not the largest finite
 
   // Tiny: below the smallest normal number when rounded as if the exponent had
   // no lower end. Such a rounding keeps one bit more: only from 0.11..1 with the
@@ -222,7 +228,7 @@ module fp16_fma #(
   wire reaches_normal = kept == {1'b0, {FRAC{1'b1}}} && half
                         && (away ? lower || lowest : nearest && lower);
   wire stored_normal  = code[FRAC];
-  wire is_tiny = !kept[FRAC] && !(reaches_normal && defect != 4'd9) && !(stored_normal && defect == 4'd10);
+  wire is_tiny = !kept[FRAC] && !(reaches_normal && defect != 8'd9) && !(stored_normal && defect == 8'd10);
   wire inexact = half || sticky || overflow;
 
   // ------------------------------------------------------------------- pack

@@ -20,16 +20,21 @@
 // judged after rounding.
 //
 // defect plants a bug, to see whether vectors find it:
-//    1 rne rounds half up            9 tininess judged before rounding
-//    2 guard taken one bit too low  10 no underflow for results stored as the
-//    3 rounding's carry dropped        smallest normal number
-//    4 sticky sees 8 bits only      11 a zero loses its sign
-//    5 subnormals shifted one       12 NaN keeps sign and payload
-//      place too few                13 a signalling NaN is not invalid
-//    6 rtz overflows to infinity    14 rdn ignores the sign
-//      (E4M3: to NaN)               15 E4M3's NaN code counted as a number
-//    7 no saturation
-//    8 overflow judged before rounding
+//    1  rne rounds half up
+//    2  guard taken one bit too low
+//    3  rounding's carry dropped
+//    4  sticky sees 8 bits only
+//    5  subnormals shifted one place too few
+//    6  rtz overflows to infinity (E4M3: to NaN)
+//    7  no saturation
+//    8  overflow judged before rounding
+//    9  tininess judged before rounding
+//   10  no underflow for results stored as the smallest normal number
+//   11  a zero loses its sign
+//   12  NaN keeps sign and payload
+//   13  a signalling NaN is not invalid
+//   14  rdn ignores the sign
+//   15  E4M3's NaN code counted as a number
 
 module fp_convert #(
     parameter logic [7:0] E5M2_NAN = 8'h7e    // RISC-V's and NVIDIA's is 7f
@@ -38,7 +43,7 @@ module fp_convert #(
     input  logic [1:0]  fmt,
     input  logic [2:0]  rm,
     input  logic        sat,
-    input  logic [3:0]  defect,
+    input  logic [7:0]  defect,
     output logic [15:0] result,
     output logic [4:0]  flags
 );
@@ -57,7 +62,7 @@ module fp_convert #(
       E4M3: begin
         mantissa   = 4'd3;
         min_normal = 8'd121;
-        largest    = defect == 4'd15 ? 16'h007f : 16'h007e;
+        largest    = defect == 8'd15 ? 16'h007f : 16'h007e;
         infinity   = 16'h007f;                    // there is none: NaN stands in
         nan        = 16'h007f;
         sign_bit   = 16'h0080;
@@ -106,23 +111,23 @@ module fp_convert #(
   // range one more for each binade. At 25 places even the leading bit is below
   // the guard bit, and more would change nothing.
   wire        is_small = exponent < min_normal;
-  wire [7:0]  below    = is_small ? min_normal - exponent - {7'd0, defect == 4'd5} : 8'd0;
+  wire [7:0]  below    = is_small ? min_normal - exponent - {7'd0, defect == 8'd5} : 8'd0;
   wire [8:0]  drop     = 9'd23 - {5'd0, mantissa} + {1'b0, below};
   wire [4:0]  shift    = drop > 9'd25 ? 5'd25 : drop[4:0];
   wire [48:0] aligned  = {significand, 25'd0} >> shift;
 
   // ---------------------------------------------------------- guard, sticky
   wire [23:0] kept   = aligned[48:25];
-  wire        guard  = defect == 4'd2 ? aligned[23] : aligned[24];
+  wire        guard  = defect == 8'd2 ? aligned[23] : aligned[24];
   wire        lower  = aligned[23];               // the first sticky bit
-  wire        lowest = |aligned[22:16] || (|aligned[15:0] && defect != 4'd4);
+  wire        lowest = |aligned[22:16] || (|aligned[15:0] && defect != 8'd4);
   wire        sticky = lower || lowest;
 
   // ------------------------------------------------------------------ round
   // To nearest, or away from zero, or else toward it.
   wire nearest   = rm != RTZ && rm != RDN && rm != RUP;
-  wire ties_away = rm == RNA || defect == 4'd1;
-  wire away      = (rm == RDN && (sign || defect == 4'd14)) || (rm == RUP && !sign);
+  wire ties_away = rm == RNA || defect == 8'd1;
+  wire away      = (rm == RDN && (sign || defect == 8'd14)) || (rm == RUP && !sign);
   wire round_up  = away ? guard || sticky : nearest && guard && (sticky || kept[0] || ties_away);
 
   // The codes of one sign are in the order of their numbers, so exponent and
@@ -133,14 +138,14 @@ module fp_convert #(
   wire [23:0] cut       = ({16'd0, field} << mantissa) + kept;
   wire [23:0] mask      = (24'd1 << mantissa) - 24'd1;
   wire [23:0] rounded   = cut + {23'd0, round_up};
-  wire [23:0] magnitude = defect == 4'd3 ? (cut & ~mask) | (rounded & mask) : rounded;
+  wire [23:0] magnitude = defect == 8'd3 ? (cut & ~mask) | (rounded & mask) : rounded;
 
   // --------------------------------------------------------------- overflow
-  wire overflow = !is_special && (defect == 4'd8 ? cut : magnitude) > {8'd0, largest};
+  wire overflow = !is_special && (defect == 8'd8 ? cut : magnitude) > {8'd0, largest};
 
   // Whether what is too large leaves the largest finite number behind.
-  wire unsaturated = !sat || defect == 4'd7;
-  wire beyond      = unsaturated && (nearest || away || is_infinity || (rm == RTZ && defect == 4'd6));
+  wire unsaturated = !sat || defect == 8'd7;
+  wire beyond      = unsaturated && (nearest || away || is_infinity || (rm == RTZ && defect == 8'd6));
 
   // -------------------------------------------------------------- underflow
   // A number is tiny if it is below the smallest normal one when rounded as if
@@ -149,8 +154,8 @@ module fp_convert #(
   // being odd, ties go up.
   wire hidden         = |(kept >> mantissa);
   wire reaches_normal = kept == mask && guard && (away ? lower || lowest : nearest && lower);
-  wire is_tiny        = !hidden && !(reaches_normal && defect != 4'd9)
-                        && !(defect == 4'd10 && magnitude > mask);
+  wire is_tiny        = !hidden && !(reaches_normal && defect != 8'd9)
+                        && !(defect == 8'd10 && magnitude > mask);
   wire inexact        = !is_special && (guard || sticky || overflow);
   wire underflow      = is_tiny && inexact;
 
@@ -164,13 +169,13 @@ module fp_convert #(
 
   always_comb begin
     if (is_nan)
-      result = defect == 4'd12 ? infinity | payload | signed_bit : nan;
+      result = defect == 8'd12 ? infinity | payload | signed_bit : nan;
     else if (overflow || is_infinity)
       result = unsigned_nan ? nan : too_large | signed_bit;
     else
-      result = code | (defect == 4'd11 && code == 16'd0 ? 16'd0 : signed_bit);
+      result = code | (defect == 8'd11 && code == 16'd0 ? 16'd0 : signed_bit);
   end
 
-  assign flags = {is_signaling_nan && defect != 4'd13, 1'b0, overflow, underflow, inexact};
+  assign flags = {is_signaling_nan && defect != 8'd13, 1'b0, overflow, underflow, inexact};
 
 endmodule

@@ -15,15 +15,21 @@
 // lowest bits. To accumulate, feed result back as c.
 //
 // defect plants a bug, to see whether vectors find it:
-//    1 block sum rounds half up        9 c's alignment loses its sticky bit
-//    2 block sum truncated            10 x - x is -0
-//    3 block sum has no sticky bit   11 overflow stops at the largest finite
-//    4 subnormal elements have        12 subnormal block sums are zero
-//      exponent 0, not 1              13 tininess judged before rounding
-//    5 sum of products one bit short  14 a NaN in lane 0 of a is a number
-//    6 last lane left out             15 scale codes added with one bias only
-//    7 NaN scale of b is a number        above 254
-//    8 carry of the last rounding dropped
+//    1  block sum rounds half up
+//    2  block sum truncated
+//    3  block sum has no sticky bit
+//    4  subnormal elements have exponent 0, not 1
+//    5  sum of products one bit short
+//    6  last lane left out
+//    7  NaN scale of b is a number
+//    8  carry of the last rounding dropped
+//    9  c's alignment loses its sticky bit
+//   10  x - x is -0
+//   11  overflow stops at the largest finite
+//   12  subnormal block sums are zero
+//   13  tininess judged before rounding
+//   14  a NaN in lane 0 of a is a number
+//   15  scale codes added with one bias only above 254
 
 module mxfp8_dot #(
     parameter int LANES = 32
@@ -36,7 +42,7 @@ module mxfp8_dot #(
     input  logic [7:0]         b_scale,
     input  logic [8*LANES-1:0] b,
     input  logic [31:0]        c,
-    input  logic [3:0]         defect,
+    input  logic [7:0]         defect,
     output logic               out_valid,   // three cycles after in_valid
     output logic [31:0]        result,
     output logic [4:0]         flags
@@ -55,9 +61,9 @@ module mxfp8_dot #(
     significand = {x[6:3] != 0, x[2:0]};
   endfunction
 
-  function automatic logic [4:0] places(input logic [6:0] x, input logic [3:0] bug);
+  function automatic logic [4:0] places(input logic [6:0] x, input logic [7:0] bug);
     places = {1'b0, x[6:3]} - {4'd0, x[6:3] != 0};      // field 0 is worth field 1
-    if (bug == 4'd4 && x[6:3] != 0) places = {1'b0, x[6:3]};
+    if (bug == 8'd4 && x[6:3] != 0) places = {1'b0, x[6:3]};
   endfunction
 
   logic signed [SUM-1:0] sum_now;
@@ -69,7 +75,7 @@ module mxfp8_dot #(
     logic [7:0]  product;
     logic [35:0] placed;
     sum_now        = '0;
-    nan_now        = &a_scale || (&b_scale && defect != 4'd7);
+    nan_now        = &a_scale || (&b_scale && defect != 8'd7);
     minus_zero_now = 1'b1;
     for (int i = 0; i < LANES; i = i + 1) begin
       sign    = a[8*i+7] ^ b[8*i+7];
@@ -77,14 +83,14 @@ module mxfp8_dot #(
       y       = b[8*i+:7];
       product = {4'd0, significand(x)} * {4'd0, significand(y)};
       placed  = {28'd0, product} << (places(x, defect) + places(y, defect));
-      if ((&x && !(defect == 4'd14 && i == 0)) || &y) nan_now = 1'b1;
+      if ((&x && !(defect == 8'd14 && i == 0)) || &y) nan_now = 1'b1;
       if (!sign || product != 0) minus_zero_now = 1'b0;
-      if (!(defect == 4'd6 && i == LANES - 1)) begin
+      if (!(defect == 8'd6 && i == LANES - 1)) begin
         if (sign) sum_now = sum_now - {{(SUM - 36) {1'b0}}, placed};
         else sum_now = sum_now + {{(SUM - 36) {1'b0}}, placed};
       end
     end
-    if (defect == 4'd5) sum_now[SUM-2] = sum_now[SUM-1];
+    if (defect == 8'd5) sum_now[SUM-2] = sum_now[SUM-1];
   end
 
   logic signed [SUM-1:0] sum;
@@ -112,7 +118,7 @@ module mxfp8_dot #(
     for (int i = 0; i < MAG; i = i + 1) if (magnitude[i]) lead = 6'(i);
   end
 
-  wire signed [10:0] bias  = defect == 4'd15 && scales > 9'd254 ? 11'sd144 : 11'sd145;
+  wire signed [10:0] bias  = defect == 8'd15 && scales > 9'd254 ? 11'sd144 : 11'sd145;
   wire signed [10:0] field = {5'd0, lead} + {2'd0, scales} - bias;
   wire [MAG-1:0]     normal = magnitude << (6'(MAG - 1) - lead);
   wire               below  = field <= 0;               // FP32's smallest normal
@@ -123,8 +129,8 @@ module mxfp8_dot #(
   wire [MAG+25:0] placed  = {normal, 26'd0} >> shift;
   wire [23:0]     kept    = placed[MAG+25-:24];
   wire            guard   = placed[MAG+1];
-  wire            sticky  = |placed[MAG:0] && defect != 4'd3;
-  wire            up      = guard && (sticky || kept[0] || defect == 4'd1) && defect != 4'd2;
+  wire            sticky  = |placed[MAG:0] && defect != 8'd3;
+  wire            up      = guard && (sticky || kept[0] || defect == 8'd1) && defect != 8'd2;
   wire            inexact = guard || sticky;
 
   // field - 1, because the hidden bit adds one.
@@ -134,7 +140,7 @@ module mxfp8_dot #(
 
   // Tiny: rounded to 24 bits with any exponent, below the smallest normal.
   wire round_full = normal[MAG-25] && (|normal[MAG-26:0] || normal[MAG-24]);
-  wire carries    = field == 0 && &normal[MAG-1-:24] && round_full && defect != 4'd13;
+  wire carries    = field == 0 && &normal[MAG-1-:24] && round_full && defect != 8'd13;
   wire tiny       = below && !carries;
 
   logic [31:0] x;                                       // the block's sum
@@ -151,9 +157,9 @@ module mxfp8_dot #(
       x       <= {minus_zero, 31'd0};
       flags_2 <= 5'd0;
     end else if (over) begin
-      x       <= {sum_sign, defect == 4'd11 ? INF - 31'd1 : INF};
+      x       <= {sum_sign, defect == 8'd11 ? INF - 31'd1 : INF};
       flags_2 <= 5'b00101;
-    end else if (defect == 4'd12 && below) x[30:0] <= 31'd0;
+    end else if (defect == 8'd12 && below) x[30:0] <= 31'd0;
   end
 
   // ================================================================== 3: add
@@ -171,7 +177,7 @@ module mxfp8_dot #(
   wire [7:0]  distance          = exponent(big[30:0]) - exponent(less[30:0]);
   wire [4:0]  moves             = distance > 8'd27 ? 5'd27 : distance[4:0];
   wire [53:0] moved             = {less[30:23] != 0, less[22:0], 30'd0} >> moves;
-  wire        lost              = |moved[26:0] && defect != 4'd9;
+  wire        lost              = |moved[26:0] && defect != 8'd9;
   wire [26:0] less_significand = {moved[53:28], moved[27] | lost};
 
   wire        differ = big[31] != less[31];
@@ -192,7 +198,7 @@ module mxfp8_dot #(
   wire        round_sum = scaled[2] && (|scaled[1:0] || scaled[3]);
   wire [31:0] cut       = {top, 23'd0} + {8'd0, scaled[26:3]};
   wire [31:0] grown     = cut + {31'd0, round_sum};
-  wire [31:0] final_sum = defect == 4'd8 ? {cut[31:23], grown[22:0]} : grown;
+  wire [31:0] final_sum = defect == 8'd8 ? {cut[31:23], grown[22:0]} : grown;
   wire        too_large = final_sum >= {1'b0, INF};
   wire        sum_cut   = |scaled[2:0];
 
@@ -214,7 +220,7 @@ module mxfp8_dot #(
       result <= {big[31], INF};
       flags  <= flags_2 | 5'b00101;
     end else if (total == 0) begin
-      result <= {(!differ && big[31]) || (differ && defect == 4'd10), 31'd0};
+      result <= {(!differ && big[31]) || (differ && defect == 8'd10), 31'd0};
       flags  <= flags_2;
     end
   end

@@ -14,15 +14,21 @@
 // element 7f. Lane 0 is in the lowest bits.
 //
 // defect plants a bug, to see whether vectors find it:
-//    1 rounds half up                  9 amax skips NaN
-//    2 guard taken one bit too low    10 amax skips infinity
-//    3 rounding's carry dropped       11 subnormal values taken as normal ones
-//    4 sticky lost                    12 a zero loses its sign
-//    5 subnormal elements shifted     13 amax leaves out the last lane
-//      one place too few              14 scale's exponent not clamped at 2^-127
-//    6 no saturation: NaN's code      15 scale rounded up where amax is more
-//    7 scale off by the element bias     than 1.75 * 2^n (so nothing saturates)
-//    8 lanes in reverse order
+//    1  rounds half up
+//    2  guard taken one bit too low
+//    3  rounding's carry dropped
+//    4  sticky lost
+//    5  subnormal elements shifted one place too few
+//    6  no saturation: NaN's code
+//    7  scale off by the element bias
+//    8  lanes in reverse order
+//    9  amax skips NaN
+//   10  amax skips infinity
+//   11  subnormal values taken as normal ones
+//   12  a zero loses its sign
+//   13  amax leaves out the last lane
+//   14  scale's exponent not clamped at 2^-127
+//   15  scale rounded up where amax is more than 1.75 * 2^n (so nothing saturates)
 
 module mxfp8_quantize #(
     parameter int LANES = 32
@@ -32,7 +38,7 @@ module mxfp8_quantize #(
     input  logic                in_valid,
     output logic                in_ready,
     input  logic [32*LANES-1:0] values,
-    input  logic [3:0]          defect,
+    input  logic [7:0]          defect,
     output logic                out_valid,
     input  logic                out_ready,
     output logic [7:0]          scale,
@@ -60,10 +66,10 @@ module mxfp8_quantize #(
     special      = 1'b0;
     for (int i = 0; i < LANES; i = i + 1) begin
       {exponent, fraction} = values[32*i+:31];
-      skipped = defect == 4'd13 && i == LANES - 1;
+      skipped = defect == 8'd13 && i == LANES - 1;
       if (exponent == 8'hff) begin
-        if (fraction != 23'd0) skipped = defect == 4'd9;
-        else skipped = defect == 4'd10;
+        if (fraction != 23'd0) skipped = defect == 8'd9;
+        else skipped = defect == 8'd10;
         if (!skipped) special = 1'b1;
       end else if ({exponent, fraction} > {top, top_fraction} && !skipped)
         {top, top_fraction} = {exponent, fraction};
@@ -72,9 +78,9 @@ module mxfp8_quantize #(
 
   // ------------------------------------------------------------------ scale
   // E8M0's code and FP32's exponent field have the same bias.
-  wire       round_scale = defect == 4'd15 && top_fraction > 23'h600000;
-  wire [7:0] wanted      = defect == 4'd7 ? BIAS : EMAX - {7'd0, round_scale};
-  wire [7:0] block_scale = top > wanted || (top != 8'd0 && defect == 4'd14) ? top - wanted : 8'd0;
+  wire       round_scale = defect == 8'd15 && top_fraction > 23'h600000;
+  wire [7:0] wanted      = defect == 8'd7 ? BIAS : EMAX - {7'd0, round_scale};
+  wire [7:0] block_scale = top > wanted || (top != 8'd0 && defect == 8'd14) ? top - wanted : 8'd0;
 
   // --------------------------------------------------------------- elements
   // value / scale has the exponent e - s, e and s being the two fields, and is
@@ -89,29 +95,29 @@ module mxfp8_quantize #(
 
     wire [8:0]  above    = {1'b0, exponent} + 9'd6 - {1'b0, block_scale};   // 2^-6, in binades
     wire        is_small = above[8];
-    wire [8:0]  below    = is_small ? -above - {8'd0, defect == 4'd5} : 9'd0;
+    wire [8:0]  below    = is_small ? -above - {8'd0, defect == 8'd5} : 9'd0;
     wire [2:0]  shift    = below > 9'd5 ? 3'd5 : below[2:0];
     wire [28:0] aligned  = {1'b1, fraction, 5'd0} >> shift;
 
     wire [3:0]  kept     = aligned[28:25];
-    wire        guard    = defect == 4'd2 ? aligned[23] : aligned[24];
-    wire        sticky   = |aligned[23:0] && defect != 4'd4;
-    wire        round_up = guard && (sticky || kept[0] || defect == 4'd1);
+    wire        guard    = defect == 8'd2 ? aligned[23] : aligned[24];
+    wire        sticky   = |aligned[23:0] && defect != 8'd4;
+    wire        round_up = guard && (sticky || kept[0] || defect == 8'd1);
 
     // The hidden bit adds the one by which a normal number's field exceeds a
     // subnormal's, and the carry goes into the exponent.
     wire [11:0] cut      = {is_small ? 9'd0 : above, 3'd0} + {8'd0, kept};
     wire [11:0] sum      = cut + {11'd0, round_up};
-    wire [11:0] rounded  = defect == 4'd3 ? {cut[11:3], sum[2:0]} : sum;
+    wire [11:0] rounded  = defect == 8'd3 ? {cut[11:3], sum[2:0]} : sum;
 
-    wire        flushed   = exponent == 8'd0 && (fraction == 23'd0 || defect != 4'd11);
+    wire        flushed   = exponent == 8'd0 && (fraction == 23'd0 || defect != 8'd11);
     wire        too_large = rounded > {5'd0, LARGEST};
-    wire [6:0]  saturated = too_large ? (defect == 4'd6 ? NAN : LARGEST) : rounded[6:0];
+    wire [6:0]  saturated = too_large ? (defect == 8'd6 ? NAN : LARGEST) : rounded[6:0];
     wire [6:0]  magnitude = flushed ? 7'd0 : saturated;
-    wire        negative  = sign && !(defect == 4'd12 && magnitude == 7'd0);
+    wire        negative  = sign && !(defect == 8'd12 && magnitude == 7'd0);
 
     wire [7:0]  code = special ? {1'b0, NAN} : {negative, magnitude};
-    assign codes[8*i+:8] = defect == 4'd8 ? g_lane[LANES-1-i].code : code;
+    assign codes[8*i+:8] = defect == 8'd8 ? g_lane[LANES-1-i].code : code;
   end
 
   // -------------------------------------------------------------- handshake
