@@ -24,8 +24,9 @@ from softfloat_ref.block_formats import get_block_format
 from softfloat_ref.errors import Error
 from softfloat_ref.executors import workers
 from softfloat_ref.files import write_file
-from softfloat_ref.golden.generate import generate, read_manifest
+from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.kinds import AnySet
+from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.matmuls import MATMUL, MatmulSet
 from softfloat_ref.golden.mixed import controls
 from softfloat_ref.golden.recipes import load_recipe, recipe_files

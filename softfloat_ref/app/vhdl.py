@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from softfloat_ref.files import write_file
-from softfloat_ref.golden.generate import read_manifest
+from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.verify import check_hashes, stored_set
 from softfloat_ref.rtl.vhdl import package_text
 

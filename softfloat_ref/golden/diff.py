@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from softfloat_ref.errors import Error
 from softfloat_ref.files import read_bytes
-from softfloat_ref.golden.generate import MANIFEST, read_manifest
+from softfloat_ref.golden.manifest import MANIFEST, read_manifest
 from softfloat_ref.golden.verify import check_hashes
 
 SHOWN: Final = 10

@@ -1,0 +1,92 @@
+"""Some lines of a set, spread over it, against the scalar oracle: for sets too large to recompute every line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from softfloat_ref.golden.compare import Add, Layout, Region, place, shown
+from softfloat_ref.golden.parts import inputs_at
+from softfloat_ref.golden.sets import Vectors
+from softfloat_ref.golden.tags import TagCursor
+from softfloat_ref.golden.writers import Batch
+from softfloat_ref.sources import Philox
+
+_STREAM: Final = 5  # of the keyed generator, for the choice of cases
+_BLOCK: Final = 1 << 20
+LeftOut = dict[int, str]
+
+
+def chosen_cases(total: int, count: int, seed: int) -> list[int]:
+    """The numbers of so many cases, one from each of as many equal stretches, by the keyed generator."""
+    count = min(count, total)
+    words = Philox(seed % (1 << 64), _STREAM).words(0, count)
+    edges = [k * total // count for k in range(count + 1)]
+    return [low + word % (high - low) for low, high, word in zip(edges, edges[1:], words, strict=False)]
+
+
+def check_sample(
+    vectors: Vectors, layouts: Sequence[Layout], numbers: Sequence[int], left_out: Sequence[int], add: Add
+) -> int:
+    """Recompute those cases and compare their line in every file; returns how many there were.
+
+    left_out: the numbers of the cases that have no line."""
+    expected: list[tuple[int, Batch]] = []
+    cursor = TagCursor(vectors)
+    skipped = 0
+    for number, inputs in inputs_at(vectors, numbers):
+        while skipped < len(left_out) and left_out[skipped] < number:
+            skipped += 1
+        listed = skipped < len(left_out) and left_out[skipped] == number
+        runs, line = cursor.take(number, 1), vectors.line(inputs)
+        if (line is None) != listed:
+            add(f"case {number}: {'has a' if line else 'has no'} defined result, which the manifest denies")
+        elif line is not None:
+            expected.append((number - skipped, Batch(vectors.fields, runs, [line])))
+    for found in layouts:
+        for i, region in enumerate(found.regions):
+            _compare(vectors, found, i, region, expected, add)
+    return len(expected)
+
+
+def _compare(
+    vectors: Vectors, found: Layout, stream: int, region: Region, expected: Sequence[tuple[int, Batch]], add: Add
+) -> None:
+    numbers = [number for number, _ in expected]
+    read = _fixed if region.record else _scanned
+    for (number, batch), got in zip(expected, read(found.path, region, numbers), strict=True):
+        wanted = bytes(memoryview(found.writer.part(vectors, batch)[stream]))
+        if got != wanted and not (region.trim and got == wanted[: -region.trim]):
+            text = found.writer.text
+            at = place(found.path.name, region, number, text)
+            add(f"{at}: {shown(got, text)} but the oracle says {shown(wanted, text)}")
+
+
+def _fixed(path: Path, region: Region, numbers: Sequence[int]) -> Iterator[bytes]:
+    """Lines that are all as long."""
+    with open(path, "rb") as stream:
+        for number in numbers:
+            stream.seek(region.stream.start + len(region.opening) + number * region.record)
+            yield stream.read(region.record)
+
+
+def _scanned(path: Path, region: Region, numbers: Sequence[int]) -> Iterator[bytes]:
+    """Lines of any length: the file is read once, and newlines are counted."""
+    skip = region.opening.count(b"\n")
+    line, rest = 0, b""  # the number of the first line in `rest`, heads included
+    blocks = region.stream.blocks()
+    for number in numbers:
+        wanted = number + skip
+        while True:
+            ends = rest.count(b"\n")
+            if line + ends > wanted:
+                break
+            block = next(blocks, b"")
+            if not block:
+                break
+            line += ends
+            rest = (rest.rsplit(b"\n", 1)[1] if ends else rest) + block
+        parts = rest.split(b"\n", wanted - line + 1)
+        at = wanted - line
+        yield parts[at] + (b"\n" if at < len(parts) - 1 else b"") if at < len(parts) else b""
