@@ -23,6 +23,7 @@ from softfloat_ref.golden.manifest import (
     left_out_entry,
     make_manifest,
     read_manifest,
+    to_json,
 )
 from softfloat_ref.golden.sets import Vectors
 from softfloat_ref.golden.writers import DEFAULT_FORMATS, HEADER, Facts, Piece, Slice, Stream, Writer
@@ -116,7 +117,7 @@ class _Assembly:
         stale = self._listed_before() - {f["name"] for f in files}
         manifest = make_manifest(self.vectors, command, self.facts.count, left_out, files, self.facts.runs())
         path = self.journal.folder / f"new.{MANIFEST}"
-        path.write_bytes(json.dumps(manifest, indent=1).encode("ascii") + b"\n")
+        path.write_bytes(to_json(manifest).encode("ascii") + b"\n")
         (self.folder / MANIFEST).unlink(missing_ok=True)  # until the new files stand, nothing may vouch for them
         for name, made in (*self.made.items(), (MANIFEST, path)):
             os.replace(made, self.folder / name)

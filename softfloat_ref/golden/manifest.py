@@ -25,6 +25,7 @@ MANIFEST: Final = "manifest.json"
 SCHEMA: Final = 2
 WHY: Final = "no defined result under this policy"
 MAX_LISTED: Final = 4096  # cases without a defined result that a manifest lists; more have a file of their own
+_LINE: Final = 110
 LEFT_OUT: Final = "left_out.txt"
 _PHILOX: Final = (
     "Philox4x64-10 (Salmon et al., SC 2011) with key (seed, stream); position i is word i mod 4 of the block at "
@@ -181,6 +182,37 @@ def _field_entry(f: Field, lsb: int) -> dict[str, Any]:
     if f.padding:
         entry["padding"] = f.padding
     return entry
+
+
+def to_json(value: Any, indent: str = "") -> str:
+    """JSON text: what fits on a line has one of its own."""
+    short = json.dumps(value)
+    if len(indent) + len(short) <= _LINE or not isinstance(value, (dict, list)) or not value:
+        return short
+    inner = indent + " "
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(k)}: {to_json(v, inner)}" for k, v in value.items()]
+    else:
+        parts = [to_json(v, inner) for v in value]
+    opening, close = "{}" if isinstance(value, dict) else "[]"
+    flat = not any(isinstance(v, (dict, list)) for v in (value.values() if isinstance(value, dict) else value))
+    return f"{opening}\n{_filled(parts, inner) if flat and indent else _listed(parts, inner)}\n{indent}{close}"
+
+
+def _listed(parts: Sequence[str], indent: str) -> str:
+    return ",\n".join(indent + part for part in parts)
+
+
+def _filled(parts: Sequence[str], indent: str) -> str:
+    """As many on a line as it takes."""
+    lines, line = [], indent + parts[0]
+    for part in parts[1:]:
+        if len(line) + len(part) > _LINE:
+            lines.append(line)
+            line = indent + part
+        else:
+            line += ", " + part
+    return ",\n".join([*lines, line])
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

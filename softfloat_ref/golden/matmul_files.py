@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from softfloat_ref.errors import Error
 from softfloat_ref.files import made_folder, read_bytes, write_file
-from softfloat_ref.golden.manifest import MANIFEST, left_out_entry, make_manifest, read_manifest
+from softfloat_ref.golden.manifest import MANIFEST, left_out_entry, make_manifest, read_manifest, to_json
 from softfloat_ref.golden.matmuls import Image, MatmulSet, Product
 from softfloat_ref.golden.writers import HEADER, LICENSE
 
@@ -29,7 +29,7 @@ def generate_matmul(vectors: MatmulSet, folder: str | Path, command: Sequence[st
     with made_folder(folder):
         (folder / MANIFEST).unlink(missing_ok=True)  # until the new files stand, nothing may vouch for them
         manifest = _manifest(vectors, command, files)
-        for name, text in (*files.items(), (MANIFEST, json.dumps(manifest, indent=1) + "\n")):
+        for name, text in (*files.items(), (MANIFEST, to_json(manifest) + "\n")):
             data = text.encode("ascii")
             write_file(folder / name, lambda stream, data=data: stream.write(data))  # type: ignore[misc]
     return manifest
