@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -14,8 +15,7 @@ from softfloat_ref.golden.writers import Batch
 from softfloat_ref.sources import Philox
 
 _STREAM: Final = 5  # of the keyed generator, for the choice of cases
-_BLOCK: Final = 1 << 20
-LeftOut = dict[int, str]
+_AT_ONCE: Final = 1 << 16  # cases that are held in memory
 
 
 def chosen_cases(total: int, count: int, seed: int) -> list[int]:
@@ -32,22 +32,29 @@ def check_sample(
     """Recompute those cases and compare their line in every file; returns how many there were.
 
     left_out: the numbers of the cases that have no line."""
-    expected: list[tuple[int, Batch]] = []
     cursor = TagCursor(vectors)
-    skipped = 0
+    checked = 0
+    for start in range(0, len(numbers), _AT_ONCE):
+        expected = list(_expected(vectors, numbers[start : start + _AT_ONCE], left_out, cursor, add))
+        for found in layouts:
+            for i, region in enumerate(found.regions):
+                _compare(vectors, found, i, region, expected, add)
+        checked += len(expected)
+    return checked
+
+
+def _expected(
+    vectors: Vectors, numbers: Sequence[int], left_out: Sequence[int], cursor: TagCursor, add: Add
+) -> Iterator[tuple[int, Batch]]:
+    """The number and content of the lines of those cases."""
     for number, inputs in inputs_at(vectors, numbers):
-        while skipped < len(left_out) and left_out[skipped] < number:
-            skipped += 1
+        skipped = bisect_left(left_out, number)
         listed = skipped < len(left_out) and left_out[skipped] == number
         runs, line = cursor.take(number, 1), vectors.line(inputs)
         if (line is None) != listed:
             add(f"case {number}: {'has a' if line else 'has no'} defined result, which the manifest denies")
         elif line is not None:
-            expected.append((number - skipped, Batch(vectors.fields, runs, [line])))
-    for found in layouts:
-        for i, region in enumerate(found.regions):
-            _compare(vectors, found, i, region, expected, add)
-    return len(expected)
+            yield number - skipped, Batch(vectors.fields, runs, [line])
 
 
 def _compare(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 UNTAGGED: Final = "case"
-MAX_GROUPS: Final = 256  # that a manifest lists; beyond, only the files with tags have them
+MAX_GROUPS: Final = 64  # that a manifest lists; beyond, only the files with tags have them
 
 Run = tuple[str, int]  # a tag, and how many cases in a row have it
 
