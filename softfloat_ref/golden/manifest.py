@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -59,17 +59,25 @@ def make_manifest(
         "left_out": left_out,
         "groups": groups(runs),
         "coverage": _coverage(vectors),
-        "set": vectors.to_dict(),
-        **described(vectors),
-        "fields": [] if isinstance(vectors, MatmulSet) else field_entries(vectors.fields),
+        **_described(vectors),
         "files": files,
     }
 
 
-def described(vectors: AnyVectors) -> dict[str, Any]:
-    """What follows from the set's definition, spelled out for readers that do not know our names."""
+def wrong_descriptions(manifest: dict[str, Any], vectors: AnyVectors) -> Iterator[str]:
+    """What a manifest says of its own set, and that is not so."""
+    wanted = {"name": vectors.name, **_described(vectors)}
+    for key, value in wanted.items():
+        if json.dumps(manifest.get(key), sort_keys=True) != json.dumps(value, sort_keys=True):  # 1 is not true
+            yield f"{MANIFEST}: {key} is not that of this set"
+
+
+def _described(vectors: AnyVectors) -> dict[str, Any]:
+    """The set's definition, and what follows from it, spelled out for readers that do not know our names."""
     return {
-        "conventions": conventions(vectors),
+        "set": vectors.to_dict(),
+        "fields": [] if isinstance(vectors, MatmulSet) else _field_entries(vectors.fields),
+        "conventions": _conventions(vectors),
         "generators": _generators(vectors),
         "flags": "10 invalid, 08 divide by zero, 04 overflow, 02 underflow, 01 inexact",
         "flag_bits": {flag.name.lower(): flag.value.bit_length() - 1 for flag in Flags if flag.name},
@@ -95,10 +103,10 @@ def _coverage(vectors: AnyVectors) -> Any:
     return summary(vectors)
 
 
-def conventions(vectors: AnyVectors) -> list[dict[str, Any]]:
+def _conventions(vectors: AnyVectors) -> list[dict[str, Any]]:
     """Rounding, overflow, NaN rule, tininess and flushes of each kind of line, as they are in effect."""
     if isinstance(vectors, IntermediateSet):
-        return conventions(vectors.vectors)
+        return _conventions(vectors.vectors)
     if isinstance(vectors, MixedSet):
         return [_convention(part) for part in vectors.parts]
     if isinstance(vectors, VectorSet):
@@ -160,7 +168,7 @@ def _source(spec: object) -> dict[str, Any] | None:
     return {"kind": spec}
 
 
-def field_entries(fields: Sequence[Field]) -> list[dict[str, Any]]:
+def _field_entries(fields: Sequence[Field]) -> list[dict[str, Any]]:
     """The fields of a line as a manifest describes them."""
     lsb = positions(fields)
     return [_field_entry(f, lsb[f.name]) for f in fields]

@@ -81,19 +81,19 @@ def _fixed(path: Path, region: Region, numbers: Sequence[int]) -> Iterator[bytes
 def _scanned(path: Path, region: Region, numbers: Sequence[int]) -> Iterator[bytes]:
     """Lines of any length: the file is read once, and newlines are counted."""
     skip = region.opening.count(b"\n")
-    line, rest = 0, b""  # the number of the first line in `rest`, heads included
+    first, lines, rest = 0, list[bytes](), b""  # the number of the first of some whole lines, and what follows them
     blocks = region.stream.blocks()
     for number in numbers:
         wanted = number + skip
-        while True:
-            ends = rest.count(b"\n")
-            if line + ends > wanted:
-                break
-            block = next(blocks, b"")
-            if not block:
-                break
-            line += ends
-            rest = (rest.rsplit(b"\n", 1)[1] if ends else rest) + block
-        parts = rest.split(b"\n", wanted - line + 1)
-        at = wanted - line
-        yield parts[at] + (b"\n" if at < len(parts) - 1 else b"") if at < len(parts) else b""
+        while first + len(lines) <= wanted and (block := next(blocks, b"")):
+            first += len(lines)
+            ends = block.count(b"\n")
+            if ends and first + ends <= wanted:  # none of the lines that end here is asked for
+                first, lines, rest = first + ends, [], block[block.rindex(b"\n") + 1 :]
+            else:
+                *lines, rest = (rest + block).split(b"\n")
+        at = wanted - first
+        if at < len(lines):
+            yield lines[at] + b"\n"
+        else:
+            yield rest if at == len(lines) else b""

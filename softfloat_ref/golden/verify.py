@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +12,7 @@ from softfloat_ref.errors import Error
 from softfloat_ref.golden import parts
 from softfloat_ref.golden.compare import Comparison, Layout, layout
 from softfloat_ref.golden.kinds import AnySet, read_set
-from softfloat_ref.golden.manifest import LEFT_OUT, MANIFEST, described, field_entries, left_out_entry, read_manifest
+from softfloat_ref.golden.manifest import LEFT_OUT, MANIFEST, left_out_entry, read_manifest, wrong_descriptions
 from softfloat_ref.golden.matmul_files import check_images
 from softfloat_ref.golden.matmuls import MatmulSet
 from softfloat_ref.golden.sample import check_sample, chosen_cases
@@ -75,7 +74,7 @@ def verify(folder: str | Path, sample: int | None = None, every: bool = False) -
     if isinstance(vectors, MatmulSet):
         report.checked, found = check_images(folder, manifest, vectors)
         report.count = report.checked
-        for problem in found:
+        for problem in (*wrong_descriptions(manifest, vectors), *found):
             report.add(problem)
         return report
     check = _Check(folder, manifest, vectors, report)
@@ -142,11 +141,9 @@ class _Check:
 
     def _check_manifest(self) -> None:
         """What the manifest says of its own set: fields, and how many cases it has."""
-        manifest, vectors, add = self.manifest, self.vectors, self.report.add
-        wanted = {**described(vectors), "fields": field_entries(vectors.fields), "name": vectors.name}
-        for key, value in json.loads(json.dumps(wanted)).items():
-            if manifest.get(key) != value:
-                add(f"{MANIFEST}: {key} are not those of this set")
+        manifest, add = self.manifest, self.report.add
+        for problem in wrong_descriptions(manifest, self.vectors):
+            add(problem)
         if manifest["count"] < 1:
             add(f"{MANIFEST}: counts no vectors")
         if manifest["set"].get("count", self.total) != self.total or manifest["left_out"]["count"] < 0:
@@ -159,6 +156,8 @@ class _Check:
             return
         sha256, lines = _read(path)
         writer = self.known.get(name)
+        if entry.get("format") != (writer.key if writer else "left_out"):
+            add(f"{MANIFEST}: {name} is not of format {entry.get('format')!r}")
         if writer is not None and writer.key == "memh":
             lines -= sum(x.count(b"\n") for x in writer.openings(self.vectors))
         if sha256 != entry["sha256"]:
