@@ -14,7 +14,7 @@ from softfloat_ref.errors import Error
 from softfloat_ref.executors import Workers
 from softfloat_ref.files import made_folder, read_bytes
 from softfloat_ref.golden import parts, writers
-from softfloat_ref.golden.journal import Journal
+from softfloat_ref.golden.journal import Journal, discard
 from softfloat_ref.golden.manifest import (
     LEFT_OUT,
     MANIFEST,
@@ -54,6 +54,7 @@ def generate(
     _refuse_other(folder, vectors)
     with made_folder(folder):
         if resume and (stored := _finished(folder, vectors, chosen)):
+            discard(folder)  # it may have been killed when all was done but this
             return stored
         try:
             journal = Journal(folder, _request(vectors, chosen), _openings(vectors, chosen), resume)

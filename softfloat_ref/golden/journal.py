@@ -180,6 +180,15 @@ class Journal:
                 path.unlink()
 
 
+def discard(folder: Path) -> None:
+    """Remove what a process that was killed left in a folder. Raises Error where another one writes there."""
+    path = folder / UNFINISHED
+    if path.is_dir():
+        with open(path / _JOURNAL, "ab") as stream:
+            _lock(stream, path)
+            shutil.rmtree(path, ignore_errors=True)
+
+
 def _lock(stream: IO[bytes], folder: Path) -> None:
     """So that no two processes write the same parts; where the system has no such locks, users must see to it."""
     try:
