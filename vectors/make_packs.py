@@ -6,7 +6,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from softfloat_ref.golden.suites import find_suite, generate_suite, suite_files
+from softfloat_ref.golden.recipes import suite_files
+from softfloat_ref.golden.suites import find_suite, generate_suite
 
 TOP = Path(__file__).parents[1]
 

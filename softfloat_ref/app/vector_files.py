@@ -14,9 +14,9 @@ from softfloat_ref.errors import Error
 from softfloat_ref.executors import Workers
 from softfloat_ref.golden.intermediate import IntermediateSet
 from softfloat_ref.golden.kinds import AnySet
-from softfloat_ref.golden.recipes import load_recipe, recipe_files
+from softfloat_ref.golden.recipes import load_recipe, recipe_files, suite_files
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.suites import SUITE, Suite, find_suite, generate_suite, suite_files, verify_suite
+from softfloat_ref.golden.suites import SUITE, Suite, find_suite, generate_suite, verify_suite
 from softfloat_ref.golden.verify import Report, problems, verify
 from softfloat_ref.golden.writers import DEFAULT_FORMATS, NAMES, parse_names
 
@@ -125,9 +125,8 @@ def _reports(folder: str, sample: int | None, every: bool) -> Iterator[tuple[str
 
 
 def print_list() -> None:
-    """The recipes, the suites and the committed packs."""
+    """The recipes and the suites."""
     files, suites = recipe_files(), suite_files()
-    packs = sorted((Path(__file__).parents[2] / "vectors" / "packs").glob(f"*/{SUITE}"))
     width = max(map(len, (*files, *suites)), default=0) + 1
     for name, path in files.items():
         vectors = load_recipe(str(path))
@@ -137,5 +136,3 @@ def print_list() -> None:
         assert suite is not None
         total = sum(v.count for v in suite.sets.values())
         print(f"{name:{width}}{total:>7}  {len(suite.sets)} sets: {suite.description}")
-    for pack in packs:
-        print(f"{pack.parent.name:{width}}{'pack':>7}  committed vectors in {pack.parent}")

@@ -376,5 +376,5 @@ def _simulate(text: str, top: str, folder: str, sources: tuple[str, ...], sim: s
 
 @command.command("list")
 def list_vectors() -> None:
-    """The recipes and suites that `vectors generate` takes by name, and the packs that are there."""
+    """The recipes and suites that `vectors generate` takes by name."""
     print_list()

@@ -76,12 +76,12 @@ def _described(vectors: AnyVectors) -> dict[str, Any]:
     """The set's definition, and what follows from it, spelled out for readers that do not know our names."""
     return {
         "set": vectors.to_dict(),
-        "fields": [] if isinstance(vectors, MatmulSet) else _field_entries(vectors.fields),
         "conventions": _conventions(vectors),
         "generators": _generators(vectors),
         "flags": "10 invalid, 08 divide by zero, 04 overflow, 02 underflow, 01 inexact",
         "flag_bits": {flag.name.lower(): flag.value.bit_length() - 1 for flag in Flags if flag.name},
         "block_order": "lane 0 first in text, lowest in a word",
+        "fields": [] if isinstance(vectors, MatmulSet) else _field_entries(vectors.fields),
     }
 
 

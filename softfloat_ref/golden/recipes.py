@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from softfloat_ref.golden.sets import VectorSet
 
 # In a wheel beside this file; in a checkout at the top.
 _PLACES: Final = (Path(__file__).parent / "recipes", Path(__file__).parents[2] / "vectors" / "recipes")
+_SUITE_PLACES: Final = (_PLACES[0] / "suites", _PLACES[1].with_name("suites"))
 _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "count": (int,),
     "seed": (int,),
@@ -32,7 +33,16 @@ DEFAULT_COUNT: Final = 10_000
 
 def recipe_files() -> dict[str, Path]:
     """The shipped recipes by name."""
-    for place in _PLACES:
+    return _files(_PLACES)
+
+
+def suite_files() -> dict[str, Path]:
+    """The shipped suites by name."""
+    return _files(_SUITE_PLACES)
+
+
+def _files(places: Iterable[Path]) -> dict[str, Path]:
+    for place in places:
         if place.is_dir():
             return {p.stem: p for p in sorted(place.glob("*.toml"))}
     return {}
@@ -44,7 +54,7 @@ def load_recipe(name: str) -> AnySet:
         return _read(Path(name))
     files = recipe_files()
     if name not in files:
-        raise unknown("recipe", name, files, " (or FILE.toml, or give --op and --fmt)")
+        raise unknown("recipe", name, [*files, *suite_files()], " (or FILE.toml, or give --op and --fmt)")
     return _read(files[name])
 
 

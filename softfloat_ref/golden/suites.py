@@ -28,7 +28,6 @@ from softfloat_ref.policies import Policy
 
 SUITE: Final = "suite.json"
 SUITE_SCHEMA: Final = 1
-_PLACES: Final = (Path(__file__).parent / "recipes" / "suites", Path(__file__).parents[2] / "vectors" / "suites")
 _SUITE_KEYS: Final = {"description", "count", "seed", "policy", "set", "pack"}
 _PACK_KEYS: Final = {"count", "sets"}
 _POLICY_KEYS: Final = tuple(f.name for f in dataclasses.fields(Policy))
@@ -60,17 +59,9 @@ class Suite:
         return dataclasses.replace(self, sets=found).replaced(self.pack_count, None)
 
 
-def suite_files() -> dict[str, Path]:
-    """The shipped suites by name."""
-    for place in _PLACES:
-        if place.is_dir():
-            return {p.stem: p for p in sorted(place.glob("*.toml"))}
-    return {}
-
-
 def find_suite(name: str) -> Suite | None:
     """The shipped suite of that name, or that of a TOML file; None where it is no suite. Raises Error."""
-    path = Path(name) if name.endswith(".toml") else suite_files().get(name)
+    path = Path(name) if name.endswith(".toml") else recipes.suite_files().get(name)
     if path is None:
         return None
     table: dict[str, Any] = read_toml(str(path))
@@ -145,7 +136,7 @@ def _recipe(one: dict[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
         table.pop("policy", None)
         return table
     policy = table.get("policy", {})
-    if fields:
+    if fields and isinstance(policy, (str, dict)):
         table["policy"] = {**({"like": policy} if isinstance(policy, str) else policy), **fields}
     return table
 
