@@ -33,7 +33,7 @@ from softfloat_ref.executors import Workers, workers
 from softfloat_ref.files import write_file
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.kinds import AnySet
-from softfloat_ref.golden.manifest import read_manifest
+from softfloat_ref.golden.manifest import read_manifest, require_file
 from softfloat_ref.golden.matmuls import MATMUL, MatmulSet
 from softfloat_ref.golden.mixed import controls
 from softfloat_ref.golden.recipes import load_recipe
@@ -339,6 +339,7 @@ def testbench(
         raise Error("give -o FILE.sv, or --run SOURCE...")
     manifest = read_manifest(Path(folder))
     vectors = check_hashes(Path(folder), manifest)
+    require_file(Path(folder), manifest, "memh")
     ports = read_ports(ports_file)
     text = bench_text(manifest, controls(vectors), ports, folder, f"{folder} and {ports_file}")
     if output is not None:

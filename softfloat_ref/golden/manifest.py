@@ -241,6 +241,12 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
+def require_file(folder: Path, manifest: dict[str, Any], *keys: str) -> None:
+    """Raises Error where a folder has no file of any of those types: nothing could read its vectors."""
+    if not any(f.get("format") in keys for f in manifest["files"]):
+        raise Error(f"{folder}: has no file of type {' or '.join(keys)}; generate the vectors with --format {keys[0]}")
+
+
 def _check_schema(path: Path, schema: int) -> None:
     if schema > SCHEMA:
         raise Error(f"{path}: schema {schema}; this version reads schema {SCHEMA}: use a newer softfloat-ref")
