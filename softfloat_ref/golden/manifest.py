@@ -11,7 +11,7 @@ from typing import Any, Final
 from softfloat_ref.errors import Error
 from softfloat_ref.files import read_bytes
 from softfloat_ref.golden.dots import DotSet
-from softfloat_ref.golden.intermediate import IntermediateSet
+from softfloat_ref.golden.intermediate import IntermediateSet, plain
 from softfloat_ref.golden.matmuls import MatmulSet
 from softfloat_ref.golden.mixed import MixedSet
 from softfloat_ref.golden.sets import Field, Vectors, VectorSet
@@ -100,7 +100,7 @@ def _coverage(vectors: AnyVectors) -> Any:
         summary = import_module("softfloat_ref.coverage").summary
     except (ImportError, AttributeError):
         return None
-    return summary(vectors)
+    return summary(plain(vectors))
 
 
 def _conventions(vectors: AnyVectors) -> list[dict[str, Any]]:
