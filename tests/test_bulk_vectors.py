@@ -62,7 +62,8 @@ def test_cases_without_result_are_left_out(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_set_without_any_result_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk, "batches", lambda vectors: iter([(np.zeros((3, 0), np.int64), [(1,)])]))
+    undefined = (0, np.zeros((3, 1), np.int64), np.ones(1, bool))
+    monkeypatch.setattr(bulk, "numbered", lambda vectors, chunks: iter([undefined]))
     with pytest.raises(Error, match="no case has a defined result"):
         generate(VectorSet.make("convert", "fp16", 1 << 16, out="fp8_e4m3"), tmp_path)
 

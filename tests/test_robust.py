@@ -61,7 +61,7 @@ def test_a_signal_leaves_nothing_half_written(number: signal.Signals, code: int,
         [sys.executable, "-m", "softfloat_ref", *args], cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE
     )
     deadline = time.monotonic() + 30
-    while not list(tmp_path.glob("out/.*.part")) and time.monotonic() < deadline:
+    while not list(tmp_path.glob("out/.unfinished/*")) and time.monotonic() < deadline:
         time.sleep(0.05)
     process.send_signal(number)
     _, shown = process.communicate(timeout=30)

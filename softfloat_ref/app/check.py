@@ -13,9 +13,10 @@ from softfloat_ref.app.options import Choices, Name, operand_formats, policy_opt
 from softfloat_ref.errors import Error
 from softfloat_ref.files import write_file
 from softfloat_ref.golden.dots import DOT, DotSet
-from softfloat_ref.golden.generate import read_manifest
+from softfloat_ref.golden.intermediate import plain
+from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.verify import check_hashes, stored_set
+from softfloat_ref.golden.verify import check_hashes
 from softfloat_ref.ops import OPERATIONS, get_operation
 from softfloat_ref.testing import report as reports
 from softfloat_ref.testing.check import SHOWN, Report, check_arrays, check_command, check_results
@@ -122,8 +123,7 @@ def _from_files(
     if op is not None or device is not None:
         raise Error("--golden has its own operation and formats, and no device; leave OP, --dut and --dut-lib out")
     manifest = read_manifest(Path(golden))
-    check_hashes(Path(golden), manifest)
-    vectors = stored_set(Path(golden), manifest)
+    vectors = plain(check_hashes(Path(golden), manifest))
     if not isinstance(vectors, (VectorSet, DotSet)):
         raise Error(f"{golden}: a mixed set; its results are checked by its test bench")
     return check_results(vectors, results, **how)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final
@@ -19,18 +18,28 @@ from softfloat_ref.app.dot_options import (
     refuse_matmul,
 )
 from softfloat_ref.app.options import ANY, SCHEDULERS, Choices, Name, operand_formats, policy_options, profile_option
+from softfloat_ref.app.vector_files import (
+    Files,
+    command_line,
+    file_options,
+    print_list,
+    verify_folders,
+    write_suite,
+)
 from softfloat_ref.app.vhdl import vhdl
 from softfloat_ref.block_formats import get_block_format
 from softfloat_ref.errors import Error
-from softfloat_ref.executors import workers
+from softfloat_ref.executors import Workers, workers
 from softfloat_ref.files import write_file
-from softfloat_ref.golden.generate import generate, read_manifest
+from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.kinds import AnySet
+from softfloat_ref.golden.manifest import read_manifest, require_file
 from softfloat_ref.golden.matmuls import MATMUL, MatmulSet
 from softfloat_ref.golden.mixed import controls
-from softfloat_ref.golden.recipes import load_recipe, recipe_files
+from softfloat_ref.golden.recipes import load_recipe
 from softfloat_ref.golden.sets import BLOCK_OPERATIONS, VectorSet, in_bulk
-from softfloat_ref.golden.verify import check_hashes, problems, verify
+from softfloat_ref.golden.suites import find_suite
+from softfloat_ref.golden.verify import ORACLE_LINES, check_hashes
 from softfloat_ref.golden.writers import text_line
 from softfloat_ref.ops import OPERATIONS, get_operation
 from softfloat_ref.testing.compare import CompareNan
@@ -61,6 +70,7 @@ command.add_command(vhdl)
     "-o", "--output", "folder", required=True, metavar="DIR", help="Where the files go; - writes the lines to stdout."
 )
 @click.option("--operands", is_flag=True, help="With -o -: operands only, for a device in a pipe.")
+@file_options
 @click.option("--jobs", type=click.IntRange(1, 1024), default=None, help="Local processes that make the lines [1].")
 @click.option("--scheduler", default=None, metavar=SCHEDULERS, help="A Dask cluster that makes the lines.")
 @product_options
@@ -80,44 +90,74 @@ def generate_vectors(
     jobs: int | None,
     scheduler: str | None,
     profile: str | None,
+    files: Files,
 ) -> None:
-    """Write golden vectors: RECIPE (see `vectors list`), or --op and --fmt.
+    """Write golden vectors: RECIPE, a recipe or suite (see `vectors list`), or --op and --fmt.
 
     Special values crossed with special values come first, then random ones. The folder gets TestFloat lines (.tv),
-    $readmemh words (.memh), their SystemVerilog header (vectors.svh) and manifest.json. The same request gives the
-    same bytes.
+    $readmemh words (.memh), their SystemVerilog header (vectors.svh) and manifest.json, or the types of files that
+    --format names; of a suite, a folder for each of its sets. The same request gives the same bytes.
     """
-    if (recipe is None) == (op is None):
-        raise Error("give a recipe, or --op and --fmt (`softfloat-ref vectors list` shows the recipes)")
-    if (jobs or scheduler) and (folder == "-" or op == MATMUL):
-        raise Error("--jobs and --scheduler are for sets of lines in a folder")
+    _refuse_together(recipe, op, folder, operands, jobs or scheduler, files)
     vectors: AnySet
     if op not in DOT_OPERATIONS:
         refuse_dots(f"--op {op}" if op else "a recipe", dots)
     if recipe is not None:
-        refused = [*choices.given, *(["profile"] if profile is not None else [])]
-        if refused:
-            raise Error(f"a recipe has its own policy; leave --{refused[0].replace('_', '-')} out, or copy the recipe")
-        vectors = _from_recipe(recipe, fmt, out, count, seed)
+        _refuse_own_policy(choices, profile, fmt, out)
+        if (suite := find_suite(recipe)) is not None:
+            if folder == "-":
+                raise Error("a suite has several sets; give -o a folder")
+            with workers(jobs, scheduler) if jobs or scheduler else nullcontext() as crew:
+                write_suite(suite, folder, count, seed, files, crew)
+            return
+        vectors = _from_recipe(recipe, count, seed)
     elif op in DOT_OPERATIONS:
         if profile is not None:
             raise Error("--profile is for quantize: a dot product takes codes and scales")
         if op == MATMUL:
-            if operands or folder == "-":
-                raise Error("matmul writes memory images; give -o a folder, and no --operands")
             _write_matmul(matmul_set(fmt, out, count or DEFAULT_PRODUCTS, seed, choices, dots), folder)
             return
         refuse_matmul(dots)
         vectors = dot_set(fmt, out, count or DEFAULT_COUNT, seed, choices, dots)
     else:
         vectors = _from_options(str(op), fmt, out, count, seed, choices, profile)
-    if operands and folder != "-":
-        raise Error("--operands goes with -o -, for a device in a pipe")
     if folder == "-":
         _to_stdout(vectors, operands)
         return
     with workers(jobs, scheduler) if jobs or scheduler else nullcontext() as crew:
-        manifest = generate(vectors, folder, ["softfloat-ref", *_without_workers(sys.argv[1:])], crew)
+        _write(files.with_intermediate(vectors), folder, crew, files)
+
+
+def _refuse_together(
+    recipe: str | None, op: str | None, folder: str, operands: bool, shared: object, files: Files
+) -> None:
+    """Raises Error for options that do not go together."""
+    if (recipe is None) == (op is None):
+        raise Error("give a recipe, or --op and --fmt (`softfloat-ref vectors list` shows the recipes)")
+    if shared and (folder == "-" or op == MATMUL):
+        raise Error("--jobs and --scheduler are for sets of lines in a folder")
+    if op == MATMUL and (operands or folder == "-"):
+        raise Error("matmul writes memory images; give -o a folder, and no --operands")
+    if operands and folder != "-":
+        raise Error("--operands goes with -o -, for a device in a pipe")
+    if folder == "-" or op == MATMUL:
+        files.refuse()
+
+
+def _refuse_own_policy(choices: Choices, profile: str | None, fmt: str | None, out: str | None) -> None:
+    """Raises Error for options that say what a recipe says."""
+    refused = [*choices.given, *(["profile"] if profile is not None else [])]
+    if refused:
+        raise Error(f"a recipe has its own policy; leave --{refused[0].replace('_', '-')} out, or copy the recipe")
+    if fmt is not None or out is not None:
+        raise Error("a recipe has its own formats; leave --fmt and --out out")
+
+
+def _write(vectors: AnySet, folder: str, crew: Workers | None, files: Files) -> None:
+    """Write a set of lines, and say so."""
+    if files.pack:
+        raise Error("--pack is for suites (`softfloat-ref vectors list` shows them)")
+    manifest = generate(vectors, folder, command_line(), crew, formats=files.formats, resume=files.resume)
     left_out = manifest["left_out"]["count"]
     note = f", {left_out} without a defined result left out" if left_out else ""
     print(
@@ -125,18 +165,6 @@ def generate_vectors(
         f"{', '.join(f['name'] for f in manifest['files'])}, manifest.json",
         file=sys.stderr,
     )
-
-
-def _without_workers(args: Sequence[str]) -> list[str]:
-    """The arguments but for --jobs and --scheduler: who made a set does not show in its files."""
-    given = iter(args)
-    kept = []
-    for arg in given:
-        if arg in ("--jobs", "--scheduler"):
-            next(given, None)
-        elif not arg.startswith(("--jobs=", "--scheduler=")):
-            kept.append(arg)
-    return kept
 
 
 def _write_matmul(vectors: MatmulSet, folder: str) -> None:
@@ -163,11 +191,9 @@ def _to_stdout(vectors: AnySet, operands: bool) -> None:
             sys.stdout.write(as_text(line[:columns]))
 
 
-def _from_recipe(recipe: str, fmt: str | None, out: str | None, count: int | None, seed: int | None) -> AnySet:
+def _from_recipe(recipe: str, count: int | None, seed: int | None) -> AnySet:
     import dataclasses
 
-    if fmt is not None or out is not None:
-        raise Error("a recipe has its own formats; leave --fmt and --out out")
     changes: dict[str, Any] = {k: v for k, v in (("count", count), ("seed", seed)) if v is not None}
     vectors = load_recipe(recipe)
     if seed is not None and isinstance(vectors, VectorSet) and vectors.source.startswith("philox"):
@@ -215,6 +241,10 @@ def _from_options(
 @click.option("-n", "count", type=click.IntRange(min=1), default=None, help="With -: how many lines must come.")
 @click.option("--compare-nan", type=click.Choice([str(c) for c in CompareNan]), default=None, help="With -: [exact].")
 @click.option("--no-flags", is_flag=True, help="With -: flags do not count, and need not be there.")
+@click.option(
+    "--sample", type=click.IntRange(min=1), default=None, metavar="N", help="Recompute N lines, spread over the set."
+)
+@click.option("--every", is_flag=True, help=f"The oracle recomputes every line, also beyond {ORACLE_LINES} of them.")
 @policy_options
 def verify_vectors(
     choices: Choices,
@@ -226,34 +256,29 @@ def verify_vectors(
     count: int | None,
     compare_nan: str | None,
     no_flags: bool,
+    sample: int | None,
+    every: bool,
 ) -> int:
-    """Check folders of vectors: hashes, counts, and every expected value recomputed by the oracle.
+    """Check folders of vectors, or of suites: hashes, counts, and every expected value recomputed by the oracle.
+
+    Hashes and counts are always all checked. Where a set is so large that compiled code made it, that also recomputes
+    every line, and the oracle a sample.
 
     With -, TestFloat lines on stdin, whoever wrote them: operands, result and flags of --op under the policy options.
     Give -n there, or a device that stops halfway passes. Exit code 1 if anything differs.
     """
+    if sample is not None and every:
+        raise Error("--sample N and --every contradict each other")
     if folders == ("-",):
+        if sample is not None or every:
+            raise Error("--sample and --every are for folders")
         if op is None:
             raise Error("verify - needs --op and --fmt")
         vectors = _from_options(op, fmt, out, None, None, choices, None)
         return _verify_lines(vectors, count, CompareNan(compare_nan or "exact"), not no_flags)
     if any(x is not None for x in (op, fmt, out, count, compare_nan)) or no_flags:
         raise Error("--op, --fmt, --out, -n, --compare-nan and --no-flags go with -; a folder has its own")
-    failed = 0
-    unreadable = 0
-    for folder in folders:
-        try:
-            report = verify(folder)
-        except Error as e:
-            print(f"softfloat-ref: {e}", file=sys.stderr)
-            unreadable += 1
-            continue
-        for line in problems(report):
-            print(line)
-        failed += not report.passed
-        verdict = "verified" if report.passed else "FAILED"
-        print(f"{folder}: {verdict}, {report.checked} vectors of {report.name} recomputed", file=sys.stderr)
-    return 2 if unreadable else int(failed > 0)
+    return verify_folders(folders, sample, every)
 
 
 def _verify_lines(vectors: VectorSet, count: int | None, nan: CompareNan, flags: bool) -> int:
@@ -314,6 +339,7 @@ def testbench(
         raise Error("give -o FILE.sv, or --run SOURCE...")
     manifest = read_manifest(Path(folder))
     vectors = check_hashes(Path(folder), manifest)
+    require_file(Path(folder), manifest, "memh")
     ports = read_ports(ports_file)
     text = bench_text(manifest, controls(vectors), ports, folder, f"{folder} and {ports_file}")
     if output is not None:
@@ -351,12 +377,5 @@ def _simulate(text: str, top: str, folder: str, sources: tuple[str, ...], sim: s
 
 @command.command("list")
 def list_vectors() -> None:
-    """The recipes that `vectors generate` takes by name."""
-    files = recipe_files()
-    width = max(map(len, files), default=0) + 1
-    for name, path in files.items():
-        vectors = load_recipe(str(path))
-        print(f"{name:{width}}{vectors.count:>7}  {vectors.description}")
-    packs = Path(__file__).parents[2] / "vectors" / "packs"
-    for manifest in sorted(packs.glob("*/manifest.json")):
-        print(f"{manifest.parent.name:{width}}{'pack':>7}  committed vectors in {manifest.parent}")
+    """The recipes and suites that `vectors generate` takes by name."""
+    print_list()

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from softfloat_ref.files import write_file
-from softfloat_ref.golden.generate import read_manifest
-from softfloat_ref.golden.verify import check_hashes, stored_set
+from softfloat_ref.golden.manifest import read_manifest, require_file
+from softfloat_ref.golden.verify import check_hashes
 from softfloat_ref.rtl.vhdl import package_text
 
 
@@ -23,8 +23,8 @@ def vhdl(folder: str, output: str) -> None:
     end the simulation where a file is cut, has wrong digits, or holds another number of vectors.
     """
     manifest = read_manifest(Path(folder))
-    check_hashes(Path(folder), manifest)
-    name = stored_set(Path(folder), manifest).name
+    name = check_hashes(Path(folder), manifest).name
+    require_file(Path(folder), manifest, "memh", "tv")
     text = package_text(manifest, name)
     if output == "-":
         sys.stdout.write(text)

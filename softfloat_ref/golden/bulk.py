@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -17,21 +17,38 @@ from softfloat_ref.kernels.opcodes import UNKNOWN
 from softfloat_ref.ops import Signature, get_operation
 from softfloat_ref.sources import WORD_BITS, Philox
 
-_CHUNK: Final = 1 << 13
+CHUNK: Final = 1 << 13
 _STREAM: Final = 1  # of the cases' random words
 _WORDS_A_CODE: Final = 2
 
 Table = NDArray[np.int64]
 
 
-def batches(vectors: VectorSet, chunks: range | None = None) -> Iterator[tuple[Table, list[Line]]]:
+def batches(vectors: VectorSet, chunks: Container[int] | None = None) -> Iterator[tuple[Table, list[Line]]]:
     """The set's lines: rows of codes, one a field; and the inputs of those cases that have no defined result.
 
     chunks: some of the chunks that they are made in, by number; all where none are named."""
+    for _, columns, undefined in numbered(vectors, chunks):
+        yield defined(columns, undefined)
+
+
+def defined(columns: Table, undefined: NDArray[np.bool_]) -> tuple[Table, list[Line]]:
+    """The rows without the cases that have no defined result, and those cases' inputs."""
+    if not undefined.any():
+        return columns, []
+    inputs = columns[:-2, undefined].view(np.uint64)
+    return np.ascontiguousarray(columns[:, ~undefined]), [tuple(case) for case in inputs.T.tolist()]
+
+
+def numbered(
+    vectors: VectorSet, chunks: Container[int] | None = None
+) -> Iterator[tuple[int, Table, NDArray[np.bool_]]]:
+    """Chunk by chunk the number of its first case, its rows, and which cases have no defined result."""
     sig = Signature(get_operation(vectors.op), vectors.formats, vectors.out)
     run = Bulk(sig, vectors.policy, vectors.count)
     n, arity = vectors.policy.random_count, len(vectors.formats)
-    for position, operands in _operands(vectors, chunks or range(most_chunks(vectors))):
+    wanted = range(most_chunks(vectors)) if chunks is None else chunks
+    for position, operands in _operands(vectors, wanted):
         size = operands.shape[1]
         columns = np.empty((len(vectors.fields), size), np.int64)
         columns[:arity] = operands
@@ -43,21 +60,15 @@ def batches(vectors: VectorSet, chunks: range | None = None) -> Iterator[tuple[T
                 _sharpen(vectors, columns[0], words, position)
         codes, flags = run(list(columns[:arity]), words)
         columns[-2], columns[-1] = codes, flags
-        undefined = flags == UNKNOWN
-        left_out: list[Line] = []
-        if undefined.any():
-            inputs = columns[:-2, undefined].view(np.uint64)
-            left_out = [tuple(case) for case in inputs.T.tolist()]
-            columns = np.ascontiguousarray(columns[:, ~undefined])
-        yield columns, left_out
+        yield position, columns, flags == UNKNOWN
 
 
 def most_chunks(vectors: VectorSet) -> int:
     """How many chunks a set has at most: the last directed one and the last random one need not be full."""
-    return vectors.count // _CHUNK + 2
+    return vectors.count // CHUNK + 2
 
 
-def _operands(vectors: VectorSet, wanted: range) -> Iterator[tuple[int, Table]]:
+def _operands(vectors: VectorSet, wanted: Container[int]) -> Iterator[tuple[int, Table]]:
     """The operands of the cases in those chunks, and the position of each one's first: the directed cases, then the
     random ones."""
     target = vectors.out if vectors.op == "convert" else None
@@ -68,15 +79,15 @@ def _operands(vectors: VectorSet, wanted: range) -> Iterator[tuple[int, Table]]:
             yield emitted, chunk
         emitted += chunk.shape[1]
     count = vectors.count - emitted
-    for i, start in enumerate(range(0, count, _CHUNK), number):
+    for i, start in enumerate(range(0, count, CHUNK), number):
         if i in wanted:
-            size = min(_CHUNK, count - start)
+            size = min(CHUNK, count - start)
             yield emitted + start, random_cases(vectors.formats, vectors.seed, size, start)
 
 
 def _chunks(listed: Iterable[tuple[int, ...]]) -> Iterator[Table]:
     rest = iter(listed)
-    while chunk := list(itertools.islice(rest, _CHUNK)):
+    while chunk := list(itertools.islice(rest, CHUNK)):
         yield np.array(chunk, np.uint64).view(np.int64).T
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from softfloat_ref.errors import Error
 from softfloat_ref.files import read_bytes
-from softfloat_ref.golden.generate import MANIFEST, read_manifest
+from softfloat_ref.golden.manifest import MANIFEST, read_manifest
 from softfloat_ref.golden.verify import check_hashes
 
 SHOWN: Final = 10
@@ -80,8 +80,8 @@ def _lines(folder: Path, manifest: dict[str, Any]) -> Lines:
     """The lines of the text file, inputs apart from expected values."""
     names = [str(f.get("name")) for f in manifest["files"] if str(f.get("name")).endswith(".tv")]
     if len(names) != 1 or Path(names[0]).name != names[0]:
-        raise Error(f"{folder / MANIFEST}: names no text file of vectors")
-    inputs = sum(int(f["lanes"]) for f in manifest["fields"] if f["role"] not in ("result", "flags"))
+        raise Error(f"{folder / MANIFEST}: names no text file of vectors; diff reads .tv files")
+    inputs = sum(int(f["lanes"]) for f in manifest["fields"] if f["role"] in ("control", "operand", "random"))
     lines = read_bytes(folder / names[0]).decode("ascii", "replace").splitlines()
     parts = [tuple(line.split()) for line in lines]
     return {p[:inputs]: p[inputs:] for p in parts}

@@ -1,72 +1,202 @@
-"""Writing a vector set into a folder: text, memory words, SystemVerilog header, manifest."""
+"""Writing a vector set into a folder: the files of the chosen types, then the manifest."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 from softfloat_ref.errors import Error
 from softfloat_ref.executors import Workers
-from softfloat_ref.files import made_folder, new_file, read_bytes, write_file
-from softfloat_ref.golden import shards, writers
-from softfloat_ref.golden.sets import Field, Line, Vectors, VectorSet, in_bulk
+from softfloat_ref.files import made_folder, read_bytes
+from softfloat_ref.golden import parts, writers
+from softfloat_ref.golden.journal import Journal, discard
+from softfloat_ref.golden.manifest import (
+    LEFT_OUT,
+    MANIFEST,
+    MAX_LISTED,
+    SCHEMA,
+    left_out_entry,
+    make_manifest,
+    read_manifest,
+    to_json,
+)
+from softfloat_ref.golden.sets import Vectors
+from softfloat_ref.golden.writers import DEFAULT_FORMATS, HEADER, Facts, Piece, Slice, Stream, Writer
 
-MANIFEST: Final = "manifest.json"
-HEADER: Final = "vectors.svh"
-SCHEMA: Final = 1
+__all__ = ["HEADER", "MANIFEST", "SCHEMA", "file_sha256", "generate", "make_manifest", "read_manifest"]
 
-
-@dataclass
-class _Output:
-    """A file being written: counts its lines and hashes its bytes."""
-
-    name: str
-    stream: IO[bytes]
-    sha256: Any
-    lines: int = 0
-
-    def write(self, text: str, lines: int) -> None:
-        self.write_bytes(text.encode("ascii"), lines)
-
-    def write_bytes(self, data: Any, lines: int) -> None:
-        """Bytes, or an array of them."""
-        self.sha256.update(data)
-        self.stream.write(data)
-        self.lines += lines
+_BLOCK: Final = 1 << 20
 
 
 def generate(
-    vectors: Vectors, folder: str | Path, command: Sequence[str] = (), crew: Workers | None = None
+    vectors: Vectors,
+    folder: str | Path,
+    command: Sequence[str] = (),
+    crew: Workers | None = None,
+    *,
+    formats: Sequence[str] = DEFAULT_FORMATS,
+    resume: bool = False,
 ) -> dict[str, Any]:
-    """Write the set's files into a folder; returns the manifest. crew: who makes the lines, where not this process.
+    """Write the set's files into a folder; returns the manifest.
 
+    crew: who makes the lines, where not this process. formats: names of writers. resume: what a process that was
+    killed had written is kept as far as it is whole, and so is what this one writes, if it is stopped.
     The manifest is written last, so a folder with one is complete. Raises Error where the folder already holds
     another set, where nothing could be written, and where no case has a defined result.
     """
     folder = Path(folder)
+    chosen = writers.chosen(formats, vectors, int(getattr(vectors, "count", 0)))
     _refuse_other(folder, vectors)
-    with made_folder(folder), ExitStack() as stack:
-        text, words = (
-            _Output(name, stack.enter_context(new_file(folder / name)), hashlib.sha256())
-            for name in (f"{vectors.name}.tv", f"{vectors.name}.memh")
-        )
-        words.write(writers.word_header(vectors), 0)
-        count, left_out = _write_lines(vectors, text, words, crew)
-        if count == 0:
-            raise Error(f"{vectors.name}: no case has a defined result under this policy")
-        (folder / MANIFEST).unlink(missing_ok=True)  # until the new files stand, nothing may vouch for them
-    header = writers.svh(vectors, count).encode("ascii")
-    write_file(folder / HEADER, lambda stream: stream.write(header))
-    files = [{"name": f.name, "sha256": f.sha256.hexdigest(), "lines": f.lines} for f in (text, words)]
-    files.append({"name": HEADER, "sha256": hashlib.sha256(header).hexdigest(), "lines": header.count(b"\n")})
-    manifest = make_manifest(vectors, command, count, left_out, files)
-    data = json.dumps(manifest, indent=1).encode() + b"\n"
-    write_file(folder / MANIFEST, lambda stream: stream.write(data))
+    with made_folder(folder):
+        if resume and (stored := _finished(folder, vectors, chosen)):
+            discard(folder)  # it may have been killed when all was done but this
+            return stored
+        try:
+            journal = Journal(folder, _request(vectors, chosen), _openings(vectors, chosen), resume)
+        except OSError as e:
+            raise _unwritable(folder, e) from None
+        try:
+            _write_parts(vectors, chosen, journal, crew)
+            manifest = _Assembly(vectors, folder, chosen, journal).finish(command)
+        except BaseException as e:
+            if resume and journal.parts and not isinstance(e, Error):
+                journal.close()
+            else:
+                journal.remove()
+            if isinstance(e, OSError):
+                raise _unwritable(folder, e) from None
+            raise
+        journal.remove()
+    return manifest
+
+
+def _unwritable(folder: Path, e: OSError) -> Error:
+    return Error(f"{folder}: cannot be written: {e.strerror or e}")
+
+
+def _request(vectors: Vectors, chosen: Sequence[Writer]) -> dict[str, Any]:
+    """What the parts in a journal depend on."""
+    from softfloat_ref import __version__
+
+    formats = [w.key for w in chosen]
+    return {"schema": SCHEMA, "version": __version__, "formats": formats, "set": vectors.to_dict()}
+
+
+def _openings(vectors: Vectors, chosen: Sequence[Writer]) -> dict[str, bytes]:
+    return {f"{w.key}.{i}": data for w in chosen for i, data in enumerate(w.openings(vectors))}
+
+
+def _write_parts(vectors: Vectors, chosen: Sequence[Writer], journal: Journal, crew: Workers | None) -> None:
+    for made in parts.made(vectors, [w.key for w in chosen], journal.parts, crew):
+        journal.add(made)
+    journal.finish()
+    if journal.lines == 0:
+        raise Error(f"{vectors.name}: no case has a defined result under this policy")
+
+
+class _Assembly:
+    """The files of a set whose lines are all made."""
+
+    def __init__(self, vectors: Vectors, folder: Path, chosen: Sequence[Writer], journal: Journal) -> None:
+        self.vectors = vectors
+        self.folder = folder
+        self.chosen = chosen
+        self.journal = journal
+        self.facts = Facts(journal.lines, journal.runs)
+        self.made: dict[str, Path] = {}  # where the files are before they get their names
+
+    def finish(self, command: Sequence[str]) -> dict[str, Any]:
+        """Put the files together, give them their names, and write the manifest."""
+        files = list(self._files())
+        left_out, listed = self._left_out()
+        files += listed
+        stale = self._listed_before() - {f["name"] for f in files}
+        manifest = make_manifest(self.vectors, command, self.facts.count, left_out, files, self.facts.runs())
+        path = self.journal.folder / f"new.{MANIFEST}"
+        path.write_bytes(to_json(manifest).encode("ascii") + b"\n")
+        (self.folder / MANIFEST).unlink(missing_ok=True)  # until the new files stand, nothing may vouch for them
+        for name, made in (*self.made.items(), (MANIFEST, path)):
+            os.replace(made, self.folder / name)
+        for name in stale:
+            (self.folder / name).unlink(missing_ok=True)
+        return manifest
+
+    def _listed_before(self) -> set[str]:
+        """The files of this set that an earlier manifest lists."""
+        known = {w.file_name(self.vectors) for w in writers.WRITERS.values()} | {LEFT_OUT}
+        with suppress(Error):
+            return known & {f["name"] for f in read_manifest(self.folder)["files"]}
+        return set()
+
+    def _files(self) -> Iterator[dict[str, Any]]:
+        first = 0
+        for writer in self.chosen:
+            count = len(writer.openings(self.vectors))
+            streams = self.journal.streams(first, count)
+            pieces = list(writer.pieces(self.vectors, self.facts, streams))
+            name = writer.file_name(self.vectors)
+            if len(streams) == 1 and pieces == [Slice(0, streams[0].size)]:
+                self.made[name], sha256 = streams[0].path, self.journal.sha256(first)
+            else:
+                self.made[name] = self.journal.folder / f"new.{name}"
+                sha256 = _put_together(pieces, streams, self.made[name])
+            first += count
+            lines = writer.lines(self.vectors, self.facts)
+            yield {"name": name, "format": writer.key, "sha256": sha256, "lines": lines}
+
+    def _left_out(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        path, count = self.journal.left_out_path, self.journal.cases - self.facts.count
+        if count <= MAX_LISTED:
+            return left_out_entry(count, path.read_text("ascii").splitlines()), []
+        self.made[LEFT_OUT] = path
+        entry = {"name": LEFT_OUT, "format": "left_out", "sha256": file_sha256(path), "lines": count}
+        return left_out_entry(count, ()), [entry]
+
+
+def _put_together(pieces: Sequence[Piece], streams: Sequence[Stream], path: Path) -> str:
+    """Write a file of pieces; returns its SHA-256."""
+    digest = hashlib.sha256()
+    with open(path, "wb") as out:
+        for piece in pieces:
+            blocks = (
+                Stream(streams[piece.stream].path, 0, piece.size).blocks() if isinstance(piece, Slice) else (piece,)
+            )
+            for block in blocks:
+                digest.update(block)
+                out.write(block)
+    return digest.hexdigest()
+
+
+def file_sha256(path: Path) -> str:
+    """Of a file of any size. Raises Error where it cannot be read."""
+    try:
+        with open(path, "rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as e:
+        raise Error(f"{path}: {e.strerror or e}") from None
+
+
+def _finished(folder: Path, vectors: Vectors, chosen: Sequence[Writer]) -> dict[str, Any] | None:
+    """The manifest of a folder that already holds this very set, whole."""
+    from softfloat_ref import __version__
+
+    if not (folder / MANIFEST).exists():
+        return None
+    manifest = read_manifest(folder)
+    names = [w.file_name(vectors) for w in chosen]
+    stored = [f["name"] for f in manifest["files"] if f["name"] != LEFT_OUT]
+    same = manifest.get("version") == __version__ and stored == names
+    if not same or manifest["set"] != json.loads(json.dumps(vectors.to_dict())):
+        return None
+    for entry in manifest["files"]:
+        path = folder / entry["name"]
+        if not path.is_file() or file_sha256(path) != entry["sha256"]:
+            return None
     return manifest
 
 
@@ -75,141 +205,22 @@ def _refuse_other(folder: Path, vectors: Vectors) -> None:
     if existing not in ([], [f"{vectors.name}.tv"]):
         raise Error(f"{folder}: already holds {existing[0]}; a folder holds one set")
     if (folder / MANIFEST).exists():
-        stored, wanted = _definition(read_manifest(folder)["set"]), _definition(vectors.to_dict())
+        stored, wanted = _definition(_stored_set(folder)), _definition(vectors.to_dict())
         if stored != json.loads(json.dumps(wanted)):
             raise Error(f"{folder}: already holds another set named {vectors.name}; choose another folder")
+
+
+def _stored_set(folder: Path) -> dict[str, Any]:
+    """The definition that a manifest of any schema stores; what is no manifest of ours is refused."""
+    try:
+        stored = json.loads(read_bytes(folder / MANIFEST))["set"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        stored = None
+    if not isinstance(stored, dict):
+        raise Error(f"{folder / MANIFEST}: no manifest of vectors; choose another folder")
+    return stored
 
 
 def _definition(table: dict[str, Any]) -> dict[str, Any]:
     """A set but for how many cases it has, and which: those may be made anew in place."""
     return {k: v for k, v in table.items() if k not in ("count", "seed", "random_source", "parts")}
-
-
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a folder. Raises Error for one that is missing, broken or newer than this version."""
-    path = folder / MANIFEST
-    data = read_bytes(path)
-    try:
-        manifest = json.loads(data)
-    except (ValueError, RecursionError) as e:
-        raise Error(f"{path}: not valid JSON: {str(e)[:80]}") from None
-    if not isinstance(manifest, dict) or not isinstance(manifest.get("schema"), int):
-        raise Error(f"{path}: no manifest of vectors")
-    if manifest["schema"] != SCHEMA:
-        raise Error(f"{path}: schema {manifest['schema']}; this version reads schema {SCHEMA}")
-    for key, kind in (("set", dict), ("files", list), ("count", int), ("fields", list), ("left_out", dict)):
-        if not isinstance(manifest.get(key), kind):
-            raise Error(f"{path}: {key} is missing or no {kind.__name__}")
-    fields = manifest["fields"]
-    if not all(
-        isinstance(f, dict) and isinstance(f.get("lanes"), int) and isinstance(f.get("role"), str) for f in fields
-    ):
-        raise Error(f"{path}: fields are no tables with name, role, width and lanes")
-    if not all(isinstance(f, dict) and {"name", "sha256", "lines"} <= f.keys() for f in manifest["files"]):
-        raise Error(f"{path}: files are no tables with name, sha256 and lines")
-    if type(manifest["left_out"].get("count")) is not int:
-        raise Error(f"{path}: left_out has no count")
-    return manifest
-
-
-def _write_lines(vectors: Vectors, text: _Output, words: _Output, crew: Workers | None) -> tuple[int, list[Line]]:
-    """The lines of both files; returns how many, and the inputs of the cases without a defined result."""
-    if crew is not None:
-        return _write_shards(vectors, text, words, crew)
-    if isinstance(vectors, VectorSet) and in_bulk(vectors):
-        return _write_batches(vectors, text, words)
-    as_text, as_word = writers.text_line(vectors.fields), writers.word_line(vectors.fields)
-    count, left_out = 0, list[Line]()
-    batch: list[Line] = []
-    for inputs in vectors.inputs():
-        line = vectors.line(inputs)
-        if line is None:
-            left_out.append(inputs)
-            continue
-        batch.append(line)
-        if len(batch) == 4096:
-            _flush(batch, text, words, as_text, as_word)
-            count += 4096
-            batch = []
-    _flush(batch, text, words, as_text, as_word)
-    return count + len(batch), left_out
-
-
-def _write_shards(vectors: Vectors, text: _Output, words: _Output, crew: Workers) -> tuple[int, list[Line]]:
-    """As `_write_lines`, by any workers."""
-    count, left_out = 0, list[Line]()
-    for part in shards.lines(vectors, crew):
-        text.write_bytes(part.text, part.made)
-        words.write_bytes(part.words, part.made)
-        count += part.made
-        left_out += part.left_out
-    return count, left_out
-
-
-def _write_batches(vectors: VectorSet, text: _Output, words: _Output) -> tuple[int, list[Line]]:
-    """As `_write_lines`, in arrays."""
-    from softfloat_ref.golden import bulk
-
-    count, left_out = 0, list[Line]()
-    for columns, undefined in bulk.batches(vectors):
-        lines = bulk.text(columns, vectors.fields)
-        text.write_bytes(lines, columns.shape[1])
-        words.write_bytes(bulk.words(lines), columns.shape[1])
-        count += columns.shape[1]
-        left_out += undefined
-    return count, left_out
-
-
-def _flush(batch: list[Line], text: _Output, words: _Output, as_text: Any, as_word: Any) -> None:
-    text.write("".join(map(as_text, batch)), len(batch))
-    words.write("".join(map(as_word, batch)), len(batch))
-
-
-def make_manifest(
-    vectors: Vectors, command: Sequence[str], count: int, left_out: Sequence[Line], files: list[dict[str, Any]]
-) -> dict[str, Any]:
-    """Everything a reader needs to use the files and to make them again."""
-    from softfloat_ref import __version__
-
-    return {
-        "schema": SCHEMA,
-        "tool": "softfloat-ref",
-        "version": __version__,
-        "command": list(command),
-        "description": vectors.description,
-        "count": count,
-        "left_out": {
-            "count": len(left_out),
-            "why": "no defined result under this policy",
-            "inputs": [" ".join(f"{code:x}" for code in line) for line in left_out],
-        },
-        "set": vectors.to_dict(),
-        "flags": "10 invalid, 08 divide by zero, 04 overflow, 02 underflow, 01 inexact",
-        "block_order": "lane 0 first in text, lowest in a word",
-        "fields": field_entries(vectors.fields),
-        "files": files,
-    }
-
-
-def field_entries(fields: Sequence[Field]) -> list[dict[str, Any]]:
-    """The fields of a line as a manifest describes them."""
-    lsb = writers.positions(fields)
-    return [_field_entry(f, lsb[f.name]) for f in fields]
-
-
-def _field_entry(f: Field, lsb: int) -> dict[str, Any]:
-    entry = {
-        "name": f.name,
-        "role": f.role,
-        "width": f.width,
-        "lanes": f.lanes,
-        "format": f.format or None,
-        "lsb": lsb,
-        "msb": lsb + 4 * f.digits * f.lanes - 1,
-        "stride": 4 * f.digits,
-    }
-    if f.codes:
-        entry["codes"] = list(f.codes)
-    if f.padding:
-        entry["padding"] = f.padding
-    return entry

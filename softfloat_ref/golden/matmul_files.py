@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from softfloat_ref.errors import Error
 from softfloat_ref.files import made_folder, read_bytes, write_file
-from softfloat_ref.golden.generate import HEADER, MANIFEST, SCHEMA, read_manifest
+from softfloat_ref.golden.manifest import MANIFEST, left_out_entry, make_manifest, read_manifest, to_json
 from softfloat_ref.golden.matmuls import Image, MatmulSet, Product
-from softfloat_ref.golden.writers import LICENSE
+from softfloat_ref.golden.writers import HEADER, LICENSE
 
 MAX_SHOWN: Final = 10
 _RESULTS: Final = ("expected", "steps")
@@ -29,7 +29,7 @@ def generate_matmul(vectors: MatmulSet, folder: str | Path, command: Sequence[st
     with made_folder(folder):
         (folder / MANIFEST).unlink(missing_ok=True)  # until the new files stand, nothing may vouch for them
         manifest = _manifest(vectors, command, files)
-        for name, text in (*files.items(), (MANIFEST, json.dumps(manifest, indent=1) + "\n")):
+        for name, text in (*files.items(), (MANIFEST, to_json(manifest) + "\n")):
             data = text.encode("ascii")
             write_file(folder / name, lambda stream, data=data: stream.write(data))  # type: ignore[misc]
     return manifest
@@ -90,20 +90,8 @@ def header_text(vectors: MatmulSet, images: Sequence[Image]) -> str:
 
 
 def _manifest(vectors: MatmulSet, command: Sequence[str], files: dict[str, str]) -> dict[str, Any]:
-    from softfloat_ref import __version__
-
-    return {
-        "schema": SCHEMA,
-        "tool": "softfloat-ref",
-        "version": __version__,
-        "command": list(command),
-        "description": vectors.description,
-        "count": vectors.count,
-        "left_out": {"count": 0, "why": "no defined result under this policy", "inputs": []},
-        "set": vectors.to_dict(),
-        "fields": [],
-        "files": [_entry(name, text) for name, text in files.items()],
-    }
+    entries = [_entry(name, text) for name, text in files.items()]
+    return make_manifest(vectors, command, vectors.count, left_out_entry(0, ()), entries)
 
 
 def _entry(name: str, text: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from typing import Any, Final
 from softfloat_ref.errors import Error, unknown
 from softfloat_ref.formats import Format
 from softfloat_ref.golden.cases import GENERATOR
+from softfloat_ref.golden.intermediate import plain
 from softfloat_ref.golden.sets import FLAG_BITS, Field, Line, Vectors, VectorSet
 from softfloat_ref.ops import get_operation
 from softfloat_ref.policies import NanRule, get_policy, rounding_name
@@ -36,7 +37,7 @@ def controls(vectors: Vectors) -> list[dict[str, str]]:
 
     A name that a part has nothing for, as fmt_c of an addition, is "-".
     """
-    parts = vectors.parts if isinstance(vectors, MixedSet) else (vectors,)
+    parts = vectors.parts if isinstance(vectors, MixedSet) else (plain(vectors),)
     table = [_properties(v) if isinstance(v, VectorSet) else _plain_properties(v) for v in parts]
     return [dict.fromkeys((k for t in table for k in t), "-") | t for t in table]
 

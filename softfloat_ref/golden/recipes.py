@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from softfloat_ref.golden.sets import VectorSet
 
 # In a wheel beside this file; in a checkout at the top.
 _PLACES: Final = (Path(__file__).parent / "recipes", Path(__file__).parents[2] / "vectors" / "recipes")
+_SUITE_PLACES: Final = (_PLACES[0] / "suites", _PLACES[1].with_name("suites"))
 _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "count": (int,),
     "seed": (int,),
@@ -24,13 +26,23 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "steps": (bool,),
     "extrapolate": (bool,),
 }
-_KEYS: Final = {"description", "op", "fmt", "out", "count", "seed", "policy", "profile", "source"}
-_DOT_KEYS: Final = {"description", "op", "fmt", "out", "count", "seed", "k", "acc", "steps", "extrapolate"}
+KEYS: Final = {"description", "op", "fmt", "out", "count", "seed", "policy", "profile", "source"}
+DOT_KEYS: Final = {"description", "op", "fmt", "out", "count", "seed", "k", "acc", "steps", "extrapolate"}
+DEFAULT_COUNT: Final = 10_000
 
 
 def recipe_files() -> dict[str, Path]:
     """The shipped recipes by name."""
-    for place in _PLACES:
+    return _files(_PLACES)
+
+
+def suite_files() -> dict[str, Path]:
+    """The shipped suites by name."""
+    return _files(_SUITE_PLACES)
+
+
+def _files(places: Iterable[Path]) -> dict[str, Path]:
+    for place in places:
         if place.is_dir():
             return {p.stem: p for p in sorted(place.glob("*.toml"))}
     return {}
@@ -42,32 +54,35 @@ def load_recipe(name: str) -> AnySet:
         return _read(Path(name))
     files = recipe_files()
     if name not in files:
-        raise unknown("recipe", name, files, " (or FILE.toml, or give --op and --fmt)")
+        raise unknown("recipe", name, [*files, *suite_files()], " (or FILE.toml, or give --op and --fmt)")
     return _read(files[name])
 
 
 def _read(path: Path) -> AnySet:
     table: dict[str, Any] = read_toml(str(path))
-    if "part" in table:
-        try:
-            return from_recipe(table)
-        except Error as e:
-            raise Error(f"{path}: {e}") from None
-    keys = _DOT_KEYS if table.get("op") == DOT else _KEYS
-    for key in table:
-        if key not in keys:
-            raise Error(f"{path}: unknown key {key!r}; keys: {', '.join(sorted(keys))}")
-    missing = [k for k in ("op", "fmt") if k not in table]
-    if missing:
-        raise Error(f"{path}: {', '.join(missing)} missing")
-    op, fmt, count = table.pop("op"), table.pop("fmt"), table.pop("count", 10_000)
     try:
-        _check_types({"op": op, "fmt": fmt, "count": count, **table})
-        if op == DOT:
-            return DotSet.make(fmt, count, **table)
-        return VectorSet.make(op, fmt, count, **table)
+        return set_of(table)
     except Error as e:
         raise Error(f"{path}: {e}") from None
+
+
+def set_of(table: Mapping[str, Any]) -> AnySet:
+    """The set of a recipe's table. Raises Error."""
+    if "part" in table:
+        return from_recipe(table)
+    keys = DOT_KEYS if table.get("op") == DOT else KEYS
+    for key in table:
+        if key not in keys:
+            raise Error(f"unknown key {key!r}; keys: {', '.join(sorted(keys))}")
+    missing = [k for k in ("op", "fmt") if k not in table]
+    if missing:
+        raise Error(f"{', '.join(missing)} missing")
+    rest = {"count": DEFAULT_COUNT, **table}
+    _check_types(rest)
+    op, fmt, count = rest.pop("op"), rest.pop("fmt"), rest.pop("count")
+    if op == DOT:
+        return DotSet.make(fmt, count, **rest)
+    return VectorSet.make(op, fmt, count, **rest)
 
 
 def _check_types(table: dict[str, Any]) -> None:

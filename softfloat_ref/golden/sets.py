@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Role = Literal["control", "operand", "random", "result", "flags"]
+Role = Literal["control", "operand", "random", "result", "flags", "intermediate"]
 Line = tuple[int, ...]
 BLOCK_OPERATIONS: Final = ("quantize", "dequantize")
 FLAG_BITS: Final = 5

@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from softfloat_ref.errors import Error
-from softfloat_ref.files import read_bytes
-from softfloat_ref.golden import writers
-from softfloat_ref.golden.generate import HEADER, MANIFEST, make_manifest, read_manifest
+from softfloat_ref.golden import parts
+from softfloat_ref.golden.compare import Comparison, Layout, layout
 from softfloat_ref.golden.kinds import AnySet, read_set
+from softfloat_ref.golden.manifest import LEFT_OUT, MANIFEST, left_out_entry, read_manifest, wrong_descriptions
 from softfloat_ref.golden.matmul_files import check_images
 from softfloat_ref.golden.matmuls import MatmulSet
-from softfloat_ref.golden.sets import Field, Vectors
+from softfloat_ref.golden.sample import check_sample, chosen_cases
+from softfloat_ref.golden.sets import Line, Vectors, VectorSet, in_bulk
+from softfloat_ref.golden.tags import Run, groups, merged, tag_runs
+from softfloat_ref.golden.writers import WRITERS, Facts, Writer
 
 MAX_PROBLEMS: Final = 10
+ORACLE_LINES: Final = 1 << 20  # a set made in bulk of up to so many lines is recomputed by the oracle alone
+ORACLE_SAMPLE: Final = 1 << 16  # of larger ones so many are; the compiled code recomputes all
+_BLOCK: Final = 1 << 20
 
 
 @dataclass
 class Report:
-    """What was found: how many lines were recomputed, and the first problems."""
+    """What was found: how many lines the oracle recomputed, how many compiled code did, and the first problems."""
 
     name: str
+    count: int = 0
     checked: int = 0
+    compiled: int = 0
     problems: list[str] = field(default_factory=list)
     more: int = 0
 
@@ -42,21 +49,38 @@ class Report:
         else:
             self.more += 1
 
+    def summary(self) -> str:
+        """What was done, in words."""
+        if self.compiled:
+            return (
+                f"{self.compiled} vectors of {self.name} recomputed by compiled code, "
+                f"{self.checked} of them, spread over the set, by the scalar oracle"
+            )
+        if self.checked < self.count and not self.problems:
+            return f"{self.checked} of {self.count} vectors of {self.name} recomputed, spread over the set"
+        return f"{self.checked} vectors of {self.name} recomputed"
 
-def verify(folder: str | Path) -> Report:
-    """Check a folder against its manifest and the oracle. Raises Error where there is no readable manifest."""
+
+def verify(folder: str | Path, sample: int | None = None, every: bool = False) -> Report:
+    """Check a folder against its manifest and the oracle. Raises Error where there is no readable manifest.
+
+    sample: how many lines, spread over the set, are recomputed, instead of all. every: the scalar oracle recomputes
+    every line, also of a set so large that otherwise compiled code does, and the oracle only a sample.
+    """
     folder = Path(folder)
     manifest = read_manifest(folder)
     vectors = stored_set(folder, manifest)
-    report = Report(vectors.name)
+    report = Report(vectors.name, manifest["count"])
     if isinstance(vectors, MatmulSet):
         report.checked, found = check_images(folder, manifest, vectors)
-        for problem in found:
+        report.count = report.checked
+        for problem in (*wrong_descriptions(manifest, vectors), *found):
             report.add(problem)
         return report
-    names = _check_files(folder, manifest, vectors, report)
+    check = _Check(folder, manifest, vectors, report)
+    check.files()
     if not report.problems:
-        _check_lines(folder, manifest, vectors, names, report)
+        check.lines(sample, every)
     if report.checked == 0 and not report.problems:
         report.add(f"{folder}: no vectors")
     return report
@@ -77,104 +101,184 @@ def check_hashes(folder: Path, manifest: dict[str, Any]) -> AnySet:
     vectors, report = stored_set(folder, manifest), Report(str(folder))
     if isinstance(vectors, MatmulSet):
         raise Error(f"{folder}: memory images of matrix products; they have no lines to compare with")
-    _check_files(folder, manifest, vectors, report)
+    _Check(folder, manifest, vectors, report).files()
     if report.problems:
         raise Error(f"{folder}: {report.problems[0]}")
     return vectors
 
 
-def _check_files(folder: Path, manifest: dict[str, Any], vectors: Vectors, report: Report) -> list[str]:
-    expected = [f"{vectors.name}.tv", f"{vectors.name}.memh", HEADER]
-    entries = {str(f.get("name")): f for f in manifest["files"] if isinstance(f, dict)}
-    if sorted(entries) != sorted(expected):  # so no path of a manifest is ever opened but these
-        report.add(f"{MANIFEST}: files {sorted(entries)}, but this set has {sorted(expected)}")
-        return expected
-    _check_manifest(manifest, vectors, report)
-    for name in expected:
-        if not (folder / name).is_file():
-            report.add(f"{name}: missing")
-            continue
-        data = read_bytes(folder / name)
-        if hashlib.sha256(data).hexdigest() != entries[name].get("sha256"):
-            report.add(f"{name}: SHA-256 differs from the manifest's: the file was changed or cut")
-        elif not data:
-            report.add(f"{name}: no vectors")
-        elif entries[name].get("lines") != _count_lines(name, data):
-            counted = entries[name].get("lines")
-            report.add(f"{name}: {_count_lines(name, data)} lines, but the manifest counts {counted}")
-    return expected
+class _Check:
+    """One folder being verified."""
 
+    def __init__(self, folder: Path, manifest: dict[str, Any], vectors: AnySet, report: Report) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self.vectors = vectors
+        self.report = report
+        self.entries = {f["name"]: f for f in manifest["files"]}
+        self.known = {w.file_name(vectors): w for w in WRITERS.values()}
+        self.total = manifest["count"] + manifest["left_out"]["count"]
+        self.facts = Facts(manifest["count"], lambda: merged(_line_runs(vectors, self.total, self._left_out())))
 
-def _count_lines(name: str, data: bytes) -> int:
-    """Lines of a file, but for the comments in front of memory words."""
-    comments = data.count(b"\n//") + data.startswith(b"//") if name.endswith(".memh") else 0
-    return data.count(b"\n") - comments
+    # -- the manifest, and the files as wholes -----------------------------------------------------------------------
 
-
-def _check_manifest(manifest: dict[str, Any], vectors: Vectors, report: Report) -> None:
-    """What the manifest says of its own set: fields, and how many cases it has."""
-    wanted = json.loads(json.dumps(make_manifest(vectors, [], 0, [], [])))
-    for key in ("fields", "flags", "block_order"):
-        if manifest.get(key) != wanted[key]:
-            report.add(f"{MANIFEST}: {key} are not those of this set")
-    if manifest["set"].get("count", manifest["count"]) != manifest["count"] + int(manifest["left_out"].get("count", 0)):
-        report.add(f"{MANIFEST}: the set's count is not the vectors' and the left out cases'")
-
-
-def _check_lines(folder: Path, manifest: dict[str, Any], vectors: Vectors, names: list[str], report: Report) -> None:
-    text, words, header = (read_bytes(folder / n).decode("ascii", "replace") for n in names)
-    lines = _lines(text)
-    memory = [w for w in _lines(words) if w and not w.startswith("//")]
-    if not lines:
-        report.add(f"{names[0]}: no vectors")
-        return
-    for name, found in ((names[0], lines), (names[1], memory)):
-        if len(found) != manifest["count"]:
-            report.add(f"{name}: {len(found)} lines, but the manifest counts {manifest['count']}")
+    def files(self) -> None:
+        """Which files there are, what the manifest says of the set and of them, hashes and counts."""
+        add = self.report.add
+        listed = [name for name in self.entries if name != LEFT_OUT]
+        if not listed or any(name not in self.known for name in listed):
+            # so no path of a manifest is ever opened but these
+            add(f"{MANIFEST}: files {sorted(self.entries)}, but this set has {sorted(self.known)}")
             return
-    if header != writers.svh(vectors, len(lines)):
-        report.add(f"{HEADER}: is not what this set's header must be")
-    as_text, as_word = writers.text_line(vectors.fields), writers.word_line(vectors.fields)
-    inputs = sum(f.lanes for f in vectors.fields if f.role in ("control", "operand", "random"))
-    foreign = False
-    cases: Iterator[Any] = (c for c in vectors.inputs() if vectors.line(c) is not None)
-    for number, (line, word) in enumerate(zip(lines, memory, strict=True), 1):
-        given = _parse(line, vectors.fields)
-        if given is None:
-            report.add(f"{names[0]}:{number}: not a line of this set: {line[:80]!r}")
-            continue
-        if next(cases, None) != given[:inputs] and not foreign:
-            foreign = True
-            report.add(f"{names[0]}:{number}: from here on, not the cases of this set's seed and generator")
-        expected = vectors.line(given[:inputs])
-        report.checked += 1
-        if expected is None or given != expected:
-            shown = "no defined result" if expected is None else as_text(expected).strip()
-            report.add(f"{names[0]}:{number}: {line} but the oracle says {shown}")
-        elif word + "\n" != as_word(expected):
-            report.add(f"{names[1]}: word {number} is {word}, but the text's line says {as_word(expected).strip()}")
+        for name in (*self.known, LEFT_OUT):
+            if name not in self.entries and (self.folder / name).exists():
+                add(f"{name}: is in the folder, but not in the manifest")
+        self._check_manifest()
+        for name, entry in self.entries.items():
+            self._check_file(name, entry)
+        if not self.report.problems:
+            self._check_facts()
+
+    def _check_manifest(self) -> None:
+        """What the manifest says of its own set: fields, and how many cases it has."""
+        manifest, add = self.manifest, self.report.add
+        for problem in wrong_descriptions(manifest, self.vectors):
+            add(problem)
+        if manifest["count"] < 1:
+            add(f"{MANIFEST}: counts no vectors")
+        if manifest["set"].get("count", self.total) != self.total or manifest["left_out"]["count"] < 0:
+            add(f"{MANIFEST}: the set's count is not the vectors' and the left out cases'")
+
+    def _check_file(self, name: str, entry: dict[str, Any]) -> None:
+        add, path = self.report.add, self.folder / name
+        if not path.is_file():
+            add(f"{name}: missing")
+            return
+        sha256, lines = _read(path)
+        writer = self.known.get(name)
+        if entry.get("format") != (writer.key if writer else "left_out"):
+            add(f"{MANIFEST}: {name} is not of format {entry.get('format')!r}")
+        if writer is not None and writer.key == "memh":
+            lines -= sum(x.count(b"\n") for x in writer.openings(self.vectors))
+        if sha256 != entry["sha256"]:
+            add(f"{name}: SHA-256 differs from the manifest's: the file was changed or cut")
+        elif not path.stat().st_size:
+            add(f"{name}: no vectors")
+        elif (writer is None or writer.text) and lines != entry["lines"]:
+            add(f"{name}: {lines} lines, but the manifest counts {entry['lines']}")
+
+    def _check_facts(self) -> None:
+        """What follows from how many lines there are, and from the cases that are left out."""
+        manifest, add = self.manifest, self.report.add
+        listed = manifest["left_out"]
+        if listed.get("file") != (LEFT_OUT if LEFT_OUT in self.entries else None):
+            add(f"{MANIFEST}: left_out does not name the file of the cases that were left out")
+        elif LEFT_OUT not in self.entries and not _is_list(listed):
+            add(f"{MANIFEST}: left_out lists other than {listed['count']} cases")
+        else:
+            if manifest.get("groups") != groups(self.facts.runs()):
+                add(f"{MANIFEST}: groups are not those of this set")
+            for name, entry in self.entries.items():
+                lines = listed["count"] if name == LEFT_OUT else self.known[name].lines(self.vectors, self.facts)
+                if entry["lines"] != lines:
+                    add(f"{name}: {entry['lines']} lines, but {manifest['count']} vectors make {lines}")
+
+    def _left_out(self) -> Iterator[tuple[int, str]]:
+        """Number and inputs of the cases without a line, as manifest or file have them."""
+        if LEFT_OUT in self.entries:
+            with open(self.folder / LEFT_OUT, encoding="ascii", errors="replace") as stream:
+                for line in stream:
+                    number, _, inputs = line.strip().partition(" ")
+                    yield int(number) if number.isdecimal() else -1, inputs
+        else:
+            listed = self.manifest["left_out"]
+            yield from zip(listed["cases"], listed["inputs"], strict=True)
+
+    # -- every line --------------------------------------------------------------------------------------------------
+
+    def lines(self, sample: int | None, every: bool) -> None:
+        """Every line, or some, recomputed."""
+        writers: list[Writer] = [self.known[name] for name in self.entries if name in self.known]
+        layouts = [
+            layout(w, self.vectors, self.facts, self.folder / w.file_name(self.vectors), self.report.add)
+            for w in writers
+        ]
+        if self.report.problems:
+            return
+        compiled = isinstance(self.vectors, VectorSet) and in_bulk(self.vectors) and not every
+        compiled = compiled and self.manifest["count"] > ORACLE_LINES and sample is None
+        if sample is None:
+            count = self._compare_all(layouts, compiled)
+            if not compiled:
+                self.report.checked = count
+                return
+            self.report.compiled = count
+        if not self.report.problems:
+            numbers = chosen_cases(self.total, sample or ORACLE_SAMPLE, int(self.manifest["set"].get("seed", 0)))
+            left_out = [number for number, _ in self._left_out()]
+            self.report.checked = check_sample(self.vectors, layouts, numbers, left_out, self.report.add)
+
+    def _compare_all(self, layouts: list[Layout], compiled: bool) -> int:
+        add = self.report.add
+        listed = self._left_out()
+        cases = 0
+        with Comparison(self.vectors, layouts, add) as comparison:
+            comparison.opening()
+            for given in parts.batches(self.vectors, compiled=compiled):
+                comparison.compare(given.batch)
+                cases += given.cases
+                if not _same_left_out(given.left_out, listed):
+                    add(f"{MANIFEST}: the cases that were left out are not those without a defined result")
+                    return comparison.lines
+            comparison.finish()
+        if comparison.lines != self.manifest["count"] or cases != self.total:
+            add(f"{MANIFEST}: {self.manifest['count']} vectors, but this set has {comparison.lines}")
+        return comparison.lines
 
 
-def _lines(text: str) -> list[str]:
-    """The lines of a file; they end with LF and nothing else, since a set has the same bytes anywhere."""
-    return text.removesuffix("\n").split("\n") if text else []
+def _is_list(listed: dict[str, Any]) -> bool:
+    """Whether a manifest's `left_out` lists as many cases as it counts, numbers and inputs."""
+    cases, inputs = listed.get("cases"), listed.get("inputs")
+    if not isinstance(cases, list) or not isinstance(inputs, list) or not all(type(x) is int for x in cases):
+        return False
+    return len(cases) == len(inputs) == listed["count"] and listed == left_out_entry(
+        len(cases), [f"{case} {text}" for case, text in zip(cases, inputs, strict=True)]
+    )
 
 
-def _parse(line: str, fields: tuple[Field, ...]) -> tuple[int, ...] | None:
-    """The codes of a line, or None where it is not exactly one of the set's."""
-    parts = line.split(" ")
-    lanes = [f for f in fields for _ in range(f.lanes)]
-    if len(parts) != len(lanes):
-        return None
-    codes = []
-    for part, f in zip(parts, lanes, strict=True):
-        if len(part) != f.digits or any(c not in "0123456789ABCDEF" for c in part):
-            return None
-        code = int(part, 16)
-        if code >> f.width:
-            return None
-        codes.append(code)
-    return tuple(codes)
+def _same_left_out(found: Iterable[tuple[int, Line]], listed: Iterator[tuple[int, str]]) -> bool:
+    """Whether the cases without a result are the next ones listed."""
+    return all(next(listed, None) == (number, " ".join(f"{x:x}" for x in case)) for number, case in found)
+
+
+def _line_runs(vectors: Vectors, total: int, left_out: Iterable[tuple[int, str]]) -> Iterator[Run]:
+    """The tags of the set's lines: of its cases, but for those that have no line."""
+    skipped = iter(left_out)
+    number, _ = next(skipped, (-1, ""))
+    start = 0
+    for tag, count in tag_runs(vectors):
+        kept = count = min(count, total - start)
+        start += count
+        while 0 <= number < start:
+            kept -= 1
+            number, _ = next(skipped, (-1, ""))
+        if kept:
+            yield tag, kept
+        if start >= total:
+            return
+
+
+def _read(path: Path) -> tuple[str, int]:
+    """SHA-256 and newlines of a file of any size. Raises Error."""
+    digest, lines = hashlib.sha256(), 0
+    try:
+        with open(path, "rb") as stream:
+            while data := stream.read(_BLOCK):
+                digest.update(data)
+                lines += data.count(b"\n")
+    except OSError as e:
+        raise Error(f"{path}: {e.strerror or e}") from None
+    return digest.hexdigest(), lines
 
 
 def problems(report: Report) -> Iterator[str]:

@@ -15,7 +15,7 @@ from softfloat_ref.errors import Error
 from softfloat_ref.exact import NAN
 from softfloat_ref.formats import Format, get_format
 from softfloat_ref.ops import arithmetic, on_codes, order  # noqa: F401  (their operations enter the table)
-from softfloat_ref.ops.table import OPERATIONS, Context, Operation, get_operation, nan_operand
+from softfloat_ref.ops.table import OPERATIONS, Context, Operation, Outcome, get_operation, nan_operand
 from softfloat_ref.policies import Policy, Specials, get_policy
 from softfloat_ref.rounding import RDN
 
@@ -29,6 +29,7 @@ __all__ = [
     "context",
     "evaluate",
     "evaluator",
+    "exact_evaluator",
     "get_operation",
     "parse_formats",
     "signature",
@@ -135,28 +136,41 @@ def evaluate(
 def evaluator(sig: Signature, policy: Policy) -> Evaluator:
     """The function that evaluates checked codes: (codes, random bits) -> (code, flags as an int)."""
     operation, formats, out = sig
-    ctx = context(sig, policy)
-    function = operation.function
     if operation.result in ("same", "class"):
+        function, ctx = operation.function, context(sig, policy)
         return lambda codes, random_bits: function(ctx, *codes)
     if operation.name == "convert" and policy.bare_widening and (zeros := _appended_zeros(formats[0], out)) >= 0:
         return lambda codes, random_bits: (codes[0] << zeros, 0)
+    exact_result, encode = exact_evaluator(sig, policy), encoder(out, policy)
+
+    def run(codes: Sequence[int], random_bits: int) -> tuple[int, int]:
+        value, flags = exact_result(codes, random_bits)
+        bits, more = encode(value, random_bits)
+        return bits, flags | more
+
+    return run
+
+
+@lru_cache(maxsize=512)
+def exact_evaluator(sig: Signature, policy: Policy) -> Callable[[Sequence[int], int], Outcome]:
+    """The function from checked codes to what is rounded: (codes, random bits) -> (exact value, flags so far).
+
+    Of operations with a result of type "float" or "boolean"."""
+    operation, formats, _ = sig
+    ctx = context(sig, policy)
+    function = operation.function
     decoders = tuple(decoder(f, operation.flushes and policy.flush_inputs) for f in formats)
-    encode = encoder(out, policy)
     uses_random = policy.random_count > 0
     rule = policy.nan_rule
     sees_nans = operation.nans
 
-    def run(codes: Sequence[int], random_bits: int) -> tuple[int, int]:
+    def run(codes: Sequence[int], random_bits: int) -> Outcome:
         values = [decode(code) for decode, code in zip(decoders, codes, strict=True)]
         if not sees_nans and any(x[0] == NAN for x in values):
-            value, flags = nan_operand(rule, values)
-        elif uses_random:
-            value, flags = function(ctx._replace(random_bits=random_bits), *values)
-        else:
-            value, flags = function(ctx, *values)
-        bits, more = encode(value, random_bits)
-        return bits, flags | more
+            return nan_operand(rule, values)
+        if uses_random:
+            return function(ctx._replace(random_bits=random_bits), *values)
+        return function(ctx, *values)
 
     return run
 

@@ -266,7 +266,7 @@ def _check_carried(ports: PortMap, fields: Sequence[LineField]) -> None:
     for flag, bit in FLAG_NAMES.items():
         carried["flags"] = carried.get("flags", 0) | (flag in ports.ignore) << bit
     for f in fields:
-        if f.role == "control" or f.name in ports.ignore:
+        if f.role in ("control", "intermediate") or f.name in ports.ignore:
             continue
         if not carried[f.name]:
             raise Error(f"no port carries {f.name}; if the module has none, say ignore = [{f.name!r}]")

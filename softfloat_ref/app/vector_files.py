@@ -1,0 +1,138 @@
+"""Files of vectors for the commands: the options that choose them, suites, folders to verify, and what there is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from softfloat_ref.errors import Error
+from softfloat_ref.executors import Workers
+from softfloat_ref.golden.intermediate import IntermediateSet
+from softfloat_ref.golden.kinds import AnySet
+from softfloat_ref.golden.recipes import load_recipe, recipe_files, suite_files
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.golden.suites import SUITE, Suite, find_suite, generate_suite, verify_suite
+from softfloat_ref.golden.verify import Report, problems, verify
+from softfloat_ref.golden.writers import DEFAULT_FORMATS, NAMES, parse_names
+
+F = TypeVar("F", bound=Callable[..., Any])
+_WORKER_OPTIONS: Final = ("--jobs", "--scheduler")
+
+
+@dataclass(frozen=True)
+class Files:
+    """What the options of `vectors generate` say of the files."""
+
+    formats: tuple[str, ...]
+    given: bool
+    resume: bool
+    intermediate: bool
+    pack: bool
+
+    def refuse(self) -> None:
+        """Raises Error where an option was given that is for lines in a folder."""
+        for name, value in (("format", self.given), ("resume", self.resume), ("intermediate", self.intermediate)):
+            if value:
+                raise Error(f"--{name} is for sets of lines in a folder")
+
+    def with_intermediate(self, vectors: AnySet) -> AnySet:
+        """The set, with its unrounded intermediate if that is wanted. Raises Error where it has none."""
+        if not self.intermediate:
+            return vectors
+        if not isinstance(vectors, VectorSet):
+            raise Error("--intermediate is for a set of one operation that rounds")
+        return IntermediateSet(vectors)
+
+
+def file_options(function: F) -> F:
+    """Add --format, --resume, --intermediate and --pack; the command gets them as one `files`."""
+
+    def with_files(**given: Any) -> Any:
+        text = given.pop("format_names")
+        formats = DEFAULT_FORMATS if text is None else parse_names(text)
+        flags = [given.pop(name) for name in ("resume", "intermediate", "pack")]
+        return function(files=Files(formats, text is not None, *flags), **given)
+
+    wrapped: Any = with_files
+    wrapped.__name__, wrapped.__doc__ = function.__name__, function.__doc__
+    wrapped.__click_params__ = getattr(function, "__click_params__", [])
+    shown = ",".join(DEFAULT_FORMATS)
+    for option in (
+        click.option("--pack", is_flag=True, help="Of a suite: its small excerpt."),
+        click.option("--intermediate", is_flag=True, help="Add columns: the exact result's kept bits, guard, sticky."),
+        click.option("--resume", is_flag=True, help="Go on where a run that was killed had stopped."),
+        click.option(
+            "--format", "format_names", default=None, metavar="NAMES", help=f"Some of {','.join(NAMES)} [{shown}]."
+        ),
+    ):
+        wrapped = option(wrapped)
+    return wrapped  # type: ignore[no-any-return]
+
+
+def command_line() -> list[str]:
+    """The command, but for who makes the set and in how many runs: that does not show in its files."""
+    given = iter(sys.argv[1:])
+    kept = ["softfloat-ref"]
+    for arg in given:
+        if arg in _WORKER_OPTIONS:
+            next(given, None)
+        elif arg != "--resume" and not arg.startswith(tuple(f"{x}=" for x in _WORKER_OPTIONS)):
+            kept.append(arg)
+    return kept
+
+
+def write_suite(
+    suite: Suite, folder: str, count: int | None, seed: int | None, files: Files, crew: Workers | None
+) -> None:
+    """`vectors generate SUITE`. Raises Error."""
+    if files.intermediate:
+        raise Error("--intermediate is for a set of one operation that rounds")
+    if files.pack and (count is not None or seed is not None):
+        raise Error("--pack has its own count and seed")
+    suite = suite.packed() if files.pack else suite.replaced(count, seed)
+    found = generate_suite(suite, folder, command_line(), crew, formats=files.formats, resume=files.resume)
+    sets = len(found["sets"])
+    print(f"{found['count']} vectors of {suite.name} in {folder}: {sets} sets, {SUITE}", file=sys.stderr)
+
+
+def verify_folders(folders: Sequence[str], sample: int | None, every: bool) -> int:
+    """Check folders of sets and of suites; prints what is wrong. The exit code."""
+    failed = unreadable = 0
+    for folder in folders:
+        try:
+            for name, report in _reports(folder, sample, every):
+                for line in problems(report):
+                    print(line)
+                failed += not report.passed
+                verdict = "verified" if report.passed else "FAILED"
+                print(f"{name}: {verdict}, {report.summary()}", file=sys.stderr)
+        except Error as e:
+            print(f"softfloat-ref: {e}", file=sys.stderr)
+            unreadable += 1
+    return 2 if unreadable else int(failed > 0)
+
+
+def _reports(folder: str, sample: int | None, every: bool) -> Iterator[tuple[str, Report]]:
+    if Path(folder, SUITE).exists():
+        yield from verify_suite(Path(folder), sample, every)
+    else:
+        yield folder, verify(folder, sample, every)
+
+
+def print_list() -> None:
+    """The recipes and the suites."""
+    files, suites = recipe_files(), suite_files()
+    width = max(map(len, (*files, *suites)), default=0) + 1
+    for name, path in files.items():
+        vectors = load_recipe(str(path))
+        print(f"{name:{width}}{vectors.count:>7}  {vectors.description}")
+    for name, path in suites.items():
+        suite = find_suite(str(path))
+        assert suite is not None
+        total = sum(v.count for v in suite.sets.values())
+        print(f"{name:{width}}{total:>7}  {len(suite.sets)} sets: {suite.description}")

@@ -1,0 +1,237 @@
+"""Parts of a set on their way into a folder: streams under a temporary name, and a journal that vouches for them.
+
+After each part the journal gets a line: how many cases and lines there are so far, and of each stream the size and the
+SHA-256 of everything up to there. What a process that was killed left behind is trusted as far as those hashes agree,
+and cut there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final
+
+from softfloat_ref.errors import Error
+from softfloat_ref.golden.parts import Made
+from softfloat_ref.golden.tags import Run, merged
+from softfloat_ref.golden.writers.batch import Stream
+
+UNFINISHED: Final = ".unfinished"
+_JOURNAL: Final = "journal.jsonl"
+_RUNS: Final = "runs"
+_LEFT_OUT: Final = "left_out"
+_BLOCK: Final = 1 << 20
+_MAX_LINE: Final = 1 << 20
+
+
+@dataclass
+class _Output:
+    """A stream being written: knows its size and the hash of its bytes."""
+
+    path: Path
+    stream: IO[bytes]
+    sha256: Any
+    size: int = 0
+
+    def write(self, data: Any) -> None:
+        """Bytes, or an array of them."""
+        self.sha256.update(data)
+        self.stream.write(data)
+        self.size += len(data)
+
+
+class Journal:
+    """The streams of a set that is being written. Close it, or remove it, in the end."""
+
+    def __init__(self, folder: Path, request: dict[str, Any], openings: dict[str, bytes], resume: bool) -> None:
+        """request: what the streams are of; openings: what each of them begins with, by name.
+
+        Raises Error where another process writes here, and where what is to be continued is of another request."""
+        self.folder = folder / UNFINISHED
+        self.parts = self.cases = self.lines = 0
+        self.resumed = 0
+        self._request = json.loads(json.dumps(request))
+        self._names = [*openings, _RUNS, _LEFT_OUT]
+        self.folder.mkdir(exist_ok=True)
+        self._journal: IO[bytes] = open(self.folder / _JOURNAL, "a+b")  # noqa: SIM115
+        try:
+            _lock(self._journal, self.folder)
+            good = self._trusted() if resume else None
+            if good is None:
+                self._remove_streams()
+                self._start(openings)
+            else:
+                self._go_on(good)
+        except BaseException:
+            self.close()
+            raise
+
+    # -- continuing --------------------------------------------------------------------------------------------------
+
+    def _trusted(self) -> tuple[list[bytes], dict[str, Any]] | None:
+        """The journal's lines up to the last part whose bytes are all there, and that part's entry."""
+        self._journal.seek(0)
+        lines = list(self._journal)
+        entries = [entry for entry in map(_entry, lines) if entry is not None]
+        if not entries:
+            return None
+        if entries[0] != self._request:
+            raise Error(
+                f"{self.folder}: holds parts of another request, or of another version; leave --resume out to drop them"
+            )
+        sizes = [e.get("streams") for e in entries[1:]]
+        good = len(entries) - 1
+        for i, name in enumerate(self._names):
+            marks = [s[i] for s in sizes[:good] if isinstance(s, list) and len(s) == len(self._names)]
+            good = min(good, _agreeing(self.folder / name, marks))
+        return (lines[: good + 1], entries[good]) if good else None
+
+    def _go_on(self, good: tuple[list[bytes], dict[str, Any]]) -> None:
+        lines, entry = good
+        self.parts, self.cases, self.lines = entry["part"] + 1, entry["cases"], entry["lines"]
+        self.resumed = self.parts
+        self._journal.truncate(sum(map(len, lines)))
+        self._outputs = []
+        for name, (size, _) in zip(self._names, entry["streams"], strict=True):
+            path = self.folder / name
+            os.truncate(path, size)
+            self._outputs.append(_Output(path, open(path, "ab"), _hash_of(path), size))  # noqa: SIM115
+
+    def _start(self, openings: dict[str, bytes]) -> None:
+        self._journal.truncate(0)
+        self._outputs = []
+        for name in self._names:
+            path = self.folder / name
+            self._outputs.append(_Output(path, open(path, "xb"), hashlib.sha256()))  # noqa: SIM115
+            self._outputs[-1].write(openings.get(name, b""))
+        self._note(self._request)
+
+    # -- writing -----------------------------------------------------------------------------------------------------
+
+    def add(self, made: Made) -> None:
+        """What some lines add; when a part is complete, its entry."""
+        if made.part != self.parts:
+            self._checkpoint()
+            self.parts = made.part
+        runs = "".join(f"{count} {json.dumps(tag)}\n" for tag, count in made.runs).encode("ascii")
+        left_out = "".join(f"{i} {' '.join(f'{code:x}' for code in case)}\n" for i, case in made.left_out)
+        data = made.data or [b""] * (len(self._outputs) - 2)
+        for output, part in zip(self._outputs, (*data, runs, left_out.encode("ascii")), strict=True):
+            output.write(part)
+        self.cases += made.cases
+        self.lines += made.lines
+
+    def _checkpoint(self) -> None:
+        """Vouch for what is written so far."""
+        for output in self._outputs:
+            output.stream.flush()
+        marks = [[output.size, output.sha256.hexdigest()] for output in self._outputs]
+        self._note({"part": self.parts, "cases": self.cases, "lines": self.lines, "streams": marks})
+
+    def _note(self, entry: dict[str, Any]) -> None:
+        self._journal.write(json.dumps(entry).encode("ascii") + b"\n")
+        self._journal.flush()
+
+    # -- reading, when all is written --------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """All is written: vouch for it and close the streams, but not the journal."""
+        self._checkpoint()
+        for output in self._outputs:
+            output.stream.close()
+
+    def streams(self, start: int, count: int) -> list[Stream]:
+        """Some of the writers' streams."""
+        return [Stream(o.path, 0, o.size) for o in self._outputs[start : start + count]]
+
+    def sha256(self, number: int) -> str:
+        """Of a whole stream."""
+        found: str = self._outputs[number].sha256.hexdigest()
+        return found
+
+    def runs(self) -> Iterator[Run]:
+        """The runs of the lines' tags, neighbours merged."""
+        return merged(_read_runs(self.folder / _RUNS))
+
+    @property
+    def left_out_path(self) -> Path:
+        """The cases without a defined result: a line each, number and inputs."""
+        return self.folder / _LEFT_OUT
+
+    def close(self) -> None:
+        """Close the files, which stay."""
+        for output in getattr(self, "_outputs", ()):
+            output.stream.close()
+        self._journal.close()
+
+    def remove(self) -> None:
+        """Remove everything, the folder included."""
+        self.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _remove_streams(self) -> None:
+        for path in self.folder.iterdir():
+            if path.name != _JOURNAL:
+                path.unlink()
+
+
+def discard(folder: Path) -> None:
+    """Remove what a process that was killed left in a folder. Raises Error where another one writes there."""
+    path = folder / UNFINISHED
+    if path.is_dir():
+        with open(path / _JOURNAL, "ab") as stream:
+            _lock(stream, path)
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _lock(stream: IO[bytes], folder: Path) -> None:
+    """So that no two processes write the same parts; where the system has no such locks, users must see to it."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise Error(f"{folder}: another process is writing here") from None
+
+
+def _entry(line: bytes) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line) if line.endswith(b"\n") and len(line) < _MAX_LINE else None
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _agreeing(path: Path, marks: Sequence[Sequence[Any]]) -> int:
+    """How many of the marks (size, SHA-256 of all bytes up to there) a file agrees with, from the first on."""
+    digest, at = hashlib.sha256(), 0
+    try:
+        with open(path, "rb") as stream:
+            for number, (size, sha256) in enumerate(marks):
+                while at < size and (data := stream.read(min(_BLOCK, size - at))):
+                    digest.update(data)
+                    at += len(data)
+                if at != size or digest.hexdigest() != sha256:
+                    return number
+    except (OSError, TypeError, ValueError):
+        return 0
+    return len(marks)
+
+
+def _hash_of(path: Path) -> Any:
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256")
+
+
+def _read_runs(path: Path) -> Iterator[Run]:
+    with open(path, encoding="ascii") as stream:
+        for line in stream:
+            count, tag = line.split(" ", 1)
+            yield json.loads(tag), int(count)

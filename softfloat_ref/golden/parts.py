@@ -1,0 +1,176 @@
+"""A set's lines in parts by position, made here or by any workers; joined in order they are the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from softfloat_ref.executors import Workers, in_order
+from softfloat_ref.golden import writers
+from softfloat_ref.golden.sets import Line, Vectors, VectorSet, in_bulk
+from softfloat_ref.golden.tags import Run, TagCursor, defined_runs
+from softfloat_ref.golden.writers.batch import Batch, Data
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Table = NDArray[np.int64]
+    Mask = NDArray[np.bool_]
+
+CASES: Final = 1 << 12  # a part, where each line is made by itself
+CHUNKS: Final = 1 << 5  # a part, in bulk
+
+
+_ScalarTask = tuple[Vectors, Sequence[str], int, list[Line], list[Run]]
+
+
+class Given(NamedTuple):
+    """Some lines in a row, of one part; and the cases among them without a defined result: number and inputs."""
+
+    part: int
+    cases: int
+    batch: Batch
+    left_out: list[tuple[int, Line]]
+
+
+class Made(NamedTuple):
+    """The bytes that some lines add to each stream."""
+
+    part: int
+    cases: int
+    lines: int
+    data: list[Data]
+    runs: list[Run]
+    left_out: list[tuple[int, Line]]
+
+
+def batches(vectors: Vectors, first: int = 0, compiled: bool = True) -> Iterator[Given]:
+    """The set's lines from a part on. compiled: whether large sets of operations are made in arrays; else every line
+    comes from the scalar oracle."""
+    if compiled and isinstance(vectors, VectorSet) and in_bulk(vectors):
+        from softfloat_ref.golden import bulk
+
+        chunks = range(first * CHUNKS, max(bulk.most_chunks(vectors), first * CHUNKS + 1))
+        yield from _in_bulk(vectors, chunks, TagCursor(vectors))
+        return
+    cursor = TagCursor(vectors)
+    rest = islice(iter(vectors.inputs()), first * CASES, None)
+    number = first
+    while cases := list(islice(rest, CASES)):
+        yield _one_by_one(vectors, number, cases, cursor.take(number * CASES, len(cases)))
+        number += 1
+
+
+def _in_bulk(vectors: VectorSet, chunks: range, cursor: TagCursor) -> Iterator[Given]:
+    from softfloat_ref.golden import bulk
+
+    # no chunk is left out before the last, so those that come are those asked for, in order
+    for number, (position, columns, undefined) in zip(chunks, bulk.numbered(vectors, chunks), strict=False):
+        yield _of_chunk(vectors, number // CHUNKS, position, columns, undefined, cursor)
+
+
+def _of_chunk(
+    vectors: VectorSet, part: int, position: int, columns: Table, undefined: Mask, cursor: TagCursor
+) -> Given:
+    from softfloat_ref.golden import bulk
+
+    cases = int(columns.shape[1])
+    runs = cursor.take(position, cases)
+    kept, inputs = bulk.defined(columns, undefined)
+    if not inputs:
+        return Given(part, cases, Batch(vectors.fields, runs, table=kept), [])
+    places = undefined.nonzero()[0].tolist()
+    left_out = [(position + place, case) for place, case in zip(places, inputs, strict=True)]
+    return Given(part, cases, Batch(vectors.fields, defined_runs(runs, places), table=kept), left_out)
+
+
+def inputs_at(vectors: Vectors, numbers: Sequence[int]) -> Iterator[tuple[int, Line]]:
+    """The inputs of some cases, by increasing number: the set's own, whatever files say."""
+    if isinstance(vectors, VectorSet) and in_bulk(vectors):
+        yield from _bulk_inputs_at(vectors, numbers)
+        return
+    wanted = iter(numbers)
+    number = next(wanted, -1)
+    for i, inputs in enumerate(vectors.inputs()):
+        if i == number:
+            yield i, inputs
+            number = next(wanted, -1)
+        if number < 0:
+            return
+
+
+def _bulk_inputs_at(vectors: VectorSet, numbers: Sequence[int]) -> Iterator[tuple[int, Line]]:
+    from softfloat_ref.golden import bulk
+
+    # one chunk, the last of the directed cases, need not be full: a case lies at most one chunk further on
+    chunks = {n // bulk.CHUNK + i for n in numbers for i in (0, 1)}
+    wanted = iter(numbers)
+    number = next(wanted, -1)
+    for position, columns, _ in bulk.numbered(vectors, chunks):
+        while position <= number < position + columns.shape[1]:
+            column = columns[:-2, number - position].copy()
+            yield number, tuple(column.view("u8").tolist())
+            number = next(wanted, -1)
+    if number >= 0:
+        raise RuntimeError(f"case {number} is in no chunk that was made")
+
+
+def _one_by_one(vectors: Vectors, part: int, cases: Sequence[Line], runs: list[Run]) -> Given:
+    lines = [vectors.line(inputs) for inputs in cases]
+    undefined = [i for i, line in enumerate(lines) if line is None]
+    left_out = [(part * CASES + i, cases[i]) for i in undefined]
+    rows = [line for line in lines if line is not None]
+    return Given(part, len(cases), Batch(vectors.fields, defined_runs(runs, undefined), rows), left_out)
+
+
+def written(vectors: Vectors, given: Given, names: Sequence[str]) -> Made:
+    """A batch as the writers of those names have it."""
+    data = [x for name in names for x in writers.WRITERS[name].part(vectors, given.batch)]
+    return Made(given.part, given.cases, given.batch.count, data, given.batch.runs, given.left_out)
+
+
+def made(vectors: Vectors, names: Sequence[str], first: int, crew: Workers | None) -> Iterator[Made]:
+    """The set's lines from a part on, for the writers of those names. crew: who makes them, where not this process."""
+    if crew is None:
+        return (written(vectors, given, names) for given in batches(vectors, first))
+    if isinstance(vectors, VectorSet) and in_bulk(vectors):
+        from softfloat_ref.golden import bulk
+
+        last = -(-bulk.most_chunks(vectors) // CHUNKS)
+        tasks = ((vectors, names, part) for part in range(first, last))
+        return in_order(crew, _bulk_part, tasks)
+    return in_order(crew, _scalar_part, _cases(vectors, names, first))
+
+
+def _cases(vectors: Vectors, names: Sequence[str], first: int) -> Iterator[_ScalarTask]:
+    cursor = TagCursor(vectors)
+    rest = islice(iter(vectors.inputs()), first * CASES, None)
+    number = first
+    while cases := list(islice(rest, CASES)):
+        yield vectors, names, number, cases, cursor.take(number * CASES, len(cases))
+        number += 1
+
+
+def _scalar_part(task: _ScalarTask) -> Made:
+    vectors, names, part, cases, runs = task
+    return written(vectors, _one_by_one(vectors, part, cases, runs), names)
+
+
+def _bulk_part(task: tuple[VectorSet, Sequence[str], int]) -> Made:
+    vectors, names, part = task
+    chunks = range(part * CHUNKS, (part + 1) * CHUNKS)
+    found = [written(vectors, given, names) for given in _in_bulk(vectors, chunks, TagCursor(vectors))]
+    if not found:
+        return Made(part, 0, 0, [], [], [])
+    streams = zip(*(m.data for m in found), strict=True)
+    data = [b"".join(memoryview(x) for x in stream) for stream in streams]
+    return Made(
+        part,
+        sum(m.cases for m in found),
+        sum(m.lines for m in found),
+        data,
+        [run for m in found for run in m.runs],
+        [case for m in found for case in m.left_out],
+    )

@@ -1,0 +1,237 @@
+"""Suites: many sets in one TOML file, which are written side by side, a folder each, and verified together."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final
+
+from softfloat_ref.errors import Error, unknown
+from softfloat_ref.executors import Workers
+from softfloat_ref.files import made_folder, read_bytes, write_file
+from softfloat_ref.formats import read_toml
+from softfloat_ref.golden import recipes
+from softfloat_ref.golden.dots import DOT
+from softfloat_ref.golden.generate import generate
+from softfloat_ref.golden.kinds import AnySet
+from softfloat_ref.golden.manifest import MANIFEST, to_json
+from softfloat_ref.golden.verify import Report, verify
+from softfloat_ref.golden.writers import DEFAULT_FORMATS
+from softfloat_ref.policies import Policy
+
+SUITE: Final = "suite.json"
+SUITE_SCHEMA: Final = 1
+_SUITE_KEYS: Final = {"description", "count", "seed", "policy", "set", "pack"}
+_PACK_KEYS: Final = {"count", "sets"}
+_POLICY_KEYS: Final = tuple(f.name for f in dataclasses.fields(Policy))
+_SET_KEYS: Final = {*recipes.KEYS, *recipes.DOT_KEYS, *_POLICY_KEYS, "label", "part", "padding", "unboxed", "width"}
+_NAMED: Final = ("op", "fmt", "out", "rounding", "acc")  # what a set's own name says
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A suite: the folder of each set, and the set. pack: how many lines its small committed excerpt has of which."""
+
+    name: str
+    description: str
+    sets: dict[str, AnySet]
+    pack_count: int = 0
+    pack_sets: tuple[str, ...] = ()
+
+    def replaced(self, count: int | None, seed: int | None) -> Suite:
+        """This suite with another number of lines, or another seed, in every set."""
+        changes = {k: v for k, v in (("count", count), ("seed", seed)) if v is not None}
+        sets = {folder: dataclasses.replace(v, **changes) for folder, v in self.sets.items()}  # type: ignore[arg-type]
+        return dataclasses.replace(self, sets=sets)
+
+    def packed(self) -> Suite:
+        """The small excerpt: some of the sets, with few lines."""
+        found = {k: v for k, v in self.sets.items() if any(fnmatchcase(k, p) for p in self.pack_sets)}
+        if not found or self.pack_count < 1:
+            raise Error(f"suite {self.name}: [pack] says neither count nor sets that there are")
+        return dataclasses.replace(self, sets=found).replaced(self.pack_count, None)
+
+
+def find_suite(name: str) -> Suite | None:
+    """The shipped suite of that name, or that of a TOML file; None where it is no suite. Raises Error."""
+    path = Path(name) if name.endswith(".toml") else recipes.suite_files().get(name)
+    if path is None:
+        return None
+    table: dict[str, Any] = read_toml(str(path))
+    if "set" not in table:
+        return None
+    try:
+        return read_suite(path.stem, table)
+    except Error as e:
+        raise Error(f"{path}: {e}") from None
+
+
+# -- from a table ------------------------------------------------------------------------------------------------------
+
+
+def read_suite(name: str, table: Mapping[str, Any]) -> Suite:
+    """The suite that a table defines: in a [[set]], each key may be a list, and every one goes with every one.
+
+    Raises Error."""
+    _only(table, _SUITE_KEYS, "")
+    tables, pack = table["set"], table.get("pack", {})
+    if not isinstance(tables, list) or not tables or not all(isinstance(t, dict) for t in tables):
+        raise Error("[[set]] are tables, one for each kind of set")
+    if not isinstance(pack, dict) or not isinstance(pack.get("sets", []), list):
+        raise Error("[pack] has count, and sets: a list of patterns")
+    _only(pack, _PACK_KEYS, " (in [pack])")
+    shared = {k: table[k] for k in ("description", "count", "seed", "policy") if k in table}
+    sets: dict[str, AnySet] = {}
+    for given in tables:
+        for folder, found in _expanded(given, shared):
+            if folder in sets:
+                raise Error(f"two sets would both be {folder}; give one of them a label")
+            sets[folder] = found
+    patterns = tuple(str(p) for p in pack.get("sets", []))
+    for pattern in patterns:
+        if not any(fnmatchcase(folder, pattern) for folder in sets):
+            raise Error(f"[pack]: no set is {pattern!r}")
+    return Suite(name, str(table.get("description", "")), sets, int(pack.get("count", 0)), patterns)
+
+
+def _only(table: Mapping[str, Any], keys: set[str], where: str) -> None:
+    for key in table:
+        if key not in keys:
+            raise unknown("key", key, sorted(keys), where)
+
+
+def _expanded(given: Mapping[str, Any], shared: Mapping[str, Any]) -> Iterator[tuple[str, AnySet]]:
+    """Folder and set of each combination."""
+    _only(given, _SET_KEYS, " (in [[set]])")
+    label = given.get("label", "")
+    if not isinstance(label, str) or not re.fullmatch(r"\w*", label):
+        raise Error(f"label = {label!r}: letters, digits and _")
+    if "part" in given:
+        found = recipes.set_of({**shared, **{k: v for k, v in given.items() if k != "label"}})
+        yield label or found.name, found
+        return
+    listed = [k for k, v in given.items() if isinstance(v, list)]
+    for values in itertools.product(*(given[k] for k in listed)):
+        one = {**{k: v for k, v in given.items() if k != "label"}, **dict(zip(listed, values, strict=True))}
+        found = recipes.set_of(_recipe(dict(one), shared))
+        more = [str(one[k]) for k in listed if k not in _NAMED]
+        name = "_".join([found.name, *([label] if label else []), *more])
+        yield re.sub(r"[^A-Za-z0-9_.]+", "_", name), found
+
+
+def _recipe(one: dict[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
+    """A recipe's table: the fields of a policy, wherever they stand, in its policy."""
+    fields = {k: one.pop(k) for k in _POLICY_KEYS if k in one}
+    table = {**shared, **one}
+    if table.get("op") == DOT:
+        if fields:
+            raise Error(f"{next(iter(fields))}: a dot product has its roundings in its accumulator")
+        table.pop("policy", None)
+        return table
+    policy = table.get("policy", {})
+    if fields and isinstance(policy, (str, dict)):
+        table["policy"] = {**({"like": policy} if isinstance(policy, str) else policy), **fields}
+    return table
+
+
+# -- folders -----------------------------------------------------------------------------------------------------------
+
+
+def generate_suite(
+    suite: Suite,
+    folder: str | Path,
+    command: Sequence[str] = (),
+    crew: Workers | None = None,
+    *,
+    formats: Sequence[str] = DEFAULT_FORMATS,
+    resume: bool = False,
+) -> dict[str, Any]:
+    """Write every set into a folder of its own, and the suite's manifest last; returns that. Raises Error."""
+    from softfloat_ref import __version__
+
+    folder = Path(folder)
+    entries = []
+    with made_folder(folder):
+        _refuse_other(folder, suite)
+        (folder / SUITE).unlink(missing_ok=True)
+        for name, vectors in suite.sets.items():
+            manifest = generate(vectors, folder / name, command, crew, formats=formats, resume=resume)
+            entries.append({"folder": name, "count": manifest["count"], "sha256": _sha256(folder / name)})
+        found = {
+            "schema": SUITE_SCHEMA,
+            "tool": "softfloat-ref",
+            "version": __version__,
+            "command": list(command),
+            "suite": suite.name,
+            "description": suite.description,
+            "count": sum(e["count"] for e in entries),
+            "sets": entries,
+        }
+        data = to_json(found).encode("ascii") + b"\n"
+        write_file(folder / SUITE, lambda stream: stream.write(data))
+    return found
+
+
+def _sha256(folder: Path) -> str:
+    return hashlib.sha256(read_bytes(folder / MANIFEST)).hexdigest()
+
+
+def _refuse_other(folder: Path, suite: Suite) -> None:
+    if (folder / MANIFEST).exists():
+        raise Error(f"{folder}: already holds a set; a suite needs a folder of its own")
+    if (folder / SUITE).exists():
+        stored = read_suite_manifest(folder)
+        if stored["suite"] != suite.name:
+            raise Error(f"{folder}: already holds the suite {stored['suite']}; choose another folder")
+
+
+def read_suite_manifest(folder: Path) -> dict[str, Any]:
+    """A suite's manifest. Raises Error for one that is missing, broken or of another schema."""
+    path = folder / SUITE
+    try:
+        found = json.loads(read_bytes(path))
+    except (ValueError, RecursionError) as e:
+        raise Error(f"{path}: not valid JSON: {str(e)[:80]}") from None
+    if not isinstance(found, dict) or type(found.get("schema")) is not int or not isinstance(found.get("suite"), str):
+        raise Error(f"{path}: no manifest of a suite")
+    if found["schema"] != SUITE_SCHEMA:
+        raise Error(f"{path}: schema {found['schema']}; this version reads schema {SUITE_SCHEMA}")
+    sets = found.get("sets")
+    if not isinstance(sets, list) or not all(isinstance(s, dict) and _is_entry(s) for s in sets):
+        raise Error(f"{path}: sets are no tables with folder, count and sha256")
+    return found
+
+
+def _is_entry(entry: dict[str, Any]) -> bool:
+    name = entry.get("folder")
+    return isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.]*", name) is not None and "sha256" in entry
+
+
+def verify_suite(folder: Path, sample: int | None = None, every: bool = False) -> Iterator[tuple[str, Report]]:
+    """A report for each set of a suite, and one for what the suite's manifest says. Raises Error."""
+    stored = read_suite_manifest(folder)
+    whole = Report(f"suite {stored['suite']}", checked=1)
+    listed = [entry["folder"] for entry in stored["sets"]]
+    if not listed:
+        whole.add(f"{SUITE}: has no sets")
+    for path in sorted(folder.glob(f"*/{MANIFEST}")):
+        if path.parent.name not in listed:
+            whole.add(f"{path.parent.name}: is in the folder, but not in {SUITE}")
+    total = 0
+    for entry in stored["sets"]:
+        report = verify(folder / entry["folder"], sample, every)
+        if _sha256(folder / entry["folder"]) != entry["sha256"] or report.count != entry["count"]:
+            report.add(f"{SUITE}: {entry['folder']} is another set than was written: its {MANIFEST} differs")
+        total += report.count
+        yield str(folder / entry["folder"]), report
+    if total != stored.get("count"):
+        whole.add(f"{SUITE}: counts {stored.get('count')} vectors, but its sets have {total}")
+    if whole.problems:
+        yield str(folder), whole

@@ -1,0 +1,96 @@
+"""Tags: why each case of a set exists, as runs of cases with the same tag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+UNTAGGED: Final = "case"
+MAX_GROUPS: Final = 64  # that a manifest lists; beyond, only the files with tags have them
+
+Run = tuple[str, int]  # a tag, and how many cases in a row have it
+
+
+def tag_runs(vectors: Any) -> Iterator[Run]:
+    """(tag, number of cases) in the order of the set's inputs; one endless run where the set has no tags."""
+    if hasattr(vectors, "tag_runs"):
+        yield from vectors.tag_runs()
+    else:
+        yield UNTAGGED, 1 << 62
+
+
+class TagCursor:
+    """The tags of a set's cases, asked for in increasing order."""
+
+    def __init__(self, vectors: Any) -> None:
+        self._runs = tag_runs(vectors)
+        self._tag = UNTAGGED
+        self._left = 0  # of the current run
+        self._at = 0
+
+    def take(self, start: int, count: int) -> list[Run]:
+        """The runs of `count` cases from case number `start` on, which no earlier question has passed."""
+        self._skip(start - self._at)
+        found: list[Run] = []
+        self._at += count
+        while count:
+            n = min(count, self._filled())
+            found.append((self._tag, n))
+            self._left -= n
+            count -= n
+        return found
+
+    def _skip(self, count: int) -> None:
+        self._at += count
+        while count > 0:
+            n = min(count, self._filled())
+            self._left -= n
+            count -= n
+
+    def _filled(self) -> int:
+        """What is left of the current run, or of the next one that has cases."""
+        while not self._left:
+            self._tag, self._left = next(self._runs, (UNTAGGED, 1 << 62))
+        return self._left
+
+
+def defined_runs(runs: Iterable[Run], undefined: Iterable[int]) -> list[Run]:
+    """The runs without the cases at those places, which have no defined result."""
+    found: list[Run] = []
+    places = iter(undefined)
+    place, end = next(places, -1), 0
+    for tag, count in runs:
+        end += count
+        kept = count
+        while 0 <= place < end:
+            kept -= 1
+            place = next(places, -1)
+        if kept:
+            found.append((tag, kept))
+    return found
+
+
+def merged(runs: Iterable[Run]) -> Iterator[Run]:
+    """The runs with neighbours of the same tag as one."""
+    tag, total = "", 0
+    for name, count in runs:
+        if name != tag and total:
+            yield tag, total
+            total = 0
+        tag = name
+        total += count
+    if total:
+        yield tag, total
+
+
+def groups(runs: Iterable[Run]) -> list[dict[str, Any]] | None:
+    """The runs as a manifest lists them: tag, the number of the first line (from 0), and how many; None for too many
+    to be worth it."""
+    found: list[dict[str, Any]] = []
+    first = 0
+    for tag, count in runs:
+        if len(found) == MAX_GROUPS:
+            return None
+        found.append({"tag": tag, "first": first, "count": count})
+        first += count
+    return found

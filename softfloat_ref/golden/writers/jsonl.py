@@ -1,0 +1,61 @@
+"""JSON lines: a header object, then an object a case, with its tag. vectors.schema.json describes both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from softfloat_ref.golden.sets import Vectors
+from softfloat_ref.golden.tags import groups
+from softfloat_ref.golden.writers.batch import Batch, Data, Facts, LineWriter
+from softfloat_ref.golden.writers.rows import Rows
+
+JSONL_SCHEMA: Final = 1
+
+
+class JsonLinesWriter(LineWriter):
+    """NAME.jsonl: codes are lower-case hexadecimal strings, of lanes an array of them, lane 0 first."""
+
+    key = "jsonl"
+    suffix = ".jsonl"
+
+    def head(self, vectors: Vectors, facts: Facts) -> bytes:
+        """The header object."""
+        table = {
+            "schema": JSONL_SCHEMA,
+            "name": vectors.name,
+            "description": vectors.description,
+            "count": facts.count,
+            "groups": groups(facts.runs()),
+            "fields": [
+                {"name": f.name, "role": f.role, "width": f.width, "lanes": f.lanes, "format": f.format or None}
+                for f in vectors.fields
+            ],
+            "set": vectors.to_dict(),
+        }
+        return (json.dumps(table, separators=(",", ":")) + "\n").encode("ascii")
+
+    def part(self, vectors: Vectors, batch: Batch) -> list[Data]:
+        """The lines of a batch."""
+        digits = [f.digits for f in vectors.fields for _ in range(f.lanes)]
+        return [Rows(digits, list(_between(vectors)), _end(vectors)).made(batch)]
+
+
+def _between(vectors: Vectors) -> Iterator[str]:
+    """What stands in front of each code."""
+    before = "{"
+    for f in vectors.fields:
+        if f.lanes == 1:
+            yield f'{before}"{f.name}":"'
+            before = '",'
+        else:
+            yield f'{before}"{f.name}":["'
+            yield from ['","'] * (f.lanes - 1)
+            before = '"],'
+
+
+def _end(vectors: Vectors) -> Callable[[str], str]:
+    """What follows the last code, by tag."""
+    close = '"' if vectors.fields[-1].lanes == 1 else '"]'
+    return lambda tag: f'{close},"tag":{json.dumps(tag)}}}\n'

@@ -1,0 +1,57 @@
+"""What the writers share: the layout of text lines and of memory words, and what makes identifiers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from softfloat_ref.golden.sets import Field, Line
+
+LICENSE: Final = "SPDX-License-Identifier: 0BSD"
+
+
+def text_format(fields: Sequence[Field]) -> str:
+    """The %-format of a line of TestFloat text."""
+    return " ".join(f"%0{f.digits}X" for f in fields for _ in range(f.lanes)) + "\n"
+
+
+def text_line(fields: Sequence[Field]) -> Callable[[Line], str]:
+    """A function from a line to TestFloat text: upper-case hexadecimal, single spaces."""
+    template = text_format(fields)
+    return lambda line: template % line
+
+
+def word_line(fields: Sequence[Field]) -> Callable[[Line], str]:
+    """A function from a line to a memory word: each field's lanes reversed, so that lane 0 is the lowest."""
+    template = "_".join("_".join([f"%0{f.digits}x"] * f.lanes) for f in fields) + "\n"
+    order: list[int] = []
+    for f in fields:
+        order += range(len(order) + f.lanes - 1, len(order) - 1, -1)
+    if order == sorted(order):
+        return lambda line: template % line
+    return lambda line: template % tuple(line[i] for i in order)
+
+
+def positions(fields: Sequence[Field]) -> dict[str, int]:
+    """The lowest bit of each field in a memory word."""
+    found, lsb = {}, 0
+    for f in reversed(fields):
+        found[f.name] = lsb
+        lsb += 4 * f.digits * f.lanes
+    return found
+
+
+def word_width(fields: Sequence[Field]) -> int:
+    """Bits of a memory word."""
+    return sum(4 * f.digits * f.lanes for f in fields)
+
+
+def identifier(name: str) -> str:
+    """A name as part of an identifier of C and SystemVerilog."""
+    return re.sub(r"\W", "_", name)
+
+
+def quoted(text: str) -> str:
+    """A tag as a string literal of C and SystemVerilog."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
