@@ -15,7 +15,7 @@ from softfloat_ref.errors import Error
 from softfloat_ref.exact import NAN
 from softfloat_ref.formats import Format, get_format
 from softfloat_ref.ops import arithmetic, on_codes, order  # noqa: F401  (their operations enter the table)
-from softfloat_ref.ops.table import OPERATIONS, Context, Operation, get_operation, nan_operand
+from softfloat_ref.ops.table import OPERATIONS, Context, Operation, Outcome, get_operation, nan_operand
 from softfloat_ref.policies import Policy, Specials, get_policy
 from softfloat_ref.rounding import RDN
 
@@ -32,9 +32,11 @@ __all__ = [
     "get_operation",
     "parse_formats",
     "signature",
+    "unrounded",
 ]
 
 Evaluator = Callable[[Sequence[int], int], tuple[int, int]]
+Unrounded = Callable[[Sequence[int], int], Outcome]
 
 BOOLEAN: Final = get_format("u1")
 CLASS: Final = get_format("u10")
@@ -141,24 +143,41 @@ def evaluator(sig: Signature, policy: Policy) -> Evaluator:
         return lambda codes, random_bits: function(ctx, *codes)
     if operation.name == "convert" and policy.bare_widening and (zeros := _appended_zeros(formats[0], out)) >= 0:
         return lambda codes, random_bits: (codes[0] << zeros, 0)
-    decoders = tuple(decoder(f, operation.flushes and policy.flush_inputs) for f in formats)
+    compute = unrounded(sig, policy)
     encode = encoder(out, policy)
-    uses_random = policy.random_count > 0
-    rule = policy.nan_rule
-    sees_nans = operation.nans
 
     def run(codes: Sequence[int], random_bits: int) -> tuple[int, int]:
-        values = [decode(code) for decode, code in zip(decoders, codes, strict=True)]
-        if not sees_nans and any(x[0] == NAN for x in values):
-            value, flags = nan_operand(rule, values)
-        elif uses_random:
-            value, flags = function(ctx._replace(random_bits=random_bits), *values)
-        else:
-            value, flags = function(ctx, *values)
+        value, flags = compute(codes, random_bits)
         bits, more = encode(value, random_bits)
         return bits, flags | more
 
     return run
+
+
+@lru_cache(maxsize=512)
+def unrounded(sig: Signature, policy: Policy, more_bits: int = 0) -> Unrounded:
+    """The function that gives the exact result of checked codes, and the flags raised before rounding.
+
+    Of an operation that has a value for a result. more_bits: so many more bits of a quotient or root than rounding
+    needs.
+    """
+    operation, formats, _ = sig
+    ctx = context(sig, policy)
+    ctx = ctx._replace(bits=ctx.bits + more_bits)
+    function = operation.function
+    decoders = tuple(decoder(f, operation.flushes and policy.flush_inputs) for f in formats)
+    uses_random = policy.random_count > 0
+    rule = policy.nan_rule
+    sees_nans = operation.nans
+
+    def compute(codes: Sequence[int], random_bits: int) -> Outcome:
+        values = [decode(code) for decode, code in zip(decoders, codes, strict=True)]
+        if not sees_nans and any(x[0] == NAN for x in values):
+            return nan_operand(rule, values)
+        outcome: Outcome = function(ctx._replace(random_bits=random_bits) if uses_random else ctx, *values)
+        return outcome
+
+    return compute
 
 
 def _appended_zeros(source: Format, out: Format) -> int:

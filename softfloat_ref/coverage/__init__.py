@@ -1,0 +1,1 @@
+"""Coverage of scalar operations: models with named bins, cases that hit them by construction, and reports."""
