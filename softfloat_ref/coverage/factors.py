@@ -97,6 +97,8 @@ def pairs(n: int, first: int, second: int) -> Iterator[tuple[int, int]]:
         return
     zeros = (n & -n).bit_length() - 1
     odd = n >> zeros
+    if odd.bit_length() > first + second:
+        return
     fitting = [
         (d, odd // d) for d in divisors(odd) if d.bit_length() <= first and (odd // d).bit_length() <= second
     ]

@@ -9,7 +9,7 @@ from softfloat_ref import exact
 from softfloat_ref.coverage.cells import between, point
 from softfloat_ref.coverage.events import Events, Place, Setting, limit
 from softfloat_ref.coverage.model import SIGNS, Bin, Model, unreachable
-from softfloat_ref.coverage.reach import reach
+from softfloat_ref.coverage.reach import reach, span
 from softfloat_ref.coverage.results import as_conversion
 from softfloat_ref.coverage.shapes import Shape, ShapeModel, places
 from softfloat_ref.coverage.solve import Codes, solve
@@ -206,8 +206,10 @@ class DoubleRounding(ShapeModel):
         return found
 
     def bins(self, where: Setting) -> tuple[Bin, ...]:
-        """With Figueroa's theorem where it applies."""
-        return tuple(Bin(b.id, b.unreachable or _innocuous(where, b.id)) for b in super().bins(where))
+        """With Figueroa's theorem where it applies; of an fma, by the lengths of its terms."""
+        return tuple(
+            Bin(b.id, b.unreachable or _innocuous(where, b.id) or _too_far(where, b.id)) for b in super().bins(where)
+        )
 
     def hits(self, e: Events) -> Iterable[str]:
         """Judged by the bits that the wider format keeps and the next."""
@@ -247,6 +249,27 @@ def _innocuous(where: Setting, name: str) -> str:
     if more is None or any(f != where.out for f in where.formats) or via.precision < 2 * where.out.precision + more:
         return ""
     return f"with the {via.precision} bits of {via.name}, double rounding is innocuous (Figueroa)"
+
+
+def _too_far(where: Setting, name: str) -> str:
+    """Whether neither term of an fma can reach from a midpoint's guard bit to below the wider format's precision.
+
+    Let the result v lie in [2^e, 2^(e+1)) within 2^(e-p-d) of a midpoint, an odd multiple of 2^(e-p), but not on it.
+    One term, x of n bits, has a bit at or below v's lowest, at e-p-d or less: with n < d, |x| < 2^(e-p-1), and the
+    other term lies within 2^(e-p) of the midpoint. So it has more than p bits. If it cannot, or no x is so low, no v is.
+    """
+    if where.name != "fma":
+        return ""
+    via, p = CATALOGUE[name.split("/")[1].split(".")[0]], where.out.precision
+    d = via.precision - p
+    a, b, c = (span(f) for f in where.formats)
+    terms = ((a.bits + b.bits, a.unit + b.unit), (c.bits, c.unit))
+    for (n, unit), (other, _) in (terms, terms[::-1]):
+        short = n < d and other <= p
+        high = unit > where.out.emax - p - d
+        if not (short or high):
+            return ""
+    return "no term reaches from the midpoint to below the wider format's precision"
 
 
 class IntegerPlace(Model):

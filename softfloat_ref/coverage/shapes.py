@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
@@ -17,6 +18,7 @@ from softfloat_ref.exact import Value
 from softfloat_ref.formats import Format
 
 _DRAWS: Final = 16  # significands tried for a shape in a binade
+_BARREN: Final = 64  # cells asked without any operands, after which a search ends
 
 
 class Shape(NamedTuple):
@@ -101,20 +103,15 @@ def places(fmt: Format, seed: int = 0) -> list[int]:
 
 def solved(where: Setting, shapes: Iterable[Shape]) -> Iterator[Codes]:
     """Operands for any of some shapes: one in each binade first, then more."""
-    listed = list(shapes)
-    for seed in range(4):
-        for e in places(where.out):
-            for shape in listed:
-                yield from _a_few(where, shape, e, seed)
-
-
-def _a_few(where: Setting, shape: Shape, e: int, seed: int) -> Iterator[Codes]:
-    for cell in _cells(where.out, shape, e, seed):
-        made = 0
-        for codes in solve(where, cell, seed):
-            yield codes
-            made += 1
-            if made >= 2:
+    barren = 0
+    for seed, e, shape in itertools.product(range(4), places(where.out), list(shapes)):
+        for cell in _cells(where.out, shape, e, seed):
+            found = list(itertools.islice(solve(where, cell, seed), 2))
+            yield from found
+            if found:
+                break
+            barren += 1
+            if barren > _BARREN:
                 return
 
 

@@ -265,7 +265,7 @@ def _div(where: Setting, cell: Value, seed: int) -> Iterator[Codes]:
 def _fma(where: Setting, cell: Value, seed: int) -> Iterator[Codes]:
     fc = where.formats[2]
     pa, pb = (span(f).bits for f in where.formats[:2])
-    for turn, v in enumerate(refined(cell)):
+    for turn, v in enumerate(islice(refined(cell), 35 if seed else 9)):
         if v.significand == 0:
             continue
         for a, b in islice(_splits(v, seed), 3 + 2 * v.significand.bit_length()):
