@@ -10,6 +10,7 @@ from softfloat_ref import exact
 from softfloat_ref.coverage.cells import between, point, units
 from softfloat_ref.coverage.events import Events, Setting
 from softfloat_ref.coverage.factors import no_pair
+from softfloat_ref.coverage.quotients import product_between, quotient
 from softfloat_ref.coverage.reach import excluded, span
 from softfloat_ref.coverage.solve import Codes, decided, solve
 from softfloat_ref.exact import FINITE, Value, finite
@@ -83,7 +84,19 @@ def unreachable(where: Setting, cell: Value) -> str:
         pa, pb = (span(f).bits for f in where.formats)
         if no_pair(cell.significand, pa, pb):
             return "the significand is no product of two of the operands' precision"
-    return ""
+    return _no_significands(where, cell) if cell.sticky and cell.significand else ""
+
+
+def _no_significands(where: Setting, cell: Value) -> str:
+    """Whether no two significands have their product, or quotient, in an interval."""
+    if where.name not in ("mul", "div"):
+        return ""
+    pa, pb = (span(f).bits for f in where.formats)
+    if where.name == "mul":
+        there = product_between(cell.significand, pa, pb)
+        return "" if there else "no product of two significands of the operands' precision lies there"
+    there = quotient(cell.significand, pa, pb) is not None
+    return "" if there else "no quotient of two significands of the operands' precision lies there"
 
 
 class Ruler(NamedTuple):

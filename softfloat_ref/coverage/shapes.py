@@ -11,8 +11,8 @@ from softfloat_ref import exact
 from softfloat_ref.coverage.cells import between, point
 from softfloat_ref.coverage.draw import bits
 from softfloat_ref.coverage.events import Setting
-from softfloat_ref.coverage.model import Bin, Model
-from softfloat_ref.coverage.reach import excluded_between, reach
+from softfloat_ref.coverage.model import Bin, Model, unreachable
+from softfloat_ref.coverage.reach import excluded, excluded_between, reach
 from softfloat_ref.coverage.solve import Codes, solve
 from softfloat_ref.exact import Value
 from softfloat_ref.formats import Format
@@ -106,6 +106,8 @@ def solved(where: Setting, shapes: Iterable[Shape]) -> Iterator[Codes]:
     barren = 0
     for seed, e, shape in itertools.product(range(4), places(where.out), list(shapes)):
         for cell in _cells(where.out, shape, e, seed):
+            if excluded(where, cell):
+                continue
             found = list(itertools.islice(solve(where, cell, seed), 2))
             yield from found
             if found:
@@ -130,7 +132,7 @@ def never(where: Setting, shapes: Iterable[Shape], normal_only: bool = False) ->
             cells = ends(fmt, shape, e)
             if cells is None:
                 continue
-            found = excluded_between(where, *cells)
+            found = unreachable(where, cells[0]) if cells[0] == cells[1] else excluded_between(where, *cells)
             if not found:
                 return ""
             reason = found

@@ -13,6 +13,7 @@ from softfloat_ref.coverage.classes import complete
 from softfloat_ref.coverage.draw import significands, word
 from softfloat_ref.coverage.events import Setting
 from softfloat_ref.coverage.factors import pairs
+from softfloat_ref.coverage.quotients import quotient
 from softfloat_ref.coverage.reach import span
 from softfloat_ref.exact import FINITE, Value, finite
 from softfloat_ref.formats import Format
@@ -81,23 +82,30 @@ def _unary(where: Setting, cell: Value, seed: int) -> Iterator[Codes]:
     if fmt.symmetric and sign:
         high += 1
     falling = where.name in ("recip", "rsqrt")
-    first = _bisect(where, cell, low, high, sign, falling)
+    if where.name == "convert":
+        first, last = _codes_inside(fmt, cell)
+    else:
+        first, last = (_bisect(where, cell, low, high, sign, falling, last=end) for end in (False, True))
+    count = abs(last - first) + 1
+    listed = [first, last, (first + last) // 2] if count > 2 * TRIES else []
+    listed += [min(first, last) + word(seed, i) % count for i in range(TRIES)] if listed else []
     step = 1 if not falling else -1
-    found = []
-    code = first
-    while low <= code <= high and len(found) < 2 * TRIES:
-        codes = (complete(fmt, sign, code),)
-        if not inside(where.exactly(codes), cell):
-            break
-        found.append(codes)
-        code += step
-    last = _bisect(where, cell, low, high, sign, falling, last=True)
-    if len(found) == 2 * TRIES and last != first:
-        ordered = (found[0], (complete(fmt, sign, last),), (complete(fmt, sign, (first + last) // 2),))
-        span_ = abs(last - first)
-        more = ((complete(fmt, sign, min(first, last) + word(seed, i) % (span_ + 1)),) for i in range(TRIES))
-        yield from (*ordered, *more)
-    yield from found
+    for code in dict.fromkeys((*listed, *range(first, first + 2 * TRIES * step, step))):
+        if low <= code <= high:
+            codes = (complete(fmt, sign, code),)
+            if inside(where.exactly(codes), cell):
+                yield codes
+            elif not listed:
+                return
+
+
+def _codes_inside(fmt: Format, cell: Value) -> tuple[int, int]:
+    """The first and the last magnitude code whose values may lie in a cell."""
+    code, same = below(fmt, finite(cell.sign, cell.significand, cell.exponent))
+    if not cell.sticky:
+        return code, code
+    last, end = below(fmt, finite(cell.sign, cell.significand + 1, cell.exponent))
+    return code + 1, last - end
 
 
 def _bisect(where: Setting, cell: Value, low: int, high: int, sign: int, falling: bool, last: bool = False) -> int:
@@ -246,6 +254,9 @@ def _div(where: Setting, cell: Value, seed: int) -> Iterator[Codes]:
     cells = [cell] if cell.significand else list(islice(refined(cell), 6))
     for c in cells:
         s = c.significand
+        if c.sticky and (simple := quotient(s, pa, pb)) is not None:
+            x, y, t = simple
+            yield from exponents(where, x, y, c.exponent + t, c.sign, seed, divide=True)
         small = (1, 3, 5, 7, 9, 11, 13)
         for y in (*small, *islice(significands(seed, pb), TRIES)) if seed % 2 == 0 else islice(significands(seed, pb), TRIES):
             if y.bit_length() > pb:
