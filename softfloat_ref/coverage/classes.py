@@ -114,7 +114,11 @@ def coarse(name: str) -> str:
 def members(fmt: Format, coarsely: bool = False) -> dict[str, tuple[int, ...]]:
     """The special codes, and some ordinary ones, by class: every class that the format has."""
     m = fmt.mantissa_bits
-    ordinary = [code for place in (_one(fmt), fmt.max_code // 3, fmt.max_code * 2 // 3, (1 << m) // 3) for code in (place, place ^ 5)]
+    ordinary = [
+        code
+        for place in (_one(fmt), fmt.max_code // 3, fmt.max_code * 2 // 3, (1 << m) // 3)
+        for code in (place, place ^ 5)
+    ]
     ordinary = [x for x in ordinary if 0 <= x <= fmt.max_code]
     codes = [*specials(fmt), *(complete(fmt, s, x) for x in ordinary for s in ((0, 1) if fmt.signed else (0,)))]
     if fmt.width <= 8:

@@ -99,9 +99,7 @@ def pairs(n: int, first: int, second: int) -> Iterator[tuple[int, int]]:
     odd = n >> zeros
     if odd.bit_length() > first + second:
         return
-    fitting = [
-        (d, odd // d) for d in divisors(odd) if d.bit_length() <= first and (odd // d).bit_length() <= second
-    ]
+    fitting = [(d, odd // d) for d in divisors(odd) if d.bit_length() <= first and (odd // d).bit_length() <= second]
     fitting.sort(key=lambda xy: abs(xy[0].bit_length() - xy[1].bit_length()))
     yield from ((x, y << zeros) for x, y in fitting)
 

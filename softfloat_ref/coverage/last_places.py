@@ -125,8 +125,13 @@ class TrailingZeros(Model):
     def cases(self, where: Setting, name: str) -> Iterator[Codes]:
         """Odd significands of that length in several binades."""
         length = where.out.precision - int(name.removeprefix("B20/zeros"))
-        odd = [1 << (length - 1) | x for x in (1, 3, 5, 0b1011, 0b111) if x < 1 << length and x >> (length - 1) in (0, 1)]
-        odd += [1 << (length - 1) | (1 << (length - 1)) - 1, *(x * x for x in range(1, 64) if (x * x).bit_length() == length)]
+        odd = [
+            1 << (length - 1) | x for x in (1, 3, 5, 0b1011, 0b111) if x < 1 << length and x >> (length - 1) in (0, 1)
+        ]
+        odd += [
+            1 << (length - 1) | (1 << (length - 1)) - 1,
+            *(x * x for x in range(1, 64) if (x * x).bit_length() == length),
+        ]
         root = 1 << max(length // 2 - 1, 0)
         odd += [x for x in range(root | 1, 2 * root, max(2, root // 16 * 2)) if x.bit_length() == length]
         for e in places(where.out):
@@ -280,7 +285,9 @@ class IntegerPlace(Model):
 
     def applies(self, where: Setting) -> bool:
         """Conversions to integers and roundings to integral values."""
-        return (where.name == "convert" and where.out.is_integer and where.formats[0].exponent_bits > 0) or where.integral
+        return (
+            where.name == "convert" and where.out.is_integer and where.formats[0].exponent_bits > 0
+        ) or where.integral
 
     def bins(self, where: Setting) -> tuple[Bin, ...]:
         """16 combinations."""
@@ -298,7 +305,10 @@ class IntegerPlace(Model):
     def _cells(self, where: Setting, name: str) -> Iterator[Value]:
         sign = int(".".join(name.split("/")[1].split(".")[:1]) == "neg")
         lsb, guard, sticky = (int(part[-1]) for part in name.split(".")[1:])
-        most = max(where.out.max_code if where.out.is_integer else 0, where.out.max_negative_code if where.out.is_integer else 0)
+        most = max(
+            where.out.max_code if where.out.is_integer else 0,
+            where.out.max_negative_code if where.out.is_integer else 0,
+        )
         for high in range(64):
             whole = high << 1 | lsb
             if where.out.is_integer and whole > most:

@@ -10,6 +10,7 @@ from softfloat_ref import exact
 from softfloat_ref.coverage.cells import between, point, units
 from softfloat_ref.coverage.events import Events, Setting
 from softfloat_ref.coverage.factors import no_pair
+from softfloat_ref.coverage.protocol import Bin as Bin
 from softfloat_ref.coverage.quotients import product_between, quotient
 from softfloat_ref.coverage.reach import excluded, span
 from softfloat_ref.coverage.solve import Codes, decided, solve
@@ -17,13 +18,6 @@ from softfloat_ref.exact import FINITE, Value, finite
 
 SIGNS: Final = ("pos", "neg")
 SEEDS: Final = 6  # how often a solver is asked anew, for other operands
-
-
-class Bin(NamedTuple):
-    """A bin: its stable name, and why nothing can hit it ('': no proof that nothing can)."""
-
-    id: str
-    unreachable: str = ""
 
 
 class Model(ABC):

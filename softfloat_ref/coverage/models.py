@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from softfloat_ref.coverage import last_places, operands, results, special, sums
+from softfloat_ref.coverage import last_places, operands, results, special, stochastic, sums
 from softfloat_ref.coverage.events import Events, Setting
 from softfloat_ref.coverage.model import Bin, Model
 
@@ -49,7 +49,7 @@ MODELS: Final[dict[str, Model]] = {
         special.Saturation(),
         special.FlushedResults(),
         operands.Flushed(),
-        special.StochasticCarry(),
+        stochastic.StochasticCarry(),
     )
 }
 

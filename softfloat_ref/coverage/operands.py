@@ -33,7 +33,9 @@ def ordinary(fmt: Format, i: int, e: int | None = None, sign: int | None = None)
     e = min(max(e, exact.top(a.low)), exact.top(a.high))
     p = min(fmt.precision, e - (fmt.emin - fmt.mantissa_bits) + 1)
     for significand in (1 << (p - 1) | bits(23, i, p - 1), 1 << (p - 1)):
-        code = operand(fmt, finite((sign if sign is not None else i >> 1 & 1) if fmt.signed else 0, significand, e - p + 1))
+        code = operand(
+            fmt, finite((sign if sign is not None else i >> 1 & 1) if fmt.signed else 0, significand, e - p + 1)
+        )
         if code is not None:
             return code
     return fmt.min_code
@@ -230,7 +232,9 @@ class Exponents(Model):
     def _names(self, where: Setting) -> dict[str, tuple[int, int]]:
         low, high = self._ends(where)
         signs = (0, 1) if where.formats[0].signed else (0,)
-        return {f"{self.id}/{SIGNS[s]}.{_exponent(e, low, high)}": (s, e) for s in signs for e in range(low - 1, high + 2)}
+        return {
+            f"{self.id}/{SIGNS[s]}.{_exponent(e, low, high)}": (s, e) for s in signs for e in range(low - 1, high + 2)
+        }
 
     def _never(self, where: Setting, sign: int, e: int) -> str:
         low, high = self._ends(where)
@@ -278,10 +282,15 @@ class FromInteger(Model):
             most = fmt.max_negative_code if sign else fmt.max_code
             if self.id == "B25":
                 ends = {"one": 1, "max": most, "max-1": most - 1, "two": 2}
-                found.update({f"B25/{SIGNS[sign]}.{k}": complete(fmt, sign, x) for k, x in ends.items() if 0 < x <= most})
+                found.update(
+                    {f"B25/{SIGNS[sign]}.{k}": complete(fmt, sign, x) for k, x in ends.items() if 0 < x <= most}
+                )
             else:
                 found.update(
-                    {f"B26/{SIGNS[sign]}.bits{k}": complete(fmt, sign, 1 << (k - 1)) for k in range(1, most.bit_length() + 1)}
+                    {
+                        f"B26/{SIGNS[sign]}.bits{k}": complete(fmt, sign, 1 << (k - 1))
+                        for k in range(1, most.bit_length() + 1)
+                    }
                 )
         return {"B25/zero": 0, **found} if self.id == "B25" else found
 
@@ -348,7 +357,9 @@ class NanNarrowing(Model):
     def bins(self, where: Setting) -> tuple[Bin, ...]:
         """A bin a code."""
         undefined = where.policy.nan_missing == "error" and not where.out.has_nan
-        return tuple(Bin(name, "no result is defined under this policy" if undefined else "") for name in self._names(where))
+        return tuple(
+            Bin(name, "no result is defined under this policy" if undefined else "") for name in self._names(where)
+        )
 
     def cases(self, where: Setting, name: str) -> Iterator[Codes]:
         """The code."""

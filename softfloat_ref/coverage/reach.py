@@ -53,9 +53,7 @@ def span(fmt: Format, flush: bool = False) -> Span:
         most += 1  # it decodes
     top = fmt.magnitude(most) if not fmt.twos_complement else (most, 1 - fmt.bias - fmt.mantissa_bits)
     bits = fmt.mantissa_bits if fmt.twos_complement else fmt.precision
-    return Span(
-        finite(0, *fmt.magnitude(least)), finite(0, *top), fmt.magnitude(least)[1], bits, fmt.signed
-    )
+    return Span(finite(0, *fmt.magnitude(least)), finite(0, *top), fmt.magnitude(least)[1], bits, fmt.signed)
 
 
 @lru_cache(maxsize=512)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from softfloat_ref import exact
-from softfloat_ref.coverage.cells import between, point
+from softfloat_ref.coverage.cells import between
 from softfloat_ref.coverage.events import Events, Setting, limit
 from softfloat_ref.coverage.model import SIGNS, Bin, CellModel, Ruler, RulerModel, largest, unreachable
 from softfloat_ref.coverage.solve import Codes, solve
@@ -100,7 +100,9 @@ class BelowSubnormal(RulerModel):
         """Quarters of the smallest value."""
         significand, exponent = where.out.magnitude(where.out.min_code)
         for sign in _signs(where):
-            yield Ruler(f"{SIGNS[sign]}.", sign, exponent - 2, 0, 4 * significand if significand < 3 else 4, 0, 4, signed=False)
+            yield Ruler(
+                f"{SIGNS[sign]}.", sign, exponent - 2, 0, 4 * significand if significand < 3 else 4, 0, 4, signed=False
+            )
 
 
 class BinadeEdges(RulerModel):
@@ -232,7 +234,9 @@ class Tininess(RulerModel):
         fmt = where.out
         zero = 8 << fmt.mantissa_bits
         for sign in _signs(where):
-            yield Ruler(f"{SIGNS[sign]}.normal", sign, fmt.emin - fmt.mantissa_bits - 3, max(zero - 8, 1), zero + 2, zero, 8)
+            yield Ruler(
+                f"{SIGNS[sign]}.normal", sign, fmt.emin - fmt.mantissa_bits - 3, max(zero - 8, 1), zero + 2, zero, 8
+            )
 
 
 class NearBoundaries(CellModel):
@@ -264,9 +268,7 @@ class NearBoundaries(CellModel):
 
     def cells(self, where: Setting) -> dict[str, Value]:
         """The points."""
-        return {
-            name: finite(sign, *where.out.magnitude(code)) for name, (sign, code) in self._named(where).items()
-        }
+        return {name: finite(sign, *where.out.magnitude(code)) for name, (sign, code) in self._named(where).items()}
 
     def bins(self, where: Setting) -> tuple[Bin, ...]:
         """Unreachable where neither the value nor the half ulp above it can be had."""

@@ -158,10 +158,16 @@ def _absorbed(where: Setting, cell: Value, seed: int) -> Iterator[Codes]:
     """A number at the cell's lower end, or above it, and the smallest ones of either sign beside it."""
     fa, fb = where.formats
     least = span(fb, where.policy.flush_inputs).low
-    for low in (finite(cell.sign, cell.significand, cell.exponent), finite(cell.sign, cell.significand + 1, cell.exponent)):
+    for low in (
+        finite(cell.sign, cell.significand, cell.exponent),
+        finite(cell.sign, cell.significand + 1, cell.exponent),
+    ):
         for sign in (0, 1):
             for scale in (0, 1 + word(seed, sign) % 5):
-                first, second = operand(fa, low), operand(fb, least._replace(sign=sign, exponent=least.exponent + scale))
+                first, second = (
+                    operand(fa, low),
+                    operand(fb, least._replace(sign=sign, exponent=least.exponent + scale)),
+                )
                 if first is not None and second is not None:
                     yield first, second
 
@@ -204,7 +210,9 @@ def _faa(where: Setting, cell: Value, seed: int) -> Iterator[Codes]:
 # -- products and quotients --------------------------------------------------------------------------------------------
 
 
-def exponents(where: Setting, x: int, y: int, total: int, sign: int, seed: int, divide: bool = False) -> Iterator[Codes]:
+def exponents(
+    where: Setting, x: int, y: int, total: int, sign: int, seed: int, divide: bool = False
+) -> Iterator[Codes]:
     """Codes of two significands with the exponents shared out, so that x*y*2^total (or x/y*2^total) is their result."""
     fa, fb = where.formats[:2]
     a, b = (span(f, where.policy.flush_inputs) for f in (fa, fb))
@@ -258,7 +266,9 @@ def _div(where: Setting, cell: Value, seed: int) -> Iterator[Codes]:
             x, y, t = simple
             yield from exponents(where, x, y, c.exponent + t, c.sign, seed, divide=True)
         small = (1, 3, 5, 7, 9, 11, 13)
-        for y in (*small, *islice(significands(seed, pb), TRIES)) if seed % 2 == 0 else islice(significands(seed, pb), TRIES):
+        for y in (
+            (*small, *islice(significands(seed, pb), TRIES)) if seed % 2 == 0 else islice(significands(seed, pb), TRIES)
+        ):
             if y.bit_length() > pb:
                 continue
             if not c.sticky:
@@ -284,8 +294,12 @@ def _fma(where: Setting, cell: Value, seed: int) -> Iterator[Codes]:
                 c = operand(fc, addend)
                 if c is not None and product.significand:
                     for x, y in islice(pairs(product.significand, pa, pb), 2):
-                        yield from ((*ab, c) for ab in islice(exponents(where, x, y, product.exponent, product.sign, seed), 2))
-        for x, y in zip(islice(significands(seed + turn, pa), 8), islice(significands(seed + turn + 7, pb), 8), strict=True):
+                        yield from (
+                            (*ab, c) for ab in islice(exponents(where, x, y, product.exponent, product.sign, seed), 2)
+                        )
+        for x, y in zip(
+            islice(significands(seed + turn, pa), 8), islice(significands(seed + turn + 7, pb), 8), strict=True
+        ):
             yield from _completed(where, v, cell, x, y, seed)
 
 

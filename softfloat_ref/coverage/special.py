@@ -11,13 +11,10 @@ from softfloat_ref.coverage.classes import members
 from softfloat_ref.coverage.draw import bits
 from softfloat_ref.coverage.events import Events, Setting, limit
 from softfloat_ref.coverage.model import SIGNS, Bin, Model, largest, unreachable
-from softfloat_ref.coverage.operands import ordinary
 from softfloat_ref.coverage.reach import reach, span
-from softfloat_ref.coverage.solve import Codes, near, operand, solve
-from softfloat_ref.errors import Undefined
+from softfloat_ref.coverage.solve import Codes, operand, solve
 from softfloat_ref.exact import FINITE, INF, NAN, Value, finite
 from softfloat_ref.policies import Overflow
-from softfloat_ref.rounding import cut, position
 
 _ORDERED = (
     "eq", "lt", "le", "eq_signaling", "lt_quiet", "le_quiet", "unordered", "total_order", "minimum", "maximum",
@@ -64,7 +61,17 @@ class Comparisons(Model):
         fa, fb = where.formats
         a, b = span(fa), span(fb)
         low, high = exact.top(a.low), exact.top(a.high)
-        places = [0, 1, -1, low, high, low + 1, high - 1, *range(low, min(high, low + 12)), *range(max(low, high - 12), high)]
+        places = [
+            0,
+            1,
+            -1,
+            low,
+            high,
+            low + 1,
+            high - 1,
+            *range(low, min(high, low + 12)),
+            *range(max(low, high - 12), high),
+        ]
         for turn in range(96):
             e = places[turn % len(places)] if turn < len(places) else low + turn * 7 % (high - low + 1)
             step = d if abs(d) < 2 else d + (turn % 5) * (1 if d > 0 else -1)
@@ -104,7 +111,9 @@ class Saturation(Model):
 
     def applies(self, where: Setting) -> bool:
         """Targets without Inf, or policies that saturate."""
-        return where.rounded and (where.out.overflow != "inf" or where.policy.overflow_for(where.out) != Overflow.SAT_NONE)
+        return where.rounded and (
+            where.out.overflow != "inf" or where.policy.overflow_for(where.out) != Overflow.SAT_NONE
+        )
 
     def bins(self, where: Setting) -> tuple[Bin, ...]:
         """Each kind, and the numbers that only just overflow, or do not, in the rounding at hand."""
@@ -128,7 +137,11 @@ class Saturation(Model):
         most = largest(where, sign)
         if most is None:
             return "the target has no such sign"
-        if bounds is not None and kind in ("overflow", "just-out", "just-in") and exact.compare(bounds.largest, most._replace(sign=0)) <= 0:
+        if (
+            bounds is not None
+            and kind in ("overflow", "just-out", "just-in")
+            and exact.compare(bounds.largest, most._replace(sign=0)) <= 0
+        ):
             return "every exact result is in range"
         if kind == "just-in" and _cell_past(where, sign) is None:
             return "the rounding leaves nothing above the largest value in range"
@@ -148,7 +161,9 @@ class Saturation(Model):
     def _no_nan(self, where: Setting) -> str:
         if where.policy.nan_missing == "error" and not where.out.is_integer:
             return "no result is defined under this policy"
-        return "" if any(where.exactly(codes).kind == NAN for codes in self._infinite(where)) else "no exact result is NaN"
+        return (
+            "" if any(where.exactly(codes).kind == NAN for codes in self._infinite(where)) else "no exact result is NaN"
+        )
 
     def cases(self, where: Setting, name: str) -> Iterator[Codes]:
         """Solved for, or of the classes."""
@@ -170,11 +185,18 @@ class Saturation(Model):
             return
         assert most is not None
         s, q = most.significand, most.exponent
-        cells = [between(sign, s, q), point(sign, 2 * s + 1, q - 1), between(sign, 2 * s, q - 1), between(sign, 2 * s + 1, q - 1)]
+        cells = [
+            between(sign, s, q),
+            point(sign, 2 * s + 1, q - 1),
+            between(sign, 2 * s, q - 1),
+            between(sign, 2 * s + 1, q - 1),
+        ]
         if kind != "just-in":
             cells += [point(sign, s + 1, q), between(sign, s + 1, q)]
         if kind == "overflow":
-            cells = [between(sign, 1, exact.top(most) + k) for k in (1, 2, 3, 6)] + [point(sign, 1, exact.top(most) + k) for k in (1, 2, 5)]
+            cells = [between(sign, 1, exact.top(most) + k) for k in (1, 2, 3, 6)] + [
+                point(sign, 1, exact.top(most) + k) for k in (1, 2, 5)
+            ]
         for seed in range(4):
             for cell in cells:
                 yield from _first(solve(where, cell, seed), 4)
@@ -244,7 +266,9 @@ class FlushedResults(Model):
 
     def applies(self, where: Setting) -> bool:
         """Where results are flushed."""
-        return where.rounded and where.policy.flush_outputs and where.out.has_normals and where.out.subnormals == "gradual"
+        return (
+            where.rounded and where.policy.flush_outputs and where.out.has_normals and where.out.subnormals == "gradual"
+        )
 
     def _cells(self, where: Setting, name: str) -> list[Value]:
         sign, kind = int("/neg" in name), name.partition(".")[2]
@@ -294,42 +318,3 @@ class FlushedResults(Model):
                 yield name + "last-ulp"
             else:
                 yield name + ("inexact" if place.code else "below-all")
-
-
-class StochasticCarry(Model):
-    """SR: the discarded bits and the random bits around their carry."""
-
-    id = "SR"
-    title = "stochastic rounding: discarded bits and random bits that just reach the carry, or just miss it"
-
-    def applies(self, where: Setting) -> bool:
-        """Stochastic roundings."""
-        return where.rounded and where.policy.random_count > 0
-
-    def bins(self, where: Setting) -> tuple[Bin, ...]:
-        """How far the sum is from the carry, with the bit below the random ones and a sticky; and exact values."""
-        names = [f"SR/sum{d}.below{h}.sticky{s}" for d in ("-2", "-1", "0", "+1") for h in (0, 1) for s in (0, 1)]
-        return (*(Bin(n) for n in names), Bin("SR/exact.random-ones"), Bin("SR/inexact.random-zeros"))
-
-    def cases(self, where: Setting, name: str) -> Iterator[Codes]:
-        """Operands that discard something; the random bits come by position."""
-        for i in range(8):
-            yield tuple(ordinary(f, i + j) for j, f in enumerate(where.formats))
-
-    def hits(self, e: Events) -> Iterable[str]:
-        """By the discarded bits as the rounding sees them, and the random bits."""
-        x, n = e.exact, e.where.policy.random_count
-        if e.place is None or not 0 <= e.place.code <= limit(e.where, x.sign):
-            return
-        _, _, discarded, rest = position(x.significand, x.exponent, x.significand.bit_length(), x.sticky, n, e.where.target)
-        distance = (discarded >> 1) + e.random_bits - (1 << n)
-        if discarded == 0 and rest == 0:
-            if e.random_bits == (1 << n) - 1:
-                yield "SR/exact.random-ones"
-            return
-        if e.random_bits == 0:
-            yield "SR/inexact.random-zeros"
-        if -2 <= distance <= 1:
-            yield f"SR/sum{distance:+d}.below{discarded & 1}.sticky{rest}" if distance else (
-                f"SR/sum0.below{discarded & 1}.sticky{rest}"
-            )

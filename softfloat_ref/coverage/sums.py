@@ -52,7 +52,10 @@ def opposite(where: Setting) -> bool | None:
 def codes_of(where: Setting, first: Value, second: Value, seed: int = 0) -> Iterator[Codes]:
     """Operands whose terms are two given values."""
     if where.name != "fma":
-        a, b = operand(where.formats[0], first), operand(where.formats[1], exact.negate(second) if where.name == "sub" else second)
+        a, b = (
+            operand(where.formats[0], first),
+            operand(where.formats[1], exact.negate(second) if where.name == "sub" else second),
+        )
         if a is not None and b is not None:
             yield a, b
         return
@@ -204,7 +207,12 @@ class PatternsAndShifts(Model):
         a, c = where.formats[0], where.formats[-1]
         missing = [{k for k in KINDS if not _fields(f, k)} for f in (a, c)]
         return tuple(
-            Bin(name, "the format has no such significand" if ka in missing[0] or kb in missing[1] else self._zone_never(where, z))
+            Bin(
+                name,
+                "the format has no such significand"
+                if ka in missing[0] or kb in missing[1]
+                else self._zone_never(where, z),
+            )
             for name, (ka, kb, z) in self._names(where).items()
         )
 
@@ -329,15 +337,22 @@ class Cancellation(Model):
             yield from self._turn(where, c, zero, turn, a, b)
 
     def _turn(self, where: Setting, c: int, zero: bool, turn: int, a: Span, b: Span) -> Iterator[Codes]:
-        low = max(min(exact.top(a.low), exact.top(b.low)), where.out.emin - where.out.mantissa_bits - c if not zero else -UNLIMITED)
+        low = max(
+            min(exact.top(a.low), exact.top(b.low)),
+            where.out.emin - where.out.mantissa_bits - c if not zero else -UNLIMITED,
+        )
         high = min(exact.top(a.high), exact.top(b.high))
         if self.subnormal:
             high = min(high, where.out.emin - 1 - c)
         if low > high:
-            low = high = min(exact.top(a.high), exact.top(b.high), where.out.emin - 1 - c if self.subnormal else UNLIMITED)
+            low = high = min(
+                exact.top(a.high), exact.top(b.high), where.out.emin - 1 - c if self.subnormal else UNLIMITED
+            )
         e = (min(max(0, low), high), low, high, low + word(turn, 3) % (high - low + 1))[turn % 4]
         sign = word(turn, 5) & 1 if a.negative else 0
-        yield from (_products_apart if where.name == "fma" and turn % 2 else _apart)(where, e, c, zero, sign, turn, a, b)
+        yield from (_products_apart if where.name == "fma" and turn % 2 else _apart)(
+            where, e, c, zero, sign, turn, a, b
+        )
 
     def hits(self, e: Events) -> Iterable[str]:
         """By the exponents of terms and exact sum."""
@@ -357,15 +372,15 @@ class Cancellation(Model):
 UNLIMITED = 1 << 30
 
 
-def _apart(
-    where: Setting, e: int, c: int, zero: bool, sign: int, turn: int, a: Span, b: Span
-) -> Iterator[Codes]:
+def _apart(where: Setting, e: int, c: int, zero: bool, sign: int, turn: int, a: Span, b: Span) -> Iterator[Codes]:
     """Terms of exponent about e whose sum has exponent e + c: the second is the result less the first."""
     p = min(a.bits, b.bits if where.name != "fma" else a.bits)
     unit = max(e - p + 1, min(a.unit, b.unit))
     width = max(e - unit + 1, 1)
     big = 1 << (width - 1)
-    first = finite(sign, (big | (0, bits(51, turn, width - 1), 1 % big if big > 1 else 0, big - 1)[turn // 4 % 4]), e - width + 1)
+    first = finite(
+        sign, (big | (0, bits(51, turn, width - 1), 1 % big if big > 1 else 0, big - 1)[turn // 4 % 4]), e - width + 1
+    )
     if zero:
         second = exact.negate(first)
     elif c > 0:
@@ -472,7 +487,11 @@ class ProductEvents(Model):
             return "no product is tiny"
         if kind == "below-all.normal" and _at_most(finite(0, *where.out.magnitude(where.out.min_code)), a.low):
             return "no product is so small"
-        if kind == "inexact.exact" and a.bits <= where.out.precision and a.unit >= where.out.emin - where.out.mantissa_bits:
+        if (
+            kind == "inexact.exact"
+            and a.bits <= where.out.precision
+            and a.unit >= where.out.emin - where.out.mantissa_bits
+        ):
             return "every product is exact"
         return ""
 
@@ -500,7 +519,15 @@ class ProductEvents(Model):
             shrunk = (half, half._replace(exponent=half.exponent - 1), half._replace(exponent=half.exponent - turn % 5))
         elif kind == "inexact.exact":
             low = product.significand & (1 << product.significand.bit_length() // 2) - 1
-            shrunk = tuple(finite(product.sign ^ s, x, product.exponent) for s, x in ((1, low), (1, product.significand - low), (1, product.significand), (0, (1 << product.significand.bit_length() // 2) - low)))  # type: ignore[assignment]
+            shrunk = tuple(
+                finite(product.sign ^ s, x, product.exponent)
+                for s, x in (
+                    (1, low),
+                    (1, product.significand - low),
+                    (1, product.significand),
+                    (0, (1 << product.significand.bit_length() // 2) - low),
+                )
+            )  # type: ignore[assignment]
         else:
             shrunk = tuple(finite(s, 1 + turn % 3, where.out.emin + turn % 7) for s in (0, 1))  # type: ignore[assignment]
         for x in shrunk:
@@ -515,13 +542,19 @@ class ProductEvents(Model):
         name = f"B18/{SIGNS[product.sign]}."
         most = largest(e.where, product.sign)
         place = product_place(e)
-        kept_in_range = e.exact.significand == 0 or (e.place is not None and e.place.code <= limit(e.where, e.exact.sign))
+        kept_in_range = e.exact.significand == 0 or (
+            e.place is not None and e.place.code <= limit(e.where, e.exact.sign)
+        )
         if most is not None and not _at_most(product, most) and kept_in_range:
             yield name + ("overflow.zero" if e.exact.significand == 0 else "overflow.in-range")
         if e.exact.significand and exact.top(e.exact) >= fmt.emin and kept_in_range:
             if exact.top(product) < fmt.emin:
                 yield name + "tiny.normal"
-            if _at_most(product, finite(0, *fmt.magnitude(fmt.min_code))) and product.significand and not _same(product, fmt):
+            if (
+                _at_most(product, finite(0, *fmt.magnitude(fmt.min_code)))
+                and product.significand
+                and not _same(product, fmt)
+            ):
                 yield name + "below-all.normal"
         if place is not None and (place[0] or place[1]) and e.place is not None and kept_in_range:
             if not e.place.guard and not e.place.sticky:
