@@ -18,6 +18,7 @@ from softfloat_ref.app.dot_options import (
     refuse_dots,
     refuse_matmul,
 )
+from softfloat_ref.app.levels import LevelChoice, level_options
 from softfloat_ref.app.options import ANY, SCHEDULERS, Choices, Name, operand_formats, policy_options, profile_option
 from softfloat_ref.app.vhdl import vhdl
 from softfloat_ref.block_formats import get_block_format
@@ -57,6 +58,7 @@ command.add_command(vhdl)
 @click.option("--fmt", type=ANY, help="Format; one an operand as a=..,b=..; a block format for quantize, dequantize.")
 @click.option("--out", default=None, help="The result's format; for quantize, the format of the values (fp32).")
 @click.option("-n", "count", type=click.IntRange(min=1), default=None, help=f"How many vectors [{DEFAULT_COUNT}].")
+@level_options
 @click.option(
     "-o", "--output", "folder", required=True, metavar="DIR", help="Where the files go; - writes the lines to stdout."
 )
@@ -80,10 +82,11 @@ def generate_vectors(
     jobs: int | None,
     scheduler: str | None,
     profile: str | None,
+    level: LevelChoice,
 ) -> None:
     """Write golden vectors: RECIPE (see `vectors list`), or --op and --fmt.
 
-    Special values crossed with special values come first, then random ones. The folder gets TestFloat lines (.tv),
+    Directed cases come first, each made for a bin of a coverage model, then random ones. The folder gets TestFloat lines (.tv),
     $readmemh words (.memh), their SystemVerilog header (vectors.svh) and manifest.json. The same request gives the
     same bytes.
     """
@@ -98,7 +101,7 @@ def generate_vectors(
         refused = [*choices.given, *(["profile"] if profile is not None else [])]
         if refused:
             raise Error(f"a recipe has its own policy; leave --{refused[0].replace('_', '-')} out, or copy the recipe")
-        vectors = _from_recipe(recipe, fmt, out, count, seed)
+        vectors = level.applied(_from_recipe(recipe, fmt, out, count, seed), count)
     elif op in DOT_OPERATIONS:
         if profile is not None:
             raise Error("--profile is for quantize: a dot product takes codes and scales")
@@ -108,14 +111,16 @@ def generate_vectors(
             _write_matmul(matmul_set(fmt, out, count or DEFAULT_PRODUCTS, seed, choices, dots), folder)
             return
         refuse_matmul(dots)
-        vectors = dot_set(fmt, out, count or DEFAULT_COUNT, seed, choices, dots)
+        vectors = dot_set(fmt, out, level.count(count) or DEFAULT_COUNT, seed, choices, dots)
     else:
-        vectors = _from_options(str(op), fmt, out, count, seed, choices, profile)
+        vectors = _from_options(str(op), fmt, out, count, seed, choices, profile, level.name)
+    level.confirm(vectors)
     if operands and folder != "-":
         raise Error("--operands goes with -o -, for a device in a pipe")
     if folder == "-":
         _to_stdout(vectors, operands)
         return
+    level.require(vectors)
     with workers(jobs, scheduler) if jobs or scheduler else nullcontext() as crew:
         manifest = generate(vectors, folder, ["softfloat-ref", *_without_workers(sys.argv[1:])], crew)
     left_out = manifest["left_out"]["count"]
@@ -183,6 +188,7 @@ def _from_options(
     seed: int | None,
     choices: Choices,
     profile: str | None,
+    level: str | None = None,
 ) -> VectorSet:
     if fmt is None:
         raise Error(f"--op {op} needs --fmt")
@@ -198,7 +204,8 @@ def _from_options(
     return VectorSet.make(
         op,
         formats,
-        count or DEFAULT_COUNT,
+        count if count or level else DEFAULT_COUNT,
+        level=level,
         out=out,
         seed=seed or 0,
         policy=choices.policy,

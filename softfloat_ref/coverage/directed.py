@@ -15,9 +15,9 @@ MAX_EXHAUSTIVE_BITS: Final = 32
 
 
 class Level(NamedTuple):
-    """count: cases in all. each: directed cases of its own for a bin. directed: the most of those in all."""
+    """cases: in all. each: directed cases of its own for a bin. directed: the most of those in all."""
 
-    count: int
+    cases: int
     each: int
     directed: int
 

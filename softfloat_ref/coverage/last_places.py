@@ -199,7 +199,7 @@ class DoubleRounding(ShapeModel):
 
     def shapes(self, where: Setting) -> dict[str, tuple[Shape, ...]]:
         """Above a midpoint with an even value below it, and below a midpoint with an odd one."""
-        found = {}
+        found: dict[str, tuple[Shape, ...]] = {}
         for via in wider(where.out):
             d = via.precision - where.out.precision
             for s in (0, 1):
@@ -261,7 +261,7 @@ def _too_far(where: Setting, name: str) -> str:
 
     Let the result v lie in [2^e, 2^(e+1)) within 2^(e-p-d) of a midpoint, an odd multiple of 2^(e-p), but not on it.
     One term, x of n bits, has a bit at or below v's lowest, at e-p-d or less: with n < d, |x| < 2^(e-p-1), and the
-    other term lies within 2^(e-p) of the midpoint. So it has more than p bits. If it cannot, or no x is so low, no v is.
+    other term lies within 2^(e-p) of the midpoint: it has more than p bits. If it cannot, or no x is so low, no v is.
     """
     if where.name != "fma":
         return ""

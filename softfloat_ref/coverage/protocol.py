@@ -18,6 +18,8 @@ class Bin(NamedTuple):
 class Coverage(Protocol):
     """The models of one request: an operation, its formats, its policy."""
 
+    def __hash__(self) -> int: ...
+
     @property
     def titles(self) -> Mapping[str, str]:
         """The title of each model that applies, by its id, in their order."""

@@ -11,6 +11,7 @@ from softfloat_ref.coverage.model import SIGNS, Bin, CellModel, Ruler, RulerMode
 from softfloat_ref.coverage.solve import Codes, solve
 from softfloat_ref.exact import FINITE, Value, finite
 from softfloat_ref.formats import Format
+from softfloat_ref.ops import get_operation
 
 MANY_BINADES = 40
 
@@ -116,7 +117,7 @@ class BinadeEdges(RulerModel):
         return where.rounded
 
     def rulers(self, where: Setting) -> Iterable[Ruler]:
-        """One ulp, in halves, from the first and the last significand of a binade, the sign changing with the binade."""
+        """One ulp, in halves, from the first and the last significand of a binade; odd binades are negative."""
         fmt = where.out
         for e in binades(fmt):
             kept = min(fmt.mantissa_bits, e - (fmt.emin - fmt.mantissa_bits)) + 1
@@ -194,8 +195,7 @@ class NearZeroAndOne(RulerModel):
 
 
 def as_conversion(where: Setting) -> Setting:
-    from softfloat_ref.ops import get_operation
-
+    """The conversion of the operand in the place of a rounding to integers."""
     return Setting(where.sig._replace(operation=get_operation("convert")), where.policy)
 
 
@@ -243,7 +243,7 @@ class NearBoundaries(CellModel):
     """B2: the result is one bit from a boundary value."""
 
     id = "B2"
-    title = "results one bit from a boundary value: the smallest, the largest subnormal, the smallest normal, one, the largest"
+    title = "results one bit from the smallest value, the largest subnormal, the smallest normal, one, or the largest"
 
     def applies(self, where: Setting) -> bool:
         """Results that are rounded to a float format."""

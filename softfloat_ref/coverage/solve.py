@@ -101,7 +101,7 @@ def _unary(where: Setting, cell: Value, seed: int) -> Iterator[Codes]:
 
 def _codes_inside(fmt: Format, cell: Value) -> tuple[int, int]:
     """The first and the last magnitude code whose values may lie in a cell."""
-    code, same = below(fmt, finite(cell.sign, cell.significand, cell.exponent))
+    code, _ = below(fmt, finite(cell.sign, cell.significand, cell.exponent))
     if not cell.sticky:
         return code, code
     last, end = below(fmt, finite(cell.sign, cell.significand + 1, cell.exponent))

@@ -498,7 +498,6 @@ class ProductEvents(Model):
     def cases(self, where: Setting, name: str) -> Iterator[Codes]:
         """Products of the kind, and addends that cancel."""
         sign, kind = int("/neg" in name), name.partition(".")[2]
-        a, b = term_spans(where)
         fmt = where.out
         for turn in range(120):
             size = {
@@ -556,9 +555,9 @@ class ProductEvents(Model):
                 and not _same(product, fmt)
             ):
                 yield name + "below-all.normal"
-        if place is not None and (place[0] or place[1]) and e.place is not None and kept_in_range:
-            if not e.place.guard and not e.place.sticky:
-                yield name + "inexact.exact"
+        exactly = e.place is not None and not e.place.guard and not e.place.sticky
+        if place is not None and (place[0] or place[1]) and exactly and kept_in_range:
+            yield name + "inexact.exact"
 
 
 def _same(product: Value, fmt: Format) -> bool:

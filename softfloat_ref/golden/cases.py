@@ -19,7 +19,7 @@ from softfloat_ref.formats import Format
 from softfloat_ref.policies import POLICIES
 from softfloat_ref.sources import WORD_BITS, Philox
 
-GENERATOR: Final = "specials-then-weighted-1"
+GENERATOR: Final = "directed-then-weighted-2"
 
 # Crossing more than this many special cases says less than random ones do.
 MAX_CROSSED: Final = 1 << 16
