@@ -402,8 +402,10 @@ def _count(op: str, formats: Sequence[Format], level: str, count: int | None) ->
     if count is not None:
         return count
     if level not in LEVELS:
-        raise Error("how many vectors? give a number, or a level") if not level else unknown(
-            "level", level, (*LEVELS, EXHAUSTIVE)
+        raise (
+            Error("how many vectors? give a number, or a level")
+            if not level
+            else unknown("level", level, (*LEVELS, EXHAUSTIVE))
         )
     return LEVELS[level].cases
 
