@@ -86,9 +86,9 @@ def generate_vectors(
 ) -> int:
     """Write golden vectors: RECIPE (see `vectors list`), or --op and --fmt.
 
-    Directed cases come first, each made for a bin of a coverage model, then random ones. The folder gets TestFloat lines (.tv),
-    $readmemh words (.memh), their SystemVerilog header (vectors.svh) and manifest.json. The same request gives the
-    same bytes.
+    Directed cases come first, each made for a bin of a coverage model, then random ones. The folder gets TestFloat
+    lines (.tv), $readmemh words (.memh), their SystemVerilog header (vectors.svh) and manifest.json. The same request
+    gives the same bytes.
     """
     if (recipe is None) == (op is None):
         raise Error("give a recipe, or --op and --fmt (`softfloat-ref vectors list` shows the recipes)")

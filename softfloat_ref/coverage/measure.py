@@ -82,10 +82,11 @@ def _entry(b: BinLine) -> dict[str, Any]:
 def count(coverage: Coverage, cases: Iterable[Line]) -> tuple[Counter[str], int]:
     """How often each bin was hit, and by how many cases in all."""
     found: Counter[str] = Counter()
-    n = 0
-    for n, case in enumerate(cases, 1):
+    looked_at = 0
+    for case in cases:
         found.update(coverage.hits(case))
-    return found, n
+        looked_at += 1
+    return found, looked_at
 
 
 def report(

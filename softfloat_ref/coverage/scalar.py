@@ -38,6 +38,10 @@ class Scalar:
     def _laid_out(self) -> dict[str, tuple[Bin, ...]]:
         return {m.id: m.bins(self.where) for m in self._models.values()}
 
+    def listed(self) -> Mapping[str, tuple[Bin, ...]]:
+        """The bins of each model, with what bounds and constructions prove: no enumeration."""
+        return self._laid_out
+
     def names(self) -> Mapping[str, tuple[str, ...]]:
         """The bins of each model but those that are proven unreachable."""
         return {k: tuple(b.id for b in listed if not b.unreachable) for k, listed in self._laid_out.items()}

@@ -78,12 +78,15 @@ def _unary(where: Setting, cell: Value, seed: int) -> Iterator[Codes]:
     if sign and (not fmt.signed or where.name in ("sqrt", "rsqrt")):
         return
     low = max(fmt.min_code, 1 if fmt.zero else 0)
+    if where.policy.flush_inputs and fmt.subnormals == "gradual" and not fmt.twos_complement:
+        low = max(low, fmt.min_normal_code)
     high = fmt.max_negative_code if sign else fmt.max_code
     if fmt.symmetric and sign:
         high += 1
     falling = where.name in ("recip", "rsqrt")
     if where.name == "convert":
         first, last = _codes_inside(fmt, cell)
+        first, last = max(first, low), min(last, high)
     else:
         first, last = (_bisect(where, cell, low, high, sign, falling, last=end) for end in (False, True))
     count = abs(last - first) + 1
