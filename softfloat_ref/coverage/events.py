@@ -30,6 +30,7 @@ ROUNDED: Final = (
 )  # whose exact result is then rounded to the output format, in full generality
 INTEGRAL: Final = ("round_to_integral", "round_to_integral_exact")
 SUMS: Final = ("add", "sub", "faa")
+_DEEP: Final = 60  # bits below the guard bit to look at: as far as any wider format of the catalogue's has them
 
 
 class Place(NamedTuple):
@@ -83,7 +84,7 @@ class Setting:
     @cached_property
     def tail_bits(self) -> int:
         """How many bits below the guard bit are looked at one by one."""
-        return 2 * max(f.precision for f in (*self.formats, self.out)) + 4
+        return max(2 * max(f.precision for f in (*self.formats, self.out)) + 4, _DEEP)
 
     @cached_property
     def run(self) -> Evaluator:

@@ -112,12 +112,24 @@ def _before(x: Value, y: Value) -> bool:
 
 def excluded(where: Setting, cell: Value) -> str:
     """Why no operands have their exact result in a cell; '' where no bound says so."""
-    return _sign(where, cell) or too_large(where, cell) or too_small(where, cell) or too_fine(where, cell)
+    return (
+        _sign(where, cell)
+        or too_large(where, cell)
+        or too_small(where, cell)
+        or too_fine(where, cell)
+        or too_long(where, cell)
+    )
 
 
 def excluded_between(where: Setting, first: Value, last: Value) -> str:
     """The same of every cell of one shape from `first` to `last`, of which `first` asks least of the operands."""
-    return _sign(where, first) or too_large(where, first) or too_small(where, last) or too_fine(where, first)
+    return (
+        _sign(where, first)
+        or too_large(where, first)
+        or too_small(where, last)
+        or too_fine(where, first)
+        or too_long(where, first)
+    )
 
 
 def _sign(where: Setting, cell: Value) -> str:
@@ -160,6 +172,30 @@ def too_fine(where: Setting, cell: Value) -> str:
     if bounds.unit is not None and unit < bounds.unit:
         return f"every exact result is a multiple of 2^{bounds.unit}"
     return ""
+
+
+def too_long(where: Setting, cell: Value) -> str:
+    """Whether a sum of two terms would have to reach from its leading bit to a lower one than any does.
+
+    Some term has a bit at or below the sum's lowest, so its own leading bit is less than its length above that; and
+    the larger term's leading bit is at most one below the sum's.
+    """
+    if where.name not in ("add", "sub", "fma") or cell.significand == 0:
+        return ""
+    flush = where.policy.flush_inputs and where.sig.operation.flushes
+    s = [span(f, flush) for f in where.formats]
+    terms = [(x.bits, x.unit, exact.top(x.high)) for x in s]
+    if where.name == "fma":
+        a, b, c = terms
+        product = exact.top(exact.multiply(s[0].high, s[1].high))
+        terms = [(a[0] + b[0], a[1] + b[1], product), c]
+    zeros = (cell.significand & -cell.significand).bit_length() - 1
+    lowest = cell.exponent - 1 if cell.sticky else cell.exponent + zeros
+    top = exact.top(cell)
+    for (bits, unit, _), (_, _, other) in (terms, terms[::-1]):
+        if lowest >= unit and top <= max(lowest + bits, other + 1):
+            return ""
+    return "no two terms reach from such a leading bit to such a low one"
 
 
 def _no_interval(bounds: Reach, cell: Value) -> str:

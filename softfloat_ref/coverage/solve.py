@@ -148,8 +148,9 @@ def _compare(x: Value, cell: Value) -> int:
 def _add(where: Setting, cell: Value, seed: int) -> Iterator[Codes]:
     fa, fb = where.formats
     flip = int(where.name == "sub")
+    least = span(fb, where.policy.flush_inputs).low
     for v in refined(cell):
-        for a, b in _splits(v, seed):
+        for a, b in (*_splits(v, seed), *_beside(v, least)):
             for x, y in ((a, b), (b, a)):
                 first, second = operand(fa, x), operand(fb, exact.negate(y) if flip else y)
                 if first is not None and second is not None:
@@ -191,6 +192,16 @@ def _splits(v: Value, seed: int) -> Iterator[tuple[Value, Value]]:
         y = 1 + word(seed, i) % (2 * s)
         yield exact.add(v, finite(v.sign ^ 1, y, v.exponent)), finite(v.sign, y, v.exponent)
     yield v, exact.zero(v.sign)
+
+
+def _beside(v: Value, least: Value) -> Iterator[tuple[Value, Value]]:
+    """Two numbers whose sum is v, one of them about as small as the operands get."""
+    for scale in (0, 1, 2):
+        for sign in (v.sign, v.sign ^ 1):
+            x = finite(sign, least.significand, least.exponent + scale)
+            rest = exact.add(v, exact.negate(x))
+            if rest.significand:
+                yield rest, x
 
 
 def _faa(where: Setting, cell: Value, seed: int) -> Iterator[Codes]:
@@ -288,11 +299,14 @@ def _div(where: Setting, cell: Value, seed: int) -> Iterator[Codes]:
 
 def _fma(where: Setting, cell: Value, seed: int) -> Iterator[Codes]:
     fc = where.formats[2]
+    least = span(fc, where.policy.flush_inputs).low
     pa, pb = (span(f).bits for f in where.formats[:2])
+    yield from islice(_fma_absorbed(where, cell, seed), 4)
     for turn, v in enumerate(islice(refined(cell), 35 if seed else 9)):
         if v.significand == 0:
             continue
-        for a, b in islice(_splits(v, seed), 3 + 2 * v.significand.bit_length()):
+        split = islice(_splits(v, seed), 3 + 2 * v.significand.bit_length())
+        for a, b in (*split, *_beside(v, least)):
             for product, addend in ((a, b), (b, a)):
                 c = operand(fc, addend)
                 if c is not None and product.significand:
@@ -304,6 +318,25 @@ def _fma(where: Setting, cell: Value, seed: int) -> Iterator[Codes]:
             islice(significands(seed + turn, pa), 8), islice(significands(seed + turn + 7, pb), 8), strict=True
         ):
             yield from _completed(where, v, cell, x, y, seed)
+
+
+def _fma_absorbed(where: Setting, cell: Value, seed: int) -> Iterator[Codes]:
+    """A product at an end of the cell, and a small addend; or an addend there, and a small product."""
+    if not cell.sticky or cell.significand == 0:
+        return
+    sa, sb, sc = (span(f, where.policy.flush_inputs) for f in where.formats)
+    for end, sign in ((cell.significand, cell.sign), (cell.significand + 1, cell.sign ^ 1)):
+        for x, y in islice(pairs(end, sa.bits, sb.bits), 2):
+            for ab in islice(exponents(where, x, y, cell.exponent, cell.sign, seed), 2):
+                for e in (sc.low.exponent, cell.exponent - 2, cell.exponent - 5 - seed):
+                    c = operand(where.formats[2], finite(sign, 1, e))
+                    if c is not None and found(where, cell, (*ab, c)):
+                        yield (*ab, c)
+        c = operand(where.formats[2], finite(cell.sign, end, cell.exponent))
+        for e in (exact.top(sa.low) + exact.top(sb.low), cell.exponent - 2, cell.exponent - 5 - seed) if c else ():
+            for ab in islice(exponents(where, 1, 1, e, sign, seed), 1):
+                if c is not None and found(where, cell, (*ab, c)):
+                    yield (*ab, c)
 
 
 def _completed(where: Setting, v: Value, cell: Value, x: int, y: int, seed: int) -> Iterator[Codes]:

@@ -322,7 +322,7 @@ class Cancellation(Model):
         if unit >= where.out.emin:
             return f"every exact result is a multiple of 2^{unit}"
         # the larger term has an exponent of at least the result's
-        least = min(exact.top(a.low), exact.top(b.low))
+        least = max(exact.top(a.low), exact.top(b.low))
         if least + c > where.out.emin - 1:
             return "no term is so small"
         return ""
