@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
@@ -179,9 +178,7 @@ class BlockEvents:
             return None
         t, n = target(self.where.fmt.element, self.where.policy), _TAIL
         q = exact.divide(x, divisor, 2 * _TAIL)
-        code, kept, discarded, rest = position(
-            q.significand, q.exponent, q.significand.bit_length(), q.sticky, n, t
-        )
+        code, kept, discarded, rest = position(q.significand, q.exponent, q.significand.bit_length(), q.sticky, n, t)
         return Place(code, kept, discarded >> n, discarded & ((1 << n) - 1), n, rest)
 
 
