@@ -31,6 +31,15 @@ class Elements(BlockModel):
         element = where.fmt.element
         return {f"BE/code{c:02x}": c for c in range(1 << element.width)} if element.width <= 8 else {}
 
+    def _points(self, where: BlockSetting) -> dict[str, tuple[int, int]]:
+        """Magnitude codes of elements, and whether it is the midpoint to the next one."""
+        element = where.fmt.element
+        if element.width > 8:
+            return {}
+        most = target(element, where.policy).max_code
+        ties = {f"BE/tie{code:02x}": (code, 1) for code in range(most)}
+        return {f"BE/value{code:02x}": (code, 0) for code in range(1, most + 1)} | ties
+
     def _rounds(self) -> tuple[str, ...]:
         sizes = ("sub", "norm")
         return tuple(
@@ -41,6 +50,7 @@ class Elements(BlockModel):
         """A bin a code where codes are bytes; sixteen a kind of number; and events."""
         found = {name: self._no_code(where, c) for name, c in self._codes(where).items()}
         found |= {name: self._no_round(where, name) for name in self._rounds()}
+        found |= {name: self._no_point(where, name) for name in self._points(where)}
         found |= {f"BE/{name}": why for name, why in self._events(where).items()}
         if where.values.width <= _SMALL:
             every = remembered(where.memo, "BE.every", lambda: self._every(where))
@@ -59,6 +69,13 @@ class Elements(BlockModel):
             blocks += [filled(where, [x | sign]) for x in range(s.first, s.last + 1)]
         events = (BlockEvents(where, with_tensor_scale(where, x)) for x in blocks)
         return {name for e in events for name in self.hits(e)}
+
+    def _no_point(self, where: BlockSetting, name: str) -> str:
+        if where.fmt.scale.mantissa_bits or where.fmt.element.twos_complement:
+            return ""
+        significand = _point(where, *self._points(where)[name]).significand
+        bits = significand.bit_length() - (significand & -significand).bit_length() + 1
+        return "" if bits <= where.values.precision else "the values have no such bits"
 
     def _no_code(self, where: BlockSetting, code: int) -> str:
         element, value = where.fmt.element, decoder(where.fmt.element)(code)
@@ -133,6 +150,8 @@ class Elements(BlockModel):
         if place.code > largest or (place.code == largest and (place.guard or place.sticky) and magnitude == largest):
             yield f"BE/saturated.{name}"
             return
+        if not place.sticky and not place.rest:
+            yield f"BE/{'tie' if place.guard else 'value'}{place.code:02x}"
         size = "norm" if element.twos_complement or place.code >= element.min_normal_code else "sub"
         yield f"BE/{size}.{name}.lsb{place.kept & 1}.guard{place.guard}.sticky{place.sticky}"
         if magnitude == 0:
@@ -149,6 +168,11 @@ class Elements(BlockModel):
         if name in codes:
             yield from self._for_code(where, codes[name])
             return
+        if name in self._points(where):
+            point = _point(where, *self._points(where)[name])
+            for sign in (0, 1):
+                yield from _beside_largest(where, sign, [point])
+            return
         sign = 1 if "neg" in name else 0
         for tenths in _fractions(where, name):
             yield from _beside_largest(where, sign, tenths)
@@ -159,6 +183,13 @@ class Elements(BlockModel):
             yield from _beside_largest(where, value.sign, [value._replace(sign=0)])
             return
         yield from _special_blocks(where)
+
+
+def _point(where: BlockSetting, code: int, tie: int) -> Value:
+    """An element's magnitude, or the midpoint to the next one."""
+    element = where.fmt.element
+    significand, exponent = element.magnitude(code) if code else (0, element.emin - element.mantissa_bits)
+    return exact.finite(0, 2 * significand + tie, exponent - 1)
 
 
 def _special_blocks(where: BlockSetting) -> Iterator[Line]:

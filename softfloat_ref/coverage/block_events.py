@@ -48,6 +48,11 @@ class BlockSetting:
         self.memo: dict[str, object] = {}  # what models lay out once
 
     @property
+    def width(self) -> int:
+        """How many numbers a line has: values, a tensor scale, random words."""
+        return self.fmt.size * (1 + (self.policy.random_count > 0)) + self.two_levels
+
+    @property
     def two_levels(self) -> bool:
         """Whether a line has a tensor scale."""
         return self.profile.tensor_scale != "none"

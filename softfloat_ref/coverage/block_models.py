@@ -8,7 +8,7 @@ from typing import Final
 
 from softfloat_ref import exact
 from softfloat_ref.codec import decoder
-from softfloat_ref.coverage import block_elements
+from softfloat_ref.coverage import block_elements, block_stochastic, block_tensor
 from softfloat_ref.coverage.block_events import BlockEvents, BlockSetting, Line
 from softfloat_ref.coverage.block_model import BlockModel, filled, largest_element, shrunk, with_tensor_scale
 from softfloat_ref.coverage.memo import remembered
@@ -324,5 +324,15 @@ class Clamps(BlockModel):
 
 
 BLOCK_MODELS: Final[dict[str, BlockModel]] = {
-    m.id: m for m in (Contents(), ScaleThresholds(), OtherRules(), Clamps(), block_elements.Elements(), Lanes())
+    m.id: m
+    for m in (
+        Contents(),
+        ScaleThresholds(),
+        OtherRules(),
+        Clamps(),
+        block_elements.Elements(),
+        Lanes(),
+        block_tensor.TensorScales(),
+        block_stochastic.ElementCarry(),
+    )
 }

@@ -8,12 +8,12 @@ from typing import Final
 from softfloat_ref import exact
 from softfloat_ref.codec import decoder, target
 from softfloat_ref.coverage.block_events import BlockEvents, BlockSetting, Line
-from softfloat_ref.coverage.block_model import BlockModel, filled
+from softfloat_ref.coverage.block_model import BlockModel, filled, with_tensor_scale
+from softfloat_ref.coverage.events import Place
 from softfloat_ref.coverage.model import SIGNS, Bin
 from softfloat_ref.exact import FINITE, Value
 from softfloat_ref.rounding import position
 
-_WORD: Final = 10  # random bits up to which a word of zeros comes by itself
 _SUMS: Final = ("-2", "-1", "+0", "+1")
 
 
@@ -30,8 +30,7 @@ class ElementCarry(BlockModel):
     def bins(self, where: BlockSetting) -> tuple[Bin, ...]:
         """How far the sum is from the carry, by sign; exact elements under the largest word, others under the least."""
         names = [f"BX/{sign}.sum{d}" for sign in SIGNS for d in _SUMS]
-        kinds = ("exact", "no-word") if where.policy.random_count <= _WORD else ("exact",)
-        names += [f"BX/{sign}.{kind}" for sign in SIGNS for kind in kinds]
+        names += [f"BX/{sign}.{kind}" for sign in SIGNS for kind in ("exact", "no-word")]
         return tuple(Bin(name) for name in names)
 
     def hits(self, e: BlockEvents) -> Iterable[str]:
@@ -40,24 +39,36 @@ class ElementCarry(BlockModel):
         for x, place, word in zip(e.values, e.places, e.words, strict=False):
             if place is None or place.code >= target(e.where.fmt.element, e.where.policy).max_code:
                 continue
-            discarded = (place.guard << place.width | place.tail) >> (place.width + 1 - n)
             sign = SIGNS[x.sign]
             if not place.guard and not place.sticky:
                 yield f"BX/{sign}.exact"
                 continue
-            if word == 0 and n <= _WORD:
+            if word == 0:
                 yield f"BX/{sign}.no-word"
-            distance = discarded + word - (1 << n)
+            distance = _discarded(place, n) + word - (1 << n)
             if -2 <= distance <= 1:
                 yield f"BX/{sign}.sum{distance:+d}"
 
     def cases(self, where: BlockSetting, name: str) -> Iterator[Line]:
-        """Elements and halves: the words come by position, so `sharpened` makes the rest."""
+        """Blocks with something to discard, and the random words that bring the sums there."""
         one, step = where.code(exact.finite(0, 1, 0)), 1 << (where.values.mantissa_bits - 5)
         sign = where.values.sign_bit if "neg" in name else 0
         for k in range(4):
             smaller = (one - step * (i * 7 + k) for i in range(where.fmt.size))
-            yield filled(where, [one + 1, *(x | sign for x in smaller)])
+            line = with_tensor_scale(where, filled(where, [one + 1, *(x | sign for x in smaller)]))
+            yield (*line, *self._words(where, line, name.rpartition("sum")[2]))
+
+    def _words(self, where: BlockSetting, line: Line, distance: str) -> Iterator[int]:
+        """The words whose sums with the discarded bits are so far from the carry; zeros for the other bins."""
+        n = where.policy.random_count
+        for place in BlockEvents(where, line).places:
+            word = 0 if place is None or "." in distance else (1 << n) + int(distance) - _discarded(place, n)
+            yield word if 0 <= word < 1 << n else 0
+
+
+def _discarded(place: Place, n: int) -> int:
+    """As many discarded bits as there are random ones."""
+    return (place.guard << place.width | place.tail) >> (place.width + 1 - n)
 
 
 def sharpened(where: BlockSetting, line: Line, words: Sequence[int], turn: int) -> Line:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import product
-from typing import Final
+from typing import Final, NamedTuple
 
 from softfloat_ref.block_formats import FP32, BlockFormat, dequantize_to_fp32, resolve
 from softfloat_ref.codec import decoder
@@ -70,15 +70,18 @@ def kind_of(code: int) -> str:
     return "nan" if found.endswith("nan") else found
 
 
+class DequantizeEvents(NamedTuple):
+    """A block to be dequantized, and where."""
+
+    where: DequantizeSetting
+    line: Line
+
+
 class Dequantize:
     """BD: the one model of dequantization."""
 
     id = "BD"
     title = "scale and element codes, their classes crossed, kinds of results, lanes"
-
-    def applies(self, where: DequantizeSetting) -> bool:
-        """To every block format."""
-        return True
 
     def bins(self, where: DequantizeSetting) -> tuple[Bin, ...]:
         """The bins, in a fixed order."""
@@ -101,10 +104,10 @@ class Dequantize:
         if where.two_levels:
             yield from ((f"tensor.{name}", "") for name in members(FP32) if "neg" not in name and "nan" not in name)
 
-    def hits(self, line: Line, where: DequantizeSetting) -> Iterable[str]:
-        """The names of the bins a line hits."""
-        known = {b.id for b in self.bins(where)}
-        return (name for name in self._facts(line, where) if name in known)
+    def hits(self, e: DequantizeEvents) -> Iterable[str]:
+        """The names of the bins a block hits."""
+        known = remembered(e.where.memo, "BD.known", lambda: {b.id for b in self.bins(e.where)})
+        return (name for name in self._facts(e.line, e.where) if name in known)
 
     def _facts(self, line: Line, where: DequantizeSetting) -> Iterator[str]:
         scale, element = where.fmt.scale, where.fmt.element
