@@ -12,7 +12,8 @@ import click
 
 from softfloat_ref.coverage.directed import EXHAUSTIVE, LEVELS
 from softfloat_ref.errors import Error
-from softfloat_ref.golden.sets import VectorSet, space
+from softfloat_ref.golden.dots import DotSet
+from softfloat_ref.golden.sets import VectorSet, level_count
 
 F = TypeVar("F", bound=Callable[..., Any])
 S = TypeVar("S")
@@ -40,12 +41,13 @@ class LevelChoice:
         """A recipe's set at this level."""
         if self.name is None:
             return vectors
-        changes: dict[str, Any] = {"count": self.count(given)} if self.name != EXHAUSTIVE else {}
-        if isinstance(vectors, VectorSet):
-            changes |= {"level": self.name}
-            changes |= {"count": space(vectors.op, vectors.formats)} if self.name == EXHAUSTIVE else {}
-        elif self.name == EXHAUSTIVE:
+        if self.name == EXHAUSTIVE and not isinstance(vectors, VectorSet):
             raise Error("exhaustive is for sets of one scalar operation")
+        changes: dict[str, Any] = {"count": self.count(given)}
+        if isinstance(vectors, VectorSet):
+            changes = {"level": self.name, "count": level_count(vectors.op, vectors.formats, self.name, given)}
+        elif isinstance(vectors, DotSet):
+            changes = {"level": self.name, "count": given or LEVELS[self.name].blocks}
         return dataclasses.replace(vectors, **changes)  # type: ignore[type-var]
 
     def confirm(self, vectors: Any) -> None:

@@ -111,7 +111,7 @@ def generate_vectors(
             _write_matmul(matmul_set(fmt, out, count or DEFAULT_PRODUCTS, seed, choices, dots), folder)
             return 0
         refuse_matmul(dots)
-        vectors = dot_set(fmt, out, level.count(count) or DEFAULT_COUNT, seed, choices, dots)
+        vectors = level.applied(dot_set(fmt, out, level.count(count) or DEFAULT_COUNT, seed, choices, dots), count)
     else:
         vectors = _from_options(str(op), fmt, out, count, seed, choices, profile, level.name)
     level.confirm(vectors)

@@ -16,17 +16,19 @@ Turn = tuple[str, Iterator[Line]]  # a bin, and the cases that are left for it
 
 
 class Level(NamedTuple):
-    """cases: in all. each: directed cases of its own for a bin. directed: the most of those in all."""
+    """cases: in all; blocks: of them, where a case is a block or a dot product. each: directed cases of its own for a
+    bin. directed: the most of those in all."""
 
     cases: int
+    blocks: int
     each: int
     directed: int
 
 
 LEVELS: Final = {
-    "0": Level(500, 1, 400),
-    "1": Level(50_000, 4, 1 << 20),
-    "2": Level(2_000_000, 32, 1 << 20),
+    "0": Level(500, 500, 1, 400),
+    "1": Level(50_000, 10_000, 4, 1 << 20),
+    "2": Level(2_000_000, 200_000, 32, 1 << 20),
 }
 
 

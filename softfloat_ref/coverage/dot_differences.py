@@ -16,8 +16,8 @@ from softfloat_ref.coverage.memo import remembered
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import Format
 
-_EACH: Final = 3  # cases kept for each accumulator
-_TRIED: Final = 400  # cases tried at most
+_EACH: Final = 2  # cases kept for each accumulator
+_TRIED: Final = 120  # cases tried at most
 _SOURCES: Final = ("DC", "DO", "DA", "DT")  # whose cases are tried
 
 

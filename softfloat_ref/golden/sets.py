@@ -45,6 +45,7 @@ BLOCK_OPERATIONS: Final = ("quantize", "dequantize")
 FLAG_BITS: Final = 5
 BULK_FROM: Final = 1 << 16  # lines that are worth loading compiled code for
 _CHUNK: Final = 1024
+PAIRS: Final = "pairs"  # the tag of blocks that show every pair of a scale and an element
 SHARP: Final = 8  # one stochastic conversion in so many is made for its random bits
 
 
@@ -165,10 +166,10 @@ class VectorSet:
             "description": description,
         }
         if op in BLOCK_OPERATIONS:
-            common["count"] = _count(op, (), chosen_level, count)
+            common["count"] = level_count(op, (), chosen_level, count)
             return _block_set(op, block, out, common)
         sig = signature(get_operation(op), fmt, out)
-        common["count"] = _count(op, sig.formats, chosen_level, count)
+        common["count"] = level_count(op, sig.formats, chosen_level, count)
         return VectorSet(sig.operation.name, sig.formats, sig.out, **common)
 
     @cached_property
@@ -214,8 +215,12 @@ class VectorSet:
     @property
     def coverage(self) -> Coverage | None:
         """The models that say what this set's cases cover; None where there are none."""
+        from softfloat_ref.coverage import modelled
+
+        if self.block is not None and self.op == "dequantize":
+            return modelled.dequantization(self.block, self.profile)
         if self.block is not None:
-            return None
+            return modelled.quantization(self.block, self.formats[0], self.profile, self.policy)
         return scalar(Signature(get_operation(self.op), self.formats, self.out), self.policy)
 
     def directed(self) -> tuple[tuple[str, Line], ...]:
@@ -233,8 +238,13 @@ class VectorSet:
             return
         made = self.directed()
         yield from ((name, len(list(run))) for name, run in itertools.groupby(name for name, _ in made))
-        if self.count > len(made):
-            yield RANDOM, self.count - len(made)
+        left = self.count - len(made)
+        if self.block is not None and self.op == "dequantize" and left:
+            pairs = min(block_cases.pairs(self.block), left)
+            yield PAIRS, pairs
+            left -= pairs
+        if left:
+            yield RANDOM, left
 
     def inputs(self) -> Iterator[Line]:
         """The inputs of each case: operands, then random words."""
@@ -245,7 +255,7 @@ class VectorSet:
         while chunk := list(itertools.islice(numbered, _CHUNK)):
             for inputs, words in zip(chunk, self._random(position, len(chunk)), strict=True):
                 if words and self.sharpens and position % SHARP == 0:
-                    inputs = self.sharpened(inputs, words[0], position // SHARP)
+                    inputs = self._sharp(inputs, words, position // SHARP)
                 yield (*inputs, *words)
                 position += 1
 
@@ -259,7 +269,15 @@ class VectorSet:
     @property
     def sharpens(self) -> bool:
         """Whether some of the random cases are made for their random bits."""
-        return self.op == "convert" and self.level != EXHAUSTIVE
+        return self.op in ("convert", "quantize") and self.level != EXHAUSTIVE
+
+    def _sharp(self, inputs: Line, words: Sequence[int], turn: int) -> Line:
+        if self.block is None:
+            return self.sharpened(inputs, words[0], turn)
+        from softfloat_ref.coverage import block_events, block_stochastic
+
+        where = block_events.block_setting(self.block, self.formats[0], self.profile, self.policy)
+        return block_stochastic.sharpened(where, inputs, words, turn)
 
     def sharpened(self, inputs: Line, r: int, turn: int) -> Line:
         """An operand whose discarded bits meet its own random bits: just enough to go up, just not, or nothing."""
@@ -392,7 +410,7 @@ def space(op: str, formats: Sequence[Format]) -> int:
     return 1 << bits
 
 
-def _count(op: str, formats: Sequence[Format], level: str, count: int | None) -> int:
+def level_count(op: str, formats: Sequence[Format], level: str, count: int | None) -> int:
     """How many cases a level has, unless a number is given."""
     if level == EXHAUSTIVE:
         there = space(op, formats)
@@ -407,7 +425,7 @@ def _count(op: str, formats: Sequence[Format], level: str, count: int | None) ->
             if not level
             else unknown("level", level, (*LEVELS, EXHAUSTIVE))
         )
-    return LEVELS[level].cases
+    return LEVELS[level].blocks if op in BLOCK_OPERATIONS else LEVELS[level].cases
 
 
 def in_bulk(vectors: VectorSet) -> bool:
