@@ -15,6 +15,7 @@ LAYERS = (
     ("codec", "scales", "literals", "exchange", "slabs"),
     ("profiles",),
     ("ops", "block_formats", "affine_formats"),
+    ("coverage",),
     ("accumulate",),
     ("kernels",),
     ("explain", "arrays"),

@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "eval": ("evaluate", "Evaluate an operation on codes: result and flags."),
     "dot": ("dot", "Dot products as matrix units add them up; traces, probes, captures."),
     "vectors": ("vectors", "Generate, verify and list golden vectors."),
+    "coverage": ("coverage", "What vectors cover, bin by bin; what a simulation executed."),
     "check": ("check", "Check a device against the oracle, and explain what it gets wrong."),
     "dpi": ("dpi", "Write the C file and the package that let SystemVerilog ask the oracle."),
     "bench": ("bench", "Measure throughput on this machine."),

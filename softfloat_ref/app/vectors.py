@@ -17,6 +17,7 @@ from softfloat_ref.app.dot_options import (
     refuse_dots,
     refuse_matmul,
 )
+from softfloat_ref.app.levels import LevelChoice, level_options
 from softfloat_ref.app.options import ANY, SCHEDULERS, Choices, Name, operand_formats, policy_options, profile_option
 from softfloat_ref.app.vector_files import (
     Files,
@@ -66,6 +67,7 @@ command.add_command(vhdl)
 @click.option("--fmt", type=ANY, help="Format; one an operand as a=..,b=..; a block format for quantize, dequantize.")
 @click.option("--out", default=None, help="The result's format; for quantize, the format of the values (fp32).")
 @click.option("-n", "count", type=click.IntRange(min=1), default=None, help=f"How many vectors [{DEFAULT_COUNT}].")
+@level_options
 @click.option(
     "-o", "--output", "folder", required=True, metavar="DIR", help="Where the files go; - writes the lines to stdout."
 )
@@ -91,12 +93,13 @@ def generate_vectors(
     scheduler: str | None,
     profile: str | None,
     files: Files,
-) -> None:
+    level: LevelChoice,
+) -> int:
     """Write golden vectors: RECIPE, a recipe or suite (see `vectors list`), or --op and --fmt.
 
-    Special values crossed with special values come first, then random ones. The folder gets TestFloat lines (.tv),
-    $readmemh words (.memh), their SystemVerilog header (vectors.svh) and manifest.json, or the types of files that
-    --format names; of a suite, a folder for each of its sets. The same request gives the same bytes.
+    Directed cases come first, each made for a bin of a coverage model, then random ones. The folder gets TestFloat
+    lines (.tv), $readmemh words (.memh), their SystemVerilog header (vectors.svh) and manifest.json, or the types of
+    files that --format names; of a suite, a folder for each of its sets. The same request gives the same bytes.
     """
     _refuse_together(recipe, op, folder, operands, jobs or scheduler, files)
     vectors: AnySet
@@ -109,23 +112,25 @@ def generate_vectors(
                 raise Error("a suite has several sets; give -o a folder")
             with workers(jobs, scheduler) if jobs or scheduler else nullcontext() as crew:
                 write_suite(suite, folder, count, seed, files, crew)
-            return
-        vectors = _from_recipe(recipe, count, seed)
+            return 0
+        vectors = level.applied(_from_recipe(recipe, count, seed), count)
     elif op in DOT_OPERATIONS:
         if profile is not None:
             raise Error("--profile is for quantize: a dot product takes codes and scales")
         if op == MATMUL:
             _write_matmul(matmul_set(fmt, out, count or DEFAULT_PRODUCTS, seed, choices, dots), folder)
-            return
+            return 0
         refuse_matmul(dots)
-        vectors = dot_set(fmt, out, count or DEFAULT_COUNT, seed, choices, dots)
+        vectors = level.applied(dot_set(fmt, out, level.count(count) or DEFAULT_COUNT, seed, choices, dots), count)
     else:
-        vectors = _from_options(str(op), fmt, out, count, seed, choices, profile)
+        vectors = _from_options(str(op), fmt, out, count, seed, choices, profile, level.name)
+    level.confirm(vectors)
     if folder == "-":
         _to_stdout(vectors, operands)
-        return
+        return 0
     with workers(jobs, scheduler) if jobs or scheduler else nullcontext() as crew:
         _write(files.with_intermediate(vectors), folder, crew, files)
+    return level.missed(vectors)
 
 
 def _refuse_together(
@@ -209,6 +214,7 @@ def _from_options(
     seed: int | None,
     choices: Choices,
     profile: str | None,
+    level: str | None = None,
 ) -> VectorSet:
     if fmt is None:
         raise Error(f"--op {op} needs --fmt")
@@ -224,7 +230,8 @@ def _from_options(
     return VectorSet.make(
         op,
         formats,
-        count or DEFAULT_COUNT,
+        count if count or level else DEFAULT_COUNT,
+        level=level,
         out=out,
         seed=seed or 0,
         policy=choices.policy,

@@ -1,15 +1,15 @@
-"""Vectors of scalar operations in bulk: the cases of `cases.cases`, evaluated and written as arrays, the same bytes."""
+"""Vectors of scalar operations in bulk: the cases of `VectorSet.inputs`, evaluated and written as arrays."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.array_ops import Bulk
+from softfloat_ref.coverage.directed import EXHAUSTIVE
 from softfloat_ref.formats import Format
 from softfloat_ref.golden import cases
 from softfloat_ref.golden.sets import SHARP, Field, Line, VectorSet
@@ -47,17 +47,10 @@ def numbered(
     sig = Signature(get_operation(vectors.op), vectors.formats, vectors.out)
     run = Bulk(sig, vectors.policy, vectors.count)
     n, arity = vectors.policy.random_count, len(vectors.formats)
-    wanted = range(most_chunks(vectors)) if chunks is None else chunks
-    for position, operands in _operands(vectors, wanted):
-        size = operands.shape[1]
-        columns = np.empty((len(vectors.fields), size), np.int64)
-        columns[:arity] = operands
-        words = None
-        if n:
-            words = columns[arity]
-            words[:] = vectors.random_array(position, size)
-            if vectors.op == "convert":
-                _sharpen(vectors, columns[0], words, position)
+    for position, inputs in _inputs(vectors, range(most_chunks(vectors)) if chunks is None else chunks):
+        columns = np.empty((len(vectors.fields), inputs.shape[1]), np.int64)
+        columns[:-2] = inputs
+        words = columns[arity] if n else None
         codes, flags = run(list(columns[:arity]), words)
         columns[-2], columns[-1] = codes, flags
         yield position, columns, flags == UNKNOWN
@@ -68,27 +61,42 @@ def most_chunks(vectors: VectorSet) -> int:
     return vectors.count // CHUNK + 2
 
 
-def _operands(vectors: VectorSet, wanted: Container[int]) -> Iterator[tuple[int, Table]]:
-    """The operands of the cases in those chunks, and the position of each one's first: the directed cases, then the
-    random ones."""
-    target = vectors.out if vectors.op == "convert" else None
-    emitted = number = 0
-    directed = cases.directed(vectors.formats, vectors.count, target)
-    for number, chunk in enumerate(_chunks(directed), 1):
-        if number - 1 in wanted:
-            yield emitted, chunk
-        emitted += chunk.shape[1]
-    count = vectors.count - emitted
-    for i, start in enumerate(range(0, count, CHUNK), number):
+def _inputs(vectors: VectorSet, wanted: Container[int]) -> Iterator[tuple[int, Table]]:
+    """The inputs of the cases in those chunks, a row a field, and the position of each chunk's first: the directed
+    cases, then the others."""
+    directed = vectors.directed_inputs()
+    number = -(-len(directed) // CHUNK)
+    for i in range(number):
         if i in wanted:
-            size = min(CHUNK, count - start)
-            yield emitted + start, random_cases(vectors.formats, vectors.seed, size, start)
+            yield i * CHUNK, np.array(directed[i * CHUNK : (i + 1) * CHUNK], np.uint64).view(np.int64).T
+    for i, start in enumerate(range(len(directed), vectors.count, CHUNK), number):
+        if i in wanted:
+            yield start, _numbered(vectors, start, min(CHUNK, vectors.count - start), start - len(directed))
 
 
-def _chunks(listed: Iterable[tuple[int, ...]]) -> Iterator[Table]:
-    rest = iter(listed)
-    while chunk := list(itertools.islice(rest, CHUNK)):
-        yield np.array(chunk, np.uint64).view(np.int64).T
+def _numbered(vectors: VectorSet, position: int, size: int, first: int) -> Table:
+    """The inputs of cases that are not directed, from a position in the set on; first: their number among them."""
+    n, arity = vectors.policy.random_count, len(vectors.formats)
+    table = np.empty((arity + (n > 0), size), np.int64)
+    if vectors.level == EXHAUSTIVE:
+        table[:arity] = _every_case(vectors.formats, first, size)
+    else:
+        table[:arity] = random_cases(vectors.formats, vectors.seed, size, first)
+    if n:
+        table[arity] = vectors.random_array(position, size)
+        if vectors.sharpens:
+            _sharpen(vectors, table[0], table[arity], position)
+    return table
+
+
+def _every_case(formats: Sequence[Format], first: int, size: int) -> Table:
+    """Cases number first, first + 1, ... of all there are: the last operand changes fastest."""
+    numbers = np.arange(first, first + size, dtype=np.int64)
+    rows = []
+    for f in reversed(formats):
+        rows.append(numbers & ((1 << f.width) - 1))
+        numbers = numbers >> f.width
+    return np.array(rows[::-1])
 
 
 def random_cases(formats: Sequence[Format], seed: int, count: int, start: int = 0) -> Table:

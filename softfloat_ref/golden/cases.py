@@ -9,62 +9,23 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import Final
 
 from softfloat_ref import exact
 from softfloat_ref.codec import encode, encoder
+from softfloat_ref.coverage.classes import few_specials as few_specials
+from softfloat_ref.coverage.classes import specials as specials
 from softfloat_ref.formats import Format
 from softfloat_ref.policies import POLICIES
 from softfloat_ref.sources import WORD_BITS, Philox
 
-GENERATOR: Final = "specials-then-weighted-1"
+GENERATOR: Final = "directed-then-weighted-2"
 
 # Crossing more than this many special cases says less than random ones do.
 MAX_CROSSED: Final = 1 << 16
 MAX_BOUNDARY_BITS: Final = 8
 _AROUND: Final = 4  # codes on each side of a place worth testing in a wider format
 _CHUNK: Final = 4096
-
-
-@lru_cache(maxsize=256)
-def specials(fmt: Format) -> tuple[int, ...]:
-    """The special codes of a format: both zeros, the ends of each range and their neighbours, one, Inf and NaNs."""
-    m = fmt.mantissa_bits
-    magnitudes = [0, fmt.min_code, fmt.min_code + 1, fmt.max_code, fmt.max_code - 1]
-    if not fmt.twos_complement:
-        magnitudes += [(1 << m) - 1, 1 << m, (1 << m) + 1]
-    one = encode(1, fmt).bits
-    magnitudes += [one & fmt.magnitude_mask, (one & fmt.magnitude_mask) - 1, (one & fmt.magnitude_mask) + 1]
-    if fmt.twos_complement:
-        top = 1 << max(m - 1, 0)
-        magnitudes += [top - 1, top, top + 1]
-    finite = [x for x in magnitudes if 0 <= x <= fmt.max_code]
-    if fmt.infinity:
-        finite.append(fmt.inf_code)
-    if fmt.has_nan and fmt.nan != "negative-zero":
-        finite.append(fmt.canonical_nan & fmt.magnitude_mask)
-        if fmt.nan == "ieee":
-            finite.append(fmt.magnitude_mask)
-        if fmt.signaling:
-            finite += [fmt.inf_code + 1, (fmt.inf_code | fmt.quiet_bit) - 1]
-    codes = list(finite)
-    if fmt.signed:
-        codes += [x | fmt.sign_bit for x in finite]
-    return tuple(dict.fromkeys(codes))
-
-
-@lru_cache(maxsize=64)
-def few_specials(fmt: Format) -> tuple[int, ...]:
-    """The ones to cross where there are many operands: zeros, smallest, one, largest, Inf, NaN, of each sign."""
-    one = encode(1, fmt).bits
-    codes = [0, fmt.min_code, one, fmt.max_code]
-    codes += [fmt.inf_code] if fmt.infinity else []
-    if fmt.signed:
-        codes += [x | fmt.sign_bit for x in codes]
-    codes += [fmt.canonical_nan] if fmt.has_nan else []
-    codes += [fmt.inf_code + 1] if fmt.signaling else []
-    return tuple(dict.fromkeys(codes))
 
 
 def crossed(formats: Sequence[Format], limit: int = MAX_CROSSED) -> Iterator[tuple[int, ...]]:

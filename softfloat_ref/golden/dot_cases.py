@@ -74,7 +74,7 @@ def power(fmt: Format, exponent: int, sign: int = 0) -> int:
     return encoder(fmt, SATURATE)(exact.finite(sign, 1, exponent), 0)[0]
 
 
-def directed(f: Operands) -> Iterator[Case]:
+def crossed(f: Operands) -> Iterator[Case]:
     """Each kind in turn, so that a short set has some of all."""
     specials = (_every_place, _special_elements, _special_c, _special_scales)
     kinds = [make(f) for make in (*specials, _distances, _orders, _ties, _thresholds, _signs)]

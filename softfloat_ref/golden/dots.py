@@ -15,15 +15,18 @@ from softfloat_ref.accumulate.dots import Operand, Setting, accumulate, products
 from softfloat_ref.accumulate.evaluate import Stage
 from softfloat_ref.block_formats import BlockFormat, any_format, define_block_format
 from softfloat_ref.codec import decoder
-from softfloat_ref.errors import Error
+from softfloat_ref.coverage.directed import LEVELS, RANDOM, directed
+from softfloat_ref.coverage.protocol import Coverage
+from softfloat_ref.errors import Error, unknown
 from softfloat_ref.formats import Format, define_format, get_format
-from softfloat_ref.golden.dot_cases import Case, Operands, directed, random_case
+from softfloat_ref.golden.dot_cases import Case, Operands, crossed, random_case
 from softfloat_ref.golden.sets import FLAG_BITS, Field, Line
 from softfloat_ref.policies import POLICIES, Policy
 from softfloat_ref.sources import Philox
 
 DOT: Final = "dot"
-DOT_GENERATOR: Final = "dot-1"
+DOT_GENERATOR: Final = "dot-2"
+CROSSED: Final = "crossed"  # the tag of cases that cross special values, scales and places
 DEFAULT_K: Final = 16
 MAX_K: Final = 4096
 AnyFormat = Format | BlockFormat
@@ -47,9 +50,12 @@ class DotSet:
     seed: int = 0
     steps: bool = False
     extrapolate: bool = False
+    level: str = ""
     description: str = dataclasses.field(default="", compare=False)
 
     def __post_init__(self) -> None:
+        if self.level and self.level not in LEVELS:
+            raise unknown("level", self.level, LEVELS)
         for name, low, high in (("count", 1, None), ("k", 1, MAX_K), ("seed", 0, None)):
             value = getattr(self, name)
             if type(value) is not int or value < low or (high is not None and value > high):
@@ -74,6 +80,7 @@ class DotSet:
         seed: int = 0,
         steps: bool = False,
         extrapolate: bool = False,
+        level: str = "",
         description: str = "",
     ) -> DotSet:
         """A set from names. fmt: of both operands, or `a=..,b=..,c=..`; acc: mx-fp32 for blocks, else fp32-sequential;
@@ -85,7 +92,7 @@ class DotSet:
         unit = get_accumulator(acc or ("mx-fp32" if blocks else "fp32-sequential"))
         size = k or max((x.size for x in blocks if x.size > 0), default=DEFAULT_K)
         c = found if names[2] is None else get_format(names[2])  # type: ignore[arg-type]
-        return DotSet(a, b, c, found, unit, size, count, seed, steps, extrapolate, description)
+        return DotSet(a, b, c, found, unit, size, count, seed, steps, extrapolate, level, description)
 
     @cached_property
     def setting(self) -> Setting:
@@ -146,12 +153,39 @@ class DotSet:
         s = self.setting
         return Operands(*s.formats, s.c, self.k, scales[0][0], scales[1][0], scales[0][1], scales[1][1])
 
+    @property
+    def coverage(self) -> Coverage:
+        """The models that say what this set's cases cover."""
+        from softfloat_ref.coverage.modelled import dot_products
+
+        return dot_products(self.a, self.b, self.c, self.out, self.accumulator, self.k, self.extrapolate)
+
+    def directed(self) -> tuple[tuple[str, Line], ...]:
+        """The cases that are made for a bin each: the bin, and the inputs."""
+        level = LEVELS[self.level or "1"]
+        return directed(self.coverage, level.each, min(level.directed, self.count if self.level else self.count // 2))
+
+    @cached_property
+    def _crossed(self) -> int:
+        """How many cases cross special values, scales and places: at most half of those that are left."""
+        most = (self.count - len(self.directed())) // 2
+        return sum(1 for _ in itertools.islice(crossed(self.operands), most))
+
+    def tag_runs(self) -> Iterator[tuple[str, int]]:
+        """Why the cases are there: tag and number of cases, in the order of `inputs`."""
+        made = self.directed()
+        yield from ((name, len(list(run))) for name, run in itertools.groupby(name for name, _ in made))
+        for tag, count in ((CROSSED, self._crossed), (RANDOM, self.count - len(made) - self._crossed)):
+            if count:
+                yield tag, count
+
     def inputs(self) -> Iterator[Line]:
-        """Directed cases (at most half), then random ones."""
-        chosen = list(itertools.islice(directed(self.operands), max(self.count // 2, 1)))
-        yield from (self.inputs_of(case) for case in chosen)
+        """Directed cases, crossed ones, then random ones."""
+        made = self.directed()
+        yield from (case for _, case in made)
+        yield from map(self.inputs_of, itertools.islice(crossed(self.operands), self._crossed))
         source = Philox(self.seed)
-        for i in range(self.count - len(chosen)):
+        for i in range(self.count - len(made) - self._crossed):
             yield self.inputs_of(self._with_addend(random_case(self.operands, source, i), i))
 
     def _with_addend(self, case: Case, turn: int) -> Case:
@@ -215,6 +249,7 @@ class DotSet:
             "steps": self.steps,
             "extrapolate": self.extrapolate,
             "count": self.count,
+            "level": self.level,
             "seed": self.seed,
             "generator": DOT_GENERATOR,
             "layout": "lane i of a and b is element i; lane j of a_scale and b_scale is the scale of block j",
@@ -240,6 +275,7 @@ class DotSet:
             table["seed"],
             table["steps"] is True,
             table["extrapolate"] is True,
+            str(table["level"]),
         )
 
 

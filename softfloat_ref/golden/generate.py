@@ -223,4 +223,4 @@ def _stored_set(folder: Path) -> dict[str, Any]:
 
 def _definition(table: dict[str, Any]) -> dict[str, Any]:
     """A set but for how many cases it has, and which: those may be made anew in place."""
-    return {k: v for k, v in table.items() if k not in ("count", "seed", "random_source", "parts")}
+    return {k: v for k, v in table.items() if k not in ("count", "level", "seed", "random_source", "parts")}

@@ -11,7 +11,7 @@ from softfloat_ref.codec import target
 from softfloat_ref.errors import Error
 from softfloat_ref.golden.sets import Field, Line, VectorSet
 from softfloat_ref.golden.tags import Run, tag_runs
-from softfloat_ref.ops import Signature, exact_evaluator, get_operation
+from softfloat_ref.ops import Signature, get_operation, unrounded
 from softfloat_ref.rounding import position
 
 KEY: Final = "intermediate"  # in a stored definition
@@ -88,7 +88,7 @@ class IntermediateSet:
     def _exact(self) -> Any:
         vectors = self.vectors
         signature = Signature(get_operation(vectors.op), vectors.formats, vectors.out)
-        return exact_evaluator(signature, vectors.policy)
+        return unrounded(signature, vectors.policy)
 
     def to_dict(self) -> dict[str, Any]:
         """The full definition."""

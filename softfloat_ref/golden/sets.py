@@ -23,10 +23,13 @@ from softfloat_ref.block_formats import (
     tensor_scale_of,
 )
 from softfloat_ref.codec import decoder
-from softfloat_ref.errors import Error, Undefined
+from softfloat_ref.coverage.directed import EXHAUSTIVE, LEVELS, MAX_EXHAUSTIVE_BITS, RANDOM, directed
+from softfloat_ref.coverage.protocol import Coverage
+from softfloat_ref.coverage.scalar import scalar
+from softfloat_ref.errors import Error, Undefined, unknown
 from softfloat_ref.formats import CATALOGUE, Format, define_format, get_format
 from softfloat_ref.golden import block_cases
-from softfloat_ref.golden.cases import GENERATOR, cases
+from softfloat_ref.golden.cases import GENERATOR, random_cases
 from softfloat_ref.ops import Evaluator, Signature, evaluator, get_operation, signature
 from softfloat_ref.policies import POLICIES, Policy, get_policy, rounding_name
 from softfloat_ref.profiles import PROFILES, Profile, define_profile, get_profile
@@ -42,6 +45,7 @@ BLOCK_OPERATIONS: Final = ("quantize", "dequantize")
 FLAG_BITS: Final = 5
 BULK_FROM: Final = 1 << 16  # lines that are worth loading compiled code for
 _CHUNK: Final = 1024
+PAIRS: Final = "pairs"  # the tag of blocks that show every pair of a scale and an element
 SHARP: Final = 8  # one stochastic conversion in so many is made for its random bits
 
 
@@ -85,7 +89,8 @@ class VectorSet:
     """A request for vectors, complete: the same set gives the same bytes anywhere.
 
     For an operation, formats holds one format an operand. For `quantize` and `dequantize` it holds the format of the
-    values (quantize only), and block is the block format.
+    values (quantize only), and block is the block format. level: directed cases as that level has them, or every case
+    there is; '' for those of level 1, in at most half of the set.
     """
 
     op: str
@@ -97,9 +102,12 @@ class VectorSet:
     block: BlockFormat | None = None
     profile: Profile = PROFILES["ocp"]
     source: str = ""
+    level: str = ""
     description: str = dataclasses.field(default="", compare=False)
 
     def __post_init__(self) -> None:
+        if self.level and self.level not in (*LEVELS, EXHAUSTIVE):
+            raise unknown("level", self.level, (*LEVELS, EXHAUSTIVE))
         if type(self.count) is not int or self.count < 1:
             raise Error(f"{self.count!r} vectors: a set has at least one")
         if type(self.seed) is not int:
@@ -115,13 +123,16 @@ class VectorSet:
             parse_source(self.source)
         if self.policy.random_count:
             self._source.bits(self.policy.random_count, 0, 1)
+        if self.level == EXHAUSTIVE and self.count != space(self.op, self.formats):
+            raise Error(f"{self.count} vectors: exhaustive has {space(self.op, self.formats)}")
 
     @staticmethod
     def make(
         op: str,
         fmt: str | Format | Sequence[str | Format],
-        count: int,
+        count: int | None = None,
         *,
+        level: str | int | None = None,
         out: str | Format | None = None,
         seed: int = 0,
         policy: Policy | str | Mapping[str, Any] | None = None,
@@ -129,7 +140,10 @@ class VectorSet:
         source: str | None = None,
         description: str = "",
     ) -> VectorSet:
-        """A set from names. `quantize` and `dequantize` take a block format; out is then the format of the values."""
+        """A set from names. `quantize` and `dequantize` take a block format; out is then the format of the values.
+
+        level: 0, 1, 2 or exhaustive; count then replaces the level's number of cases. One of the two is needed.
+        """
         op = op.strip().lower().replace("-", "_")
         block = any_format(fmt) if op in BLOCK_OPERATIONS and isinstance(fmt, str) else fmt
         choice, rules = get_profile(profile or "ocp"), get_policy(policy)
@@ -141,8 +155,10 @@ class VectorSet:
                 chosen = rules.replace(rounding=choice.rounding)
             rules = element_policy(chosen, choice) if op == "quantize" else POLICIES["ieee"]
         spec = "" if not rules.random_count else parse_source(source or "philox", seed).spec()
+        chosen_level = "" if level is None else str(level)
         common: dict[str, Any] = {
             "count": count,
+            "level": chosen_level,
             "seed": seed,
             "policy": rules,
             "source": spec,
@@ -150,8 +166,10 @@ class VectorSet:
             "description": description,
         }
         if op in BLOCK_OPERATIONS:
+            common["count"] = level_count(op, (), chosen_level, count)
             return _block_set(op, block, out, common)
         sig = signature(get_operation(op), fmt, out)
+        common["count"] = level_count(op, sig.formats, chosen_level, count)
         return VectorSet(sig.operation.name, sig.formats, sig.out, **common)
 
     @cached_property
@@ -194,16 +212,72 @@ class VectorSet:
             dataclasses.replace(elements, role="result"),
         )
 
+    @property
+    def coverage(self) -> Coverage | None:
+        """The models that say what this set's cases cover; None where there are none."""
+        from softfloat_ref.coverage import modelled
+
+        if self.block is not None and self.op == "dequantize":
+            return modelled.dequantization(self.block, self.profile)
+        if self.block is not None:
+            return modelled.quantization(self.block, self.formats[0], self.profile, self.policy)
+        return scalar(Signature(get_operation(self.op), self.formats, self.out), self.policy)
+
+    def directed(self) -> tuple[tuple[str, Line], ...]:
+        """The cases before the random ones: the bin each was made for, and its inputs, some without random words."""
+        coverage = self.coverage
+        if coverage is None or self.level == EXHAUSTIVE:
+            return ()
+        level = LEVELS[self.level or "1"]
+        return directed(coverage, level.each, min(level.directed, self.count if self.level else self.count // 2))
+
+    def tag_runs(self) -> Iterator[tuple[str, int]]:
+        """Why the cases are there: tag and number of cases, in the order of `inputs`."""
+        if self.level == EXHAUSTIVE:
+            yield EXHAUSTIVE, self.count
+            return
+        made = self.directed()
+        yield from ((name, len(list(run))) for name, run in itertools.groupby(name for name, _ in made))
+        left = self.count - len(made)
+        if self.block is not None and self.op == "dequantize" and left:
+            pairs = min(block_cases.pairs(self.block), left)
+            yield PAIRS, pairs
+            left -= pairs
+        if left:
+            yield RANDOM, left
+
     def inputs(self) -> Iterator[Line]:
         """The inputs of each case: operands, then random words."""
-        numbered = iter(self._operands())
-        position = 0
+        made = self.directed_inputs()
+        yield from made
+        numbered = iter(self._operands(self.count - len(made)))
+        position = len(made)
         while chunk := list(itertools.islice(numbered, _CHUNK)):
             for inputs, words in zip(chunk, self._random(position, len(chunk)), strict=True):
-                if words and self.op == "convert" and position % SHARP == 0:
-                    inputs = self.sharpened(inputs, words[0], position // SHARP)
+                if words and self.sharpens and position % SHARP == 0:
+                    inputs = self._sharp(inputs, words, position // SHARP)
                 yield (*inputs, *words)
                 position += 1
+
+    def directed_inputs(self) -> list[Line]:
+        """The directed cases, each with random words: its own, or those of its position."""
+        made = [case for _, case in self.directed()]
+        width = sum(f.lanes for f in self.fields if f.role in ("operand", "random"))
+        words = self._random(0, len(made))
+        return [case if len(case) == width else (*case, *own) for case, own in zip(made, words, strict=True)]
+
+    @property
+    def sharpens(self) -> bool:
+        """Whether some of the random cases are made for their random bits."""
+        return self.op in ("convert", "quantize") and self.level != EXHAUSTIVE
+
+    def _sharp(self, inputs: Line, words: Sequence[int], turn: int) -> Line:
+        if self.block is None:
+            return self.sharpened(inputs, words[0], turn)
+        from softfloat_ref.coverage import block_events, block_stochastic
+
+        where = block_events.block_setting(self.block, self.formats[0], self.profile, self.policy)
+        return block_stochastic.sharpened(where, inputs, words, turn)
 
     def sharpened(self, inputs: Line, r: int, turn: int) -> Line:
         """An operand whose discarded bits meet its own random bits: just enough to go up, just not, or nothing."""
@@ -215,13 +289,16 @@ class VectorSet:
         kept = inputs[0] >> (below + n) << (below + n)
         return (kept | fraction << below,)
 
-    def _operands(self) -> Iterator[Line]:
+    def _operands(self, count: int) -> Iterator[Line]:
+        """The operands of the cases that are not directed."""
+        if self.level == EXHAUSTIVE:
+            return itertools.product(*(range(1 << f.width) for f in self.formats))
         if self.block is None:
-            return cases(self.formats, self.seed, self.count, self.out if self.op == "convert" else None)
+            return random_cases(self.formats, self.seed, count)
         if self.op == "dequantize":
-            found = block_cases.code_blocks(self.block, self.seed, self.count)
+            found = block_cases.code_blocks(self.block, self.seed, count)
         else:
-            found = block_cases.value_blocks(self.block, self.formats[0], self.seed, self.count)
+            found = block_cases.value_blocks(self.block, self.formats[0], self.seed, count)
         return map(self._with_tensor_scale, found, itertools.count()) if self._two_levels else found
 
     @property
@@ -291,6 +368,7 @@ class VectorSet:
             "formats": [f.to_dict() for f in self.formats],
             "out": self.out.to_dict(),
             "count": self.count,
+            "level": self.level,
             "seed": self.seed,
             "generator": GENERATOR,
             "policy": self.policy.to_dict(),
@@ -316,9 +394,38 @@ class VectorSet:
                 block,
                 define_profile(table["profile"]) if table["profile"] else PROFILES["ocp"],
                 str(table["random_source"] or ""),
+                str(table["level"]),
             )
         except (KeyError, TypeError, AttributeError) as e:
             raise Error(f"the set's definition is incomplete or wrong: {e}") from None
+
+
+def space(op: str, formats: Sequence[Format]) -> int:
+    """How many cases there are of an operation's operands. Raises Error for more than 2^32, and for blocks."""
+    bits = sum(f.width for f in formats)
+    if op in BLOCK_OPERATIONS:
+        raise Error(f"exhaustive is for scalar operations; {op} works on blocks")
+    if bits > MAX_EXHAUSTIVE_BITS:
+        raise Error(f"{op} has 2^{bits} cases; exhaustive is for at most 2^{MAX_EXHAUSTIVE_BITS}")
+    return 1 << bits
+
+
+def level_count(op: str, formats: Sequence[Format], level: str, count: int | None) -> int:
+    """How many cases a level has, unless a number is given."""
+    if level == EXHAUSTIVE:
+        there = space(op, formats)
+        if count not in (None, there):
+            raise Error(f"exhaustive is all {there} cases: leave the number out")
+        return there
+    if count is not None:
+        return count
+    if level not in LEVELS:
+        raise (
+            Error("how many vectors? give a number, or a level")
+            if not level
+            else unknown("level", level, (*LEVELS, EXHAUSTIVE))
+        )
+    return LEVELS[level].blocks if op in BLOCK_OPERATIONS else LEVELS[level].cases
 
 
 def in_bulk(vectors: VectorSet) -> bool:

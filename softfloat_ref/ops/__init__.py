@@ -29,13 +29,14 @@ __all__ = [
     "context",
     "evaluate",
     "evaluator",
-    "exact_evaluator",
     "get_operation",
     "parse_formats",
     "signature",
+    "unrounded",
 ]
 
 Evaluator = Callable[[Sequence[int], int], tuple[int, int]]
+Unrounded = Callable[[Sequence[int], int], Outcome]
 
 BOOLEAN: Final = get_format("u1")
 CLASS: Final = get_format("u10")
@@ -141,10 +142,11 @@ def evaluator(sig: Signature, policy: Policy) -> Evaluator:
         return lambda codes, random_bits: function(ctx, *codes)
     if operation.name == "convert" and policy.bare_widening and (zeros := _appended_zeros(formats[0], out)) >= 0:
         return lambda codes, random_bits: (codes[0] << zeros, 0)
-    exact_result, encode = exact_evaluator(sig, policy), encoder(out, policy)
+    compute = unrounded(sig, policy)
+    encode = encoder(out, policy)
 
     def run(codes: Sequence[int], random_bits: int) -> tuple[int, int]:
-        value, flags = exact_result(codes, random_bits)
+        value, flags = compute(codes, random_bits)
         bits, more = encode(value, random_bits)
         return bits, flags | more
 
@@ -152,27 +154,29 @@ def evaluator(sig: Signature, policy: Policy) -> Evaluator:
 
 
 @lru_cache(maxsize=512)
-def exact_evaluator(sig: Signature, policy: Policy) -> Callable[[Sequence[int], int], Outcome]:
-    """The function from checked codes to what is rounded: (codes, random bits) -> (exact value, flags so far).
+def unrounded(sig: Signature, policy: Policy, more_bits: int = 0) -> Unrounded:
+    """The function that gives the exact result of checked codes, and the flags raised before rounding.
 
-    Of operations with a result of type "float" or "boolean"."""
+    Of an operation that has a value for a result. more_bits: so many more bits of a quotient or root than rounding
+    needs.
+    """
     operation, formats, _ = sig
     ctx = context(sig, policy)
+    ctx = ctx._replace(bits=ctx.bits + more_bits)
     function = operation.function
     decoders = tuple(decoder(f, operation.flushes and policy.flush_inputs) for f in formats)
     uses_random = policy.random_count > 0
     rule = policy.nan_rule
     sees_nans = operation.nans
 
-    def run(codes: Sequence[int], random_bits: int) -> Outcome:
+    def compute(codes: Sequence[int], random_bits: int) -> Outcome:
         values = [decode(code) for decode, code in zip(decoders, codes, strict=True)]
         if not sees_nans and any(x[0] == NAN for x in values):
             return nan_operand(rule, values)
-        if uses_random:
-            return function(ctx._replace(random_bits=random_bits), *values)
-        return function(ctx, *values)
+        outcome: Outcome = function(ctx._replace(random_bits=random_bits) if uses_random else ctx, *values)
+        return outcome
 
-    return run
+    return compute
 
 
 def _appended_zeros(source: Format, out: Format) -> int:

@@ -1,0 +1,148 @@
+"""`coverage report`, `coverage from-results`, `coverage waive`, `coverage export-sv`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from softfloat_ref.coverage import measure, page
+from softfloat_ref.coverage.protocol import Coverage
+from softfloat_ref.coverage.waivers import read_waivers
+from softfloat_ref.errors import Error
+from softfloat_ref.files import read_bytes, write_file
+from softfloat_ref.golden.executed import executed
+from softfloat_ref.golden.generate import read_manifest
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.golden.verify import check_hashes
+
+WAIVERS: Final = "waivers.toml"  # in a folder of vectors
+
+_show = (
+    click.option("--json", "as_json", is_flag=True, help="The report as JSON, every bin."),
+    click.option("--html", default=None, metavar="FILE", help="The report as one page."),
+    click.option("--bins", "every_bin", is_flag=True, help="In the text: every bin, not only the empty ones."),
+    click.option("--waive", "waivers", default=None, metavar="FILE", help="TOML: bins that need not be hit, and why."),
+    click.option("--require-coverage", "required", is_flag=True, help="Exit code 1 where a reachable bin is empty."),
+)
+
+
+def _shown(function: Any) -> Any:
+    for option in reversed(_show):
+        function = option(function)
+    return function
+
+
+@click.group("coverage")
+def command() -> None:
+    """What vectors cover, bin by bin; what a simulation executed; waivers; covergroups."""
+
+
+@command.command("report")
+@click.argument("folder", metavar="DIR")
+@click.option("--limit", type=click.IntRange(min=1), default=measure.MOST, show_default=True, help="Cases to look at.")
+@_shown
+def report(folder: str, limit: int, **how: Any) -> int:
+    """List each coverage model's bins, as the vectors in DIR hit them.
+
+    A bin is hit, empty, waived, or unreachable: then nothing can hit it, and the report says why.
+    """
+    vectors, coverage = _set(folder)
+    found = measure.measured(vectors, _waived(folder, how["waivers"], coverage), limit)
+    assert found is not None
+    return _print(found, **how)
+
+
+@command.command("from-results")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option("--golden", "folder", required=True, metavar="DIR", help="The vectors that were simulated.")
+@click.option("--merge", is_flag=True, help="One report of all runs together.")
+@_shown
+def from_results(runs: Sequence[str], folder: str, merge: bool, **how: Any) -> int:
+    """Measure what a simulation really executed: RUN is a log of its results.
+
+    A line of a log is `operands result [flags]`, or `result [flags]` in the order of the vectors in DIR.
+    """
+    if not merge and len(runs) > 1 and (how["as_json"] or how["html"]):
+        raise Error("several runs make several reports; give --merge for one, or one RUN")
+    vectors, coverage = _set(folder)
+    waived = _waived(folder, how["waivers"], coverage)
+    counted = [measure.count(coverage, executed(vectors, run)) for run in runs]
+    if merge:
+        hits = sum((hits for hits, _ in counted), Counter[str]())
+        counted = [(hits, sum(cases for _, cases in counted))]
+    titles = [f"{len(runs)} runs" if len(runs) > 1 else runs[0]] if merge else list(runs)
+    failed = 0
+    for title, one in zip(titles, counted, strict=True):
+        found = measure.report(coverage, vectors.name, f"{one[1]} cases executed in {title}", one, waived)
+        failed |= _print(found, **how)
+    return failed
+
+
+@command.command("waive")
+@click.argument("waivers", metavar="FILE")
+@click.argument("folder", metavar="DIR")
+def waive(waivers: str, folder: str) -> None:
+    """Waive bins of the vectors in DIR: FILE is checked and kept there, and reports on DIR use it.
+
+    FILE is TOML: tables [[waive]] with bin, an id or a pattern with * and ?, and reason.
+    """
+    _, coverage = _set(folder)
+    waived = read_waivers(waivers, coverage)
+    data = read_bytes(waivers)
+    write_file(Path(folder, WAIVERS), lambda stream: stream.write(data))
+    for name, reason in waived.items():
+        print(f"waived: {name} ({reason})")
+    print(f"{len(waived)} bins waived in {Path(folder, WAIVERS)}", file=sys.stderr)
+
+
+@command.command("export-sv")
+@click.argument("folder", metavar="DIR")
+@click.option("-o", "--output", required=True, metavar="FILE.sv", help="The package with the covergroups.")
+def export_sv(folder: str, output: str) -> None:
+    """Write SystemVerilog covergroups with the ids of the bins of the vectors in DIR.
+
+    They are sampled with a case's fields; docs/coverage.md says which models they have.
+    """
+    from softfloat_ref.coverage.covergroups import package
+
+    vectors, coverage = _set(folder)
+    written = package(coverage, vectors.name, vectors.fields)
+    write_file(output, lambda stream: stream.write(written.text.encode("ascii")))
+    print(f"{output}: {written.bins} bins of {', '.join(written.models)}", file=sys.stderr)
+
+
+def _set(folder: str) -> tuple[VectorSet, Coverage]:
+    """The set of a folder and its models. Raises Error where there are none."""
+    path = Path(folder)
+    vectors: Any = check_hashes(path, read_manifest(path))
+    coverage = getattr(vectors, "coverage", None)
+    if coverage is None:
+        raise Error(f"{folder}: there are no coverage models for {vectors.name}")
+    return vectors, coverage
+
+
+def _waived(folder: str, waivers: str | None, coverage: Coverage) -> dict[str, str]:
+    """The waivers given, and those kept in the folder."""
+    kept = Path(folder, WAIVERS)
+    found = read_waivers(kept, coverage) if kept.is_file() else {}
+    return {**found, **(read_waivers(waivers, coverage) if waivers is not None else {})}
+
+
+def _print(
+    found: measure.Report, as_json: bool, html: str | None, every_bin: bool, required: bool, waivers: str | None
+) -> int:
+    """The report as asked for; returns the exit code."""
+    if html is not None:
+        written = page.html(found).encode()
+        write_file(html, lambda stream: stream.write(written))
+    if as_json:
+        print(json.dumps(found.to_dict(), indent=1))
+    else:
+        print("\n".join(page.text(found, every_bin)))
+    return int(required and bool(found.empty))

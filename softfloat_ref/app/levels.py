@@ -1,0 +1,99 @@
+"""The options --level, --yes and --require-coverage of `vectors generate`."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import click
+
+from softfloat_ref.coverage.directed import EXHAUSTIVE, LEVELS
+from softfloat_ref.errors import Error
+from softfloat_ref.golden.dots import DotSet
+from softfloat_ref.golden.sets import VectorSet, level_count
+
+F = TypeVar("F", bound=Callable[..., Any])
+S = TypeVar("S")
+UNASKED: Final = 1 << 24  # cases that need no confirmation
+NAMES: Final = (*LEVELS, EXHAUSTIVE)
+
+
+@dataclass(frozen=True)
+class LevelChoice:
+    """What the options say."""
+
+    name: str | None
+    yes: bool
+    required: bool
+
+    def count(self, given: int | None) -> int | None:
+        """How many cases a set has that knows no levels but their numbers of cases."""
+        if given is not None or self.name is None:
+            return given
+        if self.name == EXHAUSTIVE:
+            raise Error("exhaustive is for scalar operations")
+        return LEVELS[self.name].cases
+
+    def applied(self, vectors: S, given: int | None) -> S:
+        """A recipe's set at this level."""
+        if self.name is None:
+            return vectors
+        if self.name == EXHAUSTIVE and not isinstance(vectors, VectorSet):
+            raise Error("exhaustive is for sets of one scalar operation")
+        changes: dict[str, Any] = {"count": self.count(given)}
+        if isinstance(vectors, VectorSet):
+            changes = {"level": self.name, "count": level_count(vectors.op, vectors.formats, self.name, given)}
+        elif isinstance(vectors, DotSet):
+            changes = {"level": self.name, "count": given or LEVELS[self.name].blocks}
+        return dataclasses.replace(vectors, **changes)  # type: ignore[type-var]
+
+    def confirm(self, vectors: Any) -> None:
+        """Say how many cases there are; ask, where they are very many. Raises Error where nobody can answer."""
+        if self.name != EXHAUSTIVE:
+            return
+        print(f"exhaustive: {vectors.count} cases of {vectors.name}", file=sys.stderr)
+        if vectors.count <= UNASKED or self.yes:
+            return
+        if not sys.stdin.isatty():
+            raise Error(f"{vectors.count} cases are more than {UNASKED}: confirm with --yes")
+        click.confirm("Write them all?", abort=True, err=True)
+
+    def missed(self, vectors: Any) -> int:
+        """With --require-coverage: print the empty bins of a set; returns the exit code."""
+        if not self.required:
+            return 0
+        from softfloat_ref.coverage.measure import measured, require
+
+        report = measured(vectors)
+        if report is None:
+            raise Error(f"--require-coverage: there are no coverage models for {vectors.name}")
+        return require(report)
+
+
+def level_options(function: F) -> F:
+    """Add the options; the command gets them as one `level`."""
+
+    def with_level(**given: Any) -> Any:
+        choice = LevelChoice(given.pop("level_name"), given.pop("yes"), given.pop("require_coverage"))
+        return function(level=choice, **given)
+
+    wrapped: Any = with_level
+    wrapped.__name__, wrapped.__doc__ = function.__name__, function.__doc__
+    wrapped.__click_params__ = getattr(function, "__click_params__", [])
+    sizes = ", ".join(f"{name} ({level.cases})" for name, level in LEVELS.items())
+    for option in (
+        click.option("--require-coverage", is_flag=True, help="Exit code 1 where a reachable bin is empty."),
+        click.option("--yes", is_flag=True, help=f"Write more than {UNASKED} exhaustive cases without asking."),
+        click.option(
+            "--level",
+            "level_name",
+            type=click.Choice(NAMES),
+            default=None,
+            help=f"How many cases, all directed ones among them: {sizes}, or every case there is.",
+        ),
+    ):
+        wrapped = option(wrapped)
+    return wrapped  # type: ignore[no-any-return]

@@ -1,0 +1,462 @@
+"""Models of dot products: alignment, cancellation, order, ties, specials, lanes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from itertools import product
+from typing import Final
+
+from softfloat_ref import exact
+from softfloat_ref.accumulate.terms import Term
+from softfloat_ref.coverage.classes import class_of, coarse, members
+from softfloat_ref.coverage.dot_events import DotEvents, DotSetting, Line, nearest, total_of
+from softfloat_ref.coverage.memo import remembered
+from softfloat_ref.coverage.model import SIGNS, Bin
+from softfloat_ref.exact import FINITE, INF, NAN
+from softfloat_ref.formats import Format
+
+Names = dict[str, str]  # why nothing can hit a bin, by name
+
+
+class DotModel(ABC):
+    """A coverage model of dot products; as coverage.model.Model."""
+
+    id: str
+    title: str
+
+    @abstractmethod
+    def names(self, where: DotSetting) -> Names:
+        """The bins in a fixed order, with the reason where nothing can hit one."""
+
+    @abstractmethod
+    def facts(self, e: DotEvents) -> Iterable[str]:
+        """Names of what is so of a case, whether they are bins or not."""
+
+    @abstractmethod
+    def cases(self, where: DotSetting, name: str) -> Iterator[Line]:
+        """Inputs for a bin, most of which hit it."""
+
+    def bins(self, where: DotSetting) -> tuple[Bin, ...]:
+        """The bins."""
+        return tuple(Bin(name, why) for name, why in self._known(where).items())
+
+    def hits(self, e: DotEvents) -> Iterable[str]:
+        """The names of the bins a case hits."""
+        known = self._known(e.where)
+        return (name for name in self.facts(e) if name in known)
+
+    def _known(self, where: DotSetting) -> Names:
+        def make() -> Names:
+            return {f"{self.id}/{name}": why for name, why in self.names(where).items()}
+
+        return remembered(where.memo, self.id, make)
+
+
+def _distances(where: DotSetting) -> range:
+    return range(where.reach + 1)
+
+
+def _lanes(where: DotSetting) -> list[tuple[int, int]]:
+    """Two places of the first step: its ends, the ends the other way round, neighbours in the middle."""
+    last, middle = where.width - 1, where.width // 2
+    return [(0, last), (last, 0), (middle - 1, middle), (middle, middle - 1)]
+
+
+class Alignment(DotModel):
+    """DA: how far below the step's largest term the others are encoded."""
+
+    id = "DA"
+    title = "alignment: the exponent of a term below the largest of its step, of the same and of opposite sign"
+
+    def names(self, where: DotSetting) -> Names:
+        """A bin a distance and pair of signs: of products, of c below a product, of a product below c."""
+        exponents, found = [e + where.shift for e in sorted(where.normal)], Names()
+        span = exponents[-1] - exponents[0]
+        c = where.c.emax - where.c.mantissa_bits, where.c.emin
+        for d, sign in product(_distances(where), ("same", "opposite")):
+            no_minus = "" if sign == "same" or where.negative else "no product is negative"
+            if where.width > 1 and d <= span:
+                found[f"products.{sign}.{d}"] = no_minus
+            if exponents[0] - d <= c[0] and exponents[-1] - d >= c[1]:
+                found[f"c-below.{sign}.{d}"] = ""
+            if exponents[0] + d <= c[0] and exponents[-1] + d >= c[1] and d:
+                found[f"c-above.{sign}.{d}"] = ""
+        return found
+
+    def facts(self, e: DotEvents) -> Iterable[str]:
+        """The first term of the largest exponent against each other one."""
+        if not e.numbers or len(e.first) < 2:
+            return
+        largest = max(e.first, key=lambda t: t.exponent)
+        for t in e.first:
+            if t is not largest:
+                sign = "same" if t.value.sign == largest.value.sign else "opposite"
+                yield f"DA/{_pair_name(largest, t)}.{sign}.{largest.exponent - t.exponent}"
+
+    def cases(self, where: DotSetting, name: str) -> Iterator[Line]:
+        """Two terms, in places of each kind, at several sizes."""
+        kind, sign, d = name[3:].split(".")
+        distance, opposite = int(d), int(sign == "opposite")
+        for e in sorted(where.normal, key=abs):
+            large = where.normal[e]
+            if kind == "products" and e - distance in where.normal:
+                for (i, j), s in product(_lanes(where), (0, 1) if where.negative else (0,)):
+                    small = where.normal[e - distance]
+                    yield where.line({i: where.signed(large, s), j: where.signed(small, s ^ opposite)})
+            elif kind != "products":
+                lower = e + where.shift + (-distance if kind == "c-below" else distance)
+                for odd, i in product((1, 0), (0, where.width - 1)):
+                    c = where.addend(opposite, 2 + odd, lower - 1)
+                    yield from [] if c is None else [where.line({i: large}, c)]
+
+
+def _pair_name(largest: Term, other: Term) -> str:
+    if largest.label == "c":
+        return "c-above"
+    return "c-below" if other.label == "c" else "products"
+
+
+class Cancellation(DotModel):
+    """DC: the exponent of the first step's exact sum, against its largest term's."""
+
+    id = "DC"
+    title = "cancellation and growth: the exact sum's exponent against that of the step's largest term"
+
+    def names(self, where: DotSetting) -> Names:
+        """A bin a number of binades lost, among products or with c; sums of zero; growth."""
+        exponents = sorted(where.normal)
+        span, no_minus = exponents[-1] - exponents[0], "" if where.negative else "no product is negative"
+        found = {"products.zero": no_minus, "c.zero": ""} if where.width > 1 else {"c.zero": ""}
+        for n in range(1, where.reach + 1):
+            if where.width > 2 and n <= span:
+                found[f"products.lost{n}"] = no_minus
+            if 0 < n - where.shift <= where.c.mantissa_bits or (where.width > 1 and n <= span):
+                found[f"c.lost{n}"] = ""
+        return found | {f"products.grown{n}": "" for n in self._growths(where)}
+
+    def _growths(self, where: DotSetting) -> dict[int, Line]:
+        """By how much some number of the products with the largest significands is above their exponent."""
+        found: dict[int, Line] = {}
+        full = _full(where.a.fmt), _full(where.b.fmt)
+        for count in range(1, where.width + 1):
+            line = where.line(dict.fromkeys(range(count), full))
+            for n in _grown(DotEvents(where, line)):
+                found.setdefault(n, line)
+        return {n: line for n, line in found.items() if n > 0}
+
+    def facts(self, e: DotEvents) -> Iterable[str]:
+        """What the first step's terms lose or gain."""
+        if not e.numbers or not e.first:
+            return
+        kind = "c" if e.first[-1].label == "c" else "products"
+        grown = _grown(e)
+        yield (
+            f"DC/{kind}.zero"
+            if not grown
+            else f"DC/{kind}.grown{grown[0]}"
+            if grown[0] > 0
+            else f"DC/{kind}.lost{-grown[0]}"
+        )
+
+    def cases(self, where: DotSetting, name: str) -> Iterator[Line]:
+        """A term and its negative, and what is left; or one that is a little smaller."""
+        kind, _, what = name[3:].partition(".")
+        if what.startswith("grown"):
+            yield self._growths(where)[int(what[5:])]
+            return
+        n = 0 if what == "zero" else int(what[4:])
+        for e in sorted(where.normal, key=abs):
+            large, small = where.normal[e], where.normal.get(e - n)
+            for (i, j), s in product(_lanes(where), (0, 1) if where.negative else (0,)):
+                negative = where.signed(large, 1 - s) if where.negative else large
+                left = (
+                    {next(x for x in range(where.width) if x not in (i, j)): small}
+                    if n and small and where.width > 2
+                    else {}
+                )
+                if kind == "products":
+                    yield where.line({**left, i: where.signed(large, s), j: negative})
+                    continue
+                bits = max(n - where.shift, 0)
+                c = where.addend(1 - s, (1 << bits) - 1 if bits else 1, e - bits)
+                yield from [] if c is None else [where.line({i: where.signed(large, s)}, c)]
+                c = where.addend(1 - s, 1, e)
+                if n and small and c is not None and where.width > 1:
+                    yield where.line({i: where.signed(large, s), (i + 1) % where.width: small}, c)
+
+
+def _full(fmt: Format) -> int:
+    """An element with every bit of its significand set, of an ordinary size."""
+    one = nearest(fmt, exact.finite(0, 1, 0))
+    return fmt.max_code if fmt.twos_complement else min(one | ((1 << fmt.mantissa_bits) - 1), fmt.max_code)
+
+
+def _grown(e: DotEvents) -> list[int]:
+    """The exact sum's exponent less the largest encoded one, of the first step; nothing where the sum is zero."""
+    total = total_of(t.value for t in e.first)
+    return [exact.top(total) - max(t.exponent for t in e.first)] if total.significand else []
+
+
+class Order(DotModel):
+    """DO: what cancels, by place: units that add in another order, or in other groups, differ here."""
+
+    id = "DO"
+    title = "order: terms that cancel exactly at each place, with smaller ones among them"
+
+    def names(self, where: DotSetting) -> Names:
+        """A bin a product that another cancels, and one that c cancels."""
+        if len(where.normal) < 2:
+            return {}  # all products are of one exponent
+        no_minus = "" if where.negative else "no product is negative"
+        found = {f"pair{i}": no_minus for i in range(where.k - 1)} if where.k > 2 else {}
+        return found | ({f"c{i}": "" for i in range(where.k)} if where.k > 1 else {})
+
+    def facts(self, e: DotEvents) -> Iterable[str]:
+        """The lower place of each pair of largest products that cancel; the place of the one that c cancels."""
+        if not e.numbers:
+            return
+        used = [t for t in e.terms if t.value.significand]
+        if not used:
+            return
+        top = max(t.exponent for t in used)
+        largest = [t for t in used if t.exponent == top]
+        if len(largest) == 2 and len(used) > 2 and not total_of(t.value for t in largest).significand:
+            yield f"DO/pair{largest[0].label[1:]}"
+        by_c = len(largest) == 1 and len(used) > 1 and e.addend.value.significand
+        if by_c and not total_of((largest[0].value, e.addend.value)).significand:
+            yield f"DO/c{largest[0].label[1:]}"
+
+    def cases(self, where: DotSetting, name: str) -> Iterator[Line]:
+        """The pair as far apart as it goes and as near; smaller products everywhere else."""
+        kind, place = name[3:].rstrip("0123456789"), int(name[3:].lstrip("cpair"))
+        exponents = sorted(where.normal, key=abs)
+        steps = [d for d in (where.reach - 4, 24, 12, 6, 3, 1) if d > 0]
+        for e, d in product(exponents, steps):
+            if e - d not in where.normal:
+                continue
+            large, small = where.normal[e], where.normal[e - d]
+            for j in (where.k - 1, place + 1) if kind == "pair" else ():
+                yield where.line({place: large, j: where.signed(large, 1)}, 0, small)
+            c = where.addend(1, 1, e)
+            if kind == "c" and c is not None:
+                yield where.line({place: large}, c, small)
+                yield where.line({place: where.signed(large, 1)} if where.negative else {place: large}, c, small)
+
+
+class Ties(DotModel):
+    """DT: the exact sum of everything against the running result's rounding boundaries."""
+
+    id = "DT"
+    title = "rounding of the exact sum: sign, lsb, guard, sticky; a sticky bit from far below"
+
+    def names(self, where: DotSetting) -> Names:
+        """Sixteen, and ties that a far smaller product breaks."""
+        if where.c.mantissa_bits < where.setting.result.mantissa_bits or where.k < 3 or len(where.pairs) < 2:
+            return {}  # cases are made of c and two products, of which one is below the other
+        found = {}
+        for sign, bits in product(SIGNS, product((0, 1), repeat=3)):
+            found["{}.lsb{}.guard{}.sticky{}".format(sign, *bits)] = ""
+        return found | {f"{sign}.far.{way}": self._far(where) for sign in SIGNS for way in ("above", "below")}
+
+    def _far(self, where: DotSetting) -> str:
+        if not where.negative:
+            return "no product is negative"
+        return "" if max(where.pairs) - min(where.pairs) > 4 else "products are too much of one size"
+
+    def facts(self, e: DotEvents) -> Iterable[str]:
+        """The bits at the boundary."""
+        if e.place is None or e.place.code > e.where.target.max_code:
+            return
+        p, sign = e.place, SIGNS[e.total.sign]
+        yield f"DT/{sign}.lsb{p.kept & 1}.guard{p.guard}.sticky{p.sticky}"
+        if p.guard and p.zeros > 3 and p.sticky:
+            yield f"DT/{sign}.far.above"
+        if not p.guard and p.ones > 3:
+            yield f"DT/{sign}.far.below"
+
+    def cases(self, where: DotSetting, name: str) -> Iterator[Line]:
+        """c with that last bit, half of its last place, and the smallest product."""
+        sign, _, rest = name[3:].partition(".")
+        s, m = int(sign == "neg"), where.setting.result.mantissa_bits
+        far = rest.startswith("far")
+        lsb, guard, sticky = (1, 1, 1) if far else (int(x[-1]) for x in rest.split("."))
+        least = min(where.pairs)
+        for e in sorted(where.pairs, key=abs):
+            c = where.addend(s, (1 << m) + lsb, e + 1)
+            if c is None or e - least < (5 if far else 1):
+                continue
+            for low in sorted({least, (least + e) // 2, e - (5 if far else 1)} & set(where.pairs)):
+                used = {0: where.pairs[e]} if guard else {}
+                used |= {where.k - 1: where.pairs[low]} if sticky else {}
+                if where.negative:
+                    used = {i: where.signed(x, s ^ (rest == "far.below" and i > 0)) for i, x in used.items()}
+                yield where.line(used, c)
+
+
+class Lanes(DotModel):
+    """DL: no lane goes unseen."""
+
+    id = "DL"
+    title = "each lane alone; with a NaN; each block's scales alone"
+
+    def names(self, where: DotSetting) -> Names:
+        """A bin a lane and kind."""
+        found, lanes = Names(), range(where.k)
+        for sign in SIGNS:
+            why = "" if sign == "pos" or where.negative else "no product is negative"
+            found |= {f"alone{i}.{sign}": why for i in lanes}
+        for side, x in (("a", where.a), ("b", where.b)):
+            found |= {f"nan.{side}{i}": "" if x.fmt.has_nan else "no NaN" for i in lanes}
+            found |= {f"scale.{side}{j}": "" for j in range(x.blocks if x.blocks > 1 else 0)}
+        return found
+
+    def facts(self, e: DotEvents) -> Iterable[str]:
+        """The lane that stands out."""
+        alone = [t for t in e.terms if t.value.kind != FINITE or t.value.significand]
+        if len(alone) == 1 and alone[0].value.kind == FINITE:
+            yield f"DL/alone{alone[0].label[1:]}.{SIGNS[alone[0].value.sign]}"
+        for side, codes, x in (("a", e.a, e.where.a), ("b", e.b, e.where.b)):
+            nans = [i for i, code in enumerate(codes) if class_of(x.fmt, code)[1:] == "nan"]
+            if len(nans) == 1:
+                yield f"DL/nan.{side}{nans[0]}"
+        for side, scales in (("a", e.a_scales), ("b", e.b_scales)):
+            odd = [j for j, s in enumerate(scales) if scales.count(s) == 1 and len(set(scales)) == 2]
+            if odd and (len(scales) > 2 or odd):
+                yield from (f"DL/scale.{side}{j}" for j in odd)
+
+    def cases(self, where: DotSetting, name: str) -> Iterator[Line]:
+        """The lane against zeros, or ones; the block's scale against the others'."""
+        kind, _, rest = name[3:].partition(".")
+        if kind.startswith("alone"):
+            for c in (0, where.addend(0, 1, 0) or 0):
+                yield where.line({int(kind[5:]): where.signed(where.one, int(rest == "neg"))}, c)
+            return
+        i, lane = int(rest[0] == "b"), int(rest[1:])
+        side = (where.a, where.b)[i]
+        if kind == "nan":
+            nan = side.fmt.canonical_nan
+            pair = (nan, where.one[1]) if i == 0 else (where.one[0], nan)
+            yield where.line({lane: pair}, 0, where.one)
+            return
+        assert side.scale is not None
+        plain = list(where.line({}, 0, where.one))
+        at = lane + (where.a.blocks + where.k) * i
+        for step in (1, 3, -2):
+            plain[at] = nearest(side.scale, exact.finite(0, 1, step))
+            yield tuple(plain)
+
+
+class Codes(DotModel):
+    """DE: every code of elements and scales of up to 8 bits, in a product that counts; classes of c."""
+
+    id = "DE"
+    title = "element and scale codes, beside a nonzero finite factor; classes of c"
+
+    def names(self, where: DotSetting) -> Names:
+        """A bin a code, and a class."""
+        found = Names()
+        for side, x in (("a", where.a), ("b", where.b)):
+            found |= {f"{side}.{code:02x}": "" for code in range(1 << x.fmt.width if x.fmt.width <= 8 else 0)}
+            if x.scale is not None and x.scale.width <= 8:
+                found |= {f"{side}-scale.{code:02x}": "" for code in range(1 << x.scale.width)}
+        return found | {f"c.{name}": "" for name in members(where.c)}
+
+    def facts(self, e: DotEvents) -> Iterable[str]:
+        """The codes whose other factor is a nonzero number, under scales that are numbers."""
+        where = e.where
+        counts = [[_is_number(x.fmt, code) for code in codes] for x, codes in ((where.a, e.a), (where.b, e.b))]
+        for side, codes, other in (("a", e.a, counts[1]), ("b", e.b, counts[0])):
+            yield from {f"DE/{side}.{code:02x}" for code, good in zip(codes, other, strict=True) if good}
+        if any(x and y for x, y in zip(*counts, strict=True)):
+            for side, scales in (("a", e.a_scales), ("b", e.b_scales)):
+                yield from {f"DE/{side}-scale.{code:02x}" for code in scales}
+        yield f"DE/c.{class_of(where.c, e.c)}"
+
+    def cases(self, where: DotSetting, name: str) -> Iterator[Line]:
+        """The code in some lane, beside one."""
+        kind, _, rest = name[3:].partition(".")
+        if kind == "c":
+            for c in members(where.c)[rest]:
+                yield where.line({}, c, where.one)
+            return
+        code, i = int(rest, 16), int(kind[0] == "b")
+        if kind.endswith("scale"):
+            yield where.line({}, 0, where.one, (code, None) if i == 0 else (None, code))
+            return
+        pair = (code, where.one[1]) if i == 0 else (where.one[0], code)
+        yield where.line({code % where.k: pair})
+
+
+def _is_number(fmt: Format, code: int) -> bool:
+    return class_of(fmt, code).partition(".")[2] not in ("", "zero", "inf")
+
+
+class Specials(DotModel):
+    """DX: each class of a with each class of b, and each kind of sum with each class of c."""
+
+    id = "DX"
+    title = "classes of a factor crossed with the other's; classes of c crossed with what the products are"
+
+    def names(self, where: DotSetting) -> Names:
+        """The classes that the formats have."""
+        left, right, c = (members(x, True) for x in (where.a.fmt, where.b.fmt, where.c))
+        found = {f"a.{x}.b.{y}": "" for x, y in product(left, right)}
+        nan = any(x.fmt.has_nan for x in (where.a, where.b))
+        inf = any(x.fmt.infinity for x in (where.a, where.b))
+        zero = {"zero": "", "finite": "", "nan": "" if nan else "no NaN", "inf": "" if inf else "no infinity"}
+        zero["neg-inf"] = zero["inf"] or ("" if where.negative else "no product is negative")
+        zero["infs"] = zero["neg-inf"] or ("" if where.k > 1 else "one product")
+        return found | {f"c.{x}.products.{kind}": why for x, (kind, why) in product(c, zero.items())}
+
+    def facts(self, e: DotEvents) -> Iterable[str]:
+        """Classes by lane; the products' kind."""
+        where = e.where
+        for x, y in set(zip(e.a, e.b, strict=True)):
+            yield f"DX/a.{coarse(class_of(where.a.fmt, x))}.b.{coarse(class_of(where.b.fmt, y))}"
+        kinds = {(t.value.kind, t.value.sign if t.value.kind == INF else 0) for t in e.terms}
+        signs = {s for kind, s in kinds if kind == INF}
+        zero = all(t.value.kind == FINITE and not t.value.significand for t in e.terms)
+        kind = (
+            "infs"
+            if len(signs) == 2
+            else "neg-inf"
+            if signs == {1}
+            else "inf"
+            if signs
+            else "zero"
+            if zero
+            else "finite"
+        )
+        if any(k == NAN for k, _ in kinds):
+            kind = "nan"
+        yield f"DX/c.{coarse(class_of(where.c, e.c))}.products.{kind}"
+
+    def cases(self, where: DotSetting, name: str) -> Iterator[Line]:
+        """One such product among zeros, or ones; c beside such products."""
+        if name.startswith("DX/a."):
+            x, _, y = name[5:].partition(".b.")
+            found = zip(members(where.a.fmt, True)[x], members(where.b.fmt, True)[y], strict=False)
+            for turn, pair in enumerate(found):
+                yield where.line({turn * 5 % where.k: pair}, 0, (0, 0) if turn & 1 else where.one)
+            return
+        x, _, kind = name[5:].partition(".products.")
+        for c, products in product(members(where.c, True)[x], self._products(where, kind)):
+            yield where.line(products, c)
+
+    def _products(self, where: DotSetting, kind: str) -> Iterator[dict[int, tuple[int, int]]]:
+        last = where.k - 1
+        if kind in ("zero", "finite"):
+            yield {} if kind == "zero" else {last: where.one}
+            return
+        i = int(not (where.a.fmt.has_nan if kind == "nan" else where.a.fmt.infinity))
+        fmt = (where.a, where.b)[i].fmt
+        special = fmt.canonical_nan if kind == "nan" else fmt.inf_code
+        pair = (special, where.one[1]) if i == 0 else (where.one[0], special)
+        negative = where.signed(pair, 1) if kind in ("neg-inf", "infs") else pair
+        yield {0: pair, last: negative} if kind == "infs" else {last // 2: negative}
+
+
+DOT_MODELS: Final[dict[str, DotModel]] = {
+    m.id: m for m in (Specials(), Lanes(), Alignment(), Cancellation(), Order(), Ties(), Codes())
+}

@@ -1,0 +1,147 @@
+"""What cases cover: a report of every bin, its count, and why it is empty where it may be."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from softfloat_ref.coverage.protocol import Coverage, Line
+
+SCHEMA: Final = 1
+MOST: Final = 1 << 17  # cases that are looked at, unless more are asked for
+LISTED: Final = 20  # empty bins that are named at most, where they are not all listed
+STATUSES: Final = ("hit", "empty", "waived", "unreachable")
+
+
+class BinLine(NamedTuple):
+    """A bin in a report. why: of a waived one the reason given, of an unreachable one the proof."""
+
+    id: str
+    status: str
+    hits: int
+    why: str = ""
+
+
+class ModelReport(NamedTuple):
+    """A model in a report."""
+
+    id: str
+    title: str
+    bins: tuple[BinLine, ...]
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """How many bins have each status."""
+        found = Counter(b.status for b in self.bins)
+        return {status: found[status] for status in STATUSES}
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was covered. name: of the set; measured: which of its cases; cases: how many."""
+
+    name: str
+    measured: str
+    cases: int
+    models: tuple[ModelReport, ...]
+
+    @property
+    def empty(self) -> list[str]:
+        """The bins that may be reachable, are not waived, and that nothing hit."""
+        return [b.id for m in self.models for b in m.bins if b.status == "empty"]
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """How many bins have each status."""
+        return {status: sum(m.totals[status] for m in self.models) for status in STATUSES}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as `coverage report --json` prints it."""
+        return {
+            "schema": SCHEMA,
+            "set": self.name,
+            "measured": self.measured,
+            "cases": self.cases,
+            "totals": self.totals,
+            "models": [
+                {"id": m.id, "title": m.title, "totals": m.totals, "bins": [_entry(b) for b in m.bins]}
+                for m in self.models
+            ],
+        }
+
+
+def _entry(b: BinLine) -> dict[str, Any]:
+    return {k: v for k, v in b._asdict().items() if v != ""}
+
+
+def count(coverage: Coverage, cases: Iterable[Line]) -> tuple[Counter[str], int]:
+    """How often each bin was hit, and by how many cases in all."""
+    found: Counter[str] = Counter()
+    looked_at = 0
+    for case in cases:
+        found.update(coverage.hits(case))
+        looked_at += 1
+    return found, looked_at
+
+
+def report(
+    coverage: Coverage, name: str, measured: str, counted: tuple[Counter[str], int], waived: Mapping[str, str]
+) -> Report:
+    """The report of what was counted. waived: the reasons of bins that need not be hit."""
+    hits, cases = counted
+    models = tuple(
+        ModelReport(k, coverage.titles[k], tuple(_line(b.id, b.unreachable, hits[b.id], waived) for b in listed))
+        for k, listed in coverage.bins().items()
+    )
+    return Report(name, measured, cases, models)
+
+
+def _line(name: str, unreachable: str, hits: int, waived: Mapping[str, str]) -> BinLine:
+    if hits:
+        return BinLine(name, "hit", hits)
+    if unreachable:
+        return BinLine(name, "unreachable", 0, unreachable)
+    return BinLine(name, "waived", 0, waived[name]) if name in waived else BinLine(name, "empty", 0)
+
+
+def measured(vectors: Any, waived: Mapping[str, str] | None = None, most: int = MOST) -> Report | None:
+    """What a vector set's cases cover: the first `most` of them. None for a set that no models look at."""
+    coverage: Coverage | None = getattr(vectors, "coverage", None)
+    if coverage is None:
+        return None
+    counted = count(coverage, islice(vectors.inputs(), most))
+    which = "every case" if counted[1] == vectors.count else f"the first {counted[1]} of {vectors.count} cases"
+    return report(coverage, vectors.name, which, counted, waived or {})
+
+
+@lru_cache(maxsize=16)
+def summary(vectors: Any) -> dict[str, Any] | None:
+    """What a set's directed cases cover, in numbers, as a manifest has it; None where no models look at the set."""
+    coverage: Coverage | None = getattr(vectors, "coverage", None)
+    if coverage is None:
+        return None
+    made = [case for _, case in vectors.directed()]
+    found = report(coverage, vectors.name, "the directed cases", count(coverage, made), {})
+    return {
+        "measured": found.measured,
+        "cases": found.cases,
+        "totals": found.totals,
+        "models": {m.id: m.totals for m in found.models},
+    }
+
+
+def require(found: Report) -> int:
+    """Print the empty bins; 1 where there are any."""
+    for name in found.empty[:LISTED]:
+        print(f"empty: {name}")
+    if len(found.empty) > LISTED:
+        print(f"... and {len(found.empty) - LISTED} more")
+    totals = found.totals
+    reachable = totals["hit"] + totals["empty"]
+    print(f"{found.name}: {totals['hit']} of {reachable} reachable bins hit by {found.cases} cases", file=sys.stderr)
+    return int(bool(found.empty))

@@ -1,0 +1,139 @@
+"""Shapes: the bits around a result's last place, in any binade. What their models have in common."""
+
+from __future__ import annotations
+
+import itertools
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from softfloat_ref import exact
+from softfloat_ref.coverage.cells import between, point
+from softfloat_ref.coverage.draw import bits
+from softfloat_ref.coverage.events import Setting
+from softfloat_ref.coverage.model import Bin, Model, unreachable
+from softfloat_ref.coverage.reach import excluded, excluded_between, reach
+from softfloat_ref.coverage.solve import Codes, solve
+from softfloat_ref.exact import Value
+from softfloat_ref.formats import Format
+
+_DRAWS: Final = 16  # significands tried for a shape in a binade
+_BARREN: Final = 64  # cells asked without any operands, after which a search ends
+
+
+class Shape(NamedTuple):
+    """A magnitude's bits from its upper end down to some place: free bits, then `low` of `width` bits.
+
+    below: how many of those bits lie below the last kept one. sticky: whether anything follows them.
+    """
+
+    sign: int
+    low: int
+    width: int
+    below: int
+    sticky: int
+
+
+class ShapeModel(Model):
+    """A model whose bins are shapes; a bin with several is hit by any of them. normal_only: of normal results."""
+
+    normal_only = False
+
+    @abstractmethod
+    def shapes(self, where: Setting) -> dict[str, tuple[Shape, ...]]:
+        """The shapes of each bin."""
+
+    def bins(self, where: Setting) -> tuple[Bin, ...]:
+        """A bin for each, with the proof that nothing reaches it where there is one."""
+        return tuple(Bin(name, never(where, shapes, self.normal_only)) for name, shapes in self.shapes(where).items())
+
+    def cases(self, where: Setting, name: str) -> Iterator[Codes]:
+        """Operands solved for, in several binades."""
+        yield from solved(where, self.shapes(where)[name])
+
+
+def unit_of(fmt: Format, e: int) -> int:
+    """The exponent of the last kept bit of a number of exponent e."""
+    return max(e, fmt.emin) - fmt.mantissa_bits
+
+
+def ends(fmt: Format, shape: Shape, e: int) -> tuple[Value, Value] | None:
+    """The cells of a shape in a binade: of its smallest and its largest number; None where the binade has none."""
+    unit = unit_of(fmt, e) - shape.below
+    count = e - unit + 1  # bits from the leading one to the shape's last
+    if count <= 0:
+        return (between(shape.sign, 0, e), between(shape.sign, 0, e + 1)) if shape.sticky and not shape.low else None
+    if count <= shape.width:
+        cell = _cell(shape, shape.low, unit)
+        return (cell, cell) if shape.low.bit_length() == count else None
+    free = count - shape.width
+    return tuple(_cell(shape, h << shape.width | shape.low, unit) for h in (1 << (free - 1), (1 << free) - 1))  # type: ignore[return-value]
+
+
+def _cell(shape: Shape, significand: int, unit: int) -> Value:
+    return between(shape.sign, significand, unit) if shape.sticky else point(shape.sign, significand, unit)
+
+
+def _cells(fmt: Format, shape: Shape, e: int, seed: int) -> Iterator[Value]:
+    """Cells of a shape in a binade, of mixed upper bits."""
+    found = ends(fmt, shape, e)
+    if found is None:
+        return
+    first, last = found
+    free = e - first.exponent + 1 - shape.width
+    if free < 2 or first.significand == 0:
+        yield from dict.fromkeys(found)
+        return
+    if seed % 2:
+        yield from found
+    for i in range(min(_DRAWS, 1 << (free - 1))):
+        high = 1 << (free - 1) | bits(seed + 1, i, free - 1)
+        yield _cell(shape, high << shape.width | shape.low, first.exponent)
+    yield last
+
+
+def places(fmt: Format, seed: int = 0) -> list[int]:
+    """Binades in which shapes are looked for: around 1, at both ends, some between, and below the normal ones."""
+    lowest = fmt.emin - fmt.mantissa_bits
+    tops = [0, fmt.emin, fmt.emax, 1, -1, fmt.emin + 1, fmt.emax - 1, *range(fmt.emin - 1, lowest - 3, -1)]
+    tops += [fmt.emin + i * (fmt.emax - fmt.emin) // 8 for i in range(9)]
+    listed = [e for e in dict.fromkeys(tops) if lowest - 2 <= e <= max(fmt.emax, fmt.emin)]
+    return listed[seed % len(listed) :] + listed[: seed % len(listed)]
+
+
+def solved(where: Setting, shapes: Iterable[Shape]) -> Iterator[Codes]:
+    """Operands for any of some shapes: one in each binade first, then more."""
+    barren = 0
+    for seed, e, shape in itertools.product(range(4), places(where.out), list(shapes)):
+        for cell in _cells(where.out, shape, e, seed):
+            if excluded(where, cell):
+                continue
+            found = list(itertools.islice(solve(where, cell, seed), 2))
+            yield from found
+            if found:
+                break
+            barren += 1
+            if barren > _BARREN:
+                return
+
+
+def never(where: Setting, shapes: Iterable[Shape], normal_only: bool = False) -> str:
+    """Why none of some shapes can be had in any binade; '' where there is no proof."""
+    reason = "no such number lies in the format's range"
+    fmt = where.out
+    bounds = reach(where)
+    for shape in shapes:
+        low, high = fmt.emin - fmt.mantissa_bits - shape.width - 2, max(fmt.emax, fmt.emin)
+        low = fmt.emin if normal_only else low
+        if bounds is not None:
+            low, high = max(low, exact.top(bounds.smallest)), min(high, exact.top(bounds.largest))
+        near = range(max(low, 0), min(high, 2) + 1)
+        for e in (*near, *range(low, high + 1)):
+            cells = ends(fmt, shape, e)
+            if cells is None:
+                continue
+            found = unreachable(where, cells[0]) if cells[0] == cells[1] else excluded_between(where, *cells)
+            if not found:
+                return ""
+            reason = found
+    return reason

@@ -1,0 +1,53 @@
+"""Waivers: bins that need not be hit, with the reason, from a TOML file."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from softfloat_ref.coverage.protocol import Coverage
+from softfloat_ref.errors import Error, unknown
+from softfloat_ref.files import read_bytes
+
+
+def read_waivers(path: str | Path, coverage: Coverage) -> dict[str, str]:
+    """The reason for each bin that a file waives. Raises Error for entries that name no bin of the set's.
+
+    The file has tables `[[waive]]` with `bin`, an id or a pattern with * and ?, and `reason`.
+    """
+    try:
+        table = tomllib.loads(read_bytes(path).decode())
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as e:
+        raise Error(f"{path}: not valid TOML: {str(e)[:80]}") from None
+    entries = table.get("waive")
+    if set(table) != {"waive"} or not isinstance(entries, list) or not entries:
+        raise Error(f"{path}: waivers are tables [[waive]] with bin and reason, and nothing else")
+    known = [b.id for listed in coverage.bins().values() for b in listed]
+    waived: dict[str, str] = {}
+    for number, entry in enumerate(entries, 1):
+        pattern, reason = _entry(path, number, entry)
+        for name in _named(path, pattern, known):
+            waived.setdefault(name, reason)
+    return waived
+
+
+def _entry(path: str | Path, number: int, entry: Any) -> tuple[str, str]:
+    if (
+        not isinstance(entry, dict)
+        or set(entry) != {"bin", "reason"}
+        or not all(isinstance(x, str) and x.strip() for x in entry.values())
+    ):
+        raise Error(f"{path}: waiver {number} has not just a bin and a reason, both texts")
+    return entry["bin"], " ".join(entry["reason"].split())
+
+
+def _named(path: str | Path, pattern: str, known: Collection[str]) -> list[str]:
+    """The bins of a pattern, in which only * and ? are special."""
+    plain = pattern.replace("[", "[[]")
+    found = [name for name in known if fnmatchcase(name, plain)]
+    if not found:
+        raise Error(f"{path}: {unknown('bin', pattern, known)}")
+    return found

@@ -1,0 +1,58 @@
+"""What a simulation really executed: the cases of a result log, to be measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from softfloat_ref.errors import Error
+from softfloat_ref.golden.sets import Line, VectorSet
+
+_COMMENTS = ("//", "#")
+
+
+def executed(vectors: VectorSet, log: str | Path) -> Iterator[Line]:
+    """The inputs of each case that a log has an answer for.
+
+    A line is `operands result [flags]`, or `result [flags]` alone: then it answers the set's next case. Raises Error
+    for lines that are neither, for more answers than cases, and for a log without any.
+    """
+    widths = [f.width for f in vectors.fields if f.role in ("operand", "random")]
+    cases = (inputs for inputs in vectors.inputs() if vectors.line(inputs) is not None)
+    answers = 0
+    try:
+        with open(log, encoding="ascii", errors="replace") as stream:
+            for number, text in enumerate(stream, 1):
+                words = text.split()
+                if not words or text.startswith(_COMMENTS):
+                    continue
+                codes = [_code(word) for word in words]
+                if any(x is None for x in codes):
+                    raise Error(f"{log}:{number}: {text.strip()[:80]!r} is no line of hexadecimal numbers")
+                answers += 1
+                yield _inputs(f"{log}:{number}", [x for x in codes if x is not None], widths, cases)
+    except OSError as e:
+        raise Error(f"{log}: {e.strerror or e}") from None
+    if not answers:
+        raise Error(f"{log}: no answers; nothing was executed")
+
+
+def _inputs(where: str, codes: list[int], widths: list[int], cases: Iterator[Line]) -> Line:
+    n = len(widths)
+    if len(codes) in (n + 1, n + 2) and len(codes) > 2:
+        if any(code >> width for code, width in zip(codes, widths, strict=False)):
+            raise Error(f"{where}: an operand is wider than {' and '.join(map(str, widths))} bits")
+        return tuple(codes[:n])
+    if len(codes) > 2:
+        raise Error(f"{where}: {len(codes)} numbers; a line has {n} operands, a result and flags, or these alone")
+    case = next(cases, None)
+    if case is None:
+        raise Error(f"{where}: more answers than the set has cases")
+    return case
+
+
+def _code(word: str) -> int | None:
+    digits = word.removeprefix("0x").removeprefix("0X")
+    if not digits or len(digits) > 64 or any(c not in "0123456789abcdefABCDEF" for c in digits):
+        return None
+    return int(digits, 16)

@@ -1,0 +1,239 @@
+"""Coverage models: directed cases hit their bins, level 1 hits all that can be hit, and what is said to be
+unreachable is."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from softfloat_ref.coverage import summary
+from softfloat_ref.coverage.directed import EXHAUSTIVE, LEVELS, RANDOM, stream
+from softfloat_ref.coverage.measure import measured
+from softfloat_ref.coverage.quotients import product_between, quotient, simplest
+from softfloat_ref.coverage.scalar import Scalar, scalar
+from softfloat_ref.errors import Error
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.ops import signature
+from softfloat_ref.policies import Policy, get_policy
+
+FULL = [
+    ("add", "fp16", None, None),
+    ("fma", "fp16", None, None),
+    ("convert", "fp32", "fp8_e4m3", None),
+    ("mul", "fp8_e4m3", None, None),
+    ("div", "fp16", None, None),
+    ("sqrt", "fp16", None, None),
+    ("convert", "fp32", "fp8_e5m2", Policy("sr", sr_bits=6)),
+    ("mul", "fp32", None, "x86-sse"),
+    ("convert", "fp16", "i16", "riscv"),
+    ("convert", "i32", "fp16", None),
+    ("convert", "fp16", "fp4_e2m1", Policy(nan_missing="error")),
+    ("lt", "bf16", None, None),
+    ("sub", "bf16", None, Policy("rup", flush_inputs=True, flush_outputs=True)),
+]
+
+
+def made(op, fmt, out=None, policy=None) -> Scalar:  # type: ignore[no-untyped-def]
+    return scalar(signature(op, fmt, out), get_policy(policy))
+
+
+@pytest.mark.parametrize(("op", "fmt", "out", "policy"), FULL)
+def test_level_1_hits_every_reachable_bin(op, fmt, out, policy) -> None:  # type: ignore[no-untyped-def]
+    """With its directed cases alone, each of which hits the bin it is tagged with, and no two of which are the same."""
+    vectors = VectorSet.make(op, fmt, level=1, out=out, policy=policy)
+    coverage = vectors.coverage
+    assert coverage is not None
+    directed = vectors.directed()
+    assert len({case for _, case in directed}) == len(directed)
+    hit: Counter[str] = Counter()
+    for tag, case in directed:
+        hits = coverage.hits(case)
+        assert tag in hits
+        hit.update(hits)
+    bins = [b for listed in coverage.bins().values() for b in listed]
+    assert [b.id for b in bins if not b.unreachable and not hit[b.id]] == []
+    assert [b.id for b in bins if b.unreachable and hit[b.id]] == []
+    assert set(hit) <= {b.id for b in bins}
+    found = summary(vectors)
+    assert found is not None
+    assert found["totals"] == {
+        "hit": sum(not b.unreachable for b in bins),
+        "empty": 0,
+        "waived": 0,
+        "unreachable": sum(bool(b.unreachable) for b in bins),
+    }
+
+
+SMALL = [
+    *((op, fmt, None) for op in ("add", "mul", "div", "sqrt", "recip", "rsqrt") for fmt in ("fp4_e2m1", "fp6_e2m3")),
+    *((op, "s1e2m2", None) for op in ("add", "sub", "mul", "div", "lt", "round_to_integral", "faa", "fma")),
+    *((op, "binary5p2se", None) for op in ("add", "mul", "div")),
+    ("add", "fp6_e2m3", "fp4_e2m1"),
+    ("fma", "fp4_e2m1", "fp6_e3m2"),
+    ("convert", "fp8_e5m2", "fp6_e3m2"),
+    ("convert", "fp8_e4m3", "i8"),
+    ("convert", "u8", "fp6_e2m3"),
+    ("convert", "fp8_e4m3", "e8m0"),
+    ("convert", "int8", "fp4_e2m1"),
+]
+FLUSHED = ("mul", "div", "convert", "recip")  # with which subnormal operands and results are flushed too
+
+
+@pytest.mark.parametrize(
+    ("op", "fmt", "out", "flush"),
+    [(*request, flush) for request in SMALL for flush in (False, True) if not flush or request[0] in FLUSHED],
+)
+def test_unreachable_is_what_enumeration_never_hits(op: str, fmt: str, out: str | None, flush: bool) -> None:
+    """Every operand of small formats: no bin is hit that a bound excludes, and none that is not listed; with the bins
+    that only enumeration excludes, what is not unreachable is hit."""
+    coverage = made(op, fmt, out, Policy(flush_inputs=flush, flush_outputs=flush))
+    hit: set[str] = set()
+    for case in itertools.product(*(range(1 << f.width) for f in coverage.where.formats)):
+        hit |= coverage.hits(case)
+    by_bounds = {b.id: b.unreachable for listed in coverage.listed().values() for b in listed}
+    assert {name for name in hit if by_bounds[name]} == set()
+    assert {b.id for listed in coverage.bins().values() for b in listed if not b.unreachable} == hit
+
+
+def test_every_model_applies_somewhere() -> None:
+    """And its bins have names of its own, each once."""
+    from softfloat_ref.coverage.models import MODELS
+
+    wanted = [*FULL, ("round_to_integral", "fp16", None, None), ("convert", "fp32", "fp16", None)]
+    wanted += [("convert", "i8", "fp16", None)]
+    seen = set()
+    for request in wanted:
+        for model, bins in made(*request).listed().items():
+            seen.add(model)
+            assert len({b.id for b in bins}) == len(bins) > 0
+            assert all(b.id.startswith(f"{model}/") for b in bins)
+    assert seen == set(MODELS)
+
+
+def test_bins_stay_few() -> None:
+    """Some thousands at most, of wide formats too."""
+    for op, fmt in (("fma", "fp64"), ("div", "fp128"), ("add", "fp32"), ("fma", "bf16")):
+        assert 1000 < sum(map(len, made(op, fmt).listed().values())) < 6000
+
+
+def test_every_prefix_is_useful() -> None:
+    """A short set has cases of every model; the longer one starts with the same cases."""
+    short, long = (VectorSet.make("fma", "fp16", n).directed() for n in (80, 2000))
+    assert len(short) == 40
+    assert long[:40] == short
+    assert len({tag.partition("/")[0] for tag, _ in short}) >= 15
+    coverage = made("add", "fp16")
+    listed = list(stream(coverage, 2))
+    hit: set[str] = set()
+    for i, (_, case) in enumerate(listed):
+        hit |= coverage.hits(case)
+        if len(hit) == 1320:
+            break
+    assert i < 1200  # fewer cases than bins reach them all
+
+
+def test_tags_follow_the_inputs() -> None:
+    vectors = VectorSet.make("convert", "fp32", 3000, out="fp8_e4m3")
+    tags = [tag for tag, n in vectors.tag_runs() for _ in range(n)]
+    inputs = list(vectors.inputs())
+    assert len(tags) == len(inputs) == 3000
+    assert tags.count(RANDOM) == 1500
+    assert tags.index(RANDOM) == 1500
+    coverage = made("convert", "fp32", "fp8_e4m3")
+    assert all(tag == RANDOM or tag in coverage.hits(case) for tag, case in zip(tags, inputs, strict=True))
+
+
+def test_directed_random_bits_are_the_case_s_own() -> None:
+    """Those of stochastic rounding meet its carry; cases of other models have the source's."""
+    vectors = VectorSet.make("convert", "fp32", 4000, out="fp8_e4m3", policy=Policy("sr", sr_bits=5))
+    tags = [tag for tag, n in vectors.tag_runs() for _ in range(n)]
+    drawn = vectors.random_array(0, 4000).tolist()
+    own = other = 0
+    for tag, inputs, word in zip(tags, vectors.inputs(), drawn, strict=True):
+        if tag.startswith("SR/"):
+            assert tag in vectors.coverage.hits(inputs)  # type: ignore[union-attr]
+            own += inputs[1] != word
+        else:
+            other += inputs[1] != word
+    assert own > 30
+    assert other == 0
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_levels(level: str) -> None:
+    vectors = VectorSet.make("add", "fp16", level=level)
+    assert vectors.count == LEVELS[level].cases
+    assert len(vectors.directed()) <= vectors.count
+    assert VectorSet.from_dict(vectors.to_dict()) == vectors
+    assert VectorSet.make("add", "fp16", 7000, level=level).count == 7000
+
+
+def test_exhaustive() -> None:
+    """Every operand once, in order."""
+    vectors = VectorSet.make("add", "fp6_e2m3", level=EXHAUSTIVE)
+    assert list(vectors.inputs()) == list(itertools.product(range(64), range(64)))
+    assert list(vectors.tag_runs()) == [(EXHAUSTIVE, 4096)]
+    for op, fmt, count, said in (
+        ("fma", "fp16", None, "2^48 cases"),
+        ("add", "fp4_e2m1", 100, "leave the number out"),
+        ("quantize", "mxfp8", None, "scalar operations"),
+    ):
+        with pytest.raises(Error, match=said.replace("^", r"\^")):
+            VectorSet.make(op, fmt, count, level=EXHAUSTIVE)
+    with pytest.raises(Error, match="unknown level"):
+        VectorSet.make("add", "fp16", level="3")
+    with pytest.raises(Error, match="how many"):
+        VectorSet.make("add", "fp16")
+
+
+def test_measured_in_part() -> None:
+    found = measured(VectorSet.make("add", "fp16", level=1), most=500)
+    assert found is not None
+    assert found.measured == "the first 500 of 50000 cases"
+    assert 0 < found.totals["empty"] == len(found.empty)
+    assert found.totals["hit"] > 500
+
+
+def test_simplest_fraction() -> None:
+    """Against a search by denominators; the decisions against every pair of significands."""
+    for a, b, c, d in itertools.product(range(5), range(1, 6), range(1, 7), range(1, 6)):
+        if a * d < c * b:
+            y = next(y for y in itertools.count(1) if (a * y // b + 1) * d < c * y)
+            assert simplest(a, b, c, d) == (a * y // b + 1, y)
+    from fractions import Fraction
+
+    pairs = list(itertools.product(range(1, 8), range(1, 8)))
+    scales = [Fraction(2) ** t for t in range(-6, 12)]
+    quotients = {Fraction(x, y) * t for x, y in pairs for t in scales}
+    products = {x * y * t for x, y in pairs for t in scales}
+    for s in range(1, 128):
+        assert (quotient(s, 3, 3) is not None) == any(s < q < s + 1 for q in quotients)
+        assert product_between(s, 3, 3) == any(s < q < s + 1 for q in products)
+
+
+DIGEST = """
+import hashlib, sys
+from softfloat_ref.golden.sets import VectorSet
+found = hashlib.sha256()
+for op, fmt, out in (("fma", "fp16", None), ("convert", "fp32", "e8m0"), ("div", "fp32", None), ("minimum", "bf16", None)):
+    found.update(repr(VectorSet.make(op, fmt, 4000, out=out).directed()).encode())
+print(found.hexdigest())
+"""
+
+
+def test_the_same_everywhere() -> None:
+    """Whatever the order of sets and dictionaries of a process."""
+    said = set()
+    for seed in ("0", "77"):
+        run = subprocess.run(
+            [sys.executable, "-c", DIGEST], env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        said.add(run.stdout)
+    assert len(said) == 1
+    assert hashlib.sha256(b"").hexdigest() not in said

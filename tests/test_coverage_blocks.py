@@ -1,0 +1,137 @@
+"""Coverage of blocks and dot products: cases hit the bins they are made for; nothing hits one that is out of reach."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from softfloat_ref.accumulate import get_accumulator
+from softfloat_ref.block_formats import any_format, get_block_format
+from softfloat_ref.coverage import modelled
+from softfloat_ref.coverage.block_events import BlockEvents
+from softfloat_ref.coverage.block_stochastic import sharpened
+from softfloat_ref.coverage.dot_events import DotEvents
+from softfloat_ref.coverage.modelled import Coverage
+from softfloat_ref.formats import get_format
+from softfloat_ref.golden import block_cases
+from softfloat_ref.golden.dot_cases import random_case
+from softfloat_ref.golden.dots import DotSet
+from softfloat_ref.policies import get_policy
+from softfloat_ref.profiles import get_profile
+from softfloat_ref.sources import Philox
+
+
+def quantization(fmt: str, values: str, profile: str = "", **policy: object) -> Coverage:
+    found, chosen = get_block_format(fmt), get_policy("ieee").replace(**policy)
+    return modelled.quantization(found, get_format(values), get_profile(profile or found.profile), chosen)
+
+
+def products(a: str, b: str, out: str, acc: str, k: int) -> Coverage:
+    c = get_format(out)
+    return modelled.dot_products(any_format(a), any_format(b), c, c, get_accumulator(acc), k, True)
+
+
+def each_bin_is_hit(coverage: Coverage) -> None:
+    for name in itertools.chain(*coverage.names().values()):
+        assert next(coverage.cases(name), None) is not None, name
+
+
+@pytest.mark.parametrize(
+    ("fmt", "values", "profile", "policy"),
+    [
+        ("mxfp8_e4m3", "fp32", "", {}),
+        ("mxfp4", "fp32", "microxcaling", {}),
+        ("mxfp6_e3m2", "bf16", "torchao-even", {}),
+        ("mxint8", "fp32", "", {}),
+        ("nvfp4", "fp32", "", {}),
+        ("mxfp8_e5m2", "fp16", "", {"rounding": "rtz"}),
+        ("mxfp8_e4m3", "fp32", "", {"rounding": "sr", "sr_bits": 8}),
+        ("nvfp4", "bf16", "", {"rounding": "sr", "sr_bits": 16}),
+        ("fp16@e8m0/4", "bf16", "", {}),
+    ],
+)
+def test_a_block_is_made_for_every_bin_of_a_quantization(
+    fmt: str, values: str, profile: str, policy: dict[str, object]
+) -> None:
+    each_bin_is_hit(quantization(fmt, values, profile, **policy))
+
+
+@pytest.mark.parametrize(
+    ("fmt", "values", "rounding"),
+    [
+        ("fp4_e2m1@e8m0/2", "fp6_e3m2", "rne"),
+        ("fp6_e2m3@e8m0/2", "fp6_e2m3", "rup"),
+        ("int8@e8m0/2", "fp6_e3m2", "rne"),
+        ("fp4_e2m1@ue4m3/2", "fp6_e3m2", "rne"),
+    ],
+)
+def test_bins_of_quantization_against_every_block_there_is(fmt: str, values: str, rounding: str) -> None:
+    coverage = quantization(fmt, values, "ocp", rounding=rounding)
+    width = get_format(values).width
+    hit = set().union(*map(coverage.hits, itertools.product(range(1 << width), repeat=2)))
+    for b in itertools.chain(*coverage.bins().values()):
+        assert (b.id in hit) == (not b.unreachable), b
+
+
+@pytest.mark.parametrize(
+    ("fmt", "values", "bits"), [("mxfp8_e4m3", "fp32", 8), ("mxfp4", "bf16", 4), ("nvfp4", "fp32", 6)]
+)
+def test_values_made_to_meet_their_random_words_keep_the_scale(fmt: str, values: str, bits: int) -> None:
+    coverage, source = quantization(fmt, values, rounding="sr", sr_bits=bits), Philox(3)
+    where = coverage.where
+    size, changed = where.fmt.size, 0
+    for i, block in enumerate(block_cases.value_blocks(where.fmt, where.values, 0, 400)):
+        line = (*block, 0x3F800000) if where.two_levels else block
+        words = source.bits(bits, i * size, size)
+        sharp = sharpened(where, line, words, i)
+        changed += sharp != line
+        assert BlockEvents(where, (*sharp, *words)).scale == BlockEvents(where, (*line, *words)).scale
+    assert changed > 20
+
+
+@pytest.mark.parametrize("name", ["mxfp8_e4m3", "mxfp4", "mxint8", "nvfp4", "fp8_e4m3@ue4m3/16", "fp16@e8m0/8"])
+def test_a_block_is_made_for_every_bin_of_a_dequantization(name: str) -> None:
+    fmt = get_block_format(name)
+    coverage = modelled.dequantization(fmt, get_profile(fmt.profile))
+    each_bin_is_hit(coverage)
+    blocks = list(block_cases.code_blocks(fmt, 1, 300))
+    lines = [(*x, 0x3F800000) if coverage.where.two_levels else x for x in blocks]
+    assert not set().union(*map(coverage.hits, lines)) & out_of_reach(coverage)
+
+
+def out_of_reach(coverage: Coverage) -> set[str]:
+    return {b.id for b in itertools.chain(*coverage.bins().values()) if b.unreachable}
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "out", "acc", "k"),
+    [
+        ("mxfp8_e4m3", "mxfp8_e4m3", "fp32", "mx-fp32", 32),
+        ("bf16", "bf16", "fp32", "nvidia-h100", 16),
+        ("fp16", "fp16", "fp16", "nvidia-v100", 8),
+        ("mxfp4", "mxfp6_e3m2", "fp32", "exact", 64),
+        ("mxint8", "mxint8", "fp32", "exact", 32),
+        ("fp8_e5m2", "fp8_e4m3", "fp32", "fp32-sequential", 4),
+        ("fp8_e4m3", "fp8_e4m3", "fp32", "nvidia-h100-fp8-wgmma", 32),
+        ("bf16", "bf16", "fp32", "x86-vdpbf16ps", 2),
+        ("fp16", "fp16", "fp32", "fp32-sequential", 1),
+    ],
+)
+def test_operands_are_made_for_every_bin_of_a_dot_product(a: str, b: str, out: str, acc: str, k: int) -> None:
+    coverage = products(a, b, out, acc, k)
+    each_bin_is_hit(coverage)
+    vectors = DotSet.make(f"a={a},b={b}", 10, acc=acc, k=k, out=out, extrapolate=True)
+    source = Philox(5)
+    lines = [vectors.inputs_of(random_case(vectors.operands, source, i)) for i in range(200)]
+    assert not set().union(*map(coverage.hits, lines)) & out_of_reach(coverage)
+
+
+def test_another_accumulator_really_gives_another_result() -> None:
+    coverage = products("bf16", "bf16", "fp32", "nvidia-h100", 16)
+    others = [name[3:] for name in coverage.names()["DP"] if "probe" not in name]
+    assert {"nvidia-v100", "amd-cdna2", "exact"} <= set(others)
+    for name in others:
+        for line in coverage.cases(f"DP/{name}"):
+            e = DotEvents(coverage.where, line)
+            assert e.by(e.where.by(get_accumulator(name)))[0] != e.result[0]
