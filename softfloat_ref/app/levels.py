@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,11 +11,9 @@ import click
 
 from softfloat_ref.coverage.directed import EXHAUSTIVE, LEVELS
 from softfloat_ref.errors import Error
-from softfloat_ref.golden.dots import DotSet
-from softfloat_ref.golden.sets import VectorSet, level_count
+from softfloat_ref.golden.kinds import AnySet, at_level
 
 F = TypeVar("F", bound=Callable[..., Any])
-S = TypeVar("S")
 UNASKED: Final = 1 << 24  # cases that need no confirmation
 NAMES: Final = (*LEVELS, EXHAUSTIVE)
 
@@ -29,26 +26,9 @@ class LevelChoice:
     yes: bool
     required: bool
 
-    def count(self, given: int | None) -> int | None:
-        """How many cases a set has that knows no levels but their numbers of cases."""
-        if given is not None or self.name is None:
-            return given
-        if self.name == EXHAUSTIVE:
-            raise Error("exhaustive is for scalar operations")
-        return LEVELS[self.name].cases
-
-    def applied(self, vectors: S, given: int | None) -> S:
-        """A recipe's set at this level."""
-        if self.name is None:
-            return vectors
-        if self.name == EXHAUSTIVE and not isinstance(vectors, VectorSet):
-            raise Error("exhaustive is for sets of one scalar operation")
-        changes: dict[str, Any] = {"count": self.count(given)}
-        if isinstance(vectors, VectorSet):
-            changes = {"level": self.name, "count": level_count(vectors.op, vectors.formats, self.name, given)}
-        elif isinstance(vectors, DotSet):
-            changes = {"level": self.name, "count": given or LEVELS[self.name].blocks}
-        return dataclasses.replace(vectors, **changes)  # type: ignore[type-var]
+    def applied(self, vectors: AnySet, given: int | None) -> AnySet:
+        """A set at this level."""
+        return vectors if self.name is None else at_level(vectors, self.name, given)
 
     def confirm(self, vectors: Any) -> None:
         """Say how many cases there are; ask, where they are very many. Raises Error where nobody can answer."""

@@ -87,14 +87,20 @@ def command_line() -> list[str]:
 
 
 def write_suite(
-    suite: Suite, folder: str, count: int | None, seed: int | None, files: Files, crew: Workers | None
+    suite: Suite,
+    folder: str,
+    count: int | None,
+    seed: int | None,
+    level: str | None,
+    files: Files,
+    crew: Workers | None,
 ) -> None:
     """`vectors generate SUITE`. Raises Error."""
     if files.intermediate:
         raise Error("--intermediate is for a set of one operation that rounds")
-    if files.pack and (count is not None or seed is not None):
-        raise Error("--pack has its own count and seed")
-    suite = suite.packed() if files.pack else suite.replaced(count, seed)
+    if files.pack and (count, seed, level) != (None, None, None):
+        raise Error("--pack has its own count, seed and level")
+    suite = suite.packed() if files.pack else suite.replaced(count, seed, level)
     found = generate_suite(suite, folder, command_line(), crew, formats=files.formats, resume=files.resume)
     sets = len(found["sets"])
     print(f"{found['count']} vectors of {suite.name} in {folder}: {sets} sets, {SUITE}", file=sys.stderr)

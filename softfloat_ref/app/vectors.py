@@ -33,7 +33,7 @@ from softfloat_ref.errors import Error
 from softfloat_ref.executors import Workers, workers
 from softfloat_ref.files import write_file
 from softfloat_ref.golden.generate import generate
-from softfloat_ref.golden.kinds import AnySet
+from softfloat_ref.golden.kinds import AnySet, of_count
 from softfloat_ref.golden.manifest import read_manifest, require_file
 from softfloat_ref.golden.matmuls import MATMUL, MatmulSet
 from softfloat_ref.golden.mixed import controls
@@ -111,7 +111,7 @@ def generate_vectors(
             if folder == "-":
                 raise Error("a suite has several sets; give -o a folder")
             with workers(jobs, scheduler) if jobs or scheduler else nullcontext() as crew:
-                write_suite(suite, folder, count, seed, files, crew)
+                write_suite(suite, folder, count, seed, level.name, files, crew)
             return 0
         vectors = level.applied(_from_recipe(recipe, count, seed), count)
     elif op in DOT_OPERATIONS:
@@ -121,7 +121,7 @@ def generate_vectors(
             _write_matmul(matmul_set(fmt, out, count or DEFAULT_PRODUCTS, seed, choices, dots), folder)
             return 0
         refuse_matmul(dots)
-        vectors = level.applied(dot_set(fmt, out, level.count(count) or DEFAULT_COUNT, seed, choices, dots), count)
+        vectors = level.applied(dot_set(fmt, out, count or DEFAULT_COUNT, seed, choices, dots), count)
     else:
         vectors = _from_options(str(op), fmt, out, count, seed, choices, profile, level.name)
     level.confirm(vectors)
@@ -199,8 +199,8 @@ def _to_stdout(vectors: AnySet, operands: bool) -> None:
 def _from_recipe(recipe: str, count: int | None, seed: int | None) -> AnySet:
     import dataclasses
 
-    changes: dict[str, Any] = {k: v for k, v in (("count", count), ("seed", seed)) if v is not None}
-    vectors = load_recipe(recipe)
+    changes: dict[str, Any] = {} if seed is None else {"seed": seed}
+    vectors = load_recipe(recipe) if count is None else of_count(load_recipe(recipe), count)
     if seed is not None and isinstance(vectors, VectorSet) and vectors.source.startswith("philox"):
         changes["source"] = f"philox:seed={seed}"
     return dataclasses.replace(vectors, **changes)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from softfloat_ref.errors import Error, unknown
 from softfloat_ref.formats import read_toml
 from softfloat_ref.golden.dots import DOT, DotSet
-from softfloat_ref.golden.kinds import AnySet
+from softfloat_ref.golden.kinds import AnySet, at_level
 from softfloat_ref.golden.mixed import from_recipe
 from softfloat_ref.golden.sets import VectorSet
 
@@ -18,6 +18,7 @@ _PLACES: Final = (Path(__file__).parent / "recipes", Path(__file__).parents[2] /
 _SUITE_PLACES: Final = (_PLACES[0] / "suites", _PLACES[1].with_name("suites"))
 _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "count": (int,),
+    "level": (int, str),
     "seed": (int,),
     "fmt": (str, list),
     "policy": (str, dict),
@@ -26,8 +27,8 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "steps": (bool,),
     "extrapolate": (bool,),
 }
-KEYS: Final = {"description", "op", "fmt", "out", "count", "seed", "policy", "profile", "source"}
-DOT_KEYS: Final = {"description", "op", "fmt", "out", "count", "seed", "k", "acc", "steps", "extrapolate"}
+KEYS: Final = {"description", "op", "fmt", "out", "count", "level", "seed", "policy", "profile", "source"}
+DOT_KEYS: Final = {"description", "op", "fmt", "out", "count", "level", "seed", "k", "acc", "steps", "extrapolate"}
 DEFAULT_COUNT: Final = 10_000
 
 
@@ -77,12 +78,12 @@ def set_of(table: Mapping[str, Any]) -> AnySet:
     missing = [k for k in ("op", "fmt") if k not in table]
     if missing:
         raise Error(f"{', '.join(missing)} missing")
-    rest = {"count": DEFAULT_COUNT, **table}
+    rest = dict(table)
     _check_types(rest)
-    op, fmt, count = rest.pop("op"), rest.pop("fmt"), rest.pop("count")
-    if op == DOT:
-        return DotSet.make(fmt, count, **rest)
-    return VectorSet.make(op, fmt, count, **rest)
+    op, fmt, count, level = rest.pop("op"), rest.pop("fmt"), rest.pop("count", None), rest.pop("level", None)
+    first = DEFAULT_COUNT if count is None else count
+    made = DotSet.make(fmt, first, **rest) if op == DOT else VectorSet.make(op, fmt, first, **rest)
+    return made if level is None else at_level(made, str(level), count)
 
 
 def _check_types(table: dict[str, Any]) -> None:

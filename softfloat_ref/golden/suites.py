@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
+from softfloat_ref.coverage.directed import EXHAUSTIVE
 from softfloat_ref.errors import Error, unknown
 from softfloat_ref.executors import Workers
 from softfloat_ref.files import made_folder, read_bytes, write_file
@@ -20,7 +21,7 @@ from softfloat_ref.formats import read_toml
 from softfloat_ref.golden import recipes
 from softfloat_ref.golden.dots import DOT
 from softfloat_ref.golden.generate import generate
-from softfloat_ref.golden.kinds import AnySet
+from softfloat_ref.golden.kinds import AnySet, at_level, of_count
 from softfloat_ref.golden.manifest import MANIFEST, to_json
 from softfloat_ref.golden.verify import Report, verify
 from softfloat_ref.golden.writers import DEFAULT_FORMATS
@@ -28,7 +29,7 @@ from softfloat_ref.policies import Policy
 
 SUITE: Final = "suite.json"
 SUITE_SCHEMA: Final = 1
-_SUITE_KEYS: Final = {"description", "count", "seed", "policy", "set", "pack"}
+_SUITE_KEYS: Final = {"description", "count", "level", "seed", "policy", "set", "pack"}
 _PACK_KEYS: Final = {"count", "sets"}
 _POLICY_KEYS: Final = tuple(f.name for f in dataclasses.fields(Policy))
 _SET_KEYS: Final = {*recipes.KEYS, *recipes.DOT_KEYS, *_POLICY_KEYS, "label", "part", "padding", "unboxed", "width"}
@@ -45,10 +46,9 @@ class Suite:
     pack_count: int = 0
     pack_sets: tuple[str, ...] = ()
 
-    def replaced(self, count: int | None, seed: int | None) -> Suite:
-        """This suite with another number of lines, or another seed, in every set."""
-        changes = {k: v for k, v in (("count", count), ("seed", seed)) if v is not None}
-        sets = {folder: dataclasses.replace(v, **changes) for folder, v in self.sets.items()}  # type: ignore[arg-type]
+    def replaced(self, count: int | None, seed: int | None, level: str | None = None) -> Suite:
+        """This suite with another number of lines, seed or level in every set; a level leaves exhaustive ones be."""
+        sets = {folder: _replaced(v, count, seed, level) for folder, v in self.sets.items()}
         return dataclasses.replace(self, sets=sets)
 
     def packed(self) -> Suite:
@@ -57,6 +57,14 @@ class Suite:
         if not found or self.pack_count < 1:
             raise Error(f"suite {self.name}: [pack] says neither count nor sets that there are")
         return dataclasses.replace(self, sets=found).replaced(self.pack_count, None)
+
+
+def _replaced(vectors: AnySet, count: int | None, seed: int | None, level: str | None) -> AnySet:
+    if seed is not None:
+        vectors = dataclasses.replace(vectors, seed=seed)  # type: ignore[arg-type]
+    if level is not None and getattr(vectors, "level", "") != EXHAUSTIVE:
+        return at_level(vectors, level, count)
+    return vectors if count is None else of_count(vectors, count)
 
 
 def find_suite(name: str) -> Suite | None:
@@ -87,7 +95,7 @@ def read_suite(name: str, table: Mapping[str, Any]) -> Suite:
     if not isinstance(pack, dict) or not isinstance(pack.get("sets", []), list):
         raise Error("[pack] has count, and sets: a list of patterns")
     _only(pack, _PACK_KEYS, " (in [pack])")
-    shared = {k: table[k] for k in ("description", "count", "seed", "policy") if k in table}
+    shared = {k: table[k] for k in ("description", "count", "level", "seed", "policy") if k in table}
     sets: dict[str, AnySet] = {}
     for given in tables:
         for folder, found in _expanded(given, shared):
@@ -129,7 +137,8 @@ def _expanded(given: Mapping[str, Any], shared: Mapping[str, Any]) -> Iterator[t
 def _recipe(one: dict[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
     """A recipe's table: the fields of a policy, wherever they stand, in its policy."""
     fields = {k: one.pop(k) for k in _POLICY_KEYS if k in one}
-    table = {**shared, **one}
+    own = {"count", "level"} & one.keys()  # a set that says one of these does not take the suite's other
+    table = {**{k: v for k, v in shared.items() if not (own and k in ("count", "level"))}, **one}
     if table.get("op") == DOT:
         if fields:
             raise Error(f"{next(iter(fields))}: a dot product has its roundings in its accumulator")
