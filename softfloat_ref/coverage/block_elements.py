@@ -18,6 +18,7 @@ from softfloat_ref.errors import Undefined
 from softfloat_ref.exact import FINITE, Value
 
 _NEEDED: Final = (("lsb1", 0), ("guard1", 1), ("sticky1", 2))  # bits of values beyond an element's
+_LOWEST: Final = 30  # bits below the guard bit that are looked at one by one
 _SMALL: Final = 8  # bits of values that are all looked at
 
 
@@ -51,6 +52,7 @@ class Elements(BlockModel):
         found = {name: self._no_code(where, c) for name, c in self._codes(where).items()}
         found |= {name: self._no_round(where, name) for name in self._rounds()}
         found |= {name: self._no_point(where, name) for name in self._points(where)}
+        found |= dict.fromkeys(self._pluses(where), "")
         found |= {f"BE/{name}": why for name, why in self._events(where).items()}
         if where.values.width <= _SMALL:
             every = remembered(where.memo, "BE.every", lambda: self._every(where))
@@ -69,6 +71,27 @@ class Elements(BlockModel):
             blocks += [filled(where, [x | sign]) for x in range(s.first, s.last + 1)]
         events = (BlockEvents(where, with_tensor_scale(where, x)) for x in blocks)
         return {name for e in events for name in self.hits(e)}
+
+    def _pluses(self, where: BlockSetting) -> dict[str, Value]:
+        """Ties at an even element plus one bit alone, so far below the guard bit: quotients that some value has."""
+        return remembered(where.memo, "BE.pluses", lambda: self._find_pluses(where))
+
+    def _find_pluses(self, where: BlockSetting) -> dict[str, Value]:
+        element = where.fmt.element
+        if where.fmt.scale.mantissa_bits:
+            return {}  # quotients are no short numbers
+        spare, found = where.values.mantissa_bits - element.mantissa_bits, dict[str, Value]()
+        even = element.min_normal_code & ~1 or 2
+        kinds = [] if element.twos_complement else [("norm", even, spare - 1)]
+        if element.twos_complement or (element.subnormals == "gradual" and element.mantissa_bits):
+            kinds.append(("norm" if element.twos_complement else "sub", 0, where.values.mantissa_bits))
+        for kind, code, most in kinds:
+            point = _point(where, code, 1)
+            for j in range(1, min(most, _LOWEST) + 1):
+                x = exact.finite(0, (point.significand << j) + 1, point.exponent - j)
+                if _some_value_is(where, x):
+                    found[f"BE/{kind}.tie-plus{j}"] = x
+        return found
 
     def _no_point(self, where: BlockSetting, name: str) -> str:
         if where.fmt.scale.mantissa_bits or where.fmt.element.twos_complement:
@@ -153,6 +176,8 @@ class Elements(BlockModel):
         if not place.sticky and not place.rest:
             yield f"BE/{'tie' if place.guard else 'value'}{place.code:02x}"
         size = "norm" if element.twos_complement or place.code >= element.min_normal_code else "sub"
+        if place.guard and not place.kept & 1 and place.tail and not place.tail & (place.tail - 1) and not place.rest:
+            yield f"BE/{size}.tie-plus{place.zeros + 1}"
         yield f"BE/{size}.{name}.lsb{place.kept & 1}.guard{place.guard}.sticky{place.sticky}"
         if magnitude == 0:
             yield f"BE/to-zero.{name}"
@@ -173,6 +198,10 @@ class Elements(BlockModel):
             for sign in (0, 1):
                 yield from _beside_largest(where, sign, [point])
             return
+        if name in self._pluses(where):
+            for sign in (0, 1):
+                yield from _beside_largest(where, sign, [self._pluses(where)[name]])
+            return
         sign = 1 if "neg" in name else 0
         for tenths in _fractions(where, name):
             yield from _beside_largest(where, sign, tenths)
@@ -190,6 +219,28 @@ def _point(where: BlockSetting, code: int, tie: int) -> Value:
     element = where.fmt.element
     significand, exponent = element.magnitude(code) if code else (0, element.emin - element.mantissa_bits)
     return exact.finite(0, 2 * significand + tie, exponent - 1)
+
+
+def _some_value_is(where: BlockSetting, quotient: Value) -> bool:
+    """Whether a value is that many times an ordinary scale, exactly."""
+    for s in _ordinary_stretches(where):
+        wanted = exact.multiply(quotient, decoder(where.fmt.scale)(s.scale))
+        code = where.code(wanted)
+        if code <= s.last and exact.compare(where.decode(code), wanted) == 0:
+            return True
+    return False
+
+
+def some_tie(where: BlockSetting) -> tuple[int, int] | None:
+    """The codes of a largest value and of a smaller one, halfway between an even element and the next."""
+    if where.fmt.size < 2:
+        return None
+    for code in range(0, min(target(where.fmt.element, where.policy).max_code, 256), 2):
+        for line in _beside_largest(where, 0, [_point(where, code, 1)]):
+            second = BlockEvents(where, with_tensor_scale(where, line)).places[1]
+            if second is not None and second.guard and not second.sticky and not second.kept & 1:
+                return line[0], line[1]
+    return None
 
 
 def _special_blocks(where: BlockSetting) -> Iterator[Line]:

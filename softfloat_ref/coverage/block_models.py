@@ -242,8 +242,13 @@ class Lanes(BlockModel):
         """Three bins a lane."""
         no_nan = "" if where.values.has_nan else "no NaN"
         lanes = range(where.fmt.size)
-        named = [(f"BL/{kind}{i}", no_nan if kind == "nan" else "") for kind in ("amax", "alone", "nan") for i in lanes]
+        why = {"nan": no_nan, "tie": "" if self._tie(where) else "no block has one"}
+        named = [(f"BL/{kind}{i}", why.get(kind, "")) for kind in ("amax", "alone", "nan", "tie") for i in lanes]
         return tuple(Bin(*x) for x in named)
+
+    def _tie(self, where: BlockSetting) -> tuple[int, int] | None:
+        """The code of a block's largest value, and of one that lies halfway between two elements, the lower even."""
+        return remembered(where.memo, "BL.tie", lambda: block_elements.some_tie(where))
 
     def hits(self, e: BlockEvents) -> Iterable[str]:
         """The lanes that stand out."""
@@ -252,6 +257,9 @@ class Lanes(BlockModel):
             yield f"BL/nan{special[0]}"
         if not e.plain or e.amax is None:
             return
+        for i, place in enumerate(e.places):
+            if place is not None and place.guard and not place.sticky and not place.kept & 1:
+                yield f"BL/tie{i}"
         largest = [
             i for i, x in enumerate(e.values) if x.significand and exact.compare(exact.magnitude(x), e.amax) == 0
         ]
@@ -264,6 +272,12 @@ class Lanes(BlockModel):
         """The lane against one value everywhere else."""
         kind, lane = name[3:].rstrip("0123456789"), int(name[3:].lstrip("abcdefghijklmnopqrstuvwxyz"))
         one = where.code(exact.finite(0, 3, -1))
+        if kind == "tie":
+            amax, tie = self._tie(where) or (0, 0)
+            beside = (lane + 1) % where.fmt.size
+            for x in (tie, tie | where.values.sign_bit if where.values.signed else tie):
+                yield tuple(x if i == lane else amax if i == beside else 0 for i in range(where.fmt.size))
+            return
         special = {"amax": one + 5, "alone": one, "nan": max(where.values.canonical_nan, 0)}[kind]
         for rest in (0,) if kind == "alone" else (one, 0, one - 3):
             yield (*[rest] * lane, special, *[rest] * (where.fmt.size - 1 - lane))

@@ -124,6 +124,20 @@ class DotSetting:
         """An ordinary element of a and of b: one, or what is nearest to it."""
         return nearest(self.a.fmt, exact.finite(0, 1, 0)), nearest(self.b.fmt, exact.finite(0, 1, 0))
 
+    def scaled(self, exponent: int) -> tuple[tuple[int, int], tuple[int | None, int | None]] | None:
+        """Elements, and scales where those of one are not enough, whose product is that power of two."""
+        low, high = min(self.normal), max(self.normal)
+        own = min(max(exponent, low), high)
+        if own not in self.normal:
+            return None
+        left, scales = exponent - own, list[int | None]()
+        for side in (self.a, self.b):
+            fmt = side.scale
+            part = 0 if fmt is None else min(max(left, fmt.emin), fmt.emax)
+            left -= part
+            scales.append(None if fmt is None else nearest(fmt, exact.finite(0, 1, part)))
+        return None if left else (self.normal[own], (scales[0], scales[1]))
+
     @property
     def negative(self) -> bool:
         """Whether a product can be negative."""

@@ -294,6 +294,55 @@ class Ties(DotModel):
                 yield where.line(used, c)
 
 
+class Thresholds(DotModel):
+    """DV: sums at the ends of the result's range."""
+
+    id = "DV"
+    title = "sums just below, at and just above half a last place from the largest value, and from the smallest normal"
+
+    def names(self, where: DotSetting) -> Names:
+        """Three bins a sign and end, where products can be of that size."""
+        if where.c != where.setting.result or not where.negative:
+            return {}
+        ends = [end for end, (_, unit) in self._ends(where).items() if all(where.scaled(unit - d) for d in (0, 1))]
+        wanted = ("below", "tie", "above") if where.k > 2 else ("below", "tie")
+        return {f"{sign}.{end}.{at}": "" for end in ends for sign in SIGNS for at in wanted}
+
+    def _ends(self, where: DotSetting) -> dict[str, tuple[int, int]]:
+        """The addend's code, and the exponent of half a last place on the far side."""
+        fmt = where.c
+        found = {"largest": (fmt.max_code, fmt.emax - fmt.mantissa_bits - 1)}
+        if fmt.has_normals and fmt.subnormals == "gradual" and where.unit.flush_inputs == "off":
+            found["smallest"] = fmt.min_normal_code, fmt.emin - fmt.mantissa_bits - 1
+        return found
+
+    def facts(self, e: DotEvents) -> Iterable[str]:
+        """How far the products take the sum beyond the addend."""
+        if not e.numbers:
+            return
+        sign = e.addend.value.sign
+        total = total_of(t.value for t in e.terms)
+        for end, (code, unit) in self._ends(e.where).items():
+            outward = total.sign == sign if end == "largest" else total.sign != sign
+            if e.c & e.where.c.magnitude_mask == code and outward and total.significand and exact.top(total) <= unit:
+                order = exact.compare(exact.magnitude(total), exact.finite(0, 1, unit))
+                yield f"DV/{SIGNS[sign]}.{end}.{('tie', 'above', 'below')[order]}"
+
+    def cases(self, where: DotSetting, name: str) -> Iterator[Line]:
+        """The end as the addend, and one or three products."""
+        sign, end, at = name[3:].split(".")
+        code, unit = self._ends(where)[end]
+        s = int(sign == "neg")
+        found = where.scaled(unit if at == "tie" else unit - 1)
+        for i, j in _lanes(where) if found is not None else ():
+            assert found is not None
+            pair, scales = found
+            signed = where.signed(pair, s if end == "largest" else 1 - s)
+            others = [x for x in range(where.k) if x not in (i, j)]
+            lanes = [i, j, *others][: 3 if at == "above" else 1]
+            yield where.line(dict.fromkeys(lanes, signed), code | (where.c.sign_bit if s else 0), (0, 0), scales)
+
+
 class Lanes(DotModel):
     """DL: no lane goes unseen."""
 
@@ -458,5 +507,5 @@ class Specials(DotModel):
 
 
 DOT_MODELS: Final[dict[str, DotModel]] = {
-    m.id: m for m in (Specials(), Lanes(), Alignment(), Cancellation(), Order(), Ties(), Codes())
+    m.id: m for m in (Specials(), Lanes(), Alignment(), Cancellation(), Order(), Ties(), Thresholds(), Codes())
 }

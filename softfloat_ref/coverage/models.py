@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from softfloat_ref.coverage import last_places, operands, results, special, stochastic, sums
+from softfloat_ref.coverage import last_places, operands, residues, results, special, stochastic, sums
 from softfloat_ref.coverage.events import Events, Setting
 from softfloat_ref.coverage.model import Bin, Model
 
@@ -30,6 +30,8 @@ MODELS: Final[dict[str, Model]] = {
         sums.Cancellation("B16", "cancellation in an fma: the result's exponent less the larger term's", False),
         sums.Cancellation("B17", "cancellation in an fma with a subnormal result", True),
         sums.ProductEvents(),
+        residues.Residues(),
+        residues.SubnormalFactors(),
         special.Comparisons(),
         last_places.TrailingZeros(),
         operands.DivideByZero(),
