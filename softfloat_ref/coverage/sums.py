@@ -487,12 +487,12 @@ class ProductEvents(Model):
             return "no product is tiny"
         if kind == "below-all.normal" and _at_most(finite(0, *where.out.magnitude(where.out.min_code)), a.low):
             return "no product is so small"
-        if (
-            kind == "inexact.exact"
-            and a.bits <= where.out.precision
-            and a.unit >= where.out.emin - where.out.mantissa_bits
-        ):
-            return "every product is exact"
+        if kind == "inexact.exact" and a.bits <= where.out.precision:
+            unit = where.out.emin - where.out.mantissa_bits
+            if a.unit >= unit:
+                return "every product is exact"
+            if b.unit >= unit:
+                return "products lose bits only below the addend's last one"
         return ""
 
     def cases(self, where: Setting, name: str) -> Iterator[Codes]:
