@@ -89,7 +89,7 @@ def test_python(page: Path) -> None:
 def test_toml(page: Path) -> None:
     for block in blocks(page, "toml"):
         tables = tomllib.loads(block)
-        assert tables.keys() <= {"formats", "policies", "accumulators", "block_formats", "profiles"}
+        assert tables.keys() <= {"formats", "policies", "accumulators", "block_formats", "profiles", "waive"}
         for name, table in tables.get("formats", {}).items():
             assert define_format(table, name)
         for table in tables.get("policies", {}).values():
