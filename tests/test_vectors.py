@@ -122,7 +122,7 @@ def test_bytes_do_not_change_between_versions(tmp_path: Path) -> None:
 
 
 LFSR = "lfsr:width=16,taps=16.14.13.11,seed=9"
-FMA_SHA256 = "cc5fb4cb15d488d775d44ab778fa1bf1b9e69cbb1a28b4d0ea9fe201a76302d9"
+FMA_SHA256 = "b98392935600d4cb40e4c4dd4d821f78a062774b73973e9b660c9d03af44a6d6"
 
 
 def test_specials_come_first_then_random() -> None:

@@ -222,8 +222,10 @@ def _reaches(x: Term, other: Term, lowest: int, e: int, above: bool) -> bool:
     If |x| is less than half of 2^e, the other term's leading bit is within one place of the sum's. above: the sum is
     more than 2^e; x at its largest, 2^e - 2^lowest, then misses it by at least 2^(lowest + 1).
     """
-    alone = e < lowest + x.bits or (e == lowest + x.bits and (not above or (other.low - 1 <= e and other.high > lowest)))
-    return lowest >= x.unit and (alone or other.low - 1 <= e <= other.high + 1)
+    low_enough = other.low - 1 <= e
+    helped = not above or (low_enough and other.high > lowest)
+    alone = e < lowest + x.bits or (e == lowest + x.bits and helped)
+    return lowest >= x.unit and (alone or (low_enough and e <= other.high + 1))
 
 
 def _no_interval(bounds: Reach, cell: Value) -> str:
