@@ -93,7 +93,7 @@ def test_toml(page: Path) -> None:
         if "set" in tables:
             assert read_suite(page.stem, tables).packed()
             continue
-        assert tables.keys() <= {"formats", "policies", "accumulators", "block_formats", "profiles"}
+        assert tables.keys() <= {"formats", "policies", "accumulators", "block_formats", "profiles", "waive"}
         for name, table in tables.get("formats", {}).items():
             assert define_format(table, name)
         for table in tables.get("policies", {}).values():

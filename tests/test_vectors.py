@@ -23,7 +23,7 @@ from softfloat_ref.golden.sets import BLOCK_OPERATIONS, VectorSet
 from softfloat_ref.golden.verify import verify
 from softfloat_ref.ops import OPERATIONS, evaluate, get_operation
 from softfloat_ref.policies import Policy
-from softfloat_ref.sources import Philox
+from softfloat_ref.sources import Philox, parse_source
 
 BLOCK_NAMES = ("mxfp8_e5m2", "mxfp8_e4m3", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1", "mxint8")
 
@@ -121,7 +121,8 @@ def test_bytes_do_not_change_between_versions(tmp_path: Path) -> None:
     assert hashlib.sha256((tmp_path / "fma_fp16_rne.tv").read_bytes()).hexdigest() == FMA_SHA256
 
 
-FMA_SHA256 = "cc5fb4cb15d488d775d44ab778fa1bf1b9e69cbb1a28b4d0ea9fe201a76302d9"
+LFSR = "lfsr:width=16,taps=16.14.13.11,seed=9"
+FMA_SHA256 = "b98392935600d4cb40e4c4dd4d821f78a062774b73973e9b660c9d03af44a6d6"
 
 
 def test_specials_come_first_then_random() -> None:
@@ -158,7 +159,10 @@ def test_stochastic_vectors_carry_their_random_bits(tmp_path: Path) -> None:
     manifest = generate(vectors, tmp_path)
     assert manifest["set"]["random_source"] == "philox:seed=4"
     rows = [line.split() for line in (tmp_path / f"{vectors.name}.tv").read_text().splitlines()]
-    assert [int(r[1], 16) for r in rows] == Philox(4).bits(6, 0, 200)
+    own = sum(int(r[1], 16) != word for r, word in zip(rows, Philox(4).bits(6, 0, 200), strict=True))
+    assert 0 < own < 10  # of directed cases that meet the carry
+    hardware = VectorSet.make("convert", "fp32", 200, out="fp8_e4m3", policy=vectors.policy, source=LFSR)
+    assert [inputs[1] for inputs in hardware.inputs()] == parse_source(LFSR).bits(6, 0, 200)
     assert verify(tmp_path).passed
 
 

@@ -13,6 +13,7 @@ import click
 
 from softfloat_ref.coverage import measure, page
 from softfloat_ref.coverage.protocol import Coverage
+from softfloat_ref.coverage.scalar import Scalar
 from softfloat_ref.coverage.waivers import read_waivers
 from softfloat_ref.errors import Error
 from softfloat_ref.files import read_bytes, write_file
@@ -112,7 +113,9 @@ def export_sv(folder: str, output: str) -> None:
     from softfloat_ref.coverage.covergroups import package
 
     vectors, coverage = _set(folder)
-    written = package(coverage, vectors.name, vectors.fields)
+    if not isinstance(coverage, Scalar):
+        raise Error(f"export-sv has covergroups of scalar operations, not of {vectors.name}")
+    written = package(coverage, vectors.name)
     write_file(output, lambda stream: stream.write(written.text.encode("ascii")))
     print(f"{output}: {written.bins} bins of {', '.join(written.models)}", file=sys.stderr)
 

@@ -198,4 +198,5 @@ def place_of(x: Value, where: Setting) -> Place:
 
 def limit(where: Setting, sign: int) -> int:
     """The magnitude code of the largest finite value of that sign."""
-    return where.target.max_negative_code if sign else where.target.max_code
+    t = where.target
+    return t.max_negative_code if sign and not t.drop_sign else t.max_code

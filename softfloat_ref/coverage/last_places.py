@@ -11,6 +11,7 @@ from softfloat_ref.coverage.events import Events, Place, Setting, limit
 from softfloat_ref.coverage.model import SIGNS, Bin, Model, unreachable
 from softfloat_ref.coverage.reach import reach, span
 from softfloat_ref.coverage.results import as_conversion
+from softfloat_ref.coverage.roots import sticky_roots
 from softfloat_ref.coverage.shapes import Shape, ShapeModel, places
 from softfloat_ref.coverage.solve import Codes, solve
 from softfloat_ref.exact import Value
@@ -83,6 +84,13 @@ class StickyBits(ShapeModel):
             for g in (0, 1)
             for i in range(1, depth(where) + 1)
         }
+
+    def cases(self, where: Setting, name: str) -> Iterator[Codes]:
+        """Operands solved for; those of a square root by roots modulo a power of two."""
+        if where.name == "sqrt":
+            guard, place = name.removeprefix("B7/guard").split(".bit")
+            yield from sticky_roots(where, int(guard), int(place))
+        yield from super().cases(where, name)
 
     def hits(self, e: Events) -> Iterable[str]:
         """The position of the first one below the guard."""

@@ -60,9 +60,13 @@ class CellModel(Model):
     def cases(self, where: Setting, name: str) -> Iterator[Codes]:
         """Operands solved for."""
         cell = self.cells(where)[name]
+        barren = 0
         for seed in range(SEEDS):
-            yield from solve(where, cell, seed)
-            if decided(where):
+            found = None
+            for found in solve(where, cell, seed):
+                yield found
+            barren += found is None
+            if decided(where) or (barren > 1 and where.name == "fma"):  # whose searches are long
                 return
 
 

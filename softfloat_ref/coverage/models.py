@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from softfloat_ref.coverage import last_places, operands, residues, results, special, stochastic, sums
+from softfloat_ref.coverage import last_places, operands, residues, results, special, stochastic, sum_events, sums
 from softfloat_ref.coverage.events import Events, Setting
 from softfloat_ref.coverage.model import Bin, Model
 
@@ -29,7 +29,7 @@ MODELS: Final[dict[str, Model]] = {
         sums.PatternsAndShifts("B15", "significand patterns of a factor and the addend crossed with their alignment"),
         sums.Cancellation("B16", "cancellation in an fma: the result's exponent less the larger term's", False),
         sums.Cancellation("B17", "cancellation in an fma with a subnormal result", True),
-        sums.ProductEvents(),
+        sum_events.ProductEvents(),
         residues.Residues(),
         residues.SubnormalFactors(),
         special.Comparisons(),
@@ -46,7 +46,7 @@ MODELS: Final[dict[str, Model]] = {
         results.Values(),
         results.Tininess(),
         last_places.RoundingCarry(),
-        sums.CarryChains(),
+        sum_events.CarryChains(),
         last_places.DoubleRounding(),
         special.Saturation(),
         special.FlushedResults(),

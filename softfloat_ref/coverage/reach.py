@@ -174,28 +174,58 @@ def too_fine(where: Setting, cell: Value) -> str:
     return ""
 
 
+class Term(NamedTuple):
+    """One of two numbers that are added: significant bits, unit, exponents of the smallest and the largest."""
+
+    bits: int
+    unit: int
+    low: int
+    high: int
+
+
+@lru_cache(maxsize=512)
+def two_terms_of(where: Setting) -> tuple[Term, Term]:
+    """What is known of the two terms of a sum."""
+    flush = where.policy.flush_inputs and where.sig.operation.flushes
+    s = [span(f, flush) for f in where.formats]
+    a, b = (Term(x.bits, x.unit, exact.top(x.low), exact.top(x.high)) for x in s[:2])
+    if where.name != "fma":
+        return a, b
+    low, high = (exact.top(exact.multiply(getattr(s[0], k), getattr(s[1], k))) for k in ("low", "high"))
+    c = Term(s[2].bits, s[2].unit, exact.top(s[2].low), exact.top(s[2].high))
+    return Term(a.bits + b.bits, a.unit + b.unit, low, high), c
+
+
 def too_long(where: Setting, cell: Value) -> str:
     """Whether a sum of two terms would have to reach from its leading bit to a lower one than any does.
 
-    Some term has a bit at or below the sum's lowest, so its own leading bit is less than its length above that; and
-    the larger term's leading bit is at most one below the sum's.
+    A term whose lowest bit is the sum's, l, or lower lies below 2^(l + bits); `_reaches` judges the other. If the
+    sum's lowest bit is given, it is either that of one term alone, which is then at least 2^l, or both terms have
+    their lowest bits at or below it.
     """
     if where.name not in ("add", "sub", "fma") or cell.significand == 0:
         return ""
-    flush = where.policy.flush_inputs and where.sig.operation.flushes
-    s = [span(f, flush) for f in where.formats]
-    terms = [(x.bits, x.unit, exact.top(x.high)) for x in s]
-    if where.name == "fma":
-        a, b, c = terms
-        product = exact.top(exact.multiply(s[0].high, s[1].high))
-        terms = [(a[0] + b[0], a[1] + b[1], product), c]
-    zeros = (cell.significand & -cell.significand).bit_length() - 1
-    lowest = cell.exponent - 1 if cell.sticky else cell.exponent + zeros
-    top = exact.top(cell)
-    for (bits, unit, _), (_, _, other) in (terms, terms[::-1]):
-        if lowest >= unit and top <= max(lowest + bits, other + 1):
-            return ""
-    return "no two terms reach from such a leading bit to such a low one"
+    e, pair = exact.top(cell), two_terms_of(where)
+    orders = (pair, pair[::-1])
+    if cell.sticky:  # the sum's lowest bit is anywhere below the cell's unit
+        possible = any(_reaches(x, y, min(cell.exponent - 1, x.high), e, False) for x, y in orders)
+    else:
+        lowest = cell.exponent + (cell.significand & -cell.significand).bit_length() - 1
+        one = any(x.high >= lowest and _reaches(x, y, lowest, e, e > lowest) for x, y in orders)
+        possible = one or all(_reaches(x, y, lowest, e, e > lowest) for x, y in orders)
+    return "" if possible else "no two terms reach from such a leading bit to such a low one"
+
+
+def _reaches(x: Term, other: Term, lowest: int, e: int, above: bool) -> bool:
+    """Whether a sum of exponent e may have a term x with a bit at or below `lowest`.
+
+    If |x| is less than half of 2^e, the other term's leading bit is within one place of the sum's. above: the sum is
+    more than 2^e; x at its largest, 2^e - 2^lowest, then misses it by at least 2^(lowest + 1).
+    """
+    low_enough = other.low - 1 <= e
+    helped = not above or (low_enough and other.high > lowest)
+    alone = e < lowest + x.bits or (e == lowest + x.bits and helped)
+    return lowest >= x.unit and (alone or (low_enough and e <= other.high + 1))
 
 
 def _no_interval(bounds: Reach, cell: Value) -> str:

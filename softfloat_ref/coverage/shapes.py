@@ -10,11 +10,11 @@ from typing import Final, NamedTuple
 from softfloat_ref import exact
 from softfloat_ref.coverage.cells import between, point
 from softfloat_ref.coverage.draw import bits
-from softfloat_ref.coverage.events import Setting
-from softfloat_ref.coverage.model import Bin, Model, unreachable
+from softfloat_ref.coverage.events import Setting, limit
+from softfloat_ref.coverage.model import Bin, Model, largest, unreachable
 from softfloat_ref.coverage.reach import excluded, excluded_between, reach
 from softfloat_ref.coverage.solve import Codes, solve
-from softfloat_ref.exact import Value
+from softfloat_ref.exact import Value, finite
 from softfloat_ref.formats import Format
 
 _DRAWS: Final = 16  # significands tried for a shape in a binade
@@ -104,7 +104,9 @@ def places(fmt: Format, seed: int = 0) -> list[int]:
 def solved(where: Setting, shapes: Iterable[Shape]) -> Iterator[Codes]:
     """Operands for any of some shapes: one in each binade first, then more."""
     barren = 0
-    for seed, e, shape in itertools.product(range(4), places(where.out), list(shapes)):
+    listed = list(shapes)
+    tops = dict.fromkeys((*places(where.out), *_other_places(where, listed)))
+    for seed, e, shape in itertools.product(range(4), tops, listed):
         for cell in _cells(where.out, shape, e, seed):
             if excluded(where, cell):
                 continue
@@ -117,20 +119,39 @@ def solved(where: Setting, shapes: Iterable[Shape]) -> Iterator[Codes]:
                 return
 
 
+def _other_places(where: Setting, shapes: Iterable[Shape]) -> Iterator[int]:
+    """Binades at the ends of what the operation gives, and below the smallest value: there a shape is all there is."""
+    fmt, bounds = where.out, reach(where)
+    for end in (bounds.largest, bounds.smallest) if bounds is not None and bounds.unit is not None else ():
+        yield from (e for e in range(exact.top(end) - 3, exact.top(end) + 4) if fmt.emin <= e <= fmt.emax)
+    for shape in shapes:
+        yield fmt.emin - fmt.mantissa_bits - shape.below + shape.low.bit_length() - 1
+
+
+def _low(cell: Value) -> Value:
+    """The magnitude at a cell's lower end."""
+    return cell._replace(sign=0, sticky=0)
+
+
 def never(where: Setting, shapes: Iterable[Shape], normal_only: bool = False) -> str:
     """Why none of some shapes can be had in any binade; '' where there is no proof."""
     reason = "no such number lies in the format's range"
     fmt = where.out
     bounds = reach(where)
     for shape in shapes:
+        most = largest(where, shape.sign)
+        if most is None or limit(where, shape.sign) < 0:
+            reason = "the target has no such sign"
+            continue
+        past = finite(0, most.significand + 1, most.exponent)
         low, high = fmt.emin - fmt.mantissa_bits - shape.width - 2, max(fmt.emax, fmt.emin)
-        low = fmt.emin if normal_only else low
+        low = fmt.emin if normal_only or not fmt.zero else low
         if bounds is not None:
             low, high = max(low, exact.top(bounds.smallest)), min(high, exact.top(bounds.largest))
         near = range(max(low, 0), min(high, 2) + 1)
         for e in (*near, *range(low, high + 1)):
             cells = ends(fmt, shape, e)
-            if cells is None:
+            if cells is None or (cells[0].significand and exact.compare(_low(cells[0]), past) >= 0):
                 continue
             found = unreachable(where, cells[0]) if cells[0] == cells[1] else excluded_between(where, *cells)
             if not found:

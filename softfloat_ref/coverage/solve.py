@@ -14,7 +14,7 @@ from softfloat_ref.coverage.draw import significands, word
 from softfloat_ref.coverage.events import Setting
 from softfloat_ref.coverage.factors import pairs
 from softfloat_ref.coverage.quotients import quotient
-from softfloat_ref.coverage.reach import span
+from softfloat_ref.coverage.reach import excluded, span, two_terms_of
 from softfloat_ref.exact import FINITE, Value, finite
 from softfloat_ref.formats import Format
 from softfloat_ref.policies import POLICIES
@@ -301,15 +301,20 @@ def _fma(where: Setting, cell: Value, seed: int) -> Iterator[Codes]:
     fc = where.formats[2]
     least = span(fc, where.policy.flush_inputs).low
     pa, pb = (span(f).bits for f in where.formats[:2])
+    if excluded(where, cell):
+        return
     yield from islice(_fma_absorbed(where, cell, seed), 4)
+    lowest, highest = two_terms_of(where)[0][2:]
     for turn, v in enumerate(islice(refined(cell), 35 if seed else 9)):
         if v.significand == 0:
             continue
         split = islice(_splits(v, seed), 3 + 2 * v.significand.bit_length())
         for a, b in (*split, *_beside(v, least)):
             for product, addend in ((a, b), (b, a)):
+                if not product.significand or not lowest <= exact.top(product) <= highest:
+                    continue
                 c = operand(fc, addend)
-                if c is not None and product.significand:
+                if c is not None:
                     for x, y in islice(pairs(product.significand, pa, pb), 2):
                         yield from (
                             (*ab, c) for ab in islice(exponents(where, x, y, product.exponent, product.sign, seed), 2)
@@ -321,7 +326,11 @@ def _fma(where: Setting, cell: Value, seed: int) -> Iterator[Codes]:
 
 
 def _fma_absorbed(where: Setting, cell: Value, seed: int) -> Iterator[Codes]:
-    """A product at an end of the cell, and a small addend; or an addend there, and a small product."""
+    """A product at an end of the cell, and a small addend; or an addend there, and a small product, or none."""
+    if not cell.sticky and where.formats[0].zero:
+        c = operand(where.formats[2], cell)
+        if c is not None:
+            yield 0, complete(where.formats[1], 0, where.formats[1].min_normal_code), c
     if not cell.sticky or cell.significand == 0:
         return
     sa, sb, sc = (span(f, where.policy.flush_inputs) for f in where.formats)
@@ -342,7 +351,10 @@ def _fma_absorbed(where: Setting, cell: Value, seed: int) -> Iterator[Codes]:
 def _completed(where: Setting, v: Value, cell: Value, x: int, y: int, seed: int) -> Iterator[Codes]:
     """A product near v in size, and the addend that brings the sum into the cell, if there is one."""
     fc = where.formats[2]
+    lowest, highest = two_terms_of(where)[0][2:]
     for distance in (0, 1, -1, 2, -where.out.precision, where.out.precision):
+        if not lowest <= exact.top(v) + distance <= highest:
+            continue
         total = exact.top(v) + distance - (x * y).bit_length() + 1
         for sign in (v.sign, v.sign ^ 1):
             product = finite(sign, x * y, total)

@@ -137,15 +137,13 @@ class Saturation(Model):
         most = largest(where, sign)
         if most is None:
             return "the target has no such sign"
-        if (
-            bounds is not None
-            and kind in ("overflow", "just-out", "just-in")
-            and exact.compare(bounds.largest, most._replace(sign=0)) <= 0
-        ):
+        if bounds is not None and exact.compare(bounds.largest, most._replace(sign=0)) <= 0:
             return "every exact result is in range"
-        if kind == "just-in" and _cell_past(where, sign) is None:
+        if kind.endswith("just-in") and _cell_past(where, sign) is None:
             return "the rounding leaves nothing above the largest value in range"
-        return ""
+        if kind.endswith("overflow"):
+            return ""
+        return _nothing_past(where, most, 1 if kind.endswith("just-in") else 3)
 
     def _no_infinity(self, where: Setting, sign: int) -> str:
         for codes in self._infinite(where):
@@ -229,6 +227,20 @@ class Saturation(Model):
             yield name + "just-out"
         if out:
             yield name + "overflow"
+
+
+def _nothing_past(where: Setting, most: Value, ulps: int) -> str:
+    """Why no exact result lies above the largest value and within so many of its ulps; '' where one may."""
+    reason = ""
+    for k in range(ulps):
+        low = most.significand + k
+        cells = [between(most.sign, low, most.exponent)]
+        cells += [point(most.sign, low, most.exponent)] if k else []
+        for cell in cells:
+            reason = unreachable(where, cell)
+            if not reason:
+                return ""
+    return reason
 
 
 def overflowed(e: Events) -> bool:

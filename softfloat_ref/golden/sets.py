@@ -224,12 +224,18 @@ class VectorSet:
         return scalar(Signature(get_operation(self.op), self.formats, self.out), self.policy)
 
     def directed(self) -> tuple[tuple[str, Line], ...]:
-        """The cases before the random ones: the bin each was made for, and its inputs, some without random words."""
+        """The cases before the random ones: the bin each was made for, and its inputs, most without random words.
+
+        Those that choose their random bits are left out where a unit makes these itself, as with an LFSR.
+        """
         coverage = self.coverage
         if coverage is None or self.level == EXHAUSTIVE:
             return ()
         level = LEVELS[self.level or "1"]
-        return directed(coverage, level.each, min(level.directed, self.count if self.level else self.count // 2))
+        made = directed(coverage, level.each, min(level.directed, self.count if self.level else self.count // 2))
+        if self.policy.random_count and not isinstance(self._source, Philox):
+            return tuple((name, case) for name, case in made if len(case) == len(self.formats))
+        return made
 
     def tag_runs(self) -> Iterator[tuple[str, int]]:
         """Why the cases are there: tag and number of cases, in the order of `inputs`."""
