@@ -17,7 +17,8 @@ def executed(vectors: VectorSet, log: str | Path) -> Iterator[Line]:
     A line is `operands result [flags]`, or `result [flags]` alone: then it answers the set's next case. Raises Error
     for lines that are neither, for more answers than cases, and for a log without any.
     """
-    widths = [f.width for f in vectors.fields if f.role in ("operand", "random")]
+    widths = [f.width for f in vectors.fields if f.role in ("operand", "random") for _ in range(f.lanes)]
+    results = sum(f.lanes for f in vectors.fields if f.role == "result")
     cases = (inputs for inputs in vectors.inputs() if vectors.line(inputs) is not None)
     answers = 0
     try:
@@ -30,21 +31,23 @@ def executed(vectors: VectorSet, log: str | Path) -> Iterator[Line]:
                 if any(x is None for x in codes):
                     raise Error(f"{log}:{number}: {text.strip()[:80]!r} is no line of hexadecimal numbers")
                 answers += 1
-                yield _inputs(f"{log}:{number}", [x for x in codes if x is not None], widths, cases)
+                yield _inputs(f"{log}:{number}", [x for x in codes if x is not None], widths, results, cases)
     except OSError as e:
         raise Error(f"{log}: {e.strerror or e}") from None
     if not answers:
         raise Error(f"{log}: no answers; nothing was executed")
 
 
-def _inputs(where: str, codes: list[int], widths: list[int], cases: Iterator[Line]) -> Line:
+def _inputs(where: str, codes: list[int], widths: list[int], results: int, cases: Iterator[Line]) -> Line:
     n = len(widths)
-    if len(codes) in (n + 1, n + 2) and len(codes) > 2:
+    if len(codes) - n in (results, results + 1) and len(codes) > results + 1:
         if any(code >> width for code, width in zip(codes, widths, strict=False)):
             raise Error(f"{where}: an operand is wider than {' and '.join(map(str, widths))} bits")
         return tuple(codes[:n])
-    if len(codes) > 2:
-        raise Error(f"{where}: {len(codes)} numbers; a line has {n} operands, a result and flags, or these alone")
+    if len(codes) not in (results, results + 1):
+        raise Error(
+            f"{where}: {len(codes)} numbers; a line has {n} operands, {results} of a result, and flags; or these alone"
+        )
     case = next(cases, None)
     if case is None:
         raise Error(f"{where}: more answers than the set has cases")

@@ -234,7 +234,9 @@ class VectorSet:
         level = LEVELS[self.level or "1"]
         made = directed(coverage, level.each, min(level.directed, self.count if self.level else self.count // 2))
         if self.policy.random_count and not isinstance(self._source, Philox):
-            return tuple((name, case) for name, case in made if len(case) == len(self.formats))
+            width = sum(f.lanes for f in self.fields if f.role == "operand")
+            by_position = [x for x in made if len(x[1]) == width or (self.block and not x[0].startswith("BX/"))]
+            return tuple((name, case[:width]) for name, case in by_position)
         return made
 
     def tag_runs(self) -> Iterator[tuple[str, int]]:
