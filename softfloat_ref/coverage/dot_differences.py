@@ -11,7 +11,8 @@ from softfloat_ref.accumulate import ACCUMULATORS
 from softfloat_ref.accumulate.probes import PROBES, Probe
 from softfloat_ref.codec import decoder, encode
 from softfloat_ref.coverage.dot_events import DotEvents, DotSetting, Line
-from softfloat_ref.coverage.dot_models import DOT_MODELS, DotModel, Names
+from softfloat_ref.coverage.dot_model import DotModel, Names
+from softfloat_ref.coverage.dot_models import DOT_MODELS
 from softfloat_ref.coverage.memo import remembered
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import Format
