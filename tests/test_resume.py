@@ -149,6 +149,21 @@ def test_what_is_whole_is_not_made_again(
 
 
 @pytest.mark.usefixtures("small_parts")
+def test_killed_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counted: Callable[[], int]) -> None:
+    """A journal whose end was damaged, and that went on, is as good as any."""
+    generate(SET, tmp_path / "once", formats=NAMES)
+    stop_after(1234, monkeypatch, tmp_path / "v")
+    path = tmp_path / "v" / UNFINISHED / "journal.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:-3], b"{}\n", *lines[-2:], b'{"part": 9']))
+    stop_after(1000, monkeypatch, tmp_path / "v")
+    before = counted()
+    generate(SET, tmp_path / "v", formats=NAMES, resume=True)
+    assert counted() - before == 3000 - 800 - 900
+    assert contents(tmp_path / "v") == contents(tmp_path / "once")
+
+
+@pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize(
     "name", [f"{key}.0" for key in ("tv", "memh", "svpkg", "c", "csv", "jsonl", "npz")] + ["npz.2", "runs", "left_out"]
 )
