@@ -175,6 +175,8 @@ def test_a_wrong_result_in_an_array(folder: Path) -> None:
         ("tv", lambda b: b.replace(b" ", b"  ", 1), f"{NAME}.tv:1: not a line of this set"),
         ("tv", lambda b: b.replace(b"\n", b"\r\n"), f"{NAME}.tv:1: not a line of this set"),
         ("tv", lambda b: b + b.splitlines(keepends=True)[-1], "301 lines, but 300 vectors make 300"),
+        ("tv", lambda b: b + b"0000", f"{NAME}.tv: goes on after the last of this set's cases"),
+        ("csv", lambda b: b + b"0", f"{NAME}.csv: goes on after the last of this set's cases"),
         ("tv", lambda b: b"".join(b.splitlines(keepends=True)[::-1]), ":1: from here on, not the cases of this set's"),
         ("tv", lambda b: b"".join(b.splitlines(keepends=True)[:-1]), "299 lines, but 300 vectors make 300"),
         ("memh", lambda b: b.replace(b"mul", b"add", 1), f"{NAME}.memh: does not begin as this set's file must"),
@@ -229,6 +231,26 @@ def test_changes_under_the_right_hash(folder: Path, key: str, how: Change, messa
 def test_a_wrong_manifest(folder: Path, how: Callable[[dict[str, Any]], object], message: str) -> None:
     edit(folder, how)
     shown = problems(folder)
+    assert any(message in p for p in shown), shown
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        (lambda x: x["cases"].__setitem__(0, x["cases"][0] - 1), "left out are not those without a defined result"),
+        (lambda x: x["inputs"].__setitem__(2, "7c00"), "left out are not those without a defined result"),
+        (lambda x: x["inputs"].pop(), "left_out lists other than"),
+        (lambda x: (x["inputs"].pop(), x["cases"].pop()), "left_out lists other than"),
+        (lambda x: x.update(count=x["count"] - 1), "the set's count is not the vectors' and the left out cases'"),
+        (lambda x: x.update(why="it was late"), "left_out lists other than"),
+        (lambda x: x.update(file="left_out.txt"), "left_out does not name the file"),
+    ],
+)
+def test_wrong_cases_left_out(how: Callable[[dict[str, Any]], object], message: str, tmp_path: Path) -> None:
+    generate(VectorSet.make("convert", "fp16", 300, out="fp4_e2m1", policy=Policy(nan_missing="error")), tmp_path)
+    assert verify(tmp_path).passed
+    edit(tmp_path, lambda m: how(m["left_out"]))
+    shown = problems(tmp_path)
     assert any(message in p for p in shown), shown
 
 
