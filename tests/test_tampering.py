@@ -299,6 +299,8 @@ def test_any_other_value_in_a_manifest_is_refused_or_found(folder: Path) -> None
 def bulk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A set that is large as verification now has it, with cases left out."""
     monkeypatch.setattr(sets, "BULK_FROM", 1)
+    monkeypatch.setattr("softfloat_ref.golden.generate.MAX_LISTED", 20)
+    monkeypatch.setattr("softfloat_ref.golden.manifest.MAX_LISTED", 20)
     monkeypatch.setattr(verifying, "ORACLE_LINES", 1000)
     monkeypatch.setattr(verifying, "ORACLE_SAMPLE", 100)
     vectors = VectorSet.make("convert", "fp32", 20_000, out="fp4_e2m1", policy=Policy(nan_missing="error"))
@@ -320,6 +322,19 @@ def test_large_sets_by_compiled_code_and_a_sample_by_the_oracle(bulk: Path) -> N
     assert "spread over the set" in report.summary()
     for sample in (1, 2, 19_999, 1 << 40):
         assert verify(bulk, sample=sample).passed
+
+
+def test_wrong_cases_left_out_of_a_large_set(bulk: Path) -> None:
+    """So many that they have a file: with the right hash, a sample finds what it meets, and the whole all."""
+    path = bulk / "left_out.txt"
+    lines = path.read_text().splitlines()
+    number, inputs = lines[50].split()
+    for wrong in (f"{int(number) + 1} {inputs}", f"{number} 7fc00123", "9" * 5000 + f" {inputs}", "x", ""):
+        path.write_text("\n".join([*lines[:50], wrong, *lines[51:]]) + "\n")
+        vouch(bulk)
+        assert any("are not those without" in p or "groups are not those of this set" in p for p in problems(bulk))
+        if inputs in wrong:
+            assert problems(bulk, sample=20_000)
 
 
 def test_a_wrong_line_of_a_large_set(bulk: Path) -> None:
