@@ -175,6 +175,8 @@ def test_a_wrong_result_in_an_array(folder: Path) -> None:
         ("tv", lambda b: b.replace(b" ", b"  ", 1), f"{NAME}.tv:1: not a line of this set"),
         ("tv", lambda b: b.replace(b"\n", b"\r\n"), f"{NAME}.tv:1: not a line of this set"),
         ("tv", lambda b: b + b.splitlines(keepends=True)[-1], "301 lines, but 300 vectors make 300"),
+        ("tv", lambda b: b + b"0000", f"{NAME}.tv: goes on after the last of this set's cases"),
+        ("csv", lambda b: b + b"0", f"{NAME}.csv: goes on after the last of this set's cases"),
         ("tv", lambda b: b"".join(b.splitlines(keepends=True)[::-1]), ":1: from here on, not the cases of this set's"),
         ("tv", lambda b: b"".join(b.splitlines(keepends=True)[:-1]), "299 lines, but 300 vectors make 300"),
         ("memh", lambda b: b.replace(b"mul", b"add", 1), f"{NAME}.memh: does not begin as this set's file must"),
@@ -233,6 +235,26 @@ def test_a_wrong_manifest(folder: Path, how: Callable[[dict[str, Any]], object],
 
 
 @pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        (lambda x: x["cases"].__setitem__(0, x["cases"][0] - 1), "left out are not those without a defined result"),
+        (lambda x: x["inputs"].__setitem__(2, "7c00"), "left out are not those without a defined result"),
+        (lambda x: x["inputs"].pop(), "left_out lists other than"),
+        (lambda x: (x["inputs"].pop(), x["cases"].pop()), "left_out lists other than"),
+        (lambda x: x.update(count=x["count"] - 1), "the set's count is not the vectors' and the left out cases'"),
+        (lambda x: x.update(why="it was late"), "left_out lists other than"),
+        (lambda x: x.update(file="left_out.txt"), "left_out does not name the file"),
+    ],
+)
+def test_wrong_cases_left_out(how: Callable[[dict[str, Any]], object], message: str, tmp_path: Path) -> None:
+    generate(VectorSet.make("convert", "fp16", 300, out="fp4_e2m1", policy=Policy(nan_missing="error")), tmp_path)
+    assert verify(tmp_path).passed
+    edit(tmp_path, lambda m: how(m["left_out"]))
+    shown = problems(tmp_path)
+    assert any(message in p for p in shown), shown
+
+
+@pytest.mark.parametrize(
     ("schema", "message"),
     [(3, "schema 3; this version reads schema 2: use a newer softfloat-ref"), (1, "generate the vectors again")],
 )
@@ -277,6 +299,8 @@ def test_any_other_value_in_a_manifest_is_refused_or_found(folder: Path) -> None
 def bulk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A set that is large as verification now has it, with cases left out."""
     monkeypatch.setattr(sets, "BULK_FROM", 1)
+    monkeypatch.setattr("softfloat_ref.golden.generate.MAX_LISTED", 20)
+    monkeypatch.setattr("softfloat_ref.golden.manifest.MAX_LISTED", 20)
     monkeypatch.setattr(verifying, "ORACLE_LINES", 1000)
     monkeypatch.setattr(verifying, "ORACLE_SAMPLE", 100)
     vectors = VectorSet.make("convert", "fp32", 20_000, out="fp4_e2m1", policy=Policy(nan_missing="error"))
@@ -298,6 +322,19 @@ def test_large_sets_by_compiled_code_and_a_sample_by_the_oracle(bulk: Path) -> N
     assert "spread over the set" in report.summary()
     for sample in (1, 2, 19_999, 1 << 40):
         assert verify(bulk, sample=sample).passed
+
+
+def test_wrong_cases_left_out_of_a_large_set(bulk: Path) -> None:
+    """So many that they have a file: with the right hash, a sample finds what it meets, and the whole all."""
+    path = bulk / "left_out.txt"
+    lines = path.read_text().splitlines()
+    number, inputs = lines[50].split()
+    for wrong in (f"{int(number) + 1} {inputs}", f"{number} 7fc00123", "9" * 5000 + f" {inputs}", "x", ""):
+        path.write_text("\n".join([*lines[:50], wrong, *lines[51:]]) + "\n")
+        vouch(bulk)
+        assert any("are not those without" in p or "groups are not those of this set" in p for p in problems(bulk))
+        if inputs in wrong:
+            assert problems(bulk, sample=20_000)
 
 
 def test_a_wrong_line_of_a_large_set(bulk: Path) -> None:

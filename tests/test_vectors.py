@@ -309,7 +309,7 @@ def test_nothing_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         (lambda: VectorSet.make("quantize", "fp16", 5), "works on blocks"),
         (lambda: VectorSet.make("dequantize", "mxfp8", 5, out="fp16"), "dequantize gives fp32"),
         (lambda: VectorSet.make("add", "fp16", 5, policy=Policy("sr")), "sr_bits"),
-        (lambda: load_recipe("fp16_fma"), "did you mean fp16_fma_rne"),
+        (lambda: load_recipe("fp16_fma_rn"), "did you mean fp16_fma_rne"),
     ],
 )
 def test_bad_requests(call: object, message: str) -> None:

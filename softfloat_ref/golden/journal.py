@@ -13,6 +13,7 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -77,7 +78,7 @@ class Journal:
         """The journal's lines up to the last part whose bytes are all there, and that part's entry."""
         self._journal.seek(0)
         lines = list(self._journal)
-        entries = [entry for entry in map(_entry, lines) if entry is not None]
+        entries = [entry for entry in takewhile(lambda x: x is not None, map(_entry, lines)) if entry is not None]
         if not entries:
             return None
         if entries[0] != self._request:

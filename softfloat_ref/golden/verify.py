@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,7 @@ MAX_PROBLEMS: Final = 10
 ORACLE_LINES: Final = 1 << 20  # a set made in bulk of up to so many lines is recomputed by the oracle alone
 ORACLE_SAMPLE: Final = 1 << 16  # of larger ones so many are; the compiled code recomputes all
 _BLOCK: Final = 1 << 20
+_DIGITS: Final = 19  # so that the number of a case fits 64 bits
 
 
 @dataclass
@@ -189,7 +191,7 @@ class _Check:
             with open(self.folder / LEFT_OUT, encoding="ascii", errors="replace") as stream:
                 for line in stream:
                     number, _, inputs = line.strip().partition(" ")
-                    yield int(number) if number.isdecimal() else -1, inputs
+                    yield int(number) if number.isdecimal() and len(number) < _DIGITS else -1, inputs
         else:
             listed = self.manifest["left_out"]
             yield from zip(listed["cases"], listed["inputs"], strict=True)
@@ -215,7 +217,7 @@ class _Check:
             self.report.compiled = count
         if not self.report.problems:
             numbers = chosen_cases(self.total, sample or ORACLE_SAMPLE, int(self.manifest["set"].get("seed", 0)))
-            left_out = [number for number, _ in self._left_out()]
+            left_out = array("q", (number for number, _ in self._left_out()))
             self.report.checked = check_sample(self.vectors, layouts, numbers, left_out, self.report.add)
 
     def _compare_all(self, layouts: list[Layout], compiled: bool) -> int:
