@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 from typing import Final
 
 from softfloat_ref.coverage import models
+from softfloat_ref.coverage.draw import word
 from softfloat_ref.coverage.events import Events, Setting, setting
 from softfloat_ref.coverage.model import Model
 from softfloat_ref.coverage.protocol import Bin, Line
@@ -17,7 +18,8 @@ from softfloat_ref.policies import Policy
 
 TRIES: Final = 400  # candidates of a bin that are looked at
 ENUMERATED: Final = 16  # bits of operands, up to which all of them are tried
-_KEPT: Final = 64  # cases that enumeration keeps for a bin
+_FEW: Final = 12  # bits of operands, up to which that is quicker than solving for them
+_KEPT: Final = 1 << _FEW  # cases that enumeration keeps for a bin
 
 
 class Scalar:
@@ -72,8 +74,12 @@ class Scalar:
         return set() if e is None else models.hits(e)
 
     def cases(self, name: str) -> Iterator[Line]:
-        """Cases that hit a bin: those solved for; if there are none, those that enumeration finds."""
+        """Cases that hit a bin: those solved for; if there are none, and of few, those that enumeration finds."""
         model = self._models[name.partition("/")[0]]
+        if self._small and self.where.space <= _FEW:
+            listed = self._by_enumeration(model).get(name, [])
+            yield from sorted(listed, key=lambda case: word(len(listed), case[0] << _FEW | case[-1]))
+            return
         seen: set[Line] = set()
         for case in itertools.islice(model.cases(self.where, name), TRIES):
             if case not in seen and self._hits(model, case, name):
