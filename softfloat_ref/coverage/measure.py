@@ -126,13 +126,13 @@ def summary(vectors: Any) -> dict[str, Any] | None:
     if coverage is None:
         return None
     made = [case for _, case in vectors.directed()]
-    found = report(coverage, vectors.name, "the directed cases", count(coverage, made), {})
-    return {
-        "measured": found.measured,
-        "cases": found.cases,
-        "totals": found.totals,
-        "models": {m.id: m.totals for m in found.models},
+    hits, cases = count(coverage, made)
+    models = {
+        model: {"bins": len(names), "hit": sum(name in hits for name in names)}
+        for model, names in coverage.names().items()
     }
+    totals = {key: sum(m[key] for m in models.values()) for key in ("bins", "hit")}
+    return {"measured": "the directed cases", "cases": cases, **totals, "models": models}
 
 
 def require(found: Report) -> int:
