@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from softfloat_ref.codec import target
+from softfloat_ref.coverage.protocol import Coverage
 from softfloat_ref.errors import Error
 from softfloat_ref.golden.sets import Field, Line, VectorSet
 from softfloat_ref.golden.tags import Run, tag_runs
@@ -37,6 +38,15 @@ class IntermediateSet:
     def count(self) -> int:
         """How many cases."""
         return self.vectors.count
+
+    @property
+    def coverage(self) -> Coverage | None:
+        """The set's own."""
+        return self.vectors.coverage
+
+    def directed(self) -> tuple[tuple[str, Line], ...]:
+        """The set's own."""
+        return self.vectors.directed()
 
     @property
     def name(self) -> str:
