@@ -5,7 +5,17 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from softfloat_ref.coverage import last_places, operands, residues, results, special, stochastic, sum_events, sums
+from softfloat_ref.coverage import (
+    last_places,
+    operands,
+    residues,
+    results,
+    special,
+    stochastic,
+    stochastic_tininess,
+    sum_events,
+    sums,
+)
 from softfloat_ref.coverage.events import Events, Setting
 from softfloat_ref.coverage.model import Bin, Model
 
@@ -52,6 +62,7 @@ MODELS: Final[dict[str, Model]] = {
         special.FlushedResults(),
         operands.Flushed(),
         stochastic.StochasticCarry(),
+        stochastic_tininess.StochasticTininess(),
     )
 }
 

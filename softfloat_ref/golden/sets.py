@@ -26,6 +26,7 @@ from softfloat_ref.codec import decoder
 from softfloat_ref.coverage.directed import EXHAUSTIVE, LEVELS, MAX_EXHAUSTIVE_BITS, RANDOM, directed
 from softfloat_ref.coverage.protocol import Coverage
 from softfloat_ref.coverage.scalar import scalar
+from softfloat_ref.coverage.stochastic_tininess import at_the_edge
 from softfloat_ref.errors import Error, Undefined, unknown
 from softfloat_ref.formats import CATALOGUE, Format, define_format, get_format
 from softfloat_ref.golden import block_cases
@@ -46,6 +47,7 @@ FLAG_BITS: Final = 5
 BULK_FROM: Final = 1 << 16  # lines that are worth loading compiled code for
 _CHUNK: Final = 1024
 PAIRS: Final = "pairs"  # the tag of blocks that show every pair of a scale and an element
+EDGE: Final = 16
 SHARP: Final = 8  # one stochastic conversion in so many is made for its random bits
 
 
@@ -288,8 +290,15 @@ class VectorSet:
         return block_stochastic.sharpened(where, inputs, words, turn)
 
     def sharpened(self, inputs: Line, r: int, turn: int) -> Line:
-        """An operand whose discarded bits meet its own random bits: just enough to go up, just not, or nothing."""
+        """An operand whose discarded bits meet its own random bits: just enough to go up, just not, or nothing.
+
+        One in sixteen of these does so just below the smallest normal number.
+        """
         source, n = self.formats[0], self.policy.random_count
+        if turn % EDGE == 0:
+            edge = at_the_edge(source, self.out, n, r, turn // EDGE)
+            if edge is not None:
+                return (edge,)
         below = source.mantissa_bits - self.out.mantissa_bits - n
         if below < 0 or source.twos_complement or self.out.twos_complement:
             return inputs
