@@ -63,12 +63,8 @@ def test_level_1_hits_every_reachable_bin(op, fmt, out, policy) -> None:  # type
     assert set(hit) <= {b.id for b in bins}
     found = summary(vectors)
     assert found is not None
-    assert found["totals"] == {
-        "hit": sum(not b.unreachable for b in bins),
-        "empty": 0,
-        "waived": 0,
-        "unreachable": sum(bool(b.unreachable) for b in bins),
-    }
+    assert found["hit"] == sum(not b.unreachable for b in bins)
+    assert found["bins"] >= found["hit"]  # some may be out of reach by enumeration alone
 
 
 SMALL = [
@@ -163,7 +159,7 @@ def test_directed_random_bits_are_the_case_s_own() -> None:
     drawn = vectors.random_array(0, 4000).tolist()
     own = other = 0
     for tag, inputs, word in zip(tags, vectors.inputs(), drawn, strict=True):
-        if tag.startswith("SR/"):
+        if tag.startswith(("SR/", "SRT/")):
             assert tag in vectors.coverage.hits(inputs)  # type: ignore[union-attr]
             own += inputs[1] != word
         else:

@@ -20,6 +20,8 @@ from softfloat_ref.errors import Error
 from softfloat_ref.formats import CATALOGUE, get_format
 from softfloat_ref.golden.executed import executed
 from softfloat_ref.golden.generate import generate
+from softfloat_ref.golden.kinds import of_count
+from softfloat_ref.golden.recipes import load_recipe
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.rtl.simulators import Verilator, find
 from tests import command
@@ -176,8 +178,8 @@ def test_bad_waivers(tmp_path: Path, content: str, said: str) -> None:
 
 
 def test_sets_without_models(tmp_path: Path) -> None:
-    generate(VectorSet.make("quantize", "mxfp4", 10), tmp_path)
-    assert "no coverage models for quantize_mxfp4" in command.refused("coverage", "report", str(tmp_path))
+    generate(of_count(load_recipe(str(command.TOP / "docs" / "examples" / "mixed" / "recipe.toml")), 72), tmp_path)
+    assert "no coverage models for mixed" in command.refused("coverage", "report", str(tmp_path))
 
 
 def test_exhaustive_is_confirmed(tmp_path: Path) -> None:

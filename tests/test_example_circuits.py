@@ -241,7 +241,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "no words": (lambda folder: next(folder.glob("*.memh")).unlink(), "cannot read"),
     "no header": (lambda folder: (folder / "vectors.svh").unlink(), "cannot read"),
     "no field": (partial(replace, "VEC_B_LSB", "VEC_X_LSB", "*.svh"), "has no VEC_B_LSB"),
-    "an X digit": (partial(replace, "0000_0001", "000x_0001", "*.memh"), "memh:4: not a word"),
+    "an X digit": (partial(replace, "0000_0001", "000x_0001", "*.memh"), r"memh:\d+: not a word"),
 }
 
 

@@ -29,11 +29,11 @@ from softfloat_ref.golden.verify import verify
 from softfloat_ref.golden.writers import NAMES
 from softfloat_ref.policies import Policy
 
-KILLS = int(os.environ.get("SOFTFLOAT_KILLS", "5"))
+KILLS = int(os.environ.get("SOFTFLOAT_KILLS", "3"))
 COMMANDS = {
     "in bulk": ("--op", "mul", "--fmt", "fp16", "-n", "1000000", "--format", "tv,csv,npz"),
-    "line by line": ("--op", "add", "--fmt", "fp128", "-n", "25000", "--format", "memh,csv,jsonl"),
-    "by processes": ("--op", "fma", "--fmt", "fp128", "-n", "20000", "--jobs", "2"),
+    "line by line": ("--op", "maximum", "--fmt", "fp128", "-n", "40000", "--format", "memh,csv,jsonl"),
+    "by processes": ("--op", "minimum", "--fmt", "fp128", "-n", "40000", "--jobs", "2"),
 }
 
 

@@ -218,16 +218,16 @@ DAMAGE = {
     "empty": ("tv", lambda _: "", "0 vectors, but vectors_pkg says 20000"),
     "one word more": ("memh", lambda text: text + "00000000_00_00\n", "20003: more than the 20000 vectors"),
     "one line more": ("tv", lambda text: text + "00000000 00 00\n", "20001: more than the 20000 vectors"),
-    "an X digit": ("memh", lambda text: text.replace("00000001_00_03", "0000000X_00_03", 1), "4: not a vector"),
-    "a digit too few": ("memh", lambda text: text.replace("00000001_00", "0000001_00", 1), "4: not a vector"),
-    "a digit too many": ("memh", lambda text: text.replace("00000001_00_03", "00000001_00_030", 1), "4: not a vector"),
+    "an X digit": ("memh", lambda text: text.replace("00000001_00_03", "0000000X_00_03", 1), "8: not a vector"),
+    "a digit too few": ("memh", lambda text: text.replace("00000001_00", "0000001_00", 1), "8: not a vector"),
+    "a digit too many": ("memh", lambda text: text.replace("00000001_00_03", "00000001_00_030", 1), "8: not a vector"),
     "a bit beyond the field": (
         "memh",
         lambda text: text.replace("00000001_00_03", "00000001_00_23", 1),
-        "4: not a vec",
+        "8: not a vec",
     ),
-    "a wrong separator": ("tv", lambda text: text.replace("00000001 00 03", "00000001_00 03", 1), "2: not a vector"),
-    "an empty line": ("tv", lambda text: text.replace("00000001 00 03", "", 1), "2: not a vector"),
+    "a wrong separator": ("tv", lambda text: text.replace("00000001 00 03", "00000001_00 03", 1), "6: not a vector"),
+    "an empty line": ("tv", lambda text: text.replace("00000001 00 03", "", 1), "6: not a vector"),
     "no file": ("memh", None, "cannot read "),
 }
 

@@ -20,6 +20,7 @@ from softfloat_ref.files import read_bytes, write_file
 from softfloat_ref.golden.executed import executed
 from softfloat_ref.golden.generate import read_manifest
 from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.golden.suites import SUITE
 from softfloat_ref.golden.verify import check_hashes
 
 WAIVERS: Final = "waivers.toml"  # in a folder of vectors
@@ -123,6 +124,8 @@ def export_sv(folder: str, output: str) -> None:
 def _set(folder: str) -> tuple[VectorSet, Coverage]:
     """The set of a folder and its models. Raises Error where there are none."""
     path = Path(folder)
+    if (path / SUITE).is_file():
+        raise Error(f"{folder}: a suite; give the folder of one of its sets")
     vectors: Any = check_hashes(path, read_manifest(path))
     coverage = getattr(vectors, "coverage", None)
     if coverage is None:

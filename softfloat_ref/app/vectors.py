@@ -329,8 +329,15 @@ def diff_vectors(first: str, second: str) -> int:
 @click.option("-o", "--output", metavar="FILE.sv", default=None, help="The bench.")
 @click.option("--run", "run", is_flag=True, help="Build the bench with the SOURCEs and run it.")
 @click.option("--sim", type=Name("SIMULATOR", ("verilator", "icarus")), default=None, help="Which, with --run.")
+@click.option("--results", metavar="FILE", default=None, help="With --run: a line of what came out for every vector.")
 def testbench(
-    folder: str, sources: tuple[str, ...], ports_file: str, output: str | None, run: bool, sim: str | None
+    folder: str,
+    sources: tuple[str, ...],
+    ports_file: str,
+    output: str | None,
+    run: bool,
+    sim: str | None,
+    results: str | None,
 ) -> int:
     """Write a self-checking SystemVerilog bench for a module, from the vectors in DIR and a port map.
 
@@ -342,8 +349,8 @@ def testbench(
 
     if run != bool(sources):
         raise Error("--run needs the module's sources" if run else f"{sources[0]}: sources are for --run")
-    if not run and output is None:
-        raise Error("give -o FILE.sv, or --run SOURCE...")
+    if not run and (output is None or results is not None):
+        raise Error("give -o FILE.sv, or --run SOURCE...; --results goes with --run")
     manifest = read_manifest(Path(folder))
     vectors = check_hashes(Path(folder), manifest)
     require_file(Path(folder), manifest, "memh")
@@ -352,10 +359,14 @@ def testbench(
     if output is not None:
         write_file(output, lambda stream: stream.write(text.encode()))
         print(f"{output}: {top_name(ports)}, {manifest['count']} vectors for {ports.module}", file=sys.stderr)
-    return _simulate(text, top_name(ports), folder, sources, sim, manifest["count"]) if run else 0
+    if not run:
+        return 0
+    plusargs = [f"+vectors={Path(folder).resolve()}"]
+    plusargs += [] if results is None else [f"+results={Path(results).resolve()}"]
+    return _simulate(text, top_name(ports), plusargs, sources, sim, manifest["count"])
 
 
-def _simulate(text: str, top: str, folder: str, sources: tuple[str, ...], sim: str | None, count: int) -> int:
+def _simulate(text: str, top: str, plusargs: list[str], sources: tuple[str, ...], sim: str | None, count: int) -> int:
     """Build and run a bench; prints what it says."""
     import tempfile
 
@@ -367,7 +378,6 @@ def _simulate(text: str, top: str, folder: str, sources: tuple[str, ...], sim: s
         bench = Path(work, f"{top}.sv")
         bench.write_text(text, encoding="utf-8")
         print(f"{top}: simulated by {simulator.name}", file=sys.stderr)
-        plusargs = [f"+vectors={Path(folder).resolve()}"]
         try:
             result = simulator.run([bench, *sources], top, work_dir=work, plusargs=plusargs, bench=bench)
         except Misfit as e:

@@ -9,6 +9,7 @@ from typing import Final
 
 _TRIAL: Final = 1 << 12
 _STEPS: Final = 1 << 15
+_WIDEST: Final = 128  # bits
 # Enough witnesses for every number below 3.3e24 (Sorenson and Webster, 2015).
 _WITNESSES: Final = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41)
 _DECIDED: Final = 3317044064679887385961981
@@ -63,7 +64,9 @@ def factors(n: int) -> tuple[tuple[int, ...], int]:
 
 
 def _rho(n: int) -> int:
-    """A divisor of n by Pollard's rho method, or 0."""
+    """A divisor of n by Pollard's rho method, or 0; none is looked for in what is too large to have small ones."""
+    if n.bit_length() > _WIDEST:
+        return 0
     for c in (1, 3, 5):
         x = y = 2
         product = 1

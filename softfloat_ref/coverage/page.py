@@ -49,6 +49,9 @@ def _row(name: str, totals: dict[str, int], width: int) -> str:
     return f"{name:{width}} {sum(totals.values()):>6} " + " ".join(f"{totals[s]:>{sizes[s]}}" for s in STATUSES)
 
 
+_FIRST: Final = ("empty", "waived", "hit", "unreachable")  # what a reader looks for comes first
+
+
 def html(report: Report) -> str:
     """The page."""
     totals = report.totals
@@ -77,7 +80,7 @@ def _model(m: ModelReport) -> str:
     rows = "".join(
         f'<tr class="{b.status}"><td><code>{escape(b.id)}</code></td><td>{b.status}</td>'
         f'<td class="n">{b.hits or ""}</td><td>{escape(b.why)}</td></tr>\n'
-        for b in m.bins
+        for b in sorted(m.bins, key=lambda b: _FIRST.index(b.status))
     )
     reachable = totals["hit"] + totals["empty"]
     return (

@@ -12,8 +12,8 @@ from softfloat_ref.coverage.cells import between, point
 from softfloat_ref.coverage.draw import bits
 from softfloat_ref.coverage.events import Setting, limit
 from softfloat_ref.coverage.model import Bin, Model, largest, unreachable
-from softfloat_ref.coverage.reach import excluded, excluded_between, reach
-from softfloat_ref.coverage.solve import Codes, solve
+from softfloat_ref.coverage.reach import excluded, excluded_between, reach, span
+from softfloat_ref.coverage.solve import Codes, exponents, solve
 from softfloat_ref.exact import Value, finite
 from softfloat_ref.formats import Format
 
@@ -105,6 +105,9 @@ def solved(where: Setting, shapes: Iterable[Shape]) -> Iterator[Codes]:
     """Operands for any of some shapes: one in each binade first, then more."""
     barren = 0
     listed = list(shapes)
+    if where.name == "mul":
+        for shape in listed:
+            yield from by_low_bits(where, shape)
     tops = dict.fromkeys((*places(where.out), *_other_places(where, listed)))
     for seed, e, shape in itertools.product(range(4), tops, listed):
         for cell in _cells(where.out, shape, e, seed):
@@ -117,6 +120,24 @@ def solved(where: Setting, shapes: Iterable[Shape]) -> Iterator[Codes]:
             barren += 1
             if barren > _BARREN:
                 return
+
+
+def by_low_bits(where: Setting, shape: Shape) -> Iterator[Codes]:
+    """Factors whose product has a shape: one is odd, so that the other follows from the product's low bits."""
+    pa, pb = (span(f).bits for f in where.formats)
+    length = pa + pb - 1  # of products that are below half of the largest
+    dropped = length - where.out.precision
+    free = dropped - shape.below
+    known = free + shape.width
+    if free < shape.sticky or not 0 < known < pb or any(f.twos_complement for f in (*where.formats, where.out)):
+        return
+    for turn in range(_DRAWS // 2):
+        a = 1 << (pa - 1) | (2 * turn + 1) % (1 << (pa - 1)) | 1
+        low = (shape.low << free | (1 if shape.sticky else 0)) * pow(a, -1, 1 << known) % (1 << known)
+        b = 1 << (pb - 1) | bits(turn, 7, pb - 1) >> known << known | low
+        if (a * b).bit_length() == length:
+            for e in (0, 1, where.out.emin, where.out.emax - 1):
+                yield from itertools.islice(exponents(where, a, b, e - length + 1, shape.sign, turn), 1)
 
 
 def _other_places(where: Setting, shapes: Iterable[Shape]) -> Iterator[int]:

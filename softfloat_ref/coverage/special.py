@@ -223,7 +223,7 @@ class Saturation(Model):
         out = overflowed(e)
         if not out:
             yield name + "just-in"
-        elif e.place.code <= limit(e.where, x.sign) + 1 and e.place.code <= e.where.target.max_code + 1:
+        elif exact.compare(x._replace(sign=0, sticky=0), finite(0, most.significand + 2, most.exponent)) < 0:
             yield name + "just-out"
         if out:
             yield name + "overflow"

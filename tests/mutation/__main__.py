@@ -14,8 +14,6 @@ from softfloat_ref.rtl.simulators import find
 from . import campaign, report, selector, stimuli
 from .circuits import CIRCUITS, Size
 
-COUNT = 20_000
-
 
 def main() -> int:
     options = _options()
@@ -26,7 +24,7 @@ def main() -> int:
         return _write_source(options)
     methods = [m for m in options.method or stimuli.METHODS if m != "none"]
     simulator = find(options.simulator)
-    size = Size(options.n or (None if options.level else COUNT), options.level)
+    size = Size(options.n, options.level)
     outcomes: list[campaign.Outcome] = []
     with tempfile.TemporaryDirectory() as folder:
         for name in options.circuit or CIRCUITS:
@@ -60,8 +58,13 @@ def _options() -> argparse.Namespace:
     )
     kinds = (*stimuli.METHODS, "none")
     parser.add_argument("circuit", nargs="*", help=f"example circuits (default: all): {', '.join(CIRCUITS)}")
-    parser.add_argument("-n", type=int, help=f"cases a setting (default: those of the level, else {COUNT})")
-    parser.add_argument("--level", default="", help="of the vectors, as `vectors generate` has it")
+    parser.add_argument("-n", type=int, help="cases a setting (default: those of the level)")
+    parser.add_argument(
+        "--level",
+        default="1",
+        choices=("0", "1", "2"),
+        help="of the vectors, as `vectors generate` has it (default: 1)",
+    )
     parser.add_argument("--method", action="append", choices=kinds, help="kinds of cases (default: all)")
     parser.add_argument("--seed", type=int, default=0, help="of the random cases (default: 0)")
     parser.add_argument("--bug", type=int, action="append", default=[], help="number of a bug (default: all)")
