@@ -14,6 +14,7 @@ from softfloat_ref import arrays, block_files, exchange, packing
 from softfloat_ref.arrays import Codes
 from softfloat_ref.block_formats import (
     AXIS,
+    FP32_ONE,
     TENSOR,
     BlockFormat,
     dequantize_to_fp32,
@@ -29,7 +30,7 @@ from softfloat_ref.profiles import OCP, Profile
 
 FP32: Final = CATALOGUE["fp32"]
 FP64: Final = CATALOGUE["fp64"]
-ONE: Final = 0x3F800000  # FP32's
+ONE: Final = FP32_ONE
 MAX_DIMENSIONS: Final = 32
 
 

@@ -25,6 +25,7 @@ MAX_BLOCK: Final = 4096
 AXIS: Final = 0  # as a block size: the whole axis (a scale a row or channel)
 TENSOR: Final = -1  # the whole tensor
 _SIZES: Final = {"axis": AXIS, "tensor": TENSOR}
+FP32_ONE: Final = FP32.bias << FP32.mantissa_bits  # a tensor scale that changes nothing
 _ONE: Final = exact.finite(0, 1, 0)
 _BINADE: Final = exact.finite(0, 1, FP32.emax + 1)  # where FP32's exponent field puts an Inf
 MX_TABLE: Final = "OCP Microscaling Formats (MX) 1.0, table 1"

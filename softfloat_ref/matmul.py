@@ -19,7 +19,7 @@ from softfloat_ref import arrays
 from softfloat_ref.accumulate import Accumulator, get_accumulator
 from softfloat_ref.accumulate.dots import Operand, Setting, run, setting
 from softfloat_ref.accumulate.terms import operand_decoder
-from softfloat_ref.block_formats import BlockFormat, any_format
+from softfloat_ref.block_formats import FP32_ONE, BlockFormat, any_format
 from softfloat_ref.codec import decoder, encoder
 from softfloat_ref.errors import Error
 from softfloat_ref.exact import FINITE, INF, NAN
@@ -31,7 +31,6 @@ FP64: Final = CATALOGUE["fp64"]
 _EXACT_BITS: Final = FP64.precision
 KINDS: Final = (FINITE, INF, NAN)  # as the compiled loop numbers them
 _ROWS: Final = 128  # of the left matrix at a time: the float64 results of one block stay in the cache
-_ONE: Final = 0x3F800000
 Floats = NDArray[np.float64]
 
 
@@ -44,7 +43,7 @@ class Matrix:
     scale_fmt: Format | None = None
     scales: NDArray[Any] | None = None
     size: int = 0
-    tensor_scale: int = _ONE
+    tensor_scale: int = FP32_ONE
 
     @property
     def k(self) -> int:
@@ -61,7 +60,7 @@ class Matrix:
     @property
     def factors(self) -> list[Format]:
         """The formats of what multiplies the elements."""
-        second = [FP32] if self.tensor_scale != _ONE else []
+        second = [FP32] if self.tensor_scale != FP32_ONE else []
         return second if self.scale_fmt is None else [self.scale_fmt, *second]
 
     def spread(self) -> NDArray[Any] | None:
@@ -201,7 +200,7 @@ class _Job:
         """mx-fp32 by exact float64 products of a block's width, or None where that does not apply."""
         from softfloat_ref.accumulate import ACCUMULATORS
 
-        second = self.a.tensor_scale != _ONE or self.b.tensor_scale != _ONE
+        second = self.a.tensor_scale != FP32_ONE or self.b.tensor_scale != FP32_ONE
         other = self.setting.accumulator != ACCUMULATORS["mx-fp32"] or second or self.c.any()
         if other or arrays.flushes_subnormals():
             return None
@@ -289,7 +288,7 @@ def _integers(x: Matrix, flush: str) -> tuple[NDArray[np.int64], NDArray[np.bool
         found[0] *= scale[0]
         found[1] ^= scale[1]
         found[2] += scale[2]
-    if x.tensor_scale != _ONE:
+    if x.tensor_scale != FP32_ONE:
         second = decoder(FP32)(x.tensor_scale)
         found[0] *= second.significand
         found[2] += second.exponent

@@ -135,3 +135,14 @@ def test_another_accumulator_really_gives_another_result() -> None:
         for line in coverage.cases(f"DP/{name}"):
             e = DotEvents(coverage.where, line)
             assert e.by(e.where.by(get_accumulator(name)))[0] != e.result[0]
+
+
+@pytest.mark.parametrize(
+    ("fmt", "c", "k"), [("fp4_e2m1", "fp6_e2m3", 1), ("s1e2m0", "s1e2m1", 2), ("s1e1m1", "fp4_e2m1", 2)]
+)
+def test_bins_of_dot_products_against_every_case_there_is(fmt: str, c: str, k: int) -> None:
+    coverage = products(fmt, fmt, c, "exact", k)
+    widths = [get_format(fmt).width] * (2 * k) + [get_format(c).width]
+    hit = set().union(*map(coverage.hits, itertools.product(*(range(1 << w) for w in widths))))
+    for b in itertools.chain(*coverage.bins().values()):
+        assert (b.id in hit) == (not b.unreachable), b

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from softfloat_ref.accumulate.catalogue import ACCUMULATORS
-from softfloat_ref.accumulate.dots import FP32_ONE, operand, run, setting
+from softfloat_ref.accumulate.dots import operand, run, setting
 from softfloat_ref.accumulate.model import STATUSES, Accumulator, from_table, from_text
-from softfloat_ref.block_formats import BlockFormat
+from softfloat_ref.block_formats import FP32_ONE, BlockFormat
 from softfloat_ref.codec import Encoded
 from softfloat_ref.errors import Error, unknown
 from softfloat_ref.formats import Format, get_format, load_table

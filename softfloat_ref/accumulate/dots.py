@@ -10,7 +10,7 @@ from softfloat_ref import exact
 from softfloat_ref.accumulate.evaluate import Stage, Step, rounder
 from softfloat_ref.accumulate.model import Accumulator
 from softfloat_ref.accumulate.terms import ONE, Scale, Term, decode_scale, number, operand_decoder, product, times
-from softfloat_ref.block_formats import BlockFormat, any_format
+from softfloat_ref.block_formats import FP32_ONE, BlockFormat, any_format
 from softfloat_ref.codec import FLAGS, Encoded, check_code, decoder
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import Format, get_format
@@ -18,7 +18,6 @@ from softfloat_ref.policies import Policy
 from softfloat_ref.rounding import Flags
 
 DEFAULT_BLOCK: Final = 32
-FP32_ONE: Final = 0x3F800000
 MAX_PRODUCTS: Final = 1 << 24
 
 

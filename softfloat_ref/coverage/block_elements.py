@@ -203,8 +203,8 @@ class Elements(BlockModel):
                 yield from _beside_largest(where, sign, [self._pluses(where)[name]])
             return
         sign = 1 if "neg" in name else 0
-        for tenths in _fractions(where, name):
-            yield from _beside_largest(where, sign, tenths)
+        for quotients in _fractions(where):
+            yield from _beside_largest(where, sign, quotients)
 
     def _for_code(self, where: BlockSetting, code: int) -> Iterator[Line]:
         value = decoder(where.fmt.element)(code)
@@ -291,7 +291,7 @@ def _ordinary_stretches(where: BlockSetting) -> list[Stretch]:
     return [stretches[i] for i in dict.fromkeys(picked) if i < len(stretches)]
 
 
-def _fractions(where: BlockSetting, name: str) -> Iterator[list[Value]]:
+def _fractions(where: BlockSetting) -> Iterator[list[Value]]:
     """Quotients with those last bits: an element, and halves, quarters and 2^-6 of its last place above it."""
     element = where.fmt.element
     steps = [Value(FINITE, 0, n, -6) for n in (0, 1, 16, 31, 32, 33, 48, 63)]

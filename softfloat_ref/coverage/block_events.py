@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from softfloat_ref import exact
 from softfloat_ref.block_formats import (
     FP32,
+    FP32_ONE,
     BlockFormat,
     element_policy,
     flush,
@@ -16,17 +17,18 @@ from softfloat_ref.block_formats import (
     resolve,
     scale_of,
 )
-from softfloat_ref.codec import decoder, encoder, target
+from softfloat_ref.codec import decoder, target
 from softfloat_ref.coverage.events import Place
+from softfloat_ref.coverage.nearest import nearest
 from softfloat_ref.exact import FINITE, INF, NAN, Value
 from softfloat_ref.formats import Format
-from softfloat_ref.policies import Overflow, Policy
+from softfloat_ref.policies import Policy
 from softfloat_ref.profiles import Profile
 from softfloat_ref.rounding import position
 from softfloat_ref.scales import SCALE_RULES
 
 Line = tuple[int, ...]
-ONE: Final = 0x3F800000  # FP32's
+ONE: Final = FP32_ONE
 _TAIL: Final = 40  # bits below the guard bit that are looked at
 
 
@@ -63,7 +65,7 @@ class BlockSetting:
 
     def code(self, x: Value) -> int:
         """The nearest value's code; the largest finite one beyond."""
-        return encoder(self.values, Policy(overflow=Overflow.SAT_FINITE))(x, 0)[0]
+        return nearest(self.values, x)
 
     def scale_at(self, magnitude: int, rule: str = "") -> int:
         """The scale of a block whose largest magnitude has that code, by the profile's rule or by another."""

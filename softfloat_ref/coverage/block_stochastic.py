@@ -28,7 +28,7 @@ class ElementCarry(BlockModel):
         return where.policy.random_count > 0
 
     def bins(self, where: BlockSetting) -> tuple[Bin, ...]:
-        """How far the sum is from the carry, by sign; exact elements under the largest word, others under the least."""
+        """How far the sum is from the carry, by sign; exact elements; others with a word of zeros."""
         names = [f"BX/{sign}.sum{d}" for sign in SIGNS for d in _SUMS]
         names += [f"BX/{sign}.{kind}" for sign in SIGNS for kind in ("exact", "no-word")]
         return tuple(Bin(name) for name in names)

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Final, NamedTuple
 
 from softfloat_ref.block_formats import FP32, BlockFormat, dequantize_to_fp32, resolve
-from softfloat_ref.codec import decoder
+from softfloat_ref.codec import decoder, encode
 from softfloat_ref.coverage.block_events import ONE, Line
 from softfloat_ref.coverage.classes import class_of, members
 from softfloat_ref.coverage.memo import remembered
@@ -16,8 +16,8 @@ from softfloat_ref.coverage.model import Bin
 from softfloat_ref.formats import Format
 from softfloat_ref.profiles import Profile
 
-_TENSOR_SCALES: Final = (ONE, 0x00000001, 0x00800000, 0x7F7FFFFF, 0x3F800001, 0x40400000)
-_PAIRS: Final = 1 << 16  # pairs of codes that are all looked at
+_TENSOR_SCALES: Final = (ONE, FP32.min_code, FP32.min_normal_code, FP32.max_code, ONE + 1, encode(3, FP32).bits)
+_ALL: Final = 16  # bits of scale and element together, up to which every pair is looked at
 
 
 class DequantizeSetting:
@@ -36,7 +36,7 @@ class DequantizeSetting:
     @property
     def whole(self) -> bool:
         """Whether `pairs` shows all that can come out."""
-        return self.fmt.scale.width + self.fmt.element.width <= 16 and not self.two_levels
+        return self.fmt.scale.width + self.fmt.element.width <= _ALL and not self.two_levels
 
     def value(self, scale: int, code: int, tensor_scale: int = ONE) -> int:
         """The FP32 code of one element."""
@@ -59,7 +59,7 @@ class DequantizeSetting:
 
 
 def _codes(fmt: Format, block: BlockFormat) -> Iterable[int]:
-    if block.scale.width + block.element.width <= 16:
+    if block.scale.width + block.element.width <= _ALL:
         return range(1 << fmt.width)
     return sorted({code for codes in members(fmt).values() for code in codes[:4]})
 

@@ -82,7 +82,7 @@ def _tried(where: DotSetting) -> Iterator[Line]:
     names = [
         (model, b.id) for model in map(DOT_MODELS.__getitem__, _SOURCES) for b in model.bins(where) if not b.unreachable
     ]
-    step = -(-len(names) // _TRIED)
+    step = max(-(-len(names) // _TRIED), 1)
     for model, name in names[::step]:
         yield from islice(model.cases(where, name), 1)
 

@@ -13,17 +13,16 @@ from softfloat_ref.accumulate.evaluate import unit_target
 from softfloat_ref.accumulate.terms import Term, number, operand_decoder
 from softfloat_ref.accumulate.trees import Fuse, walk
 from softfloat_ref.block_formats import BlockFormat
-from softfloat_ref.codec import decoder, encoder
+from softfloat_ref.codec import decoder
 from softfloat_ref.coverage.classes import complete
 from softfloat_ref.coverage.events import Place
+from softfloat_ref.coverage.nearest import nearest
 from softfloat_ref.exact import FINITE, Value
 from softfloat_ref.formats import Format
-from softfloat_ref.policies import Overflow, Policy
 from softfloat_ref.rounding import Target, position
 
 Line = tuple[int, ...]
 AnyFormat = Format | BlockFormat
-_SATURATE: Final = Policy(overflow=Overflow.SAT_FINITE)
 _TAIL: Final = 40  # bits below the guard bit that are looked at
 _MOST: Final = 64  # binades between two terms that are told apart
 
@@ -126,6 +125,8 @@ class DotSetting:
 
     def scaled(self, exponent: int) -> tuple[tuple[int, int], tuple[int | None, int | None]] | None:
         """Elements, and scales where those of one are not enough, whose product is that power of two."""
+        if not self.normal:
+            return None
         low, high = min(self.normal), max(self.normal)
         own = min(max(exponent, low), high)
         if own not in self.normal:
@@ -179,18 +180,15 @@ def _shift(fmt: Format) -> int:
 
 def _paired(a: dict[int, int], b: dict[int, int]) -> dict[int, tuple[int, int]]:
     """For each exponent of a product, the two elements of about one size that give it."""
-    found = {}
+    found: dict[int, tuple[int, int]] = {}
+    if not a or not b:
+        return found  # a format of subnormals only has none that are encoded at their exponent
     for exponent in range(min(a) + min(b), max(a) + max(b) + 1):
         splits = [x for x in a if exponent - x in b]
         if splits:
             x = min(splits, key=lambda x: abs(2 * x - exponent))
             found[exponent] = a[x], b[exponent - x]
     return found
-
-
-def nearest(fmt: Format, x: Value) -> int:
-    """The code of the nearest value; the largest finite one beyond."""
-    return encoder(fmt, _SATURATE)(x, 0)[0]
 
 
 class DotEvents:

@@ -9,9 +9,10 @@ from typing import Final
 from softfloat_ref import exact
 from softfloat_ref.accumulate.terms import Term
 from softfloat_ref.coverage import dot_operands
-from softfloat_ref.coverage.dot_events import DotEvents, DotSetting, Line, nearest, total_of
+from softfloat_ref.coverage.dot_events import DotEvents, DotSetting, Line, total_of
 from softfloat_ref.coverage.dot_model import DotModel, Names
 from softfloat_ref.coverage.model import SIGNS
+from softfloat_ref.coverage.nearest import nearest
 from softfloat_ref.formats import Format
 
 
@@ -33,6 +34,8 @@ class Alignment(DotModel):
 
     def names(self, where: DotSetting) -> Names:
         """A bin a distance and pair of signs: of products, of c below a product, of a product below c."""
+        if not where.normal:
+            return {}
         exponents, found = [e + where.shift for e in sorted(where.normal)], Names()
         span = exponents[-1] - exponents[0]
         c = where.c.emax - where.c.mantissa_bits, where.c.emin
@@ -87,6 +90,8 @@ class Cancellation(DotModel):
 
     def names(self, where: DotSetting) -> Names:
         """A bin a number of binades lost, among products or with c; sums of zero; growth."""
+        if not where.normal:
+            return {}
         exponents = sorted(where.normal)
         span, no_minus = exponents[-1] - exponents[0], "" if where.negative else "no product is negative"
         found = {"products.zero": no_minus, "c.zero": ""} if where.width > 1 else {"c.zero": ""}

@@ -7,9 +7,10 @@ from itertools import product
 
 from softfloat_ref import exact
 from softfloat_ref.coverage.classes import class_of, coarse, members
-from softfloat_ref.coverage.dot_events import DotEvents, DotSetting, Line, nearest
+from softfloat_ref.coverage.dot_events import DotEvents, DotSetting, Line
 from softfloat_ref.coverage.dot_model import DotModel, Names
 from softfloat_ref.coverage.model import SIGNS
+from softfloat_ref.coverage.nearest import nearest
 from softfloat_ref.exact import FINITE, INF, NAN
 from softfloat_ref.formats import Format
 
@@ -122,7 +123,7 @@ class Specials(DotModel):
         """The classes that the formats have."""
         left, right, c = (members(x, True) for x in (where.a.fmt, where.b.fmt, where.c))
         found = {f"a.{x}.b.{y}": "" for x, y in product(left, right)}
-        nan = any(x.fmt.has_nan for x in (where.a, where.b))
+        nan = any(x.fmt.has_nan for x in (where.a, where.b)) or self._inf_by_zero(where) is not None
         inf = any(x.fmt.infinity for x in (where.a, where.b))
         zero = {"zero": "", "finite": "", "nan": "" if nan else "no NaN", "inf": "" if inf else "no infinity"}
         zero["neg-inf"] = zero["inf"] or ("" if where.negative else "no product is negative")
@@ -164,10 +165,20 @@ class Specials(DotModel):
         for c, products in product(members(where.c, True)[x], self._products(where, kind)):
             yield where.line(products, c)
 
+    def _inf_by_zero(self, where: DotSetting) -> tuple[int, int] | None:
+        """An infinite element beside a zero: a NaN where there is none among the elements."""
+        a, b = where.a.fmt, where.b.fmt
+        if a.infinity and b.zero:
+            return a.inf_code, 0
+        return (0, b.inf_code) if b.infinity and a.zero else None
+
     def _products(self, where: DotSetting, kind: str) -> Iterator[dict[int, tuple[int, int]]]:
         last = where.k - 1
         if kind in ("zero", "finite"):
             yield {} if kind == "zero" else {last: where.one}
+            return
+        if kind == "nan" and not (where.a.fmt.has_nan or where.b.fmt.has_nan):
+            yield {last: self._inf_by_zero(where) or (0, 0)}
             return
         i = int(not (where.a.fmt.has_nan if kind == "nan" else where.a.fmt.infinity))
         fmt = (where.a, where.b)[i].fmt

@@ -6,29 +6,19 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from softfloat_ref import exact
-from softfloat_ref.codec import decoder, encoder
 from softfloat_ref.coverage.cells import units
 from softfloat_ref.coverage.draw import bits
 from softfloat_ref.coverage.events import Events, Setting
 from softfloat_ref.coverage.memo import remembered
 from softfloat_ref.coverage.model import SIGNS, Bin, Model
+from softfloat_ref.coverage.nearest import code_of
 from softfloat_ref.coverage.solve import Codes
-from softfloat_ref.exact import FINITE, Value
 from softfloat_ref.formats import Format
-from softfloat_ref.policies import Overflow, Policy
 
 _LEFT: Final = (1, 2, 3, 4, 5, 6, 7, 8, 11, 15)  # units of the product's last place
 _LOST: Final = 7  # binades that are lost at least
 _TRIES: Final = 160
 _BEYOND: Final = 4  # binades past the precision
-_NEAREST: Final = Policy(overflow=Overflow.SAT_FINITE)
-
-
-def code_of(fmt: Format, x: Value) -> int | None:
-    """The code of a value; None where the format does not have it."""
-    code = encoder(fmt, _NEAREST)(x, 0)[0]
-    found = decoder(fmt)(code)
-    return code if found.kind == FINITE and exact.compare(found, x) == 0 else None
 
 
 class _Constructed(Model):

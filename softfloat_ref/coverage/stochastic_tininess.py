@@ -9,7 +9,7 @@ from softfloat_ref.coverage.cells import units
 from softfloat_ref.coverage.events import Events, Setting
 from softfloat_ref.coverage.memo import remembered
 from softfloat_ref.coverage.model import SIGNS, Bin, Model
-from softfloat_ref.coverage.residues import code_of
+from softfloat_ref.coverage.nearest import code_of
 from softfloat_ref.coverage.solve import Codes
 from softfloat_ref.exact import FINITE, Value
 from softfloat_ref.formats import Format
