@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -116,17 +117,22 @@ class BlockArray:
 
     def _dequantize_compiled(self, factor: float, out: NDArray[np.float32]) -> NDArray[np.float32]:
         """By the compiled loop: the products are exact in float64, and its conversion to float32 rounds them once."""
-        element, scale = self.fmt.element, self.fmt.scale
-        table, factors = (arrays.decode_float64(np.arange(1 << f.width), f) for f in (element, scale))
-        codes, scales = arrays.checked_codes(self.codes, element), arrays.checked_codes(self.scales, scale)
-        scales = np.ascontiguousarray(scales)
-        block_dispatch.dequantize(codes, scales, self.axis, self.fmt.size, table, factors * factor, out)
+        codes = arrays.checked_codes(self.codes, self.fmt.element)
+        scales = np.ascontiguousarray(arrays.checked_codes(self.scales, self.fmt.scale))
+        block_dispatch.dequantize(codes, scales, self.axis, self.fmt, _value_tables(self.fmt, factor), out)
         return out
 
     def _dequantize_by_oracle(self, spread: Codes, factor: Value) -> NDArray[np.float32]:
         pairs = zip(spread.reshape(-1).tolist(), self.codes.reshape(-1).tolist(), strict=True)
         found = [dequantize_to_fp32(s, [c], self.fmt, self.profile, factor)[0] for s, c in pairs]
         return np.array(found, np.uint32).view(np.float32).reshape(self.shape)
+
+
+@lru_cache(maxsize=32)
+def _value_tables(fmt: BlockFormat, factor: float) -> block_dispatch.ValueTables:
+    """What the compiled loop looks up, of elements and of scales times the second-level scale."""
+    table, factors = (arrays.decode_float64(np.arange(1 << f.width), f) for f in (fmt.element, fmt.scale))
+    return block_dispatch.value_tables(fmt, table, factors * factor)
 
 
 def check_axis(values: NDArray[Any], axis: int) -> int:

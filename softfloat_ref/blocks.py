@@ -115,7 +115,7 @@ def _compiled(bits: Codes, axis: int, fmt: BlockFormat, profile: Profile, policy
     codes = np.empty(bits.shape, np.uint8)
     scales, redo = block_dispatch.quantize(bits, axis, fmt, profile, policy, codes, threads)
     decode_value = decoder(FP32, policy.flush_inputs)
-    for where in np.argwhere(redo):
+    for where in np.argwhere(redo) if redo.any() else ():
         at = tuple(where.tolist())
         part = (*at[:axis], slice(at[axis] * fmt.size, (at[axis] + 1) * fmt.size), *at[axis + 1 :])
         found = quantize_block([decode_value(code) for code in bits[part].tolist()], fmt, profile, policy)

@@ -10,7 +10,7 @@ from softfloat_ref.block_formats import dequantize_to_fp32, get_block_format, qu
 from softfloat_ref.codec import decoder, encoder
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import CATALOGUE, Format, get_format
-from softfloat_ref.kernels import dispatch, plans
+from softfloat_ref.kernels import block_dispatch, convert, dispatch, plans
 from softfloat_ref.kernels.random_words import words
 from softfloat_ref.kernels.threads import shared
 from softfloat_ref.policies import ROUNDINGS, Policy
@@ -206,13 +206,20 @@ PROFILES = ("ocp", *RULES, "ocp,integers=full", "ocp,flush=never", "ocp,scale_hi
 @pytest.mark.parametrize("profile", PROFILES)
 def test_blocks(name: str, profile: str) -> None:
     fmt, rng = get_block_format(name), np.random.default_rng(len(name) + len(profile))
-    bits = rng.integers(0, 1 << 32, (6, 70), dtype=np.uint64).astype(np.uint32)
-    bits[1] = (rng.standard_normal(70) * 2.0 ** rng.integers(-140, 127)).astype(np.float32).view(np.uint32)
+    bits = rng.integers(0, 1 << 32, (6, 96), dtype=np.uint64).astype(np.uint32)
+    bits[1] = (rng.standard_normal(96) * 2.0 ** rng.integers(-140, 127)).astype(np.float32).view(np.uint32)
     bits[2] &= 0x807FFFFF
     bits[3] = bits[3] & 0x807FFFFF | np.uint32(rng.integers(1, 255) << 23)
     bits[4, ::3] = 0
     decode, policy = decoder(FP32), Policy("rup") if "flush" in profile else None
-    for x, axis in ((bits, 1), (np.ascontiguousarray(bits.T), 0), (bits.reshape(2, 3, 70).swapaxes(1, 2).copy(), 1)):
+    bits[5] = np.repeat([0, 0x80000000, 0x00400000], 32)
+    short = bits[:, :70].copy()
+    for x, axis in (
+        (bits, 1),
+        (short, 1),
+        (np.ascontiguousarray(bits.T), 0),
+        (short.reshape(2, 3, 70).swapaxes(1, 2).copy(), 1),
+    ):
         q = blocks.quantize(x.view(np.float32), fmt, axis, profile, policy)
         lanes, codes, scales, back = (
             np.moveaxis(a, axis, -1).reshape(6, -1) for a in (x, q.codes, q.scales, q.dequantize().view(np.uint32))
@@ -223,6 +230,71 @@ def test_blocks(name: str, profile: str) -> None:
                 block = quantize_block([decode(int(v)) for v in lane[part]], fmt, profile, policy)
                 assert (block.scale, list(block.codes)) == (scale, code[part].tolist())
                 assert dequantize_to_fp32(block.scale, block.codes, fmt, profile) == values[part].tolist()
+
+
+EDGES = [1 << k for k in range(23)] + [0x7FFFFF >> k for k in range(24)]
+
+
+def every_binade() -> np.ndarray:
+    """float32 bits: each exponent field with fractions next to its ends and to powers of two, of either sign."""
+    fields = np.arange(256, dtype=np.uint32)[:, np.newaxis] << np.uint32(23)
+    bits = (fields | np.array([*EDGES, 4194305, 4194303, 5242880], np.uint32)).reshape(-1)
+    rng = np.random.default_rng(9)
+    normal = rng.integers(113 << 23, 142 << 23, 1 << 14, dtype=np.uint32)  # parts of FP16's normal numbers only
+    normal[::5] = 0
+    wild = rng.integers(0, 1 << 31, 1 << 13, dtype=np.uint32)
+    bits = np.concatenate([bits, normal, wild])
+    return np.concatenate([bits, bits | np.uint32(1 << 31)])
+
+
+@pytest.mark.parametrize("name", [*NAMES, "s1e6m3", "s1e7m8", "s1e5m9finite"])
+def test_the_loops_for_nearest_are_the_general_ones(name: str) -> None:
+    fmt, x, kinds = get_format(name), every_binade(), set()
+    got, wanted = np.empty(x.size, np.uint32), np.empty(x.size, np.uint32)
+    for mode in ROUNDINGS:
+        for overflow in ("sat-none", "sat-finite", "sat-propagate"):
+            policy = Policy(mode, overflow, sr_bits=8 if mode.startswith("sr") else None)
+            if not plans.is_plain(fmt, policy, FP32):
+                continue
+            for values in (False, True):
+                found = dispatch._nearest(fmt, policy, values)
+                if found is None:
+                    continue
+                loop, numbers = found
+                loop(x, got, numbers)
+                if values:
+                    convert.plain_values32(x, wanted, dispatch._value_numbers(fmt, policy))
+                else:
+                    convert.plain_codes32(x, wanted, dispatch._plain(fmt, policy, FP32))
+                np.testing.assert_array_equal(got, wanted, f"{mode} {overflow}")
+                kinds.add(loop.__name__)
+    if name in ("fp16", "fp8_e4m3", "bf16"):
+        first = {"fp16": "wide", "fp8_e4m3": "nearest", "bf16": "same_exponents"}[name]
+        second = "nearest" if name == "fp16" else first
+        assert kinds == {f"{first}_codes32", f"{second}_values32"}
+
+
+@pytest.mark.parametrize("name", BLOCKS[:-1])
+def test_rows_of_32_are_the_general_rows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of every scale, in rows that end in a complete block, and the same by the loop for any rows."""
+    rng, fmt = np.random.default_rng(4), get_block_format(name)
+    bits = rng.integers(0, 1 << 32, (256, 70 * 32), dtype=np.uint64).astype(np.uint32)
+    fields = np.arange(256, dtype=np.uint32)[:, np.newaxis]
+    bits[:, :1024] = (
+        bits[:, :1024] & 0x807FFFFF | np.maximum(fields, rng.integers(0, 12, (256, 1024)) + fields - 12) << 23
+    )
+    bits[:, 1024:2048] = np.where(rng.random((256, 1024)) < 0.5, bits[:, :1024], bits[:, :1024] & np.uint32(1 << 31))
+    x = bits.view(np.float32)
+    for profile in ("ocp", "torchao-even,tail=pad", "mlx", "ocp,flush=never"):
+        for policy in (None, Policy("rna"), Policy("rtz")):
+            monkeypatch.setattr(block_dispatch, "SIZE", 32)
+            fast = blocks.quantize(x, fmt, -1, profile, policy)
+            back = fast.dequantize()
+            monkeypatch.setattr(block_dispatch, "SIZE", 0)
+            slow = blocks.quantize(x, fmt, -1, profile, policy)
+            np.testing.assert_array_equal(fast.scales, slow.scales)
+            np.testing.assert_array_equal(fast.codes, slow.codes)
+            np.testing.assert_array_equal(back.view(np.uint32), slow.dequantize().view(np.uint32))
 
 
 @pytest.mark.parametrize(

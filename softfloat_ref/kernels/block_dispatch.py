@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -18,6 +19,8 @@ from softfloat_ref.profiles import Profile
 
 FP32: Final = CATALOGUE["fp32"]
 E8M0: Final = CATALOGUE["e8m0"]
+SIZE: Final = 32  # of the blocks of every MX format, which have loops of their own
+_WORD: Final = 32
 _FIELDS: Final = 255  # exponent fields of finite float32 magnitudes
 Array = NDArray[Any]
 
@@ -75,7 +78,8 @@ def _scales(fmt: BlockFormat, profile: Profile) -> Scales | None:
                 near, below = (middle, below) if code(middle) == high else (near, middle)
         guess = near - (field << FP32.mantissa_bits)
         thresholds.append(guess)
-    return Scales(np.array(starts, np.int64), np.array(thresholds, np.uint32))
+    starts, thresholds = [*starts, 0], [*thresholds, 0]  # Inf and NaN, whatever they say
+    return Scales(np.array(starts, np.int32), np.array(thresholds, np.uint32))
 
 
 @lru_cache(maxsize=64)
@@ -88,6 +92,15 @@ def _numbers(fmt: BlockFormat, profile: Profile, policy: Policy) -> Any:
     return Plain(*(np.uint32(x) for x in numbers))
 
 
+@lru_cache(maxsize=64)
+def _near_numbers(fmt: BlockFormat, policy: Policy) -> Any:
+    """The nearest.Nearest of the elements; zeros where there is none."""
+    from softfloat_ref.kernels.nearest import Nearest
+
+    found = plans.nearest_numbers(fmt.element, policy, False) or [0] * len(Nearest._fields)
+    return Nearest(*(np.uint32(x) for x in found))
+
+
 def quantize(
     x: Array, axis: int, fmt: BlockFormat, profile: Profile, policy: Policy, codes: Array, threads: int = 1
 ) -> tuple[Array, Array]:
@@ -95,32 +108,36 @@ def quantize(
 
     Returns the scales, the number of blocks in place of the axis, and which blocks are left to the oracle.
     """
-    from softfloat_ref.kernels.block_loops import quantize_columns, quantize_rows
+    from softfloat_ref.kernels.block_loops import quantize_columns, quantize_rows, quantize_rows32
 
-    tables, numbers = _scales(fmt, profile), _numbers(fmt, profile, policy)
+    tables, numbers, near = _scales(fmt, profile), _numbers(fmt, profile, policy), _near_numbers(fmt, policy)
     assert tables is not None
     blocks = -(-x.shape[axis] // fmt.size)
     shape = (*x.shape[:axis], blocks, *x.shape[axis + 1 :])
-    scales, redo = np.zeros(shape, np.uint8), np.zeros(shape, np.uint8)
+    scales, redo = np.empty(shape, np.uint8), np.zeros(shape, np.uint8)
     rules = np.array([scale_of(None, fmt, profile), E8M0.canonical_nan, special_element(fmt, policy)], np.int64)
-    common = (fmt.size, fmt.element.emin, *tables, rules, numbers)
+    common = (fmt.element.emin, *tables, rules, numbers)
     views = [_three(array, axis) for array in (x, codes, scales, redo)]
     if axis == x.ndim - 1:
         views = [v[:, :, 0] for v in views]
 
         def rows(part: slice) -> None:
-            quantize_rows(views[0][part], *common, views[1][part], views[2][part], views[3][part])
+            taken = [view[part] for view in views]
+            if near.spare and fmt.size == SIZE and x.shape[axis] % SIZE == 0:
+                quantize_rows32(taken[0], *common, near, *taken[1:])
+            else:
+                quantize_rows(taken[0], fmt.size, *common, *taken[1:])
 
         shared(views[0].shape[0], views[0].shape[1], threads, rows)
     else:
-        quantize_columns(views[0], *common, *views[1:])
+        quantize_columns(views[0], fmt.size, *common, near, *views[1:])
     return scales, redo
 
 
 def _three(array: Array, axis: int) -> Array:
     """A contiguous array as (outer, axis, inner)."""
-    outer = int(np.prod(array.shape[:axis]))
-    return array.reshape(outer, array.shape[axis], int(np.prod(array.shape[axis + 1 :])))
+    outer = math.prod(array.shape[:axis])
+    return array.reshape(outer, array.shape[axis], math.prod(array.shape[axis + 1 :]))
 
 
 def can_dequantize(fmt: BlockFormat) -> bool:
@@ -128,17 +145,65 @@ def can_dequantize(fmt: BlockFormat) -> bool:
     return fmt.size > 0 and fmt.element.width <= 8 and fmt.scale.width <= 8
 
 
-def dequantize(codes: Array, scales: Array, axis: int, size: int, table: Array, factors: Array, out: Array) -> None:
-    """Values of contiguous codes and scales; table, factors: float64 by code."""
-    from softfloat_ref.kernels.block_loops import dequantize_columns, dequantize_rows
+class ValueTables(NamedTuple):
+    """What dequantization looks up: float64 by element and by scale code, and what comes of these."""
 
-    short = np.where(np.isnan(table), np.nan, table).astype(np.float32)  # one NaN, whatever the element's
+    elements: Array
+    factors: Array
+    short: Array  # elements in float32
+    single: Array  # see _single
+    units: Array  # see _units
+    decoded: Any  # see _decoded
+
+
+def value_tables(fmt: BlockFormat, elements: Array, factors: Array) -> ValueTables:
+    """The tables of a format; elements, factors: float64 by code."""
+    short = np.where(np.isnan(elements), np.nan, elements).astype(np.float32)  # one NaN, whatever the element's
+    single = _single(short, factors)
+    return ValueTables(elements, factors, short, single, _units(fmt.element, single), _decoded(fmt.element))
+
+
+def dequantize(codes: Array, scales: Array, axis: int, fmt: BlockFormat, tables: ValueTables, out: Array) -> None:
+    """Values of contiguous codes and scales."""
+    from softfloat_ref.kernels.block_loops import dequantize_columns, dequantize_rows, dequantize_rows32
+
+    elements, factors, short, single, units, decoded = tables
     views = [_three(array, axis) for array in (codes, scales, out)]
-    tables = (size, table, factors, short, _single(short, factors))
-    if axis == codes.ndim - 1:
-        dequantize_rows(views[0][:, :, 0], views[1][:, :, 0], *tables, views[2][:, :, 0])
+    if axis != codes.ndim - 1:
+        dequantize_columns(views[0], views[1], fmt.size, elements, factors, short, single, views[2])
+        return
+    rows = [view[:, :, 0] for view in views]
+    if decoded is not None and fmt.size == SIZE and codes.shape[axis] % SIZE == 0:
+        dequantize_rows32(rows[0], rows[1], elements, factors, units, decoded, short, single, rows[2])
     else:
-        dequantize_columns(views[0], views[1], *tables, views[2])
+        dequantize_rows(rows[0], rows[1], fmt.size, elements, factors, short, single, rows[2])
+
+
+def _decoded(fmt: Format) -> Any:
+    """The blocks32.Decoded of a format whose codes `values_of` reads as the oracle does, else None."""
+    from softfloat_ref.kernels.blocks32 import Decoded
+
+    binades = fmt.emax - fmt.emin + 1
+    if not fmt.signed or fmt.twos_complement or fmt.subnormals != "gradual" or binades + fmt.mantissa_bits > _WORD:
+        return None
+    decode, unit = decoder(fmt), fmt.emin - fmt.mantissa_bits
+    special = fmt.max_code + 1
+    for code in range(special):
+        above = max((code >> fmt.mantissa_bits) - 1, 0)
+        units, value = (code - (above << fmt.mantissa_bits)) << above, decode(code)
+        if value.significand << max(value.exponent - unit, 0) != units or (units and value.exponent < unit):
+            return None
+    negative = decode(fmt.sign_bit)
+    if not (negative.is_zero and negative.sign):
+        return None
+    return Decoded(*(np.uint32(x) for x in (fmt.mantissa_bits, special, fmt.sign_bit)))
+
+
+def _units(fmt: Format, single: Array) -> Array:
+    """Factors times the smallest subnormal, where that is a normal number; else 0."""
+    with np.errstate(under="ignore"):
+        units = single.astype(np.float64) * 2.0 ** (fmt.emin - fmt.mantissa_bits)
+    return np.where(units >= np.finfo(np.float32).tiny, units, 0).astype(np.float32)
 
 
 def _single(elements: Array, factors: Array) -> Array:

@@ -10,14 +10,18 @@ from typing import Any, Final
 
 import numpy as np
 
+from softfloat_ref.kernels import blocks32
 from softfloat_ref.kernels.convert import I32, U32, finite_code32
 from softfloat_ref.kernels.jit import compiled
+from softfloat_ref.kernels.nearest import ALL, magnitude_code, signed
 
-TILE: Final = 256  # columns at a time where blocks do not run along the last axis
+TILE: Final = 1024  # columns at a time where blocks do not run along the last axis
 SPAN: Final = 2048  # values at a time where they do
 NAN: Final = np.float32(np.nan)
 _INF: Final = U32(0x7F800000)
 _HIDDEN: Final = U32(0x800000)
+_FRACTION: Final = U32(0x7FFFFF)
+_ZEROS: Final = I32(255)  # a lowest binade below which every number is zero
 
 
 @compiled(forceinline=True)
@@ -26,7 +30,7 @@ def _scale_code(largest: Any, start: Any, threshold: Any, zero_scale: Any) -> An
     if largest == U32(0):
         return zero_scale
     field = largest >> U32(23)
-    return start[field] + (1 if (largest & U32(0x7FFFFF)) >= threshold[field] else 0)
+    return start[field] + (1 if (largest & _FRACTION) >= threshold[field] else 0)
 
 
 @compiled(nogil=True)
@@ -62,6 +66,50 @@ def quantize_rows(
                     made[part] = nan_code
                 elif emin + scale < 1 and not p.flush:
                     redo[row, early + block] = _has_subnormal(values[part])
+
+
+@compiled(nogil=True)
+def quantize_rows32(
+    x: Any, emin: int, start: Any, threshold: Any, rules: Any, p: Any, near: Any, codes: Any, scales: Any, redo: Any
+) -> None:
+    """As quantize_rows, for rows of complete blocks of 32; near: the nearest.Nearest of the element format."""
+    zero_scale, nan_scale, nan_code = rules[0], rules[1], rules[2]
+    size, step = blocks32.SIZE, blocks32.TOGETHER
+    largest, least = np.empty(step, np.uint32), np.empty(step, np.int32)
+    spare = np.empty(size, np.int32)
+    for row in range(x.shape[0]):
+        for early in range(0, scales.shape[1], step):
+            count = min(step, scales.shape[1] - early)
+            values, made = (
+                x[row, early * size : (early + count) * size],
+                codes[row, early * size : (early + count) * size],
+            )
+            blocks32.largest_of_blocks(values, count, largest)
+            usual = True
+            for block in range(count):
+                field = largest[block] >> U32(23)
+                scale = start[field] + ((largest[block] & _FRACTION) >= threshold[field])
+                scales[row, early + block] = scale
+                least[block] = emin + scale
+                usual &= (field != U32(255)) & (emin + scale > ALL)
+            if usual:
+                blocks32.elements(values, made, least, count, near)
+                continue
+            for block in range(count):
+                top = _flushed(largest[block], p)
+                scale = nan_scale if top >= _INF else _scale_code(top, start, threshold, zero_scale)
+                scales[row, early + block] = scale
+                least[block] = emin + scale if top else _ZEROS
+            blocks32.elements(values, made, least, count, near)
+            for block in range(count):
+                scale, part = scales[row, early + block], slice(block * size, (block + 1) * size)
+                if scale == nan_scale:
+                    made[part] = nan_code
+                elif least[block] <= ALL:
+                    spare[:] = least[block]
+                    _elements(values[part], made[part], spare, p)
+                    if least[block] < 1 and not p.flush:
+                        redo[row, early + block] = _has_subnormal(values[part])
 
 
 @compiled(forceinline=True)
@@ -118,11 +166,21 @@ def _elements(values: Any, made: Any, least: Any, p: Any) -> None:
         made[k] = finite_code32(values[k], least[k], p)
 
 
+@compiled()
+def _near_elements(values: Any, made: Any, least: Any, p: Any) -> None:
+    """The same, where p is a nearest.Nearest and no binade is as low as float32's subnormals."""
+    for k in range(values.size):
+        code = magnitude_code(values[k], least[k], p)
+        made[k] = signed(p.beyond if code > p.limit else code, values[k], p)
+
+
 @compiled(nogil=True)
 def quantize_columns(
-    x: Any, size: int, emin: int, start: Any, threshold: Any, rules: Any, p: Any, codes: Any, scales: Any, redo: Any
-) -> None:
-    """As quantize_rows, for (outer, length, columns) in blocks along the middle axis."""
+    x: Any, size: int, emin: int, start: Any, threshold: Any, rules: Any, p: Any, near: Any, codes: Any, scales: Any,
+    redo: Any,
+) -> None:  # fmt: skip
+    """As quantize_rows, for (outer, length, columns) in blocks along the middle axis. near: the nearest.Nearest of the
+    element format, with nothing spare where there is none."""
     zero_scale, nan_scale, nan_code = rules[0], rules[1], rules[2]
     length, columns = x.shape[1], x.shape[2]
     largest, least = np.zeros(TILE, np.uint32), np.zeros(TILE, np.int32)
@@ -136,17 +194,22 @@ def quantize_columns(
                 largest[:] = 0
                 for k in range(first, end):
                     _larger(x[outer, k, left : left + width], largest)
+                is_near = near.spare != U32(0)
                 for c in range(width):
                     top = _flushed(largest[c], p)
                     scale = nan_scale if top >= _INF else _scale_code(top, start, threshold, zero_scale)
                     scales[outer, block, left + c] = scale
                     special[c] = scale == nan_scale
-                    least[c] = emin + scale
+                    least[c] = emin + scale if top else _ZEROS
+                    is_near &= special[c] or least[c] > ALL
                     if least[c] < 1 and not p.flush and not special[c]:
                         redo[outer, block, left + c] = _has_subnormal(x[outer, first:end, left + c])
                 for k in range(first, end):
-                    made = codes[outer, k, left : left + width]
-                    _elements(x[outer, k, left : left + width], made, least, p)
+                    values, made = x[outer, k, left : left + width], codes[outer, k, left : left + width]
+                    if is_near:
+                        _near_elements(values, made, least, near)
+                    else:
+                        _elements(values, made, least, p)
                 for c in range(width):
                     if special[c]:
                         for k in range(first, end):
@@ -186,6 +249,26 @@ def dequantize_rows(
                 if single[scale] == 0:
                     for k in range(block * size, min((block + 1) * size, values.size)):
                         values[k] = _rounded(table[elements[k]] * factors[scale])
+
+
+@compiled(nogil=True)
+def dequantize_rows32(
+    codes: Any, scales: Any, table: Any, factors: Any, units: Any, decoded: Any, short: Any, single: Any, out: Any
+) -> None:
+    """As dequantize_rows, for rows of complete blocks of 32. units: `single` times the smallest subnormal, or 0."""
+    size, step = blocks32.SIZE, blocks32.TOGETHER
+    unit = np.empty(step, np.float32)
+    for row in range(codes.shape[0]):
+        for early in range(0, scales.shape[1], step):
+            count = min(step, scales.shape[1] - early)
+            complete = True
+            for block in range(count):
+                unit[block] = units[scales[row, early + block]]
+                complete &= unit[block] != 0
+            part = slice(early * size, (early + count) * size)
+            if not (complete and blocks32.values_of(codes[row, part], unit, count, out[row, part], decoded)):
+                some, place = scales[row : row + 1, early : early + count], slice(row, row + 1)
+                dequantize_rows(codes[place, part], some, size, table, factors, short, single, out[place, part])
 
 
 @compiled()

@@ -94,6 +94,9 @@ def _loop(source: Format, fmt: Format, policy: Policy) -> Callable[[Array, Array
     if source.width <= 16:
         table = _code_table(source, fmt, policy)
         return lambda x, out: convert.table_values(x, table, out)
+    nearest = _nearest(fmt, policy, False) if source is FP32 else None
+    if nearest is not None:
+        return lambda x, out: nearest[0](x, out, nearest[1])
     if source is FP32 and plans.is_near(fmt, policy):
         near = _near(fmt, policy, False)
         return lambda x, out: convert.near_codes32(x, out, near)
@@ -153,6 +156,30 @@ def _near(fmt: Format, policy: Policy, values: bool) -> Any:
 
 
 @lru_cache(maxsize=64)
+def _nearest(fmt: Format, policy: Policy, values: bool) -> tuple[Any, Any] | None:
+    """The loop of kernels/nearest.py that does a conversion from float32, and its numbers."""
+    from softfloat_ref.kernels import nearest
+    from softfloat_ref.kernels.convert import U32
+
+    found = plans.nearest_numbers(fmt, policy, values)
+    if found is None:
+        return None
+    numbers = nearest.Nearest(*(U32(x) for x in found))
+    if plans.is_near(fmt, policy):
+        unit = 1 << (plans.FP32.mantissa_bits - fmt.mantissa_bits) if values else 1
+        if numbers.inf != numbers.limit + unit or (numbers.half and numbers.beyond != numbers.inf):
+            return None  # what overflows is not what a carry out of the largest finite makes
+        loop = nearest.same_exponents_values32 if values else nearest.same_exponents_codes32
+    elif numbers.least <= nearest.ALL:
+        return None
+    elif values:
+        loop = nearest.nearest_values32
+    else:
+        loop = nearest.wide_codes32 if fmt.emax - fmt.emin > nearest.WIDE else nearest.nearest_codes32
+    return loop, numbers
+
+
+@lru_cache(maxsize=64)
 def _value_numbers(fmt: Format, policy: Policy) -> Any:
     from softfloat_ref.kernels.convert import U32, Plain
 
@@ -168,6 +195,10 @@ def quantize(x: Array, fmt: Format, policy: Policy, out: Array, threads: int = 1
     """The bits of float32 values after conversion, where `can_quantize`."""
     from softfloat_ref.kernels.convert import near_values32, plain_values32
 
+    nearest = _nearest(fmt, policy, True)
+    if nearest is not None:
+        shared(x.size, 1, threads, lambda part: nearest[0](x[part], out[part], nearest[1]))
+        return
     near = plans.is_near(fmt, policy)
     loop = near_values32 if near else plain_values32
     numbers = _near(fmt, policy, True) if near else _value_numbers(fmt, policy)

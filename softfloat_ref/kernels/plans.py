@@ -88,6 +88,37 @@ def _addend(cases: int, spare: int) -> int:
     return 2 * half - least
 
 
+def nearest_numbers(fmt: Format, policy: Policy, values: bool) -> list[int] | None:
+    """The fields of nearest.Nearest, to codes or to the bits of values; None where its loops do not do a conversion."""
+    added = _symmetric_addends(decisions(target(fmt, policy)))
+    if added is None or fmt.twos_complement or not is_plain(fmt, policy, FP32):
+        return None
+    numbers = value_numbers(fmt, policy) if values else plain_numbers(fmt, policy, FP32)
+    sign = FP32.sign_bit if values else fmt.sign_bit
+    limits, beyond, inf, zero = numbers[5:7], numbers[7:9], numbers[9:11], numbers[15]
+    alike = sign and limits[0] == limits[1] and all(pair[1] == pair[0] | sign for pair in (beyond, inf, (0, zero)))
+    if not alike or (beyond[0] | inf[0]) & sign:
+        return None
+    shift = FP32.sign_bit.bit_length() - sign.bit_length()
+    span = value_numbers(fmt, policy)[5] - (numbers[2] << FP32.mantissa_bits)
+    return [*numbers[:3], *added, limits[0], beyond[0], inf[0], numbers[11], shift, numbers[16], span]
+
+
+def _symmetric_addends(table: int) -> tuple[int, int, int] | None:
+    """half, extra and odd of nearest.Nearest from a truth table, where there are such."""
+    if table & 0xFF != table >> 8:
+        return None
+    found = []
+    for cases in (table, table >> 4):
+        short, longer = _addend(cases, 10), _addend(cases, 11)
+        half = (longer - short) >> 9
+        found.append((half, short - (half << 9)))
+    (half, extra), (half_odd, extra_odd) = found
+    if half not in (0, 1) or half_odd != half or extra_odd - extra not in (0, 1):
+        return None
+    return half, extra % (1 << FP32.width), extra_odd - extra
+
+
 def plain_numbers(fmt: Format, policy: Policy, source: Format) -> list[int]:
     """The fields of convert.Plain, to codes."""
     t = target(fmt, policy)

@@ -1,0 +1,97 @@
+"""Rows in blocks of 32, the size of every MX format: loops of a known length, which compilers lay out as vectors.
+
+What they do not do (blocks with Inf or NaN, or so small that float32's subnormals matter) they leave to
+kernels/block_loops.py, block by block.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import intrinsic
+
+from softfloat_ref.kernels.convert import U32
+from softfloat_ref.kernels.jit import compiled
+from softfloat_ref.kernels.nearest import magnitude_code, signed
+
+SIZE: Final = 32
+TOGETHER: Final = 64  # blocks
+_LANES: Final = 16
+_AT: Final = np.uintp
+F32: Final = np.float32
+
+
+@intrinsic
+def _largest32(context: Any, x: Any, at: Any) -> Any:
+    """The largest magnitude of the 32 float32 bit patterns that begin at a place of a contiguous array."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        from llvmlite import ir
+        from numba.core import cgutils
+
+        vector = ir.VectorType(ir.IntType(32), _LANES)
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        mask = ir.Constant(vector, [0x7FFFFFFF] * _LANES)
+        halves = []
+        for first in (0, _LANES):
+            place = builder.gep(array.data, [builder.add(arguments[1], ir.Constant(arguments[1].type, first))])
+            values = builder.load(builder.bitcast(place, vector.as_pointer()), align=4)
+            halves.append(builder.and_(values, mask))
+        larger = builder.select(builder.icmp_unsigned(">", *halves), *halves)
+        reduced = ir.FunctionType(ir.IntType(32), [vector])
+        reduce = cgutils.get_or_insert_function(builder.module, reduced, "llvm.vector.reduce.umax.v16i32")
+        return builder.call(reduce, [larger])
+
+    return types.uint32(x, types.uintp), generate
+
+
+_largest: Any = _largest32
+
+
+@compiled()
+def largest_of_blocks(values: Any, count: int, largest: Any) -> None:
+    """The largest magnitude of each of so many complete blocks."""
+    for block in range(count):
+        largest[block] = _largest(values, _AT(_AT(block) * _AT(SIZE)))
+
+
+@compiled()
+def elements(values: Any, made: Any, least: Any, count: int, p: Any) -> None:
+    """Codes of so many complete blocks, each with its lowest binade; p: a nearest.Nearest."""
+    for block in range(count):
+        lowest = least[block]
+        for i in range(SIZE):
+            at = _AT(_AT(_AT(block) * _AT(SIZE)) + _AT(i))
+            code = magnitude_code(values[at], lowest, p)
+            made[at] = signed(p.beyond if code > p.limit else code, values[at], p)
+
+
+class Decoded(NamedTuple):
+    """How codes become values: mantissa bits; the first magnitude that is special; the sign bit."""
+
+    mantissa_bits: Any
+    special: Any
+    sign: Any
+
+
+@compiled()
+def values_of(codes: Any, factors: Any, count: int, out: Any, p: Any) -> bool:
+    """Values of so many complete blocks, by integer arithmetic and one exact product with the block's factor, which
+    is the smallest subnormal's value; False where an element is special."""
+    largest = U32(0)
+    for block in range(count):
+        plus, minus = factors[block], F32(-factors[block])
+        for i in range(SIZE):
+            at = _AT(_AT(_AT(block) * _AT(SIZE)) + _AT(i))
+            code = U32(codes[at])
+            magnitude = U32(code & U32(p.sign - U32(1)))
+            largest = max(largest, magnitude)
+            field = U32(magnitude >> U32(p.mantissa_bits & U32(31)))
+            normal = min(field, U32(1))
+            above = U32(field - normal)
+            # units of the smallest subnormal: the fraction and the hidden bit, at the binade's place
+            units = U32(U32(magnitude - U32(above << U32(p.mantissa_bits & U32(31)))) << U32(above & U32(31)))
+            out[at] = F32(units) * (minus if code & p.sign else plus)
+    return largest < p.special
