@@ -384,6 +384,7 @@ def flushes_subnormals() -> bool:
     return bool(np.float32(2.0**_FP32.emin) * np.float32(0.5) == 0)
 
 
+@lru_cache(maxsize=256)
 def value_dtype(fmt: Format) -> np.dtype[np.floating[Any]]:
     """float32, or float64, whichever is the first to hold every value. Raises Error where neither does."""
     for dtype, wide in ((np.float32, CATALOGUE["fp32"]), (np.float64, CATALOGUE["fp64"])):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from softfloat_ref import arrays, blocks, slabs
-from softfloat_ref.block_formats import dequantize_to_fp32, get_block_format, quantize_block
+from softfloat_ref.block_formats import BlockFormat, dequantize_to_fp32, get_block_format, quantize_block
 from softfloat_ref.codec import decoder, encoder
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import CATALOGUE, Format, get_format
@@ -230,6 +230,27 @@ def test_blocks(name: str, profile: str) -> None:
                 block = quantize_block([decode(int(v)) for v in lane[part]], fmt, profile, policy)
                 assert (block.scale, list(block.codes)) == (scale, code[part].tolist())
                 assert dequantize_to_fp32(block.scale, block.codes, fmt, profile) == values[part].tolist()
+
+
+@pytest.mark.parametrize("name", BLOCKS[:-1])
+def test_values_of_rows_of_32(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every scale with every element, and blocks without special elements."""
+    fmt = get_block_format(name)
+    every = np.tile(np.arange(256, dtype=np.uint8) & np.uint8((1 << fmt.element.width) - 1), (256, 1))
+    rows = np.concatenate([np.minimum(every, 3), every | np.uint8(1), every], axis=1)
+    scales = np.repeat(np.arange(256, dtype=np.uint8)[:, np.newaxis], 24, axis=1)
+    scales[:, 9::5] = 120
+    found = [_values(rows, scales, fmt, size, monkeypatch) for size in (32, 0)]
+    np.testing.assert_array_equal(*found)
+    code = rows[200, 300]
+    assert found[0][200, 300] == dequantize_to_fp32(int(scales[200, 300 // 32]), [int(code)], fmt)[0]
+
+
+def _values(
+    codes: np.ndarray, scales: np.ndarray, fmt: BlockFormat, size: int, patch: pytest.MonkeyPatch
+) -> np.ndarray:
+    patch.setattr(block_dispatch, "SIZE", size)
+    return blocks.BlockArray(codes, scales, fmt, 1).dequantize().view(np.uint32)
 
 
 EDGES = [1 << k for k in range(23)] + [0x7FFFFF >> k for k in range(24)]

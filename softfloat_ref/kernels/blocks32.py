@@ -41,7 +41,8 @@ def _largest32(context: Any, x: Any, at: Any) -> Any:
             halves.append(builder.and_(values, mask))
         larger = builder.select(builder.icmp_unsigned(">", *halves), *halves)
         reduced = ir.FunctionType(ir.IntType(32), [vector])
-        reduce = cgutils.get_or_insert_function(builder.module, reduced, "llvm.vector.reduce.umax.v16i32")
+        name = "llvm.vector.reduce.umax.v16i32"
+        reduce = cgutils.get_or_insert_function(builder.module, reduced, name)  # type: ignore[no-untyped-call]
         return builder.call(reduce, [larger])
 
     return types.uint32(x, types.uintp), generate
@@ -94,4 +95,4 @@ def values_of(codes: Any, factors: Any, count: int, out: Any, p: Any) -> bool:
             # units of the smallest subnormal: the fraction and the hidden bit, at the binade's place
             units = U32(U32(magnitude - U32(above << U32(p.mantissa_bits & U32(31)))) << U32(above & U32(31)))
             out[at] = F32(units) * (minus if code & p.sign else plus)
-    return largest < p.special
+    return bool(largest < p.special)

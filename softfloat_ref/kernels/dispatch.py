@@ -188,21 +188,30 @@ def _value_numbers(fmt: Format, policy: Policy) -> Any:
 
 def can_quantize(source: Format, fmt: Format, policy: Policy) -> bool:
     """Whether float32 values are rounded in place."""
-    return source is FP32 and plans.is_plain(fmt, policy, FP32) and nan_is_one(fmt, policy)
+    return source is FP32 and _values_loop(fmt, policy) is not None
 
 
 def quantize(x: Array, fmt: Format, policy: Policy, out: Array, threads: int = 1) -> None:
     """The bits of float32 values after conversion, where `can_quantize`."""
+    found = _values_loop(fmt, policy)
+    assert found is not None
+    loop, numbers = found
+    if threads == 1:
+        loop(x, out, numbers)
+    else:
+        shared(x.size, 1, threads, lambda part: loop(x[part], out[part], numbers))
+
+
+@lru_cache(maxsize=64)
+def _values_loop(fmt: Format, policy: Policy) -> tuple[Any, Any] | None:
+    """The loop that rounds float32 values in place, and its numbers, where there is one."""
+    if not (plans.is_plain(fmt, policy, FP32) and nan_is_one(fmt, policy)):
+        return None
     from softfloat_ref.kernels.convert import near_values32, plain_values32
 
-    nearest = _nearest(fmt, policy, True)
-    if nearest is not None:
-        shared(x.size, 1, threads, lambda part: nearest[0](x[part], out[part], nearest[1]))
-        return
-    near = plans.is_near(fmt, policy)
-    loop = near_values32 if near else plain_values32
-    numbers = _near(fmt, policy, True) if near else _value_numbers(fmt, policy)
-    shared(x.size, 1, threads, lambda part: loop(x[part], out[part], numbers))
+    if plans.is_near(fmt, policy):
+        return _nearest(fmt, policy, True) or (near_values32, _near(fmt, policy, True))
+    return _nearest(fmt, policy, True) or (plain_values32, _value_numbers(fmt, policy))
 
 
 def gather(codes: Array, table: Array, out: Array, threads: int = 1) -> None:

@@ -100,7 +100,7 @@ def _all_normal(x: Any, out: Any, p: Any) -> bool:
         odd = U32(right(magnitude, p.spare) & p.odd)
         code = right(U32(U32(magnitude + added) + odd), p.spare)
         out[i] = signed(U32(0) if zero else code, bits, p)
-    return farthest <= p.span
+    return bool(farthest <= p.span)
 
 
 @compiled(nogil=True)
