@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import io
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from softfloat_ref import array_ops
@@ -14,6 +14,7 @@ from softfloat_ref.arrays import code_dtype
 from softfloat_ref.golden import bulk
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.golden.writers import DEFAULT_FORMATS
 from softfloat_ref.ops import signature
 
 ELEMENTS: Final = 1 << 20
@@ -29,9 +30,10 @@ FILES: Final = OPERATIONS[:3]
 
 
 def rows() -> list[Row]:
-    """Operations with flags on random codes, beside SoftFloat called one by one; then vectors to a file, words and
-    hashes included."""
-    return [*(_operation(*x) for x in OPERATIONS), *(_vectors(*x) for x in FILES), _lines(*FILES[0])]
+    """Operations with flags on random codes, beside SoftFloat called one by one; then vectors to files."""
+    lines = [_vectors(("tv",), *x) for x in FILES]
+    both = [_vectors(DEFAULT_FORMATS, *x) for x in FILES]
+    return [*(_operation(*x) for x in OPERATIONS), *lines, *both, _lines(*FILES[0])]
 
 
 def _named(op: str, fmt: str, out: str | None) -> str:
@@ -70,14 +72,16 @@ def _softfloat(op: str, operands: list[Any], fmt: str, out: str | None) -> Calla
     return work
 
 
-def _vectors(op: str, fmt: str, out: str | None) -> Row:
+def _vectors(formats: Sequence[str], op: str, fmt: str, out: str | None) -> Row:
+    """A set to a folder, its hashes and manifest included, in these file formats."""
     vectors = VectorSet.make(op, fmt, LINES, out=out)
 
     def work() -> None:
         with tempfile.TemporaryDirectory() as folder:
-            generate(vectors, folder)
+            generate(vectors, folder, formats=formats)
 
-    return Row(f"vectors to a folder: {_named(op, fmt, out)}", median_rate(LINES, work), "lines/s")
+    where = "TestFloat lines to a file" if tuple(formats) == ("tv",) else "lines and memory words to files"
+    return Row(f"{where}: {_named(op, fmt, out)}", median_rate(LINES, work), "lines/s")
 
 
 def _lines(op: str, fmt: str, out: str | None) -> Row:
