@@ -1,4 +1,4 @@
-"""Hypothesis: no deadlines, since machines are shared; in CI the same examples every time. Verilator's runtime: once."""
+"""Hypothesis: no deadlines, since machines are shared; in CI the same examples every time. Circuits are built once."""
 
 from __future__ import annotations
 
