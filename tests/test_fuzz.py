@@ -19,6 +19,7 @@ from fuzz.__main__ import all_readers, fuzz, workplace
 from fuzz.reader import Reader
 
 from softfloat_ref.errors import MAX_MESSAGE, Error
+from softfloat_ref.formats import get_format
 
 COUNT = int(os.environ.get("FUZZ_COUNT", "100"))
 NAMES = (
@@ -74,7 +75,7 @@ HARM = {
     "open": lambda: open("../outside.toml").close(),
     "exec": lambda: eval("1 + 1"),
     "pickle": lambda: pickle.loads(pickle.dumps(Path)),
-    "subprocess": lambda: os.system("true"),
+    "os.system": lambda: os.system("true"),
     "no one line": lambda: (_ for _ in ()).throw(type("Other", (Error,), {"__str__": lambda _: "a\nb"})()),
 }
 
@@ -217,3 +218,34 @@ def test_a_journal_with_another_count_is_not_trusted(work: Path, readers: dict[s
         entry[key] += rng.randrange(1, 9)
         data = b"\n".join([*lines[:-1], json.dumps(entry).encode()]) + b"\n"
         assert guard.call(lambda data=data: reader.run(data, work))  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"m": 1024, "k": 4096}, "too short for 1024 x 2 products of 4096 terms"),
+        ({"c": "fp128"}, "memory images are of formats of at most 64 bits"),
+        ({"step": 10**6}, "a step has 1 to 16384 products"),
+        ({"tree": "fuse(p[0:999999]+c)->out:rne"}, "a step has 1 to 16384 products"),
+    ],
+)
+def test_products_that_a_manifest_claims(change: dict[str, object], message: str, tmp_path: Path) -> None:
+    """No time or memory goes into what the files cannot hold."""
+    args = ("--op", "matmul", "--fmt", "fp16", "--acc", "exact", "--m", "2", "--n", "2", "--k", "3", "-n", "1")
+    ok("vectors", "generate", *args, "-o", "v", cwd=tmp_path)
+    path = tmp_path / "v" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    for key, value in change.items():
+        if key == "c":
+            manifest["set"]["formats"]["c"] = get_format(str(value)).to_dict()
+        else:
+            (manifest["set"] if key in ("m", "k") else manifest["set"]["accumulator"])[key] = value
+    path.write_text(json.dumps(manifest))
+    done = run("vectors", "verify", "v", cwd=tmp_path)
+    assert done.returncode in (1, 2)
+    assert message in done.stdout + done.stderr
+
+
+def test_products_of_formats_wider_than_words(tmp_path: Path) -> None:
+    args = ("--op", "matmul", "--fmt", "fp128", "--out", "fp128", "--acc", "exact")
+    assert "at most 64 bits" in refused("vectors", "generate", *args, "-o", "v", cwd=tmp_path)
