@@ -7,7 +7,6 @@ cannot ask for more than it has. Format and profile stand in full, so that a fil
 from __future__ import annotations
 
 import json
-import warnings
 import zipfile
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
@@ -22,13 +21,12 @@ from softfloat_ref.codec import decode
 from softfloat_ref.errors import Error
 from softfloat_ref.files import write_file
 from softfloat_ref.formats import CATALOGUE
+from softfloat_ref.npz import read_array
 from softfloat_ref.profiles import Profile, define_profile
 
 KIND: Final = "softfloat_ref blocks 1"
 MEMBERS: Final = ("codes", "scales", "tensor_scale", "definition")
 _MAX_DEFINITION: Final = 1 << 16
-_MAX_DIMENSIONS: Final = 32
-_MAX_HEADER: Final = 10_000
 
 
 class Parts(NamedTuple):
@@ -68,8 +66,7 @@ def _little(codes: Codes) -> NDArray[Any]:
 def load(path: str | Path) -> Parts:
     """Read what `save` wrote. Raises Error for whatever else a file may hold."""
     try:
-        with open(path, "rb") as stream, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # numpy's about odd headers; a wrong one is refused anyway
+        with open(path, "rb") as stream:
             members = _members(stream)
         return _parts(members)
     except Error as e:
@@ -92,28 +89,7 @@ def _members(stream: IO[bytes]) -> dict[str, NDArray[Any]]:
             raise Error("its members are compressed; those of an .npz of blocks are stored as they are")
         if sum(e.file_size for e in entries.values()) > size:
             raise Error(f"its members say they have more bytes than the file, which has {size}")
-        return {name: _array(archive, entries[f"{name}.npy"]) for name in MEMBERS}
-
-
-def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[Any]:
-    """One member, of unsigned integers in C order."""
-    with archive.open(entry) as member:
-        version = np.lib.format.read_magic(member)
-        if version not in ((1, 0), (2, 0)):
-            raise Error(f"{entry.filename}: .npy version {version} is not supported")
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, fortran, dtype = read(member, max_header_size=_MAX_HEADER)
-        if dtype.kind != "u" or fortran:
-            raise Error(f"{entry.filename}: an array of {dtype}, where unsigned integers in C order should be")
-        count = 1
-        for n in shape:
-            if type(n) is not int or n < 0:
-                raise Error(f"{entry.filename}: shape {shape}")
-            count *= n
-        rest = member.read()
-        if len(shape) > _MAX_DIMENSIONS or len(rest) != count * dtype.itemsize or max(shape, default=0) > 1 << 62:
-            raise Error(f"{entry.filename}: {len(rest)} bytes of data do not fit shape {shape} of {dtype}")
-    return np.frombuffer(rest, dtype).reshape(shape).astype(dtype.newbyteorder("="))
+        return {name: read_array(archive, entries[f"{name}.npy"]) for name in MEMBERS}
 
 
 def _parts(members: dict[str, NDArray[Any]]) -> Parts:

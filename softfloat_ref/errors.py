@@ -7,10 +7,16 @@ from collections.abc import Iterable
 from typing import Final
 
 SHOWN: Final = 48
+MAX_MESSAGE: Final = 2000
 
 
 class Error(ValueError):
-    """Bad usage or bad input. The message is one line, fit to be shown to the user as it is."""
+    """Bad usage or bad input. The message is one line, fit to be shown to the user as it is: ends of lines that a name
+    or a file brought in become spaces, and what is longer than any reader wants is cut."""
+
+    def __init__(self, message: object = "") -> None:
+        line = " ".join(str(message).splitlines())
+        super().__init__(line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 3] + "...")
 
 
 class Undefined(Error):

@@ -1,9 +1,13 @@
-"""Hypothesis: no deadlines, since machines are shared; in CI the same examples every time."""
+"""Hypothesis: no deadlines, since machines are shared; in CI the same examples every time. Circuits are built once."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 pytest_plugins = ["benches"]  # its fixtures serve several files
@@ -11,3 +15,21 @@ pytest_plugins = ["benches"]  # its fixtures serve several files
 settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+OBJECTS = pytest.StashKey[str]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Objects of Verilator's runtime are shared by all builds of this run, those of other workers included."""
+    script = Path(__file__).with_name("objcache.sh")
+    folder = tempfile.gettempdir()
+    if "OBJCACHE" in os.environ or " " in f"{script}{folder}":  # one's own ccache; make has no quotes
+        return
+    config.stash[OBJECTS] = tempfile.mkdtemp(prefix="objects-", dir=folder)
+    os.environ["OBJCACHE"] = f"sh {script} {config.stash[OBJECTS]}"
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if folder := config.stash.get(OBJECTS, None):
+        shutil.rmtree(folder, ignore_errors=True)
+        del os.environ["OBJCACHE"]

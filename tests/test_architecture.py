@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parents[1] / "softfloat_ref"
 LAYERS = (
     ("errors",),
     ("rounding", "formats", "files"),
-    ("policies", "exact", "sources", "packing", "executors"),
+    ("policies", "exact", "sources", "packing", "executors", "npz"),
     ("codec", "scales", "literals", "exchange", "slabs"),
     ("profiles",),
     ("ops", "block_formats", "affine_formats"),

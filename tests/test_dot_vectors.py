@@ -7,6 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from benches import CHEAP
 from command import TOP, ok, refused, run
 
 from softfloat_ref.codec import decode, encode
@@ -153,7 +154,8 @@ def test_a_bench_for_a_dot_product(tmp_path: Path) -> None:
     """A generated bench drives the example circuit: it passes, and a planted bug is caught."""
     circuit = TOP / "docs" / "examples" / "mxfp8_dot"
     ok("vectors", "generate", "dot_mxfp8_e4m3", "-o", str(tmp_path / "v"))
-    bench = ("vectors", "testbench", str(tmp_path / "v"), "--run", str(circuit / "mxfp8_dot.sv"), "--ports")
+    source = str(circuit / "mxfp8_dot.sv")
+    bench = ("vectors", "testbench", str(tmp_path / "v"), "--sim", CHEAP, "--run", source, "--ports")
     assert "PASS: 2000 of 2000 vectors" in ok(*bench, str(circuit / "ports.toml"))
     defect = (circuit / "ports.toml").read_text().replace("value = 0", "value = 14")
     (tmp_path / "defect.toml").write_text(defect)

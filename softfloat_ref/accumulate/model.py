@@ -15,7 +15,7 @@ from softfloat_ref.formats import Format, get_format
 from softfloat_ref.policies import NanRule, Policy
 
 STATUSES: Final = ("hardware-verified", "published model", "documented only", "definition", "user definition")
-MAX_STEP: Final = 1 << 20
+MAX_STEP: Final = 1 << 14
 MAX_PRODUCT_EXPONENT: Final = 1 << 16
 ALL: Final = "all"  # a step takes every product there is
 BLOCK: Final = "block"  # a step is a block of the operands, or 32 products
@@ -73,7 +73,7 @@ class Accumulator:
             if getattr(self, field) not in words:
                 raise unknown(field, str(getattr(self, field)), words)
         self.root, self.policy("rne"), self.operand_formats  # parsed now, so that bad text is refused here
-        for size in (self.step, *self.steps_by_format.values()):
+        for size in (self.step, *self.steps_by_format.values(), step_of(self.root) or ""):
             if size not in ("", ALL, BLOCK) and not (type(size) is int and 1 <= size <= MAX_STEP):
                 raise Error(f"step = {size!r}: a step has 1 to {MAX_STEP} products, or is {ALL} or {BLOCK}")
         for node in walk(self.root):

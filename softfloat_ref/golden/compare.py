@@ -214,7 +214,7 @@ def place(file: str, region: Region, line: int, text: bool) -> str:
 def shown(data: Any, text: bool) -> str:
     """A line, or an element of an array, for a message."""
     raw = bytes(memoryview(data))
-    shown = raw.decode("ascii", "replace").removesuffix("\n") if text else raw[::-1].hex()
+    shown = raw.decode("ascii", "replace").removesuffix("\n").replace("\n", "\\n") if text else raw[::-1].hex()
     return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "..."
 
 

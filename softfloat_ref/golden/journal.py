@@ -1,8 +1,8 @@
 """Parts of a set on their way into a folder: streams under a temporary name, and a journal that vouches for them.
 
-After each part the journal gets a line: how many cases and lines there are so far, and of each stream the size and the
-SHA-256 of everything up to there. What a process that was killed left behind is trusted as far as those hashes agree,
-and cut there.
+After each part the journal gets a line: how many cases and lines there are so far, of each stream the size and the
+SHA-256 of everything up to there, and a SHA-256 of the line itself. What a process that was killed left behind is
+trusted as far as those hashes agree, and cut there.
 """
 
 from __future__ import annotations
@@ -85,11 +85,10 @@ class Journal:
             raise Error(
                 f"{self.folder}: holds parts of another request, or of another version; leave --resume out to drop them"
             )
-        sizes = [e.get("streams") for e in entries[1:]]
-        good = len(entries) - 1
+        sizes = [e["streams"] for e in takewhile(lambda e: _is_part(e, len(self._names)), entries[1:])]
+        good = len(sizes)
         for i, name in enumerate(self._names):
-            marks = [s[i] for s in sizes[:good] if isinstance(s, list) and len(s) == len(self._names)]
-            good = min(good, _agreeing(self.folder / name, marks))
+            good = min(good, _agreeing(self.folder / name, [s[i] for s in sizes[:good]]))
         return (lines[: good + 1], entries[good]) if good else None
 
     def _go_on(self, good: tuple[list[bytes], dict[str, Any]]) -> None:
@@ -132,7 +131,8 @@ class Journal:
         for output in self._outputs:
             output.stream.flush()
         marks = [[output.size, output.sha256.hexdigest()] for output in self._outputs]
-        self._note({"part": self.parts, "cases": self.cases, "lines": self.lines, "streams": marks})
+        entry = {"part": self.parts, "cases": self.cases, "lines": self.lines, "streams": marks}
+        self._note({**entry, "sha256": _digest(entry)})
 
     def _note(self, entry: dict[str, Any]) -> None:
         self._journal.write(json.dumps(entry).encode("ascii") + b"\n")
@@ -208,6 +208,24 @@ def _entry(line: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
+
+
+def _digest(entry: dict[str, Any]) -> str:
+    """Of an entry: what it counts stands nowhere else."""
+    return hashlib.sha256(json.dumps(entry, sort_keys=True).encode("ascii")).hexdigest()
+
+
+def _is_part(entry: dict[str, Any], streams: int) -> bool:
+    """Whether an entry is that of a part, as it was written."""
+    rest = {k: v for k, v in entry.items() if k != "sha256"}
+    marks = rest.get("streams")
+    return (
+        entry.get("sha256") == _digest(rest)
+        and all(type(rest.get(key)) is int for key in ("part", "cases", "lines"))
+        and isinstance(marks, list)
+        and len(marks) == streams
+        and all(isinstance(m, list) and len(m) == 2 for m in marks)
+    )
 
 
 def _agreeing(path: Path, marks: Sequence[Sequence[Any]]) -> int:

@@ -105,6 +105,8 @@ def _entry(name: str, text: str) -> dict[str, Any]:
 def check_images(folder: Path, manifest: dict[str, Any], vectors: MatmulSet) -> tuple[int, list[str]]:
     """Hashes, sizes, operands, and every result recomputed by the oracle from the operands in the images: how many
     results were, and what is wrong."""
+    if not _is_long_enough(folder, vectors):
+        return 0, [f"{folder}: its files are too short for {vectors.m} x {vectors.n} products of {vectors.dot.k} terms"]
     one = vectors.replaced(count=1)  # the manifest's count is not believed before the files are as long
     sizes = {i.name: i.each for i in [*one.operand_images(list(one.products())), *_blank(one)]}
     if manifest["count"] != vectors.count:
@@ -125,6 +127,14 @@ def check_images(folder: Path, manifest: dict[str, Any], vectors: MatmulSet) -> 
             found.append(f"{image.name}.memh: not the operands of this set's seed and generator")
     found += _compare(vectors, products, images)
     return vectors.count * vectors.m * vectors.n, found
+
+
+def _is_long_enough(folder: Path, vectors: MatmulSet) -> bool:
+    """Whether the files can hold the operands of one product: sizes of a manifest are not believed before."""
+    f, k = vectors.dot.operands, vectors.dot.k
+    bits = k * (vectors.m * f.a.width + vectors.n * f.b.width)
+    sizes = [(folder / f"{name}.memh").stat().st_size for name in "ab" if (folder / f"{name}.memh").is_file()]
+    return len(sizes) < 2 or 4 * sum(sizes) >= bits  # a digit of the text for four bits
 
 
 def _blank(vectors: MatmulSet) -> list[Image]:

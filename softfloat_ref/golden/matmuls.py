@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 MATMUL: Final = "matmul"
 MATMUL_GENERATOR: Final = "matmul-1"
 MAX_SIDE: Final = 1024
+MAX_WIDTH: Final = 64  # bits of a format: of a word of numpy's
 WORDS: Final = (8, 16, 32, 64, 128, 256, 512, 1024)
 WILD: Final = 5  # one product in so many has any codes, NaN and Inf among them
 
@@ -77,6 +78,9 @@ class MatmulSet:
         if self.word not in WORDS:
             raise Error(f"word = {self.word!r}: {', '.join(map(str, WORDS))} bits")
         layout = get_layout(self.layout)
+        for wide in (self.dot.operands.a, self.dot.operands.b, self.dot.c, self.dot.out):
+            if wide.width > MAX_WIDTH:
+                raise Error(f"{wide.name}: memory images are of formats of at most {MAX_WIDTH} bits")
         for x in (self.dot.a, self.dot.b):
             blocks = isinstance(x, BlockFormat)
             element = x.element if isinstance(x, BlockFormat) else x

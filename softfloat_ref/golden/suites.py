@@ -219,8 +219,8 @@ def read_suite_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _is_entry(entry: dict[str, Any]) -> bool:
-    name = entry.get("folder")
-    return isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.]*", name) is not None and "sha256" in entry
+    name, complete = entry.get("folder"), {"count", "sha256"} <= entry.keys()
+    return complete and isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.]*", name) is not None
 
 
 def verify_suite(folder: Path, sample: int | None = None, every: bool = False) -> Iterator[tuple[str, Report]]:

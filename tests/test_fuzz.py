@@ -1,0 +1,251 @@
+"""A slice of the fuzzing of every reader (`python -m tests.fuzz`), what it found, and that its own checks can fail."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import random
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import ok, refused, run
+from fuzz import guard
+from fuzz.__main__ import all_readers, fuzz, workplace
+from fuzz.reader import Reader
+
+from softfloat_ref.errors import MAX_MESSAGE, Error
+from softfloat_ref.formats import get_format
+
+COUNT = int(os.environ.get("FUZZ_COUNT", "100"))
+NAMES = (
+    *("formats", "policies", "profiles", "block_formats", "accumulators", "recipes", "suites", "ports", "waivers"),
+    *("format_names", "affine_names", "accumulator_trees", "random_sources", "profile_names", "policy_names"),
+    *("numbers", "operand_formats", "journal", "npy", "csv", "results", "lines", "operand_lines", "requests"),
+    *("captures", "operand_arrays", "blocks", "packed", "codes", "suite_manifest"),
+    *(f"vectors_{x}" for x in ("tv", "memh", "svh", "svpkg", "c", "csv", "jsonl", "npz")),
+    *(f"manifest_{x}" for x in ("scalar", "left_out", "stochastic", "block", "dot", "mixed", "intermediate", "matmul")),
+)
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = workplace(tmp_path_factory.mktemp("fuzz"))
+    with guard.limits(folder):
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def readers(work: Path) -> dict[str, Reader]:
+    return all_readers(work)
+
+
+def test_every_reader_is_fuzzed(readers: dict[str, Reader]) -> None:
+    assert set(readers) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_broken_input_is_refused(name: str, readers: dict[str, Reader], work: Path) -> None:
+    _, faults = fuzz(readers[name], work, range(COUNT))
+    assert not faults
+
+
+def test_examples_are_valid(readers: dict[str, Reader], work: Path) -> None:
+    """So what is fuzzed lies close to what is read."""
+    for reader in readers.values():
+        assert any(guard.call(lambda data=x, r=reader: r.run(data, work), reader.others) for x in reader.examples), (
+            reader
+        )  # type: ignore[misc]
+
+
+def test_an_input_is_its_number(readers: dict[str, Reader]) -> None:
+    for reader in readers.values():
+        assert [reader.input(n) for n in range(9)] == [reader.input(n) for n in range(9)]
+    assert readers["formats"].input(7) != readers["formats"].input(8)
+
+
+HARM = {
+    "KeyError": lambda: {}["x"],
+    "more than 0.2 s": lambda: sum(1 for _ in iter(int, 1)),  # without end
+    "MemoryError": lambda: bytearray(1 << 40),
+    "open": lambda: open("../outside.toml").close(),
+    "exec": lambda: eval("1 + 1"),
+    "pickle": lambda: pickle.loads(pickle.dumps(Path)),
+    "os.system": lambda: os.system("true"),
+    "no one line": lambda: (_ for _ in ()).throw(type("Other", (Error,), {"__str__": lambda _: "a\nb"})()),
+}
+
+
+@pytest.mark.parametrize("what", HARM)
+def test_harm_is_seen(what: str, work: Path) -> None:
+    with pytest.raises(guard.Fault, match=what):
+        guard.call(HARM[what], seconds=0.2)
+
+
+# -- what it found -----------------------------------------------------------------------------------------------------
+
+
+def test_messages_are_one_line_however_they_were_made() -> None:
+    assert str(Error("a name with\nan end of line\r\nor two")) == "a name with an end of line or two"
+    assert len(str(Error("x" * 100_000))) == MAX_MESSAGE
+
+
+def test_a_suite_whose_entry_has_no_count(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text('[[set]]\nop = "add"\nfmt = "fp16"\ncount = 5\n')
+    ok("vectors", "generate", "s.toml", "-o", "v", cwd=tmp_path)
+    path = tmp_path / "v" / "suite.json"
+    found = json.loads(path.read_text())
+    del found["sets"][0]["count"]
+    path.write_text(json.dumps(found))
+    assert "sets are no tables with folder, count and sha256" in refused("vectors", "verify", "v", cwd=tmp_path)
+
+
+class Opened:
+    """What a pickle would run."""
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, ("pickled",)
+
+
+def npz(**members: bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(f"{name}.npy", data)
+    return out.getvalue()
+
+
+def npy(header: str, data: bytes = b"") -> bytes:
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + data
+
+
+HEADERS = {
+    "no Python": "{'descr': '<u4', 'fortran_order': False, 'shape': (2 4), }\n",
+    "huge": "{'descr': '<u4', 'fortran_order': False, 'shape': (1000000000000,), }\n",
+    "beyond C": "{'descr': '<u4', 'fortran_order': False, 'shape': (128, 7, -3, 10000000000000000000000), }\n",
+    "code": "{'descr': '<u4', 'fortran_order': False, 'shape': (__import__('os').mkdir('run'),), }\n",
+}
+
+
+@pytest.mark.parametrize("header", HEADERS)
+@pytest.mark.parametrize("command", ["dot --replay x.npz", "dot --fmt fp16 -i x.npz", "quantize --fmt fp16 -i x.npy"])
+def test_arrays_that_claim_what_they_are_not(command: str, header: str, tmp_path: Path) -> None:
+    array = npy(HEADERS[header], bytes(16))
+    (tmp_path / "x.npy").write_bytes(array)
+    (tmp_path / "x.npz").write_bytes(npz(a=array, b=array, c=array, d=array))
+    args = command.split()
+    refused(*args, *(["--acc", "exact"] if args[0] == "dot" else []), cwd=tmp_path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["x.npy", "x.npz"]
+
+
+def test_a_member_that_is_no_array(tmp_path: Path) -> None:
+    array = npy("{'descr': '<u4', 'fortran_order': False, 'shape': (4,), }\n", bytes(16))
+    (tmp_path / "x.npz").write_bytes(npz(a=array, b=b"1 2 3 4"))
+    assert "not a readable .npz file of plain arrays" in refused(
+        "dot", "--fmt", "fp16", "--acc", "exact", "-i", "x.npz", cwd=tmp_path
+    )
+
+
+def test_an_archive_that_claims_more_than_it_can_become(tmp_path: Path) -> None:
+    array = npy("{'descr': '<u4', 'fortran_order': False, 'shape': (4,), }\n", bytes(16))
+    data = npz(a=array, b=array).replace(len(array).to_bytes(4, "little"), (1 << 31).to_bytes(4, "little"))
+    (tmp_path / "x.npz").write_bytes(data)
+    assert "x.npz" in refused("dot", "--fmt", "fp16", "--acc", "exact", "-i", "x.npz", cwd=tmp_path)
+
+
+@pytest.mark.parametrize("command", ["dot --acc exact --fmt fp16 -i x.npz", "quantize --fmt fp16 -i x.npy"])
+def test_nothing_is_unpickled(command: str, tmp_path: Path) -> None:
+    """Neither an array of objects nor a bare pickle."""
+    out = io.BytesIO()
+    np.save(out, np.array([Opened()], object), allow_pickle=True)
+    for data in (out.getvalue(), pickle.dumps(Opened())):
+        (tmp_path / "x.npy").write_bytes(data)
+        (tmp_path / "x.npz").write_bytes(data if data[:1] == b"\x80" else npz(a=data, b=data))
+        refused(*command.split(), cwd=tmp_path)
+        assert not (tmp_path / "pickled").exists()
+
+
+TAGGED = "!!python/object/apply:os.mkdir [pickled]"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "args"),
+    [
+        ("x.toml", f"[formats.a]\nlike = {TAGGED}\n", "formats show x.toml"),
+        ("x.toml", f'[formats.a]\nlike = "{TAGGED}"\n', "formats show x.toml"),
+        ("x.toml", "op = \"__import__('os').mkdir('pickled')\"\nfmt = \"fp16\"\n", "vectors generate x.toml -o v"),
+        ("x.csv", "__import__('os').mkdir('pickled')\n", "quantize --fmt fp16 -i x.csv"),
+        ("x.csv", f"{TAGGED}\n", "quantize --fmt fp16 -i x.csv"),
+        ("manifest.json", f'{{"schema": "{TAGGED}"}}', "vectors verify ."),
+        ("manifest.json", TAGGED, "vectors verify ."),
+    ],
+)
+def test_nothing_is_evaluated(name: str, text: str, args: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    refused(*args.split(), cwd=tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("name", ["../x.tv", "/etc/hostname", "v/../../x.tv", "x.tv"])
+def test_no_path_of_a_manifest_is_opened(name: str, tmp_path: Path) -> None:
+    """Names in it are only compared with those that the set has."""
+    ok("vectors", "generate", "--op", "add", "--fmt", "fp16", "-n", "9", "-o", "v", cwd=tmp_path)
+    (tmp_path / "x.tv").write_bytes((tmp_path / "v" / "add_fp16_rne.tv").read_bytes())
+    path = tmp_path / "v" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["files"][0]["name"] = name
+    path.write_text(json.dumps(manifest))
+    done = run("vectors", "verify", "v", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "but this set has" in done.stdout
+    suite = {"schema": 1, "suite": "s", "count": 9, "sets": [{"folder": name, "count": 9, "sha256": "0"}]}
+    (tmp_path / "suite.json").write_text(json.dumps(suite))
+    found = refused("vectors", "verify", ".", cwd=tmp_path)
+    assert "no tables" in found or "x.tv" in found
+
+
+def test_a_journal_with_another_count_is_not_trusted(work: Path, readers: dict[str, Reader]) -> None:
+    """Counts stand in it alone: a wrong one would become the manifest's."""
+    reader = readers["journal"]
+    lines = reader.examples[0].splitlines()
+    rng = random.Random(1)
+    for key in ("cases", "lines", "part"):
+        entry = json.loads(lines[-1])
+        entry[key] += rng.randrange(1, 9)
+        data = b"\n".join([*lines[:-1], json.dumps(entry).encode()]) + b"\n"
+        assert guard.call(lambda data=data: reader.run(data, work))  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"m": 1024, "k": 4096}, "too short for 1024 x 2 products of 4096 terms"),
+        ({"c": "fp128"}, "memory images are of formats of at most 64 bits"),
+        ({"step": 10**6}, "a step has 1 to 16384 products"),
+        ({"tree": "fuse(p[0:999999]+c)->out:rne"}, "a step has 1 to 16384 products"),
+    ],
+)
+def test_products_that_a_manifest_claims(change: dict[str, object], message: str, tmp_path: Path) -> None:
+    """No time or memory goes into what the files cannot hold."""
+    args = ("--op", "matmul", "--fmt", "fp16", "--acc", "exact", "--m", "2", "--n", "2", "--k", "3", "-n", "1")
+    ok("vectors", "generate", *args, "-o", "v", cwd=tmp_path)
+    path = tmp_path / "v" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    for key, value in change.items():
+        if key == "c":
+            manifest["set"]["formats"]["c"] = get_format(str(value)).to_dict()
+        else:
+            (manifest["set"] if key in ("m", "k") else manifest["set"]["accumulator"])[key] = value
+    path.write_text(json.dumps(manifest))
+    done = run("vectors", "verify", "v", cwd=tmp_path)
+    assert done.returncode in (1, 2)
+    assert message in done.stdout + done.stderr
+
+
+def test_products_of_formats_wider_than_words(tmp_path: Path) -> None:
+    args = ("--op", "matmul", "--fmt", "fp128", "--out", "fp128", "--acc", "exact")
+    assert "at most 64 bits" in refused("vectors", "generate", *args, "-o", "v", cwd=tmp_path)
