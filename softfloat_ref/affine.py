@@ -122,6 +122,24 @@ def _observed(values: NDArray[np.float64], fmt: AffineFormat, axis: int | None, 
     others = None if axis is None else tuple(i for i in range(values.ndim) if i != axis)
     low = np.where(finite, values, 0.0).min(axis=others, initial=0.0)
     high = np.where(finite, values, 0.0).max(axis=others, initial=0.0)
+    return _chosen(low, high, fmt, rule)
+
+
+def parameters(
+    low: ArrayLike, high: ArrayLike, fmt: str | AffineFormat, rule: str | Rule = "exact"
+) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+    """Scale and zero point for the smallest and largest values that an observer saw, of one shape: one each.
+
+    They are what `quantize` takes. Raises Error for a range that is not finite, and as the rule says.
+    """
+    ends = [arrays.to_float64(x) for x in (low, high)]
+    if ends[0].shape != ends[1].shape or not all(np.isfinite(x).all() for x in ends):
+        raise Error("a range has finite ends, as many lower as upper ones")
+    scales, zeros = _chosen(ends[0], ends[1], get_affine_format(fmt), get_rule(rule))
+    return scales.view(np.float32), zeros
+
+
+def _chosen(low: NDArray[np.float64], high: NDArray[np.float64], fmt: AffineFormat, rule: Rule) -> Made:
     found = [
         choose(to_value(a, 0), to_value(b, 0), fmt, rule)
         for a, b in zip(low.reshape(-1).tolist(), high.reshape(-1).tolist(), strict=True)

@@ -1,0 +1,1 @@
+"""Small networks trained in numpy with every tensor in the format under study."""

@@ -1,0 +1,143 @@
+"""Observers: the range of a tensor, from what was seen of it; and FlexFP's shared exponent bias.
+
+MinMax keeps the smallest and largest value of all; MovingAverageMinMax moves towards each tensor's own by a part.
+Steps are in FP32, as in PyTorch's observers of the same names, whose results these are bit for bit. NaN and Inf have
+no say.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import lru_cache
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softfloat_ref import affine, arrays
+from softfloat_ref.affine_formats import AffineFormat, Rule
+from softfloat_ref.errors import Error, unknown
+from softfloat_ref.formats import CATALOGUE, Format, get_format
+
+Ends = NDArray[np.float32]
+KINDS: Final = ("minmax", "moving-average")
+_FP32: Final = CATALOGUE["fp32"]
+MAX_SHIFT: Final = 127  # of a shared bias either way: the offset is a power of two that E8M0 holds
+
+
+class Observer:
+    """The range of what was seen, of the whole tensor, or of each channel along an axis."""
+
+    def __init__(self, kind: str, axis: int | None, momentum: float) -> None:
+        self.kind, self.axis, self.momentum = kind, axis, np.float32(momentum)
+        self._low: Ends | None = None
+        self._high: Ends | None = None
+
+    def observe(self, x: ArrayLike) -> None:
+        """Take in a tensor of floats. Raises Error for one without the axis, or with other channels than before."""
+        values = arrays.to_float64(x).astype(np.float32)
+        others = None if self.axis is None else self._others(values.ndim)
+        finite = np.isfinite(values)
+        if not finite.any():
+            return
+        low = np.where(finite, values, np.inf).min(axis=others)
+        high = np.where(finite, values, -np.inf).max(axis=others)
+        empty = low > high  # a channel without a finite value
+        self._take(np.where(empty, 0, low).astype(np.float32), np.where(empty, 0, high).astype(np.float32))
+
+    def _others(self, ndim: int) -> tuple[int, ...]:
+        axis = self.axis or 0
+        if not -ndim <= axis < ndim:
+            raise Error(f"an observer along axis {axis} of an array that has {ndim} dimensions")
+        return tuple(i for i in range(ndim) if i != axis % ndim)
+
+    def _take(self, low: Ends, high: Ends) -> None:
+        if self._low is None or self._high is None:
+            self._low, self._high = low, high
+            return
+        if low.shape != self._low.shape:
+            raise Error(f"an observer of {self._low.size} channels was given {low.size}")
+        if self.kind == "minmax":
+            self._low, self._high = np.minimum(self._low, low), np.maximum(self._high, high)
+        else:
+            self._low = self._low + self.momentum * (low - self._low)
+            self._high = self._high + self.momentum * (high - self._high)
+
+    def range(self) -> tuple[Ends, Ends]:
+        """Smallest and largest value, float32, of shape () or one a channel. Raises Error before anything was seen."""
+        if self._low is None or self._high is None:
+            raise Error("an observer has no range before it has seen a finite value")
+        return self._low, self._high
+
+    def parameters(
+        self, fmt: str | AffineFormat, rule: str | Rule = "exact"
+    ) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+        """Scale and zero point of an affine format for the range. Raises Error."""
+        return affine.parameters(*self.range(), fmt, rule)
+
+    def state(self) -> dict[str, Ends]:
+        """What a checkpoint stores; empty before anything was seen."""
+        return {} if self._low is None or self._high is None else {"low": self._low, "high": self._high}
+
+    def restore(self, state: dict[str, Ends]) -> None:
+        """Go on from a stored state. Raises Error."""
+        if state and not state.keys() >= {"low", "high"}:
+            raise Error("an observer's state has low and high")
+        self._low, self._high = (np.asarray(state[k], np.float32) if state else None for k in ("low", "high"))
+
+
+def observer(
+    kind: Literal["minmax", "moving-average"] | str = "minmax", axis: int | None = None, momentum: float = 0.01
+) -> Observer:
+    """An observer, per tensor or along an axis; momentum: the part that each tensor moves the average by.
+
+    Raises Error for unknown kinds and a momentum outside (0, 1].
+    """
+    if kind not in KINDS:
+        raise unknown("observer", str(kind), KINDS)
+    if not 0 < momentum <= 1:
+        raise Error(f"an observer's momentum is above 0 and at most 1, not {momentum!r}")
+    return Observer(kind, axis, momentum)
+
+
+# -- FlexFP's shared exponent bias -----------------------------------------------------------------------------------
+
+
+def shared_bias(x: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Format:
+    """The FlexFP format of a tensor (dynamic shared exponent bias): the narrowest range that holds its largest magnitude.
+
+    FlexFP(e, m) with offset b is an IEEE-style format of bias 2^(e-1) - 1 - b; b is the smallest integer, from -127 to
+    127, under which the largest finite magnitude of x does not exceed the format's. 0 for a tensor of zeros. The codes
+    are those of the block format `flexfp_eXmY`, the scale 2^b apart. NaN and Inf have no say. Raises Error for formats
+    that are none.
+    """
+    amax = _largest(x)
+    return _shifted(exponent_bits, mantissa_bits, _offset(amax, get_format(f"s1e{exponent_bits}m{mantissa_bits}")))
+
+
+def _largest(x: ArrayLike) -> float:
+    values = np.abs(arrays.to_float64(x))
+    return float(values.max(where=np.isfinite(values), initial=0.0))
+
+
+def _offset(amax: float, base: Format) -> int:
+    """b: how far the base format's range moves, from exact integers on both sides."""
+    if amax == 0.0:
+        return 0
+    numerator, denominator = amax.as_integer_ratio()
+    significand, exponent = base.magnitude(base.max_code)
+    over = denominator.bit_length() - 1 + exponent  # amax <= largest 2^b  <=>  numerator <= significand 2^(over + b)
+    b = numerator.bit_length() - significand.bit_length() - over
+    b += _exceeds(numerator, significand, over + b)
+    return min(max(b, -MAX_SHIFT), MAX_SHIFT)
+
+
+def _exceeds(numerator: int, significand: int, shift: int) -> bool:
+    return numerator > significand << shift if shift >= 0 else numerator << -shift > significand
+
+
+@lru_cache(maxsize=1024)
+def _shifted(exponent_bits: int, mantissa_bits: int, offset: int) -> Format:
+    base = get_format(f"s1e{exponent_bits}m{mantissa_bits}")
+    bias = base.bias - offset
+    return dataclasses.replace(base, name=f"s1e{exponent_bits}m{mantissa_bits}b{bias}", bias=bias)
