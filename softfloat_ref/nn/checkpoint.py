@@ -67,10 +67,10 @@ def _npz_bytes(arrays: Arrays, meta: str, path: Path) -> bytes:
 
 
 def _from_npz(data: bytes, path: Path) -> tuple[Arrays, str]:
-    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-        if not isinstance(archive, np.lib.npyio.NpzFile) or META not in archive.files:
-            raise Error(f"{path}: not a checkpoint: it has no array {META!r}")
-        arrays = {name: archive[name] for name in archive.files}
+    archive = np.load(io.BytesIO(data), allow_pickle=False)
+    if not isinstance(archive, np.lib.npyio.NpzFile) or META not in archive.files:
+        raise Error(f"{path}: not a checkpoint: it has no array {META!r}")
+    arrays = {name: archive[name] for name in archive.files}
     return arrays, arrays.pop(META).tobytes().decode()
 
 

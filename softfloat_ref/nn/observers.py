@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Final, Literal, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,11 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from softfloat_ref import affine, arrays
 from softfloat_ref.affine_formats import AffineFormat, Rule
 from softfloat_ref.errors import Error, unknown
-from softfloat_ref.formats import CATALOGUE, Format, get_format
+from softfloat_ref.formats import Format, get_format
 
 Ends = NDArray[np.float32]
 KINDS: Final = ("minmax", "moving-average")
-_FP32: Final = CATALOGUE["fp32"]
 MAX_SHIFT: Final = 127  # of a shared bias either way: the offset is a power of two that E8M0 holds
 
 
@@ -35,15 +34,20 @@ class Observer:
 
     def observe(self, x: ArrayLike) -> None:
         """Take in a tensor of floats. Raises Error for one without the axis, or with other channels than before."""
-        values = arrays.to_float64(x).astype(np.float32)
+        values = x if _is_fp32(x) else arrays.round_to_fp32(arrays.to_float64(x))
         others = None if self.axis is None else self._others(values.ndim)
-        finite = np.isfinite(values)
-        if not finite.any():
+        if not values.size:
             return
-        low = np.where(finite, values, np.inf).min(axis=others)
-        high = np.where(finite, values, -np.inf).max(axis=others)
-        empty = low > high  # a channel without a finite value
-        self._take(np.where(empty, 0, low).astype(np.float32), np.where(empty, 0, high).astype(np.float32))
+        low, high = values.min(axis=others), values.max(axis=others)
+        if not (np.isfinite(low).all() and np.isfinite(high).all()):  # a NaN is the minimum of what holds one
+            finite = np.isfinite(values)
+            if not finite.any():
+                return
+            low = np.where(finite, values, np.inf).min(axis=others)
+            high = np.where(finite, values, -np.inf).max(axis=others)
+            empty = low > high  # a channel without a finite value
+            low, high = np.where(empty, 0, low), np.where(empty, 0, high)
+        self._take(np.asarray(low, np.float32), np.asarray(high, np.float32))
 
     def _others(self, ndim: int) -> tuple[int, ...]:
         axis = self.axis or 0
@@ -86,6 +90,10 @@ class Observer:
         self._low, self._high = (np.asarray(state[k], np.float32) if state else None for k in ("low", "high"))
 
 
+def _is_fp32(x: ArrayLike) -> TypeGuard[NDArray[np.float32]]:
+    return isinstance(x, np.ndarray) and x.dtype == np.float32
+
+
 def observer(
     kind: Literal["minmax", "moving-average"] | str = "minmax", axis: int | None = None, momentum: float = 0.01
 ) -> Observer:
@@ -104,36 +112,35 @@ def observer(
 
 
 def shared_bias(x: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Format:
-    """The FlexFP format of a tensor (dynamic shared exponent bias): the narrowest range that holds its largest magnitude.
+    """The FlexFP format of a tensor (dynamic shared exponent bias): the lowest range that holds its largest magnitude.
 
     FlexFP(e, m) with offset b is an IEEE-style format of bias 2^(e-1) - 1 - b; b is the smallest integer, from -127 to
     127, under which the largest finite magnitude of x does not exceed the format's. 0 for a tensor of zeros. The codes
     are those of the block format `flexfp_eXmY`, the scale 2^b apart. NaN and Inf have no say. Raises Error for formats
     that are none.
     """
-    amax = _largest(x)
-    return _shifted(exponent_bits, mantissa_bits, _offset(amax, get_format(f"s1e{exponent_bits}m{mantissa_bits}")))
+    base = get_format(f"s1e{exponent_bits}m{mantissa_bits}")
+    return _shifted(exponent_bits, mantissa_bits, _offset(*_largest(x), base))
 
 
-def _largest(x: ArrayLike) -> float:
-    values = np.abs(arrays.to_float64(x))
-    return float(values.max(where=np.isfinite(values), initial=0.0))
+def _largest(x: ArrayLike) -> tuple[int, int]:
+    """The largest finite magnitude as (significand, exponent), from the largest code, since magnitudes are in order."""
+    codes, fmt = arrays.as_source(x)
+    magnitudes = codes & codes.dtype.type(fmt.magnitude_mask)
+    code = int(magnitudes.max(initial=0))
+    if code > fmt.max_code:
+        code = int(magnitudes.max(initial=0, where=magnitudes <= fmt.max_code))
+    return fmt.magnitude(code)
 
 
-def _offset(amax: float, base: Format) -> int:
-    """b: how far the base format's range moves, from exact integers on both sides."""
-    if amax == 0.0:
+def _offset(significand: int, exponent: int, base: Format) -> int:
+    """b, from integers: how far the base format's range moves so that its largest number is not exceeded."""
+    if significand == 0:
         return 0
-    numerator, denominator = amax.as_integer_ratio()
-    significand, exponent = base.magnitude(base.max_code)
-    over = denominator.bit_length() - 1 + exponent  # amax <= largest 2^b  <=>  numerator <= significand 2^(over + b)
-    b = numerator.bit_length() - significand.bit_length() - over
-    b += _exceeds(numerator, significand, over + b)
-    return min(max(b, -MAX_SHIFT), MAX_SHIFT)
-
-
-def _exceeds(numerator: int, significand: int, shift: int) -> bool:
-    return numerator > significand << shift if shift >= 0 else numerator << -shift > significand
+    limit, unit = base.magnitude(base.max_code)
+    shift = significand.bit_length() - limit.bit_length()  # of the limit, that brings both to one bit length
+    over = significand > limit << shift if shift >= 0 else significand << -shift > limit
+    return min(max(shift + exponent - unit + over, -MAX_SHIFT), MAX_SHIFT)
 
 
 @lru_cache(maxsize=1024)

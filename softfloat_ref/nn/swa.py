@@ -137,7 +137,7 @@ class Averager:
     """
 
     def __init__(self, spec: Mapping[str, Any] | str | None, epochs: int | None = None) -> None:
-        table = {"kind": spec or "none"} if spec is None or isinstance(spec, str) else dict(spec)
+        table: dict[str, Any] = {"kind": spec or "none"} if spec is None or isinstance(spec, str) else dict(spec)
         if epochs is not None:
             table["epochs"] = epochs
         self._kind = made("swa", KINDS, table, "none")

@@ -21,7 +21,7 @@ class Dataset:
 
     kind "classes": x float32, (examples, features) or (examples, height, width, channels); y int64 labels below
     `classes`. kind "text": x one-dimensional int64 symbols below `classes`, in reading order; y is x: the target of a
-    symbol is the next one (`text_batches`). source: what was read or made; with the hash of its bytes, where it was read.
+    symbol is the next one (`text_batches`). source: what was made or read, with the hash of what was.
     """
 
     train_x: NDArray[Any]
