@@ -25,6 +25,7 @@ LAYERS = (
     ("block_arrays",),
     ("blocks",),
     ("affine",),
+    ("nn",),
     ("golden", "rtl", "exhaustive"),
     ("testing",),
     ("app", "__init__", "__main__"),
