@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,7 +79,7 @@ def _train(recipe: Recipe, out: Path | None, resume: bool, statistics: bool) -> 
         return train(recipe, out, resume=resume, watch=watch, statistics=statistics, data=data)
 
 
-def _advance(bar: Progress) -> object:
+def _advance(bar: Progress) -> Callable[[int, float], None]:
     return lambda number, loss: bar.advance(f"step {number}, loss {loss:.3f}", 1)
 
 

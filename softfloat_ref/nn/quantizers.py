@@ -97,7 +97,7 @@ class ScalarQuantizer(_Stateless):
     ) -> Array:
         """The values after one rounding each."""
         if self.stochastic and source is not None:
-            return arrays.quantize(x, self.fmt, self.policy, source, out=out)  # type: ignore[return-value]
+            return arrays.quantize(x, self.fmt, self.policy, source, out=out)
         return rounded(x, self.fmt, _deterministic(self.policy), out)
 
     def operand(self, x: Array, source: RandomSource | None, axis: int) -> tuple[Any, Any]:
@@ -113,7 +113,7 @@ def rounded(x: Array, fmt: Format, policy: Policy, out: Array | None = None) -> 
     """`arrays.quantize` without random bits, straight to the compiled loop whatever the size."""
     quick = _quick(fmt, policy)
     if quick is None or (policy.nan_rule.propagate != "no" and bool(np.isnan(x).any())):
-        return arrays.quantize(x, fmt, policy, out=out)  # type: ignore[return-value]
+        return arrays.quantize(x, fmt, policy, out=out)
     source = x if x.flags.c_contiguous else np.ascontiguousarray(x)
     made = out if out is not None and out.flags.c_contiguous else np.empty(x.shape, np.float32)
     if x.size:
@@ -196,7 +196,7 @@ class SharedQuantizer(_Stateless):
             made = blocks.quantize(np.ascontiguousarray(x), self.fmt, axis, self.profile, policy, random_bits)
             return made.dequantize(out=out)
         if random_bits is not None:
-            return arrays.quantize(x, fmt, policy, random_bits, out=out)  # type: ignore[return-value]
+            return arrays.quantize(x, fmt, policy, random_bits, out=out)
         return rounded(x, fmt, policy, out)
 
     def tensor_format(self, x: Array) -> Format | None:

@@ -28,9 +28,9 @@ class Statistics:
         name = f"{layer}.{role}"
         zeros = before == 0
         counts = self._counts.setdefault(name, [0, 0, 0, 0])
-        flushed = np.count_nonzero(after == 0) - np.count_nonzero(zeros & (after == 0))
-        beyond = np.count_nonzero(~np.isfinite(after) & np.isfinite(before))
-        for i, n in enumerate((before.size, int(zeros.sum()), flushed, beyond)):
+        flushed = (after == 0) & ~zeros
+        beyond = ~np.isfinite(after) & np.isfinite(before)
+        for i, n in enumerate((before.size, int(zeros.sum()), int(flushed.sum()), int(beyond.sum()))):
             counts[i] += n
         self._kept[name] = before.copy()
 
