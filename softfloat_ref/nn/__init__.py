@@ -1,1 +1,1 @@
-"""Small networks trained in numpy with every tensor in the format under study."""
+"""Mixed-precision training: small networks in numpy, every tensor in the format under study."""
