@@ -203,6 +203,11 @@ def training(runs: tuple[str, ...], title: str, output: str | None) -> None:
 
     Runs of one recipe with several seeds are drawn as their mean, in a band from the lowest to the highest.
     """
+    print("\n".join(draw_training(runs, output, title)))
+
+
+def draw_training(runs: Sequence[str], output: str | None, title: str = "") -> list[str]:
+    """Write the picture of runs' folders, where there is a place for it; the lines of the table. Raises Error."""
     from softfloat_ref import plots
 
     if output is not None:
@@ -217,7 +222,7 @@ def training(runs: tuple[str, ...], title: str, output: str | None) -> None:
     panels = [(_MEASURES[m], [_curve(name, m, group) for name, group in groups.items()]) for m in measures]
     if output is not None:
         plots.training(output, panels, title)
-    print("\n".join(_table(groups, measures)))
+    return list(_table(groups, measures))
 
 
 def _run(path: Path) -> Run:

@@ -15,7 +15,37 @@ if TYPE_CHECKING:
     from softfloat_ref.nn.train import Epoch, Result
 
 
-@click.command("train")
+class _Train(click.Group):
+    """`train compare ...`, or `train RECIPE ...`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """What does not begin with a subcommand is a run."""
+        if not args or args[0] not in ("compare", "run", "-h", "--help"):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names."""
+        return ["run", "compare"]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, imported when it is asked for."""
+        if cmd_name == "compare":
+            from softfloat_ref.app import train_compare
+
+            return train_compare.command
+        return run if cmd_name == "run" else None
+
+
+@click.group("train", cls=_Train, subcommand_metavar="RECIPE | compare RECIPE...")
+def command() -> None:
+    """Train small networks with every tensor in the format under study.
+
+    `train RECIPE` trains one; `train --list` names the recipes that come with the package.
+    """
+
+
+@click.command("run")
 @click.argument("recipe", required=False)
 @click.option("--list", "listed", is_flag=True, help="List the recipes that come with the package.")
 @click.option("--epochs", type=click.IntRange(min=1), help="Instead of the recipe's.")
@@ -23,7 +53,7 @@ if TYPE_CHECKING:
 @click.option("-o", "--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for log and checkpoints.")
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint in DIR.")
 @click.option("--statistics", is_flag=True, help="Log what formats do to gradients; keep the last ones in DIR.")
-def command(
+def run(
     recipe: str | None,
     listed: bool,
     epochs: int | None,
