@@ -52,6 +52,9 @@ def command() -> None:
 @click.option("--seed", type=click.IntRange(min=0), help="Instead of the recipe's.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for log and checkpoints.")
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint in DIR.")
+@click.option(
+    "--trace", type=click.IntRange(min=1), metavar="STEP", help="Write that step's tensors as golden vectors to DIR."
+)
 @click.option("--statistics", is_flag=True, help="Log what formats do to gradients; keep the last ones in DIR.")
 def run(
     recipe: str | None,
@@ -61,6 +64,7 @@ def run(
     out: Path | None,
     resume: bool,
     statistics: bool,
+    trace: int | None,
 ) -> int:
     """Train the network of RECIPE: a name (see --list), or FILE.toml.
 
@@ -75,11 +79,28 @@ def run(
 
     chosen = load_recipe(recipe).with_training(epochs=epochs, seed=seed)
     try:
+        if trace is not None:
+            return _trace(chosen, trace, out, resume or statistics)
         result = _train(chosen, out, resume, statistics)
     except Diverged as e:
         click.echo(f"{chosen.name}: {e}")
         return 1
     _summary(result)
+    return 0
+
+
+def _trace(recipe: Recipe, step: int, out: Path | None, other: bool) -> int:
+    from softfloat_ref.app.vector_files import command_line
+    from softfloat_ref.golden.trace.step import write_step
+    from softfloat_ref.nn.train import Watch
+
+    if out is None or other:
+        raise click.UsageError("--trace takes --out DIR, and neither --resume nor --statistics")
+    with progress(step) as bar:
+        trace = write_step(recipe, step, out, command_line(), Watch(step=_advance(bar)))
+    made = len({name for node in trace.nodes for name in node.outputs})
+    click.echo(f"{len(trace.tensors)} tensors of step {step} of {recipe.name} in {out}: {made} made by "
+               f"{len(trace.nodes)} operations, {len(trace.tensors) - made} given")  # fmt: skip
     return 0
 
 
