@@ -25,8 +25,9 @@ LAYERS = (
     ("block_arrays",),
     ("blocks",),
     ("affine",),
+    ("nn", "exponents"),
     ("golden", "rtl", "exhaustive"),
-    ("testing",),
+    ("testing", "plots"),
     ("app", "__init__", "__main__"),
 )
 RANK = {name: i for i, layer in enumerate(LAYERS) for name in layer}

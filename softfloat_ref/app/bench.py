@@ -55,6 +55,14 @@ def serve() -> None:
     show([_round_trips()])
 
 
+@command.command("train")
+def train() -> None:
+    """A training step in formats over the same step in FP32; FP32 against PyTorch where it is installed; one thread."""
+    from softfloat_ref.app.bench_train import run
+
+    run()
+
+
 def _encode() -> Row:
     from softfloat_ref import encode
 

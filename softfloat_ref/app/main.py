@@ -28,6 +28,8 @@ COMMANDS: Final = {
     "coverage": ("coverage", "What vectors cover, bin by bin; what a simulation executed."),
     "check": ("check", "Check a device against the oracle, and explain what it gets wrong."),
     "dpi": ("dpi", "Write the C file and the package that let SystemVerilog ask the oracle."),
+    "train": ("train", "Train small networks with every tensor in the format under study."),
+    "plot": ("plot", "Pictures: exponents of tensors over formats' ranges, curves of trainings."),
     "bench": ("bench", "Measure throughput on this machine."),
     "selftest": ("selftest", "Check this installation against exact rationals (needs gmpy2)."),
 }

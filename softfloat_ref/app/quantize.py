@@ -117,7 +117,7 @@ def _flat(values: tuple[str, ...], source: str | None) -> list[str] | NDArray[An
     """All input, as one."""
     if source is None:
         return [unmark(v) for v in values]
-    return _whole(_read_npy(source)) if _is_npy(source) else [text for row in _read_rows(source) for text in row]
+    return _whole(read_npy(source)) if _is_npy(source) else [text for row in _read_rows(source) for text in row]
 
 
 def _is_npy(source: str) -> bool:
@@ -130,7 +130,7 @@ def _is_npy(source: str) -> bool:
         raise Error(f"{source}: {e.strerror or e}") from None
 
 
-def _read_npy(source: str) -> np.memmap[Any, Any]:
+def read_npy(source: str) -> np.memmap[Any, Any]:
     """The file, mapped: whatever is wrong with it is said before memory is taken."""
     import numpy as np
 
@@ -164,7 +164,7 @@ def _from_npy(
     form: str | None,
 ) -> Result | None:
     """The result; None where it was already written, chunk by chunk."""
-    mapped = _read_npy(source)
+    mapped = read_npy(source)
     if output is not None and stream(Stream(source, mapped, fmt, choices, axis, profile), output, form):
         return None
     with errors_of(source):

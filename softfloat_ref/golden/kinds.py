@@ -13,12 +13,15 @@ from softfloat_ref.golden.intermediate import KEY, IntermediateSet
 from softfloat_ref.golden.matmuls import MATMUL, MatmulSet
 from softfloat_ref.golden.mixed import MIXED, MixedSet
 from softfloat_ref.golden.sets import VectorSet, level_count
+from softfloat_ref.golden.trace.model import TRACE, TraceSet
 
 AnySet = VectorSet | MixedSet | DotSet | IntermediateSet
 
 
-def read_set(table: Mapping[str, Any]) -> AnySet | MatmulSet:
+def read_set(table: Mapping[str, Any]) -> AnySet | MatmulSet | TraceSet:
     """The set a manifest stores, of any kind. Raises Error for one that this version cannot make."""
+    if table.get("op") == TRACE:
+        return TraceSet.from_dict(table)
     if table.get("op") == MIXED:
         return MixedSet.from_dict(table)
     if table.get("op") == MATMUL:

@@ -19,6 +19,7 @@ from softfloat_ref.golden.matmuls import MatmulSet
 from softfloat_ref.golden.sample import check_sample, chosen_cases
 from softfloat_ref.golden.sets import Line, Vectors, VectorSet, in_bulk
 from softfloat_ref.golden.tags import Run, groups, merged, tag_runs
+from softfloat_ref.golden.trace.model import TraceSet
 from softfloat_ref.golden.writers import WRITERS, Facts, Writer
 
 MAX_PROBLEMS: Final = 10
@@ -38,6 +39,7 @@ class Report:
     compiled: int = 0
     problems: list[str] = field(default_factory=list)
     more: int = 0
+    words: str = ""  # the summary, where it is of another kind
 
     @property
     def passed(self) -> bool:
@@ -53,6 +55,8 @@ class Report:
 
     def summary(self) -> str:
         """What was done, in words."""
+        if self.words:
+            return self.words
         if self.compiled:
             return (
                 f"{self.compiled} vectors of {self.name} recomputed by compiled code, "
@@ -79,6 +83,8 @@ def verify(folder: str | Path, sample: int | None = None, every: bool = False) -
         for problem in (*wrong_descriptions(manifest, vectors), *found):
             report.add(problem)
         return report
+    if isinstance(vectors, TraceSet):
+        return _verify_trace(folder, manifest, vectors, sample, every)
     check = _Check(folder, manifest, vectors, report)
     check.files()
     if not report.problems:
@@ -88,7 +94,18 @@ def verify(folder: str | Path, sample: int | None = None, every: bool = False) -
     return report
 
 
-def stored_set(folder: Path, manifest: dict[str, Any]) -> AnySet | MatmulSet:
+def _verify_trace(folder: Path, manifest: dict[str, Any], trace: TraceSet, sample: int | None, every: bool) -> Report:
+    from softfloat_ref.golden.trace.check import check_trace
+
+    report = Report(trace.name, manifest["count"])
+    tally = check_trace(folder, manifest, trace, report.add, sample, every)
+    report.checked, report.words = tally.by_oracle, tally.summary(trace.name)
+    if not tally.by_oracle and not report.problems:
+        report.add(f"{folder}: no operation to recompute")
+    return report
+
+
+def stored_set(folder: Path, manifest: dict[str, Any]) -> AnySet | MatmulSet | TraceSet:
     """The set a manifest defines. Raises Error, naming the manifest."""
     try:
         return read_set(manifest["set"])
@@ -101,8 +118,9 @@ def stored_set(folder: Path, manifest: dict[str, Any]) -> AnySet | MatmulSet:
 def check_hashes(folder: Path, manifest: dict[str, Any]) -> AnySet:
     """The set of a folder. Raises Error where its vectors are not those that its manifest describes."""
     vectors, report = stored_set(folder, manifest), Report(str(folder))
-    if isinstance(vectors, MatmulSet):
-        raise Error(f"{folder}: memory images of matrix products; they have no lines to compare with")
+    if isinstance(vectors, (MatmulSet, TraceSet)):
+        kind = "memory images of matrix products" if isinstance(vectors, MatmulSet) else "a trace of a training step"
+        raise Error(f"{folder}: {kind}; they have no lines to compare with")
     _Check(folder, manifest, vectors, report).files()
     if report.problems:
         raise Error(f"{folder}: {report.problems[0]}")

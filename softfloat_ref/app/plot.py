@@ -1,0 +1,282 @@
+"""`plot histogram` and `plot training`: pictures of tensors and of runs, with their figures as a table."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator, Sequence
+from math import fsum, sqrt
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import click
+
+from softfloat_ref.app.options import ANY, Choices, policy_options
+from softfloat_ref.errors import Error, unknown
+from softfloat_ref.literals import shortest
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from softfloat_ref.exponents import AnyFormat, Exponents, Shares
+
+GRADIENTS: Final = "gradients.npz"
+LOG: Final = "log.jsonl"
+_MEASURES: Final = {"train_loss": "training loss", "test_loss": "test loss", "accuracy": "test accuracy",
+                    "perplexity": "test perplexity"}  # fmt: skip
+
+_HEADS: Final = (("smallest", 10), ("largest", 10), ("to zero", 9), ("subnormal", 9), ("too large", 9))
+
+Tensor = tuple[str, "NDArray[Any]"]
+
+
+@click.group("plot")
+def command() -> None:
+    """Pictures of tensors and of training runs, by matplotlib; the figures in them as a table."""
+
+
+# -- histogram -------------------------------------------------------------------------------------------------------
+
+
+@command.command("histogram")
+@click.argument("inputs", nargs=-1, required=True, metavar="RUN|FILE.npy|FILE.npz...")
+@click.option("--fmt", "formats", multiple=True, type=ANY, metavar="FORMAT", help="A format to hold against them.")
+@click.option("--tensor", "patterns", multiple=True, metavar="PATTERN", help="Only these tensors, as conv*.error.")
+@click.option("--scale", type=click.FLOAT, default=1.0, help="Factor on the values, as a loss scale [1].")
+@click.option("--title", default="", help="A line above the picture.")
+@click.option("-o", "--output", metavar="FILE.png|.svg|.pdf", help="The picture [only the table].")
+@policy_options
+def histogram(
+    inputs: tuple[str, ...],
+    formats: tuple[str, ...],
+    patterns: tuple[str, ...],
+    scale: float,
+    title: str,
+    output: str | None,
+    choices: Choices,
+    seed: int | None,
+) -> None:
+    """Exponents of tensors, over the ranges of formats; the share that each format turns into zero.
+
+    An input is an array, an .npz of several, which count together, or the folder of a run trained with statistics: the
+    gradients of its last step, loss scale included.
+    """
+    from softfloat_ref import plots
+    from softfloat_ref.exponents import find_format
+
+    if output is not None:
+        plots.check_output(output)
+    _check_scale(scale)
+    found = [find_format(x) for x in formats]
+    made = []
+    for given in inputs:
+        exponents, shares = _measured(list(_chosen(given, patterns)), found, scale, choices)
+        made.append(plots.Tensors(_label(given), exponents, shares))
+    if output is not None:
+        plots.histogram(output, made, found, title)
+    for x in made:
+        print("\n".join(_lines(x.name, x.exponents, x.shares, found)))
+
+
+def _check_scale(scale: float) -> None:
+    if not 0 < scale < float("inf"):
+        raise Error(f"--scale {scale}: a number above 0")
+
+
+def _label(given: str) -> str:
+    path = Path(given)
+    return path.resolve().name if path.is_dir() else path.name
+
+
+def _chosen(given: str, patterns: tuple[str, ...]) -> Iterator[Tensor]:
+    """The tensors of an input that a pattern meets. Raises Error where none does."""
+    tensors = list(_tensors(Path(given)))
+    kept = [t for t in tensors if not patterns or any(fnmatch.fnmatchcase(t[0], p) for p in patterns)]
+    if not kept:
+        raise unknown(f"tensor in {given}:", ", ".join(patterns), [name for name, _ in tensors])
+    yield from kept
+
+
+def _tensors(path: Path) -> Iterator[Tensor]:
+    from softfloat_ref.app.quantize import read_npy
+
+    if path.is_dir():
+        if not (path / GRADIENTS).is_file():
+            raise Error(f"{path}: has no {GRADIENTS}; train with statistics, or give .npy or .npz files")
+        path = path / GRADIENTS
+    if path.suffix == ".npz":
+        yield from _npz(path)
+    else:
+        yield path.stem, read_npy(str(path))
+
+
+def _npz(path: Path) -> Iterator[Tensor]:
+    """The arrays of floats and integers that are not empty. Raises Error."""
+    import zipfile
+    import zlib
+
+    import numpy as np
+
+    from softfloat_ref.files import read_bytes
+    from softfloat_ref.nn.checkpoint import META
+
+    read_bytes(path)  # says what is wrong with the path
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files if name != META}
+    except (ValueError, OSError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as e:
+        raise Error(f"{path}: not a readable .npz file: {str(e).splitlines()[0][:80] if str(e) else e!r}") from None
+    found = [(name, x) for name, x in arrays.items() if x.dtype.kind in "fiub" and x.size]
+    if not found:
+        raise Error(f"{path}: has no array of numbers")
+    yield from found
+
+
+def _measured(
+    tensors: Sequence[Tensor], formats: Sequence[AnyFormat], scale: float, choices: Choices
+) -> tuple[Exponents, list[Shares]]:
+    from softfloat_ref import arrays
+    from softfloat_ref.exponents import EMPTY, NOTHING, exponents, shares
+
+    total, found = EMPTY, [NOTHING] * len(formats)
+    for _, x in tensors:
+        scaled = x if scale == 1 else arrays.to_float64(x) * scale
+        total += exponents(scaled)
+        for i, fmt in enumerate(formats):
+            found[i] += shares(scaled, fmt, _policy(fmt, choices), choices.source)
+    return total, found
+
+
+def _policy(fmt: AnyFormat, choices: Choices) -> Any:
+    """The policy, where an option of it was typed; a block profile's own rounding where none was."""
+    from softfloat_ref.block_formats import BlockFormat
+
+    if not choices.given:
+        return None
+    return choices.for_blocks(fmt, None).policy if isinstance(fmt, BlockFormat) else choices.policy
+
+
+def _lines(name: str, found: Exponents, shares: Sequence[Shares], formats: Sequence[AnyFormat]) -> Iterator[str]:
+    zeros = f"{found.zeros} zero" + (f", {found.specials} Inf or NaN" if found.specials else "")
+    span = f"; exponents {found.first} to {found.last}" if found.nonzero else ""
+    yield f"{name}: {found.total} values, {zeros}{span}"
+    if formats:
+        width = max(len("format"), *(len(f.name) for f in formats))
+        heads = "".join(f"  {text:>{size}}" for text, size in _HEADS)
+        yield f"  {'format':{width}}{heads}"
+        for fmt, x in zip(formats, shares, strict=True):
+            ends = "  ".join(f"{end:>10}" for end in _ends(fmt))
+            parts = "  ".join(f"{100 * x.part(n):7.3f} %" for n in (x.zero, x.subnormal, x.beyond))
+            yield f"  {fmt.name:{width}}  {ends}  {parts}"
+
+
+def _ends(fmt: AnyFormat) -> tuple[str, str]:
+    from softfloat_ref.codec import decoder
+    from softfloat_ref.formats import Format
+
+    if not isinstance(fmt, Format):
+        return "scaled", "scaled"
+    smallest, largest = (decoder(fmt)(code) for code in (fmt.min_code, fmt.max_code))
+    return _short(float(smallest), shortest(smallest)), _short(float(largest), shortest(largest))
+
+
+def _short(x: float, text: str) -> str:
+    return text if len(text) <= 8 else f"{x:.3g}"
+
+
+# -- training --------------------------------------------------------------------------------------------------------
+
+
+class Run(NamedTuple):
+    """A run: the name of its recipe, its seed, and its lines of whole epochs, the first in each."""
+
+    recipe: str
+    seed: int
+    epochs: list[dict[str, Any]]
+
+
+@command.command("training")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option("--title", default="", help="A line above the picture.")
+@click.option("-o", "--output", metavar="FILE.png|.svg|.pdf", help="The picture [only the table].")
+def training(runs: tuple[str, ...], title: str, output: str | None) -> None:
+    """Loss, and accuracy or perplexity, over epochs: a curve a recipe.
+
+    Runs of one recipe with several seeds are drawn as their mean, in a band from the lowest to the highest.
+    """
+    print("\n".join(draw_training(runs, output, title)))
+
+
+def draw_training(runs: Sequence[str], output: str | None, title: str = "") -> list[str]:
+    """Write the picture of runs' folders, where there is a place for it; the lines of the table. Raises Error."""
+    from softfloat_ref import plots
+
+    if output is not None:
+        plots.check_output(output)
+    found = [_run(Path(x)) for x in runs]
+    groups: dict[str, list[Run]] = {}
+    for run in found:
+        groups.setdefault(run.recipe, []).append(run)
+    measures = [m for m in _MEASURES if all(m in run.epochs[-1] for run in found)]
+    if not measures:
+        raise Error("these runs have no measure in common: accuracies and perplexities make two pictures")
+    panels = [(_MEASURES[m], [_curve(name, m, group) for name, group in groups.items()]) for m in measures]
+    if output is not None:
+        plots.training(output, panels, title)
+    return list(_table(groups, measures))
+
+
+def _run(path: Path) -> Run:
+    from softfloat_ref.nn.runlog import read_log
+
+    log = path / LOG if path.is_dir() else path
+    if not log.is_file():
+        raise Error(f"{path}: no run: it has no {LOG}")
+    lines = read_log(log)
+    epochs = [x for x in lines if isinstance(x.get("epoch"), int) and any(m in x for m in _MEASURES)]
+    if not epochs:
+        raise Error(f"{log}: has no line of a whole epoch yet")
+    for x in epochs:
+        for measure in _MEASURES:
+            if measure in x and not isinstance(x[measure], (int, float)):
+                raise Error(f"{log}: {measure} of epoch {x['epoch']} is {x[measure]!r}, no number")
+    head = lines[0] if "recipe" in lines[0] else {}
+    seed = head.get("seed", 0)
+    return Run(str(head.get("recipe", path.resolve().name)), seed if isinstance(seed, int) else 0, epochs)
+
+
+def _curve(name: str, measure: str, group: Sequence[Run]) -> Any:
+    from softfloat_ref.plots import Curve
+
+    values: dict[int, list[float]] = {}
+    for run in group:
+        for line in run.epochs:
+            values.setdefault(line["epoch"], []).append(line[measure])
+    whole = {epoch: x for epoch, x in sorted(values.items()) if len(x) == len(group)}
+    label = name if len(group) == 1 else f"{name}, {len(group)} runs"
+    means = [_mean(x) for x in whole.values()]
+    return Curve(label, list(whole), means, [min(x) for x in whole.values()], [max(x) for x in whole.values()])
+
+
+def _mean(x: Sequence[float]) -> float:
+    return fsum(x) / len(x)
+
+
+def _deviation(x: Sequence[float]) -> float:
+    """The standard deviation of a sample."""
+    mean = _mean(x)
+    return sqrt(fsum((v - mean) * (v - mean) for v in x) / (len(x) - 1)) if len(x) > 1 else 0.0
+
+
+def _table(groups: dict[str, list[Run]], measures: Sequence[str]) -> Iterator[str]:
+    """Of each recipe, its runs and epochs, and the last epoch's figures."""
+    width = max(len("recipe"), *map(len, groups))
+    heads = "".join(f"  {_MEASURES[m]:>19}" for m in measures)
+    yield f"{'recipe':{width}}  runs  epochs{heads}"
+    for name, group in groups.items():
+        epochs = "/".join(sorted({str(run.epochs[-1]["epoch"]) for run in group}, key=int))
+        cells = "".join(f"  {_cell([run.epochs[-1][m] for run in group]):>19}" for m in measures)
+        yield f"{name:{width}}  {len(group):4}  {epochs:>6}{cells}"
+
+
+def _cell(x: Sequence[float]) -> str:
+    return f"{_mean(x):.4f}" + (f" +- {_deviation(x):.4f}" if len(x) > 1 else "")

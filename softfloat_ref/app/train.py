@@ -1,0 +1,148 @@
+"""`train`: a recipe's network, with every tensor in its format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from softfloat_ref.app.progress import Progress, progress
+
+if TYPE_CHECKING:
+    from softfloat_ref.nn.recipe import Recipe
+    from softfloat_ref.nn.train import Epoch, Result
+
+
+class _Train(click.Group):
+    """`train compare ...`, or `train RECIPE ...`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """What does not begin with a subcommand is a run."""
+        if not args or args[0] not in ("compare", "run", "-h", "--help"):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names."""
+        return ["run", "compare"]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, imported when it is asked for."""
+        if cmd_name == "compare":
+            from softfloat_ref.app import train_compare
+
+            return train_compare.command
+        return run if cmd_name == "run" else None
+
+
+@click.group("train", cls=_Train, subcommand_metavar="RECIPE | compare RECIPE...")
+def command() -> None:
+    """Train small networks with every tensor in the format under study.
+
+    `train RECIPE` trains one; `train --list` names the recipes that come with the package.
+    """
+
+
+@click.command("run")
+@click.argument("recipe", required=False)
+@click.option("--list", "listed", is_flag=True, help="List the recipes that come with the package.")
+@click.option("--epochs", type=click.IntRange(min=1), help="Instead of the recipe's.")
+@click.option("--seed", type=click.IntRange(min=0), help="Instead of the recipe's.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for log and checkpoints.")
+@click.option("--resume", is_flag=True, help="Go on from the checkpoint in DIR.")
+@click.option(
+    "--trace", type=click.IntRange(min=1), metavar="STEP", help="Write that step's tensors as golden vectors to DIR."
+)
+@click.option("--statistics", is_flag=True, help="Log what formats do to gradients; keep the last ones in DIR.")
+def run(
+    recipe: str | None,
+    listed: bool,
+    epochs: int | None,
+    seed: int | None,
+    out: Path | None,
+    resume: bool,
+    statistics: bool,
+    trace: int | None,
+) -> int:
+    """Train the network of RECIPE: a name (see --list), or FILE.toml.
+
+    Exit code 1: the training diverged; the report says in which tensor, and at which step.
+    """
+    if listed:
+        return _list()
+    if recipe is None:
+        raise click.UsageError("give a recipe: a name from --list, or FILE.toml")
+    from softfloat_ref.nn.divergence import Diverged
+    from softfloat_ref.nn.recipe import load_recipe
+
+    chosen = load_recipe(recipe).with_training(epochs=epochs, seed=seed)
+    try:
+        if trace is not None:
+            return _trace(chosen, trace, out, resume or statistics)
+        result = _train(chosen, out, resume, statistics)
+    except Diverged as e:
+        click.echo(f"{chosen.name}: {e}")
+        return 1
+    _summary(result)
+    return 0
+
+
+def _trace(recipe: Recipe, step: int, out: Path | None, other: bool) -> int:
+    from softfloat_ref.app.vector_files import command_line
+    from softfloat_ref.golden.trace.step import write_step
+    from softfloat_ref.nn.train import Watch
+
+    if out is None or other:
+        raise click.UsageError("--trace takes --out DIR, and neither --resume nor --statistics")
+    with progress(step) as bar:
+        trace = write_step(recipe, step, out, command_line(), Watch(step=_advance(bar)))
+    made = len({name for node in trace.nodes for name in node.outputs})
+    click.echo(f"{len(trace.tensors)} tensors of step {step} of {recipe.name} in {out}: {made} made by "
+               f"{len(trace.nodes)} operations, {len(trace.tensors) - made} given")  # fmt: skip
+    return 0
+
+
+def _list() -> int:
+    from softfloat_ref.nn.recipe import load_recipe, recipe_files
+
+    found = [load_recipe(name) for name in recipe_files()]
+    width = max(len(r.name) for r in found)
+    for recipe in found:
+        click.echo(f"{recipe.name:{width}}  {recipe.description}")
+    return 0
+
+
+def _train(recipe: Recipe, out: Path | None, resume: bool, statistics: bool) -> Result:
+    from softfloat_ref.nn.train import Watch, load_data, steps_of, train
+
+    data = load_data(recipe)
+    measure = "perplexity" if data.kind == "text" else "accuracy"
+    click.echo(f"epoch  train loss  test loss  {measure}")
+    with progress(recipe.training.epochs * steps_of(recipe, data)) as bar:
+
+        def show(epoch: Epoch) -> None:
+            bar.clear()
+            click.echo(_line(epoch, measure))
+
+        watch = Watch(step=_advance(bar), epoch=show)
+        return train(recipe, out, resume=resume, watch=watch, statistics=statistics, data=data)
+
+
+def _advance(bar: Progress) -> Callable[[int, float], None]:
+    return lambda number, loss: bar.advance(f"step {number}, loss {loss:.3f}", 1)
+
+
+def _line(epoch: Epoch, measure: str) -> str:
+    found = f"{epoch.test.perplexity:10.2f}" if measure == "perplexity" else f"{epoch.test.accuracy:8.2%}"
+    skipped = f"  {epoch.skipped} steps skipped" if epoch.skipped else ""
+    return f"{epoch.number:5}  {epoch.loss:10.4f}  {epoch.test.loss:9.4f}  {found}{skipped}"
+
+
+def _summary(result: Result) -> None:
+    if result.averaged is not None:
+        score = result.averaged
+        shown = f"perplexity {score.perplexity:.2f}" if result.kind == "text" else f"accuracy {score.accuracy:.2%}"
+        click.echo(f"averaged weights: test loss {score.loss:.4f}, {shown}")
+    click.echo(f"products: {result.products}")

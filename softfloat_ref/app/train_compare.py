@@ -1,0 +1,116 @@
+"""`train compare`: several recipes with several seeds, as a table and as curves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from softfloat_ref.app.progress import progress
+
+if TYPE_CHECKING:
+    from softfloat_ref.nn.compare import Outcome, Spread, Summary
+
+CURVES = "curves.png"
+
+
+@click.command("compare")
+@click.argument("recipes", nargs=-1, required=True)
+@click.option("--seeds", type=click.IntRange(min=1), default=5, show_default=True, help="Runs of each, seeds 1 to N.")
+@click.option("--epochs", type=click.IntRange(min=1), help="Instead of the recipes'.")
+@click.option("--jobs", type=click.IntRange(1, 1024), help="Processes [all processors].")
+@click.option("--scheduler", metavar="tcp://...|FILE.json", help="Train on a Dask cluster.")
+@click.option("--json", "as_json", is_flag=True, help="Summaries and runs as JSON.")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder for logs, outcomes and curves; runs that it holds already are not done again.",
+)
+def command(
+    recipes: tuple[str, ...],
+    seeds: int,
+    epochs: int | None,
+    jobs: int | None,
+    scheduler: str | None,
+    as_json: bool,
+    out: Path | None,
+) -> int:
+    """Train RECIPES, each with several seeds, and set their losses side by side.
+
+    The first recipe is what the others are held against. Times are of the processor; run with one thread a process
+    (OMP_NUM_THREADS=1) to compare them. Exit code 1: every run of a recipe diverged.
+    """
+    from softfloat_ref.executors import workers
+    from softfloat_ref.nn import compare
+    from softfloat_ref.nn.recipe import load_recipe
+
+    chosen = [load_recipe(name).with_training(epochs=epochs) for name in recipes]
+    total = seeds * len(chosen)
+    with workers(jobs if scheduler or jobs else None, scheduler) as crew, progress(total) as bar:
+
+        def done(outcome: Outcome) -> None:
+            bar.advance(f"{outcome.recipe}, seed {outcome.seed}", 1)
+
+        outcomes = compare.compare(chosen, range(1, seeds + 1), crew, out, done)
+    found = compare.summaries(outcomes)
+    click.echo(json.dumps(compare.as_json(outcomes), indent=1) if as_json else "\n".join(table(found)))
+    if out is not None:
+        _curves(outcomes, out)
+    return 1 if any(len(s.diverged) == s.runs for s in found) else 0
+
+
+def table(found: Sequence[Summary]) -> list[str]:
+    """The lines of the table, and what diverged."""
+    width = max(len("recipe"), *(len(s.recipe) for s in found))
+    averages = any(s.averaged.runs for s in found)
+    text = found[0].text
+    measure = "perplexity" if text else "accuracy"
+    heads = ["train loss", "test loss", measure, *(["averaged", "gain"] if averages else [])]
+    lines = [f"{'recipe':{width}}  runs  " + "  ".join(f"{head:>15}" for head in heads) + "   time"]
+    for s in found:
+        cells = [_cell(s.train_loss, 4), _cell(s.test_loss, 4), _measure(s.measure, s.text)]
+        if averages:
+            cells += [_measure(s.averaged, s.text), _measure(s.gain, s.text, sign=True)]
+        time = f"{s.time:6.2f}" if s.time == s.time else "     -"
+        lines.append(
+            f"{s.recipe:{width}}  {s.runs - len(s.diverged):4}  " + "  ".join(f"{c:>15}" for c in cells) + f" {time}"
+        )
+    for s in found:
+        lines += [f"{s.recipe}: diverged: {report}" for report in s.diverged]
+    return lines
+
+
+def _measure(value: Spread, text: bool, sign: bool = False) -> str:
+    """Perplexity, or accuracy in per cent."""
+    return (
+        _cell(value, 2, sign)
+        if text
+        else _cell(value._replace(mean=100 * value.mean, deviation=100 * value.deviation), 2, sign)
+    )
+
+
+def _cell(value: Spread, digits: int, sign: bool = False) -> str:
+    if not value.runs:
+        return "-"
+    mean = f"{value.mean:{'+' if sign else ''}.{digits}f}"
+    return f"{mean} ({value.deviation:.{digits}f})" if value.runs > 1 else mean
+
+
+def _curves(outcomes: Sequence[Outcome], out: Path) -> None:
+    """The picture, where matplotlib is installed."""
+    import importlib.util
+
+    from softfloat_ref.app import plot
+    from softfloat_ref.nn.compare import folder_of
+
+    runs = [str(folder_of(o, out)) for o in outcomes if o.epochs]
+    kinds = {o.text for o in outcomes}
+    if importlib.util.find_spec("matplotlib") is None or not runs or len(kinds) > 1:
+        return
+    plot.draw_training(runs, str(out / CURVES))
+    click.echo(f"curves: {out / CURVES}", err=True)

@@ -1,0 +1,1 @@
+"""Golden traces: every tensor of a training step, and the operations between them, each recomputed when verified."""

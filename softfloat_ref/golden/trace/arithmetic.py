@@ -1,0 +1,289 @@
+"""Operations of a trace on FP32 numbers: sums and products, activation functions that select, poolings, patches."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from softfloat_ref.errors import Error
+from softfloat_ref.golden.trace.case import ByElement, Case, spread
+from softfloat_ref.golden.trace.numbers import FP32, NAN, ONE, Codes, apply, apply_one, positive
+
+
+class Binary(ByElement):
+    """add, sub, mul, div of two inputs, to nearest even; the smaller one broadcasts."""
+
+    def __init__(self, op: str) -> None:
+        self.op = op
+
+    def compute(self, case: Case) -> list[Codes]:
+        case.needs(2)
+        shape = case.outputs[0].shape
+        return [apply(self.op, *(np.broadcast_to(case.values(i), shape) for i in (0, 1)))]
+
+    def element(self, case: Case, place: int) -> int:
+        shape = case.outputs[0].shape
+        return apply_one(self.op, *(spread(case.values(i), shape, place) for i in (0, 1)))
+
+
+class Relu(ByElement):
+    """x where it is above zero or NaN, else +0."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        case.needs(1)
+        x = case.values(0)
+        return [np.where((x <= FP32.inf_code) | (x == NAN), x, 0).astype(np.uint32)]
+
+    def element(self, case: Case, place: int) -> int:
+        code = int(case.values(0).reshape(-1)[place])
+        return code if positive(code) or FP32.is_nan(code) else 0
+
+
+class ReluGradient(ByElement):
+    """dy, y: dy times one where y is above zero, else dy times zero, which keeps the sign."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        case.needs(2)
+        y = case.values(1)
+        mask = np.where((y != 0) & (y <= FP32.inf_code), ONE, 0).astype(np.uint32)
+        return [apply("mul", case.values(0), mask)]
+
+    def element(self, case: Case, place: int) -> int:
+        dy, y = (int(case.values(i).reshape(-1)[place]) for i in (0, 1))
+        return apply_one("mul", dy, ONE if positive(y) else 0)
+
+
+class RowSum(ByElement):
+    """The sum of the rows of a matrix: the first, and the others added to it one after the other."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        case.needs(1)
+        rows = _matrix(case.values(0))
+        total = rows[0].copy()
+        for row in rows[1:]:
+            total = apply("add", total, row)
+        return [total]
+
+    def element(self, case: Case, place: int) -> int:
+        first, *others = _matrix(case.values(0))[:, place].tolist()
+        for code in others:
+            first = apply_one("add", first, code)
+        return int(first)
+
+
+def _matrix(codes: Codes) -> Codes:
+    if codes.ndim != 2 or not codes.size:
+        raise Error(f"takes a matrix, not an array of shape {codes.shape}")
+    return codes
+
+
+class PixelSum(ByElement):
+    """Of images (batch, height, width, channels), the sum of the pixels, one after the other, by image and channel."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        case.needs(1)
+        x = _image(case.values(0))
+        pixels = x.reshape(x.shape[0], -1, x.shape[3])
+        total = pixels[:, 0].copy()
+        for i in range(1, pixels.shape[1]):
+            total = apply("add", total, pixels[:, i])
+        return [total]
+
+    def element(self, case: Case, place: int) -> int:
+        x = _image(case.values(0))
+        image, channel = divmod(place, x.shape[3])
+        first, *others = x[image, :, :, channel].reshape(-1).tolist()
+        for code in others:
+            first = apply_one("add", first, code)
+        return int(first)
+
+
+# -- images ------------------------------------------------------------------------------------------------------------
+
+
+def _image(codes: Codes) -> Codes:
+    if codes.ndim != 4 or not codes.size:
+        raise Error(f"takes images (batch, height, width, channels), not an array of shape {codes.shape}")
+    return codes
+
+
+class _Windows:
+    """The places of a convolution's patches: of each output pixel and place in the kernel, the input pixel, or none."""
+
+    def __init__(self, case: Case, shape: tuple[int, ...]) -> None:
+        self.k, self.s = case.integer("kernel", 1, 64), case.integer("stride", 1, 64)
+        self.p = case.integer("padding", 0, 64)
+        self.n, self.h, self.w, self.c = shape
+        self.rows, self.columns = ((x + 2 * self.p - self.k) // self.s + 1 for x in (self.h, self.w))
+        if self.rows < 1 or self.columns < 1:
+            raise Error("the kernel is larger than the image")
+
+    @property
+    def patches(self) -> tuple[int, int, int, int, int, int]:
+        """(batch, rows, columns, kernel, kernel, channels)."""
+        return (self.n, self.rows, self.columns, self.k, self.k, self.c)
+
+    def slices(self, i: int, j: int) -> tuple[slice, slice]:
+        """The input pixels, in the padded image, under a place of the kernel."""
+        return (
+            slice(i, i + self.s * (self.rows - 1) + 1, self.s),
+            slice(j, j + self.s * (self.columns - 1) + 1, self.s),
+        )
+
+    def padded(self) -> tuple[int, int, int, int]:
+        """The shape of the padded image."""
+        return (self.n, self.h + 2 * self.p, self.w + 2 * self.p, self.c)
+
+    def inside(self, padded: Codes) -> Codes:
+        """The image without its border."""
+        return padded[:, self.p : self.p + self.h, self.p : self.p + self.w]
+
+
+class Patches(ByElement):
+    """Images to patches: a row an output pixel, of (kernel row, kernel column, channel); outside the image is zero."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        case.needs(1)
+        x = _image(case.inputs[0])
+        at = _Windows(case, x.shape)
+        padded = np.zeros(at.padded(), x.dtype)
+        at.inside(padded)[...] = x
+        made = np.empty(at.patches, x.dtype)
+        for i, j in product(range(at.k), repeat=2):
+            made[:, :, :, i, j] = padded[(slice(None), *at.slices(i, j))]
+        return [made]
+
+    def element(self, case: Case, place: int) -> int:
+        x = _image(case.inputs[0])
+        at = _Windows(case, x.shape)
+        n, row, column, i, j, c = np.unravel_index(place, at.patches)
+        y, z = row * at.s + i - at.p, column * at.s + j - at.p
+        return int(x[n, y, z, c]) if 0 <= y < at.h and 0 <= z < at.w else 0
+
+
+class PatchSum(ByElement):
+    """Patches to images: what overlaps is added to +0, in the order of the kernel's places."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        case.needs(1)
+        at = _Windows(case, self._image(case))
+        parts = case.values(0).reshape(at.patches)
+        made = np.zeros(at.padded(), np.uint32)
+        for i, j in product(range(at.k), repeat=2):
+            where = (slice(None), *at.slices(i, j))
+            made[where] = apply("add", made[where], parts[:, :, :, i, j])
+        return [at.inside(made)]
+
+    def element(self, case: Case, place: int) -> int:
+        shape = self._image(case)
+        at = _Windows(case, shape)
+        parts = case.values(0).reshape(at.patches)
+        n, y, z, c = np.unravel_index(place, shape)
+        total = 0
+        for i, j in product(range(at.k), repeat=2):
+            (row, first), (column, second) = divmod(y + at.p - i, at.s), divmod(z + at.p - j, at.s)
+            if not first and not second and 0 <= row < at.rows and 0 <= column < at.columns:
+                total = apply_one("add", total, int(parts[n, row, column, i, j, c]))
+        return total
+
+    @staticmethod
+    def _image(case: Case) -> tuple[int, ...]:
+        shape = case.options.get("image")
+        if not isinstance(shape, list) or len(shape) != 4 or tuple(shape) != case.outputs[0].shape:
+            raise Error(f"option image = {shape!r} is not the output's shape")
+        return tuple(shape)
+
+
+class _Pool(ByElement):
+    """Windows side by side; what is left at the edge is dropped."""
+
+    @staticmethod
+    def windows(case: Case, x: Codes) -> Codes:
+        """(batch, rows, columns, channels, places in the window)."""
+        size = case.integer("size", 1, 64)
+        n, h, w, c = _image(x).shape
+        cut = x[:, : h // size * size, : w // size * size].reshape(n, h // size, size, w // size, size, c)
+        return cut.transpose(0, 1, 3, 5, 2, 4).reshape(n, h // size, w // size, c, size * size)
+
+
+class MaxPool(_Pool):
+    """The largest of each window, no NaN among them; of equals, +0 before -0."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        case.needs(1)
+        windows = self.windows(case, case.values(0))
+        best = _ordered(windows).argmax(axis=-1)
+        return [np.take_along_axis(windows, best[..., None], -1)[..., 0]]
+
+    def element(self, case: Case, place: int) -> int:
+        windows = case.once("windows", lambda: self.windows(case, case.values(0)))
+        window = windows.reshape(case.outputs[0].size, -1)[place]
+        return int(max(window.tolist(), key=_order))
+
+
+class MaxPoolGradient(_Pool):
+    """dy, x: dy where x is the first of the largest in its window, dy times zero elsewhere in it, +0 outside."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        case.needs(2)
+        size, dy, x = case.integer("size", 1, 64), case.values(0), case.values(1)
+        windows = self.windows(case, x)
+        values = windows.view(np.float32)
+        best = (values == values.max(axis=-1, keepdims=True)).argmax(axis=-1)
+        mask = np.where(np.arange(size * size) == best[..., None], ONE, 0).astype(np.uint32)
+        n, rows, columns, c, _ = windows.shape
+        parts = apply("mul", dy.reshape(n, rows, columns, c, 1), mask).reshape(n, rows, columns, c, size, size)
+        made = np.zeros(x.shape, np.uint32)
+        made[:, : rows * size, : columns * size] = parts.transpose(0, 1, 4, 2, 5, 3).reshape(
+            n, rows * size, columns * size, c
+        )
+        return [made]
+
+    def element(self, case: Case, place: int) -> int:
+        size, dy, x = case.integer("size", 1, 64), case.values(0), _image(case.values(1))
+        n, y, z, c = np.unravel_index(place, x.shape)
+        rows, columns = x.shape[1] // size, x.shape[2] // size
+        if y // size >= rows or z // size >= columns:
+            return 0
+        windows = case.once("windows", lambda: self.windows(case, x))
+        window = windows[n, y // size, z // size, c].tolist()
+        best = max(map(_value, window))
+        first = next(i for i, code in enumerate(window) if _value(code) == best)
+        error = int(dy.reshape(x.shape[0], rows, columns, x.shape[3])[n, y // size, z // size, c])
+        return apply_one("mul", error, ONE if first == y % size * size + z % size else 0)
+
+
+def _order(code: int) -> int:
+    """Integers in the order of FP32 codes, -0 below +0."""
+    return code if code < FP32.sign_bit else -(code ^ FP32.sign_bit) - 1
+
+
+def _value(code: int) -> int:
+    """The same with one zero."""
+    return 0 if code == FP32.sign_bit else _order(code)
+
+
+def _ordered(codes: Codes) -> Codes:
+    wide = codes.astype(np.int64)
+    return np.where(wide < FP32.sign_bit, wide, -(wide ^ FP32.sign_bit) - 1)
+
+
+class Gather(ByElement):
+    """table (rows, width), indices: the rows that indices name."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        case.needs(2)
+        table, rows = self._operands(case)
+        return [table[rows]]
+
+    def element(self, case: Case, place: int) -> int:
+        table, rows = self._operands(case)
+        return int(table[rows].reshape(-1)[place])
+
+    @staticmethod
+    def _operands(case: Case) -> tuple[Codes, Codes]:
+        table, rows = _matrix(case.inputs[0]), case.inputs[1].reshape(-1)
+        if rows.size and int(rows.max()) >= len(table):
+            raise Error(f"a row beyond the {len(table)} of the table")
+        return table, rows

@@ -1,0 +1,94 @@
+"""One node with the codes of its inputs, and what every operation of a trace offers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from softfloat_ref.errors import Error
+from softfloat_ref.formats import Format
+from softfloat_ref.golden.trace.model import Tensor
+from softfloat_ref.golden.trace.numbers import Codes, fp32
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A node's inputs in the shapes it takes them in, with their formats; its outputs, and its options."""
+
+    inputs: tuple[Codes, ...]
+    formats: tuple[Format, ...]
+    outputs: tuple[Tensor, ...]
+    options: Mapping[str, Any]
+    _known: dict[object, Any] = field(default_factory=dict, compare=False)
+
+    def once(self, key: object, make: Callable[[], T]) -> T:
+        """What is needed for every unit, made once."""
+        if key not in self._known:
+            self._known[key] = make()
+        found: T = self._known[key]
+        return found
+
+    def values(self, i: int) -> Codes:
+        """An input as FP32 codes."""
+        return self.once(i, lambda: fp32(self.inputs[i], self.formats[i]))
+
+    def integer(self, name: str, low: int, high: int) -> int:
+        """An option that is an integer between two. Raises Error."""
+        value = self.options.get(name)
+        if type(value) is not int or not low <= value <= high:
+            raise Error(f"option {name} = {value!r} is no integer from {low} to {high}")
+        return value
+
+    def needs(self, inputs: int, outputs: int = 1) -> None:
+        """Raise Error where the node has other numbers of them."""
+        if (len(self.inputs), len(self.outputs)) != (inputs, outputs):
+            raise Error(f"takes {inputs} inputs to {outputs} outputs, not {len(self.inputs)} to {len(self.outputs)}")
+
+
+class Part(NamedTuple):
+    """What the oracle says of some codes: of which output, at which places (in row order), and the codes."""
+
+    output: int
+    places: list[int]
+    codes: list[int]
+
+
+class Operation(Protocol):
+    """An operation of a trace: all at once, and unit by unit by the scalar oracle."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        """The codes of every output. Raises Error where inputs, outputs and options do not fit."""
+
+    def units(self, case: Case) -> int:
+        """How many parts the oracle can compute on their own."""
+
+    def one(self, case: Case, unit: int) -> list[Part]:
+        """One of them."""
+
+
+def spread(codes: Codes, shape: tuple[int, ...], place: int) -> int:
+    """The code that broadcasting puts at a place of a shape."""
+    at = np.unravel_index(place, shape)
+    kept = at[len(shape) - codes.ndim :]
+    return int(codes[tuple(0 if n == 1 else i for i, n in zip(kept, codes.shape, strict=True))])
+
+
+class ByElement:
+    """What operations have in common whose only output has one unit an element."""
+
+    def units(self, case: Case) -> int:
+        """One an element."""
+        return case.outputs[0].size
+
+    def one(self, case: Case, unit: int) -> list[Part]:
+        """An element."""
+        return [Part(0, [unit], [self.element(case, unit)])]
+
+    def element(self, case: Case, place: int) -> int:
+        """The code at a place, by the oracle."""
+        raise NotImplementedError

@@ -1,0 +1,167 @@
+"""What a trace is: tensors of codes, and nodes, each an operation from some of them to others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, Final, NamedTuple
+
+from softfloat_ref.block_formats import BlockFormat
+from softfloat_ref.errors import Error
+from softfloat_ref.formats import Format, define_format
+from softfloat_ref.golden.dots import restored
+
+TRACE: Final = "trace"
+GENERATOR: Final = "trace-1"
+MAX_SIZE: Final = 1 << 31
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """Codes of a format, row by row. name: where it stands in the step, as conv1/forward/activation."""
+
+    name: str
+    fmt: Format
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """How many codes."""
+        return prod(self.shape)
+
+    @property
+    def file(self) -> str:
+        """The file of its codes."""
+        return f"{self.name.replace('/', '.')}.memh"
+
+
+class View(NamedTuple):
+    """A tensor as a node takes it: in a shape of as many codes, in the same order."""
+
+    tensor: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Node:
+    """An operation. op: of `operations`; options: what it needs beside its inputs; JSON values."""
+
+    op: str
+    inputs: tuple[View, ...]
+    outputs: tuple[str, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """What messages call it: its first output."""
+        return self.outputs[0]
+
+
+@dataclass(frozen=True)
+class TraceSet:
+    """A training step. recipe: as TOML; tensors by name; nodes in an order in which each has its inputs."""
+
+    recipe_name: str
+    recipe: str
+    step: int
+    tensors: Mapping[str, Tensor]
+    nodes: tuple[Node, ...]
+
+    @property
+    def name(self) -> str:
+        """A name for messages."""
+        return f"trace_{self.recipe_name}_step_{self.step}"
+
+    @property
+    def count(self) -> int:
+        """How many codes its tensors have."""
+        return sum(t.size for t in self.tensors.values())
+
+    @property
+    def description(self) -> str:
+        """For the manifest."""
+        return f"Every tensor of step {self.step} of the training recipe {self.recipe_name}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The full definition."""
+        return {
+            "op": TRACE,
+            "generator": GENERATOR,
+            "recipe_name": self.recipe_name,
+            "step": self.step,
+            "recipe": self.recipe,
+            "formats": {f.name: f.to_dict() for f in {t.fmt.name: t.fmt for t in self.tensors.values()}.values()},
+            "tensors": [{"name": t.name, "format": t.fmt.name, "shape": list(t.shape)} for t in self.tensors.values()],
+            "nodes": [
+                {
+                    "op": n.op,
+                    "inputs": [{"tensor": v.tensor, "shape": list(v.shape)} for v in n.inputs],
+                    "outputs": list(n.outputs),
+                    "options": dict(n.options),
+                }
+                for n in self.nodes
+            ],
+        }
+
+    @staticmethod
+    def from_dict(table: Mapping[str, Any]) -> TraceSet:
+        """The trace a manifest stores. Raises Error for one that this version cannot read."""
+        if table["generator"] != GENERATOR:
+            raise Error(f"a trace of kind {table['generator']!r}; this version reads {GENERATOR!r}")
+        formats = {name: define_format(fmt) for name, fmt in table["formats"].items()}
+        tensors = [Tensor(str(t["name"]), formats[t["format"]], _shape(t["shape"])) for t in table["tensors"]]
+        nodes = tuple(
+            Node(
+                str(n["op"]),
+                tuple(View(str(v["tensor"]), _shape(v["shape"])) for v in n["inputs"]),
+                tuple(map(str, n["outputs"])),
+                dict(n["options"]),
+            )
+            for n in table["nodes"]
+        )
+        made = TraceSet(str(table["recipe_name"]), str(table["recipe"]), int(table["step"]), _named(tensors), nodes)
+        _check(made)
+        return made
+
+
+def _shape(values: Sequence[Any]) -> tuple[int, ...]:
+    if not all(type(x) is int and x >= 0 for x in values) or prod(values) > MAX_SIZE:
+        raise Error(f"{list(values)!r} is no shape")
+    return tuple(values)
+
+
+def _named(tensors: Sequence[Tensor]) -> dict[str, Tensor]:
+    found = {t.name: t for t in tensors}
+    if len(found) < len(tensors) or len({t.file for t in tensors}) < len(tensors):
+        raise Error("two tensors have one name")
+    for t in tensors:
+        if not all(c.isalnum() or c in "_-./" for c in t.name) or t.name.startswith((".", "/")) or ".." in t.name:
+            raise Error(f"{t.name[:60]!r} is no name of a tensor")
+    return found
+
+
+def _check(trace: TraceSet) -> None:
+    """Raise Error where a node has an input that is none, or that comes after it, or two make one tensor."""
+    made = {name for node in trace.nodes for name in node.outputs}
+    known = set(trace.tensors) - made
+    for node in trace.nodes:
+        if not node.outputs:
+            raise Error(f"a node {node.op!r} has no output")
+        for view in node.inputs:
+            if view.tensor not in known:
+                raise Error(f"{node.name}: its input {view.tensor[:60]!r} is no tensor that stands before it")
+            if prod(view.shape) != trace.tensors[view.tensor].size:
+                raise Error(f"{node.name}: {view.tensor} has not the shape {list(view.shape)}")
+        for name in node.outputs:
+            if name in known or name not in trace.tensors:
+                raise Error(f"{name[:60]!r}: is made twice, or is no tensor")
+            known.add(name)
+
+
+def block_format(table: Mapping[str, Any]) -> BlockFormat:
+    """A block format as options store it. Raises Error."""
+    found = restored(table)
+    if not isinstance(found, BlockFormat):
+        raise Error(f"{found.name} is no block format")
+    return found

@@ -1,0 +1,39 @@
+"""The operations of a trace, by name."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from softfloat_ref.golden.trace.arithmetic import (
+    Binary,
+    Gather,
+    MaxPool,
+    MaxPoolGradient,
+    Patches,
+    PatchSum,
+    PixelSum,
+    Relu,
+    ReluGradient,
+    RowSum,
+)
+from softfloat_ref.golden.trace.case import Operation
+from softfloat_ref.golden.trace.conversions import Convert, Matmul, Quantize, Random
+
+RECORDED: Final = "recorded"  # what the host computed, as exp: stored with its inputs, not recomputed
+
+OPERATIONS: Final[dict[str, Operation]] = {
+    "random": Random(),
+    "convert": Convert(),
+    "quantize": Quantize(),
+    "matmul": Matmul(),
+    **{name: Binary(name) for name in ("add", "sub", "mul", "div")},
+    "relu": Relu(),
+    "relu_gradient": ReluGradient(),
+    "row_sum": RowSum(),
+    "pixel_sum": PixelSum(),
+    "patches": Patches(),
+    "patch_sum": PatchSum(),
+    "max_pool": MaxPool(),
+    "max_pool_gradient": MaxPoolGradient(),
+    "gather": Gather(),
+}

@@ -1,0 +1,116 @@
+"""Checkpoints: named arrays and a table, in one .npz or .safetensors file that is whole or not there."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softfloat_ref.errors import Error, unknown
+from softfloat_ref.files import read_bytes, write_file
+
+META: Final = "meta"  # of an .npz file: the table as JSON, in bytes
+
+Arrays = dict[str, NDArray[Any]]
+Loaded = tuple[Arrays, dict[str, Any]]
+
+
+def save(path: str | Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
+    """Write a checkpoint; the file's suffix says which kind: .npz, or .safetensors (an extra). Raises Error.
+
+    arrays: of numbers, by name. meta: what JSON holds. The same arguments give the same bytes.
+    """
+    path = Path(path)
+    for name, array in arrays.items():
+        if array.dtype.kind not in "biuf":
+            raise Error(f"{path}: {name} is an array of {array.dtype}; checkpoints hold numbers")
+    text = json.dumps(dict(meta), allow_nan=False)
+    data = _kind(path)[0](dict(arrays), text, path)
+    write_file(path, lambda stream: stream.write(data))
+
+
+def load(path: str | Path) -> Loaded:
+    """The arrays and the table of a checkpoint. Raises Error for a file that is none, or is broken; never unpickles."""
+    path = Path(path)
+    reader = _kind(path)[1]
+    data = read_bytes(path)
+    try:
+        arrays, text = reader(data, path)
+        meta = json.loads(text)
+    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile, zlib.error, RecursionError) as e:
+        if isinstance(e, Error):
+            raise
+        raise Error(f"{path}: not a whole checkpoint: {str(e)[:80]}") from None
+    if not isinstance(meta, dict):
+        raise Error(f"{path}: not a checkpoint: its table is none")
+    return arrays, meta
+
+
+def _npz_bytes(arrays: Arrays, meta: str, path: Path) -> bytes:
+    if META in arrays:
+        raise Error(f"{path}: an array may not be called {META!r}")
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:  # as numpy's savez, which takes no array called `file`
+        for name, array in {**arrays, META: np.frombuffer(meta.encode(), np.uint8)}.items():
+            entry = zipfile.ZipInfo(f"{name}.npy")  # of a fixed date
+            with archive.open(entry, "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
+    return stream.getvalue()
+
+
+def _from_npz(data: bytes, path: Path) -> tuple[Arrays, str]:
+    archive = np.load(io.BytesIO(data), allow_pickle=False)
+    if not isinstance(archive, np.lib.npyio.NpzFile) or META not in archive.files:
+        raise Error(f"{path}: not a checkpoint: it has no array {META!r}")
+    arrays = {name: archive[name] for name in archive.files}
+    return arrays, arrays.pop(META).tobytes().decode()
+
+
+def _safetensors(path: Path) -> ModuleType:
+    try:
+        import safetensors.numpy
+    except ImportError:
+        raise Error(f"{path}: needs safetensors: pip install 'softfloat-ref[train]', or use .npz") from None
+    return safetensors.numpy
+
+
+def _safetensors_bytes(arrays: Arrays, meta: str, path: Path) -> bytes:
+    whole = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()}
+    data: bytes = _safetensors(path).save(whole, metadata={META: meta})
+    return data
+
+
+def _from_safetensors(data: bytes, path: Path) -> tuple[Arrays, str]:
+    library = _safetensors(path)
+    import safetensors
+
+    try:
+        arrays: Arrays = library.load(data)
+    except safetensors.SafetensorError as e:
+        raise Error(f"{path}: not a whole safetensors file: {str(e)[:80]}") from None
+    size = int.from_bytes(data[:8], "little")
+    table = json.loads(data[8 : 8 + size]).get("__metadata__") or {}
+    if META not in table:
+        raise Error(f"{path}: not a checkpoint: its metadata have no {META!r}")
+    return arrays, table[META]
+
+
+_Kind = tuple[Callable[[Arrays, str, Path], bytes], Callable[[bytes, Path], tuple[Arrays, str]]]
+KINDS: Final[dict[str, _Kind]] = {
+    ".npz": (_npz_bytes, _from_npz),
+    ".safetensors": (_safetensors_bytes, _from_safetensors),
+}
+
+
+def _kind(path: Path) -> _Kind:
+    if path.suffix not in KINDS:
+        raise unknown(f"kind of checkpoint {path.name!r}:", path.suffix, KINDS)
+    return KINDS[path.suffix]

@@ -1,0 +1,227 @@
+"""Several recipes with several seeds: the runs, and what they come to, as means with their spread."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import fsum, sqrt
+from pathlib import Path
+from statistics import median
+from typing import Any, Final, NamedTuple
+
+from softfloat_ref import __version__
+from softfloat_ref.errors import Error
+from softfloat_ref.executors import Workers, in_order
+from softfloat_ref.files import make_folder, read_bytes, write_file
+from softfloat_ref.nn.data import Dataset
+from softfloat_ref.nn.divergence import Diverged
+from softfloat_ref.nn.recipe import Recipe
+from softfloat_ref.nn.runlog import RunLog
+from softfloat_ref.nn.train import Epoch, Result, load_data, train
+
+OUTCOME: Final = "outcome.json"
+LOG: Final = "log.jsonl"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One run. epochs: (training loss, test loss, measure) of each; averaged: (test loss, measure) of the averaged
+    weights, or none; measure: accuracy, or perplexity of texts; seconds: of the processor; diverged: the report."""
+
+    recipe: str
+    seed: int
+    text: bool
+    products: str
+    epochs: tuple[tuple[float, float, float], ...] = ()
+    averaged: tuple[float, float] | None = None
+    seconds: float = 0.0
+    diverged: str | None = None
+
+
+class Spread(NamedTuple):
+    """Mean and standard deviation (of a sample: n - 1) of so many runs."""
+
+    mean: float
+    deviation: float
+    runs: int
+
+
+class Summary(NamedTuple):
+    """What the runs of a recipe come to. gain: what averaging the weights gains in the measure, run by run (positive:
+    better); time: the median over that of the first recipe's runs."""
+
+    recipe: str
+    text: bool
+    runs: int
+    diverged: tuple[str, ...]
+    train_loss: Spread
+    test_loss: Spread
+    measure: Spread
+    averaged: Spread
+    gain: Spread
+    time: float
+
+
+def compare(
+    recipes: Sequence[Recipe],
+    seeds: Iterable[int],
+    crew: Workers,
+    out: Path | None = None,
+    done: Callable[[Outcome], None] = lambda outcome: None,
+) -> list[Outcome]:
+    """Train each recipe with each seed; the outcomes by recipe and seed, whoever did them.
+
+    out: a folder for a log and the outcome of each run; runs whose outcome it holds already, of the same recipe and
+    version, are not done again. Raises Error for recipes of one name, or of data that have no measure in common.
+    """
+    names = [r.name for r in recipes]
+    twice = {n for n in names if names.count(n) > 1}
+    if twice:
+        raise Error(f"{', '.join(sorted(twice))}: named twice")
+    jobs = [recipe.with_training(seed=seed) for seed in seeds for recipe in recipes]
+    stored = {i: found for i, job in enumerate(jobs) if (found := _stored(job, out)) is not None}
+    made = in_order(crew, run, [job for i, job in enumerate(jobs) if i not in stored])
+    outcomes = []
+    for i, job in enumerate(jobs):
+        outcome = stored.get(i) or _kept(next(made), job, out)
+        done(outcome)
+        outcomes.append(outcome)
+    return sorted(outcomes, key=lambda o: (names.index(o.recipe), o.seed))
+
+
+def run(recipe: Recipe) -> Outcome:
+    """Train one recipe, without files. Raises Error."""
+    data, begin = _data(json.dumps(dict(recipe.data), sort_keys=True), recipe), time.process_time()
+    text = data.kind == "text"
+    try:
+        result = train(recipe, data=data)
+    except Diverged as e:
+        return Outcome(recipe.name, recipe.training.seed, text, Result(recipe, data.kind).products, diverged=str(e))
+    seconds = time.process_time() - begin
+    averaged = None
+    if result.averaged is not None:
+        averaged = result.averaged.loss, result.averaged.perplexity if text else result.averaged.accuracy
+    epochs = tuple(_figures(epoch, text) for epoch in result.epochs)
+    return Outcome(recipe.name, recipe.training.seed, text, result.products, epochs, averaged, seconds)
+
+
+def _figures(epoch: Epoch, text: bool) -> tuple[float, float, float]:
+    return epoch.loss, epoch.test.loss, epoch.test.perplexity if text else epoch.test.accuracy
+
+
+_LOADED: dict[str, Dataset] = {}
+
+
+def _data(key: str, recipe: Recipe) -> Dataset:
+    """The recipe's data, read once a process."""
+    if key not in _LOADED:
+        _LOADED.clear()
+        _LOADED[key] = load_data(recipe)
+    return _LOADED[key]
+
+
+# -- files -----------------------------------------------------------------------------------------------------------
+
+
+def folder_of(outcome_or_recipe: Outcome | Recipe, out: Path) -> Path:
+    """Where a run's files are."""
+    x = outcome_or_recipe
+    name, seed = (x.recipe, x.seed) if isinstance(x, Outcome) else (x.name, x.training.seed)
+    return out / f"{name}-seed{seed}"
+
+
+def _identity(recipe: Recipe) -> str:
+    return f"{__version__}\n{recipe.to_toml()}"
+
+
+def _stored(recipe: Recipe, out: Path | None) -> Outcome | None:
+    """The outcome of a run that was done before; None where there is none, or one of something else."""
+    if out is None or not (path := folder_of(recipe, out) / OUTCOME).exists():
+        return None
+    try:
+        table = json.loads(read_bytes(str(path)))
+        if table.pop("identity") != _identity(recipe):
+            return None
+        epochs = tuple((float(a), float(b), float(c)) for a, b, c in table.pop("epochs"))
+        averaged = table.pop("averaged")
+        return Outcome(**table, epochs=epochs, averaged=None if averaged is None else (averaged[0], averaged[1]))
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+        return None
+
+
+def _kept(outcome: Outcome, recipe: Recipe, out: Path | None) -> Outcome:
+    """The outcome, written into its folder where there is one: the log last but one, the outcome last."""
+    if out is None:
+        return outcome
+    folder = folder_of(outcome, out)
+    make_folder(folder)
+    log = RunLog(folder / LOG)
+    log.truncate_after(-1)
+    with log:
+        log.write(recipe=outcome.recipe, seed=outcome.seed, version=__version__, products=outcome.products)
+        for number, line in enumerate(_log_lines(outcome), 1):
+            log.write(epoch=number, **line)
+    table = {**vars(outcome), "identity": _identity(recipe)}
+    text = json.dumps(table, indent=1) + "\n"
+    write_file(folder / OUTCOME, lambda stream: stream.write(text.encode()))
+    return outcome
+
+
+def _log_lines(outcome: Outcome) -> Iterator[dict[str, float]]:
+    measure = "perplexity" if outcome.text else "accuracy"
+    for train_loss, test_loss, value in outcome.epochs:
+        yield {"train_loss": train_loss, "test_loss": test_loss, measure: value}
+
+
+# -- summaries -------------------------------------------------------------------------------------------------------
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Mean and deviation; NaN of none, a deviation of 0 of one."""
+    n = len(values)
+    if not n:
+        return Spread(float("nan"), 0.0, 0)
+    mean = fsum(values) / n
+    return Spread(mean, sqrt(fsum((x - mean) ** 2 for x in values) / (n - 1)) if n > 1 else 0.0, n)
+
+
+def summaries(outcomes: Sequence[Outcome]) -> list[Summary]:
+    """A summary a recipe, in the order of the outcomes; runs that diverged count as such and in nothing else."""
+    groups: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        groups.setdefault(outcome.recipe, []).append(outcome)
+    base = _seconds(next(iter(groups.values()), []))
+    return [_summary(name, group, base) for name, group in groups.items()]
+
+
+def _seconds(group: Sequence[Outcome]) -> float:
+    found = [o.seconds for o in group if o.diverged is None]
+    return median(found) if found else float("nan")
+
+
+def _summary(name: str, group: Sequence[Outcome], base: float) -> Summary:
+    whole = [o for o in group if o.diverged is None]
+    averaged = [(o, o.averaged) for o in whole if o.averaged is not None]
+    better = -1 if group[0].text else 1
+    return Summary(
+        name,
+        group[0].text,
+        len(group),
+        tuple(f"seed {o.seed}: {o.diverged}" for o in group if o.diverged is not None),
+        spread([o.epochs[-1][0] for o in whole]),
+        spread([o.epochs[-1][1] for o in whole]),
+        spread([o.epochs[-1][2] for o in whole]),
+        spread([a[1] for _, a in averaged]),
+        spread([better * (a[1] - o.epochs[-1][2]) for o, a in averaged]),
+        _seconds(group) / base if base else float("nan"),
+    )
+
+
+def as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Summaries and runs as plain tables."""
+    made = [
+        {k: v._asdict() if isinstance(v, Spread) else v for k, v in s._asdict().items()} for s in summaries(outcomes)
+    ]
+    return {"summaries": made, "runs": [vars(o) for o in outcomes]}

@@ -1,0 +1,68 @@
+"""Data by name: synthetic sets, what packages and Python itself carry, and readers for the files a user has."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from softfloat_ref.errors import Error, unknown
+from softfloat_ref.nn.data.model import Dataset, batches, text_batches
+
+__all__ = ["DATA", "Data", "Dataset", "batches", "load", "text_batches"]
+
+Loader = Callable[..., Dataset]
+
+
+class Data(NamedTuple):
+    """Where a set is made: module and function; what it is; what its folder must hold ("" where it takes none)."""
+
+    module: str
+    function: str
+    what: str
+    files: str = ""
+
+    def loader(self) -> Loader:
+        """The function, its module imported."""
+        found: Loader = getattr(import_module(f"softfloat_ref.nn.data.{self.module}"), self.function)
+        return found
+
+
+DATA: Final = {
+    "blobs": Data("synthetic", "blobs", "vectors around one centre a class"),
+    "shapes": Data("shapes", "shapes", "noisy images of simple shapes"),
+    "digits": Data("images", "digits", "scikit-learn's 1,797 handwritten digits of 8 x 8"),
+    "mnist": Data("images", "mnist", "MNIST", "train-images-idx3-ubyte and its three companions, also as .gz"),
+    "cifar10": Data("images", "cifar10", "CIFAR-10, binary version", "data_batch_1.bin to 5, test_batch.bin"),
+    "titanic": Data("titanic", "titanic", "Titanic passengers, Kaggle's columns", "train.csv"),
+    "text": Data("text", "characters", "characters: the names in Unicode 3.2, which every Python carries, or a file"),
+    "ptb": Data("text", "ptb", "words of the Penn Treebank", "ptb.train.txt and ptb.test.txt"),
+}
+
+
+def load(name: str, *, seed: int, root: Path | None = None, **sizes: int) -> Dataset:
+    """A data set by name; the same arguments give the same bits on every machine.
+
+    root: the folder of the files, for sets that are read (`text` takes one file). sizes: of synthetic sets, and how
+    many examples are kept, by the names that the set's function has; others are an error that lists them.
+    Raises Error, also for files that are missing or broken.
+    """
+    if name not in DATA:
+        raise unknown("data", name, DATA)
+    entry = DATA[name]
+    if entry.files and root is None:
+        raise Error(f"data {name!r} is read from files: give the folder with {entry.files}")
+    function = entry.loader()
+    known = [p for p in inspect.signature(function).parameters if p not in ("seed", "root")]
+    for key, value in sizes.items():
+        if key not in known:
+            raise unknown(f"size of data {name!r}:", key, known)
+        if type(value) is not int or value < 1:
+            raise Error(f"data {name!r}: {key} is a number from 1, not {value!r}")
+    if "root" in inspect.signature(function).parameters:
+        return function(seed=seed, root=root, **sizes)
+    if root is not None:
+        raise Error(f"data {name!r} is made, not read: it takes no folder")
+    return function(seed=seed, **sizes)

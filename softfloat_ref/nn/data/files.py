@@ -1,0 +1,48 @@
+"""Files that a user has: found in a folder, plain or compressed, read whole. Errors are one line."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import zlib
+from pathlib import Path
+
+from softfloat_ref.errors import Error
+from softfloat_ref.files import read_bytes
+
+
+def find(root: Path, *names: str, advice: str = "") -> Path:
+    """The first of these files that the folder has. Raises Error."""
+    if not root.is_dir():
+        raise Error(f"{root}: no such folder")
+    for name in names:
+        if (root / name).is_file():
+            return root / name
+    raise Error(f"{root}: has no {names[0]}{advice}")
+
+
+def content(path: Path) -> bytes:
+    """The bytes of a file, unpacked where its name ends in .gz. Raises Error."""
+    data = read_bytes(path)
+    if path.suffix != ".gz":
+        return data
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error):
+        raise Error(f"{path}: not a whole gzip file; fetch it again") from None
+
+
+def text(path: Path) -> str:
+    """The text of a UTF-8 file. Raises Error."""
+    try:
+        return content(path).decode("utf-8-sig")
+    except UnicodeDecodeError as e:
+        raise Error(f"{path}: byte {e.start} is not UTF-8; convert the file") from None
+
+
+def digest(*parts: bytes) -> str:
+    """SHA-256 of files, one after the other, as a log names them."""
+    whole = hashlib.sha256()
+    for part in parts:
+        whole.update(part)
+    return f"sha256 {whole.hexdigest()}"

@@ -1,0 +1,69 @@
+"""What a data set is, and how minibatches are taken from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softfloat_ref.errors import Error
+from softfloat_ref.nn.data.keyed import SHUFFLE, permutation
+
+Pair = tuple[NDArray[Any], NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Examples for training and for testing.
+
+    kind "classes": x float32, (examples, features) or (examples, height, width, channels); y int64 labels below
+    `classes`. kind "text": x one-dimensional int64 symbols below `classes`, in reading order; y is x: the target of a
+    symbol is the next one (`text_batches`). source: what was made or read, with the hash of what was.
+    """
+
+    train_x: NDArray[Any]
+    train_y: NDArray[Any]
+    test_x: NDArray[Any]
+    test_y: NDArray[Any]
+    kind: Literal["classes", "text"]
+    classes: int
+    source: str = ""
+
+
+def batches(x: NDArray[Any], y: NDArray[Any], batch: int, *, seed: int, epoch: int) -> Iterator[Pair]:
+    """Minibatches of all examples, shuffled anew for each epoch; the last one is short where they do not divide.
+
+    The order depends on (seed, epoch, number of examples) alone, so a run that is resumed sees the same minibatches.
+    Raises Error for a batch below 1, and where x and y differ in length.
+    """
+    if batch < 1:
+        raise Error(f"a minibatch has at least one example, not {batch}")
+    if len(x) != len(y):
+        raise Error(f"{len(x)} examples, but {len(y)} labels")
+    return _shuffled(x, y, batch, permutation(seed, SHUFFLE, epoch, len(x)))
+
+
+def _shuffled(x: NDArray[Any], y: NDArray[Any], batch: int, order: NDArray[np.int64]) -> Iterator[Pair]:
+    for start in range(0, len(order), batch):
+        chosen = order[start : start + batch]
+        yield x[chosen], y[chosen]
+
+
+def text_batches(symbols: NDArray[Any], batch: int, length: int) -> Iterator[Pair]:
+    """Consecutive pieces of a text, cut into `batch` strands that are read side by side: x and y, (length, batch).
+
+    y is x one symbol later. A strand goes on where it ended in the piece before, so that a network may keep its state;
+    what does not fill strands and pieces is left out. Raises Error for a text that is too short for one piece.
+    """
+    if batch < 1 or length < 1:
+        raise Error(f"a piece of text has at least one strand and one symbol, not {batch} and {length}")
+    strand = (len(symbols) - 1) // batch
+    if strand < length:
+        raise Error(f"{len(symbols)} symbols are too few for {batch} strands of {length}; take shorter or fewer ones")
+    x = symbols[: batch * strand].reshape(batch, strand).T
+    y = symbols[1 : batch * strand + 1].reshape(batch, strand).T
+    starts = range(0, strand - length + 1, length)
+    return ((np.ascontiguousarray(x[i : i + length]), np.ascontiguousarray(y[i : i + length])) for i in starts)

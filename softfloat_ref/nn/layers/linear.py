@@ -1,0 +1,74 @@
+"""The fully connected layer, and the embedding, which is one of one-hot rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from softfloat_ref.nn.initial import uniform
+from softfloat_ref.nn.layers.base import Array, Layer
+from softfloat_ref.nn.numerics import Held
+
+
+class Linear(Layer):
+    """y = x W^T + b over the last axis. weight: (outputs, inputs); initial values uniform within 1/sqrt(inputs).
+
+    The bias is added to the product's FP32 result.
+    """
+
+    kind = "linear"
+    products = True
+
+    def __init__(self, inputs: int, outputs: int, *, seed: int = 0, name: str = "linear") -> None:
+        super().__init__()
+        bound = inputs**-0.5
+        self.params = {
+            "weight": uniform((outputs, inputs), bound, seed, f"{name}.weight"),
+            "bias": uniform((outputs,), bound, seed, f"{name}.bias"),
+        }
+
+    def forward(self, x: Array) -> Array:
+        self._shape = x.shape
+        numerics = self.numerics
+        self._x: Held = numerics.hold(x.reshape(-1, x.shape[-1]), "activation")
+        self._w: Held = numerics.hold(self.params["weight"], "weight")
+        y = numerics.product(self._x, self._w, 1, 1)
+        y += self.params["bias"]
+        return numerics.result(y, "activation").reshape(*x.shape[:-1], -1)
+
+    def backward(self, dy: Array) -> Array:
+        numerics = self.numerics
+        error = numerics.hold(dy.reshape(-1, dy.shape[-1]), "error")
+        weight = numerics.result(numerics.product(error, self._x, 0, 0), "weight_gradient")
+        self.grads["weight"] = numerics.through(weight, self._w)
+        self.grads["bias"] = error.values.sum(axis=0)
+        if not self.needs_input_gradient:
+            return np.zeros(self._shape, dy.dtype)
+        dx = numerics.through(numerics.product(error, self._w, 1, 0), self._x)
+        return numerics.result(dx, "error").reshape(self._shape)
+
+
+class Embedding(Layer):
+    """Rows of a table by integers. weight: (symbols, width); initial values uniform within 0.1."""
+
+    kind = "embedding"
+
+    def __init__(self, symbols: int, width: int, *, seed: int = 0, name: str = "embedding") -> None:
+        super().__init__()
+        self.params = {"weight": uniform((symbols, width), 0.1, seed, f"{name}.weight")}
+
+    def forward(self, x: Array) -> Array:
+        self._indices = x
+        self._w = self.numerics.hold(self.params["weight"], "weight")
+        return self.numerics.vector(self._w.along(1)[x])
+
+    def backward(self, dy: Array) -> Array:
+        """The gradient of the table; integers have none, so it is returned as zeros."""
+        table = self.params["weight"]
+        rows = dy.reshape(-1, table.shape[1])
+        indices = self._indices.reshape(-1)
+        order = np.argsort(indices, kind="stable")
+        found, starts = np.unique(indices[order], return_index=True)
+        made = np.zeros_like(table)
+        made[found] = np.add.reduceat(rows[order], starts, axis=0)
+        self.grads["weight"] = self.numerics.through(self.numerics.result(made, "weight_gradient"), self._w)
+        return np.zeros(self._indices.shape, table.dtype)

@@ -1,0 +1,176 @@
+"""Networks by name, for the data they are trained on."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from softfloat_ref.errors import Error, unknown
+from softfloat_ref.nn.layers import (
+    LSTM,
+    BatchNorm,
+    Conv2d,
+    Dropout,
+    Embedding,
+    Flatten,
+    GlobalAvgPool,
+    Layer,
+    Linear,
+    MaxPool,
+    ReLU,
+    Residual,
+    Sequential,
+    Sigmoid,
+    Tanh,
+)
+
+FUNCTIONS: Final[dict[str, Callable[[], Layer]]] = {"relu": ReLU, "sigmoid": Sigmoid, "tanh": Tanh}
+_RESNET_STAGES: Final = 3
+
+
+@dataclass(frozen=True)
+class Input:
+    """What a network is made for. shape: of one example (empty: symbols of a text)."""
+
+    shape: tuple[int, ...]
+    classes: int
+    seed: int
+
+
+def mlp(of: Input, *, hidden: Sequence[int] = (64,), function: str = "relu", dropout: float = 0.0) -> Sequential:
+    """Fully connected layers of `hidden` widths, each followed by the activation function."""
+    if function not in FUNCTIONS:
+        raise unknown("activation function", function, FUNCTIONS)
+    layers: dict[str, Layer] = {}
+    width = 1
+    if len(of.shape) > 1:
+        layers["flatten"] = Flatten()
+    for n in of.shape:
+        width *= n
+    for i, size in enumerate(hidden, 1):
+        layers[f"linear{i}"] = Linear(width, size, seed=of.seed, name=f"linear{i}")
+        layers[f"{function}{i}"] = FUNCTIONS[function]()
+        if dropout:
+            layers[f"dropout{i}"] = Dropout(dropout)
+        width = size
+    layers["output"] = Linear(width, of.classes, seed=of.seed, name="output")
+    return Sequential(layers)
+
+
+def cnn(of: Input, *, channels: Sequence[int] = (16, 32), convolutions: int = 1, norm: bool = True) -> Sequential:
+    """Stages of 3x3 convolutions, halved by max pooling; then the mean over the image and a linear layer."""
+    inputs = _channels(of)
+    layers: dict[str, Layer] = {}
+    for stage, width in enumerate(channels, 1):
+        for i in range(1, convolutions + 1):
+            name = f"conv{stage}" if convolutions == 1 else f"conv{stage}_{i}"
+            layers[name] = Conv2d(inputs, width, bias=not norm, seed=of.seed, name=name)
+            if norm:
+                layers[name.replace("conv", "norm")] = BatchNorm(width)
+            layers[name.replace("conv", "relu")] = ReLU()
+            inputs = width
+        if stage < len(channels):
+            layers[f"pool{stage}"] = MaxPool(2)
+    layers["mean"] = GlobalAvgPool()
+    layers["output"] = Linear(inputs, of.classes, seed=of.seed, name="output")
+    return Sequential(layers)
+
+
+def resnet(of: Input, *, depth: int = 20, width: int = 16) -> Sequential:
+    """The residual networks for small images (He et al., CVPR 2016, 4.2): depth 6n + 2, three stages of n blocks.
+
+    A block that changes the width has a 1x1 convolution of stride 2 with batch norm beside it.
+    """
+    blocks, rest = divmod(depth - 2, 2 * _RESNET_STAGES)
+    if rest or blocks < 1:
+        raise Error(f"depth = {depth}: a ResNet for small images has 6n + 2 layers, as 8, 20 or 56")
+    layers: dict[str, Layer] = {
+        "conv1": Conv2d(_channels(of), width, bias=False, seed=of.seed, name="conv1"),
+        "norm1": BatchNorm(width),
+        "relu1": ReLU(),
+    }
+    inputs = width
+    for stage in range(_RESNET_STAGES):
+        for i in range(blocks):
+            outputs, name = width << stage, f"block{stage + 1}_{i + 1}"
+            layers[name] = _residual(inputs, outputs, 2 if stage and i == 0 else 1, of.seed, name)
+            layers[f"{name}_relu"] = ReLU()
+            inputs = outputs
+    layers["mean"] = GlobalAvgPool()
+    layers["output"] = Linear(inputs, of.classes, seed=of.seed, name="output")
+    return Sequential(layers)
+
+
+def _residual(inputs: int, outputs: int, stride: int, seed: int, name: str) -> Residual:
+    body = Sequential(
+        {
+            "conv1": Conv2d(inputs, outputs, stride=stride, bias=False, seed=seed, name=f"{name}.body.conv1"),
+            "norm1": BatchNorm(outputs),
+            "relu1": ReLU(),
+            "conv2": Conv2d(outputs, outputs, bias=False, seed=seed, name=f"{name}.body.conv2"),
+            "norm2": BatchNorm(outputs),
+        }
+    )
+    if stride == 1 and inputs == outputs:
+        return Residual(body)
+    beside = Conv2d(inputs, outputs, 1, stride, bias=False, seed=seed, name=f"{name}.shortcut.conv")
+    return Residual(body, Sequential({"conv": beside, "norm": BatchNorm(outputs)}))
+
+
+def lstm(of: Input, *, layers: int = 1, width: int = 128, embedding: int = 0, dropout: float = 0.0) -> Sequential:
+    """A language model: embedding, layers of LSTM, a linear layer to the symbols. embedding: its width (0: width)."""
+    if of.shape:
+        raise Error("an lstm is trained on text, as the data sets text and ptb")
+    inputs = embedding or width
+    made: dict[str, Layer] = {"embedding": Embedding(of.classes, inputs, seed=of.seed)}
+    for i in range(1, layers + 1):
+        made[f"lstm{i}"] = LSTM(inputs, width, seed=of.seed, name=f"lstm{i}")
+        if dropout:
+            made[f"dropout{i}"] = Dropout(dropout)
+        inputs = width
+    made["output"] = Linear(width, of.classes, seed=of.seed, name="output")
+    return Sequential(made)
+
+
+def _channels(of: Input) -> int:
+    if len(of.shape) != 3:
+        raise Error(f"a network of convolutions takes images, not examples of shape {of.shape}")
+    return of.shape[2]
+
+
+MODELS: Final[dict[str, Callable[..., Sequential]]] = {"mlp": mlp, "cnn": cnn, "resnet": resnet, "lstm": lstm}
+
+
+def check_model(table: Mapping[str, Any]) -> None:
+    """Raise Error for a [model] table with an unknown kind or key, or a value of another type."""
+    kind = table.get("kind")
+    if not isinstance(kind, str) or kind not in MODELS:
+        raise unknown("model", str(kind), MODELS)
+    known = {k: p.default for k, p in inspect.signature(MODELS[kind]).parameters.items() if k != "of"}
+    for key, value in table.items():
+        if key == "kind":
+            continue
+        if key not in known:
+            raise unknown(f"key of model {kind}:", key, known)
+        if not _is_like(value, known[key]):
+            raise Error(f"model {kind}: {key} = {value!r}; its default is {known[key]!r}")
+
+
+def _is_like(value: object, default: object) -> bool:
+    """Whether a value has a default's type; numbers are positive where the default is, lists not empty."""
+    if isinstance(default, tuple):
+        return isinstance(value, (list, tuple)) and all(type(x) is int and x > 0 for x in value)
+    if isinstance(default, float):
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if type(default) is int:
+        return type(value) is int and value >= min(default, 1)
+    return type(value) is type(default)
+
+
+def build(table: Mapping[str, Any], of: Input) -> Sequential:
+    """The network of a [model] table. Raises Error."""
+    check_model(table)
+    sizes = {k: v for k, v in table.items() if k != "kind"}
+    return MODELS[table["kind"]](of, **sizes)

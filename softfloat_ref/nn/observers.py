@@ -1,0 +1,150 @@
+"""Observers: the range of a tensor, from what was seen of it; and FlexFP's shared exponent bias.
+
+MinMax keeps the smallest and largest value of all; MovingAverageMinMax moves towards each tensor's own by a part.
+Steps are in FP32, as in PyTorch's observers of the same names, whose results these are bit for bit. NaN and Inf have
+no say.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import lru_cache
+from typing import Final, Literal, TypeGuard
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softfloat_ref import affine, arrays
+from softfloat_ref.affine_formats import AffineFormat, Rule
+from softfloat_ref.errors import Error, unknown
+from softfloat_ref.formats import Format, get_format
+
+Ends = NDArray[np.float32]
+KINDS: Final = ("minmax", "moving-average")
+MAX_SHIFT: Final = 127  # of a shared bias either way: the offset is a power of two that E8M0 holds
+
+
+class Observer:
+    """The range of what was seen, of the whole tensor, or of each channel along an axis."""
+
+    def __init__(self, kind: str, axis: int | None, momentum: float) -> None:
+        self.kind, self.axis, self.momentum = kind, axis, np.float32(momentum)
+        self._low: Ends | None = None
+        self._high: Ends | None = None
+
+    def observe(self, x: ArrayLike) -> None:
+        """Take in a tensor of floats. Raises Error for one without the axis, or with other channels than before."""
+        values = x if _is_fp32(x) else arrays.round_to_fp32(arrays.to_float64(x))
+        others = None if self.axis is None else self._others(values.ndim)
+        if not values.size:
+            return
+        low, high = values.min(axis=others), values.max(axis=others)
+        if not (np.isfinite(low).all() and np.isfinite(high).all()):  # a NaN is the minimum of what holds one
+            finite = np.isfinite(values)
+            if not finite.any():
+                return
+            low = np.where(finite, values, np.inf).min(axis=others)
+            high = np.where(finite, values, -np.inf).max(axis=others)
+            empty = low > high  # a channel without a finite value
+            low, high = np.where(empty, 0, low), np.where(empty, 0, high)
+        self._take(np.asarray(low, np.float32), np.asarray(high, np.float32))
+
+    def _others(self, ndim: int) -> tuple[int, ...]:
+        axis = self.axis or 0
+        if not -ndim <= axis < ndim:
+            raise Error(f"an observer along axis {axis} of an array that has {ndim} dimensions")
+        return tuple(i for i in range(ndim) if i != axis % ndim)
+
+    def _take(self, low: Ends, high: Ends) -> None:
+        if self._low is None or self._high is None:
+            self._low, self._high = low, high
+            return
+        if low.shape != self._low.shape:
+            raise Error(f"an observer of {self._low.size} channels was given {low.size}")
+        if self.kind == "minmax":
+            self._low, self._high = np.minimum(self._low, low), np.maximum(self._high, high)
+        else:
+            self._low = self._low + self.momentum * (low - self._low)
+            self._high = self._high + self.momentum * (high - self._high)
+
+    def range(self) -> tuple[Ends, Ends]:
+        """Smallest and largest value, float32, of shape () or one a channel. Raises Error before anything was seen."""
+        if self._low is None or self._high is None:
+            raise Error("an observer has no range before it has seen a finite value")
+        return self._low, self._high
+
+    def parameters(
+        self, fmt: str | AffineFormat, rule: str | Rule = "exact"
+    ) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+        """Scale and zero point of an affine format for the range. Raises Error."""
+        return affine.parameters(*self.range(), fmt, rule)
+
+    def state(self) -> dict[str, Ends]:
+        """What a checkpoint stores; empty before anything was seen."""
+        return {} if self._low is None or self._high is None else {"low": self._low, "high": self._high}
+
+    def restore(self, state: dict[str, Ends]) -> None:
+        """Go on from a stored state. Raises Error."""
+        if state and not state.keys() >= {"low", "high"}:
+            raise Error("an observer's state has low and high")
+        self._low, self._high = (np.asarray(state[k], np.float32) if state else None for k in ("low", "high"))
+
+
+def _is_fp32(x: ArrayLike) -> TypeGuard[NDArray[np.float32]]:
+    return isinstance(x, np.ndarray) and x.dtype == np.float32
+
+
+def observer(
+    kind: Literal["minmax", "moving-average"] | str = "minmax", axis: int | None = None, momentum: float = 0.01
+) -> Observer:
+    """An observer, per tensor or along an axis; momentum: the part that each tensor moves the average by.
+
+    Raises Error for unknown kinds and a momentum outside (0, 1].
+    """
+    if kind not in KINDS:
+        raise unknown("observer", str(kind), KINDS)
+    if not 0 < momentum <= 1:
+        raise Error(f"an observer's momentum is above 0 and at most 1, not {momentum!r}")
+    return Observer(kind, axis, momentum)
+
+
+# -- FlexFP's shared exponent bias -----------------------------------------------------------------------------------
+
+
+def shared_bias(x: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Format:
+    """The FlexFP format of a tensor (dynamic shared exponent bias): the lowest range that holds its largest magnitude.
+
+    FlexFP(e, m) with offset b is an IEEE-style format of bias 2^(e-1) - 1 - b; b is the smallest integer, from -127 to
+    127, under which the largest finite magnitude of x does not exceed the format's. 0 for a tensor of zeros. The codes
+    are those of the block format `flexfp_eXmY`, the scale 2^b apart. NaN and Inf have no say. Raises Error for formats
+    that are none.
+    """
+    base = get_format(f"s1e{exponent_bits}m{mantissa_bits}")
+    return _shifted(exponent_bits, mantissa_bits, _offset(*_largest(x), base))
+
+
+def _largest(x: ArrayLike) -> tuple[int, int]:
+    """The largest finite magnitude as (significand, exponent), from the largest code, since magnitudes are in order."""
+    codes, fmt = arrays.as_source(x)
+    magnitudes = codes & codes.dtype.type(fmt.magnitude_mask)
+    code = int(magnitudes.max(initial=0))
+    if code > fmt.max_code:
+        code = int(magnitudes.max(initial=0, where=magnitudes <= fmt.max_code))
+    return fmt.magnitude(code)
+
+
+def _offset(significand: int, exponent: int, base: Format) -> int:
+    """b, from integers: how far the base format's range moves so that its largest number is not exceeded."""
+    if significand == 0:
+        return 0
+    limit, unit = base.magnitude(base.max_code)
+    shift = significand.bit_length() - limit.bit_length()  # of the limit, that brings both to one bit length
+    over = significand > limit << shift if shift >= 0 else significand << -shift > limit
+    return min(max(shift + exponent - unit + over, -MAX_SHIFT), MAX_SHIFT)
+
+
+@lru_cache(maxsize=1024)
+def _shifted(exponent_bits: int, mantissa_bits: int, offset: int) -> Format:
+    base = get_format(f"s1e{exponent_bits}m{mantissa_bits}")
+    bias = base.bias - offset
+    return dataclasses.replace(base, name=f"s1e{exponent_bits}m{mantissa_bits}b{bias}", bias=bias)

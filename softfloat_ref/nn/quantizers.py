@@ -1,0 +1,281 @@
+"""How the tensors of a role are held: in a scalar format, in blocks, as affine integers, with a shared exponent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softfloat_ref import affine, arrays, blocks
+from softfloat_ref.affine_formats import AffineFormat
+from softfloat_ref.block_formats import TENSOR, BlockFormat, resolve, scale_of
+from softfloat_ref.codec import decode, to_value
+from softfloat_ref.errors import Error
+from softfloat_ref.formats import CATALOGUE, Format, get_format
+from softfloat_ref.kernels import dispatch
+from softfloat_ref.nn.tensor_format import TensorFormat
+from softfloat_ref.policies import Policy, get_policy
+from softfloat_ref.sources import RandomSource
+
+Array = NDArray[np.float32]
+FP32: Final = CATALOGUE["fp32"]
+
+
+class Quantizer(Protocol):
+    """One format under one policy. by_product: it quantizes at each product, along the axis that is reduced."""
+
+    by_product: bool
+    stochastic: bool
+
+    def values(
+        self, x: Array, source: RandomSource | None, axis: int = -1, out: Array | None = None, training: bool = True
+    ) -> Array:
+        """The values of x after quantization, each rounded once; source: random bits by position, of a stochastic
+        rounding (none: to nearest even instead, as in inference). axis: of blocks. out: where they go.
+        training: whether ranges are learned from x."""
+
+    def operand(self, x: Array, source: RandomSource | None, axis: int) -> tuple[Any, Any]:
+        """What a bit-exact product takes: a BlockArray of x, or the codes of values that are quantized already, and
+        their format. Raises Error for formats without such products."""
+
+    def largest(self) -> float:
+        """The largest finite magnitude, infinite where each tensor has its own."""
+
+    def state(self) -> dict[str, Array]:
+        """The ranges that were seen, for a checkpoint."""
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        """Go on from a stored state."""
+
+
+class _Stateless:
+    """Without ranges to store."""
+
+    def state(self) -> dict[str, Array]:
+        """Nothing."""
+        return {}
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        """Nothing to do."""
+        del state
+
+
+def quantizer(spec: TensorFormat) -> Quantizer | None:
+    """The quantizer of a spec; None where nothing is to be done: FP32. Raises Error."""
+    fmt = spec.resolved()
+    if isinstance(fmt, AffineFormat):
+        return AffineQuantizer(fmt, spec)
+    if isinstance(fmt, BlockFormat):
+        return SharedQuantizer(fmt, spec) if fmt.size == TENSOR else BlockQuantizer(fmt, spec)
+    if fmt == FP32 and not spec.resolved_policy().flush_inputs:
+        return None
+    return ScalarQuantizer(fmt, spec)
+
+
+def _deterministic(policy: Policy) -> Policy:
+    """The policy of inference: to nearest even where training rounds stochastically."""
+    return policy.replace(rounding="rne", sr_bits=None) if policy.rounding.stochastic else policy
+
+
+class ScalarQuantizer(_Stateless):
+    """A scalar format."""
+
+    by_product = False
+
+    def __init__(self, fmt: Format, spec: TensorFormat) -> None:
+        if arrays.value_dtype(fmt) != np.float32:
+            raise Error(f"{fmt.name}: float32 does not hold its values; tensors are held in formats that it holds")
+        self.fmt = fmt
+        self.policy = spec.resolved_policy()
+        self.stochastic = self.policy.random_count > 0
+
+    def values(
+        self, x: Array, source: RandomSource | None, axis: int = -1, out: Array | None = None, training: bool = True
+    ) -> Array:
+        """The values after one rounding each."""
+        if self.stochastic and source is not None:
+            return arrays.quantize(x, self.fmt, self.policy, source, out=out)
+        return rounded(x, self.fmt, _deterministic(self.policy), out)
+
+    def operand(self, x: Array, source: RandomSource | None, axis: int) -> tuple[Any, Any]:
+        """The codes of values that the format holds."""
+        return arrays.encode(x, self.fmt), self.fmt
+
+    def largest(self) -> float:
+        """The largest finite magnitude."""
+        return float(decode(self.fmt.max_code, self.fmt))
+
+
+def rounded(x: Array, fmt: Format, policy: Policy, out: Array | None = None) -> Array:
+    """`arrays.quantize` without random bits, straight to the compiled loop whatever the size."""
+    quick = _quick(fmt, policy)
+    if quick is None or (policy.nan_rule.propagate != "no" and bool(np.isnan(x).any())):
+        return arrays.quantize(x, fmt, policy, out=out)
+    source = x if x.flags.c_contiguous else np.ascontiguousarray(x)
+    made = out if out is not None and out.flags.c_contiguous else np.empty(x.shape, np.float32)
+    if x.size:
+        bits, target = source.reshape(-1).view(np.uint32), made.reshape(-1).view(np.uint32)
+        dispatch.quantize(bits, fmt, quick, target)
+    if out is not None and made is not out:
+        out[...] = made
+        return out
+    return made
+
+
+@lru_cache(maxsize=1024)
+def _quick(fmt: Format, policy: Policy) -> Policy | None:
+    """A policy under which numbers but NaN come out the same, and the compiled loop takes them; None where none is.
+
+    Where FP32 subnormals are flushed on the way in and the target's normals begin where FP32's do, no result is tiny,
+    so that flushing results changes nothing.
+    """
+    if policy.flush_outputs and policy.flush_inputs and fmt.emin == FP32.emin:
+        policy = policy.replace(flush_outputs=False)
+    if policy.nan_rule.propagate != "no":
+        policy = policy.replace(nan="canonical")
+    return policy if dispatch.can_quantize(FP32, fmt, policy) else None
+
+
+class BlockQuantizer(_Stateless):
+    """A block format: blocks along the axis that the product reduces."""
+
+    by_product = True
+
+    def __init__(self, fmt: BlockFormat, spec: TensorFormat) -> None:
+        self.fmt, self.profile = resolve(fmt, spec.profile)
+        policy = get_policy(None, rounding=self.profile.rounding) if spec.policy is None else spec.resolved_policy()
+        self.policy = policy
+        self.stochastic = policy.random_count > 0
+
+    def operand(self, x: Array, source: RandomSource | None, axis: int) -> tuple[Any, Any]:
+        """Scales and codes."""
+        return self._array(x, source, axis), None
+
+    def _array(self, x: Array, source: RandomSource | None, axis: int) -> blocks.BlockArray:
+        policy = self.policy if source is not None else _deterministic(self.policy)
+        random_bits = source if policy.random_count else None
+        return blocks.quantize(np.ascontiguousarray(x), self.fmt, axis, self.profile, policy, random_bits)
+
+    def values(
+        self, x: Array, source: RandomSource | None, axis: int = -1, out: Array | None = None, training: bool = True
+    ) -> Array:
+        """The values that scales times elements are worth."""
+        return self._array(x, source, axis).dequantize(out=out)
+
+    def largest(self) -> float:
+        """Each block has its own."""
+        return float("inf")
+
+
+class SharedQuantizer(_Stateless):
+    """FlexFP with a dynamic shared exponent bias: a scalar format whose bias follows the tensor's largest magnitude.
+
+    The values are those of `blocks.quantize` with flexfp_eXmY: a scale of 2^k over elements of bias b is a format of
+    bias b - k (as long as both lie within FP32's range).
+    """
+
+    by_product = False
+
+    def __init__(self, fmt: BlockFormat, spec: TensorFormat) -> None:
+        self.fmt, self.profile = resolve(fmt, spec.profile)
+        policy = spec.resolved_policy() if spec.policy is not None else get_policy(None, rounding=self.profile.rounding)
+        self.policy = policy.replace(overflow=self.profile.overflow)
+        self.stochastic = policy.random_count > 0
+
+    def values(
+        self, x: Array, source: RandomSource | None, axis: int = -1, out: Array | None = None, training: bool = True
+    ) -> Array:
+        """The values under the bias of this tensor."""
+        policy = self.policy if source is not None else _deterministic(self.policy)
+        random_bits = source if policy.random_count else None
+        fmt = self.tensor_format(x)
+        if fmt is None:
+            made = blocks.quantize(np.ascontiguousarray(x), self.fmt, axis, self.profile, policy, random_bits)
+            return made.dequantize(out=out)
+        if random_bits is not None:
+            return arrays.quantize(x, fmt, policy, random_bits, out=out)
+        return rounded(x, fmt, policy, out)
+
+    def tensor_format(self, x: Array) -> Format | None:
+        """The scalar format of a tensor; None where the blocks' own way must do it: NaN, Inf, the ends of the range."""
+        element = self.fmt.element
+        amax = max(abs(float(x.max(initial=0.0))), abs(float(x.min(initial=0.0))))
+        if not np.isfinite(amax) or amax == 0 or element.nan != "ieee" or not element.exponent_bits:
+            return None
+        code = scale_of(to_value(amax, 0), self.fmt, self.profile)
+        return _biased(self.fmt, code)
+
+    def operand(self, x: Array, source: RandomSource | None, axis: int) -> tuple[Any, Any]:
+        """None: no accumulator is documented with a scale for a whole tensor."""
+        raise Error(f'{self.fmt.name}: no accumulator takes one scale for a whole tensor; use accumulator = "blas"')
+
+    def largest(self) -> float:
+        """Each tensor has its own."""
+        return float("inf")
+
+
+@lru_cache(maxsize=512)
+def _biased(fmt: BlockFormat, scale: int) -> Format | None:
+    """The element under a scale as a scalar format, where FP32 holds it with normals to spare."""
+    element, power = fmt.element, decode(scale, fmt.scale)
+    if not power.is_finite or power.significand != 1:
+        return None
+    exponents, mantissa, bias = element.exponent_bits, element.mantissa_bits, element.bias - power.exponent
+    moved = get_format(f"s1e{exponents}m{mantissa}b{bias}")
+    return moved if moved.emin >= FP32.emin and moved.emax <= FP32.emax else None
+
+
+class AffineQuantizer:
+    """Affine integers: scale and zero point from the range of the tensor, or from a moving average of ranges, which
+    inference takes as it is."""
+
+    by_product = False
+
+    def __init__(self, fmt: AffineFormat, spec: TensorFormat) -> None:
+        self.fmt, self.axis, self.policy = fmt, spec.axis, spec.resolved_policy()
+        self.stochastic = self.policy.random_count > 0
+        self._average: Any = None
+        if spec.observer != "minmax":
+            from softfloat_ref.nn.observers import observer
+
+            self._average = observer(spec.observer, spec.axis, spec.momentum)
+
+    def values(
+        self, x: Array, source: RandomSource | None, axis: int = -1, out: Array | None = None, training: bool = True
+    ) -> Array:
+        """The values that the integers stand for."""
+        policy = self.policy if source is not None else _deterministic(self.policy)
+        random_bits = source if policy.random_count else None
+        given = self._parameters(x, training)
+        return affine.values(
+            np.ascontiguousarray(x), self.fmt, self.axis, "exact", policy, random_bits, **given, out=out
+        )
+
+    def _parameters(self, x: Array, training: bool) -> dict[str, Any]:
+        """Scale and zero point of the averaged range; nothing for the tensor's own."""
+        if self._average is None:
+            return {}
+        if training or not self._average.state():
+            self._average.observe(x)
+        scale, zero_point = self._average.parameters(self.fmt)
+        return {"scale": scale, "zero_point": zero_point}
+
+    def operand(self, x: Array, source: RandomSource | None, axis: int) -> tuple[Any, Any]:
+        """None: an affine product is one of integers, with corrections."""
+        raise Error(f"{self.fmt.name}: no accumulator takes affine integers; use accumulator = 'blas'")
+
+    def largest(self) -> float:
+        """Each tensor has its own."""
+        return float("inf")
+
+    def state(self) -> dict[str, Array]:
+        """The averaged range."""
+        return {} if self._average is None else dict(self._average.state())
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        """Go on from a stored range."""
+        if self._average is not None:
+            self._average.restore(dict(state))

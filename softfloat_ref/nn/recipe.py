@@ -1,0 +1,256 @@
+"""A recipe: everything a training run depends on, as frozen values, from and to TOML."""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from softfloat_ref.accumulate import get_accumulator
+from softfloat_ref.errors import Error, unknown
+from softfloat_ref.formats import read_toml
+from softfloat_ref.nn.layers import Layer
+from softfloat_ref.nn.models import check_model
+from softfloat_ref.nn.numerics import BLAS, ROLES, Numerics, Run
+from softfloat_ref.nn.tensor_format import TensorFormat, read_tensor_format
+from softfloat_ref.nn.toml import to_toml
+from softfloat_ref.policies import get_policy
+
+FOLDER: Final = Path(__file__).parent / "recipes"
+PRODUCT_ROLES: Final = ("weight", "activation", "error", "weight_gradient", "function", "vector")
+PLACES: Final = ("first", "last")
+KINDS: Final = ("linear", "conv", "lstm", "embedding", "norm", "residual", "relu", "tanh", "sigmoid", "pool", "dropout")
+_PLAIN_TABLES: Final = ("data", "schedule", "loss_scaling", "swa")
+_POSITIVE: Final = ("epochs", "batch", "length", "log_every")
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """SGD. clip_norm: gradients are scaled down to this length of all of them together (0: never)."""
+
+    kind: str = "sgd"
+    rate: float = 0.1
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+    clip_norm: float = 0.0
+
+
+@dataclass(frozen=True)
+class Training:
+    """epochs, batch: of examples (strands of a text); length: symbols of a sequence; log_every: steps."""
+
+    epochs: int = 10
+    batch: int = 32
+    seed: int = 1
+    length: int = 35
+    log_every: int = 10
+
+
+@dataclass(frozen=True)
+class Override:
+    """Other formats for some layers. layers: "first", "last" (of those with products), a kind, or a pattern of names;
+    exempt: FP32 and BLAS throughout."""
+
+    layers: tuple[str, ...]
+    formats: Mapping[str, TensorFormat] = field(default_factory=dict)
+    accumulator: str | None = None
+    exempt: bool = False
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A training run. formats: by role; a role that is left out is FP32 (function: as vector)."""
+
+    name: str
+    model: Mapping[str, Any]
+    data: Mapping[str, Any]
+    description: str = ""
+    training: Training = Training()
+    optimizer: Optimizer = Optimizer()
+    schedule: Mapping[str, Any] = field(default_factory=dict)
+    loss_scaling: Mapping[str, Any] = field(default_factory=dict)
+    swa: Mapping[str, Any] = field(default_factory=dict)
+    formats: Mapping[str, TensorFormat] = field(default_factory=dict)
+    accumulator: str = BLAS
+    overrides: tuple[Override, ...] = ()
+
+    def with_training(self, **changes: int | None) -> Recipe:
+        """The recipe with other epochs, seed and so on, where they are not None. Raises Error."""
+        given = {k: v for k, v in changes.items() if v is not None}
+        return dataclasses.replace(self, training=_checked(dataclasses.replace(self.training, **given)))
+
+    def assign(self, network: Layer, run: Run) -> None:
+        """Give every layer of a network its name and its `Numerics`. Raises Error for a pattern that meets no layer."""
+        layers = list(network.walk())
+        working = [name for name, layer in layers if layer.products]
+        self._check_patterns(layers)
+        for name, layer in layers:
+            formats, accumulator = dict(self.formats), self.accumulator
+            for override in self.overrides:
+                if any(_meets(p, name, layer, working) for p in override.layers):
+                    formats, accumulator = _overridden(formats, accumulator, override)
+            layer.name, layer.numerics = name, Numerics(name, formats, accumulator, run)
+
+    def _check_patterns(self, layers: list[tuple[str, Layer]]) -> None:
+        names = [name for name, _ in layers]
+        for override in self.overrides:
+            for pattern in override.layers:
+                if pattern not in (*PLACES, *KINDS) and not fnmatch.filter(names, pattern):
+                    raise unknown("layer", pattern, [*PLACES, *KINDS, *names])
+
+    def to_toml(self) -> str:
+        """The recipe as TOML, which `read_recipe` reads."""
+        table: dict[str, Any] = {"description": self.description} if self.description else {}
+        table |= {"model": dict(self.model), "data": dict(self.data)}
+        table["training"], table["optimizer"] = dataclasses.asdict(self.training), dataclasses.asdict(self.optimizer)
+        table |= {k: dict(getattr(self, k)) for k in ("schedule", "loss_scaling", "swa") if getattr(self, k)}
+        table["formats"] = {k: v.to_value() for k, v in self.formats.items()} | {"accumulator": self.accumulator}
+        table["override"] = [_override_table(o) for o in self.overrides]
+        return to_toml(table)
+
+
+def _override_table(override: Override) -> dict[str, Any]:
+    table: dict[str, Any] = {"layers": list(override.layers)}
+    table |= {k: v.to_value() for k, v in override.formats.items()}
+    table |= {"exempt": True} if override.exempt else {}
+    return table | ({"accumulator": override.accumulator} if override.accumulator else {})
+
+
+def _meets(pattern: str, name: str, layer: Layer, working: list[str]) -> bool:
+    if pattern in PLACES:
+        return bool(working) and name == working[0 if pattern == "first" else -1]
+    return layer.kind == pattern or fnmatch.fnmatchcase(name, pattern)
+
+
+def _overridden(
+    formats: dict[str, TensorFormat], accumulator: str, override: Override
+) -> tuple[dict[str, TensorFormat], str]:
+    if override.exempt:
+        return {k: v for k, v in formats.items() if k not in PRODUCT_ROLES}, BLAS
+    return formats | dict(override.formats), override.accumulator or accumulator
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+KEYS: Final = ("description", "model", "data", "training", "optimizer", "schedule", "loss_scaling", "swa", "policy",
+               "formats", "override")  # fmt: skip
+
+
+def recipe_files() -> dict[str, Path]:
+    """The recipes that come with the package, by name."""
+    return {p.stem: p for p in sorted(FOLDER.glob("*.toml"), key=lambda p: p.stem)}
+
+
+def load_recipe(name: str) -> Recipe:
+    """A recipe that comes with the package, or of a TOML file. Raises Error."""
+    path = Path(name) if name.endswith(".toml") else recipe_files().get(name)
+    if path is None:
+        raise unknown("recipe", name, recipe_files(), " (or FILE.toml)")
+    try:
+        return read_recipe(read_toml(str(path)), path.stem)
+    except Error as e:
+        raise e if str(e).startswith(str(path)) else Error(f"{path}: {e}") from None
+
+
+def read_recipe(table: Mapping[str, Any], name: str = "recipe") -> Recipe:
+    """A recipe from its TOML tables. Raises Error, which names the key and the nearest that is known."""
+    for key in table:
+        if key not in KEYS:
+            raise unknown("key of a recipe:", str(key), KEYS)
+    for key in ("model", "data"):
+        if key not in table:
+            raise Error(f"[{key}] is missing")
+    model = _table(table, "model")
+    check_model(model)
+    policy = table.get("policy")
+    if policy is not None:
+        get_policy(policy)
+    formats, accumulator = _formats(_table(table, "formats"), "formats", policy)
+    return Recipe(
+        name,
+        model,
+        description=str(table.get("description", "")),
+        training=_checked(_fields(Training, _table(table, "training"), "training")),
+        optimizer=_checked_optimizer(_fields(Optimizer, _table(table, "optimizer"), "optimizer")),
+        formats=formats,
+        accumulator=accumulator or BLAS,
+        overrides=tuple(_override(o, i, policy) for i, o in enumerate(_list(table, "override"), 1)),
+        **{key: _table(table, key) for key in _PLAIN_TABLES},
+    )
+
+
+def _table(table: Mapping[str, Any], key: str) -> dict[str, Any]:
+    found = table.get(key, {})
+    if not isinstance(found, Mapping):
+        raise Error(f"{key} = {found!r}: a table [{key}] is meant")
+    return dict(found)
+
+
+def _list(table: Mapping[str, Any], key: str) -> list[Any]:
+    found = table.get(key, [])
+    if not isinstance(found, list):
+        raise Error(f"{key}: tables [[{key}]] are meant")
+    return found
+
+
+def _fields(kind: type[Any], table: Mapping[str, Any], where: str) -> Any:
+    """A dataclass from a table: known keys, and values of the defaults' types."""
+    defaults = {f.name: f.default for f in dataclasses.fields(kind)}
+    for key, value in table.items():
+        if key not in defaults:
+            raise unknown(f"key of [{where}]:", key, defaults)
+        default = defaults[key]
+        fits = type(value) in (int, float) if isinstance(default, float) else type(value) is type(default)
+        if not fits:
+            raise Error(f"[{where}] {key} = {value!r}: a number is meant, as {default!r}")
+    return kind(**table)
+
+
+def _checked(training: Training) -> Training:
+    for key in _POSITIVE:
+        if getattr(training, key) < 1:
+            raise Error(f"[training] {key} = {getattr(training, key)}: 1 or more")
+    if not 0 <= training.seed < 1 << 64:
+        raise Error(f"[training] seed = {training.seed}: an unsigned integer of 64 bits")
+    return training
+
+
+def _checked_optimizer(optimizer: Optimizer) -> Optimizer:
+    if optimizer.kind != "sgd":
+        raise unknown("optimizer", optimizer.kind, ("sgd",))
+    for key in ("rate", "momentum", "weight_decay", "clip_norm"):
+        if not 0 <= getattr(optimizer, key) < float("inf"):
+            raise Error(f"[optimizer] {key} = {getattr(optimizer, key)}: a number from 0")
+    return optimizer
+
+
+def _formats(
+    table: dict[str, Any], where: str, policy: Mapping[str, Any] | str | None
+) -> tuple[dict[str, TensorFormat], str | None]:
+    accumulator = table.pop("accumulator", None)
+    if accumulator is not None and accumulator != BLAS:
+        if not isinstance(accumulator, str):
+            raise Error(f"{where}: accumulator = {accumulator!r} is no name")
+        get_accumulator(accumulator)
+    for role in table:
+        if role not in ROLES:
+            raise unknown(f"role of {where}:", role, (*ROLES, "accumulator"))
+    return {k: read_tensor_format(v, f"{where}: {k}", policy) for k, v in table.items()}, accumulator
+
+
+def _override(table: object, number: int, policy: Mapping[str, Any] | str | None) -> Override:
+    where = f"override {number}"
+    if not isinstance(table, Mapping):
+        raise Error(f"{where}: a table [[override]] is meant")
+    rest = dict(table)
+    layers = rest.pop("layers", None)
+    if not isinstance(layers, list) or not layers or not all(isinstance(x, str) for x in layers):
+        raise Error(f'{where}: layers = ["first", "last", a kind, or a pattern of names] is missing')
+    exempt = rest.pop("exempt", False)
+    if not isinstance(exempt, bool) or (exempt and rest):
+        raise Error(f"{where}: exempt = true stands alone, or formats by role")
+    formats, accumulator = _formats(rest, where, policy)
+    return Override(tuple(layers), formats, accumulator, exempt)

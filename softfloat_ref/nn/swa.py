@@ -1,0 +1,189 @@
+"""Stochastic weight averaging: after training, once during it, or from some epoch on in every one.
+
+The average is kept in float64 as a running one, w_swa <- (w_swa n + w) / (n + 1), and rounded once where it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softfloat_ref.errors import Error
+from softfloat_ref.nn.spec import made, refuse
+
+Weights = Mapping[str, NDArray[Any]]
+
+
+class Kind(Protocol):
+    """When weights are collected, and when the average replaces them; `done` epochs have been trained."""
+
+    def collects(self, done: int) -> bool: ...
+
+    def replaces(self, done: int) -> bool: ...
+
+    @property
+    def at_end(self) -> bool: ...
+
+
+@dataclass(frozen=True)
+class NoAverage:
+    """Never."""
+
+    epochs: int | None = None
+
+    at_end = False
+
+    def collects(self, done: int) -> bool:
+        del done
+        return False
+
+    def replaces(self, done: int) -> bool:
+        del done
+        return False
+
+
+@dataclass(frozen=True)
+class After:
+    """SWA(XxY): the average of Y checkpoints X epochs apart (`apart`, `count`), the last one at the end of training.
+
+    epochs: of the whole training; or begin: after how many epochs the first checkpoint is taken.
+    """
+
+    apart: int = 1
+    count: int = 5
+    begin: int | None = None
+    epochs: int | None = None
+
+    at_end = True
+
+    def __post_init__(self) -> None:
+        refuse(
+            "swa 'after'",
+            ("apart and count are at least 1", self.apart < 1 or self.count < 1),
+            ("give begin, or the epochs of the training", self.begin is None and self.epochs is None),
+        )
+        last = self.first + (self.count - 1) * self.apart
+        refuse(
+            f"swa 'after', {self.count} checkpoints {self.apart} apart",
+            (f"the first would be after epoch {self.first}; train longer", self.first < 1),
+            (f"the last would be after epoch {last}", self.epochs is not None and last > self.epochs),
+        )
+
+    @property
+    def first(self) -> int:
+        """After how many epochs the first checkpoint is taken."""
+        return (self.epochs or 0) - (self.count - 1) * self.apart if self.begin is None else self.begin
+
+    def collects(self, done: int) -> bool:
+        place, rest = divmod(done - self.first, self.apart)
+        return rest == 0 and 0 <= place < self.count
+
+    def replaces(self, done: int) -> bool:
+        del done
+        return False
+
+
+@dataclass(frozen=True)
+class Once:
+    """The average of the epochs from `begin` to `at` replaces the weights once, after epoch `at`."""
+
+    at: int = 1
+    begin: int = 1
+    epochs: int | None = None
+
+    at_end = False
+
+    def __post_init__(self) -> None:
+        refuse("swa 'once'", ("1 <= begin <= at", not 1 <= self.begin <= self.at))
+
+    def collects(self, done: int) -> bool:
+        return self.begin <= done <= self.at
+
+    def replaces(self, done: int) -> bool:
+        return done == self.at
+
+
+@dataclass(frozen=True)
+class Every:
+    """After epoch `begin` and each one from there on, the weights go into the average, which replaces them."""
+
+    begin: int = 1
+    epochs: int | None = None
+
+    at_end = False
+
+    def __post_init__(self) -> None:
+        refuse("swa 'every'", ("begin is at least 1", self.begin < 1))
+
+    def collects(self, done: int) -> bool:
+        return done >= self.begin
+
+    def replaces(self, done: int) -> bool:
+        return done >= self.begin
+
+
+KINDS: Final[dict[str, type[Kind]]] = {"none": NoAverage, "after": After, "once": Once, "every": Every}
+
+
+class Averager:
+    """The running average of a training's weights.
+
+    spec: `{kind = "after", apart = 5, count = 5}`, `{kind = "once", at = 10}`, `{kind = "every", begin = 10}` or
+    `{kind = "none"}`; epochs: of the training, which "after" counts back from. Raises Error.
+    """
+
+    def __init__(self, spec: Mapping[str, Any] | str | None, epochs: int | None = None) -> None:
+        table: dict[str, Any] = {"kind": spec or "none"} if spec is None or isinstance(spec, str) else dict(spec)
+        if epochs is not None:
+            table["epochs"] = epochs
+        self._kind = made("swa", KINDS, table, "none")
+        self._mean: dict[str, NDArray[np.float64]] = {}
+        self._types: dict[str, np.dtype[Any]] = {}
+        self.count = 0
+
+    def epoch_end(self, epoch: int, params: Weights) -> dict[str, NDArray[Any]] | None:
+        """At the end of an epoch, counted from 0: the weights to put in place now, if any. Raises Error."""
+        done = epoch + 1
+        if self._kind.collects(done):
+            self._collect(params)
+        return self._rounded() if self._kind.replaces(done) else None
+
+    def average(self) -> dict[str, NDArray[Any]] | None:
+        """After training: the averaged weights, in the weights' own types; None where there is nothing to put in place.
+
+        Statistics of batch normalisation belong to other weights and are computed anew for these.
+        """
+        return self._rounded() if self._kind.at_end and self.count else None
+
+    def _collect(self, params: Weights) -> None:
+        if self.count and {k: v.shape for k, v in params.items()} != {k: v.shape for k, v in self._mean.items()}:
+            raise Error("the weights to average have other names or shapes than those before")
+        n = self.count
+        for name, w in params.items():
+            wide = w.astype(np.float64)
+            self._mean[name] = (self._mean[name] * n + wide) / (n + 1) if n else wide
+            self._types[name] = w.dtype
+        self.count = n + 1
+
+    def _rounded(self) -> dict[str, NDArray[Any]]:
+        return {name: mean.astype(self._types[name]) for name, mean in self._mean.items()}
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What a checkpoint stores: the average in float64 by name, how many went into it, and the weights' types."""
+        arrays: dict[str, NDArray[Any]] = {f"mean/{name}": mean.copy() for name, mean in self._mean.items()}
+        arrays |= {f"type/{name}": np.zeros(0, dtype) for name, dtype in self._types.items()}
+        return {**arrays, "count": np.array(self.count, np.int64)}
+
+    def restore(self, state: Weights) -> None:
+        """Go on from a stored state. Raises Error."""
+        if "count" not in state:
+            raise Error("an average's state has a count")
+        self.count = int(state["count"])
+        self._mean = {k.removeprefix("mean/"): v.copy() for k, v in state.items() if k.startswith("mean/")}
+        self._types = {k.removeprefix("type/"): v.dtype for k, v in state.items() if k.startswith("type/")}
+        if self.count < 0 or self._mean.keys() != self._types.keys():
+            raise Error("an average's state has a mean and a type for each weight, and a count from 0")
