@@ -10,16 +10,20 @@ class TestMyFma(testing.FmaConformance):
 from __future__ import annotations
 
 from softfloat_ref.testing.conformance import arithmetic, ordering, rounded  # noqa: F401  (they enter the table)
+from softfloat_ref.testing.conformance.blocks import BlockQuantizeConformance
+from softfloat_ref.testing.conformance.dots import DotConformance
 from softfloat_ref.testing.conformance.operation import Case, OperationSuite
 from softfloat_ref.testing.conformance.suite import NotConforming, Property, Suite
 from softfloat_ref.testing.conformance.table import properties
 
 __all__ = [
     "AddConformance",
+    "BlockQuantizeConformance",
     "Case",
     "CompareConformance",
     "ConvertConformance",
     "DivConformance",
+    "DotConformance",
     "FmaConformance",
     "MinMaxConformance",
     "MulConformance",

@@ -100,6 +100,8 @@ def _near_one_another(setup: Setup) -> SearchStrategy[Case]:
 @prop(("add", "sub"), when=(signed, one_format, gradual), cases=_near_one_another)
 def sterbenz(t: Trial, case: Case) -> None:
     """X - y is exact where y/2 <= x <= 2y (Sterbenz)."""
+    if not all(v.is_finite for v in t.operands(case)):
+        return
     x, y = (abs(v.as_fraction()) for v in t.operands(case))
     if x and 2 * min(x, y) >= max(x, y):
         _must_be(t, case, t.setup.exact(case).value)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, Final
 
-from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from softfloat_ref import exact
