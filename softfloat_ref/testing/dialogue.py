@@ -13,8 +13,9 @@ import shlex
 import subprocess
 import tempfile
 import time
+import unittest
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NoReturn
 
 from softfloat_ref.errors import Error
 from softfloat_ref.testing.devices import MAX_LINE, DeviceError, end_group, how_ended
@@ -58,9 +59,9 @@ class Dialogue:
         self._said.close()
 
     def ask(self, lines: Sequence[str]) -> list[str]:
-        """The answers to these lines, one each. Raises Broken; Error where the command cannot be started."""
+        """The answers to these lines, one each. Raises Broken; after that, SkipTest for whatever is asked."""
         if self._broken:
-            raise Broken(f"the device failed before: {self._broken}")
+            raise unittest.SkipTest("not asked: the device failed before")
         try:
             if not self._asked:
                 self._first(lines[0])
@@ -68,11 +69,16 @@ class Dialogue:
             for batch in _batches(lines):
                 found += self._talk(batch) if self.answers_at_once else self._alone(batch)
         except DeviceError as e:
-            said = how_ended(self._process, self._complaints()) if self._process else ""
-            self._broken = f"{e}{'; ' + said if said else ''}; it was asked {lines[0].strip()[:80]!r} and so on"
-            self._end()
-            raise Broken(self._broken) from None
+            self.fail(str(e), lines)
         return found
+
+    def fail(self, what: str, lines: Sequence[str]) -> NoReturn:
+        """Ask no more: the device did what no device may do, asked these lines. Raises Broken."""
+        said = f"; {how_ended(self._process, self._complaints())}" if self._process else ""
+        more = f" and {len(lines) - 1} more lines" if len(lines) > 1 else ""
+        self._broken = f"{what}{said}; it was asked {lines[0].strip()[:80]!r}{more}"
+        self._end()
+        raise Broken(self._broken) from None
 
     def _first(self, line: str) -> None:
         """Find out whether it answers a line before its input ends."""
@@ -117,7 +123,7 @@ class Dialogue:
                 bufsize=0,
             )
         except OSError as e:
-            raise Error(f"device {self.command!r}: cannot be started: {e.strerror or e}") from None
+            raise DeviceError(f"{self.command!r} cannot be started: {e.strerror or e}") from None
         self._rest = b""
 
     def _write(self, lines: Sequence[str]) -> None:

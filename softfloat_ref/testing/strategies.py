@@ -21,7 +21,7 @@ except ImportError:
 from softfloat_ref import exact
 from softfloat_ref.block_formats import BlockFormat, get_block_format
 from softfloat_ref.codec import decoder, encode, encoder
-from softfloat_ref.coverage.classes import complete, specials
+from softfloat_ref.coverage.classes import complete, few_specials, specials
 from softfloat_ref.exact import Value
 from softfloat_ref.formats import CATALOGUE, Format, get_format, p3109
 from softfloat_ref.ops import Signature
@@ -54,8 +54,9 @@ def _bits(fmt: Format) -> SearchStrategy[int]:
     if fmt.width <= 3:
         return st.integers(0, (1 << fmt.width) - 1)
     known = sorted(specials(fmt), key=lambda code: _plainness(fmt, code))
+    few = sorted(few_specials(fmt), key=lambda code: _plainness(fmt, code))
     places = st.builds(lambda code, by: (code + by) % (1 << fmt.width), st.sampled_from(known), _offsets())
-    return st.one_of(st.sampled_from(known), _composed(fmt), places)
+    return st.one_of(st.sampled_from(few), _composed(fmt), places)
 
 
 @lru_cache(maxsize=256)
@@ -71,9 +72,9 @@ def _plainness(fmt: Format, code: int) -> tuple[bool, bool, int, int, int]:
     return not x.is_finite, bool(x.sign), kind, x.significand.bit_count() if x.is_finite else 0, code
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1)
 def _offsets() -> SearchStrategy[int]:
-    return st.sampled_from(_OFFSETS)
+    return st.just(0) | st.sampled_from(_OFFSETS)
 
 
 @lru_cache(maxsize=256)
@@ -108,8 +109,8 @@ def significands(m: int) -> SearchStrategy[int]:
     few = st.integers(0, min(mask, 7)).map(lambda x: _reversed(x, m))
     any_ = st.integers(0, mask).map(lambda x: _reversed(x, m))
     runs = st.builds(lambda n, low: (1 << n) - 1 if low else mask & ~((1 << n) - 1), st.integers(0, m), st.booleans())
-    last = st.sampled_from(_OFFSETS).map(lambda by: by & mask)
-    return st.one_of(few, any_, runs, last)
+    ends = st.sampled_from([0, mask, 1 & mask, mask - 1])
+    return st.one_of(few, any_, runs, ends)
 
 
 def _reversed(x: int, m: int) -> int:
@@ -122,7 +123,7 @@ def _reversed(x: int, m: int) -> int:
 # Between two neighbours: on the lower one, halfway, just beside these, elsewhere.
 _TINY: Final = Fraction(1, 1 << 40)
 _HALF: Final = Fraction(1, 2)
-_PARTS: Final = (Fraction(0), _HALF, _HALF + _TINY, _HALF - _TINY, _TINY, 1 - _TINY, _HALF / 2, 3 * _HALF / 2)
+_PARTS: Final = (Fraction(0), _HALF, _HALF, _HALF + _TINY, _HALF - _TINY, _TINY, 1 - _TINY, _HALF / 2, 3 * _HALF / 2)
 
 
 def values(fmt: str | Format, *, finite: bool = False) -> SearchStrategy[Value]:
@@ -149,15 +150,16 @@ def _signs(fmt: Format) -> SearchStrategy[int]:
 
 @lru_cache(maxsize=256)
 def _places(fmt: Format) -> SearchStrategy[int]:
-    """Magnitude codes up to one past the largest finite one."""
-    mask = fmt.magnitude_mask
+    """Magnitude codes up to one past the largest finite one; of some, the next one has another exponent."""
+    mask, ones = fmt.magnitude_mask, (1 << fmt.mantissa_bits) - 1
     near_top = st.integers(0, min(2, fmt.max_code)).map(lambda x: fmt.max_code + 1 - x)
-    return _bits(fmt).map(lambda code: min(code & mask, fmt.max_code)) | near_top
+    ends = _bits(fmt).map(lambda code: min(code & mask | ones, fmt.max_code))
+    return st.one_of(_bits(fmt).map(lambda code: min(code & mask, fmt.max_code)), ends, near_top)
 
 
 @lru_cache(maxsize=256)
 def _parts() -> SearchStrategy[Fraction]:
-    return st.sampled_from(_PARTS) | st.integers(0, 255).map(lambda n: Fraction(n, 256))
+    return st.sampled_from(_PARTS[:3]) | st.sampled_from(_PARTS) | st.integers(0, 255).map(lambda n: Fraction(n, 256))
 
 
 def _between(fmt: Format, sign: int, code: int, part: Fraction) -> Value:
@@ -191,6 +193,8 @@ def operands(sig: Signature) -> SearchStrategy[tuple[int, ...]]:
 def related(code: int, source: Format, fmt: Format, draw: DrawFn, distance: int) -> int:
     """A code beside `code` of another format: its opposite or itself, some codes or up to `distance` binades away."""
     x = decoder(source)(code)
+    if x.is_zero and draw(_COIN):
+        return fmt.sign_bit if draw(_COIN) else 0
     if not x.is_finite or x.is_zero:
         return draw(_bits(fmt))
     negative = draw(_signs(fmt)) if fmt.signed else x.sign

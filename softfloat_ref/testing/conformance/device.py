@@ -18,7 +18,7 @@ from softfloat_ref.testing.conformance.operation import Case, OperationSuite
 from softfloat_ref.testing.conformance.suite import Suite
 from softfloat_ref.testing.conformance.table import properties
 from softfloat_ref.testing.devices import DeviceError
-from softfloat_ref.testing.dialogue import Broken, Dialogue
+from softfloat_ref.testing.dialogue import Dialogue
 
 DOT = "dot"
 
@@ -63,11 +63,14 @@ def _asker(device: Dialogue, vectors: VectorSet | DotSet) -> Callable[[Sequence[
     as_operands = text_line([f for f in vectors.fields if f.role in ("operand", "random")])
 
     def ask(inputs: Sequence[tuple[int, ...]]) -> list[Answer]:
-        texts = device.ask([as_operands(x) for x in inputs])
-        try:
-            return [parse_answer(text, vectors, x) for text, x in zip(texts, inputs, strict=True)]
-        except DeviceError as e:
-            raise Broken(str(e)) from None
+        found = []
+        lines = [as_operands(x) for x in inputs]
+        for line, text, x in zip(lines, device.ask(lines), inputs, strict=True):
+            try:
+                found.append(parse_answer(text, vectors, x))
+            except DeviceError as e:
+                device.fail(str(e), [line])
+        return found
 
     return ask
 
