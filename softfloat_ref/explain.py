@@ -196,8 +196,7 @@ def _error_text(value: Value, result: Value, fmt: Format) -> str:
     error = exact.add(result, exact.negate(value._replace(sticky=0)))  # what was cut shows in no digit
     if error.significand == 0:
         return "under 2^-40 ulp" if value.sticky else "none"
-    top = fmt.emin if fmt.twos_complement else max(exact.top(value), fmt.emin)
-    ulps = error._replace(exponent=error.exponent - top + fmt.mantissa_bits)
+    ulps = error._replace(exponent=error.exponent - fmt.ulp_exponent(exact.top(value)))
     return f"{_approximately(error)} = {_approximately(ulps, 4)} ulp"
 
 

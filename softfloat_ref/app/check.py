@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from softfloat_ref.golden.intermediate import plain
 from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import check_hashes
+from softfloat_ref.literals import parse_number
 from softfloat_ref.ops import OPERATIONS, get_operation
 from softfloat_ref.testing import report as reports
 from softfloat_ref.testing.check import SHOWN, Report, check_arrays, check_command, check_results
@@ -44,6 +46,7 @@ MAX_LIBRARY_WIDTH: Final = 64
 @click.option(
     "--flags/--no-flags", default=True, show_default=True, help="Whether flags count where the device has any."
 )
+@click.option("--ulp", default=None, metavar="N", help="The largest error allowed, in ulp: 1, 0.75, ...; else none is.")
 @click.option("--timeout", type=click.FloatRange(min=0.01), default=10.0, show_default=True, help="Seconds an answer.")
 @click.option("--show", type=click.IntRange(min=0), default=SHOWN, show_default=True, help="Mismatches to show.")
 @click.option("--json", "json_file", default=None, metavar="FILE", help="Write the report as JSON (- for stdout).")
@@ -64,6 +67,7 @@ def command(
     count: int | None,
     compare_nan: str,
     flags: bool,
+    ulp: str | None,
     timeout: float,
     show: int,
     json_file: str | None,
@@ -74,6 +78,7 @@ def command(
     Exit code 0 if everything agrees, 1 for a mismatch or a device that dies, hangs or prints something else.
     """
     how: dict[str, Any] = {"nan": CompareNan(compare_nan), "flags": flags, "shown": show}
+    how["limit"] = None if ulp is None else _limit(ulp)
     if golden is not None or results is not None:
         given = [
             *choices.given,
@@ -92,6 +97,16 @@ def command(
         found = _from_device(vectors, dut, dut_lib, timeout, how)
     _deliver(found, json_file, junit)
     return 0 if found.passed else 1
+
+
+def _limit(text: str) -> Fraction:
+    """The largest error allowed, in ulp. Raises Error."""
+    limit = parse_number(text, "--ulp")
+    if not isinstance(limit, Fraction):
+        if not limit.is_zero:
+            raise Error(f"--ulp {text}: give a number of units in the last place, as 1 or 0.75")
+        return Fraction(0)
+    return limit
 
 
 def request(

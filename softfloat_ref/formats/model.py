@@ -203,6 +203,13 @@ class Format:
             return 0, self.emin - m
         return (code & ((1 << m) - 1)) | (1 << m), field - self.bias - m
 
+    def ulp_exponent(self, top: int) -> int:
+        """The exponent of an ulp at numbers x with 2^top <= |x| < 2^(top+1): max(top, emin) - mantissa_bits.
+
+        Goldberg's ulp, extended to real numbers (Muller et al., Handbook of Floating-Point Arithmetic, 2.3.2).
+        """
+        return (self.emin if self.twos_complement else max(top, self.emin)) - self.mantissa_bits
+
     # -- the special codes ---------------------------------------------------------------------------------------
 
     @cached_property

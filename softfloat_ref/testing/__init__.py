@@ -1,1 +1,62 @@
-"""A device under test: adapters, comparison, reports."""
+"""A device under test: adapters, comparison, reports; Hypothesis strategies and conformance suites.
+
+The strategies (bits, values, blocks, formats, policies) and the suites (AddConformance, FmaConformance, ...) need
+Hypothesis: `pip install 'softfloat-ref[testing]'`. docs/property-tests.md shows them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from softfloat_ref.testing.conformance import (
+        AddConformance,
+        BlockQuantizeConformance,
+        CompareConformance,
+        ConvertConformance,
+        DivConformance,
+        DotConformance,
+        FmaConformance,
+        MinMaxConformance,
+        MulConformance,
+        NotConforming,
+        OperationSuite,
+        QuantizeConformance,
+        SqrtConformance,
+        SubConformance,
+    )
+    from softfloat_ref.testing.strategies import bits, blocks, formats, operands, policies, values
+
+__all__ = [
+    "AddConformance",
+    "BlockQuantizeConformance",
+    "CompareConformance",
+    "ConvertConformance",
+    "DivConformance",
+    "DotConformance",
+    "FmaConformance",
+    "MinMaxConformance",
+    "MulConformance",
+    "NotConforming",
+    "OperationSuite",
+    "QuantizeConformance",
+    "SqrtConformance",
+    "SubConformance",
+    "bits",
+    "blocks",
+    "formats",
+    "operands",
+    "policies",
+    "values",
+]
+_STRATEGIES: Final = ("bits", "blocks", "formats", "operands", "policies", "values")
+
+
+def __getattr__(name: str) -> Any:
+    """Hypothesis is imported when one of these is first asked for."""
+    import importlib
+
+    if name not in __all__:
+        raise AttributeError(f"module 'softfloat_ref.testing' has no attribute {name!r}")
+    module = "strategies" if name in _STRATEGIES else "conformance"
+    return getattr(importlib.import_module(f"softfloat_ref.testing.{module}"), name)

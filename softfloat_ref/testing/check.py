@@ -6,6 +6,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +17,7 @@ from softfloat_ref.golden.sets import Line, VectorSet
 from softfloat_ref.golden.writers import text_line
 from softfloat_ref.ops import Signature, evaluator, get_operation
 from softfloat_ref.policies import Policy
-from softfloat_ref.testing import dots
+from softfloat_ref.testing import dots, ulp
 from softfloat_ref.testing.compare import Answer, CompareNan, Rule, agrees, classify
 from softfloat_ref.testing.devices import CommandDevice, DeviceError, Late
 
@@ -43,6 +44,7 @@ class Mismatch:
     got: Answer
     kind: str
     changes: list[dict[str, str]] = field(default_factory=list)
+    error: str = ""  # in ulp, where errors are allowed
 
 
 @dataclass
@@ -56,6 +58,7 @@ class Report:
     mismatches: list[Mismatch] = field(default_factory=list)
     failure: str = ""
     has_flags: bool = False
+    errors: ulp.Errors | None = None  # where errors are allowed
 
     @property
     def passed(self) -> bool:
@@ -66,8 +69,12 @@ class Report:
 class Judge:
     """Compares answers one by one and keeps the report."""
 
-    def __init__(self, vectors: Checkable, nan: CompareNan, flags: bool, shown: int) -> None:
+    def __init__(
+        self, vectors: Checkable, nan: CompareNan, flags: bool, shown: int, limit: Fraction | None = None
+    ) -> None:
         self.report = Report(vectors)
+        self.tolerance = None if limit is None else ulp.Tolerance(vectors, limit, shown)
+        self.report.errors = None if self.tolerance is None else self.tolerance.errors
         self.rule = Rule(vectors.out, nan, flags)
         self.shown = shown
 
@@ -78,14 +85,18 @@ class Judge:
             raise DeviceError("it gives flags with some answers and not with others")
         self.report.has_flags = has_flags
         self.report.compared += 1
-        expected = (line[-2], line[-1])
-        if agrees(expected, answer, self.rule):
+        expected, error = (line[-2], line[-1]), ""
+        if self.tolerance is not None:
+            kind, off = self.tolerance.kind(line, answer, self.rule)
+            error = ulp.number(off)
+        else:
+            kind = "" if agrees(expected, answer, self.rule) else classify(expected, answer, self.rule)
+        if not kind:
             return
-        kind = classify(expected, answer, self.rule)
         self.report.mismatched += 1
         self.report.kinds[kind] += 1
         if len(self.report.mismatches) < self.shown:
-            found = Mismatch(self.report.compared, line[:-2], expected, answer, kind)
+            found = Mismatch(self.report.compared, line[:-2], expected, answer, kind, error=error)
             found.changes = self._changes(line[:-2], answer)
             self.report.mismatches.append(found)
 
@@ -151,15 +162,17 @@ def check_command(
     flags: bool = True,
     shown: int = SHOWN,
     timeout_s: float = 10.0,
+    limit: Fraction | None = None,
 ) -> Report:
     """Feed the set's operands to a command and compare its answers.
 
     The cases are made twice, once for feeding and once for judging, so that memory stays constant however far the
-    device lags behind. Raises Error where the command cannot be started.
+    device lags behind. limit: the largest error allowed, in ulp; without it, answers must be exact. Raises Error where
+    the command cannot be started.
     """
     vectors = _scalar(vectors)
     as_operands = text_line([f for f in vectors.fields if f.role in ("operand", "random")])
-    judge = Judge(vectors, nan, flags, shown)
+    judge = Judge(vectors, nan, flags, shown, limit)
     with CommandDevice(command, timeout_s) as device:
         try:
             feed = (as_operands(line[:-2]) for line in _defined(vectors))
@@ -194,9 +207,10 @@ def check_results(
     nan: CompareNan = CompareNan.EXACT,
     flags: bool = True,
     shown: int = SHOWN,
+    limit: Fraction | None = None,
 ) -> Report:
     """Compare a file of answers, as a simulator wrote it, one a line in the set's order. Raises Error if unreadable."""
-    judge = Judge(_scalar(vectors), nan, flags, shown)
+    judge = Judge(_scalar(vectors), nan, flags, shown, limit)
     try:
         with open(results, encoding="ascii", errors="replace") as stream:
             _judge_lines(judge, (line for line in stream if not line.startswith(("//", "#"))))
@@ -261,13 +275,14 @@ def check_arrays(
     nan: CompareNan = CompareNan.EXACT,
     flags: bool = True,
     shown: int = SHOWN,
+    limit: Fraction | None = None,
 ) -> Report:
     """Call a function of arrays: codes of each operand (and random bits) in, result codes or (result, flags) out."""
     import numpy as np
 
     from softfloat_ref.arrays import code_dtype
 
-    judge = Judge(_scalar(vectors), nan, flags, shown)
+    judge = Judge(_scalar(vectors), nan, flags, shown, limit)
     if isinstance(vectors, DotSet):
         raise Error("functions of arrays take scalar operations; give a command for dot")
     kinds = [code_dtype(f) for f in vectors.formats]

@@ -10,16 +10,17 @@ from xml.sax.saxutils import quoteattr
 from softfloat_ref.codec import decoder
 from softfloat_ref.explain import flag_text, value_text
 from softfloat_ref.golden.dots import DotSet
-from softfloat_ref.golden.sets import Field
+from softfloat_ref.golden.sets import Field, VectorSet
 from softfloat_ref.policies import Policy
-from softfloat_ref.testing import dots
+from softfloat_ref.testing import dots, ulp
 from softfloat_ref.testing.check import SHOWN, Checkable, Mismatch, Report
 
 
 def describe(mismatch: Mismatch, vectors: Checkable) -> list[str]:
     """The lines that show a mismatch: operands, both answers, and what would have given the device's."""
     op = "dot" if isinstance(vectors, DotSet) else vectors.op
-    lines = [f"case {mismatch.number}: {op}: {mismatch.kind}", *_operand_lines(mismatch, vectors)]
+    off = f", {mismatch.error} ulp" if mismatch.error else ""
+    lines = [f"case {mismatch.number}: {op}: {mismatch.kind}{off}", *_operand_lines(mismatch, vectors)]
     lines.append(f"  expected {_answer(*mismatch.expected, vectors)}")
     lines.append(f"  got      {_answer(mismatch.got.result, mismatch.got.flags, vectors)}")
     lines += [f"           as by {text}" for change in mismatch.changes[:SHOWN] if (text := changes_text(change))]
@@ -77,7 +78,8 @@ def summary(report: Report) -> str:
     head = f"{report.vectors.name}: {report.compared} compared, {report.mismatched} mismatched"
     head += "" if report.has_flags or not report.compared else ", results only: the device gives no flags"
     kinds = ", ".join(f"{n} {kind}" for kind, n in report.kinds.most_common())
-    return head + (f" ({kinds})" if kinds else "")
+    errors = ulp.summary(report.errors) if report.errors and report.compared else ""
+    return head + (f" ({kinds})" if kinds else "") + errors
 
 
 def text(report: Report) -> list[str]:
@@ -86,6 +88,8 @@ def text(report: Report) -> list[str]:
     rest = report.mismatched - len(report.mismatches)
     if rest:
         lines.append(f"... and {rest} more mismatches")
+    if report.errors and report.compared and isinstance(report.vectors, VectorSet):
+        lines += ulp.text(report.errors, report.vectors)
     if report.failure:
         lines.append(f"device failure: {report.failure}")
     if report.compared == 0 and not report.failure:
@@ -105,6 +109,8 @@ def to_json(report: Report) -> str:
         "failure": report.failure or None,
         "mismatches": [_mismatch(m, report.vectors) for m in report.mismatches],
     }
+    if report.errors and isinstance(report.vectors, VectorSet):
+        out["ulp"] = ulp.to_dict(report.errors, report.vectors)
     return json.dumps(out, indent=1)
 
 
@@ -114,6 +120,7 @@ def _mismatch(m: Mismatch, vectors: Checkable) -> dict[str, Any]:
     return {
         "case": m.number,
         "kind": m.kind,
+        **({"error_ulp": m.error} if m.error else {}),
         "operands": _operand_codes(names, m.operands),
         "expected": {"result": vectors.out.hex(result), "flags": f"{flags:02x}"},
         "got": {

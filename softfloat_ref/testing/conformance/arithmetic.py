@@ -1,0 +1,415 @@
+"""Properties of arithmetic and conversions."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from softfloat_ref import exact
+from softfloat_ref.codec import decoder, encoder
+from softfloat_ref.coverage.classes import few_specials
+from softfloat_ref.errors import Undefined
+from softfloat_ref.exact import FINITE, INF, NAN, Value
+from softfloat_ref.formats import Format
+from softfloat_ref.ops import Signature, evaluator, get_operation
+from softfloat_ref.policies import Integers, Policy
+from softfloat_ref.rounding import INEXACT, INVALID, OVERFLOW, UNDERFLOW
+from softfloat_ref.testing import strategies
+from softfloat_ref.testing.compare import Answer, same_result
+from softfloat_ref.testing.conformance.operation import SYMMETRIC, Case, Setup, Trial, code_of, range_of
+from softfloat_ref.testing.conformance.table import (
+    ALL,
+    ARITHMETIC,
+    MINMAX,
+    floating,
+    gradual,
+    one_format,
+    prop,
+    signed,
+    with_nan,
+)
+from softfloat_ref.testing.ulp import Exact
+
+LOST = INEXACT | OVERFLOW | UNDERFLOW
+
+
+@prop(ALL)
+def oracle(t: Trial, case: Case) -> None:
+    """The result and the flags are the oracle's."""
+    (answer,) = t.ask(case)
+    t.require(t.agrees(case, answer), "the oracle's answer")
+
+
+def _crossed(setup: Setup) -> SearchStrategy[Any]:
+    return st.sampled_from(setup.policies)
+
+
+@prop(ALL, cases=_crossed)
+def special_values(t: Trial, policy: Policy) -> None:
+    """Zeros, ones, the smallest, the largest, Inf and NaN, each with each."""
+    lists = [few_specials(f) for f in t.setup.sig.formats]
+    cases = [Case(codes, 0, policy) for codes in itertools.product(*lists)]
+    for case, answer in zip(cases, t.ask(*cases), strict=True):
+        if not t.agrees(case, answer):
+            t.only(case, answer)
+            t.fail("the oracle's answer")
+
+
+# -- exactness -------------------------------------------------------------------------------------------------------
+
+
+@prop(ARITHMETIC)
+def exact_where_representable(t: Trial, case: Case) -> None:
+    """A result that the format has is given as it is, and no flag says that anything was lost."""
+    x = t.setup.exact(case)
+    if x.is_finite and not x.root and not _flushed(t.setup, case.policy, x):
+        _must_be(t, case, x.value)
+
+
+def _flushed(setup: Setup, policy: Policy, x: Exact) -> bool:
+    """Whether a result so small is made zero."""
+    return policy.flush_outputs and 0 < abs(x.value) < range_of(setup.out).least
+
+
+def _must_be(t: Trial, case: Case, x: Fraction) -> None:
+    if code_of(x, t.setup.out) is None:
+        return
+    (answer,) = t.ask(case)
+    got = t.value(answer)
+    t.require(got.is_finite and got.as_fraction() == x, f"exactly {x}")
+    t.require(not (answer.flags or 0) & LOST, "neither inexact nor overflow nor underflow")
+
+
+def _near_one_another(setup: Setup) -> SearchStrategy[Case]:
+    fmt = setup.out
+    codes = strategies.bits(fmt, finite=True)
+    ulps = st.integers(0, 1 << fmt.mantissa_bits)
+
+    def case(policy: Policy, a: int, by: int, words: int) -> Case:
+        other = min((a & fmt.magnitude_mask) + by, fmt.max_code) | (a & fmt.sign_bit)
+        flip = fmt.sign_bit if setup.operation == "add" else 0
+        return Case((a, other ^ flip), words & ((1 << policy.random_count) - 1), policy)
+
+    return st.builds(case, st.sampled_from(setup.policies), codes, ulps, st.integers(0, 255))
+
+
+@prop(("add", "sub"), when=(signed, one_format, gradual), cases=_near_one_another)
+def sterbenz(t: Trial, case: Case) -> None:
+    """X - y is exact where y/2 <= x <= 2y (Sterbenz)."""
+    if not all(v.is_finite for v in t.operands(case)):
+        return
+    x, y = (abs(v.as_fraction()) for v in t.operands(case))
+    if x and 2 * min(x, y) >= max(x, y):
+        _must_be(t, case, t.setup.exact(case).value)
+
+
+def _products(setup: Setup) -> SearchStrategy[Case]:
+    """a, b, and the rounded product with the sign inverted."""
+    fmt = setup.out
+    run = evaluator(Signature(get_operation("mul"), setup.sig.formats[:2], fmt), Policy())
+
+    def case(drawn: Case) -> Case:
+        a, b, _ = drawn.operands
+        return drawn._replace(operands=(a, b, run((a, b), 0)[0] ^ fmt.sign_bit))
+
+    return setup.cases().map(case)
+
+
+def _addend_as_result(setup: Setup) -> str:
+    return "" if setup.sig.formats[2] == setup.out else "the addend has another format than the result"
+
+
+@prop(("fma",), when=(signed, _addend_as_result), cases=_products)
+def fused(t: Trial, case: Case) -> None:
+    """Fma(a, b, -r) of the rounded product r is its rounding error: the product is not rounded by itself."""
+    x = t.setup.exact(case)
+    if x.is_finite and x.value and not _flushed(t.setup, case.policy, x):
+        _must_be(t, case, x.value)
+
+
+@prop(("fma",), when=(signed,), cases=lambda s: s.cases())
+def fma_zero_is_mul(t: Trial, case: Case) -> None:
+    """Fma(a, b, 0) is the product."""
+    a, b, _ = t.operands(case)
+    fmt = t.setup.sig.formats[2]
+    zero = fmt.sign_bit if a.sign != b.sign and fmt.negative_zero else 0
+    case = case._replace(operands=(*case.operands[:2], zero))
+    product = Signature(get_operation("mul"), t.setup.sig.formats[:2], t.setup.out)
+    expected, _flags = evaluator(product, case.policy)(case.operands[:2], case.random_bits)
+    (answer,) = t.ask(case)
+    if not fmt.negative_zero or a.is_nan or b.is_nan or not (a.is_finite and b.is_finite):
+        got, right = t.value(answer), decoder(t.setup.out)(expected)
+        t.require(got.is_nan == right.is_nan, f"{t.setup.out.hex(expected)}, the product")
+        return
+    t.require(answer.result == expected, f"{t.setup.out.hex(expected)}, the product")
+
+
+def _converts(setup: Setup) -> str:
+    source, out = setup.sig.formats[0], setup.out
+    fits = code_of(decoder(source)(source.max_code).as_fraction(), out) is not None
+    fits = fits and code_of(decoder(source)(source.min_code).as_fraction(), out) is not None
+    fits = fits and out.precision >= source.precision and (out.signed or not source.signed)
+    return "" if fits else f"{out.name} has not every value of {source.name}"
+
+
+@prop(("convert",), when=(_converts, floating))
+def widening(t: Trial, case: Case) -> None:
+    """A conversion to a wider format loses nothing."""
+    x = t.setup.exact(case)
+    if x.is_finite and not _flushed(t.setup, case.policy, x):
+        _must_be(t, case, x.value)
+
+
+def _of_results(setup: Setup) -> SearchStrategy[Case]:
+    """Operands that are values of the result's format."""
+    source = setup.sig.formats[0]
+    encode = encoder(source, Policy())
+
+    def case(policy: Policy, code: int, words: int) -> Case:
+        x = decoder(setup.out)(code)
+        return Case((encode(x, 0)[0],), words & ((1 << policy.random_count) - 1), policy)
+
+    codes = strategies.bits(setup.out, finite=True)
+    return st.builds(case, st.sampled_from(setup.policies), codes, st.integers(0, 255))
+
+
+@prop(("convert",), cases=_of_results)
+def idempotent(t: Trial, case: Case) -> None:
+    """What has the format's precision already is not rounded again."""
+    x = t.setup.exact(case)
+    if x.is_finite and not _flushed(t.setup, case.policy, x):
+        _must_be(t, case, x.value)
+
+
+# -- symmetries ------------------------------------------------------------------------------------------------------
+
+
+def _swappable(setup: Setup) -> str:
+    return "" if setup.sig.formats[0] == setup.sig.formats[1] else "a and b have different formats"
+
+
+@prop({"add", "mul", "fma", "eq", "eq_signaling"} | MINMAX, when=(_swappable,))
+def commutative(t: Trial, case: Case) -> None:
+    """Swapping a and b changes nothing."""
+    a, b, *rest = case.operands
+    first, second = t.ask(case, case._replace(operands=(b, a, *rest)))
+    propagates = case.policy.nan_rule.propagate != "no"
+    same = first.result == second.result or (propagates and t.value(first).is_nan and t.value(second).is_nan)
+    t.require(same and first.flags == second.flags, "the same answer for both")
+
+
+def _negated(t: Trial, case: Case) -> Case | None:
+    """The case whose exact result is the opposite; None where an operand has no opposite."""
+    which = {"mul": (0,), "div": (0,), "fma": (0, 2)}.get(t.setup.operation, range(len(case.operands)))
+    codes = list(case.operands)
+    for i in which:
+        fmt = t.setup.sig.formats[i]
+        if fmt.is_nan(codes[i]) or (not fmt.negative_zero and not codes[i] & fmt.magnitude_mask):
+            return None
+        codes[i] ^= fmt.sign_bit
+    return case._replace(operands=tuple(codes))
+
+
+@prop(ARITHMETIC - {"sqrt"}, when=(signed,), roundings=SYMMETRIC)
+def sign_symmetry(t: Trial, case: Case) -> None:
+    """Opposite operands give the opposite result."""
+    x, other = t.setup.exact(case), _negated(t, case)
+    if other is None or x.kind == NAN or (x.kind == FINITE and not x.value):
+        return
+    first, second = t.ask(case, other)
+    a, b = t.value(first), t.value(second)
+    opposite = (a.is_nan and b.is_nan) or (a.is_zero and b.is_zero and not t.setup.out.negative_zero)
+    opposite = opposite or first.result ^ second.result == t.setup.out.sign_bit
+    t.require(opposite and first.flags == second.flags, "opposite results, the same flags")
+
+
+def _scaled(setup: Setup) -> SearchStrategy[Any]:
+    return st.tuples(setup.cases(), st.sampled_from([1, -1, 2, -2, 3, -3, 7, -7]))
+
+
+def _scalable(setup: Setup) -> str:
+    one_bit = setup.out.p3109 and not setup.out.mantissa_bits
+    return "ties look at the exponent's parity" if one_bit else ""
+
+
+@prop(ARITHMETIC, when=(floating, _scalable), cases=_scaled)
+def scaling(t: Trial, drawn: tuple[Case, int]) -> None:
+    """Powers of two pass through, where nothing is subnormal or overflows."""
+    case, k = drawn
+    moved = _moved(t, case, k)
+    x, limits = t.setup.exact(case), range_of(t.setup.out)
+    if moved is None or not x.is_finite or not x.value or (x.sign and not t.setup.out.signed):
+        return
+    y = t.setup.exact(moved)
+    if not all(_in_range(z, limits.least, limits.largest) for z in (x, y)):
+        return
+    first, second = t.ask(case, moved)
+    a, b = t.value(first), t.value(second)
+    # a result may still round to what the other one's format has not: then both were at an end of the range
+    if a.is_finite and b.is_finite:
+        t.require(a.as_fraction() * Fraction(2) ** k == b.as_fraction(), f"results that differ by 2^{k}")
+        t.require(first.flags == second.flags, "the same flags for both")
+
+
+def _in_range(x: Exact, least: Fraction, largest: Fraction) -> bool:
+    size = x._replace(value=abs(x.value))
+    return size.compare(least) >= 0 >= size.compare(largest)
+
+
+def _moved(t: Trial, case: Case, k: int) -> Case | None:
+    """The case whose exact result is 2^k times as large; None where an operand cannot be."""
+    op = t.setup.operation
+    powers = {"mul": (k, 0), "div": (k, 0), "fma": (k, 0, k), "sqrt": (2 * k,)}.get(op, (k,) * len(case.operands))
+    codes = []
+    for code, fmt, power, x in zip(case.operands, t.setup.sig.formats, powers, t.operands(case), strict=True):
+        if not x.is_finite or (x.is_zero and decoder(fmt)(code).significand):
+            return None
+        new = code if not power or x.is_zero else _times(fmt, x, power)
+        if new is None or not _kept(fmt, case.policy, new):
+            return None
+        codes.append(new)
+    return case._replace(operands=tuple(codes))
+
+
+def _times(fmt: Format, x: Value, power: int) -> int | None:
+    return code_of(x._replace(exponent=x.exponent + power).as_fraction(), fmt)
+
+
+def _kept(fmt: Format, policy: Policy, code: int) -> bool:
+    """Whether a code is read as it is, not flushed."""
+    return not policy.flush_inputs or decoder(fmt, True)(code) == decoder(fmt)(code)
+
+
+# -- order -----------------------------------------------------------------------------------------------------------
+
+
+def _pairs(setup: Setup) -> SearchStrategy[Any]:
+    first = setup.sig.formats[0]
+    near = st.sampled_from([1, -1, 2, -2, first.sign_bit])
+
+    def pair(case: Case, by: int, other: int, beside: bool) -> tuple[Case, Case]:
+        a = (case.operands[0] + by) % (1 << first.width) if beside else other
+        return case, case._replace(operands=(a, *case.operands[1:]))
+
+    return st.builds(pair, setup.cases(), near, strategies.bits(first), st.booleans())
+
+
+def _ordered(setup: Setup) -> str:
+    indefinite = setup.out.is_integer and setup.policy.integers == Integers.X86
+    return "what is out of range gives one code (integers = x86)" if indefinite else ""
+
+
+@prop(ARITHMETIC, when=(_ordered,), cases=_pairs)
+def monotonic(t: Trial, pair: tuple[Case, Case]) -> None:
+    """A larger exact result is not rounded to a smaller one."""
+    exacts = [t.setup.exact(case) for case in pair]
+    if any(x.kind == NAN or (x.sign and not t.setup.out.signed) for x in exacts):
+        return
+    answers = t.ask(*pair)
+    low, high = (0, 1) if _compare(exacts[0], exacts[1]) <= 0 else (1, 0)
+    a, b = t.value(answers[low]), t.value(answers[high])
+    if not (a.is_nan or b.is_nan):
+        t.require(exact.compare(a, b) <= 0, "results in the order of the exact ones")
+
+
+def _compare(x: Exact, y: Exact) -> int:
+    if x.kind == INF or y.kind == INF:
+        ranks = [(-1 if z.sign else 1) * int(z.kind == INF) for z in (x, y)]
+        return ranks[0] - ranks[1]
+    if x.root != y.root:
+        return x.compare(y.value) if x.root else -y.compare(x.value)
+    return (x.value > y.value) - (x.value < y.value)
+
+
+# -- NaN, zeros ------------------------------------------------------------------------------------------------------
+
+
+def _with_nans(setup: Setup) -> SearchStrategy[Case]:
+    places = [i for i, f in enumerate(setup.sig.formats) if f.has_nan]
+
+    def case(drawn: Case, i: int, code: int) -> Case:
+        fmt = setup.sig.formats[i]
+        inside = fmt.nan == "ieee" and fmt.mantissa_bits > 0
+        nan = fmt.inf_code + 1 + code % (fmt.magnitude_mask - fmt.inf_code) if inside else fmt.canonical_nan
+        nan |= fmt.sign_bit & code if inside else 0
+        return drawn._replace(operands=(*drawn.operands[:i], nan, *drawn.operands[i + 1 :]))
+
+    return st.builds(case, setup.cases(), st.sampled_from(places), st.integers(0, (1 << 64) - 1))
+
+
+@prop(ARITHMETIC, when=(with_nan,), cases=_with_nans)
+def nan(t: Trial, case: Case) -> None:
+    """A NaN operand gives the policy's NaN; only a signalling one raises invalid."""
+    (answer,) = t.ask(case)
+    try:
+        expected, flags = t.oracle(case)
+    except Undefined:
+        return
+    t.require(same_result(expected, answer.result, t.setup.rule), f"{t.setup.out.hex(expected)}")
+    if answer.flags is not None and t.setup.rule.flags:
+        t.require(answer.flags == flags, "invalid" if flags else "no flags")
+
+
+def _zeros(setup: Setup) -> SearchStrategy[Case]:
+    """Operands whose exact result is zero."""
+    fmt = setup.sig.formats[0]
+
+    def case(drawn: Case, negative: bool) -> Case:
+        a, *rest = drawn.operands
+        zero = fmt.sign_bit if negative and fmt.negative_zero else 0
+        op = setup.operation
+        if op in ("add", "sub") and fmt == setup.sig.formats[1]:
+            return drawn._replace(operands=(a, a ^ fmt.sign_bit if op == "add" and fmt.signed else a))
+        return drawn._replace(operands=(zero, *rest))
+
+    return st.builds(case, setup.cases(), st.booleans())
+
+
+@prop(ARITHMETIC, cases=_zeros)
+def sign_of_zero(t: Trial, case: Case) -> None:
+    """A zero has the sign that IEEE 754 6.3 gives it."""
+    x = t.setup.exact(case)
+    if x.kind == FINITE and not x.value:
+        (answer,) = t.ask(case)
+        expected, _ = t.oracle(case)
+        t.require(answer.result == expected, t.setup.out.hex(expected))
+
+
+# -- flags -----------------------------------------------------------------------------------------------------------
+
+
+def _flags_count(setup: Setup) -> str:
+    return "" if setup.rule.flags else "flags do not count"
+
+
+@prop(ARITHMETIC, when=(_flags_count,))
+def flags(t: Trial, case: Case) -> None:
+    """Inexact where the result is not the exact one, and only there; overflow and underflow as well."""
+    x = t.setup.exact(case)
+    (answer,) = t.ask(case)
+    if answer.flags is None or any(v.is_nan for v in t.operands(case)):
+        return
+    if x.kind == NAN:
+        t.require(answer.flags == INVALID, "invalid alone: no number is the result")
+    elif x.kind == FINITE and t.setup.out.zero and not (x.sign and not t.setup.out.signed):
+        _flags_of_number(t, case, x, answer)
+
+
+def _flags_of_number(t: Trial, case: Case, x: Exact, answer: Answer) -> None:
+    got, raised, limits = t.value(answer), answer.flags or 0, range_of(t.setup.out)
+    if raised & INVALID:
+        t.require(t.setup.out.is_integer, "not invalid: the result is a number")
+        return
+    size = x._replace(value=abs(x.value))
+    lost = not got.is_finite or x.root or got.as_fraction() != x.value
+    if not _flushed(t.setup, case.policy, x):
+        t.require(bool(raised & INEXACT) == lost, "inexact" if lost else "not inexact: nothing was lost")
+        t.require(bool(raised & INEXACT) or not raised & (OVERFLOW | UNDERFLOW), "overflow and underflow with inexact")
+    if raised & OVERFLOW:
+        t.require(size.compare(limits.largest) > 0, "no overflow: the exact result is in range")
+    if raised & UNDERFLOW:
+        t.require(size.compare(limits.least) < 0, "no underflow: the exact result is not tiny")

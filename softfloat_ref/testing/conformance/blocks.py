@@ -1,0 +1,305 @@
+"""The suite of block quantization: MX, NVFP4 and their relatives."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Final, NamedTuple, NoReturn
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from softfloat_ref.block_formats import (
+    BlockFormat,
+    dequantize_block,
+    element_policy,
+    get_block_format,
+    quantize_block,
+    resolve,
+)
+from softfloat_ref.codec import decoder
+from softfloat_ref.errors import Error, Undefined
+from softfloat_ref.exact import Value
+from softfloat_ref.formats import Format, get_format
+from softfloat_ref.literals import hexadecimal, shortest
+from softfloat_ref.policies import Policy, get_policy, rounding_name
+from softfloat_ref.profiles import Profile
+from softfloat_ref.testing import strategies
+from softfloat_ref.testing.conformance.operation import SYMMETRIC, code_of
+from softfloat_ref.testing.conformance.suite import Property, Suite, fail, integer
+
+SHOWN: Final = 8
+_IDEMPOTENT: Final = frozenset(("floor", "ceil", "rceil", "even"))
+
+
+class Quantized(NamedTuple):
+    """A model's block: the scale's code and the elements' codes."""
+
+    scale: int
+    codes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class BlockSetup:
+    """Block format, the values' format, profile, the elements' policy, number of values."""
+
+    fmt: BlockFormat
+    source: Format
+    profile: Profile
+    policy: Policy
+    size: int
+
+    @property
+    def rounding(self) -> str:
+        return rounding_name(self.policy.rounding)
+
+    @property
+    def powers(self) -> bool:
+        """Whether scales are powers of two, of an ordinary exponent."""
+        return self.fmt.scale.mantissa_bits == 0 and self.profile.arithmetic == "exact"
+
+
+class BlockTrial:
+    """Asks the model for blocks, and shows those that break a property."""
+
+    def __init__(self, suite: BlockQuantizeConformance, item: Property[BlockSetup], setup: BlockSetup) -> None:
+        self.suite, self.item, self.setup = suite, item, setup
+        self.asked: list[tuple[Sequence[int], Quantized]] = []
+
+    def ask(self, codes: Sequence[int]) -> Quantized:
+        """The model's block of these values."""
+        __tracebackhide__ = True
+        found = self.suite.answer(codes)
+        self.asked.append((codes, found))
+        wide = [x for x in found.codes if x >> self.setup.fmt.element.width]
+        if wide or found.scale >> self.setup.fmt.scale.width:
+            self.fail(f"codes of {self.setup.fmt.element.width} bits, a scale of {self.setup.fmt.scale.width}")
+        return found
+
+    def values(self, codes: Sequence[int]) -> list[Value]:
+        """The values asked for."""
+        return [decoder(self.setup.source)(x) for x in codes]
+
+    def oracle(self, codes: Sequence[int]) -> Quantized:
+        """The right block. Raises Undefined where the profile has none."""
+        s = self.setup
+        found = quantize_block(self.values(codes), s.fmt, s.profile, s.policy)
+        return Quantized(found.scale, found.codes)
+
+    def numbers(self, block: Quantized) -> list[Value]:
+        """What a block stands for."""
+        return dequantize_block(block.scale, block.codes, self.setup.fmt)
+
+    def require(self, holds: bool, expected: str) -> None:
+        """Fail unless it holds."""
+        __tracebackhide__ = True
+        if not holds:
+            self.fail(expected)
+
+    def fail(self, expected: str) -> NoReturn:
+        """Report what was asked and answered. Raises NotConforming."""
+        __tracebackhide__ = True
+        lines = [line for codes, found in self.asked for line in self._shown(codes, found)]
+        fail(self.item, [*lines, f"  expected by this property: {expected}"])
+
+    def _shown(self, codes: Sequence[int], found: Quantized) -> list[str]:
+        s = self.setup
+        used = max((i + 1 for i, x in enumerate(codes) if x), default=1)
+        lines = [f"{s.fmt.name}, profile {s.profile.name}, {s.rounding}: {len(codes)} values of {s.source.name}"]
+        values = self.values(codes[:used])
+        lines += [f"  {f'{i}:':9}{s.source.hex(codes[i])} = {shortest(v)}" for i, v in enumerate(values[:SHOWN])]
+        lines += [f"  {'':9}and {len(codes) - min(used, SHOWN)} more" + ("" if used > SHOWN else ", zeros")]
+        lines.append(f"  got      {_block(found, used, s.fmt)}")
+        try:
+            lines.append(f"  oracle   {_block(self.oracle(codes), used, s.fmt)}")
+        except Undefined as e:
+            lines.append(f"  oracle   {e}")
+        shown = " ".join(hexadecimal(v) if v.is_finite else shortest(v) for v in values)
+        return [*lines, f"  softfloat-ref explain --fmt {s.fmt.name} --profile {s.profile.name} -- {shown}"]
+
+
+def _block(found: Quantized, used: int, fmt: BlockFormat) -> str:
+    codes = " ".join(fmt.element.hex(x) for x in found.codes[:used])
+    return f"{fmt.scale.hex(found.scale)}: {codes}{' ...' if used < len(found.codes) else ''}"
+
+
+def _blocks(setup: BlockSetup) -> SearchStrategy[list[int]]:
+    refused = "error" in (setup.profile.nan, setup.profile.inf)
+    return strategies.blocks(setup.fmt, setup.source, size=setup.size, finite=refused)
+
+
+def _numbers(setup: BlockSetup) -> SearchStrategy[list[int]]:
+    return strategies.blocks(setup.fmt, setup.source, size=setup.size, finite=True)
+
+
+_TABLE: Final[dict[str, Property[BlockSetup]]] = {}
+Check = Callable[[BlockTrial, Any], None]
+
+
+def _prop(
+    cases: Callable[[BlockSetup], SearchStrategy[Any]] = _blocks, when: Callable[[BlockSetup], str] = lambda s: ""
+) -> Callable[[Check], Check]:
+    def register(check: Check) -> Check:
+        name = check.__name__
+        statement = " ".join((check.__doc__ or "").split())
+        _TABLE[name] = Property(name, statement, cases, check, lambda s: f"{name}: {r}" if (r := when(s)) else "")
+        return check
+
+    return register
+
+
+@_prop()
+def oracle(t: BlockTrial, codes: list[int]) -> None:
+    """The scale and the elements are the oracle's."""
+    try:
+        right = t.oracle(codes)
+    except Undefined:
+        return
+    t.require(t.ask(codes) == right, "the oracle's block")
+
+
+def _powers(setup: BlockSetup) -> str:
+    return "" if setup.powers else f"scales of {setup.fmt.scale.name} are no powers of two"
+
+
+def _stable(setup: BlockSetup) -> str:
+    rule = setup.profile.scale_rule
+    return _powers(setup) or ("" if rule in _IDEMPOTENT else f"scale rule {rule} may choose another scale")
+
+
+@_prop(_numbers, _stable)
+def idempotent(t: BlockTrial, codes: list[int]) -> None:
+    """The values of a quantized block are not changed by quantizing them again."""
+    numbers = t.numbers(t.ask(codes))
+    again = [code_of(x.as_fraction(), t.setup.source) if x.is_finite else None for x in numbers]
+    kept = [x for x in again if x is not None]
+    if len(kept) < len(again) or any(_flushed(t, x) for x in kept):
+        return
+    second = t.numbers(t.ask(kept))
+    t.require(_same(numbers, second), "the same values as of the first block")
+
+
+def _flushed(t: BlockTrial, code: int) -> bool:
+    x = decoder(t.setup.source)(code)
+    return x.significand != 0 and abs(x.as_fraction()) < Fraction(2) ** t.setup.profile.flush_below
+
+
+def _same(one: Sequence[Value], two: Sequence[Value]) -> bool:
+    return all(
+        x.is_finite and y.is_finite and x.as_fraction() == y.as_fraction() for x, y in zip(one, two, strict=True)
+    )
+
+
+def _symmetric(setup: BlockSetup) -> str:
+    element = setup.fmt.element
+    if not element.signed or setup.profile.integers == "full":
+        return f"{element.name} has not the opposite of every value"
+    return "" if setup.rounding in SYMMETRIC else f"{setup.rounding} rounds toward one side"
+
+
+@_prop(_numbers, _symmetric)
+def sign_symmetry(t: BlockTrial, codes: list[int]) -> None:
+    """Opposite values give the same scale and opposite elements."""
+    first = t.ask(codes)
+    second = t.ask([x ^ t.setup.source.sign_bit for x in codes])
+    one, two = t.numbers(first), t.numbers(second)
+    opposite = all(x.is_nan or x.as_fraction() == -y.as_fraction() for x, y in zip(one, two, strict=True))
+    t.require(first.scale == second.scale and opposite, "the same scale, opposite elements")
+
+
+@_prop(lambda s: st.tuples(_blocks(s), st.permutations(range(s.size))))
+def permutation(t: BlockTrial, drawn: tuple[list[int], list[int]]) -> None:
+    """The scale does not depend on the order of the values, and the elements follow it."""
+    codes, order = drawn
+    first, second = t.ask(codes), t.ask([codes[i] for i in order])
+    moved = tuple(first.codes[i] for i in order)
+    t.require((first.scale, moved) == second, "the same scale, the elements in the other order")
+
+
+@_prop(lambda s: st.tuples(_numbers(s), st.sampled_from([1, -1, 2, -3, 7])), _powers)
+def scaling(t: BlockTrial, drawn: tuple[list[int], int]) -> None:
+    """Values times 2^k give the same elements under a scale times 2^k, where neither is at the end of its range."""
+    codes, k = drawn
+    moved = []
+    for x in t.values(codes):
+        code = code_of(x.as_fraction() * Fraction(2) ** k, t.setup.source)
+        if code is None:
+            return
+        moved.append(code | (t.setup.source.sign_bit if x.sign else 0))
+    if any(_flushed(t, code) for code in (*codes, *moved)):
+        return
+    first, second = t.ask(codes), t.ask(moved)
+    scale = t.setup.fmt.scale
+    ends = {scale.min_code, scale.max_code, scale.canonical_nan, scale.min_normal_code}
+    if not {first.scale, second.scale} & ends:
+        t.require((first.scale + k, first.codes) == second, f"a scale code {k} larger, the same elements")
+
+
+@_prop(_numbers)
+def monotonic(t: BlockTrial, codes: list[int]) -> None:
+    """A larger value of a block does not become a smaller one."""
+    values = [x.as_fraction() for x in t.values(codes)]
+    numbers = t.numbers(t.ask(codes))
+    if any(x.is_nan for x in numbers):
+        return
+    pairs = sorted(zip(values, (x.as_fraction() for x in numbers), strict=True))
+    t.require(all(x <= y for (_, x), (_, y) in itertools.pairwise(pairs)), "elements in the values' order")
+
+
+@_prop(lambda s: st.sampled_from([0, s.source.sign_bit]))
+def zeros(t: BlockTrial, code: int) -> None:
+    """A block of zeros is zero."""
+    numbers = t.numbers(t.ask([code] * t.setup.size))
+    t.require(all(x.is_zero for x in numbers), "zeros")
+
+
+def _nan_block(setup: BlockSetup) -> str:
+    return "" if setup.profile.nan == "block" else f"profile {setup.profile.name} keeps a NaN in its element"
+
+
+@_prop(lambda s: st.tuples(_blocks(s), st.integers(0, s.size - 1)), _nan_block)
+def nan(t: BlockTrial, drawn: tuple[list[int], int]) -> None:
+    """A NaN among the values makes the scale the NaN."""
+    codes, at = drawn
+    codes = [*codes[:at], t.setup.source.canonical_nan, *codes[at + 1 :]]
+    t.require(t.setup.fmt.scale.is_nan(t.ask(codes).scale), t.setup.fmt.scale.hex(t.setup.fmt.scale.canonical_nan))
+
+
+class BlockQuantizeConformance(Suite[BlockSetup]):
+    """The suite of a block quantizer: model(self, values), a list of codes of `source`, returns (scale, codes).
+
+    fmt: the block format. profile, policy: as for `blocks.quantize`; roundings take no random bits here. size: values a
+    block (default: the format's). Of formats with a second-level scale, that is 1.
+    """
+
+    fmt: ClassVar[str | BlockFormat] = ""
+    source: ClassVar[str | Format] = "fp32"
+    profile: ClassVar[str | Profile | None] = None
+    policy: ClassVar[Policy | str | None] = None
+    size: ClassVar[int] = 0
+    properties = _TABLE
+
+    def setup(self) -> BlockSetup:
+        if not self.fmt:
+            raise Error(f"{type(self).__name__}: say fmt = ..., as a class attribute")
+        fmt, profile = resolve(get_block_format(self.fmt), self.profile)
+        policy = element_policy(None if self.policy is None else get_policy(self.policy), profile)
+        if policy.random_count:
+            raise Error(f"{type(self).__name__}: stochastic roundings are tested on elements (ConvertConformance)")
+        size = self.size or max(fmt.size, 0)
+        if size < 1 or (fmt.size > 0 and size > fmt.size):
+            raise Error(f"{type(self).__name__}: size = {size}: a block of {fmt.name} has {fmt.size_name} values")
+        return BlockSetup(fmt, get_format(self.source), profile, policy, size)
+
+    def trial(self, item: Property[BlockSetup], setup: BlockSetup) -> BlockTrial:
+        return BlockTrial(self, item, setup)
+
+    def answer(self, codes: Sequence[int]) -> Quantized:
+        """The model's block, checked."""
+        answered = self.model(list(codes))
+        if not isinstance(answered, (tuple, list)) or len(answered) != 2 or len(answered[1]) != len(codes):
+            raise Error(f"the model returned {answered!r}; it returns (scale, codes), a code for each value")
+        elements = tuple(integer(x, f"element {i}") for i, x in enumerate(answered[1]))
+        return Quantized(integer(answered[0], "the scale"), elements)

@@ -1,0 +1,80 @@
+"""Suites whose model is a command that speaks lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from softfloat_ref.errors import Error
+from softfloat_ref.golden.dots import DotSet
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.golden.writers import text_line
+from softfloat_ref.ops import OPERATIONS, Signature, get_operation, signature
+from softfloat_ref.policies import Policy
+from softfloat_ref.testing.check import parse_answer
+from softfloat_ref.testing.compare import Answer
+from softfloat_ref.testing.conformance.dots import DotCase, DotConformance
+from softfloat_ref.testing.conformance.operation import Case, OperationSuite
+from softfloat_ref.testing.conformance.suite import Suite
+from softfloat_ref.testing.conformance.table import properties
+from softfloat_ref.testing.devices import DeviceError
+from softfloat_ref.testing.dialogue import Dialogue
+
+DOT = "dot"
+
+
+def operation_suite(op: str, fmt: str, device: Dialogue, **attributes: Any) -> Suite[Any]:
+    """The suite of an operation, asking the device. attributes: as of OperationSuite. Raises Error."""
+    sig = signature(op, fmt, attributes.get("out"))
+    if sig.operation.result in ("same", "class"):
+        raise Error(f"{op} rounds and compares nothing: `softfloat-ref check {op}` tests it whole")
+    policy: Policy = attributes["policy"]
+    vectors = VectorSet.make(op, sig.formats, 1, out=sig.out, policy=policy)
+    ask = _asker(device, vectors)
+
+    def answers(self: Any, cases: Sequence[Case]) -> list[Answer]:
+        return ask([(*c.operands, c.random_bits) if policy.random_count else c.operands for c in cases])
+
+    body = {**attributes, "op": op, "fmt": sig.formats, "out": sig.out, "answers": answers, "properties": _known(sig)}
+    made: Suite[Any] = type(f"{op}_device", (OperationSuite,), body)()
+    return made
+
+
+def _known(sig: Signature) -> Any:
+    """The properties of the operation; of those that have none of their own, equality with the oracle."""
+    name = sig.operation.name
+    found = properties(name)
+    return found or {k: v for k, v in properties(*OPERATIONS).items() if k in ("oracle", "special_values")}
+
+
+def dot_suite(fmt: str, device: Dialogue, **attributes: Any) -> Suite[Any]:
+    """The suite of a dot product, asking the device. attributes: as of DotConformance. Raises Error."""
+    vectors = DotSet.make(fmt, 1, acc=attributes["acc"], k=attributes["k"], out=attributes["out"])
+    ask = _asker(device, vectors)
+
+    def answers(self: Any, cases: Sequence[DotCase]) -> list[Answer]:
+        return ask([(*c.a, *c.b, c.c) for c in cases])
+
+    made: Suite[Any] = type("dot_device", (DotConformance,), {**attributes, "fmt": fmt, "answers": answers})()
+    return made
+
+
+def _asker(device: Dialogue, vectors: VectorSet | DotSet) -> Callable[[Sequence[tuple[int, ...]]], list[Answer]]:
+    as_operands = text_line([f for f in vectors.fields if f.role in ("operand", "random")])
+
+    def ask(inputs: Sequence[tuple[int, ...]]) -> list[Answer]:
+        found = []
+        lines = [as_operands(x) for x in inputs]
+        for line, text, x in zip(lines, device.ask(lines), inputs, strict=True):
+            try:
+                found.append(parse_answer(text, vectors, x))
+            except DeviceError as e:
+                device.fail(str(e), [line])
+        return found
+
+    return ask
+
+
+def known_operation(name: str) -> str:
+    """The name of an operation, or dot. Raises Error, listing the closest ones."""
+    return DOT if name.strip().lower() == DOT else get_operation(name).name

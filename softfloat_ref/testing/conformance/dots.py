@@ -1,0 +1,307 @@
+"""The suite of dot products: models of matrix units, as an accumulator adds up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Final, Literal, NamedTuple, NoReturn
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from softfloat_ref.accumulate import Accumulator
+from softfloat_ref.accumulate.trees import Chain, Fuse, Pairs, Part, Products, Round, walk
+from softfloat_ref.codec import decoder, encode
+from softfloat_ref.errors import Error
+from softfloat_ref.explain import describe, flag_text
+from softfloat_ref.formats import Format
+from softfloat_ref.golden.dots import DotSet
+from softfloat_ref.testing import dots, strategies
+from softfloat_ref.testing.compare import Answer, CompareNan, Rule, agrees
+from softfloat_ref.testing.conformance.operation import MAX_FLAGS, SYMMETRIC, code_of
+from softfloat_ref.testing.conformance.suite import Property, Suite, fail, integer
+
+SMALL_SUM: Final = 1 << 7  # as many bits as the narrowest running result has
+_WHOLE: Final = ((0, None, 1),)
+
+
+class DotCase(NamedTuple):
+    """The operands of one dot product."""
+
+    a: tuple[int, ...]
+    b: tuple[int, ...]
+    c: int
+
+
+@dataclass(frozen=True)
+class DotSetup:
+    """Formats, accumulator, number of products; as a set of vectors has them."""
+
+    vectors: DotSet
+    rule: Rule
+
+    @property
+    def formats(self) -> tuple[Format, Format]:
+        return self.vectors.setting.formats
+
+    @property
+    def unit(self) -> Accumulator:
+        return self.vectors.accumulator
+
+    @property
+    def step(self) -> int:
+        """Products a step."""
+        s = self.vectors.setting
+        return self.unit.step_for(s.formats, s.result, s.block, self.vectors.k)
+
+
+class DotTrial:
+    """Asks the model for dot products, and shows those that break a property."""
+
+    def __init__(self, suite: DotConformance, item: Property[DotSetup], setup: DotSetup) -> None:
+        self.suite, self.item, self.setup = suite, item, setup
+        self.asked: list[tuple[DotCase, Answer]] = []
+
+    def ask(self, *cases: DotCase) -> list[Answer]:
+        """The model's answers."""
+        __tracebackhide__ = True
+        found = self.suite.answers(cases)
+        self.asked += zip(cases, found, strict=True)
+        for case, answer in zip(cases, found, strict=True):
+            if answer.result >> self.setup.vectors.out.width:
+                self.asked = [(case, answer)]
+                self.fail(f"a result of {self.setup.vectors.out.width} bits")
+        return found
+
+    def oracle(self, case: DotCase) -> tuple[int, int] | None:
+        """The right result and flags."""
+        line = self.setup.vectors.line((*case.a, *case.b, case.c))
+        return None if line is None else (line[-2], line[-1])
+
+    def require(self, holds: bool, expected: str) -> None:
+        """Fail unless it holds."""
+        __tracebackhide__ = True
+        if not holds:
+            self.fail(expected)
+
+    def fail(self, expected: str) -> NoReturn:
+        """Report what was asked and answered. Raises NotConforming."""
+        __tracebackhide__ = True
+        vectors, lines = self.setup.vectors, []
+        for case, answer in self.asked:
+            inputs = (*case.a, *case.b, case.c)
+            lines.append(f"dot of {vectors.k} products, {vectors.name.removeprefix('dot_')}, to {vectors.out.name}")
+            lines += dots.operand_lines(vectors, inputs)
+            lines.append(f"  got      {_answer(vectors.out, *answer)}")
+            if (right := self.oracle(case)) is not None:
+                lines.append(f"  oracle   {_answer(vectors.out, *right)}")
+            lines.append(f"  {dots.trace_command(vectors, inputs)}")
+        fail(self.item, [*lines, f"  expected by this property: {expected}"])
+
+
+def _answer(fmt: Format, result: int, flags: int | None) -> str:
+    text = f"{result:x}, which does not fit {fmt.width} bits" if result >> fmt.width else describe(result, fmt)
+    return text if flags is None else f"{text}, flags {flag_text(flags)}"
+
+
+# -- cases -----------------------------------------------------------------------------------------------------------
+
+
+def _cases(setup: DotSetup) -> SearchStrategy[DotCase]:
+    """Few products that are not zero, their exponents near each other, some of them cancelling."""
+    k, (x, y), c = setup.vectors.k, setup.formats, setup.vectors.c
+    pairs = st.lists(st.tuples(strategies.bits(x), strategies.bits(y)), max_size=min(k, 8))
+
+    def case(found: list[tuple[int, int]], cancels: bool, at: int, addend: int) -> DotCase:
+        if cancels and found and x.signed:
+            found = [*found, (found[0][0] ^ x.sign_bit, found[0][1])][:k]
+        products = [*found, *[(0, 0)] * (k - len(found))]
+        at %= k
+        turned = products[at:] + products[:at]
+        return DotCase(tuple(a for a, _ in turned), tuple(b for _, b in turned), addend)
+
+    return st.builds(case, pairs, st.booleans(), st.integers(0, k - 1), strategies.bits(c))
+
+
+def _permuted(setup: DotSetup) -> SearchStrategy[Any]:
+    k, step = setup.vectors.k, setup.step
+    order = st.permutations(range(step)).map(
+        lambda p: [start + i for start in range(0, k, step) for i in p if start + i < k]
+    )
+    return st.tuples(_cases(setup), order)
+
+
+def _small_integers(setup: DotSetup) -> SearchStrategy[DotCase]:
+    k = setup.vectors.k
+    numbers = [n for n in (0, 1, 2, 3, -1, -2, -3) if all(code_of(Fraction(n), f) is not None for f in setup.formats)]
+    vectors = st.lists(st.sampled_from(numbers), max_size=min(k, SMALL_SUM // 16))
+
+    def codes(found: list[int], fmt: Format) -> tuple[int, ...]:
+        return tuple(encode(n, fmt).bits for n in [*found, *[0] * (k - len(found))])
+
+    return st.builds(
+        lambda a, b, c: DotCase(
+            codes(a, setup.formats[0]), codes(b, setup.formats[1]), encode(c, setup.vectors.c).bits
+        ),
+        vectors,
+        vectors,
+        st.integers(-8, 8),
+    )
+
+
+# -- properties ------------------------------------------------------------------------------------------------------
+
+_TABLE: Final[dict[str, Property[DotSetup]]] = {}
+Check = Callable[[DotTrial, Any], None]
+
+
+def _prop(
+    cases: Callable[[DotSetup], SearchStrategy[Any]] = _cases, when: Callable[[DotSetup], str] = lambda s: ""
+) -> Callable[[Check], Check]:
+    def register(check: Check) -> Check:
+        name = check.__name__
+        statement = " ".join((check.__doc__ or "").split())
+        _TABLE[name] = Property(name, statement, cases, check, lambda s: f"{name}: {r}" if (r := when(s)) else "")
+        return check
+
+    return register
+
+
+@_prop()
+def oracle(t: DotTrial, case: DotCase) -> None:
+    """The result and the flags are the accumulator's."""
+    (answer,) = t.ask(case)
+    right = t.oracle(case)
+    t.require(right is None or agrees(right, answer, t.setup.rule), "the oracle's answer")
+
+
+def _any_order(setup: DotSetup) -> str:
+    nodes = walk(setup.unit.root)
+    fixed = any(isinstance(x, (Chain, Pairs)) for x in nodes) or any(
+        isinstance(x, Products) and x.slices != _WHOLE for x in nodes
+    )
+    if fixed:
+        return f"{setup.unit.name} adds the products of a step in a fixed order"
+    return f"{setup.unit.name} takes one product a step" if setup.step == 1 else ""
+
+
+@_prop(_permuted, _any_order)
+def permutation(t: DotTrial, drawn: tuple[DotCase, list[int]]) -> None:
+    """The order of the products of one step does not matter."""
+    case, order = drawn
+    other = DotCase(tuple(case.a[i] for i in order), tuple(case.b[i] for i in order), case.c)
+    one, two = t.ask(case, other)
+    t.require(_alike(t, one, two), "the same answer for both")
+
+
+def _alike(t: DotTrial, one: Answer, two: Answer) -> bool:
+    out = t.setup.vectors.out
+    if t.setup.unit.nan_rule.propagate != "no" and out.is_nan(one.result) and out.is_nan(two.result):
+        return True
+    return one == two
+
+
+def _one_format(setup: DotSetup) -> str:
+    return "" if setup.formats[0] == setup.formats[1] else "a and b have different formats"
+
+
+@_prop(when=_one_format)
+def commutative(t: DotTrial, case: DotCase) -> None:
+    """Swapping the vectors a and b changes nothing."""
+    one, two = t.ask(case, DotCase(case.b, case.a, case.c))
+    t.require(_alike(t, one, two), "the same answer for both")
+
+
+def _symmetric(setup: DotSetup) -> str:
+    unsigned = [f.name for f in (setup.formats[0], setup.vectors.out) if not f.signed or f.twos_complement]
+    if unsigned:
+        return f"{unsigned[0]} has no sign bit"
+    for node in walk(setup.unit.root):
+        if isinstance(node, Round) and not {to.rounding.replace("rz", "rtz") for to in node.choices} <= SYMMETRIC:
+            return f"{setup.unit.name} rounds toward one side"
+        if isinstance(node, Fuse) and "rd" in (node.align, *(p.align for p in node.parts if isinstance(p, Part))):
+            return f"{setup.unit.name} floors what it aligns"
+    return f"{setup.unit.name} flushes by sign" if setup.unit.flush_inputs == "positive" else ""
+
+
+@_prop(when=_symmetric)
+def sign_symmetry(t: DotTrial, case: DotCase) -> None:
+    """Opposite a and c give the opposite result."""
+    fmt, c, out = t.setup.formats[0], t.setup.vectors.c, t.setup.vectors.out
+    if not fmt.negative_zero:
+        flipped = tuple(x ^ fmt.sign_bit if x & fmt.magnitude_mask else x for x in case.a)
+    else:
+        flipped = tuple(x ^ fmt.sign_bit for x in case.a)
+    one, two = t.ask(case, DotCase(flipped, case.b, case.c ^ c.sign_bit))
+    values = [decoder(out)(x.result) for x in (one, two)]
+    if not any(v.is_nan or v.is_zero for v in values):
+        t.require(one.result ^ two.result == out.sign_bit, "opposite results")
+    else:
+        t.require(values[0].kind == values[1].kind and values[0].is_zero == values[1].is_zero, "NaN or zero for both")
+
+
+@_prop(_small_integers)
+def exact_small_integers(t: DotTrial, case: DotCase) -> None:
+    """A sum of small integers, which no step rounds, is exact."""
+    x, y = (decoder(f) for f in t.setup.formats)
+    total = decoder(t.setup.vectors.c)(case.c).as_fraction()
+    total += sum((x(a).as_fraction() * y(b).as_fraction() for a, b in zip(case.a, case.b, strict=True)), Fraction(0))
+    if code_of(total, t.setup.vectors.out) is None:
+        return
+    (answer,) = t.ask(case)
+    got = decoder(t.setup.vectors.out)(answer.result)
+    t.require(got.is_finite and got.as_fraction() == total, f"exactly {total}")
+
+
+def _has_nan(setup: DotSetup) -> str:
+    return "" if setup.formats[0].has_nan and setup.vectors.out.has_nan else "no operand or no result can be a NaN"
+
+
+@_prop(lambda s: st.tuples(_cases(s), st.integers(0, s.vectors.k - 1)), _has_nan)
+def nan(t: DotTrial, drawn: tuple[DotCase, int]) -> None:
+    """A NaN among the operands makes the result a NaN."""
+    case, at = drawn
+    code = t.setup.formats[0].canonical_nan
+    (answer,) = t.ask(case._replace(a=(*case.a[:at], code, *case.a[at + 1 :])))
+    t.require(t.setup.vectors.out.is_nan(answer.result), "a NaN")
+
+
+class DotConformance(Suite[DotSetup]):
+    """The suite of a dot product: model(self, a, b, c), a and b being lists of `k` codes and c one code, returns the
+    result's code, or (code, flags).
+
+    fmt: of both vectors, or `a=FORMAT,b=FORMAT,c=FORMAT`, scalar formats. acc: the accumulator, as for `dot`.
+    """
+
+    fmt: ClassVar[str] = ""
+    acc: ClassVar[str | Accumulator | Mapping[str, Any]] = "fp32-sequential"
+    out: ClassVar[str | Format] = "fp32"
+    k: ClassVar[int] = 16
+    compare_nan: ClassVar[Literal["exact", "quiet", "any"]] = "exact"
+    flags: ClassVar[bool] = True
+    properties = _TABLE
+
+    def setup(self) -> DotSetup:
+        if not self.fmt:
+            raise Error(f"{type(self).__name__}: say fmt = ..., as a class attribute")
+        vectors = DotSet.make(self.fmt, 1, acc=self.acc, k=self.k, out=self.out)
+        if not (isinstance(vectors.a, Format) and isinstance(vectors.b, Format)):
+            raise Error(f"{type(self).__name__}: fmt = {self.fmt!r}: the suite takes scalar formats, as fp8_e4m3")
+        flags = self.flags and vectors.accumulator.flags
+        return DotSetup(vectors, Rule(vectors.out, CompareNan(self.compare_nan), flags))
+
+    def trial(self, item: Property[DotSetup], setup: DotSetup) -> DotTrial:
+        return DotTrial(self, item, setup)
+
+    def answers(self, cases: Sequence[DotCase]) -> list[Answer]:
+        """The model's answers to several cases; a subclass may ask for them all at once."""
+        found = []
+        for case in cases:
+            answered = self.model(list(case.a), list(case.b), case.c)
+            pair = answered if isinstance(answered, tuple) else (answered, None)
+            if len(pair) != 2:
+                raise Error(f"the model returned {answered!r}; it returns a code, or a code and flags")
+            flags = None if pair[1] is None else integer(pair[1], "flags") & MAX_FLAGS
+            found.append(Answer(integer(pair[0], "the result"), flags))
+        return found

@@ -1,0 +1,163 @@
+"""Properties of comparisons, minima and maxima."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from softfloat_ref import exact
+from softfloat_ref.testing import strategies
+from softfloat_ref.testing.compare import Answer
+from softfloat_ref.testing.conformance.operation import Case, Setup, Trial
+from softfloat_ref.testing.conformance.table import COMPARISONS, MINMAX, prop
+
+_REFLEXIVE = frozenset(("eq", "le", "eq_signaling", "le_quiet"))
+_ORDER = COMPARISONS - {"eq", "eq_signaling"}
+
+
+def _alike(setup: Setup) -> str:
+    return "" if len(set(setup.sig.formats)) == 1 else "a and b have different formats"
+
+
+def _with(case: Case, *codes: int) -> Case:
+    return case._replace(operands=codes)
+
+
+def _holds(answer: Answer) -> bool:
+    return bool(answer.result & 1)
+
+
+def _numbers(t: Trial, case: Case) -> bool:
+    return not any(x.is_nan for x in t.operands(case))
+
+
+@prop(COMPARISONS, when=(_alike,))
+def reflexive(t: Trial, case: Case) -> None:
+    """A number compares with itself as equal."""
+    case = _with(case, case.operands[0], case.operands[0])
+    if _numbers(t, case):
+        (answer,) = t.ask(case)
+        wanted = t.setup.operation in _REFLEXIVE
+        t.require(_holds(answer) == wanted, f"{int(wanted)}")
+
+
+@prop(_ORDER, when=(_alike,))
+def antisymmetric(t: Trial, case: Case) -> None:
+    """Of numbers that differ, exactly one order holds; of equal ones, le both ways and lt neither."""
+    if not _numbers(t, case):
+        return
+    a, b = t.operands(case)
+    one, other = t.ask(case, _with(case, *reversed(case.operands)))
+    if exact.compare(a, b):
+        t.require(_holds(one) != _holds(other), "one of the two")
+    else:
+        t.require(_holds(one) == _holds(other) == (t.setup.operation in _REFLEXIVE), "both for le, none for lt")
+
+
+def _triples(setup: Setup) -> SearchStrategy[Any]:
+    return st.tuples(setup.cases(), strategies.bits(setup.sig.formats[0]))
+
+
+@prop(COMPARISONS, when=(_alike,), cases=_triples)
+def transitive(t: Trial, drawn: tuple[Case, int]) -> None:
+    """What holds of a, b and of b, c holds of a, c."""
+    case, c = drawn
+    a, b = case.operands
+    first, second, third = t.ask(case, _with(case, b, c), _with(case, a, c))
+    t.require(_holds(third) or not (_holds(first) and _holds(second)), "the third holds, as the first two do")
+
+
+@prop(_ORDER, when=(_alike, lambda s: _operands_signed(s)))
+def order_reversed_by_sign(t: Trial, case: Case) -> None:
+    """Opposite numbers have the opposite order."""
+    if not _numbers(t, case):
+        return
+    fmt = t.setup.sig.formats[0]
+    a, b = (x ^ fmt.sign_bit if x & fmt.magnitude_mask or fmt.negative_zero else x for x in case.operands)
+    one, other = t.ask(case, _with(case, b, a))
+    t.require(one == other, "the same answer for both")
+
+
+def _operands_signed(setup: Setup) -> str:
+    fmt = setup.sig.formats[0]
+    return "" if fmt.signed and not fmt.twos_complement else f"{fmt.name} has no sign bit"
+
+
+def _nan_pairs(setup: Setup) -> SearchStrategy[Case]:
+    fmt = setup.sig.formats[0]
+    codes = st.sampled_from([c for c in (fmt.canonical_nan, fmt.inf_code + 1) if fmt.is_nan(c)])
+    return st.builds(
+        lambda case, code, first: _with(case, *((code, case.operands[1]) if first else (case.operands[0], code))),
+        setup.cases(),
+        codes,
+        st.booleans(),
+    )
+
+
+def _has_nan(setup: Setup) -> str:
+    return "" if setup.sig.formats[0].has_nan else f"{setup.sig.formats[0].name} has no NaN"
+
+
+@prop(COMPARISONS, when=(_has_nan,), cases=_nan_pairs)
+def unordered(t: Trial, case: Case) -> None:
+    """Nothing is equal to a NaN, below or above it; invalid as IEEE 754 5.11 says."""
+    (answer,) = t.ask(case)
+    _, flags = t.oracle(case)
+    t.require(not _holds(answer), "0")
+    t.require(answer.flags in (None, flags) or not t.setup.rule.flags, "invalid" if flags else "no flags")
+
+
+# -- minimum, maximum ------------------------------------------------------------------------------------------------
+
+
+def _no_flush(setup: Setup) -> str:
+    return "subnormals are flushed" if setup.policy.flush_inputs or setup.policy.flush_outputs else ""
+
+
+@prop(MINMAX, when=(_alike, _no_flush, lambda s: _same_out(s)))
+def chooses(t: Trial, case: Case) -> None:
+    """Of two numbers one is chosen, and it is the right one."""
+    if not _numbers(t, case):
+        return
+    (answer,) = t.ask(case)
+    t.require(answer.result in case.operands, "one of the operands")
+    got = t.value(answer)
+    sign = 1 if t.setup.operation.startswith("max") else -1
+    right = all(sign * exact.compare(got, x) >= 0 for x in t.operands(case))
+    t.require(right, f"the {'larger' if sign > 0 else 'smaller'} one")
+    t.require(not answer.flags, "no flags")
+
+
+def _same_out(setup: Setup) -> str:
+    return "" if setup.sig.formats[0] == setup.out else "the result has another format"
+
+
+@prop(MINMAX, when=(_alike, _no_flush, _same_out))
+def min_of_itself(t: Trial, case: Case) -> None:
+    """Of a number and itself it is that number."""
+    case = _with(case, case.operands[0], case.operands[0])
+    if _numbers(t, case):
+        (answer,) = t.ask(case)
+        t.require(answer.result == case.operands[0], t.setup.out.hex(case.operands[0]))
+
+
+@prop(MINMAX, when=(_alike, _no_flush, _same_out), cases=_triples)
+def associative(t: Trial, drawn: tuple[Case, int]) -> None:
+    """The order in which three numbers are taken does not matter."""
+    case, c = drawn
+    (a, b), numbers = case.operands, t.operands(case)
+    if any(x.is_nan for x in (*numbers, *t.operands(_with(case, c, c)))):
+        return
+    left, right = t.ask(case, _with(case, b, c))
+    if max(left.result, right.result) >> t.setup.out.width == 0:
+        first, second = t.ask(_with(case, left.result, c), _with(case, a, right.result))
+        t.require(first.result == second.result, "the same for both orders")
+
+
+@prop(MINMAX, when=(_has_nan,), cases=_nan_pairs)
+def nan_rule(t: Trial, case: Case) -> None:
+    """A NaN operand gives a NaN, or the number where the operation prefers it; a signalling one raises invalid."""
+    (answer,) = t.ask(case)
+    t.require(t.agrees(case, answer), "the oracle's answer")

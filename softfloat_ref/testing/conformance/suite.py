@@ -1,0 +1,130 @@
+"""What a suite is: a class of tests, one a property, that ask a user's model on cases Hypothesis chooses."""
+
+from __future__ import annotations
+
+import re
+import unittest
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Generic, NoReturn, TypeVar
+
+from hypothesis import HealthCheck, Verbosity, given, settings
+from hypothesis.strategies import SearchStrategy
+
+from softfloat_ref.errors import Error, unknown
+
+C = TypeVar("C")  # a case
+S = TypeVar("S")  # what the suite is set up for
+PREFIX: Final = "test_"
+
+
+class NotConforming(AssertionError):
+    """A model broke a property: the operands, what it answered, and what the property asks."""
+
+
+@dataclass(frozen=True)
+class Property(Generic[S]):
+    """A statement about a model. statement: of the operation, in a line. cases: what to draw. check: of one case drawn.
+
+    applies: why it says nothing of that setup, or ''.
+    """
+
+    name: str
+    statement: str
+    cases: Callable[[S], SearchStrategy[Any]]
+    check: Callable[[Any, Any], None]
+    applies: Callable[[S], str]
+
+
+class Suite(Generic[S]):
+    """The base of the suites. A subclass says what is tested in class attributes, and asks the model in `model`.
+
+    max_examples: cases a property (default: the Hypothesis profile's). A test of a property that says nothing of the
+    setup is skipped, with the reason; a subclass drops a test that it does not want by `test_NAME = None`.
+    """
+
+    max_examples: ClassVar[int | None] = None
+    properties: ClassVar[Mapping[str, Property[Any]]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name, item in cls.__dict__.get("properties", {}).items():
+            if PREFIX + name not in cls.__dict__:
+                setattr(cls, PREFIX + name, _test(item))
+
+    def model(self, *args: Any, **more: Any) -> Any:
+        """The model under test: a subclass has its own."""
+        raise Error(f"{type(self).__name__}: define model(self, ...), which asks your model")
+
+    def setup(self) -> S:
+        """What the class attributes ask for. Raises Error."""
+        raise NotImplementedError
+
+    def trial(self, item: Property[S], setup: S) -> Any:
+        """What asks the model for one case, and reports."""
+        raise NotImplementedError
+
+    @classmethod
+    def applicable(cls) -> dict[str, str]:
+        """Each property, with the reason why it says nothing here, or ''."""
+        setup = cls().setup()
+        return {name: item.applies(setup) for name, item in cls.properties.items()}
+
+    def check(self, name: str) -> None:
+        """Test one property. Raises NotConforming for the simplest case found, SkipTest where it says nothing."""
+        __tracebackhide__ = True
+        if name not in self.properties:
+            raise unknown("property", name, self.properties)
+        item, setup = self.properties[name], self.setup()
+        reason = item.applies(setup)
+        if reason:
+            raise unittest.SkipTest(reason)
+
+        def run(case: Any) -> None:
+            item.check(self.trial(item, setup), case)
+
+        # Hypothesis keeps the cases that failed under this name.
+        run.__name__ = re.sub(r"\W", "_", f"{type(self).__module__}.{type(self).__qualname__}.{name}")
+        test = given(item.cases(setup))(run)
+        _settings(self.max_examples)(test)()
+
+
+def _settings(count: int | None) -> settings:
+    """The current profile's; quiet, since the failure's own message shows the case."""
+    more: dict[str, Any] = {} if count is None else {"max_examples": count}
+    quiet = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
+    return settings(
+        deadline=None,
+        verbosity=Verbosity.quiet,
+        report_multiple_bugs=False,
+        print_blob=False,
+        suppress_health_check=quiet,
+        **more,
+    )
+
+
+def _test(item: Property[Any]) -> Callable[[Any], None]:
+    def test(self: Suite[Any]) -> None:
+        __tracebackhide__ = True
+        self.check(item.name)
+
+    test.__name__ = test.__qualname__ = PREFIX + item.name
+    test.__doc__ = item.statement
+    return test
+
+
+def fail(item: Property[Any], lines: Sequence[str]) -> NoReturn:
+    """Report a broken property. Raises NotConforming."""
+    __tracebackhide__ = True
+    raise NotConforming("\n".join([f"{item.name}: {item.statement}", *lines]))
+
+
+def integer(x: Any, what: str) -> int:
+    """A code that a model returned, as a plain int. Raises Error for what is none."""
+    index = getattr(x, "__index__", None)
+    if index is None or isinstance(x, bool):
+        raise Error(f"the model returned {x!r} as {what}; a code is an integer that is not negative")
+    code = int(index())
+    if code < 0:
+        raise Error(f"the model returned {code} as {what}; a code is not negative (mask it to its width)")
+    return code

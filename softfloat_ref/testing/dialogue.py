@@ -1,0 +1,190 @@
+"""A conversation with a command: some operand lines, their answers, then the next lines, which depend on them.
+
+A device that answers each line as it comes is kept running. One that answers at the end of its input only (many fill a
+buffer first) is started again for each question, which takes longer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shlex
+import subprocess
+import tempfile
+import time
+import unittest
+from collections.abc import Sequence
+from typing import Final, NoReturn
+
+from softfloat_ref.errors import Error
+from softfloat_ref.testing.devices import MAX_LINE, DeviceError, end_group, how_ended
+
+_CHUNK: Final = 1 << 15  # bytes written before their answers are read: a pipe holds more
+_PATIENCE_S: Final = 2.0  # for the first answer, before the device is taken for one that answers at the end
+
+
+class Broken(BaseException):
+    """The device died, hung or said something else. Not an Exception: no search for a simpler case follows."""
+
+
+class Dialogue:
+    """A command that is asked again and again. Use as a context manager, or call `close`."""
+
+    def __init__(self, command: str, timeout_s: float = 10.0) -> None:
+        """Raises Error for a command that is no command."""
+        try:
+            self._words = shlex.split(command)
+        except ValueError as e:
+            raise Error(f"device {command!r}: {e}") from None
+        if not self._words:
+            raise Error("the device is empty; give a command that reads operand lines and answers result lines")
+        self.command, self.timeout_s = command, timeout_s
+        self.answers_at_once = True
+        self._asked = False
+        self._broken = ""
+        self._process: subprocess.Popen[bytes] | None = None
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115  (what it says on stderr; closed in `close`)
+        self._rest = b""
+
+    def __enter__(self) -> Dialogue:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the device."""
+        self._end()
+        self._said.close()
+
+    def ask(self, lines: Sequence[str]) -> list[str]:
+        """The answers to these lines, one each. Raises Broken; after that, SkipTest for whatever is asked."""
+        if self._broken:
+            raise unittest.SkipTest("not asked: the device failed before")
+        try:
+            if not self._asked:
+                self._first(lines[0])
+            found: list[str] = []
+            for batch in _batches(lines):
+                found += self._talk(batch) if self.answers_at_once else self._alone(batch)
+        except DeviceError as e:
+            self.fail(str(e), lines)
+        return found
+
+    def fail(self, what: str, lines: Sequence[str]) -> NoReturn:
+        """Ask no more: the device did what no device may do, asked these lines. Raises Broken."""
+        said = f"; {how_ended(self._process, self._complaints())}" if self._process else ""
+        more = f" and {len(lines) - 1} more lines" if len(lines) > 1 else ""
+        self._broken = f"{what}{said}; it was asked {lines[0].strip()[:80]!r}{more}"
+        self._end()
+        raise Broken(self._broken) from None
+
+    def _first(self, line: str) -> None:
+        """Find out whether it answers a line before its input ends."""
+        self._asked = True
+        try:
+            self._start()
+            self._write([line])
+            self._read(1, min(_PATIENCE_S, self.timeout_s))
+        except TimeoutError:
+            self.answers_at_once = False
+            self._end()
+
+    def _talk(self, lines: Sequence[str]) -> list[str]:
+        self._write(lines)
+        try:
+            return self._read(len(lines), self.timeout_s)
+        except TimeoutError:
+            raise DeviceError(f"no answer for {self.timeout_s:g} s") from None
+
+    def _alone(self, lines: Sequence[str]) -> list[str]:
+        """In a process of their own."""
+        self._start()
+        self._write(lines)
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            found = self._read(len(lines), self.timeout_s)
+        except TimeoutError:
+            raise DeviceError(f"no answer for {self.timeout_s:g} s after its input ended") from None
+        self._end()
+        return found
+
+    def _start(self) -> None:
+        try:
+            self._process = subprocess.Popen(
+                self._words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._said,
+                start_new_session=True,
+                bufsize=0,
+            )
+        except OSError as e:
+            raise DeviceError(f"{self.command!r} cannot be started: {e.strerror or e}") from None
+        self._rest = b""
+
+    def _write(self, lines: Sequence[str]) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        data = memoryview("".join(lines).encode("ascii"))
+        try:
+            while data:
+                data = data[self._process.stdin.write(data) :]
+        except OSError:
+            raise DeviceError("it closed its input") from None
+
+    def _read(self, count: int, timeout_s: float) -> list[str]:
+        """So many lines. Raises TimeoutError where nothing comes for that long, DeviceError for the output's end."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        descriptor, found = self._process.stdout.fileno(), list[str]()
+        limit = time.monotonic() + timeout_s
+        while True:
+            *whole, self._rest = self._rest.split(b"\n")
+            found += [line.decode("ascii", "replace") for line in whole if line.strip()]
+            if len(found) > count:
+                raise DeviceError(f"it answered more lines than were asked: {found[count][:80]!r}")
+            if len(found) == count:
+                return found
+            left = limit - time.monotonic()
+            if left <= 0 or not select.select([descriptor], [], [], left)[0]:
+                raise TimeoutError
+            chunk = os.read(descriptor, 1 << 16)
+            if not chunk and self._rest.strip():
+                chunk = b"\n"  # a last line without its end
+            if not chunk:
+                raise DeviceError(f"it closed its output {count - len(found)} answers too early")
+            limit = time.monotonic() + timeout_s
+            self._rest += chunk
+            if len(self._rest) - self._rest.rfind(b"\n") > MAX_LINE:
+                raise DeviceError(f"it printed a line of more than {MAX_LINE} characters")
+
+    def _complaints(self) -> bytes:
+        self._said.seek(0)
+        return self._said.read()[-2000:]
+
+    def _end(self) -> None:
+        if self._process is None:
+            return
+        end_group(self._process)
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        self._process = None
+
+
+def _batches(lines: Sequence[str]) -> list[list[str]]:
+    """The lines in parts of so few bytes that a pipe holds them."""
+    found: list[list[str]] = [[]]
+    size = 0
+    for line in lines:
+        size += len(line)
+        if size > _CHUNK and found[-1]:
+            found.append([])
+            size = len(line)
+        found[-1].append(line)
+    return found

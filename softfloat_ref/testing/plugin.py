@@ -1,0 +1,113 @@
+"""The pytest plugin's work: a suite for a device command, without test files. The options stand in
+_softfloat_ref_pytest, which is all that pytest imports where they are not used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from softfloat_ref.errors import Error, unknown
+from softfloat_ref.policies import Policy, get_policy
+from softfloat_ref.testing.compare import CompareNan
+from softfloat_ref.testing.conformance.device import DOT, dot_suite, known_operation, operation_suite
+from softfloat_ref.testing.conformance.suite import NotConforming, Suite
+from softfloat_ref.testing.dialogue import Broken, Dialogue
+
+
+class PropertyItem(pytest.Item):
+    """One property of the device's suite."""
+
+    def __init__(self, *, suite: Suite[Any], **more: Any) -> None:
+        super().__init__(**more)
+        self.suite = suite
+
+    def runtest(self) -> None:
+        self.suite.check(self.name)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        if isinstance(excinfo.value, (NotConforming, Broken, Error)):
+            kind = "" if isinstance(excinfo.value, NotConforming) else "the device: "
+            return f"{kind}{excinfo.value}"
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Any, int | None, str]:
+        return self.path, None, f"{self.parent.name if self.parent else ''}: {self.name}"
+
+
+class DeviceSuite(pytest.Collector):
+    """The suite of the device, as pytest collects it."""
+
+    def __init__(self, *, suite: Suite[Any], **more: Any) -> None:
+        super().__init__(**more)
+        self.suite = suite
+
+    def collect(self) -> Iterator[PropertyItem]:
+        for name in self.suite.properties:
+            yield PropertyItem.from_parent(self, name=name, suite=self.suite)
+
+
+class DevicePlugin:
+    """Registered where --softfloat-dut is given."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.command = str(config.getoption("softfloat_dut"))
+        try:
+            self.device = Dialogue(self.command, config.getoption("softfloat_timeout"))
+            self.suite = self._suite(config)
+            self.reasons = {k: item.applies(self.suite.setup()) for k, item in self.suite.properties.items()}
+        except Error as e:
+            raise pytest.UsageError(f"--softfloat: {e}") from None
+        if config.args_source is not pytest.Config.ArgsSource.ARGS:
+            config.args = []  # the suite alone: no files were named
+
+    def _suite(self, config: pytest.Config) -> Suite[Any]:
+        op, fmt = config.getoption("softfloat_op"), config.getoption("softfloat_fmt")
+        if not op or not fmt:
+            raise Error(f"give the operation and its format: --softfloat-{'op' if not op else 'fmt'}=...")
+        self.op, self.fmt = known_operation(op), str(fmt)
+        compare = config.getoption("softfloat_compare_nan")
+        if compare not in list(CompareNan):
+            raise unknown("comparison of NaNs", compare, CompareNan)
+        common = {
+            "out": config.getoption("softfloat_out"),
+            "compare_nan": compare,
+            "flags": not config.getoption("softfloat_no_flags"),
+            "max_examples": config.getoption("softfloat_examples"),
+        }
+        if self.op == DOT:
+            common |= {"acc": config.getoption("softfloat_acc"), "k": config.getoption("softfloat_k")}
+            return dot_suite(self.fmt, self.device, **{**common, "out": common["out"] or "fp32"})
+        return operation_suite(self.op, self.fmt, self.device, policy=_policy(config), **common)
+
+    def pytest_report_header(self) -> str:
+        """What is tested."""
+        silent = sum(1 for reason in self.reasons.values() if reason)
+        return (
+            f"softfloat-ref: {self.op} {self.fmt}, device {self.command!r}: "
+            f"{len(self.reasons) - silent} properties, {silent} that say nothing here (-rs: why)"
+        )
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
+        """The suite's tests after those of files, if any."""
+        name = f"softfloat-dut {self.op} {self.fmt}"
+        items += session.genitems(DeviceSuite.from_parent(session, name=name, nodeid="softfloat-dut", suite=self.suite))
+
+    def pytest_unconfigure(self) -> None:
+        """The device ends with the session."""
+        self.device.close()
+
+
+def _policy(config: pytest.Config) -> Policy:
+    """The policy of the options. Raises Error."""
+    fields = {}
+    if (rounding := config.getoption("softfloat_round")) is not None:
+        fields["rounding"] = rounding
+    for word in config.getoption("softfloat_set") or ():
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise Error(f"--softfloat-set {word!r}: write FIELD=VALUE, as tininess=before")
+        fields[name.strip().replace("-", "_")] = int(value) if value.isdigit() and "sr" in name else value
+    return get_policy(config.getoption("softfloat_policy"), **fields)

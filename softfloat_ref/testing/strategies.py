@@ -1,0 +1,366 @@
+"""Hypothesis strategies: codes, exact values, blocks, formats and policies, weighted to the cases that are hard.
+
+They shrink to what is easily read: +0, then 1.0 and its neighbours in exponent, few significand bits, policy `ieee`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Final
+
+try:
+    from hypothesis import strategies as st
+    from hypothesis.strategies import DrawFn, SearchStrategy
+except ImportError:
+    from softfloat_ref.errors import Error
+
+    raise Error("softfloat_ref.testing needs Hypothesis: pip install 'softfloat-ref[testing]'") from None
+
+from softfloat_ref import exact
+from softfloat_ref.block_formats import BlockFormat, get_block_format
+from softfloat_ref.codec import decoder, encode, encoder
+from softfloat_ref.coverage.classes import complete, few_specials, specials
+from softfloat_ref.exact import Value
+from softfloat_ref.formats import CATALOGUE, Format, get_format, p3109
+from softfloat_ref.ops import Signature
+from softfloat_ref.policies import POLICIES, ROUNDINGS, Overflow, Policy, Tininess
+
+__all__ = ["bits", "blocks", "formats", "operands", "policies", "values"]
+
+MAX_RANDOM_BITS: Final = 8  # of the stochastic policies that `policies` draws
+_NEAR: Final = 3  # codes on each side of a place
+_OFFSETS: Final = tuple(x for n in range(_NEAR + 1) for x in ((n, -n) if n else (0,)))  # in the order of shrinking
+
+
+_COIN: Final = st.booleans()
+
+
+# -- codes -----------------------------------------------------------------------------------------------------------
+
+
+def bits(fmt: str | Format, *, finite: bool = False) -> SearchStrategy[int]:
+    """Codes of a format: special ones and their neighbours, few significand bits, exponents near 1, and any code.
+
+    finite: neither NaN nor Inf. Raises Error for an unknown format.
+    """
+    found = get_format(fmt)
+    return _finite_bits(found) if finite else _bits(found)
+
+
+@lru_cache(maxsize=256)
+def _bits(fmt: Format) -> SearchStrategy[int]:
+    if fmt.width <= 3:
+        return st.integers(0, (1 << fmt.width) - 1)
+    known = sorted(specials(fmt), key=lambda code: _plainness(fmt, code))
+    few = sorted(few_specials(fmt), key=lambda code: _plainness(fmt, code))
+    places = st.builds(lambda code, by: (code + by) % (1 << fmt.width), st.sampled_from(known), _offsets())
+    return st.one_of(st.sampled_from(few), _composed(fmt), places)
+
+
+@lru_cache(maxsize=256)
+def _finite_bits(fmt: Format) -> SearchStrategy[int]:
+    read = decoder(fmt)
+    return _bits(fmt).filter(lambda code: read(code).is_finite)
+
+
+def _plainness(fmt: Format, code: int) -> tuple[bool, bool, int, int, int]:
+    """The order in which special codes are simpler: +0, 1, positive numbers of few bits, negative ones, Inf, NaN."""
+    x = decoder(fmt)(code)
+    kind = 0 if x.is_zero else 1 if code & fmt.magnitude_mask == encode(1, fmt).bits else 2
+    return not x.is_finite, bool(x.sign), kind, x.significand.bit_count() if x.is_finite else 0, code
+
+
+@lru_cache(maxsize=1)
+def _offsets() -> SearchStrategy[int]:
+    return st.just(0) | st.sampled_from(_OFFSETS)
+
+
+@lru_cache(maxsize=256)
+def _composed(fmt: Format) -> SearchStrategy[int]:
+    """Sign, exponent and significand, each shrinking by itself."""
+    sign = st.integers(0, int(fmt.signed))
+    if fmt.twos_complement:
+        size = st.integers(0, fmt.magnitude_mask) | st.integers(0, min(16, fmt.magnitude_mask))
+        return st.builds(lambda s, x: complete(fmt, s if x else 0, x), sign, size)
+    top = (1 << fmt.exponent_bits) - 1
+    exponent = st.integers(0, min(8, top)) | st.integers(0, top)
+    m = fmt.mantissa_bits
+
+    def code(s: int, e: int, significand: int) -> int:
+        return (fmt.sign_bit if s else 0) | _around(fmt.bias, e, top) << m | significand
+
+    return st.builds(code, sign, exponent, significands(m))
+
+
+def _around(bias: int, index: int, top: int) -> int:
+    """The exponent field number `index`, counted outward from that of 1.0: its own, the one above, the one below..."""
+    step = (index + 1) >> 1
+    return (bias + (step if index & 1 else -step)) % (top + 1)
+
+
+@lru_cache(maxsize=256)
+def significands(m: int) -> SearchStrategy[int]:
+    """Trailing significands of m bits: few bits from the top, runs of ones, any; shrinking to 0, then few bits."""
+    if m == 0:
+        return st.just(0)
+    mask = (1 << m) - 1
+    few = st.integers(0, min(mask, 7)).map(lambda x: _reversed(x, m))
+    any_ = st.integers(0, mask).map(lambda x: _reversed(x, m))
+    runs = st.builds(lambda n, low: (1 << n) - 1 if low else mask & ~((1 << n) - 1), st.integers(0, m), st.booleans())
+    ends = st.sampled_from([0, mask, 1 & mask, mask - 1])
+    return st.one_of(few, any_, runs, ends)
+
+
+def _reversed(x: int, m: int) -> int:
+    """The bits of x in the opposite order, so that a small x is a significand of few leading bits."""
+    return int(f"{x:0{m}b}"[::-1], 2)
+
+
+# -- values ----------------------------------------------------------------------------------------------------------
+
+# Between two neighbours: on the lower one, halfway, just beside these, elsewhere.
+_TINY: Final = Fraction(1, 1 << 40)
+_HALF: Final = Fraction(1, 2)
+_PARTS: Final = (Fraction(0), _HALF, _HALF, _HALF + _TINY, _HALF - _TINY, _TINY, 1 - _TINY, _HALF / 2, 3 * _HALF / 2)
+
+
+def values(fmt: str | Format, *, finite: bool = False) -> SearchStrategy[Value]:
+    """Exact numbers to convert to a format: its values, ties, near-ties, numbers beyond and below it, Inf and NaN.
+
+    finite: numbers only. Every number is dyadic (`.as_fraction()`). Raises Error for an unknown format.
+    """
+    return _values(get_format(fmt), finite)
+
+
+@lru_cache(maxsize=256)
+def _values(found: Format, finite: bool) -> SearchStrategy[Value]:
+    numbers = st.builds(lambda s, code, part: _between(found, s, code, part), _signs(found), _places(found), _parts())
+    if finite:
+        return numbers
+    others = [exact.inf(0), exact.inf(1), Value(exact.NAN, 0), exact.zero(1)]
+    return st.one_of(numbers, st.sampled_from(others))
+
+
+@lru_cache(maxsize=256)
+def _signs(fmt: Format) -> SearchStrategy[int]:
+    return st.integers(0, 1) if fmt.signed else st.just(0)
+
+
+@lru_cache(maxsize=256)
+def _places(fmt: Format) -> SearchStrategy[int]:
+    """Magnitude codes up to one past the largest finite one; of some, the next one has another exponent."""
+    mask, ones = fmt.magnitude_mask, (1 << fmt.mantissa_bits) - 1
+    near_top = st.integers(0, min(2, fmt.max_code)).map(lambda x: fmt.max_code + 1 - x)
+    ends = _bits(fmt).map(lambda code: min(code & mask | ones, fmt.max_code))
+    return st.one_of(_bits(fmt).map(lambda code: min(code & mask, fmt.max_code)), ends, near_top)
+
+
+@lru_cache(maxsize=256)
+def _parts() -> SearchStrategy[Fraction]:
+    return st.sampled_from(_PARTS[:3]) | st.sampled_from(_PARTS) | st.integers(0, 255).map(lambda n: Fraction(n, 256))
+
+
+def _between(fmt: Format, sign: int, code: int, part: Fraction) -> Value:
+    """That part of the way from a magnitude to the next one; of the last one, an ulp of it further."""
+    low = _magnitude(fmt, code)
+    size = low + part * (_magnitude(fmt, code + 1) - low)
+    return exact.from_fraction(-size if sign else size, 0) if size else exact.zero(sign)
+
+
+def _magnitude(fmt: Format, code: int) -> Fraction:
+    """The value of a magnitude code, counted on past the largest finite one."""
+    if code > fmt.max_code:
+        last = _magnitude(fmt, fmt.max_code)
+        return last + (code - fmt.max_code) * Fraction(2) ** fmt.magnitude(fmt.max_code)[1]
+    significand, exponent = fmt.magnitude(code)
+    return Fraction(significand) * Fraction(2) ** exponent
+
+
+# -- operands of an operation ----------------------------------------------------------------------------------------
+
+
+def operands(sig: Signature) -> SearchStrategy[tuple[int, ...]]:
+    """Operand codes of an operation: those of `bits`; and each beside the ones before it, so that sums overlap and
+    cancel, and conversions, products and roots fall on and beside ties."""
+    op, fmts = sig.operation.name, sig.formats
+    free = st.tuples(*(_bits(f) for f in fmts))
+    hard = _HARD.get(op)
+    return free if hard is None else st.one_of(free, hard(sig), hard(sig))
+
+
+def related(code: int, source: Format, fmt: Format, draw: DrawFn, distance: int) -> int:
+    """A code beside `code` of another format: its opposite or itself, some codes or up to `distance` binades away."""
+    x = decoder(source)(code)
+    if x.is_zero and draw(_COIN):
+        return fmt.sign_bit if draw(_COIN) else 0
+    if not x.is_finite or x.is_zero:
+        return draw(_bits(fmt))
+    negative = draw(_signs(fmt)) if fmt.signed else x.sign
+    away = draw(_distances(distance))
+    moved = exact.finite(x.sign ^ negative, x.significand, x.exponent + away)
+    near = encoder(fmt, POLICIES["ieee"])(moved, 0)[0]
+    if draw(_COIN):  # a significand of its own
+        kept = near & ~((1 << fmt.mantissa_bits) - 1)
+        return kept | draw(significands(fmt.mantissa_bits)) if not fmt.twos_complement else near
+    return (near + draw(_offsets())) % (1 << fmt.width)
+
+
+@lru_cache(maxsize=64)
+def _distances(most: int) -> SearchStrategy[int]:
+    return st.just(0) | st.integers(-most, most)
+
+
+@st.composite
+def _sums(draw: DrawFn, sig: Signature) -> tuple[int, ...]:
+    found = [draw(_bits(sig.formats[0]))]
+    for fmt in sig.formats[1:]:
+        found.append(related(found[-1], sig.formats[len(found) - 1], fmt, draw, sig.out.precision + 2))
+    return tuple(found)
+
+
+@st.composite
+def _products_and_addend(draw: DrawFn, sig: Signature) -> tuple[int, ...]:
+    a, b = (draw(_bits(f)) for f in sig.formats[:2])
+    x, y = decoder(sig.formats[0])(a), decoder(sig.formats[1])(b)
+    if not (x.is_finite and y.is_finite):
+        return a, b, draw(_bits(sig.formats[2]))
+    fmt = sig.formats[2]
+    product = encoder(fmt, POLICIES["ieee"])(exact.multiply(x, y), 0)[0]
+    return a, b, related(product, fmt, fmt, draw, 2 * sig.out.precision + 2)
+
+
+@st.composite
+def _near_results(draw: DrawFn, sig: Signature) -> tuple[int, ...]:
+    """Dividends and products whose quotient, or other factor, is a simple value or a tie beside one."""
+    second = draw(_bits(sig.formats[1]))
+    result = draw(_values(sig.out, False))
+    divisor = decoder(sig.formats[1])(second)
+    if not (divisor.is_finite and result.is_finite) or divisor.is_zero:
+        return draw(_bits(sig.formats[0])), second
+    fmt = sig.formats[0]
+    exactly = (
+        exact.multiply(result, divisor)
+        if sig.operation.name == "div"
+        else exact.divide(result, divisor, 2 * fmt.precision + 4)
+    )
+    code = encoder(fmt, POLICIES["ieee"])(exactly, 0)[0]
+    return (code + draw(_offsets())) % (1 << fmt.width), second
+
+
+@st.composite
+def _near_squares(draw: DrawFn, sig: Signature) -> tuple[int, ...]:
+    root, fmt = draw(_values(sig.out, True)), sig.formats[0]
+    code = encoder(fmt, POLICIES["ieee"])(exact.multiply(root, root), 0)[0]
+    return ((code + draw(_offsets())) % (1 << fmt.width),)
+
+
+@st.composite
+def _near_values(draw: DrawFn, sig: Signature) -> tuple[int, ...]:
+    fmt = sig.formats[0]
+    code = encoder(fmt, POLICIES["ieee"])(draw(_values(sig.out, True)), 0)[0]
+    return ((code + draw(_offsets())) % (1 << fmt.width),)
+
+
+_HARD: Final[dict[str, Callable[[Signature], SearchStrategy[tuple[int, ...]]]]] = {
+    **dict.fromkeys(("add", "sub", "faa"), _sums),
+    **dict.fromkeys(("eq", "lt", "le", "eq_signaling", "lt_quiet", "le_quiet", "total_order"), _sums),
+    **dict.fromkeys(("minimum", "maximum", "minimum_number", "maximum_number", "min", "max"), _sums),
+    **dict.fromkeys(("mul", "div"), _near_results),
+    "fma": _products_and_addend,
+    "sqrt": _near_squares,
+    "convert": _near_values,
+}
+
+
+# -- blocks, formats, policies ---------------------------------------------------------------------------------------
+
+
+def blocks(
+    fmt: str | BlockFormat, source: str | Format = "fp32", *, size: int | None = None, finite: bool = False
+) -> SearchStrategy[list[int]]:
+    """Blocks of codes of `source`, to be quantized to a block format: `size` of them (default: the format's).
+
+    A block's exponents lie within the element format's reach of each other, its largest magnitude often beside a place
+    where the scale changes; zeros, and, unless `finite`, NaN and Inf. They shrink to zeros at the end. Raises Error.
+    """
+    found, given = get_block_format(fmt), get_format(source)
+    return _blocks(found, given, size or max(found.size, 1), finite)
+
+
+@st.composite
+def _blocks(draw: DrawFn, fmt: BlockFormat, source: Format, size: int, finite: bool) -> list[int]:
+    largest = draw(_amax(fmt, source))
+    spread = fmt.element.emax - fmt.element.emin + fmt.element.precision + 2
+    member = st.builds(
+        lambda s, down, m: _below(source, largest, s, down, m),
+        _signs(source),
+        st.integers(0, spread),
+        significands(source.mantissa_bits),
+    )
+    rest = st.one_of(member, _finite_bits(source) if finite else _bits(source)) if draw(st.integers(0, 3)) else member
+    found = [largest, *draw(st.lists(rest, max_size=size - 1))]
+    at = draw(st.integers(0, len(found) - 1))
+    found[0], found[at] = found[at], found[0]
+    return found + [0] * (size - len(found))
+
+
+@st.composite
+def _amax(draw: DrawFn, fmt: BlockFormat, source: Format) -> int:
+    """A magnitude beside the element's largest, or a power of two, times a power of two; or any."""
+    if not draw(st.integers(0, 4)):
+        return draw(_finite_bits(source))
+    significand, exponent = fmt.element.magnitude(fmt.element.max_code)
+    place = draw(st.sampled_from([(1, 0), (significand, exponent), (2 * significand + 1, exponent - 1)]))
+    power = draw(st.integers(-8, 8) | st.integers(source.emin, source.emax))
+    code = encoder(source, POLICIES["ieee"])(exact.finite(0, place[0], place[1] + power), 0)[0]
+    near = (code + draw(_offsets())) & source.magnitude_mask
+    return min(near, source.max_code)
+
+
+def _below(fmt: Format, largest: int, sign: int, down: int, significand: int) -> int:
+    """A code whose exponent field is `down` below that of `largest`."""
+    field = max((largest & fmt.magnitude_mask) >> fmt.mantissa_bits, 0) - down
+    code = min((max(field, 0) << fmt.mantissa_bits) | significand, largest & fmt.magnitude_mask)
+    return code | (fmt.sign_bit if sign else 0)
+
+
+def formats(*, max_width: int = 32, integers: bool = False) -> SearchStrategy[Format]:
+    """Scalar formats: the catalogue's up to max_width bits, every IEEE P3109 shape, odd IEEE-style shapes."""
+    named = sorted((f for f in CATALOGUE.values() if f.width <= max_width), key=lambda f: f.width)
+    known = [f for f in named if integers or not f.is_integer]
+    shapes = st.builds(
+        lambda k, p, s, e: p3109(k, min(p, k - int(s)), signed=s, extended=e),
+        st.integers(3, min(16, max_width)),
+        st.integers(1, 15),
+        st.booleans(),
+        st.booleans(),
+    )
+    odd = st.builds(
+        lambda e, m, tail: get_format(f"s1e{e}m{m}{tail}"),
+        st.integers(2, min(8, max_width - 4)),
+        st.integers(2, max(2, min(23, max_width - 9))),
+        st.sampled_from(["", "fn", "fnuz", "finite"]),
+    )
+    return st.one_of(st.sampled_from(known), shapes, odd)
+
+
+def policies(*, stochastic: bool = False, roundings: Sequence[str] | None = None) -> SearchStrategy[Policy]:
+    """Policies: the named ones, and combinations of their fields. stochastic: those that take random bits too."""
+    modes = list(roundings or (m for m in ROUNDINGS if stochastic or not m.startswith("sr")))
+    words = st.integers(1, MAX_RANDOM_BITS)
+
+    def combined(mode: str, n: int, base: Policy, **fields: Any) -> Policy:
+        return base.replace(rounding=mode, sr_bits=n if mode.startswith("sr") else None, **fields)
+
+    return st.builds(
+        combined,
+        st.sampled_from(modes),
+        words,
+        st.sampled_from(list(POLICIES.values())),
+        overflow=st.sampled_from([None, *Overflow]),
+        flush_inputs=st.booleans(),
+        flush_outputs=st.booleans(),
+        tininess=st.sampled_from(list(Tininess)),
+    )
