@@ -27,6 +27,7 @@ LAYERS = (
     ("affine",),
     ("golden", "rtl", "exhaustive"),
     ("testing",),
+    ("diagnosis",),
     ("app", "__init__", "__main__"),
 )
 RANK = {name: i for i, layer in enumerate(LAYERS) for name in layer}
