@@ -8,7 +8,9 @@ from typing import Any, Final
 
 from softfloat_ref.diagnosis.asking import Asker
 from softfloat_ref.diagnosis.hypotheses import Case, Checkable, Lens, Output
+from softfloat_ref.diagnosis.accumulator_space import AccumulatorSpace
 from softfloat_ref.diagnosis.policy_space import PolicySpace
+from softfloat_ref.diagnosis.profile_space import DequantizeSpace, ProfileSpace
 from softfloat_ref.diagnosis.ranking import Diagnosis, diagnose, explains, spread
 from softfloat_ref.diagnosis.shrink import shrink, simplest
 from softfloat_ref.diagnosis.spaces import Space
@@ -23,9 +25,11 @@ EXAMINED_BLOCKS: Final = 1 << 11  # of blocks and dot products
 
 def space_of(vectors: Checkable) -> Space[Any]:
     """The space of the devices that a vector set is for."""
-    if isinstance(vectors, VectorSet) and vectors.block is None:
+    if not isinstance(vectors, VectorSet):
+        return AccumulatorSpace(vectors)
+    if vectors.block is None:
         return PolicySpace(vectors)
-    raise NotImplementedError
+    return ProfileSpace(vectors) if vectors.op == "quantize" else DequantizeSpace(vectors)
 
 
 def cases_of(report: Report, lens: Lens) -> list[Case]:

@@ -10,6 +10,8 @@ from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Lens
 from softfloat_ref.diagnosis.spaces import P, Space, hypothesis
 
 SAMPLE: Final = 96  # mismatches, and as many cases that agree, that every hypothesis is tried on
+SAMPLE_WIDE: Final = 40  # of blocks and dot products
+_WIDE: Final = 9  # operands that make a case wide
 FINALISTS: Final = 6
 _CLIMBED: Final = 3  # points whose neighbours are tried
 _STEPS: Final = 4  # changes on top of one another
@@ -73,11 +75,9 @@ def spread(cases: Sequence[Case], count: int) -> list[Case]:
     return [cases[i * len(cases) // count] for i in range(count)]
 
 
-def sample(cases: Sequence[Case], count: int = SAMPLE) -> list[Case]:
-    """Mismatches and cases that agree, as many of each as there are up to a count; mismatches first.
-
-    Of the mismatches first those of each kind, so that a rare one is there.
-    """
+def sample(cases: Sequence[Case]) -> list[Case]:
+    """Mismatches and cases that agree, as many of each as there are up to a count; mismatches first."""
+    count = SAMPLE_WIDE if cases and len(cases[0].inputs) > _WIDE else SAMPLE
     wrong, right = [c for c in cases if not c.agrees], [c for c in cases if c.agrees]
     return spread(wrong, count) + spread(right, count)
 
@@ -163,7 +163,7 @@ def diagnose(space: Space[P], lens: Lens, cases: Sequence[Case]) -> Diagnosis:
     if not findings:
         return found
     best, second = findings[0].hypothesis, found.runner_up
-    refutes = [c for c in cases if explains(best, c, lens)] if second else []
-    refutation = next((c for c in refutes if second and not explains(second.hypothesis, c, lens)), None)
+    refutes = (c for c in cases if second and not explains(second.hypothesis, c, lens))
+    refutation = next((c for c in refutes if explains(best, c, lens)), None)
     exception = next((c for c in cases if not explains(best, c, lens)), None)
     return Diagnosis(len(cases), wrong, tuple(findings), refutation, exception)
