@@ -99,7 +99,7 @@ class AccumulatorSpace:
         return f"adds up as {self._name(point)}"
 
     def size(self, point: Accumulator) -> int:
-        return self._name(point).count(", ") + (point != self.base)
+        return 2 * self._name(point).count(", ") + 2 * (point != self.base)
 
     def defects(self, point: Accumulator) -> Iterator[Hypothesis]:
         try:

@@ -20,7 +20,7 @@ Model = Callable[[Inputs], Output | None]  # None: no answer is defined for thes
 class Hypothesis(NamedTuple):
     """A device that would answer so. name: for tables; says: what such a device does, after "the device".
 
-    size: how many choices differ from what was expected; simpler ones come first among equals. kind: policy, profile,
+    size: twice the choices that differ from what was expected; simpler ones come first among equals. kind: policy, profile,
     accumulator or defect.
     """
 
@@ -28,7 +28,7 @@ class Hypothesis(NamedTuple):
     says: str
     model: Model
     kind: str = "defect"
-    size: int = 1
+    size: int = 2
 
 
 class Case(NamedTuple):

@@ -67,6 +67,7 @@ class PolicySpace:
 
     vectors: VectorSet
     kind: str = "policy"
+    names_first: bool = False  # whether a named policy is called by its name where one change says as much
 
     @property
     def base(self) -> Policy:
@@ -110,21 +111,26 @@ class PolicySpace:
         return behaviour(self._scalar(point))
 
     def text(self, point: Policy) -> str:
-        fields = _texts(point)
+        fields = self._texts(point)
         others = [(name, self._differing(fields, named)) for name, named in POLICIES.items()]
         own = self._differing(fields, self.base)
-        name, differing = min(others, key=lambda x: (len(x[1]), list(POLICIES).index(x[0])))
-        if len(own) <= len(differing) and own:
+        name, differing = min(others, key=lambda x: len(x[1]))
+        most = len(differing) if self.names_first else max(len(differing), 1)
+        if own and len(own) <= most and not (self.names_first and not differing):
             return ", ".join(f"{k} = {fields[k]}" for k in own)
         return ", ".join((f"policy {name}", *(f"{k} = {fields[k]}" for k in differing)))
 
-    @staticmethod
-    def _differing(fields: dict[str, str], other: Policy) -> list[str]:
-        theirs = _texts(other)
+    def _texts(self, policy: Policy) -> dict[str, str]:
+        """Its fields in words, the overflow rule as it is for this result."""
+        known = {k: choice_text(getattr(policy, k)) for k in _FIELDS}
+        return known | {"overflow": str(policy.overflow_for(self.vectors.out))}
+
+    def _differing(self, fields: dict[str, str], other: Policy) -> list[str]:
+        theirs = self._texts(other)
         return [k for k in _FIELDS if fields[k] != theirs[k] and not (k == "sr_bits" and fields[k] == "None")]
 
     def says(self, point: Policy) -> str:
-        fields = _texts(point)
+        fields = self._texts(point)
         own = self._differing(fields, self.base)
         if not own:
             return "does what is expected"
@@ -133,10 +139,10 @@ class PolicySpace:
         return " and ".join(_sentence(k, fields[k]) for k in own if k != "sr_bits")
 
     def size(self, point: Policy) -> int:
-        fields = _texts(point)
+        fields = self._texts(point)
         own = len(self._differing(fields, self.base))
         nearest = min(len(self._differing(fields, named)) for named in POLICIES.values())
-        return min(own, nearest + 1)
+        return min(2 * own, 2 * nearest + 3)
 
     def defects(self, point: Policy) -> Iterator[Hypothesis]:
         return scalar_defects(self._scalar(point))
@@ -146,10 +152,6 @@ class PolicySpace:
         """How many operands there are in all."""
         width = sum(f.width for f in self.vectors.formats) + self.base.random_count
         return 1 << width
-
-
-def _texts(policy: Policy) -> dict[str, str]:
-    return {k: choice_text(getattr(policy, k)) for k in _FIELDS}
 
 
 def _sentence(field: str, value: str) -> str:

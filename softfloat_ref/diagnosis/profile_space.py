@@ -61,7 +61,7 @@ class ProfileSpace:
 
     def model(self, point: Profile) -> Model | None:
         try:
-            made = self._set(point)
+            made = self.made(point)
         except Error:
             return None
         width = len(made.formats) and made.block and made.block.size or 0
@@ -77,7 +77,8 @@ class ProfileSpace:
 
         return model
 
-    def _set(self, point: Profile) -> VectorSet:
+    def made(self, point: Profile) -> VectorSet:
+        """The set under another profile. Raises Error where it does not go with the format."""
         block, profile = resolve(self.block, point)
         policy = self.vectors.policy.replace(rounding=profile.rounding, overflow=profile.overflow)
         if not policy.rounding.stochastic:
@@ -127,11 +128,11 @@ class ProfileSpace:
 
     def size(self, point: Profile) -> int:
         nearest = min(len(_differing(point, named)) for named in PROFILES.values())
-        return min(len(_differing(point, self.base)), nearest + 1)
+        return min(2 * len(_differing(point, self.base)), 2 * nearest + 3)
 
     def defects(self, point: Profile) -> Iterator[Hypothesis]:
         try:
-            made = self._set(point)
+            made = self.made(point)
         except Error:
             return iter(())
         return block_defects(made)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final
 
 from softfloat_ref import exact
@@ -12,13 +13,14 @@ from softfloat_ref.codec import decoder, encoder
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output
 from softfloat_ref.diagnosis.stages import stage_defects
 from softfloat_ref.errors import Error, Undefined
-from softfloat_ref.exact import FINITE, INF, NAN, Value
+from softfloat_ref.exact import FINITE, NAN, Value
 from softfloat_ref.formats import CATALOGUE, Format
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.ops import OPERATIONS, Signature, context, evaluator, get_operation, unrounded
 from softfloat_ref.ops.table import nan_operand
 from softfloat_ref.policies import Policy
-from softfloat_ref.rounding import INVALID, Flags
+from softfloat_ref.rounding import INEXACT, INVALID, UNDERFLOW, Flags
+from softfloat_ref.sources import Lfsr, parse_source
 
 MORE_BITS: Final = 16  # of quotients and roots, for defects that look at bits below the guard bit
 _LETTERS: Final = "abc"
@@ -31,12 +33,13 @@ class Scalar:
 
     sig: Signature
     policy: Policy
+    source: str = ""  # of random bits
 
     @staticmethod
     def of(vectors: VectorSet, policy: Policy | None = None) -> Scalar:
         """That of a vector set."""
         sig = Signature(get_operation(vectors.op), vectors.formats, vectors.out)
-        return Scalar(sig, policy or vectors.policy)
+        return Scalar(sig, policy or vectors.policy, vectors.source)
 
     @cached_property
     def arity(self) -> int:
@@ -286,6 +289,35 @@ def _fma_defects(s: Scalar) -> Iterator[Hypothesis]:
         )
 
 
+    for n in range(2, 2 * s.sig.out.precision):
+        yield Hypothesis(
+            f"normalised by at most {n} places",
+            f"normalises by at most {n} places below the product's first place, and loses the leading one beyond that",
+            s.model(_short_normalisation(s, n)),
+        )
+
+
+def _short_normalisation(s: Scalar, places: int) -> Callable[[Sequence[int], int], tuple[int, int]]:
+    """A sum whose leading one lies deeper is packed as if it had one just there."""
+    out, right, encode = s.sig.out, evaluator(s.sig, s.policy), encoder(s.sig.out, s.policy)
+    decoders, compute = [decoder(f) for f in s.sig.formats], unrounded(s.sig, s.policy)
+    bits = s.sig.formats[0].precision + s.sig.formats[1].precision
+
+    def run(codes: Sequence[int], r: int) -> tuple[int, int]:
+        a, b, _ = (decode(code) for decode, code in zip(decoders, codes, strict=True))
+        value, _ = compute(codes, r)
+        if not _finite([a, b]) or value.kind != FINITE or not value.significand:
+            return right(codes, r)
+        lowest = a.exponent + b.exponent + bits - 1 - places
+        if exact.top(value) >= max(lowest, out.emin):
+            return right(codes, r)
+        lowest = max(lowest, out.emin)
+        code, flags = encode(exact.add(value, exact.finite(value.sign, 1, lowest)), r)
+        return code - (1 << out.mantissa_bits), flags | (UNDERFLOW if flags & INEXACT else 0)
+
+    return run
+
+
 def _unfused(s: Scalar, product: Format) -> Callable[[Sequence[int], int], tuple[int, int]]:
     first = evaluator(Signature(OPERATIONS["mul"], s.sig.formats[:2], product), s.policy)
     second = evaluator(Signature(OPERATIONS["add"], (product, s.sig.formats[2]), s.sig.out), s.policy)
@@ -355,8 +387,15 @@ def _random_defects(s: Scalar) -> Iterator[Hypothesis]:
     for k in range(1, n):
         rows.append((f"top {k} random bits", f"uses only the top {k} random bits", lambda r, k=k: r >> n - k << n - k))  # type: ignore[misc]
         rows.append((f"low {k} random bits", f"uses only the low {k} random bits", lambda r, k=k: r & (1 << k) - 1))  # type: ignore[misc]
+    source = parse_source(s.source) if s.source else None
+    if isinstance(source, Lfsr) and source.width == n:
+        rows.append(("next random word", "takes the register's next state", partial(_next_state, source)))
     for name, says, change in rows:
         yield Hypothesis(name, says, s.model(lambda codes, r, change=change: right(codes, change(r))))  # type: ignore[misc]
+
+
+def _next_state(source: Lfsr, r: int) -> int:
+    return dataclasses.replace(source, seed=r).bits(source.width, 1, 1)[0] if r else 0
 
 
 # -- another operation -------------------------------------------------------------------------------------------------

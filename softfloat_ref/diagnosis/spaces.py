@@ -42,7 +42,7 @@ class Space(Protocol, Generic[P]):
         """What such a device does instead of what is expected, after "the device"."""
 
     def size(self, point: P) -> int:
-        """How many choices differ from the base, a named one counting as one."""
+        """Twice the choices that differ from the base; a named point counts as one and a half."""
 
     def defects(self, point: P) -> Iterator[Hypothesis]:
         """The listed defects, of a device that is otherwise this point."""

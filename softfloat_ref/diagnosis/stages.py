@@ -15,9 +15,10 @@ from softfloat_ref.codec import Encoder, decoder, encoder, target
 from softfloat_ref.exact import FINITE, Value
 from softfloat_ref.formats import CATALOGUE, Format
 from softfloat_ref.policies import Overflow, Policy
-from softfloat_ref.rounding import INEXACT, OVERFLOW, UNDERFLOW, position
+from softfloat_ref.rounding import OVERFLOW, UNDERFLOW, position
 
 Stage = Callable[[Format, Policy], Encoder | None]  # None: there is no such defect for that format and policy
+_MAX_WIDENED: Final = 19
 DEPTH: Final = 12  # bits below the kept ones that a defect may tell apart
 
 
@@ -86,15 +87,22 @@ def _on_bits(bits: Callable[[Cut], tuple[int, int]], kept_flags: bool = False) -
             guard, sticky = bits(found)
             significand = found.kept << 2 | guard << 1 | sticky
             wrong = right(exact.finite(x.sign, significand, found.unit - 2), random_bits)
-            return (wrong[0], right(x, random_bits)[1]) if kept_flags else wrong
+            if not kept_flags:
+                return wrong
+            return wrong[0], right(x, random_bits)[1] & ~OVERFLOW | wrong[1] & OVERFLOW
 
         return encode
 
     return stage
 
 
+def _no_sticky(c: Cut) -> tuple[int, int]:
+    return c.guard, 0
+
+
 def _first_bits(count: int) -> Callable[[Cut], tuple[int, int]]:
-    return lambda c: (c.guard, c.any(2, count + 1))
+    """So many sticky bits. A number below them all still has one: shifters stop where nothing more would change."""
+    return lambda c: (c.guard, c.any(2, count + 1) | int(c.kept == 0))
 
 
 def _guard_low(c: Cut) -> tuple[int, int]:
@@ -109,38 +117,48 @@ def _guard_high(c: Cut) -> tuple[int, int]:
 
 
 def _on_code(change: Callable[[Cut, int, Format], tuple[int, int] | None]) -> Stage:
-    """The stage with another code and flags, from the cut, and whether it went up; None leaves it as it is."""
+    """The stage with another magnitude code and flags, from the cut and whether it went up; None leaves it as it is.
+
+    Where the other code is still beyond the largest, it overflows as ever.
+    """
 
     def stage(fmt: Format, policy: Policy) -> Encoder | None:
-        if not plain(fmt):
+        if not plain(fmt) or fmt.exponent_bits > _MAX_WIDENED:
             return None
-        right = encoder(fmt, policy)
-        clamped = encoder(fmt, policy.replace(overflow=Overflow.SAT_FINITE, flush_outputs=False))
+        right, wide = encoder(fmt, policy), _widened(fmt)
+        unbounded = encoder(wide, policy.replace(overflow=Overflow.SAT_FINITE, flush_outputs=False, nan="canonical"))
 
         def encode(x: Value, random_bits: int) -> tuple[int, int]:
             code, flags = right(x, random_bits)
-            found = cut(x, fmt, policy) if x.kind == FINITE and x.significand else None
-            if found is None or found.code > fmt.max_code:
+            found = cut(x, wide, policy) if x.kind == FINITE and x.significand else None
+            if found is None:
                 return code, flags
-            bounded, over = clamped(x, random_bits)
-            up = int(bool(over & OVERFLOW) or bounded & fmt.magnitude_mask != found.code)
+            up = int(unbounded(x, random_bits)[0] & wide.magnitude_mask != found.code)
             changed = change(found, up, fmt)
             if changed is None:
                 return code, flags
             magnitude, cleared = changed
-            sign = fmt.sign_bit if x.sign else 0
-            return magnitude & fmt.magnitude_mask | sign, flags & ~cleared
+            return magnitude | (fmt.sign_bit if x.sign else 0), flags & ~cleared
 
         return encode
 
     return stage
 
 
+def _widened(fmt: Format) -> Format:
+    """The format with a binade for everything that overflows."""
+    bits = fmt.exponent_bits + 1
+    return dataclasses.replace(
+        fmt, exponent_bits=bits, nan="none", infinity=False, overflow="max", signaling=False, p3109=False
+    )
+
+
 def _carry_lost(c: Cut, up: int, fmt: Format) -> tuple[int, int] | None:
     mask = (1 << fmt.mantissa_bits) - 1
     if not up or (c.code + 1) & mask:
         return None
-    return c.code & ~mask, OVERFLOW
+    lost = c.code & ~mask
+    return (lost, OVERFLOW) if lost <= fmt.max_code else None
 
 
 def _overflow_early(c: Cut, up: int, fmt: Format) -> tuple[int, int] | None:
@@ -298,14 +316,10 @@ def _as_format(other: Format) -> Stage:
     return stage
 
 
-def _policy(**fields: object) -> Stage:
-    return lambda fmt, policy: encoder(fmt, policy.replace(**fields))
-
-
 _WIDER: Final = ("fp16", "bf16", "fp32", "fp64")
 _SINGLE: Final = (
-    StageDefect("sticky dropped", "has no sticky bit: what lies below the guard bit is lost", _on_bits(_first_bits(0))),
-    StageDefect("sticky dropped, inexact kept", "rounds without a sticky bit", _on_bits(_first_bits(0), True)),
+    StageDefect("sticky dropped", "has no sticky bit: what lies below the guard bit is lost", _on_bits(_no_sticky)),
+    StageDefect("sticky dropped, inexact kept", "rounds without a sticky bit", _on_bits(_no_sticky, True)),
     *(
         StageDefect(
             f"sticky of {n} bits", f"looks at only {n} bit{'s' * (n > 1)} below the guard bit", _on_bits(_first_bits(n))
@@ -336,7 +350,6 @@ _SINGLE: Final = (
     StageDefect("zero negative", "makes every zero result negative", _zero(1)),
     StageDefect("zero of the other sign", "gives zero results the other sign", _zero(None)),
 )
-INEXACT_FLAGS: Final = INEXACT
 
 
 def stage_defects() -> tuple[StageDefect, ...]:
