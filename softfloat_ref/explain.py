@@ -283,15 +283,16 @@ def alternatives(
 
     if fits({}):
         return [{}]
-    single = list(_changes(policy))
+    single = list(single_changes(policy))
     found = [c for c in single if fits(c)]
     if not found:
         pairs = (a | b for a, b in itertools.combinations(single, 2) if a.keys() != b.keys())
         found = [c for c in pairs if fits(c)]
-    return [{k: _choice_text(v) for k, v in c.items()} for c in found]
+    return [{k: choice_text(v) for k, v in c.items()} for c in found]
 
 
-def _changes(policy: Policy) -> Iterator[dict[str, Any]]:
+def single_changes(policy: Policy) -> Iterator[dict[str, Any]]:
+    """The changes of one field that devices differ in; a stochastic rounding's random bits go with it."""
     for field, values in _ALTERNATIVES:
         current = getattr(policy, field)
         for value in values:
@@ -301,7 +302,8 @@ def _changes(policy: Policy) -> Iterator[dict[str, Any]]:
                 yield {field: parsed, **deterministic}
 
 
-def _choice_text(value: Any) -> str:
+def choice_text(value: Any) -> str:
+    """A field's value as the command line has it."""
     if isinstance(value, bool):
         return "on" if value else "off"
     return rounding_name(value) if hasattr(value, "stochastic") else str(value)

@@ -28,6 +28,7 @@ LAYERS = (
     ("nn", "exponents"),
     ("golden", "rtl", "exhaustive"),
     ("testing", "plots"),
+    ("diagnosis",),
     ("app", "__init__", "__main__"),
 )
 RANK = {name: i for i, layer in enumerate(LAYERS) for name in layer}

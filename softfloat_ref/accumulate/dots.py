@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from softfloat_ref import exact
 from softfloat_ref.accumulate.evaluate import Stage, Step, rounder
 from softfloat_ref.accumulate.model import Accumulator
-from softfloat_ref.accumulate.terms import ONE, Scale, Term, decode_scale, number, operand_decoder, product, times
+from softfloat_ref.accumulate.terms import (
+    ONE,
+    Decode,
+    Scale,
+    Term,
+    decode_scale,
+    number,
+    operand_decoder,
+    product,
+    times,
+)
 from softfloat_ref.block_formats import FP32_ONE, BlockFormat, any_format
 from softfloat_ref.codec import FLAGS, Encoded, check_code, decoder
 from softfloat_ref.errors import Error
@@ -145,10 +155,10 @@ def _block(a: Operand, b: Operand) -> int:
     return sizes[0]
 
 
-def products(s: Setting, a: Operand, b: Operand) -> list[Term]:
-    """The terms of all products, in order."""
+def products(s: Setting, a: Operand, b: Operand, decoders: Sequence[Decode] | None = None) -> list[Term]:
+    """The terms of all products, in order. decoders: of a's and b's codes, where not the formats' own."""
     unit = s.accumulator
-    decode_a, decode_b = (operand_decoder(f, unit.flush_inputs) for f in s.formats)
+    decode_a, decode_b = decoders or [operand_decoder(f, unit.flush_inputs) for f in s.formats]
     shift = s.formats[0].mantissa_bits + s.formats[1].mantissa_bits
     limit = None if unit.product_limit == "" else int(unit.product_limit)
     fixed = Scale(ONE.value._replace(exponent=unit.product_exponent), unit.product_exponent)
@@ -161,14 +171,17 @@ def products(s: Setting, a: Operand, b: Operand) -> list[Term]:
     return terms
 
 
-def accumulate(s: Setting, terms: Sequence[Term], c: int, stages: list[Stage] | None = None) -> tuple[int, int]:
-    """Add up the products and c: the result's code and flags. stages: a list that what happens is appended to."""
+def accumulate(
+    s: Setting, terms: Sequence[Term], c: int, stages: list[Stage] | None = None, make: Callable[..., Step] = Step
+) -> tuple[int, int]:
+    """Add up the products and c: the result's code and flags. stages: a list that what happens is appended to; make:
+    what evaluates the tree."""
     unit, result = s.accumulator, s.result
     size = unit.step_for(s.formats, result, s.block, len(terms))
     decode = operand_decoder(result, unit.flush_inputs)
     running, flags = first_running(s, c, stages)
     code = 0
-    step = Step(unit, result, stages=stages)
+    step = make(unit, result, stages=stages)
     for start in range(0, len(terms), size):
         padded = [*terms[start : start + size], *(_padding(k) for k in range(len(terms), start + size))]
         step.products, step.running = padded, running

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -24,6 +25,9 @@ from softfloat_ref.testing import report as reports
 from softfloat_ref.testing.check import SHOWN, Report, check_arrays, check_command, check_results
 from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.testing.library import load_library
+
+if TYPE_CHECKING:
+    from softfloat_ref.diagnosis.ranking import Diagnosis
 
 DEFAULT_COUNT: Final = 100_000
 DEFAULT_DOTS: Final = 10_000
@@ -49,6 +53,7 @@ MAX_LIBRARY_WIDTH: Final = 64
 @click.option("--ulp", default=None, metavar="N", help="The largest error allowed, in ulp: 1, 0.75, ...; else none is.")
 @click.option("--timeout", type=click.FloatRange(min=0.01), default=10.0, show_default=True, help="Seconds an answer.")
 @click.option("--show", type=click.IntRange(min=0), default=SHOWN, show_default=True, help="Mismatches to show.")
+@click.option("--diagnose/--no-diagnose", default=True, show_default=True, help="Say what the device seems to do.")
 @click.option("--json", "json_file", default=None, metavar="FILE", help="Write the report as JSON (- for stdout).")
 @click.option("--junit", default=None, metavar="FILE", help="Write the report as JUnit XML (- for stdout).")
 @dot_options
@@ -70,6 +75,7 @@ def command(
     ulp: str | None,
     timeout: float,
     show: int,
+    diagnose: bool,
     json_file: str | None,
     junit: str | None,
 ) -> int:
@@ -95,7 +101,8 @@ def command(
             refuse_dots(str(op), dots)
             vectors = request(op, fmt, out, count or DEFAULT_COUNT, seed, choices)
         found = _from_device(vectors, dut, dut_lib, timeout, how)
-    _deliver(found, json_file, junit)
+    cause = _diagnosis(found, dut, timeout, how) if diagnose and ulp is None else None
+    _deliver(found, cause, json_file, junit)
     return 0 if found.passed else 1
 
 
@@ -158,15 +165,31 @@ def _from_device(
         return check_arrays(vectors, device, **how)
 
 
-def _deliver(found: Report, json_file: str | None, junit: str | None) -> None:
+def _diagnosis(found: Report, dut: str | None, timeout: float, how: dict[str, Any]) -> Diagnosis | None:
+    """What the device seems to do; a command that behaves is asked for simpler mismatches."""
+    if not found.wrong:
+        return None
+    from softfloat_ref.diagnosis.asking import ask_command
+    from softfloat_ref.diagnosis.checked import diagnosis_of
+
+    ask = ask_command(found.vectors, dut, timeout) if dut is not None and not found.failure else None
+    return diagnosis_of(found, how["nan"], how["flags"], ask)
+
+
+def _deliver(found: Report, cause: Diagnosis | None, json_file: str | None, junit: str | None) -> None:
+    from softfloat_ref.diagnosis import report as causes
+
+    said = causes.lines(cause, found.vectors) if cause else []
+    more = {"diagnosis": causes.as_dict(cause, found.vectors)} if cause else {}
     if json_file == "-":
-        print(reports.to_json(found))
+        print(reports.to_json(found, more))
     elif junit != "-":
-        for line in reports.text(found):
+        for line in (*reports.text(found), *said):
             print(line)
     if junit == "-":
-        print(reports.to_junit(found), end="")
-    for path, content in ((json_file, reports.to_json), (junit, reports.to_junit)):
+        print(reports.to_junit(found, said), end="")
+    contents = (json_file, partial(reports.to_json, more=more)), (junit, partial(reports.to_junit, more=said))
+    for path, content in contents:
         if path is not None and path != "-":
             data = content(found).encode()
             write_file(path, lambda stream, data=data: stream.write(data))  # type: ignore[misc]

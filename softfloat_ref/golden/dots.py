@@ -220,12 +220,16 @@ class DotSet:
             start += size
         return Case(parts[1], parts[3], inputs[start], parts[0], parts[2])
 
+    def sides(self, inputs: Sequence[int]) -> tuple[Operand, Operand, int]:
+        """A line's inputs as the two vectors and c."""
+        case = self._case(inputs)
+        return *self._sides(case), case.c
+
     def line(self, inputs: Sequence[int]) -> Line | None:
         """The inputs with what must come out."""
-        case = self._case(inputs)
-        a, b = self._sides(case)
+        a, b, c = self.sides(inputs)
         stages: list[Stage] | None = [] if self.steps else None
-        bits, flags = accumulate(self.setting, products(self.setting, a, b), case.c, stages)
+        bits, flags = accumulate(self.setting, products(self.setting, a, b), c, stages)
         return (*inputs, *self._running(stages or []), bits, flags)
 
     def _running(self, stages: list[Stage]) -> list[int]:

@@ -17,7 +17,7 @@ from softfloat_ref.golden.sets import Line, VectorSet
 from softfloat_ref.golden.writers import text_line
 from softfloat_ref.ops import Signature, evaluator, get_operation
 from softfloat_ref.policies import Policy
-from softfloat_ref.testing import dots, ulp
+from softfloat_ref.testing import blocks, dots, ulp
 from softfloat_ref.testing.compare import Answer, CompareNan, Rule, agrees, classify
 from softfloat_ref.testing.devices import CommandDevice, DeviceError, Late
 
@@ -32,6 +32,7 @@ Checkable = VectorSet | DotSet
 SHOWN: Final = 10
 _BATCH: Final = 4096
 _COUNTED: Final = 1 << 16  # missing answers that are counted exactly
+KEPT: Final = 1 << 15  # mismatches, and as many cases that agree, that are kept for a diagnosis
 
 
 @dataclass
@@ -40,7 +41,7 @@ class Mismatch:
 
     number: int
     operands: tuple[int, ...]
-    expected: tuple[int, int]
+    expected: tuple[int, ...]
     got: Answer
     kind: str
     changes: list[dict[str, str]] = field(default_factory=list)
@@ -49,7 +50,8 @@ class Mismatch:
 
 @dataclass
 class Report:
-    """What a check found. failure: what the device did that no device may do, or ''."""
+    """What a check found. failure: what the device did that no device may do, or ''. wrong, right: the first cases of
+    each kind, with the device's answers, for a diagnosis."""
 
     vectors: Checkable
     compared: int = 0
@@ -59,6 +61,8 @@ class Report:
     failure: str = ""
     has_flags: bool = False
     errors: ulp.Errors | None = None  # where errors are allowed
+    wrong: list[tuple[Line, Answer]] = field(default_factory=list)
+    right: list[tuple[Line, Answer]] = field(default_factory=list)
 
     @property
     def passed(self) -> bool:
@@ -77,6 +81,7 @@ class Judge:
         self.report.errors = None if self.tolerance is None else self.tolerance.errors
         self.rule = Rule(vectors.out, nan, flags)
         self.shown = shown
+        self.inputs = input_width(vectors)
 
     def compare(self, line: Line, answer: Answer) -> None:
         """One case: operands, random bits, expected result and flags in `line`."""
@@ -85,25 +90,39 @@ class Judge:
             raise DeviceError("it gives flags with some answers and not with others")
         self.report.has_flags = has_flags
         self.report.compared += 1
-        expected, error = (line[-2], line[-1]), ""
+        expected, error = line[self.inputs :], ""
         if self.tolerance is not None:
             kind, off = self.tolerance.kind(line, answer, self.rule)
             error = ulp.number(off)
         else:
-            kind = "" if agrees(expected, answer, self.rule) else classify(expected, answer, self.rule)
+            kind = self._kind(expected, answer)
+        kept = self.report.wrong if kind else self.report.right
+        if len(kept) < KEPT:
+            kept.append((line, answer))
         if not kind:
             return
         self.report.mismatched += 1
         self.report.kinds[kind] += 1
         if len(self.report.mismatches) < self.shown:
-            found = Mismatch(self.report.compared, line[:-2], expected, answer, kind, error=error)
-            found.changes = self._changes(line[:-2], answer)
+            found = Mismatch(self.report.compared, line[: self.inputs], expected, answer, kind, error=error)
+            found.changes = self._changes(found.operands, answer)
             self.report.mismatches.append(found)
+
+    def _kind(self, expected: tuple[int, ...], answer: Answer) -> str:
+        """The kind of a mismatch; '' where the answer is right."""
+        vectors = self.report.vectors
+        if answer.codes and isinstance(vectors, VectorSet):
+            places = blocks.differing(expected, answer.codes, vectors, self.rule.nan)
+            return blocks.kind(places, vectors) if places else ""
+        result = expected[0], expected[1]
+        return "" if agrees(result, answer, self.rule) else classify(result, answer, self.rule)
 
     def _changes(self, inputs: Sequence[int], answer: Answer) -> list[dict[str, str]]:
         vectors = self.report.vectors
         if isinstance(vectors, DotSet):
             return dots.changes(vectors, inputs, answer, self.rule.flags)
+        if vectors.block is not None:
+            return []
         arity = len(vectors.formats)
         sig = Signature(get_operation(vectors.op), vectors.formats, vectors.out)
         word = inputs[arity] if len(inputs) > arity else 0
@@ -120,19 +139,31 @@ def _defined(vectors: Checkable) -> Iterator[Line]:
     return (line for inputs in vectors.inputs() if (line := vectors.line(inputs)) is not None)
 
 
-def _scalar(vectors: Checkable) -> Checkable:
-    """The set, if its lines end in one result and its flags. Raises Error."""
-    if isinstance(vectors, DotSet):
-        if vectors.steps:
-            raise Error("check compares results; leave the running results (steps) out")
-    elif vectors.block is not None:
-        raise Error("check takes scalar operations and dot; block conversions are checked from vector files")
+def input_width(vectors: Checkable) -> int:
+    """How many codes a case's operands and random words are."""
+    return sum(f.lanes for f in vectors.fields if f.role in ("operand", "random"))
+
+
+def _checked(vectors: Checkable) -> Checkable:
+    """The set, if its lines are operands and one answer. Raises Error."""
+    if isinstance(vectors, DotSet) and vectors.steps:
+        raise Error("check compares results; leave the running results (steps) out")
     return vectors
 
 
+def _scalar(vectors: Checkable) -> Checkable:
+    """The set, if its lines end in one result and its flags. Raises Error."""
+    if isinstance(vectors, VectorSet) and vectors.block is not None:
+        raise Error("block conversions are checked with a command, or from results; arrays and lines are scalar")
+    return _checked(vectors)
+
+
 def parse_answer(text: str, vectors: Checkable, inputs: Sequence[int]) -> Answer:
-    """A device's line: `result`, `result flags`, or the same after the operands. Raises DeviceError for others."""
+    """A device's line: `result`, `result flags`, or the same after the operands; of a block, all its codes, as the
+    vectors have them. Raises DeviceError for others."""
     words = text.split()
+    if isinstance(vectors, VectorSet) and vectors.block is not None:
+        return _block_answer(words, vectors, inputs)
     if len(words) > 2 and len(words) in (len(inputs) + 1, len(inputs) + 2):
         echoed, words = words[: len(inputs)], words[len(inputs) :]
         if [_hex(w) for w in echoed] != list(inputs):
@@ -145,6 +176,19 @@ def parse_answer(text: str, vectors: Checkable, inputs: Sequence[int]) -> Answer
     if flags is not None and flags > 0x1F:
         raise DeviceError(f"it answered {text[:80]!r}; flags are at most 1f")
     return Answer(result, flags)
+
+
+def _block_answer(words: list[str], vectors: VectorSet, inputs: Sequence[int]) -> Answer:
+    count = len(blocks.formats(vectors))
+    if len(words) == len(inputs) + count:
+        if [_hex(w) for w in words[: len(inputs)]] != list(inputs):
+            raise DeviceError("it answered a line that repeats other operands than were asked")
+        words = words[len(inputs) :]
+    codes = tuple(x for w in words if (x := _hex(w)) is not None)
+    if len(words) != count or len(codes) != count:
+        shown = " ".join(words)[:80]
+        raise DeviceError(f"it answered {shown!r}, which is no line of {count} codes in hexadecimal")
+    return Answer(codes[0], None, codes)
 
 
 def _hex(word: str) -> int | None:
@@ -170,12 +214,12 @@ def check_command(
     device lags behind. limit: the largest error allowed, in ulp; without it, answers must be exact. Raises Error where
     the command cannot be started.
     """
-    vectors = _scalar(vectors)
-    as_operands = text_line([f for f in vectors.fields if f.role in ("operand", "random")])
+    vectors = _checked(vectors)
+    as_operands, width = text_line([f for f in vectors.fields if f.role in ("operand", "random")]), input_width(vectors)
     judge = Judge(vectors, nan, flags, shown, limit)
     with CommandDevice(command, timeout_s) as device:
         try:
-            feed = (as_operands(line[:-2]) for line in _defined(vectors))
+            feed = (as_operands(line[:width]) for line in _defined(vectors))
             _judge_lines(judge, device.answers(feed))
             device.finish()
         except DeviceError as e:
@@ -193,7 +237,7 @@ def _judge_lines(judge: Judge, answers: Iterator[str]) -> None:
         line = next(cases, None)
         if line is None:
             raise DeviceError(f"it answered more lines than were asked: {text[:80]!r}")
-        judge.compare(line, parse_answer(text, judge.report.vectors, line[:-2]))
+        judge.compare(line, parse_answer(text, judge.report.vectors, line[: judge.inputs]))
     missing = sum(1 for _ in itertools.islice(cases, _COUNTED))
     if missing:
         least = "at least " if missing == _COUNTED else ""
@@ -210,7 +254,7 @@ def check_results(
     limit: Fraction | None = None,
 ) -> Report:
     """Compare a file of answers, as a simulator wrote it, one a line in the set's order. Raises Error if unreadable."""
-    judge = Judge(_scalar(vectors), nan, flags, shown, limit)
+    judge = Judge(_checked(vectors), nan, flags, shown, limit)
     try:
         with open(results, encoding="ascii", errors="replace") as stream:
             _judge_lines(judge, (line for line in stream if not line.startswith(("//", "#"))))
@@ -291,7 +335,7 @@ def check_arrays(
     while batch := list(itertools.islice(cases, _BATCH)):
         columns = [np.array(c, k) for c, k in zip(zip(*(line[:-2] for line in batch), strict=True), kinds, strict=True)]
         try:
-            results, raised = _columns(device(*columns), len(batch))
+            results, raised = columns(device(*columns), len(batch))
             for line, result, flag in zip(batch, results, raised, strict=True):
                 judge.compare(line, Answer(result, flag))
         except DeviceError as e:
@@ -300,7 +344,8 @@ def check_arrays(
     return judge.report
 
 
-def _columns(answered: Any, count: int) -> tuple[list[int], list[int | None]]:
+def columns(answered: Any, count: int) -> tuple[list[int], list[int | None]]:
+    """The results and flags that a function of arrays returned. Raises DeviceError where they are something else."""
     import numpy as np
 
     pair = answered if isinstance(answered, tuple) else (answered, None)

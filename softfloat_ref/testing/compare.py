@@ -19,10 +19,11 @@ class CompareNan(StrEnum):
 
 
 class Answer(NamedTuple):
-    """What a device said: a result and, if it gave them, flags."""
+    """What a device said: a result and, if it gave them, flags. codes: of a block, all its codes; result is the first."""
 
     result: int
     flags: int | None = None
+    codes: tuple[int, ...] = ()
 
 
 class Rule(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
@@ -12,16 +13,19 @@ from softfloat_ref.explain import flag_text, value_text
 from softfloat_ref.golden.dots import DotSet
 from softfloat_ref.golden.sets import Field, VectorSet
 from softfloat_ref.policies import Policy
-from softfloat_ref.testing import dots, ulp
+from softfloat_ref.testing import blocks, dots, ulp
 from softfloat_ref.testing.check import SHOWN, Checkable, Mismatch, Report
 
 
 def describe(mismatch: Mismatch, vectors: Checkable) -> list[str]:
     """The lines that show a mismatch: operands, both answers, and what would have given the device's."""
     op = "dot" if isinstance(vectors, DotSet) else vectors.op
+    if isinstance(vectors, VectorSet) and vectors.block is not None:
+        lanes = blocks.operand_lines(vectors, mismatch.operands, mismatch.expected, mismatch.got)
+        return [f"case {mismatch.number}: {op}: {mismatch.kind}", *lanes, f"  {explain_command(mismatch, vectors)}"]
     off = f", {mismatch.error} ulp" if mismatch.error else ""
     lines = [f"case {mismatch.number}: {op}: {mismatch.kind}{off}", *_operand_lines(mismatch, vectors)]
-    lines.append(f"  expected {_answer(*mismatch.expected, vectors)}")
+    lines.append(f"  expected {_answer(mismatch.expected[0], mismatch.expected[1], vectors)}")
     lines.append(f"  got      {_answer(mismatch.got.result, mismatch.got.flags, vectors)}")
     lines += [f"           as by {text}" for change in mismatch.changes[:SHOWN] if (text := changes_text(change))]
     return [*lines, f"  {explain_command(mismatch, vectors)}"]
@@ -46,6 +50,9 @@ def explain_command(mismatch: Mismatch, vectors: Checkable) -> str:
     """The command that shows every step of this case."""
     if isinstance(vectors, DotSet):
         return dots.trace_command(vectors, mismatch.operands)
+    if vectors.block is not None:
+        options = [x for x in policy_options(vectors.policy) if x.startswith("--round")]
+        return blocks.explain_command(vectors, mismatch.operands, mismatch.got, options)
     formats = ",".join(f"{letter}={f.name}" for letter, f in zip("abcdefghi", vectors.formats, strict=False))
     operands = " ".join(f.hex(x) for f, x in zip(vectors.formats, mismatch.operands, strict=False))
     options = [f"--fmt {formats}", f"--out {vectors.out.name}", *policy_options(vectors.policy)]
@@ -76,7 +83,8 @@ def _answer(result: int, flags: int | None, vectors: Checkable) -> str:
 def summary(report: Report) -> str:
     """One line: what was compared and how it went."""
     head = f"{report.vectors.name}: {report.compared} compared, {report.mismatched} mismatched"
-    head += "" if report.has_flags or not report.compared else ", results only: the device gives no flags"
+    no_flags = report.has_flags or not report.compared or getattr(report.vectors, "block", None) is not None
+    head += "" if no_flags else ", results only: the device gives no flags"
     kinds = ", ".join(f"{n} {kind}" for kind, n in report.kinds.most_common())
     errors = ulp.summary(report.errors) if report.errors and report.compared else ""
     return head + (f" ({kinds})" if kinds else "") + errors
@@ -97,8 +105,8 @@ def text(report: Report) -> list[str]:
     return lines
 
 
-def to_json(report: Report) -> str:
-    """The report as one JSON object."""
+def to_json(report: Report, more: Mapping[str, Any] | None = None) -> str:
+    """The report as one JSON object. more: other keys."""
     out: dict[str, Any] = {
         "set": report.vectors.name,
         "passed": report.passed,
@@ -108,6 +116,7 @@ def to_json(report: Report) -> str:
         "kinds": dict(report.kinds),
         "failure": report.failure or None,
         "mismatches": [_mismatch(m, report.vectors) for m in report.mismatches],
+        **(more or {}),
     }
     if report.errors and isinstance(report.vectors, VectorSet):
         out["ulp"] = ulp.to_dict(report.errors, report.vectors)
@@ -116,7 +125,9 @@ def to_json(report: Report) -> str:
 
 def _mismatch(m: Mismatch, vectors: Checkable) -> dict[str, Any]:
     names = [f for f in vectors.fields if f.role in ("operand", "random")]
-    result, flags = m.expected
+    if m.got.codes and isinstance(vectors, VectorSet):
+        return _block_mismatch(m, vectors, names)
+    result, flags = m.expected[0], m.expected[1]
     return {
         "case": m.number,
         "kind": m.kind,
@@ -132,6 +143,19 @@ def _mismatch(m: Mismatch, vectors: Checkable) -> dict[str, Any]:
     }
 
 
+def _block_mismatch(m: Mismatch, vectors: VectorSet, names: list[Field]) -> dict[str, Any]:
+    formats = blocks.formats(vectors)
+    shown = [[f.hex(x) for f, x in zip(formats, codes, strict=True)] for codes in (m.expected, m.got.codes)]
+    return {
+        "case": m.number,
+        "kind": m.kind,
+        "operands": _operand_codes(names, m.operands),
+        "expected": {"codes": shown[0]},
+        "got": {"codes": shown[1]},
+        "explain": explain_command(m, vectors),
+    }
+
+
 def _operand_codes(names: list[Field], operands: tuple[int, ...]) -> dict[str, Any]:
     """Each field's code, or codes where it has lanes, in hexadecimal."""
     found, at = {}, 0
@@ -142,15 +166,15 @@ def _operand_codes(names: list[Field], operands: tuple[int, ...]) -> dict[str, A
     return found
 
 
-def to_junit(report: Report) -> str:
-    """The report as JUnit XML: one test case, with what went wrong as its failure."""
+def to_junit(report: Report, more: Sequence[str] = ()) -> str:
+    """The report as JUnit XML: one test case, with what went wrong as its failure. more: lines that follow."""
     name = quoteattr(report.vectors.name)
     failed = not report.passed
     lines = ['<?xml version="1.0" encoding="UTF-8"?>']
     lines.append(f'<testsuite name="softfloat-ref" tests="1" failures="{int(failed)}">')
     lines.append(f'  <testcase classname="check" name={name}>')
     if failed:
-        shown = _xml_text("\n".join([summary(report), *text(report)]))
+        shown = _xml_text("\n".join([summary(report), *text(report), *more]))
         lines.append(f"    <failure message={quoteattr(_clean(summary(report)))}>{shown}</failure>")
     return "\n".join([*lines, "  </testcase>", "</testsuite>"]) + "\n"
 

@@ -1,0 +1,146 @@
+"""Accumulators as a space: the named ones, and what one change of the tree or of a field makes of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from softfloat_ref.accumulate import ACCUMULATORS, Accumulator
+from softfloat_ref.diagnosis.dot_defects import dot_defects
+from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output
+from softfloat_ref.errors import Error
+from softfloat_ref.golden.dots import DotSet
+
+_ROUNDINGS: Final = ("rne", "rz", "rna", "rto", "rup", "rd")
+_CHOICES: Final[dict[str, tuple[str, ...]]] = {
+    "nan": ("canonical", "ones", "negative", "propagate", "propagate,negative,fma-quiet", "propagate-signaling"),
+    "overflow": ("ieee", "inf"),
+    "zero": ("ieee", "positive"),
+    "flush_inputs": ("off", "on", "positive"),
+    "flush_outputs": ("off", "after", "before"),
+    "c": ("result", "own"),
+}
+_STEPS: Final = (1, 2, 4, 8, 16, 32, 64, "all")
+_FLAGS: Final = "flags"
+_ROUND: Final = re.compile(r"(-> |\|)(\w+):(\w+)")
+_BITS: Final = re.compile(r"F=(\d+), (rz|rd)")
+_FLOOR: Final = re.compile(r", floor=[\w:|.-]+")
+
+
+@dataclass(frozen=True)
+class AccumulatorSpace:
+    """The accumulators of a dot product. vectors: formats, length, and the accumulator that is expected."""
+
+    vectors: DotSet
+    kind: str = "accumulator"
+    labels: dict[Accumulator, str] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def base(self) -> Accumulator:
+        return self.vectors.accumulator
+
+    def named(self) -> Iterator[Accumulator]:
+        yield from ACCUMULATORS.values()
+
+    def changes(self, point: Accumulator) -> Iterator[Accumulator]:
+        for label, fields in _changes(point):
+            try:
+                found = point.replace(**fields)
+            except Error:
+                continue
+            if found != point:
+                self.labels.setdefault(found, f"{self._name(point)}, {label}")
+                yield found
+
+    def _name(self, point: Accumulator) -> str:
+        named = ACCUMULATORS.get(point.name) == point
+        if named or point == self.base:
+            return f"accumulator {point.name}"
+        return self.labels.get(point, f"accumulator {point.tree}")
+
+    def model(self, point: Accumulator) -> Model | None:
+        try:
+            made = dataclasses.replace(self.vectors, accumulator=point)
+        except Error:  # it has not these formats
+            return None
+        width = self._width
+
+        def model(inputs: Inputs) -> Output | None:
+            line = made.line(tuple(inputs))
+            return None if line is None else line[width:]
+
+        return model
+
+    @cached_property
+    def _width(self) -> int:
+        return sum(f.lanes for f in self.vectors.fields if f.role == "operand")
+
+    def key(self, point: Accumulator) -> Hashable:
+        """Its fields but for the names, with what the formats and the length make of the step."""
+        try:
+            made = dataclasses.replace(self.vectors, accumulator=point)
+        except Error:
+            return point
+        s = made.setting
+        step = min(point.step_for(s.formats, s.result, s.block, made.k), made.k)
+        own = point.c if s.c != s.result else ""
+        rest = (point.nan, point.overflow, point.zero, point.flush_inputs, point.flush_outputs, point.flags)
+        more = (point.product_limit, point.product_exponent, s.result.name)
+        return _of_format(point, s.result.name), step, own, rest, more
+
+    def text(self, point: Accumulator) -> str:
+        return self._name(point)
+
+    def says(self, point: Accumulator) -> str:
+        return f"adds up as {self._name(point)}"
+
+    def size(self, point: Accumulator) -> int:
+        return 2 * self._name(point).count(", ") + 2 * (point != self.base)
+
+    def defects(self, point: Accumulator) -> Iterator[Hypothesis]:
+        try:
+            made = dataclasses.replace(self.vectors, accumulator=point)
+        except Error:
+            return iter(())
+        return dot_defects(made)
+
+
+def _of_format(point: Accumulator, result: str) -> str:
+    """The tree's text with the choices for this format of the running result alone."""
+    alone = re.sub(rf"-> (?:[\w:]+\|)*({result}:[\w:]+)(?:\|[\w:]+)*", r"-> \1", point.tree)
+    return re.sub(rf"floor=(?:[\w:.-]+\|)*{result}:(-?\d+)(?:\|[\w:.-]+)*", r"floor=\1", alone).replace(
+        "-> out:", f"-> {result}:"
+    )
+
+
+def _changes(point: Accumulator) -> Iterator[tuple[str, dict[str, object]]]:
+    """Each change of one thing: what it is, and the fields."""
+    for name, choices in _CHOICES.items():
+        for choice in choices:
+            if choice != getattr(point, name):
+                yield f"{name} = {choice}", {name: choice}
+    yield f"flags = {'off' if point.flags else 'on'}", {_FLAGS: not point.flags}
+    if point.step != "":
+        for step in _STEPS:
+            yield f"step = {step}", {"step": step, "steps": ""}
+    tree = point.tree
+    rounds = list(_ROUND.finditer(tree))
+    for i, match in enumerate(rounds):
+        for mode in _ROUNDINGS:
+            if mode != match[3]:
+                changed = tree[: match.start(3)] + mode + tree[match.end(3) :]
+                which = "the result" if i == len(rounds) - 1 else f"rounding {i + 1}"
+                yield f"{which} by {mode}", {"tree": changed}
+    for match in _BITS.finditer(tree):
+        for bits in range(max(int(match[1]) - 3, 0), int(match[1]) + 4):
+            if bits != int(match[1]):
+                yield f"F = {bits}", {"tree": f"{tree[: match.start(1)]}{bits}{tree[match.end(1) :]}"}
+        other = "rd" if match[2] == "rz" else "rz"
+        yield f"alignment by {other}", {"tree": tree[: match.start(2)] + other + tree[match.end(2) :]}
+    for match in _FLOOR.finditer(tree):
+        yield "no floor", {"tree": tree[: match.start()] + tree[match.end() :]}
+        yield "floor always", {"tree": f"{tree[: match.end()]}, floor_when=always{tree[match.end() :]}"}

@@ -1,0 +1,310 @@
+"""Defects of block conversions: of the scale, of the lanes, of the elements' rounding; of values on the way back."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from softfloat_ref import exact
+from softfloat_ref.block_formats import (
+    FP32,
+    BlockFormat,
+    block_scale,
+    dequantize_block,
+    divide,
+    flush,
+    special_element,
+)
+from softfloat_ref.codec import Encoder, decoder, encoder
+from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output
+from softfloat_ref.diagnosis.scalar import hidden_bit, low_exponent
+from softfloat_ref.diagnosis.stages import stage_defects
+from softfloat_ref.errors import Undefined
+from softfloat_ref.exact import FINITE, INF, NAN, Value
+from softfloat_ref.formats import CATALOGUE, Format
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.policies import Overflow, Policy
+
+_ONE: Final = exact.finite(0, 1, 0)
+Values = list[Value]
+ScaleOf = Callable[[Sequence[Value]], int]
+
+
+@dataclass(frozen=True)
+class Quantizer:
+    """A quantization in its steps, for a device that has one of them wrong."""
+
+    made: VectorSet
+
+    @cached_property
+    def block(self) -> BlockFormat:
+        assert self.made.block is not None
+        return self.made.block
+
+    @cached_property
+    def encode(self) -> Encoder:
+        return encoder(self.block.element, self.made.policy)
+
+    @property
+    def tensor(self) -> bool:
+        """Whether there is a second-level scale."""
+        return self.made.profile.tensor_scale != "none"
+
+    def model(
+        self,
+        *,
+        scale: Callable[[ScaleOf, Sequence[Value]], int] | None = None,
+        used: Callable[[int], int] | None = None,
+        values: Callable[[Sequence[int], Values], Values] | None = None,
+        encode: Encoder | None = None,
+        lanes: Callable[[tuple[int, ...]], tuple[int, ...]] | None = None,
+    ) -> Model:
+        """The steps, some of them replaced: how the scale comes of the values, which scale the elements are divided
+        by, what the values are, how an element is rounded, where the elements go."""
+        decode = decoder(self.made.formats[0], self.made.policy.flush_inputs)
+        size = self.block.size
+
+        def model(inputs: Inputs) -> Output | None:
+            found = [decode(x) for x in inputs[:size]]
+            if values is not None:
+                found = values(inputs[:size], found)
+            second = decoder(FP32)(inputs[size]) if self.tensor else _ONE
+            words = inputs[size + self.tensor :] or (0,) * size
+            try:
+                code = scale(self._scale(second), found) if scale is not None else self._scale(second)(found)
+                codes = self._elements(found, used(code) if used else code, second, words, encode or self.encode)
+            except Undefined:
+                return None
+            return (code, *(lanes(codes) if lanes else codes))
+
+        return model
+
+    def _scale(self, second: Value) -> ScaleOf:
+        return lambda values: block_scale(values, self.block, self.made.profile, second)
+
+    def _elements(
+        self, values: Values, scale: int, second: Value, words: Sequence[int], encode: Encoder
+    ) -> tuple[int, ...]:
+        block, policy, profile = self.block, self.made.policy, self.made.profile
+        factor = decoder(block.scale)(scale)
+        if factor.kind == NAN:
+            return (special_element(block, policy),) * block.size
+        divisor = exact.multiply(factor, second)
+        bits = block.element.precision + policy.random_count + 4
+        codes = []
+        for x, r in zip(flush(values, profile), words, strict=False):
+            if x.kind == FINITE and x.significand:
+                x = divide(x, divisor, bits + 16) if divisor.significand else exact.zero(x.sign)
+            codes.append(encode(x, r)[0])
+        return tuple(codes)
+
+
+def block_defects(made: VectorSet) -> Iterator[Hypothesis]:
+    """Every listed defect that the quantization can have."""
+    q = Quantizer(made)
+    yield from _scale_defects(q)
+    yield from _lane_defects(q)
+    yield from _value_defects(q)
+    for row in stage_defects():
+        encode = row.stage(q.block.element, made.policy)
+        if encode is not None and not row.name.startswith("output"):
+            yield Hypothesis(row.name, f"{row.says}, in its elements", q.model(encode=encode))
+
+
+# -- the scale -----------------------------------------------------------------------------------------------------------
+
+
+def _scale_defects(q: Quantizer) -> Iterator[Hypothesis]:
+    scale, element = q.block.scale, q.block.element
+    offsets = {1: "one step too high", -1: "one step too low", 2: "two steps too high", -2: "two steps too low"}
+    if element.exponent_bits:
+        offsets[element.emax] = "without the element's emax"
+        bias = element.emax - element.bias
+        text = f"off by the element's bias ({element.bias} in place of emax {element.emax})"
+        offsets[bias] = f"{offsets[bias]}, {text}" if bias in offsets else text
+        offsets.pop(0, None)
+    for by, says in offsets.items():
+        yield Hypothesis(
+            f"scale {by:+d}",
+            f"has its scale {says}",
+            q.model(scale=lambda f, v, by=by: _moved(f(v), by, scale)),  # type: ignore[misc]
+        )
+        yield Hypothesis(
+            f"scale byte {by:+d}",
+            f"gives out a scale {says}, but divides by the right one",
+            q.model(scale=lambda f, v, by=by: _moved(f(v), by, scale), used=lambda c, by=by: _moved(c, -by, scale)),  # type: ignore[misc]
+        )
+    if not scale.mantissa_bits:
+        yield Hypothesis(
+            "scale wraps",
+            "does not hold the scale's exponent at its smallest: it wraps around",
+            q.model(scale=_wrapping(q)),
+        )
+    for n, lane in ((0, "first"), (q.block.size - 1, "last")):
+        yield Hypothesis(
+            f"amax without the {lane} lane",
+            f"leaves the {lane} lane out of the largest magnitude",
+            q.model(scale=lambda f, v, n=n: f([x for i, x in enumerate(v) if i != n])),  # type: ignore[misc]
+        )
+    for kind, name in ((NAN, "NaN"), (INF, "infinity")):
+        yield Hypothesis(
+            f"amax skips {name}",
+            f"skips {name} when it looks for the largest magnitude; such elements saturate",
+            q.model(scale=lambda f, v, k=kind: f([x for x in v if x.kind != k]), encode=_saturating(q)),  # type: ignore[misc]
+        )
+    yield Hypothesis(
+        "amax signed",
+        "takes the largest value, not the largest magnitude",
+        q.model(scale=lambda f, v: f([x for x in v if not x.sign] or [exact.zero(0)])),
+    )
+
+
+def _moved(code: int, by: int, scale: Format) -> int:
+    if scale.is_nan(code):
+        return code
+    return min(max(code + (by << scale.mantissa_bits), 0), scale.max_code)
+
+
+def _wrapping(q: Quantizer) -> Callable[[ScaleOf, Sequence[Value]], int]:
+    scale, element = q.block.scale, q.block.element
+
+    def wrapped(right: ScaleOf, values: Sequence[Value]) -> int:
+        code = right(values)
+        finite = [x for x in flush(values, q.made.profile) if x.kind == FINITE and x.significand]
+        if scale.is_nan(code) or not finite:
+            return code
+        wanted = max(map(exact.top, finite)) - element.emax + scale.bias
+        return wanted % (1 << scale.width) if wanted < 0 else code
+
+    return wrapped
+
+
+def _saturating(q: Quantizer) -> Encoder:
+    """The elements' rounding where NaN and Inf count as huge numbers."""
+    huge = encoder(q.block.element, q.made.policy.replace(overflow=Overflow.SAT_FINITE))
+
+    def encode(x: Value, random_bits: int) -> tuple[int, int]:
+        return huge(exact.inf(x.sign), 0) if x.kind != FINITE else q.encode(x, random_bits)
+
+    return encode
+
+
+# -- lanes and values ------------------------------------------------------------------------------------------------------
+
+
+def _lane_defects(q: Quantizer) -> Iterator[Hypothesis]:
+    size = q.block.size
+    yield Hypothesis("lanes reversed", "has its lanes in reverse order", q.model(lanes=lambda c: c[::-1]))
+    swapped = [i ^ 1 if i ^ 1 < size else i for i in range(size)]
+    yield Hypothesis(
+        "neighbours exchanged", "exchanges neighbouring lanes", q.model(lanes=lambda c: tuple(c[i] for i in swapped))
+    )
+    half = size // 2
+    halves = [i // 2 + half * (i % 2) for i in range(2 * half)] + list(range(2 * half, size))
+    yield Hypothesis(
+        "halves interleaved",
+        "interleaves the two halves of the block",
+        q.model(lanes=lambda c: tuple(c[i] for i in halves)),
+    )
+
+
+def _value_defects(q: Quantizer) -> Iterator[Hypothesis]:
+    fmt = q.made.formats[0]
+    rows: list[tuple[str, str, Callable[[int, Value], Value]]] = [
+        (
+            "subnormals as normal",
+            "takes subnormal values for normal ones, with a leading one",
+            lambda c, x: hidden_bit(c, x, fmt),
+        ),
+        (
+            "subnormals with exponent 0",
+            "gives subnormal values the exponent 0 in place of 1",
+            lambda c, x: low_exponent(c, x, fmt),
+        ),
+        ("sign ignored", "ignores the values' sign", lambda c, x: x._replace(sign=0)),
+    ]
+    never = dataclasses.replace(q.made, profile=q.made.profile.replace(flush="never"))
+    for name, says, change in rows:
+        quantizer = Quantizer(never) if "subnormal" in name else q
+        yield Hypothesis(
+            name,
+            says,
+            quantizer.model(
+                values=lambda codes, v, f=change: [
+                    f(c, x) if x.kind == FINITE else x for c, x in zip(codes, v, strict=True)
+                ]
+            ),  # type: ignore[misc]
+        )
+    for name in ("bf16", "fp16"):
+        if CATALOGUE[name].mantissa_bits < fmt.mantissa_bits:
+            first, back = encoder(CATALOGUE[name], Policy()), decoder(CATALOGUE[name])
+            yield Hypothesis(
+                f"values rounded to {name}",
+                f"rounds its values to {name} first",
+                q.model(values=lambda _, v, e=first, d=back: [d(e(x, 0)[0]) if x.kind == FINITE else x for x in v]),  # type: ignore[misc]
+            )
+
+
+# -- dequantization --------------------------------------------------------------------------------------------------------
+
+
+def value_defects(made: VectorSet) -> Iterator[Hypothesis]:
+    """Every listed defect that the dequantization can have."""
+    block = made.block
+    assert block is not None
+    size = block.size
+
+    def model(
+        encode: Encoder, change: Callable[[int, tuple[int, ...]], tuple[int, tuple[int, ...]]] | None = None
+    ) -> Model:
+        def run(inputs: Inputs) -> Output:
+            second = decoder(FP32)(inputs[1 + size]) if made.profile.tensor_scale != "none" else _ONE
+            scale, codes = inputs[0], tuple(inputs[1 : 1 + size])
+            if change is not None:
+                scale, codes = change(scale, codes)
+            return tuple(encode(x, 0)[0] for x in dequantize_block(scale, codes, block, second))
+
+        return run
+
+    saturate = made.profile.dequantize_overflow == "saturate"
+    policy = Policy(overflow=Overflow.SAT_PROPAGATE if saturate else Overflow.SAT_NONE)
+    right = encoder(FP32, policy)
+    modes = ((m, encoder(FP32, policy.replace(rounding=m))) for m in ("rtz", "rna", "rup", "rdn"))
+    for name, encode in modes:
+        yield Hypothesis(f"rounding = {name}", f"rounds its values by {name}", model(encode))
+    flushing = encoder(FP32, policy.replace(flush_outputs=True))
+    yield Hypothesis("flush_outputs = on", "flushes subnormal values to zero", model(flushing))
+    for row in stage_defects():
+        if (made_encode := row.stage(FP32, policy)) is not None:
+            yield Hypothesis(row.name, row.says, model(made_encode))
+    scale = block.scale
+    steps = {"+1": 1, "-1": -1}
+    for name, by in steps.items():
+        yield Hypothesis(
+            f"scale {name}",
+            f"takes the scale one step off ({name})",
+            model(right, lambda s, c, by=by: (_moved(s, by, scale), c)),
+        )  # type: ignore[misc]
+    yield Hypothesis(
+        "scale 00 as 0.0", "takes the smallest scale for zero or infinitely small", _zero_scale(model(right), size)
+    )
+    if scale.has_nan:
+        top = scale.max_code
+        nan = scale.canonical_nan
+        yield Hypothesis(
+            "NaN scale a number",
+            "takes the NaN of the scale for a number",
+            model(right, lambda s, c: (top if s == nan else s, c)),
+        )
+    yield Hypothesis("lanes reversed", "has its lanes in reverse order", model(right, lambda s, c: (s, c[::-1])))
+
+
+def _zero_scale(right: Model, size: int) -> Model:
+    def run(inputs: Inputs) -> Output | None:
+        found = right(inputs)
+        return tuple(x & FP32.sign_bit for x in found) if found is not None and inputs[0] == 0 else found
+
+    return run

@@ -1,0 +1,80 @@
+"""The diagnosis of a check: from its report to what the device seems to do."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Final
+
+from softfloat_ref.diagnosis.accumulator_space import AccumulatorSpace
+from softfloat_ref.diagnosis.asking import Asker
+from softfloat_ref.diagnosis.hypotheses import Case, Checkable, Lens, Output
+from softfloat_ref.diagnosis.policy_space import PolicySpace
+from softfloat_ref.diagnosis.profile_space import DequantizeSpace, ProfileSpace
+from softfloat_ref.diagnosis.ranking import Diagnosis, diagnose, explains, spread
+from softfloat_ref.diagnosis.shrink import shrink, simplest
+from softfloat_ref.diagnosis.spaces import Space
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.testing.check import Report, input_width
+from softfloat_ref.testing.compare import CompareNan, Rule
+from softfloat_ref.testing.devices import DeviceError
+
+EXAMINED: Final = 1 << 15  # cases that the best hypotheses are run over, of scalar operations
+EXAMINED_BLOCKS: Final = 1 << 11  # of blocks and dot products
+
+
+def space_of(vectors: Checkable) -> Space[Any]:
+    """The space of the devices that a vector set is for."""
+    if not isinstance(vectors, VectorSet):
+        return AccumulatorSpace(vectors)
+    if vectors.block is None:
+        return PolicySpace(vectors)
+    return ProfileSpace(vectors) if vectors.op == "quantize" else DequantizeSpace(vectors)
+
+
+def cases_of(report: Report, lens: Lens) -> list[Case]:
+    """The cases that a report has kept; mismatches and others in a mixture, each spread over the run."""
+    vectors = report.vectors
+    width = input_width(vectors)
+    scalar = isinstance(vectors, VectorSet) and vectors.block is None
+    most = EXAMINED if scalar else EXAMINED_BLOCKS
+    wrong = max(most - len(report.right), most // 2)
+    kept = [*_spread(report.wrong, wrong), *_spread(report.right, most - min(wrong, len(report.wrong)))]
+    cases = [Case(line[:width], lens(line[width:]), lens.answer(answer)) for line, answer in kept]
+    return [c for c in cases if not c.agrees] + [c for c in cases if c.agrees]
+
+
+def _spread(found: Sequence[Any], count: int) -> list[Any]:
+    return spread(found, max(count, 0))
+
+
+def diagnosis_of(report: Report, nan: CompareNan, flags: bool, ask: Asker | None = None) -> Diagnosis | None:
+    """What the device of a check seems to do; None where it got nothing wrong. ask: to shrink its mismatches."""
+    if not report.wrong:
+        return None
+    vectors = report.vectors
+    lens = Lens.of(vectors, Rule(vectors.out, nan, flags), report.has_flags)
+    cases = cases_of(report, lens)
+    found = diagnose(space_of(vectors), lens, cases)
+    first = simplest(
+        [c for c in cases if not found.findings or explains(found.findings[0].hypothesis, c, lens)], vectors
+    )
+    first = first or simplest(cases, vectors)
+    if first is None or ask is None:
+        return dataclasses.replace(found, simplest=first)
+    return _shrunk(found, first, vectors, lens, ask)
+
+
+def _shrunk(found: Diagnosis, first: Case, vectors: Checkable, lens: Lens, ask: Asker) -> Diagnosis:
+    model = found.findings[0].hypothesis.model if found.findings else None
+    says = model(first.inputs) if model else None
+    explained = model if says is not None and lens(says) == first.got else None
+
+    def answers(questions: Sequence[tuple[int, ...]]) -> list[Output | None]:
+        return [lens.answer(a) for a in ask(questions)]
+
+    try:
+        case, asked = shrink(first, vectors, lens, answers, explained)
+    except DeviceError:  # it answers in one run but not in many: shown as it was found
+        return dataclasses.replace(found, simplest=first)
+    return dataclasses.replace(found, simplest=case, asked=asked)

@@ -1,0 +1,115 @@
+"""How simple operands are: few significant bits, exponents near zero, zeros and ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Final
+
+from softfloat_ref import exact
+from softfloat_ref.block_formats import FP32
+from softfloat_ref.codec import decoder, encode
+from softfloat_ref.diagnosis.hypotheses import Checkable
+from softfloat_ref.exact import FINITE
+from softfloat_ref.formats import Format
+from softfloat_ref.golden.sets import VectorSet
+
+_SPECIAL: Final = 6  # what an infinity or NaN costs; a payload costs its bits
+
+
+def operand_formats(vectors: Checkable) -> tuple[Format | None, ...]:
+    """The format of each input code; None for random words."""
+    known = {"fp32": FP32} | {x.name: x for x in _formats(vectors)}
+    fields = [f for f in vectors.fields if f.role in ("operand", "random")]
+    return tuple(known.get(f.format) for f in fields for _ in range(f.lanes))
+
+
+def _formats(vectors: Checkable) -> Iterator[Format]:
+    if isinstance(vectors, VectorSet):
+        yield from vectors.formats
+        yield from (vectors.block.element, vectors.block.scale) if vectors.block else ()
+        return
+    for x in (vectors.a, vectors.b, vectors.c):
+        yield from (x,) if isinstance(x, Format) else (x.element, x.scale)
+
+
+@lru_cache(maxsize=1 << 16)
+def code_cost(code: int, fmt: Format | None) -> int:
+    """What an operand's code costs."""
+    if fmt is None:
+        return code.bit_count()
+    x = decoder(fmt)(code)
+    if x.kind != FINITE:
+        return _SPECIAL + 2 * x.significand.bit_count() + x.sign
+    if not x.significand:
+        return x.sign
+    odd = x.significand // (x.significand & -x.significand)
+    return 2 + 4 * (odd.bit_length() - 1) + odd.bit_count() + abs(exact.top(x)) + x.sign
+
+
+def cost(inputs: Sequence[int], formats: Sequence[Format | None]) -> int:
+    """What a case costs: the sum over its operands."""
+    return sum(code_cost(x, f) for x, f in zip(inputs, formats, strict=True))
+
+
+@lru_cache(maxsize=1 << 14)
+def simpler_codes(code: int, fmt: Format | None) -> tuple[int, ...]:
+    """Codes to try in place of one: each costs less."""
+    if fmt is None:
+        tried = {0, code & (code - 1), code >> 1}
+        return tuple(x for x in sorted(tried) if code_cost(x, None) < code_cost(code, None))
+    tried = {0, _one(fmt)}
+    if fmt.signed and not fmt.twos_complement:
+        tried.add(code & ~fmt.sign_bit)
+    m = fmt.mantissa_bits
+    low = code & ((1 << m) - 1)
+    while low:
+        low &= low - 1
+        tried.add(code & ~((1 << m) - 1) | low)
+    low = code & ((1 << m) - 1)
+    if low:
+        tried.add(code & ~((1 << m) - 1) | (1 << m - 1 if m else 0))
+        tried.add(code & ~((1 << m) - 1) | 1)
+    if fmt.exponent_bits:
+        tried |= set(_moved(code, fmt))
+    return tuple(x for x in sorted(tried) if x >= 0 and code_cost(x, fmt) < code_cost(code, fmt))
+
+
+def _one(fmt: Format) -> int:
+    return encode(1, fmt, "ieee").bits if not fmt.twos_complement else 1
+
+
+def _moved(code: int, fmt: Format) -> Iterator[int]:
+    """With the exponent nearer to zero: at once, half way, by one."""
+    field = (code & fmt.magnitude_mask) >> fmt.mantissa_bits
+    rest = code & ~(fmt.magnitude_mask >> fmt.mantissa_bits << fmt.mantissa_bits)
+    off = field - fmt.bias
+    step = 1 if off > 0 else -1
+    for moved in (off, off // 2, step):
+        near = field - moved
+        if field and 0 < near < 1 << fmt.exponent_bits:
+            yield rest | near << fmt.mantissa_bits
+
+
+def moved_together(inputs: Sequence[int], formats: Sequence[Format | None]) -> Iterator[tuple[int, ...]]:
+    """Pairs of operands moved by the same number of binades, each way: what keeps their distance."""
+    for i in range(len(inputs)):
+        for j in range(i + 1, len(inputs)):
+            for step in (1, -1, 4, -4, 16, -16):
+                yield from _pair(inputs, formats, i, j, (step, step))
+                yield from _pair(inputs, formats, i, j, (step, -step))
+
+
+def _pair(
+    inputs: Sequence[int], formats: Sequence[Format | None], i: int, j: int, steps: tuple[int, int]
+) -> Iterator[tuple[int, ...]]:
+    found = list(inputs)
+    for k, step in zip((i, j), steps, strict=True):
+        fmt = formats[k]
+        if fmt is None or not fmt.exponent_bits:
+            return
+        field = ((inputs[k] & fmt.magnitude_mask) >> fmt.mantissa_bits) + step
+        if not 0 < field < (1 << fmt.exponent_bits) - 1 or field - step == 0:
+            return
+        found[k] = inputs[k] + (step << fmt.mantissa_bits)
+    yield tuple(found)

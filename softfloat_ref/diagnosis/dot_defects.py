@@ -1,0 +1,264 @@
+"""Defects of dot products: lanes, operands and scales, and each rounding of the accumulator's tree."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+from softfloat_ref import exact
+from softfloat_ref.accumulate.dots import Operand, accumulate, products
+from softfloat_ref.accumulate.evaluate import Rounding, Step
+from softfloat_ref.accumulate.terms import Decode, Term, operand_decoder
+from softfloat_ref.accumulate.trees import Round, To, walk
+from softfloat_ref.codec import decoder, encoder
+from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output
+from softfloat_ref.diagnosis.scalar import flushed, hidden_bit, low_exponent
+from softfloat_ref.diagnosis.stages import Stage, StageDefect, stage_defects
+from softfloat_ref.exact import FINITE, Value
+from softfloat_ref.formats import Format
+from softfloat_ref.golden.dots import DotSet
+from softfloat_ref.policies import Policy
+
+_WHERE: Final = ("inner", "last", "every")
+
+
+@dataclass
+class WrongStep(Step):
+    """A step some of whose roundings are a defect's: the last one of the tree, those before it, or all."""
+
+    stage: Stage | None = None
+    where: str = "every"
+    node: Round | None = None
+    wrong: dict[To, Rounding] = field(default_factory=dict)
+    right: dict[To, Rounding] = field(default_factory=dict)
+
+    def rounded(self, node: Round) -> list[Term]:
+        outer, self.node = self.node, node
+        try:
+            return super().rounded(node)
+        finally:
+            self.node = outer
+
+    def to_format(self, term: Term, to: To) -> Term:
+        self.roundings = self.wrong if self._chosen() else self.right
+        return super().to_format(term, to)
+
+    def _chosen(self) -> bool:
+        last = self.node is self.accumulator.root
+        return self.where == "every" or last == (self.where == "last")
+
+    def make_rounding(self, to: To) -> Rounding:
+        made = super().make_rounding(to)
+        if not self._chosen() or self.stage is None:
+            return made
+        encode = self.stage(made.fmt, self.accumulator.policy(to.rounding))
+        if encode is not None:
+            made = made._replace(encode=lambda x: encode(x, 0))
+            self.roundings[to] = made
+        return made
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A dot product that a device has in part wrong."""
+
+    made: DotSet
+
+    def model(
+        self,
+        *,
+        inputs: Callable[[Operand, Operand, int], tuple[Operand, Operand, int]] | None = None,
+        decoders: Sequence[Decode] | None = None,
+        make: Callable[..., Step] = Step,
+        after: Callable[[Sequence[Term], int, int], tuple[int, int]] | None = None,
+    ) -> Model:
+        """The dot product, with other operands, decoders or tree, or another answer."""
+        s = self.made.setting
+
+        def model(codes: Inputs) -> Output | None:
+            a, b, c = self.made.sides(codes)
+            if inputs is not None:
+                a, b, c = inputs(a, b, c)
+            terms = products(s, a, b, decoders)
+            code, flags = accumulate(s, terms, c, make=make)
+            return after(terms, code, flags) if after is not None else (code, flags)
+
+        return model
+
+
+def dot_defects(made: DotSet) -> Iterator[Hypothesis]:
+    """Every listed defect that the dot product can have."""
+    d = Dot(made)
+    yield from _rounding_defects(d)
+    yield from _lane_defects(d)
+    yield from _operand_defects(d)
+    yield from _scale_defects(d)
+    yield from _zero_defects(d)
+
+
+def _policies() -> tuple[StageDefect, ...]:
+    """Changes of the policy of a rounding, as defects of it."""
+
+    def changed(**fields: Any) -> Stage:
+        return lambda fmt, policy: encoder(fmt, policy.replace(**fields))
+
+    return (
+        StageDefect("tininess before rounding", "judges tininess before rounding", changed(tininess="before")),
+        StageDefect("saturation", "saturates", changed(overflow="sat-finite")),
+        StageDefect("FTZ", "flushes tiny results to zero", changed(flush_outputs=True)),
+        StageDefect("FTZ, flags kept", "gives zero for subnormal results", _zeroed),
+        *(StageDefect(f"{m}", f"rounds by {m}", changed(rounding=m)) for m in ("rtz", "rna", "rto", "rup", "rdn")),
+    )
+
+
+def _zeroed(fmt: Format, policy: Policy) -> Callable[[Value, int], tuple[int, int]]:
+    """Results stored as subnormals made zero, with the flags that they had."""
+    right = encoder(fmt, policy)
+
+    def encode(x: Value, random_bits: int) -> tuple[int, int]:
+        code, flags = right(x, random_bits)
+        small = x.kind == FINITE and x.significand and exact.top(x) < fmt.emin
+        return (code & fmt.sign_bit, flags) if small else (code, flags)
+
+    return encode
+
+
+def _rounding_defects(d: Dot) -> Iterator[Hypothesis]:
+    rounds = [x for x in walk(d.made.accumulator.root) if isinstance(x, Round)]
+    wheres = _WHERE if len(rounds) > 1 else ("every",)
+    shown = {
+        "inner": "of inner sums",
+        "last": "of the last sum",
+        "every": "of its sums" if len(rounds) > 1 else "of the sum",
+    }
+    for row in (*stage_defects(), *_policies()):
+        if row.name.startswith("output"):
+            continue
+        for where in wheres:
+            make = partial(WrongStep, stage=row.stage, where=where)
+            yield Hypothesis(
+                f"{row.name} {shown[where]}", f"{row.says}, in the rounding {shown[where]}", d.model(make=make)
+            )
+
+
+# -- lanes, operands, scales -----------------------------------------------------------------------------------------------
+
+
+def _zero_lane(operand: Operand, lane: int) -> Operand:
+    """Without that lane's finite value; a NaN or Inf stays."""
+    code = operand.codes[lane]
+    if decoder(operand.fmt)(code).kind != FINITE:
+        return operand
+    zero = code & operand.fmt.sign_bit if operand.fmt.negative_zero else 0
+    return dataclasses.replace(operand, codes=(*operand.codes[:lane], zero, *operand.codes[lane + 1 :]))
+
+
+def _lane_defects(d: Dot) -> Iterator[Hypothesis]:
+    k = d.made.k
+    for lane, name in ((0, "first"), (k - 1, "last")):
+        yield Hypothesis(
+            f"{name} lane left out",
+            f"leaves the {name} lane out of the sum",
+            d.model(inputs=lambda a, b, c, i=lane: (_zero_lane(a, i), b, c)),  # type: ignore[misc]
+        )
+        for side in "ab":
+            yield Hypothesis(
+                f"NaN in the {name} lane of {side} a number",
+                f"takes a NaN in the {name} lane of {side} for a number",
+                _number_lane(d, side, lane),
+            )
+    yield Hypothesis("c left out", "leaves c out of the sum", d.model(inputs=lambda a, b, c: (a, b, 0)))
+    yield Hypothesis(
+        "order reversed",
+        "takes the products in reverse order",
+        d.model(inputs=lambda a, b, c: (_reversed(a), _reversed(b), c)),
+    )
+
+
+def _reversed(x: Operand) -> Operand:
+    return dataclasses.replace(x, codes=x.codes[::-1], scales=x.scales[::-1])
+
+
+def _number_lane(d: Dot, side: str, lane: int) -> Model:
+    """One lane's NaN taken for the number that its code would be."""
+    fmt = d.made.setting.formats["ab".index(side)]
+
+    def changed(a: Operand, b: Operand, c: int) -> tuple[Operand, Operand, int]:
+        x = a if side == "a" else b
+        code = x.codes[lane]
+        if fmt.is_nan(code):
+            largest = code & fmt.sign_bit | fmt.max_code
+            x = dataclasses.replace(x, codes=(*x.codes[:lane], largest, *x.codes[lane + 1 :]))
+        return (x, b, c) if side == "a" else (a, x, c)
+
+    return d.model(inputs=changed)
+
+
+_CHANGES: Final[tuple[tuple[str, str, Callable[[int, Value, Format], Value]], ...]] = (
+    ("subnormals flushed", "takes subnormal elements for zero", flushed),
+    ("subnormals with exponent 0", "gives subnormal elements the exponent 0 in place of 1", low_exponent),
+    ("subnormals as normal", "takes subnormal elements for normal ones", hidden_bit),
+)
+
+
+def _operand_defects(d: Dot) -> Iterator[Hypothesis]:
+    formats, flush = d.made.setting.formats, d.made.accumulator.flush_inputs
+    right = [operand_decoder(f, flush) for f in formats]
+    for name, says, change in _CHANGES:
+        for sides in ("ab", "a", "b"):
+            decoders = [
+                _changed(decode, fmt, change) if side in sides else decode
+                for side, decode, fmt in zip("ab", right, formats, strict=True)
+            ]
+            of = "" if sides == "ab" else f" of {sides}"
+            yield Hypothesis(f"{name}{of}", says + of, d.model(decoders=decoders))
+
+
+def _changed(decode: Decode, fmt: Format, change: Callable[[int, Value, Format], Value]) -> Decode:
+    def decoded(code: int) -> Value:
+        x = decode(code)
+        return change(code, x, fmt) if x.kind == FINITE else x
+
+    return decoded
+
+
+def _scale_defects(d: Dot) -> Iterator[Hypothesis]:
+    for side in "ab":
+        fmt = getattr(d.made, side)
+        scale = getattr(fmt, "scale", None)
+        if scale is None:
+            continue
+
+        def number(
+            a: Operand, b: Operand, c: int, side: str = side, scale: Format = scale
+        ) -> tuple[Operand, Operand, int]:
+            x = a if side == "a" else b
+            plain = tuple(scale.max_code if scale.is_nan(s) else s for s in x.scales)
+            x = dataclasses.replace(x, scales=plain)
+            return (x, b, c) if side == "a" else (a, x, c)
+
+        def ignored(
+            a: Operand, b: Operand, c: int, side: str = side, scale: Format = scale
+        ) -> tuple[Operand, Operand, int]:
+            x = a if side == "a" else b
+            one = scale.bias << scale.mantissa_bits
+            x = dataclasses.replace(x, scales=(one,) * len(x.scales))
+            return (x, b, c) if side == "a" else (a, x, c)
+
+        yield Hypothesis(
+            f"NaN scale of {side} a number", f"takes the NaN scale of {side} for a number", d.model(inputs=number)
+        )
+        yield Hypothesis(f"scale of {side} ignored", f"ignores the scale of {side}", d.model(inputs=ignored))
+
+
+def _zero_defects(d: Dot) -> Iterator[Hypothesis]:
+    out = d.made.out
+
+    def signed(sign: int, terms: Sequence[Term], code: int, flags: int) -> tuple[int, int]:
+        return (out.sign_bit * sign if not code & out.magnitude_mask else code), flags
+
+    for sign, shown in ((0, "+0"), (1, "-0")):
+        yield Hypothesis(f"zeros {shown}", f"gives {shown} for every zero", d.model(after=partial(signed, sign)))

@@ -1,0 +1,214 @@
+"""Which device an unknown one is: questions chosen one by one among candidates, then confirmed on many cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Generic
+
+from softfloat_ref.diagnosis.asking import Asker
+from softfloat_ref.diagnosis.candidates import Candidate, Pool, Question, classes
+from softfloat_ref.diagnosis.hypotheses import Case, Checkable, Lens, Output
+from softfloat_ref.diagnosis.ranking import Finding, Search, explains
+from softfloat_ref.diagnosis.spaces import P, Space
+from softfloat_ref.testing.compare import CompareNan, Rule
+
+_CHALLENGES: Final = 4
+
+
+@dataclass
+class Identification(Generic[P]):
+    """What an unknown device is.
+
+    found: the candidates that explain every answer; they are told apart by no question there is. questions: how many
+    were asked one by one; confirmed: on how many further cases the device then agreed, of `tried`. closest: where no
+    candidate explains all, what comes nearest, best first, over all cases asked; exception: a case that the best of
+    them does not explain. tied: whether every operand was tried for what tells those found apart.
+    """
+
+    found: list[Candidate[P]]
+    questions: int
+    confirmed: int
+    tried: int
+    has_flags: bool
+    closest: list[Finding] = field(default_factory=list)
+    examined: int = 0
+    exception: Case | None = None
+    exhausted: bool = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether something explains every answer."""
+        return bool(self.found) or (bool(self.closest) and self.closest[0].explained == self.examined)
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        if self.found:
+            return self.found[0].name
+        return self.closest[0].hypothesis.name if self.closest else "none"
+
+
+@dataclass
+class Examiner(Generic[P]):
+    """Identifies devices for one operation and its formats; what it learns of its candidates is kept between devices.
+
+    space: its base is the default that neighbours are taken from. pool: questions to choose from. at: a space whose
+    base is another point, for what is nearest. every: all operands there are, where these are few.
+    """
+
+    space: Space[P]
+    vectors: Checkable
+    questions: Sequence[Question]
+    at: Callable[[P], Space[P]]
+    every: Callable[[], Iterable[Question]] | None = None
+    nan: CompareNan = CompareNan.EXACT
+
+    def __post_init__(self) -> None:
+        self.candidates = classes(
+            self.space, (*self.space.named(), self.space.base, *self.space.changes(self.space.base))
+        )
+        self.pool: Pool[P] = Pool(self.questions)
+        self.ties: dict[tuple[int, int], bool] = {}
+
+    def identify(self, ask: Asker, confirm: Sequence[Question]) -> Identification[P]:
+        """Ask a device. Raises DeviceError where it does not answer as a device must."""
+        return _Session(self, ask).run(confirm)
+
+    def extended(self, point: P) -> list[Candidate[P]]:
+        """The candidates next to a point; new ones join those there are."""
+        near = classes(self.space, self.space.changes(point))
+        for key, candidate in near.items():
+            self.candidates.setdefault(key, candidate)
+        return [self.candidates[key] for key in near]
+
+    def same(self, a: Candidate[P], b: Candidate[P]) -> bool | None:
+        """Whether two candidates answer alike for all operands there are; None where these are too many."""
+        if self.every is None:
+            return None
+        key = (id(a), id(b))
+        if key not in self.ties:
+            self.ties[key] = all(a.model(q) == b.model(q) for q in self.every())
+        return self.ties[key]
+
+    def key_of(self, point: P) -> Hashable:
+        """What the point's answers depend on."""
+        return self.space.key(point)
+
+
+class _Session(Generic[P]):
+    """One device being asked."""
+
+    def __init__(self, examiner: Examiner[P], ask: Asker) -> None:
+        self.examiner, self.ask = examiner, ask
+        self.lens = self._lens(True)
+        self.asked: dict[Question, Output] = {}
+        self.has_flags = True
+        self.first = True
+
+    def _lens(self, has_flags: bool) -> Lens:
+        vectors = self.examiner.vectors
+        return Lens.of(vectors, Rule(vectors.out, self.examiner.nan), has_flags)
+
+    def put(self, questions: Sequence[Question]) -> list[Output]:
+        """Ask; the first answer says whether there are flags."""
+        answers = self.ask(questions)
+        if self.first and answers and not answers[0].codes:
+            self.has_flags = answers[0].flags is not None
+            self.lens = self._lens(self.has_flags)
+        self.first = False
+        found = [self.lens.answer(a) for a in answers]
+        self.asked.update(zip(questions, found, strict=True))
+        return found
+
+    def run(self, confirm: Sequence[Question]) -> Identification[P]:
+        alive = self.narrow(list(self.examiner.candidates.values()))
+        questions = len(self.asked)
+        tried, confirmed = len(confirm), 0
+        if confirm:
+            self.put(confirm)
+            alive = [c for c in alive if self._fits(c)]
+            confirmed = tried if alive else 0
+        for _ in range(_CHALLENGES):
+            if not alive:
+                break
+            before, count = alive, len(self.asked)
+            near = [c for c in self.examiner.extended(alive[0].point) if c not in alive and self._fits(c)]
+            alive = self.narrow(self._apart([*alive, *near]))
+            questions += len(self.asked) - count
+            if alive == before:
+                break
+        found = Identification(alive, questions, confirmed, tried, self.has_flags)
+        if not alive:
+            self._nearest(found)
+        else:
+            found.exhausted = len(alive) > 1 and self.examiner.every is not None
+        return found
+
+    def _fits(self, c: Candidate[P]) -> bool:
+        return all(c.fits(q, got, self.lens) for q, got in self.asked.items())
+
+    def _apart(self, alive: list[Candidate[P]]) -> list[Candidate[P]]:
+        """Without those that are, for every operand, the first: their names join its names."""
+        kept = alive[:1]
+        for c in alive[1:]:
+            if self.examiner.same(kept[0], c):
+                kept[0].names += [n for n in c.names if n not in kept[0].names]
+            else:
+                kept.append(c)
+        return kept
+
+    def narrow(self, alive: list[Candidate[P]]) -> list[Candidate[P]]:
+        """Ask the best question until no question tells the candidates left apart."""
+        while len(alive) > 1:
+            question = self.examiner.pool.best(alive, self.lens)
+            if question is None:
+                return self._exhaust(alive)
+            if question in self.asked:  # its answer left candidates that have none of their own
+                return alive
+            [got] = self.put([question])
+            alive = [c for c in alive if c.fits(question, got, self.lens)]
+        return alive
+
+    def _exhaust(self, alive: list[Candidate[P]]) -> list[Candidate[P]]:
+        """Where all operands can be tried: the first that tells two apart is asked."""
+        examiner = self.examiner
+        if examiner.every is None:
+            return alive
+        first = alive[0]
+        for other in alive[1:]:
+            if examiner.same(first, other):
+                continue
+            question = next((q for q in examiner.every() if self._differ(first, other, q)), None)
+            if question is not None and question not in self.asked:
+                [got] = self.put([question])
+                return self.narrow([c for c in alive if c.fits(question, got, self.lens)])
+        return self._apart(alive)
+
+    def _differ(self, a: Candidate[P], b: Candidate[P], q: Question) -> bool:
+        x, y = a.model(q), b.model(q)
+        return x is not None and y is not None and self.lens(x) != self.lens(y)
+
+    def _nearest(self, found: Identification[P]) -> None:
+        """What explains most of the answers, the listed defects and several changes at once among it."""
+        candidates = list(self.examiner.candidates.values())
+
+        def score(c: Candidate[P]) -> int:
+            return sum(c.fits(q, got, self.lens) for q, got in self.asked.items())
+
+        nearest = max(candidates, key=score)
+        space = self.examiner.at(nearest.point)
+        cases = []
+        for q, got in self.asked.items():
+            own = nearest.answer(q)
+            cases.append(Case(q, got if own is None else self.lens(own), got))
+        findings = Search(space, self.lens, cases).run()
+        if not findings or findings[0].explained < sum(c.agrees for c in cases):
+            model = nearest.model
+            from softfloat_ref.diagnosis.hypotheses import Hypothesis
+
+            own_finding = Finding(Hypothesis(nearest.name, "", model, space.kind, 0), sum(c.agrees for c in cases))
+            findings = [own_finding, *findings]
+        found.closest, found.examined = findings, len(cases)
+        best = findings[0].hypothesis
+        found.exception = next((c for c in cases if not explains(best, c, self.lens)), None)

@@ -1,0 +1,275 @@
+"""Policies as a space: the named ones and what one field more makes of them; which of them are one device."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from softfloat_ref import exact
+from softfloat_ref.codec import encoder, target
+from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
+from softfloat_ref.diagnosis.scalar import Scalar, scalar_defects
+from softfloat_ref.errors import Error
+from softfloat_ref.exact import GENERATED, NAN, Value
+from softfloat_ref.explain import choice_text, single_changes
+from softfloat_ref.formats import Format
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.ops import context
+from softfloat_ref.policies import POLICIES, ROUNDINGS, NanRule, Policy, parse_rounding
+from softfloat_ref.rounding import Target
+
+_FIELDS: Final = tuple(Policy().to_dict())
+_ROUNDS: Final = {
+    "rne": "rounds to nearest, ties to even",
+    "rna": "rounds to nearest, ties away from zero (half up)",
+    "rtz": "rounds toward zero (truncates)",
+    "rup": "rounds toward positive",
+    "rdn": "rounds toward negative",
+    "rto": "rounds to odd",
+    "rnu": "rounds to nearest, ties up",
+    "rhz": "rounds to nearest, ties toward zero (half down)",
+    "sr": "rounds stochastically, by P3109's A",
+    "sr-b": "rounds stochastically, by P3109's B",
+    "sr-c": "rounds stochastically, by P3109's C",
+}
+_SAYS: Final[dict[str, dict[str, str]]] = {
+    "rounding": _ROUNDS,
+    "overflow": {
+        "sat-none": "does not saturate",
+        "sat-propagate": "saturates what overflows, but not an infinity",
+        "sat-finite": "saturates, infinities too",
+        "sat-narrow": "saturates formats of at most 8 bits",
+    },
+    "flush_inputs": {"on": "takes subnormal operands for zero (DAZ)", "off": "takes subnormal operands as they are"},
+    "flush_outputs": {"on": "flushes tiny results to zero (FTZ)", "off": "gives subnormal results"},
+    "flush_rule": {
+        "after": "flushes what is tiny after rounding, raising inexact (x86)",
+        "before": "flushes what is tiny before rounding, raising underflow only (Arm)",
+    },
+    "tininess": {"before": "judges tininess before rounding", "after": "judges tininess after rounding"},
+    "nan_missing": {"max": "gives the largest value for a NaN", "zero": "gives zero for a NaN"},
+    "integers": {
+        "riscv": "converts to integers as RISC-V",
+        "x86": "converts to integers as x86 (integer indefinite)",
+        "arm": "converts to integers as Arm",
+        "ptx": "converts to integers as PTX",
+    },
+    "specials": {"ieee": "has IEEE 754's special cases", "p3109": "has P3109's special cases"},
+    "bare_widening": {"on": "widens by appending zeros alone"},
+}
+
+
+@dataclass(frozen=True)
+class PolicySpace:
+    """The policies of a scalar operation. vectors: the operation, its formats, and the policy that is expected."""
+
+    vectors: VectorSet
+    kind: str = "policy"
+    names_first: bool = False  # whether a named policy is called by its name where one change says as much
+
+    @property
+    def base(self) -> Policy:
+        return self.vectors.policy
+
+    def named(self) -> Iterator[Policy]:
+        """Those of the catalogue; with the expected rounding's random bits, where it has any."""
+        for policy in POLICIES.values():
+            if self.base.sr_bits:
+                yield policy.replace(rounding=self.base.rounding, sr_bits=self.base.sr_bits)
+            yield policy
+
+    def changes(self, point: Policy) -> Iterator[Policy]:
+        for fields in single_changes(point):
+            if "nan" in fields or ("sr_bits" in fields and self.base.sr_bits):
+                continue
+            yield point.replace(**fields)
+        if self.base.sr_bits:
+            for mode in ROUNDINGS:
+                rounding = parse_rounding(mode)
+                if rounding != point.rounding:
+                    yield point.replace(rounding=rounding, sr_bits=self.base.sr_bits if rounding.stochastic else None)
+        for text in nan_rules(point.nan):
+            yield point.replace(nan=text)
+        if not point.bare_widening:
+            yield point.replace(bare_widening=True)
+
+    def model(self, point: Policy) -> Model | None:
+        scalar = self._scalar(point)
+        try:
+            for fmt in (scalar.sig.out,) if scalar.sig.out.has_nan else ():
+                point.nan_rule.code(fmt)
+            return scalar.plain()
+        except Error:
+            return None
+
+    def _scalar(self, point: Policy) -> Scalar:
+        return Scalar.of(self.vectors, point)
+
+    def key(self, point: Policy) -> Hashable:
+        return behaviour(self._scalar(point))
+
+    def text(self, point: Policy) -> str:
+        fields = self._texts(point)
+        others = [(name, self._differing(fields, named)) for name, named in POLICIES.items()]
+        own = self._differing(fields, self.base)
+        name, differing = min(others, key=lambda x: len(x[1]))
+        most = len(differing) if self.names_first else max(len(differing), 1)
+        if own and len(own) <= most and not (self.names_first and not differing):
+            return ", ".join(f"{k} = {fields[k]}" for k in own)
+        return ", ".join((f"policy {name}", *(f"{k} = {fields[k]}" for k in differing)))
+
+    def _texts(self, policy: Policy) -> dict[str, str]:
+        """Its fields in words, the overflow rule as it is for this result."""
+        known = {k: choice_text(getattr(policy, k)) for k in _FIELDS}
+        return known | {"overflow": str(policy.overflow_for(self.vectors.out))}
+
+    def _differing(self, fields: dict[str, str], other: Policy) -> list[str]:
+        theirs = self._texts(other)
+        return [k for k in _FIELDS if fields[k] != theirs[k] and not (k == "sr_bits" and fields[k] == "None")]
+
+    def says(self, point: Policy) -> str:
+        fields = self._texts(point)
+        own = self._differing(fields, self.base)
+        if not own:
+            return "does what is expected"
+        if len(own) > 2 and self.text(point).startswith("policy"):
+            return "follows " + self.text(point)
+        return " and ".join(_sentence(k, fields[k]) for k in own if k != "sr_bits")
+
+    def size(self, point: Policy) -> int:
+        fields = self._texts(point)
+        own = len(self._differing(fields, self.base))
+        nearest = min(len(self._differing(fields, named)) for named in POLICIES.values())
+        return min(2 * own, 2 * nearest + 3)
+
+    def defects(self, point: Policy) -> Iterator[Hypothesis]:
+        return scalar_defects(self._scalar(point))
+
+    @cached_property
+    def exhaustive(self) -> int:
+        """How many operands there are in all."""
+        width = sum(f.width for f in self.vectors.formats) + self.base.random_count
+        return 1 << width
+
+
+def _sentence(field: str, value: str) -> str:
+    if field == "nan":
+        return f"gives NaNs by the rule {value}"
+    return _SAYS.get(field, {}).get(value, f"has {field} = {value}")
+
+
+def nan_rules(text: str) -> list[str]:
+    """The NaN rules that differ from this one in one word."""
+    rule = NanRule.parse(text)
+    codes = [f"{name}={code:x}" for name, code in rule.codes]
+    found = []
+    for propagate in ("no", "first", "signaling"):
+        for generated in dict.fromkeys(("canonical", "ones", "negative", rule.generated)):
+            for switches in _switches(rule):
+                new = (propagate, generated, *switches)
+                old = (rule.propagate, rule.generated, rule.addend_first, rule.fma_generated, rule.fma_quiet)
+                if sum(a != b for a, b in zip(new, old, strict=True)) == 1:
+                    found.append(_rule_text(propagate, generated, switches, codes))
+    if codes:
+        found.append(
+            _rule_text(rule.propagate, rule.generated, (rule.addend_first, rule.fma_generated, rule.fma_quiet), [])
+        )
+    return found
+
+
+def _switches(rule: NanRule) -> list[tuple[bool, bool, bool]]:
+    now = (rule.addend_first, rule.fma_generated, rule.fma_quiet)
+    flipped = [tuple(x != (i == k) for k, x in enumerate(now)) for i in range(3)]
+    return [now, *((bool(a), bool(b), bool(c)) for a, b, c in flipped)]
+
+
+def _rule_text(propagate: str, generated: str | int, switches: tuple[bool, ...], codes: list[str]) -> str:
+    words = {"no": "", "first": "propagate", "signaling": "propagate-signaling"}[propagate]
+    made = "" if generated == "canonical" else f"{generated:x}" if isinstance(generated, int) else generated
+    names = ("addend-first", "fma-generated", "fma-quiet")
+    chosen = [n for n, on in zip(names, switches, strict=True) if on]
+    return ",".join(filter(None, (words, made, *chosen, *codes))) or "canonical"
+
+
+# -- which policies are one device ----------------------------------------------------------------------------------------
+
+_FUSED: Final = ("fma", "faa", "dot2", "dot4")
+# Whose special cases are others under P3109's rules.
+_P3109: Final = ("div", "recip", "rsqrt", "copysign", "next_up", "next_down", "total_order")
+
+
+def behaviour(s: Scalar) -> Hashable:
+    """All that an operation's answers depend on: equal for two policies, they answer alike for all operands.
+
+    What the operation, its formats or the policy itself make irrelevant is left out.
+    """
+    sig, policy = s.sig, s.policy
+    operation, formats, out = sig
+    floats = [f for f in formats if not f.is_integer]
+    subnormals = any(f.subnormals == "gradual" and f.has_normals and f.min_normal_code > 1 for f in floats)
+    flush = policy.flush_inputs and operation.flushes and subnormals
+    special = operation.name in _P3109 and context(sig, policy).p3109
+    if operation.result in ("boolean", "class"):
+        return operation.name, flush, special
+    rules = _nan_key(s, floats)
+    if operation.result == "same":
+        return operation.name, rules, _ends(out, policy), special, () if out.signed else _target_key(s)
+    widening = policy.bare_widening and operation.name == "convert" and out.width >= formats[0].width
+    own = policy.rounding if operation.name.startswith("round_to_integral") else None
+    return flush, special, rules, _target_key(s), _ends(out, policy), widening, own
+
+
+def _target_key(s: Scalar) -> tuple[Any, ...]:
+    """The integers that rounding depends on; of a conversion that is always exact, only those of flushing."""
+    t: Target = target(s.sig.out, s.policy)
+    if not t.flush:
+        t = t._replace(flush=0)
+    if s.sig.operation.name == "convert" and _exact(s.sig.formats[0], s.sig.out):
+        t = t._replace(
+            mode=0,
+            random_count=0,
+            beyond_positive=0,
+            beyond_negative=0,
+            largest_positive=0,
+            largest_negative=0,
+            odd_beyond=0,
+            overflow_flags=0,
+            tininess=0 if not t.flush else t.tininess,
+        )
+    if s.sig.out.is_integer:
+        t = t._replace(tininess=0, flush=0)
+    return tuple(t)
+
+
+def _exact(source: Format, out: Format) -> bool:
+    """Whether every finite value of the source is one of the output."""
+    if source.twos_complement or out.twos_complement or source.p3109 != out.p3109 or out.gap or not out.zero:
+        return False
+    lowest = source.emin - source.mantissa_bits, out.emin - out.mantissa_bits
+    signs = out.signed or not source.signed
+    return signs and source.precision <= out.precision and lowest[1] <= lowest[0] and source.emax < out.emax
+
+
+def _ends(out: Format, policy: Policy) -> tuple[Any, ...]:
+    """What zeros and infinities become."""
+    encode = encoder(out, policy)
+    return tuple(encode(x, 0) for sign in (0, 1) for x in (exact.zero(sign), exact.inf(sign)))
+
+
+def _nan_key(s: Scalar, floats: list[Format]) -> tuple[Any, ...]:
+    """What the NaN of a result depends on."""
+    out, rule = s.sig.out, s.policy.nan_rule
+    encode = encoder(out, s.policy)
+    fused = s.sig.operation.name in _FUSED
+    switches = (rule.fma_quiet, rule.fma_generated) if fused else ()
+    with_nan = [f for f in floats if f.has_nan]
+    made = [encode(GENERATED, 0)[0]]
+    for f in with_nan:
+        made += [encode(Value(NAN, sign, 0, max(f.mantissa_bits - 1, 0)), 0)[0] for sign in (0, 1)]
+    carried = rule.propagate != "no" and out.has_nan and not rule.has_code(out) and out.nan != "negative-zero"
+    if not carried:
+        return tuple(made), switches if out.is_integer else switches[:1], False, False
+    order = rule.propagate == "signaling" and s.arity > 1 and any(f.signaling for f in with_nan)
+    return tuple(made), switches, order, rule.addend_first and fused, True

@@ -1,0 +1,367 @@
+"""Defects of a rounding stage: wrong ways to look at the bits that are cut off, and to add the carry.
+
+Each takes a format and a policy, and gives the function from exact values to a code and flags that such a stage
+computes. None of them rounds: a wrong guard or sticky bit is put in place of the right one, and rounding.py decides.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from softfloat_ref import exact
+from softfloat_ref.codec import Encoder, decoder, encoder, target
+from softfloat_ref.exact import FINITE, Value
+from softfloat_ref.formats import CATALOGUE, Format
+from softfloat_ref.policies import Overflow, Policy
+from softfloat_ref.rounding import OVERFLOW, UNDERFLOW, position
+
+Stage = Callable[[Format, Policy], Encoder | None]  # None: there is no such defect for that format and policy
+_MAX_WIDENED: Final = 19
+DEPTH: Final = 12  # bits below the kept ones that a defect may tell apart
+
+
+class StageDefect(NamedTuple):
+    """A row of the table: a name, what such a device does, and how it rounds."""
+
+    name: str
+    says: str
+    stage: Stage
+
+
+class Cut(NamedTuple):
+    """A magnitude, cut: `kept` units of 2^unit, the first DEPTH bits below, and whether anything follows."""
+
+    kept: int
+    below: int
+    rest: int
+    unit: int
+    code: int
+
+    @property
+    def guard(self) -> int:
+        return self.below >> (DEPTH - 1)
+
+    def any(self, first: int, last: int = DEPTH) -> int:
+        """Whether any of the bits first .. last below the kept ones is set (1 is the guard bit)."""
+        return int(self.below >> (DEPTH - last) & ((1 << (last - first + 1)) - 1) != 0)
+
+    @property
+    def sticky(self) -> int:
+        return self.any(2) | self.rest
+
+
+def cut(x: Value, fmt: Format, policy: Policy) -> Cut | None:
+    """A finite magnitude cut where the format's last bit is; None far beyond the largest one."""
+    t = target(fmt, policy)
+    length = x.significand.bit_length()
+    code, kept, below, rest = position(x.significand, x.exponent, length, x.sticky, DEPTH - 1, t)
+    if code > t.max_code + 1:
+        return None
+    return Cut(kept, below, rest, max(exact.top(x), t.emin) - t.mantissa_bits, code)
+
+
+def plain(fmt: Format) -> bool:
+    """Whether the format's codes are a significand cut at the last bit: no two's complement, no gap at zero."""
+    return not fmt.twos_complement and not fmt.gap and fmt.zero
+
+
+# -- guard and sticky --------------------------------------------------------------------------------------------------
+
+
+def _on_bits(bits: Callable[[Cut], tuple[int, int]], kept_flags: bool = False) -> Stage:
+    """The stage with another guard and sticky bit. kept_flags: the flags come of the right ones all the same."""
+
+    def stage(fmt: Format, policy: Policy) -> Encoder | None:
+        if not plain(fmt) or policy.random_count:
+            return None
+        right = encoder(fmt, policy)
+
+        def encode(x: Value, random_bits: int) -> tuple[int, int]:
+            if x.kind != FINITE or not x.significand:
+                return right(x, random_bits)
+            found = cut(x, fmt, policy)
+            if found is None:
+                return right(x, random_bits)
+            guard, sticky = bits(found)
+            significand = found.kept << 2 | guard << 1 | sticky
+            wrong = right(exact.finite(x.sign, significand, found.unit - 2), random_bits)
+            if not kept_flags:
+                return wrong
+            return wrong[0], right(x, random_bits)[1] & ~OVERFLOW | wrong[1] & OVERFLOW
+
+        return encode
+
+    return stage
+
+
+def _no_sticky(c: Cut) -> tuple[int, int]:
+    return c.guard, 0
+
+
+def _first_bits(count: int) -> Callable[[Cut], tuple[int, int]]:
+    """So many sticky bits. A number below them all still has one: shifters stop where nothing more would change."""
+    return lambda c: (c.guard, c.any(2, count + 1) | int(c.kept == 0))
+
+
+def _guard_low(c: Cut) -> tuple[int, int]:
+    return c.any(2, 2), c.any(2) | c.rest
+
+
+def _guard_high(c: Cut) -> tuple[int, int]:
+    return c.kept & 1, c.guard | c.sticky
+
+
+# -- the carry and the ends of the range -------------------------------------------------------------------------------
+
+
+def _on_code(change: Callable[[Cut, int, Format], tuple[int, int] | None]) -> Stage:
+    """The stage with another magnitude code and flags, from the cut and whether it went up; None leaves it as it is.
+
+    Where the other code is still beyond the largest, it overflows as ever.
+    """
+
+    def stage(fmt: Format, policy: Policy) -> Encoder | None:
+        if not plain(fmt) or fmt.exponent_bits > _MAX_WIDENED:
+            return None
+        right, wide = encoder(fmt, policy), _widened(fmt)
+        unbounded = encoder(wide, policy.replace(overflow=Overflow.SAT_FINITE, flush_outputs=False, nan="canonical"))
+
+        def encode(x: Value, random_bits: int) -> tuple[int, int]:
+            code, flags = right(x, random_bits)
+            found = cut(x, wide, policy) if x.kind == FINITE and x.significand else None
+            if found is None:
+                return code, flags
+            up = int(unbounded(x, random_bits)[0] & wide.magnitude_mask != found.code)
+            changed = change(found, up, fmt)
+            if changed is None:
+                return code, flags
+            magnitude, cleared = changed
+            return magnitude | (fmt.sign_bit if x.sign else 0), flags & ~cleared
+
+        return encode
+
+    return stage
+
+
+def _widened(fmt: Format) -> Format:
+    """The format with a binade for everything that overflows."""
+    bits = fmt.exponent_bits + 1
+    return dataclasses.replace(
+        fmt, exponent_bits=bits, nan="none", infinity=False, overflow="max", signaling=False, p3109=False
+    )
+
+
+def _carry_lost(c: Cut, up: int, fmt: Format) -> tuple[int, int] | None:
+    mask = (1 << fmt.mantissa_bits) - 1
+    if not up or (c.code + 1) & mask:
+        return None
+    lost = c.code & ~mask
+    return (lost, OVERFLOW) if lost <= fmt.max_code else None
+
+
+def _overflow_early(c: Cut, up: int, fmt: Format) -> tuple[int, int] | None:
+    return (c.code + 1, OVERFLOW) if up and c.code == fmt.max_code else None
+
+
+def _stored_normal(fmt: Format, policy: Policy) -> Encoder | None:
+    right = encoder(fmt, policy)
+    if not fmt.has_normals:
+        return None
+
+    def encode(x: Value, random_bits: int) -> tuple[int, int]:
+        code, flags = right(x, random_bits)
+        return code, flags & ~UNDERFLOW if code & fmt.magnitude_mask == fmt.min_normal_code else flags
+
+    return encode
+
+
+def _scaled_subnormals(places: int) -> Stage:
+    """Numbers below the smallest normal, moved so many places before they are rounded."""
+
+    def stage(fmt: Format, policy: Policy) -> Encoder | None:
+        if not plain(fmt) or not fmt.has_normals:
+            return None
+        right = encoder(fmt, policy)
+
+        def encode(x: Value, random_bits: int) -> tuple[int, int]:
+            if x.kind == FINITE and x.significand and exact.top(x) < fmt.emin:
+                x = x._replace(exponent=x.exponent + places)
+            return right(x, random_bits)
+
+        return encode
+
+    return stage
+
+
+def _scaled(places: int) -> Stage:
+    def stage(fmt: Format, policy: Policy) -> Encoder | None:
+        right = encoder(fmt, policy)
+
+        def encode(x: Value, random_bits: int) -> tuple[int, int]:
+            return right(x._replace(exponent=x.exponent + places) if x.kind == FINITE else x, random_bits)
+
+        return encode
+
+    return stage
+
+
+# -- overflow, zeros, signs ----------------------------------------------------------------------------------------------
+
+
+def _beyond(fmt: Format, policy: Policy) -> Encoder | None:
+    """Every overflow as it is to nearest: Inf, or what stands for it."""
+    right = encoder(fmt, policy)
+    nearest = encoder(fmt, policy.replace(rounding="rne", sr_bits=None))
+
+    def encode(x: Value, random_bits: int) -> tuple[int, int]:
+        code, flags = right(x, random_bits)
+        if x.kind == FINITE and flags & OVERFLOW:
+            huge = exact.finite(x.sign, 1, fmt.emax + 2)
+            return nearest(huge, 0)[0], flags
+        return code, flags
+
+    return encode
+
+
+def _next_code(fmt: Format, policy: Policy) -> Encoder | None:
+    """What overflows gets the code after the largest one, with its sign."""
+    if fmt.max_code >= fmt.magnitude_mask:
+        return None
+    right = encoder(fmt, policy)
+
+    def encode(x: Value, random_bits: int) -> tuple[int, int]:
+        code, flags = right(x, random_bits)
+        if x.kind == FINITE and flags & OVERFLOW:
+            return fmt.max_code + 1 | (fmt.sign_bit if x.sign else 0), flags
+        return code, flags
+
+    return encode
+
+
+def _one_more_code(fmt: Format, policy: Policy) -> Encoder | None:
+    """The NaN's code of formats like E4M3 counted as the next number."""
+    if fmt.nan != "top" or fmt.infinity:
+        return None
+    wider = dataclasses.replace(fmt, nan="none", overflow="max")
+    right, numbers = encoder(fmt, policy), encoder(wider, policy.replace(overflow=Overflow.SAT_FINITE))
+
+    def encode(x: Value, random_bits: int) -> tuple[int, int]:
+        if x.kind != FINITE:
+            return right(x, random_bits)
+        code, flags = numbers(x, random_bits)
+        return (right(x, random_bits)[0], flags) if flags & OVERFLOW else (code, flags)
+
+    return encode
+
+
+def _magnitude_rounded(mode: str) -> Stage:
+    """A directed rounding of magnitudes, whatever the sign."""
+
+    def stage(fmt: Format, policy: Policy) -> Encoder | None:
+        pair = [
+            encoder(fmt, policy.replace(rounding=m, sr_bits=None))
+            for m in (("rup", "rdn"), ("rdn", "rup"))[mode == "rdn"]
+        ]
+        return lambda x, random_bits: pair[x.sign](x, 0)
+
+    return stage
+
+
+def _zero(sign: int | None) -> Stage:
+    """Zeros of one sign; None: of the other sign."""
+
+    def stage(fmt: Format, policy: Policy) -> Encoder | None:
+        if not fmt.negative_zero:
+            return None
+        right = encoder(fmt, policy)
+
+        def encode(x: Value, random_bits: int) -> tuple[int, int]:
+            code, flags = right(x, random_bits)
+            if code & fmt.magnitude_mask:
+                return code, flags
+            return (code ^ fmt.sign_bit if sign is None else fmt.sign_bit * sign), flags
+
+        return encode
+
+    return stage
+
+
+def _through(wide: Format) -> Stage:
+    """Rounded to a wider format first, then to this one."""
+
+    def stage(fmt: Format, policy: Policy) -> Encoder | None:
+        if not plain(fmt) or wide.mantissa_bits <= fmt.mantissa_bits or wide == fmt or policy.random_count:
+            return None
+        first, back, then = encoder(wide, policy), decoder(wide), encoder(fmt, policy)
+
+        def encode(x: Value, random_bits: int) -> tuple[int, int]:
+            if x.kind != FINITE:
+                return then(x, random_bits)
+            code, flags = first(x, 0)
+            found, more = then(back(code), 0)
+            return found, flags | more
+
+        return encode
+
+    return stage
+
+
+def _as_format(other: Format) -> Stage:
+    """Another format of the same width in its place."""
+
+    def stage(fmt: Format, policy: Policy) -> Encoder | None:
+        if other == fmt or other.width != fmt.width or other.is_integer != fmt.is_integer:
+            return None
+        return encoder(other, policy)
+
+    return stage
+
+
+_WIDER: Final = ("fp16", "bf16", "fp32", "fp64")
+_SINGLE: Final = (
+    StageDefect("sticky dropped", "has no sticky bit: what lies below the guard bit is lost", _on_bits(_no_sticky)),
+    StageDefect("sticky dropped, inexact kept", "rounds without a sticky bit", _on_bits(_no_sticky, True)),
+    *(
+        StageDefect(
+            f"sticky of {n} bits", f"looks at only {n} bit{'s' * (n > 1)} below the guard bit", _on_bits(_first_bits(n))
+        )
+        for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
+    ),
+    StageDefect("guard one bit low", "takes the guard bit one place too low", _on_bits(_guard_low)),
+    StageDefect("guard one bit low, flags kept", "takes the guard bit one place too low", _on_bits(_guard_low, True)),
+    StageDefect("guard one bit high", "takes the kept last bit as the guard bit", _on_bits(_guard_high, True)),
+    StageDefect("carry lost", "drops the carry of rounding into the exponent", _on_code(_carry_lost)),
+    StageDefect("overflow before rounding", "judges overflow before it rounds", _on_code(_overflow_early)),
+    StageDefect(
+        "stored-normal underflow",
+        "raises no underflow for results stored as the smallest normal number",
+        _stored_normal,
+    ),
+    StageDefect("subnormal results x2", "shifts subnormal results one place too few", _scaled_subnormals(1)),
+    StageDefect("subnormal results /2", "shifts subnormal results one place too many", _scaled_subnormals(-1)),
+    StageDefect("exponent +1", "has the result's exponent one too high", _scaled(1)),
+    StageDefect("exponent -1", "has the result's exponent one too low", _scaled(-1)),
+    StageDefect(
+        "overflow always beyond", "lets every overflow go to infinity, also where the rounding stops short", _beyond
+    ),
+    StageDefect(
+        "overflow to the next code", "does not saturate: what overflows gets the code after the largest", _next_code
+    ),
+    StageDefect("NaN code a number", "counts the code of NaN as one more number", _one_more_code),
+    StageDefect("rounds away", "rounds away from zero, for both signs", _magnitude_rounded("rup")),
+    StageDefect("zero without sign", "loses the sign of zero results", _zero(0)),
+    StageDefect("zero negative", "makes every zero result negative", _zero(1)),
+    StageDefect("zero of the other sign", "gives zero results the other sign", _zero(None)),
+)
+
+
+def stage_defects() -> tuple[StageDefect, ...]:
+    """The table: what does not depend on a format, then double roundings, then other formats of the same width."""
+    through = (
+        StageDefect(f"double rounding via {name}", f"rounds to {name} first, then again", _through(CATALOGUE[name]))
+        for name in _WIDER
+    )
+    other = (StageDefect(f"output as {name}", f"answers in {name}", _as_format(fmt)) for name, fmt in CATALOGUE.items())
+    return (*_SINGLE, *through, *other)
