@@ -2,8 +2,8 @@
 
 An ulp of a number x is that of the result's format at the exact result: 2^(max(e, emin) - m), where
 2^e <= |x| < 2^(e+1) and m is the number of stored mantissa bits (Goldberg's, extended to real numbers: Muller et al.,
-Handbook of Floating-Point Arithmetic, 2nd edition, 2.3.2). The error of a finite answer is its distance from x, in
-such units.
+Handbook of Floating-Point Arithmetic, 2nd edition, 2.3.2); beyond the largest finite value, it is that value's ulp.
+The error of a finite answer is its distance from x, in such units.
 
 What is no number, or no nearby one:
 - NaN and Inf that the exact operation gives must come out; anything else is an infinite error, as is a NaN or Inf
