@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unittest
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -353,8 +354,11 @@ def test_a_model_must_be_a_model() -> None:
 
 
 def test_every_property_says_what_it_says() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "property-tests.md").read_text()
     bases = [getattr(testing, name) for name in testing.__all__ if name.endswith("Conformance")]
     for base in bases:
         for name, item in base.properties.items():
             assert item.statement.endswith(".")
             assert getattr(base, f"test_{name}").__doc__ == item.statement
+            assert f"`{name}`" in page
+        assert f"`{base.__name__}`" in page

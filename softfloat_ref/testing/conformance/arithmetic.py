@@ -99,7 +99,7 @@ def _near_one_another(setup: Setup) -> SearchStrategy[Case]:
 
 @prop(("add", "sub"), when=(signed, one_format, gradual), cases=_near_one_another)
 def sterbenz(t: Trial, case: Case) -> None:
-    """X - y is exact where y/2 <= x <= 2y (Sterbenz)."""
+    """The difference x - y is exact where y/2 <= x <= 2y (Sterbenz)."""
     if not all(v.is_finite for v in t.operands(case)):
         return
     x, y = (abs(v.as_fraction()) for v in t.operands(case))
@@ -125,7 +125,7 @@ def _addend_as_result(setup: Setup) -> str:
 
 @prop(("fma",), when=(signed, _addend_as_result), cases=_products)
 def fused(t: Trial, case: Case) -> None:
-    """Fma(a, b, -r) of the rounded product r is its rounding error: the product is not rounded by itself."""
+    """Of the rounded product r, fma(a, b, -r) is the rounding error: the product is not rounded by itself."""
     x = t.setup.exact(case)
     if x.is_finite and x.value and not _flushed(t.setup, case.policy, x):
         _must_be(t, case, x.value)
@@ -133,7 +133,7 @@ def fused(t: Trial, case: Case) -> None:
 
 @prop(("fma",), when=(signed,), cases=lambda s: s.cases())
 def fma_zero_is_mul(t: Trial, case: Case) -> None:
-    """Fma(a, b, 0) is the product."""
+    """Adding zero, fma(a, b, 0), gives the product."""
     a, b, _ = t.operands(case)
     fmt = t.setup.sig.formats[2]
     zero = fmt.sign_bit if a.sign != b.sign and fmt.negative_zero else 0

@@ -61,7 +61,7 @@ def _shown(x: Exact) -> str:
 
 @prop(ARITHMETIC, roundings=frozenset(_SIDES))
 def side(t: Trial, case: Case) -> None:
-    """On the side of the exact result that the rounding says."""
+    """The result lies on the side of the exact one that the rounding says."""
     x = _ordinary(t, case)
     if x is None:
         return
@@ -85,7 +85,7 @@ def _both_ends(setup: Setup) -> str:
 
 @prop(ARITHMETIC, when=(_both_ends,))
 def order_of_roundings(t: Trial, case: Case) -> None:
-    """Rdn <= every other rounding <= rup, and each is one of these two."""
+    """Every rounding lies between rdn and rup, and is one of these two."""
     x = _ordinary(t, case)
     if x is None:
         return
