@@ -65,6 +65,7 @@ RIGHT = [
     (testing.AddConformance, {"fmt": "fp16", "roundings": EIGHT}),
     (testing.SubConformance, {"fmt": "fp8_e4m3fnuz", "policy": Policy("sr", sr_bits=3)}),
     (testing.MulConformance, {"fmt": "fp8_e4m3", "policy": "arm", "roundings": EIGHT}),
+    (testing.MulConformance, {"fmt": "fp128", "policy": "x86-sse"}),
     (testing.DivConformance, {"fmt": "binary8p3se", "roundings": EIGHT}),
     (testing.SqrtConformance, {"fmt": "bf16", "policy": Policy("sr-c", sr_bits=4)}),
     (testing.FmaConformance, {"fmt": ("fp8_e5m2", "fp8_e4m3", "fp16"), "out": "fp16", "policy": "ptx"}),
@@ -353,6 +354,15 @@ def test_a_model_must_be_a_model() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
         suite(ADD, lambda self, a, b: 1 // 0, fmt="fp16").check("oracle")
     assert any("the model was asked add " in note for note in caught.value.__notes__)
+
+
+def test_a_failure_in_a_wide_format_is_shown() -> None:
+    def model(self: Any, a: int, b: int) -> int:
+        return 0
+
+    for name in ("half_ulp", "one_ulp", "exact_where_representable"):
+        with pytest.raises(testing.NotConforming, match=r"got      0{32} = 0\.0"):
+            suite(testing.MulConformance, model, fmt="fp128").check(name)
 
 
 def test_every_property_says_what_it_says() -> None:

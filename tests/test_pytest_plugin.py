@@ -6,9 +6,15 @@ import os
 import shutil
 import subprocess
 import sys
+import unittest
 from pathlib import Path
 
 import pytest
+
+from softfloat_ref.errors import Error
+from softfloat_ref.policies import Policy
+from softfloat_ref.testing.conformance.device import dot_suite, operation_suite
+from softfloat_ref.testing.dialogue import Broken, Dialogue
 
 TOP = Path(__file__).parents[1]
 PLUGIN = ("-p", "_softfloat_ref_pytest")
@@ -16,7 +22,7 @@ DEVICE = """
 import sys
 from softfloat_ref import get_policy
 from softfloat_ref.ops import evaluator, signature
-mode = sys.argv[1]
+mode, late = sys.argv[1], []
 run = evaluator(signature("add", "fp16"), get_policy("ieee", rounding="rtz" if mode == "truncates" else "rne"))
 for n, line in enumerate(sys.stdin):
     if n == 20 and mode == "dies":
@@ -25,7 +31,11 @@ for n, line in enumerate(sys.stdin):
         print("what?", flush=True)
         continue
     bits, flags = run([int(x, 16) for x in line.split()], 0)
-    print(f"{bits:04x} {flags:02x}", flush=mode != "buffers")
+    late.append(f"{bits:04x} {flags:02x}")
+    if mode != "buffers":
+        print(late.pop(), flush=True)
+if late:
+    print("\\n".join(late))
 """
 
 
@@ -74,22 +84,31 @@ def test_a_wrong_device_fails_in_few_lines(dut: str, tmp_path: Path) -> None:
     [
         (
             "dies",
-            "answers too early; it ended with exit code 1; its last words: out of cheese; it was asked '0000 0000'",
+            r"answers too early; it ended with exit code 1; its last words: out of cheese; it was asked '0000 0000'",
         ),
-        ("rubbish", "it answered 'what?', which is no line of a result and flags in hexadecimal"),
+        ("rubbish", r"it answered 'what\?', which is no line of a result and flags in hexadecimal"),
     ],
 )
-def test_a_broken_device_is_asked_no_more(dut: str, tmp_path: Path, mode: str, said: str) -> None:
-    done = on_device(tmp_path, f"{dut} {mode}")
-    assert done.returncode == 1
-    assert said in done.stdout
-    assert "1 failed" in done.stdout
-    assert "skipped" in done.stdout
+def test_a_broken_device_is_asked_no_more(dut: str, mode: str, said: str) -> None:
+    with Dialogue(f"{dut} {mode}") as device:
+        suite = operation_suite("add", "fp16", device, policy=Policy(), max_examples=10)
+        with pytest.raises(Broken, match=said):
+            suite.check("special_values")
+        with pytest.raises(unittest.SkipTest, match="the device failed before"):
+            suite.check("oracle")
 
 
-def test_a_device_that_answers_at_the_end_of_its_input(dut: str, tmp_path: Path) -> None:
-    done = on_device(tmp_path, f"{dut} buffers", "--softfloat-examples=2", "-k", "special_values")
-    assert done.returncode == 0, done.stdout
+def test_a_device_that_answers_at_the_end_of_its_input(dut: str) -> None:
+    with Dialogue(f"{dut} buffers") as device:
+        operation_suite("add", "fp16", device, policy=Policy(), max_examples=1).check("special_values")
+        assert not device.answers_at_once
+
+
+def test_a_device_that_cannot_be_started() -> None:
+    with Dialogue("/nonexistent/device") as device, pytest.raises(Broken, match="cannot be started: No such file"):
+        device.ask(["0\n"])
+    with pytest.raises(Error, match="the device is empty"):
+        Dialogue(" ")
 
 
 def test_a_dot_product(tmp_path: Path) -> None:
@@ -100,11 +119,10 @@ def test_a_dot_product(tmp_path: Path) -> None:
         "    found = sf.dot(x[:4], x[4:], 'fp8_e4m3', c, 'exact')\n"
         "    print(f'{found.bits:08x} {int(found.flags):02x}', flush=True)\n"
     )
-    device = f"--softfloat-dut={sys.executable} {tmp_path / 'dot.py'}"
-    words = ("--softfloat-op=dot", "--softfloat-fmt=fp8_e4m3", "--softfloat-acc=exact", "--softfloat-k=4")
-    done = pytest_run(tmp_path, *PLUGIN, device, *words, "--softfloat-examples=8")
-    assert done.returncode == 0, done.stdout
-    assert "6 passed" in done.stdout
+    with Dialogue(f"{sys.executable} {tmp_path / 'dot.py'}") as device:
+        suite = dot_suite("fp8_e4m3", device, acc="exact", k=4, out="fp32", max_examples=8)
+        for name in suite.properties:
+            suite.check(name)
 
 
 @pytest.mark.parametrize(

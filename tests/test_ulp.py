@@ -22,7 +22,7 @@ from softfloat_ref.policies import Policy
 from softfloat_ref.testing import report as reports
 from softfloat_ref.testing.check import check_arrays
 from softfloat_ref.testing.compare import CompareNan, Rule
-from softfloat_ref.testing.ulp import Exact, Judged, Tolerance, exact_result, unit
+from softfloat_ref.testing.ulp import Exact, Judged, Tolerance, exact_result, number, to_dict, unit
 
 HALF = Fraction(1, 2)
 
@@ -199,6 +199,15 @@ def test_the_command(tmp_path: Path) -> None:
     assert "error above 0.75 ulp, " in done.stdout
     assert done.stdout.count("worst ") == 2
     assert ", 0.75 allowed" in done.stderr
+
+
+def test_errors_beyond_float64() -> None:
+    vectors = VectorSet.make("abs", "fp128", 1)
+    t = tolerance("mul", "fp128", Fraction(1))
+    largest, one = 0x7FFEFFFF << 96 | (1 << 96) - 1, 0x3FFF << 112
+    t.kind((one, one, one, 0), _answer(largest), Rule(t.sig.out))  # type: ignore[arg-type]
+    assert number(t.errors.largest) == "1.79769e+308"
+    assert json.dumps(to_dict(t.errors, vectors))
 
 
 @pytest.mark.parametrize("limit", ["-1", "x", "inf", "nan", "1/0"])

@@ -19,7 +19,7 @@ from softfloat_ref.policies import Integers, Policy
 from softfloat_ref.rounding import INEXACT, INVALID, OVERFLOW, UNDERFLOW
 from softfloat_ref.testing import strategies
 from softfloat_ref.testing.compare import Answer, same_result
-from softfloat_ref.testing.conformance.operation import SYMMETRIC, Case, Setup, Trial, code_of, range_of
+from softfloat_ref.testing.conformance.operation import SYMMETRIC, Case, Setup, Trial, code_of, fraction_text, range_of
 from softfloat_ref.testing.conformance.table import (
     ALL,
     ARITHMETIC,
@@ -83,7 +83,7 @@ def _must_be(t: Trial, case: Case, x: Fraction) -> None:
         return
     (answer,) = t.ask(case)
     got = t.value(answer)
-    t.require(got.is_finite and got.as_fraction() == x, f"exactly {x}")
+    t.require(got.is_finite and got.as_fraction() == x, f"exactly {fraction_text(x)}")
     t.require(not (answer.flags or 0) & LOST, "neither inexact nor overflow nor underflow")
 
 
