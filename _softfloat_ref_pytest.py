@@ -38,6 +38,8 @@ def pytest_configure(config: Any) -> None:
 
         try:
             from softfloat_ref.testing import plugin
-        except ValueError as e:  # Hypothesis is missing
+
+            device = plugin.DevicePlugin(config)
+        except ValueError as e:  # the library's errors: Hypothesis is missing, or an empty command
             raise pytest.UsageError(str(e)) from None
-        config.pluginmanager.register(plugin.DevicePlugin(config), "softfloat-ref-device")
+        config.pluginmanager.register(device, "softfloat-ref-device")

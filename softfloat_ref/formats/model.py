@@ -206,9 +206,11 @@ class Format:
     def ulp_exponent(self, top: int) -> int:
         """The exponent of an ulp at numbers x with 2^top <= |x| < 2^(top+1): max(top, emin) - mantissa_bits.
 
-        Goldberg's ulp, extended to real numbers (Muller et al., Handbook of Floating-Point Arithmetic, 2.3.2).
+        Goldberg's ulp, extended to real numbers (Muller et al., Handbook of Floating-Point Arithmetic, 2.3.2); beyond
+        the largest finite value, its ulp.
         """
-        return (self.emin if self.twos_complement else max(top, self.emin)) - self.mantissa_bits
+        top = self.emin if self.twos_complement else max(min(top, self.emax), self.emin)
+        return top - self.mantissa_bits
 
     # -- the special codes ---------------------------------------------------------------------------------------
 

@@ -32,7 +32,7 @@ class Dialogue:
     """A command that is asked again and again. Use as a context manager, or call `close`."""
 
     def __init__(self, command: str, timeout_s: float = 10.0) -> None:
-        """Raises Error for a command that is no command."""
+        """Nothing is started yet. Raises Error for a command that is no command."""
         try:
             self._words = shlex.split(command)
         except ValueError as e:

@@ -40,7 +40,8 @@ def operand_lines(vectors: DotSet, inputs: Sequence[int]) -> list[str]:
     a, b, c, scales = _parts(vectors, inputs)
     formats = vectors.setting.formats
     decode_a, decode_b = decoder(formats[0]), decoder(formats[1])
-    nonzero = [k for k in range(vectors.k) if not (decode_a(a[k]).is_zero or decode_b(b[k]).is_zero)]
+    pairs = [(decode_a(x), decode_b(y)) for x, y in zip(a, b, strict=True)]
+    nonzero = [k for k, (x, y) in enumerate(pairs) if not ((x.is_zero and y.is_finite) or (y.is_zero and x.is_finite))]
     lines = [f"  {name:9}{' '.join(codes)}" for name, codes in scales]
     for k in nonzero[:SHOWN_PRODUCTS]:
         x, y = (value_text(d(code)) for d, code in ((decode_a, a[k]), (decode_b, b[k])))

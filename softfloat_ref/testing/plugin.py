@@ -53,11 +53,12 @@ class DevicePlugin:
 
     def __init__(self, config: pytest.Config) -> None:
         self.command = str(config.getoption("softfloat_dut"))
+        self.device = Dialogue(self.command, config.getoption("softfloat_timeout"))
         try:
-            self.device = Dialogue(self.command, config.getoption("softfloat_timeout"))
             self.suite = self._suite(config)
-            self.reasons = {k: item.applies(self.suite.setup()) for k, item in self.suite.properties.items()}
+            self.reasons = type(self.suite).applicable()
         except Error as e:
+            self.device.close()
             raise pytest.UsageError(f"--softfloat: {e}") from None
         if config.args_source is not pytest.Config.ArgsSource.ARGS:
             config.args = []  # the suite alone: no files were named

@@ -187,18 +187,28 @@ def operands(sig: Signature) -> SearchStrategy[tuple[int, ...]]:
     op, fmts = sig.operation.name, sig.formats
     free = st.tuples(*(_bits(f) for f in fmts))
     hard = _HARD.get(op)
-    return free if hard is None else st.one_of(free, hard(sig), hard(sig))
+    more = [_same_size(sig)] if sig.operation.name not in _ARITHMETIC and len(set(fmts)) == 1 else []
+    return free if hard is None else st.one_of(free, hard(sig), hard(sig), *more)
 
 
-def related(code: int, source: Format, fmt: Format, draw: DrawFn, distance: int) -> int:
-    """A code beside `code` of another format: its opposite or itself, some codes or up to `distance` binades away."""
+@st.composite
+def _same_size(draw: DrawFn, sig: Signature) -> tuple[int, ...]:
+    """Numbers of one magnitude, half of them zeros, of any sign."""
+    fmt = sig.formats[0]
+    size = draw(st.just(0) | st.sampled_from(few_specials(fmt))) & fmt.magnitude_mask
+    return tuple(complete(fmt, draw(_signs(fmt)), size) for _ in sig.formats)
+
+
+def related(code: int, source: Format, fmt: Format, draw: DrawFn, precision: int) -> int:
+    """A code beside `code` of another format: its opposite or itself, some codes or binades away. precision: that of
+    the result of a sum of both."""
     x = decoder(source)(code)
     if x.is_zero and draw(_COIN):
         return fmt.sign_bit if draw(_COIN) else 0
     if not x.is_finite or x.is_zero:
         return draw(_bits(fmt))
     negative = draw(_signs(fmt)) if fmt.signed else x.sign
-    away = draw(_distances(distance))
+    away = draw(_distances(precision))
     moved = exact.finite(x.sign ^ negative, x.significand, x.exponent + away)
     near = encoder(fmt, POLICIES["ieee"])(moved, 0)[0]
     if draw(_COIN):  # a significand of its own
@@ -208,15 +218,18 @@ def related(code: int, source: Format, fmt: Format, draw: DrawFn, distance: int)
 
 
 @lru_cache(maxsize=64)
-def _distances(most: int) -> SearchStrategy[int]:
-    return st.just(0) | st.integers(-most, most)
+def _distances(precision: int) -> SearchStrategy[int]:
+    """Binades between two terms: none, one, about as many as make one of them half an ulp of the other, any."""
+    places = [by * (precision + more) for more in (0, 1, -1) for by in (-1, 1)]
+    most = 2 * precision + 2
+    return st.one_of(st.just(0), st.sampled_from([1, -1, *places]), st.integers(-most, most))
 
 
 @st.composite
 def _sums(draw: DrawFn, sig: Signature) -> tuple[int, ...]:
     found = [draw(_bits(sig.formats[0]))]
     for fmt in sig.formats[1:]:
-        found.append(related(found[-1], sig.formats[len(found) - 1], fmt, draw, sig.out.precision + 2))
+        found.append(related(found[-1], sig.formats[len(found) - 1], fmt, draw, sig.out.precision))
     return tuple(found)
 
 
@@ -228,7 +241,7 @@ def _products_and_addend(draw: DrawFn, sig: Signature) -> tuple[int, ...]:
         return a, b, draw(_bits(sig.formats[2]))
     fmt = sig.formats[2]
     product = encoder(fmt, POLICIES["ieee"])(exact.multiply(x, y), 0)[0]
-    return a, b, related(product, fmt, fmt, draw, 2 * sig.out.precision + 2)
+    return a, b, related(product, fmt, fmt, draw, sig.out.precision)
 
 
 @st.composite
@@ -263,6 +276,7 @@ def _near_values(draw: DrawFn, sig: Signature) -> tuple[int, ...]:
     return ((code + draw(_offsets())) % (1 << fmt.width),)
 
 
+_ARITHMETIC: Final = ("add", "sub", "faa", "mul", "div", "fma", "sqrt", "convert")
 _HARD: Final[dict[str, Callable[[Signature], SearchStrategy[tuple[int, ...]]]]] = {
     **dict.fromkeys(("add", "sub", "faa"), _sums),
     **dict.fromkeys(("eq", "lt", "le", "eq_signaling", "lt_quiet", "le_quiet", "total_order"), _sums),
@@ -301,9 +315,9 @@ def _blocks(draw: DrawFn, fmt: BlockFormat, source: Format, size: int, finite: b
     )
     rest = st.one_of(member, _finite_bits(source) if finite else _bits(source)) if draw(st.integers(0, 3)) else member
     found = [largest, *draw(st.lists(rest, max_size=size - 1))]
-    at = draw(st.integers(0, len(found) - 1))
-    found[0], found[at] = found[at], found[0]
-    return found + [0] * (size - len(found))
+    at = draw(st.integers(0, size - 1))
+    padded = found + [0] * (size - len(found))
+    return padded[-at:] + padded[:-at] if at else padded
 
 
 @st.composite

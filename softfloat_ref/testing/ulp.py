@@ -2,8 +2,8 @@
 
 An ulp of a number x is that of the result's format at the exact result: 2^(max(e, emin) - m), where
 2^e <= |x| < 2^(e+1) and m is the number of stored mantissa bits (Goldberg's, extended to real numbers: Muller et al.,
-Handbook of Floating-Point Arithmetic, 2nd edition, 2.3.2). The error of a finite answer is its distance from x, in
-such units.
+Handbook of Floating-Point Arithmetic, 2nd edition, 2.3.2); beyond the largest finite value, it is that value's ulp.
+The error of a finite answer is its distance from x, in such units.
 
 What is no number, or no nearby one:
 - NaN and Inf that the exact operation gives must come out; anything else is an infinite error, as is a NaN or Inf
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import heapq
 import math
+import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -37,6 +38,7 @@ from softfloat_ref.testing.compare import Answer, Rule, classify, same_result
 
 FLAGS: Final = INVALID | DIVIDE_BY_ZERO  # those that no error allowed to a result can change
 _MORE_BITS: Final = 64
+_LARGEST: Final = Fraction(sys.float_info.max)
 
 
 class Exact(NamedTuple):
@@ -247,7 +249,12 @@ class Tolerance:
 
 def number(x: Fraction | None) -> str:
     """An error, or a limit, for people: six digits."""
-    return "infinite" if x is None else f"{float(x):.6g}"
+    return "infinite" if x is None else f"{_decimal(x):.6g}"
+
+
+def _decimal(x: Fraction) -> float:
+    """The nearest float64; of what is beyond them, the largest one."""
+    return float(x) if x < _LARGEST else float(_LARGEST)
 
 
 def _largest(errors: Errors) -> str:
@@ -278,12 +285,12 @@ def text(errors: Errors, vectors: VectorSet) -> list[str]:
 def to_dict(errors: Errors, vectors: VectorSet) -> dict[str, Any]:
     """The same for JSON: errors as decimal numbers, None for an infinite one; ranges by their upper ends."""
     return {
-        "limit": float(errors.limit),
-        "largest": None if errors.infinite else float(errors.largest),
-        "largest_finite": float(errors.largest),
+        "limit": _decimal(errors.limit),
+        "largest": None if errors.infinite else _decimal(errors.largest),
+        "largest_finite": _decimal(errors.largest),
         "infinite": errors.infinite,
         "histogram": [
-            {"up_to": 0.0 if k < 0 else float(Fraction(2) ** (k - 1)), "cases": errors.ranges[k]}
+            {"up_to": 0.0 if k < 0 else _decimal(Fraction(2) ** (k - 1)), "cases": errors.ranges[k]}
             for k in sorted(errors.ranges)
         ],
         "worst": [
@@ -291,7 +298,7 @@ def to_dict(errors: Errors, vectors: VectorSet) -> dict[str, Any]:
                 "operands": [f"{c:0{f.digits}x}" for f, c in zip(vectors.fields, case.operands, strict=False)],
                 "expected": vectors.out.hex(case.expected),
                 "got": f"{case.got:x}",
-                "error": None if case.error is None else float(case.error),
+                "error": None if case.error is None else _decimal(case.error),
             }
             for case in errors.worst
         ],

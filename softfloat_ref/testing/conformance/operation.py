@@ -11,12 +11,14 @@ from typing import ClassVar, Final, Literal, NamedTuple, NoReturn
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from softfloat_ref import exact
 from softfloat_ref.codec import decoder, encode
 from softfloat_ref.errors import Error, Undefined
 from softfloat_ref.exact import Value
 from softfloat_ref.explain import describe, flag_text
 from softfloat_ref.formats import Format
 from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.literals import hexadecimal
 from softfloat_ref.ops import Signature, evaluator, signature
 from softfloat_ref.policies import Policy, get_policy, parse_rounding, rounding_name
 from softfloat_ref.testing import report, strategies
@@ -26,6 +28,7 @@ from softfloat_ref.testing.conformance.suite import Property, Suite, fail, integ
 from softfloat_ref.testing.ulp import Exact, exact_result
 
 MAX_FLAGS: Final = 0x1F
+SHORT_BITS: Final = 64
 NEAREST: Final = frozenset(("rne", "rna", "rnu", "rhz"))
 STOCHASTIC: Final = frozenset(("sr", "sr-b", "sr-c"))
 SYMMETRIC: Final = frozenset(("rne", "rna", "rhz", "rtz", "rto")) | STOCHASTIC
@@ -233,6 +236,12 @@ def code_of(x: Fraction, fmt: Format) -> int | None:
     found = encode(x, fmt)
     value = decoder(fmt)(found.bits)
     return found.bits if value.is_finite and value.as_fraction() == x else None
+
+
+def fraction_text(x: Fraction) -> str:
+    """A number for people: as a fraction where that is short, else in hexadecimal."""
+    short = max(abs(x.numerator), x.denominator).bit_length() <= SHORT_BITS
+    return str(x) if short else hexadecimal(exact.from_fraction(x, SHORT_BITS))
 
 
 class Range(NamedTuple):

@@ -8,7 +8,15 @@ from typing import Any, Final
 from hypothesis.strategies import SearchStrategy
 
 from softfloat_ref import exact
-from softfloat_ref.testing.conformance.operation import NEAREST, STOCHASTIC, Case, Setup, Trial, range_of
+from softfloat_ref.testing.conformance.operation import (
+    NEAREST,
+    STOCHASTIC,
+    Case,
+    Setup,
+    Trial,
+    fraction_text,
+    range_of,
+)
 from softfloat_ref.testing.conformance.table import ARITHMETIC, prop, rounding_of
 from softfloat_ref.testing.ulp import Exact, unit, within
 
@@ -55,13 +63,13 @@ def _bounded(t: Trial, case: Case, most: Fraction) -> None:
 
 
 def _shown(x: Exact) -> str:
-    text = str(x.value) if len(str(x.value)) < 60 else f"about {float(x.value):.17g}"
+    text = fraction_text(x.value)
     return f"the square root of {text}" if x.root else text
 
 
 @prop(ARITHMETIC, roundings=frozenset(_SIDES))
 def side(t: Trial, case: Case) -> None:
-    """On the side of the exact result that the rounding says."""
+    """The result lies on the side of the exact one that the rounding says."""
     x = _ordinary(t, case)
     if x is None:
         return
@@ -85,7 +93,7 @@ def _both_ends(setup: Setup) -> str:
 
 @prop(ARITHMETIC, when=(_both_ends,))
 def order_of_roundings(t: Trial, case: Case) -> None:
-    """Rdn <= every other rounding <= rup, and each is one of these two."""
+    """Every rounding lies between rdn and rup, and is one of these two."""
     x = _ordinary(t, case)
     if x is None:
         return
@@ -139,14 +147,11 @@ def unbiased(t: Trial, case: Case) -> None:
 def _mean(t: Trial, case: Case, size: Exact, mean: Fraction) -> None:
     """sr cuts the discarded fraction to n bits, sr-b and sr-c take the nearest n bits (IEEE P3109 4.7.4)."""
     step = unit(t.setup.out, size) / (1 << case.policy.random_count)
-    below = size.compare(mean) >= 0
+    n = case.policy.random_count
     if rounding_of(case) == "sr":
-        holds = below and size.compare(mean + step) < 0
-        t.require(
-            holds, f"a mean over all words less than 2^-{case.policy.random_count} ulp below {_shown(size)}, not {mean}"
-        )
+        holds = size.compare(mean) >= 0 > size.compare(mean + step)
+        near = f"less than 2^-{n} ulp below"
     else:
-        t.require(
-            within(size, mean, step / 2),
-            f"a mean over all words within half of 2^-{case.policy.random_count} ulp of {_shown(size)}, not {mean}",
-        )
+        holds = within(size, mean, step / 2)
+        near = f"within half of 2^-{n} ulp of"
+    t.require(holds, f"a mean over all words {near} {_shown(size)}, not {fraction_text(mean)}")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Generic, NoReturn, TypeVar
 
-from hypothesis import HealthCheck, Verbosity, given, settings
+from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis.strategies import SearchStrategy
 
 from softfloat_ref.errors import Error, unknown
@@ -20,6 +20,8 @@ PREFIX: Final = "test_"
 
 class NotConforming(AssertionError):
     """A model broke a property: the operands, what it answered, and what the property asks."""
+
+    __module__ = "softfloat_ref.testing"  # where users find it
 
 
 @dataclass(frozen=True)
@@ -85,19 +87,25 @@ class Suite(Generic[S]):
 
         # Hypothesis keeps the cases that failed under this name.
         run.__name__ = re.sub(r"\W", "_", f"{type(self).__module__}.{type(self).__qualname__}.{name}")
-        test = given(item.cases(setup))(run)
-        _settings(self.max_examples)(test)()
+        test = _settings(self.max_examples)(given(item.cases(setup))(run))
+        try:
+            test()
+        except NotConforming as e:
+            raise e.with_traceback(None) from None  # its message says all
 
 
 def _settings(count: int | None) -> settings:
-    """The current profile's; quiet, since the failure's own message shows the case."""
+    """The current profile's; quiet, since the failure's own message shows the case, and unexplained: the lines that
+    only failures run are those of our message."""
     more: dict[str, Any] = {} if count is None else {"max_examples": count}
+    assert settings.default is not None
     quiet = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
     return settings(
         deadline=None,
         verbosity=Verbosity.quiet,
         report_multiple_bugs=False,
         print_blob=False,
+        phases=[p for p in settings.default.phases if p != Phase.explain],
         suppress_health_check=quiet,
         **more,
     )

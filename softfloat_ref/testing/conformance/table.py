@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from hypothesis.strategies import SearchStrategy
 
+from softfloat_ref.ops import OPERATIONS
 from softfloat_ref.policies import rounding_name
 from softfloat_ref.testing.conformance.operation import EVERY, Case, Setup, Trial
 from softfloat_ref.testing.conformance.suite import Property
@@ -14,7 +15,7 @@ from softfloat_ref.testing.conformance.suite import Property
 ARITHMETIC: Final = frozenset(("add", "sub", "mul", "div", "sqrt", "fma", "convert"))
 COMPARISONS: Final = frozenset(("eq", "lt", "le", "eq_signaling", "lt_quiet", "le_quiet"))
 MINMAX: Final = frozenset(("minimum", "maximum", "minimum_number", "maximum_number", "min", "max"))
-ALL: Final = ARITHMETIC | COMPARISONS | MINMAX
+ALL: Final = frozenset(OPERATIONS)
 
 Reason = Callable[[Setup], str]
 Check = Callable[[Trial, Any], None]
