@@ -285,10 +285,10 @@ def values(
     quick = _quick_rows(x, fmt, axis, rule, chosen)
     if quick is None or (scale is None) != (zero_point is None):
         given = {"scale": scale, "zero_point": zero_point}
-        found = quantize(x, fmt, axis, rule, policy, random_bits, **given).dequantize()
+        slow = quantize(x, fmt, axis, rule, policy, random_bits, **given).dequantize()
         if out is None:
-            return found
-        out[...] = found
+            return slow
+        out[...] = slow
         return out
     array = np.asarray(x)
     made = arrays.place(out, array.shape, np.dtype(np.float32))
