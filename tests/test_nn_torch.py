@@ -23,7 +23,9 @@ def close(ours: Array, theirs: Any, what: str = "") -> None:
     expected = theirs.detach().numpy()
     assert ours.dtype == np.float32, what
     assert ours.shape == expected.shape, what
-    np.testing.assert_allclose(ours, expected, rtol=2e-5, atol=4e-6 * max(float(np.abs(expected).max()), 1e-3), err_msg=what)
+    np.testing.assert_allclose(
+        ours, expected, rtol=2e-5, atol=4e-6 * max(float(np.abs(expected).max()), 1e-3), err_msg=what
+    )
 
 
 def both(layer: nn.Layer, module: Any, x: Array, to: Any = None, back: Any = None) -> None:
