@@ -31,6 +31,7 @@ from softfloat_ref.block_formats import BlockFormat
 from softfloat_ref.codec import decode, to_value
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import Format
+from softfloat_ref.kernels import dispatch
 from softfloat_ref.policies import Policy
 from softfloat_ref.sources import RandomSource
 
@@ -276,3 +277,91 @@ def quantize_values(
     if isinstance(fmt, AffineFormat) or (isinstance(fmt, str) and is_affine(fmt)):
         return quantize(x, fmt, axis, "exact" if profile is None else profile, policy, random_bits).dequantize()
     return blocks.quantize_values(x, fmt, policy, random_bits, axis=-1 if axis is None else axis, profile=profile)
+
+
+# -- the values at once ----------------------------------------------------------------------------------------------
+
+_QUICK_BITS: Final = 8  # of the integers that the compiled loop takes
+
+
+def values(
+    x: ArrayLike,
+    fmt: str | AffineFormat,
+    axis: int | None = None,
+    rule: str | Rule = "exact",
+    policy: Policy | str | None = None,
+    random_bits: ArrayLike | RandomSource | None = None,
+    *,
+    scale: ArrayLike | None = None,
+    zero_point: ArrayLike | None = None,
+    out: NDArray[np.float32] | None = None,
+) -> NDArray[np.float32]:
+    """`quantize(...).dequantize()`, by a compiled loop where float32 arrays, formats of up to 8 bits and exact
+    arithmetic allow it. out: where they go, float32 in x's shape. Raises Error as `quantize` does."""
+    fmt, rule = get_affine_format(fmt), get_rule(rule)
+    chosen = element_policy(policy, rule)
+    quick = _quick_rows(x, fmt, axis, rule, chosen)
+    if quick is None or (scale is None) != (zero_point is None):
+        given = {"scale": scale, "zero_point": zero_point}
+        slow = quantize(x, fmt, axis, rule, policy, random_bits, **given).dequantize()
+        if out is None:
+            return slow
+        out[...] = slow
+        return out
+    array = np.asarray(x)
+    made = arrays.place(out, array.shape, np.dtype(np.float32))
+    words = _words(chosen, random_bits, array.shape)
+    if scale is None:
+        ends = [(to_value(float(row.min()), 0), to_value(float(row.max()), 0)) for row in quick]
+        found = [choose(low, high, fmt, rule) for low, high in ends]
+    else:
+        codes, zeros = _given(scale, zero_point, fmt, array, axis)
+        spread = [np.broadcast_to(part, len(quick)).tolist() for part in (codes, zeros)]
+        found = [Parameters(s, z) for s, z in zip(*spread, strict=True)]
+    targets, drawn = made.reshape(len(quick), -1), words.reshape(len(quick), -1) if words.size else [words] * len(quick)
+    for row, word, parameters, target in zip(quick, drawn, found, targets, strict=True):
+        _quick_values(row, word, parameters, fmt, chosen, target)
+    if out is not None and made is not out:
+        out[...] = made
+        return out
+    return made
+
+
+def _quick_rows(
+    x: ArrayLike, fmt: AffineFormat, axis: int | None, rule: Rule, policy: Policy
+) -> NDArray[np.float32] | None:
+    """The channels as rows, where the compiled loop does them; None where it does not."""
+    from softfloat_ref.kernels.affine_loops import MAX_RANDOM
+
+    if not isinstance(x, np.ndarray) or x.dtype != np.float32 or not x.flags.c_contiguous or not x.size:
+        return None
+    plain = rule.arithmetic == "exact" and rule.order == "inside" and not policy.flush_inputs
+    if not plain or fmt.bits > _QUICK_BITS or policy.random_count > MAX_RANDOM or axis not in (None, 0):
+        return None
+    rows = x.reshape(1 if axis is None else len(x), -1)
+    return rows if bool(np.isfinite(rows.min()) and np.isfinite(rows.max())) else None
+
+
+def _words(policy: Policy, random_bits: ArrayLike | RandomSource | None, shape: tuple[int, ...]) -> NDArray[Any]:
+    if isinstance(random_bits, RandomSource) and policy.random_count:
+        return dispatch.drawn(random_bits, policy.random_count, 0, int(np.prod(shape)), True)
+    words = arrays.random_words(policy, random_bits, shape)
+    return np.zeros(0, np.uint32) if words is None else words.reshape(-1)
+
+
+def _quick_values(
+    row: NDArray[np.float32],
+    words: NDArray[Any],
+    parameters: Parameters,
+    fmt: AffineFormat,
+    policy: Policy,
+    out: NDArray[np.float32],
+) -> None:
+    from softfloat_ref.kernels.affine_loops import affine_values
+
+    integers = np.arange(fmt.lowest, fmt.highest + 1, dtype=np.int32)
+    scale, zero = np.array(parameters.scale, np.uint32).view(np.float32), np.array(parameters.zero_point, np.int32)
+    table = AffineArray(integers, scale, zero, fmt).dequantize()
+    numbers = np.array([parameters.zero_point, fmt.lowest, fmt.highest], np.int64)
+    mode, n = int(policy.rounding), policy.random_count
+    affine_values(row, words, float(decode(parameters.scale, FP32)), numbers, table, out, mode, n)

@@ -249,13 +249,10 @@ class AffineQuantizer:
         """The values that the integers stand for."""
         policy = self.policy if source is not None else _deterministic(self.policy)
         random_bits = source if policy.random_count else None
-        made = affine.quantize(
-            np.ascontiguousarray(x), self.fmt, self.axis, "exact", policy, random_bits, **self._parameters(x, training)
-        ).dequantize()
-        if out is None:
-            return made
-        out[...] = made
-        return out
+        given = self._parameters(x, training)
+        return affine.values(
+            np.ascontiguousarray(x), self.fmt, self.axis, "exact", policy, random_bits, **given, out=out
+        )
 
     def _parameters(self, x: Array, training: bool) -> dict[str, Any]:
         """Scale and zero point of the averaged range; nothing for the tensor's own."""

@@ -141,7 +141,7 @@ KEYS: Final = ("description", "model", "data", "training", "optimizer", "schedul
 
 def recipe_files() -> dict[str, Path]:
     """The recipes that come with the package, by name."""
-    return {p.stem: p for p in sorted(FOLDER.glob("*.toml"))}
+    return {p.stem: p for p in sorted(FOLDER.glob("*.toml"), key=lambda p: p.stem)}
 
 
 def load_recipe(name: str) -> Recipe:
