@@ -6,6 +6,7 @@ What none gives, as exponentials and the statistics of norms, is recorded with w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any, Final
@@ -45,7 +46,8 @@ class Watcher:
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
-        self.gradients: dict[str, list[str]] = {}  # of the scaled loss, by parameter
+        self.gradients: dict[str, str] = {}  # of the scaled loss, by parameter
+        self._roles: dict[str, str] = {}
         self._frames: list[Frame] = []
         self._idle = Frame(Layer(), "loss", "softmax_cross_entropy")
 
@@ -53,6 +55,15 @@ class Watcher:
     def frame(self) -> Frame:
         """The layer at work."""
         return self._frames[-1] if self._frames else self._idle
+
+    @contextmanager
+    def at(self, name: str, phase: str) -> Iterator[None]:
+        """Tensors are called after this place, in a `with` block."""
+        self._frames.append(Frame(Layer(), name, phase))
+        try:
+            yield
+        finally:
+            self._frames.pop()
 
     def watch(self, name: str, layer: Layer) -> None:
         """See what a layer takes and gives from now on."""
@@ -70,7 +81,7 @@ class Watcher:
             if phase == BACKWARD:
                 for parameter, gradient in layer.grads.items():
                     found = self.know(gradient, f"{parameter}_gradient")
-                    self.gradients.setdefault(f"{name}/{parameter}", []).append(found)
+                    self.gradients[f"{name}/{parameter}"] = found
             self._frames.pop()
             if made is not None:
                 self.frame.seen.append(made)
@@ -96,8 +107,19 @@ class Watcher:
     def held(self, values: Array, role: str) -> None:
         """A tensor was brought into the format of its role."""
         found = self.recorder.find(values)
-        if role == "error" and found is not None:
-            self.frame.errors.append(found)
+        if found is not None:
+            self._roles[found] = role
+            if role == "error":
+                self.frame.errors.append(found)
+
+    def role(self, values: Array) -> str:
+        """The role that a tensor was held in last."""
+        return self._roles.get(self.recorder.find(values) or "", "operand")
+
+    def likewise(self, name: str | None, of: str) -> None:
+        """A tensor is another one rearranged: it has its role."""
+        if name is not None and of in self._roles:
+            self._roles[name] = self._roles[of]
 
     def recorded(self, x: Array, what: str, inputs: list[View]) -> str:
         """A tensor that no operation gives."""
@@ -163,7 +185,9 @@ def _patches(w: Watcher, x: Array) -> Iterator[str | None]:
     of = w.recorder.find(layer._x.values) if x.ndim == 2 else None
     if of is not None:
         fmt, view = w.recorder.tensors[of].fmt, w.recorder.view(of, layer._shape)
-        yield w.recorder.explain(x, "patches", [view], Made(w.called("patches"), fmt, x.shape), _kernel(layer))
+        name = w.recorder.explain(x, "patches", [view], Made(w.called("patches"), fmt, x.shape), _kernel(layer))
+        w.likewise(name, of)
+        yield name
 
 
 def _summed(w: Watcher, x: Array, what: str) -> Iterator[str | None]:

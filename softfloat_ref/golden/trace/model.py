@@ -14,6 +14,7 @@ from softfloat_ref.golden.dots import restored
 
 TRACE: Final = "trace"
 GENERATOR: Final = "trace-1"
+DEFINED: Final = "definition"  # in an option: the name of its table
 MAX_SIZE: Final = 1 << 31
 
 
@@ -84,7 +85,9 @@ class TraceSet:
         return f"Every tensor of step {self.step} of the training recipe {self.recipe_name}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The full definition."""
+        """The full definition. Tables among the nodes' options stand once, in `definitions`, and are named there."""
+        definitions = _Definitions()
+        nodes = [_node_table(n, definitions) for n in self.nodes]
         return {
             "op": TRACE,
             "generator": GENERATOR,
@@ -93,15 +96,8 @@ class TraceSet:
             "recipe": self.recipe,
             "formats": {f.name: f.to_dict() for f in {t.fmt.name: t.fmt for t in self.tensors.values()}.values()},
             "tensors": [{"name": t.name, "format": t.fmt.name, "shape": list(t.shape)} for t in self.tensors.values()],
-            "nodes": [
-                {
-                    "op": n.op,
-                    "inputs": [{"tensor": v.tensor, "shape": list(v.shape)} for v in n.inputs],
-                    "outputs": list(n.outputs),
-                    "options": dict(n.options),
-                }
-                for n in self.nodes
-            ],
+            "definitions": definitions.tables,
+            "nodes": nodes,
         }
 
     @staticmethod
@@ -116,13 +112,52 @@ class TraceSet:
                 str(n["op"]),
                 tuple(View(str(v["tensor"]), _shape(v["shape"])) for v in n["inputs"]),
                 tuple(map(str, n["outputs"])),
-                dict(n["options"]),
+                _restored_options(n["options"], table["definitions"]),
             )
             for n in table["nodes"]
         )
         made = TraceSet(str(table["recipe_name"]), str(table["recipe"]), int(table["step"]), _named(tensors), nodes)
         _check(made)
         return made
+
+
+class _Definitions:
+    """Tables by name: their own where they have one, numbered where another table has it already."""
+
+    def __init__(self) -> None:
+        self.tables: dict[str, dict[str, Any]] = {}
+
+    def name(self, kind: str, table: dict[str, Any]) -> str:
+        """The name of a table, under which it is stored."""
+        base, count = str(table.get("name", kind)), 1
+        name = base
+        while self.tables.setdefault(name, table) != table:
+            count += 1
+            name = f"{base}.{count}"
+        return name
+
+
+def _node_table(node: Node, definitions: _Definitions) -> dict[str, Any]:
+    def named(key: str, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {DEFINED: definitions.name(key, value)}
+        return [named(key, x) for x in value] if isinstance(value, list) else value
+
+    return {
+        "op": node.op,
+        "inputs": [{"tensor": v.tensor, "shape": list(v.shape)} for v in node.inputs],
+        "outputs": list(node.outputs),
+        "options": {key: named(key, value) for key, value in node.options.items()},
+    }
+
+
+def _restored_options(options: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    def restored_one(value: Any) -> Any:
+        if isinstance(value, dict):
+            return dict(definitions[value[DEFINED]])
+        return [restored_one(x) for x in value] if isinstance(value, list) else value
+
+    return {str(key): restored_one(value) for key, value in options.items()}
 
 
 def _shape(values: Sequence[Any]) -> tuple[int, ...]:

@@ -64,7 +64,8 @@ class RecordingNumerics(Numerics):
             "axes": [left.axis, right.axis],
         }
         inputs = [recorder.view(name, shape) for name, shape in (*left.tensors, *right.tensors)]
-        made = Made(self._watcher.called("product"), FP32, (left.rows, right.rows))
+        what = "_".join(self._watcher.role(x.values) for x in (a, b))
+        made = Made(self._watcher.called(f"{what}_product"), FP32, (left.rows, right.rows))
         (name,) = recorder.make("matmul", inputs, [made], options)
         self._watcher.product(name)
         return recorder.values(name).copy()
@@ -90,20 +91,20 @@ class RecordingNumerics(Numerics):
 
     def _blocks(self, held: Held, by: BlockQuantizer, axis: int, transposed: bool) -> Operand:
         recorder, x = self._watcher.recorder, held.values
-        others, k = x.shape[1 - axis], x.shape[axis]
         inputs = [recorder.view(self._watcher.know(x), x.shape)]
+        others, k, role = x.shape[1 - axis], x.shape[axis], self._watcher.role(x)
         source = None if held.source is None else held.source(axis)
         policy = (
             by.policy if source is not None or not by.stochastic else by.policy.replace(rounding="rne", sr_bits=None)
         )
         if source is not None and policy.random_count:
-            inputs.append(recorder.view(self._words(source, policy.random_count, (others, k), "elements", transposed)))
+            inputs.append(recorder.view(self._words(source, policy.random_count, (others, k), role, transposed)))
         elements, scales = recorder.make(
             "quantize",
             inputs,
             [
-                Made(self._watcher.called("elements"), by.fmt.element, (others, k)),
-                Made(self._watcher.called("scales"), by.fmt.scale, (others, -(-k // by.fmt.size))),
+                Made(self._watcher.called(f"{role}_elements"), by.fmt.element, (others, k)),
+                Made(self._watcher.called(f"{role}_scales"), by.fmt.scale, (others, -(-k // by.fmt.size))),
             ],
             {
                 "policy": policy.to_dict(),

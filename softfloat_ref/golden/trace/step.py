@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from math import sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -83,7 +85,8 @@ def _instrument(trainer: Trainer, recorder: Recorder, x: Array, y: Array) -> Non
         layer.numerics = RecordingNumerics(layer.numerics, watcher)
         watcher.watch(name.replace(".", "/"), layer)
     trainer.loss_numerics = RecordingNumerics(trainer.loss_numerics, watcher)
-    trainer.optimizer = RecordingSGD(trainer, watcher)
+    trainer.optimizer = optimizer = RecordingSGD(trainer, watcher)
+    setattr(trainer, "_clip", optimizer.clipping(trainer._clip, trainer.recipe.optimizer.clip_norm))  # noqa: B010
 
 
 class RecordingSGD(SGD):
@@ -95,11 +98,31 @@ class RecordingSGD(SGD):
         self.velocity = of.velocity
         self._watcher, self._recorder = watcher, watcher.recorder
         self._scale = trainer.scaler.scale
+        self._unclipped: dict[str, Array] = {}
+        self._factor = np.float32(1)
+
+    def clipping(
+        self, clip: Callable[[Mapping[str, Array]], None], limit: float
+    ) -> Callable[[Mapping[str, Array]], None]:
+        """The trainer's clipping, with the factor and the gradients before it remembered."""
+
+        def clipped(gradients: Mapping[str, Array]) -> None:
+            if limit:
+                self._unclipped = {name.replace(".", "/"): g.copy() for name, g in gradients.items()}
+                length = sqrt(sum(float(np.vdot(g, g)) for g in gradients.values()))
+                self._factor = np.float32(limit / length) if length > limit else np.float32(1)
+            clip(gradients)
+
+        return clipped
 
     def update(self, name: str, weight: Array, gradient: Array, factor: float, numerics: Numerics) -> None:
         """Change a weight in place."""
+        with self._watcher.at(*name.replace(".", "/").rsplit("/", 1)):
+            self._update(name, weight, gradient, factor, numerics)
+
+    def _update(self, name: str, weight: Array, gradient: Array, factor: float, numerics: Numerics) -> None:
         place, shape = name.replace(".", "/"), weight.shape
-        w, g = self._recorder.given(place, weight), self._unscaled(place, gradient)
+        w, g = self._recorder.given(place, weight), self._used(place, gradient)
         if self.weight_decay:
             decay = self._recorder.constant("weight_decay", np.float32(self.weight_decay))
             g = self._do("add", g, self._do("mul", decay, w, f"{place}/decay", shape), f"{place}/decayed", shape)
@@ -113,20 +136,24 @@ class RecordingSGD(SGD):
         moved = self._do("mul", rate, g, f"{place}/change", shape)
         self._held(self._do("sub", w, moved, f"{place}/updated", shape), "master", weight, numerics)
 
-    def _unscaled(self, place: str, gradient: Array) -> str:
-        """The gradient, from the one of the scaled loss."""
-        found = self._recorder.find(gradient)
-        if found is not None:
-            return found
+    def _used(self, place: str, gradient: Array) -> str:
+        """The gradient that is used, from the one of the scaled loss: over the scale, then clipped."""
+        found, scaled = self._recorder.find(gradient), self._watcher.gradients.get(place)
+        if found is not None or scaled is None:
+            return self._watcher.know(gradient, "gradient")
         scale = self._recorder.constant("loss_scale", np.float32(self._scale))
-        made = Made(f"{place}/gradient", FP32, gradient.shape)
-        for name in self._watcher.gradients.get(place, ()):
-            views = [self._recorder.view(name, gradient.shape), self._recorder.view(scale)]
-            explained = self._recorder.explain(gradient, "div", views, made)
-            if explained is not None:
-                return explained
-        inputs = [self._recorder.view(name) for name in self._watcher.gradients.get(place, ())]
-        return self._recorder.record(gradient, f"{place}/gradient", "unscaled and clipped gradient", inputs)
+        g = self._explained("div", scaled, scale, self._unclipped.get(place, gradient), f"{place}/gradient")
+        if self._factor == 1:
+            return g
+        factor = self._recorder.constant("clip_factor", self._factor)
+        return self._explained("mul", g, factor, gradient, f"{place}/clipped_gradient")
+
+    def _explained(self, op: str, of: str, number: str, x: Array, name: str) -> str:
+        """x as an operation of a tensor and a number; recorded, should it give other bits."""
+        found = self._recorder.find(x)
+        views = [self._recorder.view(of, x.shape), self._recorder.view(number)]
+        found = found or self._recorder.explain(x, op, views, Made(name, FP32, x.shape))
+        return found or self._recorder.record(x, name, op, views)
 
     def _do(self, op: str, a: str, b: str, name: str, shape: tuple[int, ...]) -> str:
         views = [self._recorder.view(x, () if x.startswith("constants/") else shape) for x in (a, b)]
