@@ -53,22 +53,23 @@ class Convert(ByElement):
     """x, and random words where the rounding takes some: each value, as FP32 has it, rounded once to the format."""
 
     def compute(self, case: Case) -> list[Codes]:
-        policy = self._policy(case)
+        policy = policy_of(case)
         x, words = case.values(0), case.inputs[1] if policy.random_count else None
         shaped = None if words is None else words.reshape(x.shape)
         return [np.asarray(arrays.encode(x.view(np.float32), case.outputs[0].fmt, policy, shaped))]
 
     def element(self, case: Case, place: int) -> int:
-        policy = self._policy(case)
+        policy = policy_of(case)
         word = int(case.inputs[1].reshape(-1)[place]) if policy.random_count else 0
         value = decoder(FP32, policy.flush_inputs)(int(case.values(0).reshape(-1)[place]))
         return int(encoder(case.outputs[0].fmt, policy)(value, word)[0])
 
-    @staticmethod
-    def _policy(case: Case) -> Policy:
-        policy = get_policy(_table(case, "policy"))
-        case.needs(1 + (policy.random_count > 0))
-        return policy
+
+def policy_of(case: Case, inputs: int = 1, outputs: int = 1) -> Policy:
+    """The policy of a node that takes so many inputs, and random words where its rounding takes some. Raises Error."""
+    policy = get_policy(_table(case, "policy"))
+    case.needs(inputs + (policy.random_count > 0), outputs)
+    return policy
 
 
 def _table(case: Case, name: str) -> dict[str, Any]:
@@ -121,8 +122,7 @@ class Quantize:
 
     @staticmethod
     def _read(case: Case) -> _Blocks:
-        policy = get_policy(_table(case, "policy"))
-        case.needs(1 + (policy.random_count > 0), 2)
+        policy = policy_of(case, outputs=2)
         fmt, x = block_format(_table(case, "format")), case.values(0)
         if x.ndim != 2 or fmt.size < 1:
             raise Error(f"takes a matrix and a format of blocks, not shape {x.shape} and {fmt.name}")

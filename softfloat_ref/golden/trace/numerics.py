@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from softfloat_ref import affine
 from softfloat_ref.accumulate import get_accumulator
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import Format, get_format
 from softfloat_ref.golden.dots import stored
+from softfloat_ref.golden.trace.affine import integers
+from softfloat_ref.golden.trace.model import View
 from softfloat_ref.golden.trace.numbers import FP32
 from softfloat_ref.golden.trace.recorder import Array, Made
 from softfloat_ref.nn.numerics import BLAS, Held, Numerics
-from softfloat_ref.nn.quantizers import BlockQuantizer, Quantizer, ScalarQuantizer, SharedQuantizer
+from softfloat_ref.nn.quantizers import AffineQuantizer, BlockQuantizer, Quantizer, ScalarQuantizer, SharedQuantizer
 from softfloat_ref.policies import Policy
 from softfloat_ref.sources import RandomSource
 
@@ -126,6 +129,9 @@ class RecordingNumerics(Numerics):
         view = recorder.view(self._watcher.know(before), x.shape)
         source = self._source(role) if self._draws(by) else None
         values = by.values(x, source, training=self.run.training)
+        if isinstance(by, AffineQuantizer):
+            self._affine(by, view, values, source, role)
+            return values
         fmt = _format(by, before)
         if fmt is None:
             self._watcher.recorded(values, role, [view])
@@ -136,10 +142,36 @@ class RecordingNumerics(Numerics):
             inputs.append(recorder.view(self._words(source, policy.random_count, x.shape, role)))
         made = Made(self._watcher.called(role), fmt, x.shape)
         (name,) = recorder.make("convert", inputs, [made], {"policy": policy.to_dict()})
-        if recorder.values(name).tobytes() != _clean(values).tobytes():
-            raise Error(f"{name}: the layer's own conversion differs from the trace's; a bug of this program")
+        self._same(name, values)
         self._watcher.made(name)
         return values
+
+    def _affine(self, by: AffineQuantizer, x: View, values: Array, source: RandomSource | None, role: str) -> None:
+        """Parameters, integers, and what they are worth."""
+        recorder, called, of = self._watcher.recorder, self._watcher.called, integers(by.fmt)
+        options: dict[str, Any] = {"format": by.fmt.name, "axis": None if by.axis is None else by.axis % values.ndim}
+        shape = () if by.axis is None else (values.shape[by.axis],)
+        seen = by.state()
+        if not seen:
+            made = [Made(called(f"{role}_scale"), FP32, shape), Made(called(f"{role}_zero_point"), of, shape)]
+            scale, zero = recorder.make("affine_range", [x], made, options)
+        else:  # of the ranges of steps before too
+            scales, zeros = affine.parameters(seen["low"], seen["high"], by.fmt)
+            scale = recorder.given(called(f"{role}_scale"), scales)
+            zero = recorder.given_codes(Made(called(f"{role}_zero_point"), of, shape), zeros & ((1 << by.fmt.bits) - 1))
+        inputs, parameters = [x], [recorder.view(scale), recorder.view(zero)]
+        words = [] if source is None else [self._words(source, by.policy.random_count, values.shape, role)]
+        inputs += [*parameters, *map(recorder.view, words)]
+        made = [Made(called(f"{role}_integers"), of, values.shape)]
+        (q,) = recorder.make("affine", inputs, made, {**options, "policy": by.policy.to_dict()})
+        made = [Made(called(role), FP32, values.shape)]
+        (name,) = recorder.make("affine_values", [recorder.view(q), *parameters], made, options)
+        self._same(name, values)
+        self._watcher.made(name)
+
+    def _same(self, name: str, values: Array) -> None:
+        if self._watcher.recorder.values(name).tobytes() != _clean(values).tobytes():
+            raise Error(f"{name}: the layer's own conversion differs from the trace's; a bug of this program")
 
 
 def _format(by: Quantizer, x: Array) -> Format | None:

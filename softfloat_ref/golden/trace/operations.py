@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from softfloat_ref.golden.trace.affine import Affine, AffineRange, AffineValues
 from softfloat_ref.golden.trace.arithmetic import (
     Binary,
     Gather,
@@ -14,6 +15,7 @@ from softfloat_ref.golden.trace.arithmetic import (
     PixelSum,
     Relu,
     ReluGradient,
+    Root,
     RowSum,
 )
 from softfloat_ref.golden.trace.case import Operation
@@ -36,4 +38,8 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "max_pool": MaxPool(),
     "max_pool_gradient": MaxPoolGradient(),
     "gather": Gather(),
+    "sqrt": Root(),
+    "affine_range": AffineRange(),
+    "affine": Affine(),
+    "affine_values": AffineValues(),
 }
