@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from softfloat_ref.golden.trace import norms
 from softfloat_ref.golden.trace.model import View
 from softfloat_ref.golden.trace.numbers import FP32
 from softfloat_ref.golden.trace.recorder import Array, Made, Recorder
@@ -275,6 +276,8 @@ _RULES: Final[dict[tuple[str, str], Callable[[Watcher, Array, str], Iterator[str
     ("pool", FORWARD): _pool,
     ("pool", BACKWARD): _pool_back,
     ("embedding", FORWARD): _rows,
+    ("norm", FORWARD): norms.forward,
+    ("norm", BACKWARD): norms.backward,
     ("residual", FORWARD): _residual,
     ("residual", BACKWARD): _residual,
 }
