@@ -105,6 +105,10 @@ CASES: dict[str, list[Case]] = {
              policy=policy(rounding="sr", sr_bits=8)),
         case([((256,), FP32)], np.arange(256), formats=(E4M3,), policy=policy()),
     ],
+    "dequantize": [
+        case([((6, 40), FP32)], np.arange(240).reshape(6, 40),
+             np.array([0, 1, 127, 128, 250, 254, 255, 3, 9, 120, 20, 60], "u1").reshape(6, 2), formats=(E4M3, get_format("e8m0")), format=MX, profile=get_profile("ocp").to_dict()),
+    ],
     "sqrt": [case([((30,), FP32)], numbers(30))],
     "affine_range": [
         case([((), FP32), ((), get_format("i8"))], numbers(4, 6), format="qint8", axis=None),
@@ -112,17 +116,17 @@ CASES: dict[str, list[Case]] = {
         case([((6,), FP32), ((6,), get_format("i8"))], numbers(4, 6), format="qint8_sym", axis=1),
     ],
     "affine": [
-        case([((4, 6), get_format("i8"))], numbers(4, 6), np.array(0x3D000000, "u4"), np.array(250, "u1"), format="qint8",
-             formats=(FP32, FP32, get_format("i8")), axis=None, policy=policy()),
-        case([((6, 40), get_format("u4"))], numbers(6, 40), numbers(6, special=False) & 0x7FFFFFFF, np.arange(6, dtype="u1"),
-             WORDS, format="quint4", formats=(FP32, FP32, get_format("u4"), get_format("u8")), axis=0,
-             policy=policy(rounding="sr", sr_bits=8)),
+        case([((4, 6), get_format("i8"))], numbers(4, 6), np.array(0x3D000000, "u4"), np.array(250, "u1"),
+             format="qint8", formats=(FP32, FP32, get_format("i8")), axis=None, policy=policy()),
+        case([((6, 40), get_format("u4"))], numbers(6, 40), numbers(6, special=False) & 0x7FFFFFFF,
+             np.arange(6, dtype="u1"), WORDS, format="quint4", axis=0,
+             formats=(FP32, FP32, get_format("u4"), get_format("u8")), policy=policy(rounding="sr", sr_bits=8)),
     ],
     "affine_values": [
         case([((256,), FP32)], np.arange(256), np.array(0x3D100001, "u4"), np.array(250, "u1"), format="qint8",
              formats=(get_format("i8"), FP32, get_format("i8")), axis=None),
-        case([((2, 16), FP32)], np.arange(32).reshape(2, 16) % 16, np.array([1, 0x7F000000], "u4"), np.array([3, 15], "u1"),
-             format="quint4", formats=(get_format("u4"), FP32, get_format("u4")), axis=0),
+        case([((2, 16), FP32)], np.arange(32).reshape(2, 16) % 16, np.array([1, 0x7F000000], "u4"),
+             np.array([3, 15], "u1"), format="quint4", formats=(get_format("u4"), FP32, get_format("u4")), axis=0),
     ],
     "quantize": [
         case([((6, 40), E4M3), ((6, 2), get_format("e8m0"))], numbers(6, 40), axis=1, format=MX, policy=policy(),

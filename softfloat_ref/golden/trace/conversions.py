@@ -9,13 +9,13 @@ import numpy as np
 from softfloat_ref import arrays, blocks
 from softfloat_ref.accumulate import define_accumulator
 from softfloat_ref.accumulate.dots import run, setting
-from softfloat_ref.block_formats import BlockFormat, quantize_block
+from softfloat_ref.block_formats import BlockFormat, dequantize_to_fp32, quantize_block
 from softfloat_ref.codec import decoder, encoder
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import Format
 from softfloat_ref.golden.trace.case import ByElement, Case, Part
 from softfloat_ref.golden.trace.model import block_format
-from softfloat_ref.golden.trace.numbers import FP32, Codes
+from softfloat_ref.golden.trace.numbers import FP32, Codes, canonical
 from softfloat_ref.matmul import Matrix, multiply
 from softfloat_ref.policies import Policy, get_policy
 from softfloat_ref.profiles import Profile, define_profile
@@ -129,6 +129,30 @@ class Quantize:
         x = x if case.integer("axis", 0, 1) else x.T
         words = case.inputs[1].reshape(x.shape) if policy.random_count else None
         return _Blocks(fmt, define_profile(_table(case, "profile")), policy, x, words)
+
+
+class Dequantize(ByElement):
+    """Elements and scales, blocks along the last axis: element times scale, the exact product rounded to FP32."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        fmt = self._format(case)
+        made = blocks.BlockArray(case.inputs[0], case.inputs[1], fmt, 1, define_profile(_table(case, "profile")))
+        return [canonical(made.dequantize().view(np.uint32))]
+
+    def element(self, case: Case, place: int) -> int:
+        fmt = self._format(case)
+        row, column = divmod(place, case.inputs[0].shape[1])
+        element, scale = int(case.inputs[0][row, column]), int(case.inputs[1][row, column // fmt.size])
+        return dequantize_to_fp32(scale, [element], fmt, define_profile(_table(case, "profile")))[0]
+
+    @staticmethod
+    def _format(case: Case) -> BlockFormat:
+        case.needs(2)
+        fmt, (codes, scales) = block_format(_table(case, "format")), case.inputs
+        shape = (len(codes), -(-codes.shape[1] // fmt.size)) if codes.ndim == 2 and fmt.size > 0 else None
+        if case.formats != (fmt.element, fmt.scale) or scales.shape != shape:
+            raise Error(f"elements and scales are not those of {fmt.name}")
+        return fmt
 
 
 class Matmul(ByElement):

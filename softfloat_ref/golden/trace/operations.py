@@ -19,7 +19,7 @@ from softfloat_ref.golden.trace.arithmetic import (
     RowSum,
 )
 from softfloat_ref.golden.trace.case import Operation
-from softfloat_ref.golden.trace.conversions import Convert, Matmul, Quantize, Random
+from softfloat_ref.golden.trace.conversions import Convert, Dequantize, Matmul, Quantize, Random
 
 RECORDED: Final = "recorded"  # what the host computed, as exp: stored with its inputs, not recomputed
 
@@ -27,6 +27,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "random": Random(),
     "convert": Convert(),
     "quantize": Quantize(),
+    "dequantize": Dequantize(),
     "matmul": Matmul(),
     **{name: Binary(name) for name in ("add", "sub", "mul", "div")},
     "relu": Relu(),
