@@ -107,7 +107,8 @@ CASES: dict[str, list[Case]] = {
     ],
     "dequantize": [
         case([((6, 40), FP32)], np.arange(240).reshape(6, 40),
-             np.array([0, 1, 127, 128, 250, 254, 255, 3, 9, 120, 20, 60], "u1").reshape(6, 2), formats=(E4M3, get_format("e8m0")), format=MX, profile=get_profile("ocp").to_dict()),
+             np.array([0, 1, 127, 128, 250, 254, 255, 3, 9, 120, 20, 60], "u1").reshape(6, 2),
+             formats=(E4M3, get_format("e8m0")), format=MX, profile=get_profile("ocp").to_dict()),
     ],
     "sqrt": [case([((30,), FP32)], numbers(30))],
     "affine_range": [
