@@ -28,10 +28,10 @@ from softfloat_ref.affine_formats import (
 )
 from softfloat_ref.arrays import Codes, Floats
 from softfloat_ref.block_formats import BlockFormat
-from softfloat_ref.codec import decode, to_value
+from softfloat_ref.codec import decode, target, to_value
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import Format
-from softfloat_ref.kernels import dispatch
+from softfloat_ref.kernels import dispatch, plans
 from softfloat_ref.policies import Policy
 from softfloat_ref.sources import RandomSource
 
@@ -319,8 +319,8 @@ def values(
         spread = [np.broadcast_to(part, len(quick)).tolist() for part in (codes, zeros)]
         found = [Parameters(s, z) for s, z in zip(*spread, strict=True)]
     targets, drawn = made.reshape(len(quick), -1), words.reshape(len(quick), -1) if words.size else [words] * len(quick)
-    for row, word, parameters, target in zip(quick, drawn, found, targets, strict=True):
-        _quick_values(row, word, parameters, fmt, chosen, target)
+    for row, word, parameters, place in zip(quick, drawn, found, targets, strict=True):
+        _quick_values(row, word, parameters, fmt, chosen, place)
     if out is not None and made is not out:
         out[...] = made
         return out
@@ -357,11 +357,15 @@ def _quick_values(
     policy: Policy,
     out: NDArray[np.float32],
 ) -> None:
-    from softfloat_ref.kernels.affine_loops import affine_values
+    from softfloat_ref.kernels.affine_loops import affine_values, stochastic_affine_values
 
     integers = np.arange(fmt.lowest, fmt.highest + 1, dtype=np.int32)
     scale, zero = np.array(parameters.scale, np.uint32).view(np.float32), np.array(parameters.zero_point, np.int32)
     table = AffineArray(integers, scale, zero, fmt).dequantize()
-    numbers = np.array([parameters.zero_point, fmt.lowest, fmt.highest], np.int64)
-    mode, n = int(policy.rounding), policy.random_count
-    affine_values(row, words, float(decode(parameters.scale, FP32)), numbers, table, out, mode, n)
+    factor, n = float(decode(parameters.scale, FP32)), policy.random_count
+    table_of_cases = 0 if n else plans.decisions(target(fmt.wide, policy))
+    numbers = np.array([parameters.zero_point, fmt.lowest, fmt.highest, table_of_cases], np.int64)
+    if n:
+        stochastic_affine_values(row, words, factor, numbers, table, out, int(policy.rounding), n)
+    else:
+        affine_values(row, factor, numbers, table, out)

@@ -98,9 +98,11 @@ def quantize(
     policy = element_policy(policy, profile)
     source = arrays.as_source(x)
     axis = check_axis(source.codes, axis)
-    words = arrays.random_words(policy, random_bits, source.codes.shape)
     layout = Layout(source.codes.shape, axis, fmt, profile)
     compiled = tensor_scale is None and dispatch.worthwhile(source.codes.size)
+    if compiled and policy.random_count and _can_scale(fmt, profile, policy, source):
+        return _stochastic(source.codes, axis, fmt, profile, policy, random_bits, threads)
+    words = arrays.random_words(policy, random_bits, source.codes.shape)
     if compiled and block_dispatch.can_quantize(fmt, profile, policy, source.fmt):
         return _compiled(source.codes, axis, fmt, profile, policy, threads)
     values = arrays.to_float64(source, flush=policy.flush_inputs)
@@ -121,6 +123,32 @@ def _compiled(bits: Codes, axis: int, fmt: BlockFormat, profile: Profile, policy
         found = quantize_block([decode_value(code) for code in bits[part].tolist()], fmt, profile, policy)
         scales[at], codes[part] = found.scale, found.codes
     return BlockArray(codes, scales, fmt, axis, profile)
+
+
+def _can_scale(fmt: BlockFormat, profile: Profile, policy: Policy, source: arrays.Source) -> bool:
+    """Whether the compiled loop finds the scales, and the quotients are finite and exact as far as they matter."""
+    nearest = policy.replace(rounding="rne", sr_bits=None)
+    known = block_dispatch.can_quantize(fmt, profile, nearest, source.fmt)
+    return known and bool(np.isfinite(source.codes.view(np.float32)).all())
+
+
+def _stochastic(
+    bits: Codes, axis: int, fmt: BlockFormat, profile: Profile, policy: Policy, random_bits: Any, threads: int
+) -> BlockArray:
+    """Scales, which no element's rounding changes, by the compiled loop; then quotients by them, rounded once.
+
+    The quotients are exact in float32 but for those below its normals, which lie so far below the elements' that no
+    stochastic rounding tells them from zero.
+    """
+    nearest = policy.replace(rounding="rne", sr_bits=None)
+    scaled = _compiled(bits, axis, fmt, profile, nearest, threads)
+    flush = policy.flush_inputs or profile.flush == "element"
+    quotients = np.empty(bits.shape, np.float32)
+    table = 1 / arrays.decode_float64(np.arange(1 << fmt.scale.width), fmt.scale)
+    block_dispatch.rescale(bits.view(np.float32), scaled.scales, axis, fmt.size, table, flush, quotients)
+    plain = policy.replace(flush_inputs=False)
+    codes = arrays.encode(quotients, fmt.element, plain, random_bits, out=scaled.codes, threads=threads)
+    return BlockArray(codes, scaled.scales, fmt, axis, profile)
 
 
 def _tensor_scale(values: NDArray[np.float64], given: float | None, fmt: BlockFormat, profile: Profile) -> int:

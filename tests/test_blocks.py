@@ -335,3 +335,21 @@ def test_quantize_at_the_top_level() -> None:
 def test_every_element_has_its_emax() -> None:
     assert {b.name: b.element.emax for b in ALL} == EMAX
     assert len(list(itertools.chain(ALL))) == 6
+
+
+@pytest.mark.parametrize("fmt", ["mxfp8", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp4", "mxint8"])
+@pytest.mark.parametrize("rounding", ["sr", "sr-b", "sr-c"])
+def test_stochastic_blocks_by_compiled_loops(fmt: str, rounding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same codes and scales as the blocks' quotients in float64."""
+    rng = np.random.default_rng(0)
+    plain = rng.standard_normal((96, 352)).astype(np.float32)
+    patterns = rng.integers(0, 1 << 32, plain.shape, dtype=np.uint32).view(np.float32)
+    wide = np.where(np.isfinite(patterns), patterns, 0).astype(np.float32)
+    policy, source = Policy(rounding=rounding, sr_bits=16), Philox(4)
+    for x, axis, profile in ((plain, 0, None), (wide, 1, None), (wide, 0, "torchao-even"), (wide / 2**100, 1, None)):
+        found = blocks.quantize(x, fmt, axis, profile, policy, source)
+        with monkeypatch.context() as context:
+            context.setattr(blocks, "_can_scale", lambda *_: False)
+            expected = blocks.quantize(x, fmt, axis, profile, policy, source)
+        assert (found.codes == expected.codes).all()
+        assert (found.scales == expected.scales).all()

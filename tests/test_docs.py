@@ -93,6 +93,11 @@ def test_toml(page: Path) -> None:
         if "set" in tables:
             assert read_suite(page.stem, tables).packed()
             continue
+        if "model" in tables:
+            from softfloat_ref.nn.recipe import read_recipe
+
+            assert read_recipe(tables, page.stem)
+            continue
         assert tables.keys() <= {"formats", "policies", "accumulators", "block_formats", "profiles", "waive"}
         for name, table in tables.get("formats", {}).items():
             assert define_format(table, name)

@@ -13,7 +13,7 @@ from softfloat_ref import affine, arrays, blocks
 from softfloat_ref.errors import Error
 from softfloat_ref.nn import layers as nn
 from softfloat_ref.nn.numerics import Numerics, Run
-from softfloat_ref.nn.quantizers import quantizer, rounded
+from softfloat_ref.nn.quantizers import quantizer, rounded, stochastic
 from softfloat_ref.nn.tensor_format import TensorFormat
 from softfloat_ref.policies import POLICIES, get_policy
 from softfloat_ref.sources import Philox
@@ -49,6 +49,18 @@ def test_scalar_values_are_the_arrays(fmt: str, policy: str) -> None:
     x = specials()
     for values in (x, x[:7], x[~np.isnan(x)], x[::3]):
         assert same(rounded(values, sf.get_format(fmt), get_policy(policy)), arrays.quantize(values, fmt, policy))
+
+
+@pytest.mark.parametrize("fmt", ["s1e5m2", "s1e6m1b46", "fp16", "bf16", "fp8_e4m3", "tf32", "dlfloat16"])
+@pytest.mark.parametrize("policy", ["ieee", "tpu-bf16", "dlfloat"])
+def test_stochastic_values_are_the_arrays(fmt: str, policy: str) -> None:
+    chosen = get_policy(policy, rounding="sr-b", sr_bits=11)
+    for x in (specials(), specials()[:7], draw(300, 301), draw(300, 301)[:, ::2]):
+        expected = arrays.quantize(x, fmt, chosen, Philox(3))
+        assert same(stochastic(x, sf.get_format(fmt), chosen, Philox(3)), expected)
+        out = np.empty(x.shape, np.float32)
+        assert stochastic(x, sf.get_format(fmt), chosen, Philox(3), out) is out
+        assert same(out, expected)
 
 
 def test_plain_numerics_copy_nothing() -> None:

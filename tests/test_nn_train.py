@@ -149,7 +149,7 @@ def test_flushed_gradients_are_counted() -> None:
                 layer.params[name] *= np.float32(1e-5)
         training.trainer.step(1, training.data.train_x, training.data.train_y)
         assert training.statistics is not None
-        shares.append(training.statistics.take()["linear1.error"]["flushed"])
+        shares.append(training.statistics.take()["output.error"]["flushed"])
     assert shares[0] > 0.1
     assert shares[1] < 0.01
 

@@ -30,8 +30,10 @@ SCHEMES: Final[dict[str, tuple[str, Mapping[str, Any] | str | None, float]]] = {
     "bf16, tpu-bf16": ("bf16", "tpu-bf16", 1.5),
     "s1e5m2, sr": ("s1e5m2", _SR, 2.0),
     "mxfp8": ("mxfp8", None, 2.0),
+    "mxfp8, sr": ("mxfp8", _SR, 2.0),
     "mxfp4": ("mxfp4", None, 2.0),
     "qint8": ("qint8", None, 2.0),
+    "qint8, sr": ("qint8", _SR, 2.0),
     "flexfp_e4m3": ("flexfp_e4m3", None, 2.0),
 }
 NETWORKS: Final[dict[str, dict[str, Any]]] = {

@@ -8,7 +8,6 @@ import numpy as np
 
 from softfloat_ref.kernels.convert import rounds_up
 from softfloat_ref.kernels.jit import compiled
-from softfloat_ref.rounding import RNE
 
 FRACTION: Final = 18  # bits of a quotient below the point, before the one that says whether anything follows
 MAX_RANDOM: Final = FRACTION - 1
@@ -29,31 +28,43 @@ def _fixed(magnitude: Any, scale: Any, limit: Any) -> Any:
 
 
 @compiled(forceinline=True)
-def _values(x: Any, words: Any, scale: Any, numbers: Any, table: Any, out: Any, mode: int, n: int) -> None:
-    zero_point, lowest, highest = numbers[0], numbers[1], numbers[2]
-    limit, shift = np.float64(4 * (highest - lowest + 1)), FRACTION + 1
-    offset, mask, below = zero_point << shift, (np.int64(1) << shift) - 1, shift - n - 1
-    for i in range(x.size):
-        value = np.float64(x[i])
-        fixed = _fixed(abs(value), scale, limit)
-        total = (-fixed if value < 0 else fixed) + offset
-        negative = 1 if total < 0 else 0
-        magnitude = abs(total)
-        kept, rest = magnitude >> shift, magnitude & mask
-        discarded, sticky = rest >> below, 1 if rest & ((np.int64(1) << below) - 1) else 0
-        word = np.int64(words[i]) if n else np.int64(0)
-        kept += 1 if rounds_up(mode, negative, kept & 1, discarded, sticky, n, word) else 0
-        q = min(max(-kept if negative else kept, lowest), highest)
-        out[i] = table[q - lowest]
+def _total(x: Any, scale: Any, numbers: Any) -> Any:
+    """x / scale + zero point in those units."""
+    value = np.float64(x)
+    fixed = _fixed(abs(value), scale, np.float64(4 * (numbers[2] - numbers[1] + 1)))
+    return (-fixed if value < 0 else fixed) + (numbers[0] << (FRACTION + 1))
 
 
 @compiled(nogil=True)
-def affine_values(x: Any, words: Any, scale: Any, numbers: Any, table: Any, out: Any, mode: int, n: int) -> None:
+def affine_values(x: Any, scale: Any, numbers: Any, table: Any, out: Any) -> None:
     """Finite float32 values to table[q - lowest], q = clamp(round(x / scale + zero point)).
 
-    numbers: zero point, lowest, highest. words: random ones of n bits, of a stochastic rounding.
+    numbers: zero point, lowest, highest, and the rounding decision as a truth table of rounding.rounds_up, bit
+    8 negative + 4 odd + 2 guard + sticky.
     """
-    if mode == RNE:  # the same loop, compiled for the commonest
-        _values(x, words, scale, numbers, table, out, RNE, 0)
-    else:
-        _values(x, words, scale, numbers, table, out, mode, n)
+    lowest, highest, decisions = numbers[1], numbers[2], numbers[3]
+    for i in range(x.size):
+        total = _total(x[i], scale, numbers)
+        negative = 1 if total < 0 else 0
+        magnitude = abs(total)
+        kept, sticky = magnitude >> (FRACTION + 1), 1 if magnitude & ((1 << FRACTION) - 1) else 0
+        case = (negative * 2 + (kept & 1)) * 4 + (magnitude >> FRACTION & 1) * 2 + sticky
+        kept += decisions >> case & 1
+        out[i] = table[min(max(-kept if negative else kept, lowest), highest) - lowest]
+
+
+@compiled(nogil=True)
+def stochastic_affine_values(
+    x: Any, words: Any, scale: Any, numbers: Any, table: Any, out: Any, mode: int, n: int
+) -> None:
+    """The same by a stochastic rounding, each value with its own random word of n bits."""
+    lowest, highest, below = numbers[1], numbers[2], FRACTION - n
+    for i in range(x.size):
+        total = _total(x[i], scale, numbers)
+        negative = 1 if total < 0 else 0
+        magnitude = abs(total)
+        kept, rest = magnitude >> (FRACTION + 1), magnitude & ((1 << (FRACTION + 1)) - 1)
+        sticky = 1 if rest & ((1 << below) - 1) else 0
+        up = rounds_up(mode, negative, kept & 1, rest >> below, sticky, n, np.int64(words[i]))
+        kept += 1 if up else 0
+        out[i] = table[min(max(-kept if negative else kept, lowest), highest) - lowest]

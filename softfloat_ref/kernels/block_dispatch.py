@@ -123,6 +123,15 @@ def _three(array: Array, axis: int) -> Array:
     return array.reshape(outer, array.shape[axis], int(np.prod(array.shape[axis + 1 :])))
 
 
+def rescale(x: Array, scales: Array, axis: int, size: int, table: Array, flush: bool, out: Array) -> None:
+    """Contiguous float32 values times table[scale of their block], float64 products cut to float32; flush: subnormal
+    values are zeros of their sign."""
+    from softfloat_ref.kernels.block_loops import rescale_values
+
+    values, blocks, made = (_three(np.ascontiguousarray(array), axis) for array in (x, scales, out))
+    rescale_values(values, blocks, size, table, flush, made)
+
+
 def can_dequantize(fmt: BlockFormat) -> bool:
     """Whether every product of scale and element is exact in float64, and elements and scales are bytes."""
     return fmt.size > 0 and fmt.element.width <= 8 and fmt.scale.width <= 8

@@ -18,6 +18,7 @@ SPAN: Final = 2048  # values at a time where they do
 NAN: Final = np.float32(np.nan)
 _INF: Final = U32(0x7F800000)
 _HIDDEN: Final = U32(0x800000)
+_SMALLEST: Final = np.float32(2.0**-126)  # normal
 
 
 @compiled(forceinline=True)
@@ -222,3 +223,35 @@ def dequantize_columns(
                     scale = scales[outer, block, c]
                     for k in range(first, end if single[scale] == 0 else first):
                         out[outer, k, c] = _rounded(table[codes[outer, k, c]] * factors[scale])
+
+
+@compiled(nogil=True)
+def rescale_values(x: Any, scales: Any, size: int, table: Any, flush: Any, out: Any) -> None:
+    """(outer, length, columns) values times the table's entry for their block's scale along the middle axis."""
+    if x.shape[2] == 1:
+        for outer in range(x.shape[0]):
+            for block in range(scales.shape[1]):
+                factor = table[scales[outer, block, 0]]
+                part = slice(block * size, min((block + 1) * size, x.shape[1]))
+                _rescale(x[outer, part, 0], factor, flush, out[outer, part, 0])
+        return
+    factors = np.empty(x.shape[2], np.float64)
+    for outer in range(x.shape[0]):
+        for block in range(scales.shape[1]):
+            for c in range(x.shape[2]):
+                factors[c] = table[scales[outer, block, c]]
+            for k in range(block * size, min((block + 1) * size, x.shape[1])):
+                for c in range(x.shape[2]):
+                    value = x[outer, k, c]
+                    out[outer, k, c] = np.float32(_kept(value, flush) * factors[c])
+
+
+@compiled()
+def _rescale(values: Any, factor: Any, flush: Any, out: Any) -> None:
+    for k in range(values.size):
+        out[k] = np.float32(_kept(values[k], flush) * factor)
+
+
+@compiled(forceinline=True)
+def _kept(value: Any, flush: Any) -> Any:
+    return np.float64(value) * (0.0 if flush and abs(value) < _SMALLEST else 1.0)

@@ -22,6 +22,7 @@ from softfloat_ref.sources import RandomSource
 
 Array = NDArray[np.float32]
 FP32: Final = CATALOGUE["fp32"]
+_TABLE_BITS: Final = 16
 
 
 class Quantizer(Protocol):
@@ -97,7 +98,7 @@ class ScalarQuantizer(_Stateless):
     ) -> Array:
         """The values after one rounding each."""
         if self.stochastic and source is not None:
-            return arrays.quantize(x, self.fmt, self.policy, source, out=out)
+            return stochastic(x, self.fmt, self.policy, source, out)
         return rounded(x, self.fmt, _deterministic(self.policy), out)
 
     def operand(self, x: Array, source: RandomSource | None, axis: int) -> tuple[Any, Any]:
@@ -123,6 +124,31 @@ def rounded(x: Array, fmt: Format, policy: Policy, out: Array | None = None) -> 
         out[...] = made
         return out
     return made
+
+
+def stochastic(x: Array, fmt: Format, policy: Policy, source: RandomSource, out: Array | None = None) -> Array:
+    """`arrays.quantize` with a source of random bits, straight to the compiled loops whatever the size."""
+    if fmt.width > _TABLE_BITS or not dispatch.can_encode(FP32, fmt, policy) or x.dtype != np.float32:
+        return arrays.quantize(x, fmt, policy, source, out=out)
+    made = out if out is not None and out.flags.c_contiguous else np.empty(x.shape, np.float32)
+    bits, target = np.ascontiguousarray(x).reshape(-1).view(np.uint32), made.reshape(-1)
+    room = np.empty(min(dispatch.CHUNK, x.size), arrays.code_dtype(fmt))
+    for start in range(0, x.size, dispatch.CHUNK):
+        part = slice(start, start + dispatch.CHUNK)
+        codes = room[: bits[part].size]
+        words = dispatch.drawn(source, policy.random_count, start, codes.size, True)
+        dispatch.encode(bits[part], FP32, fmt, policy, words, codes)
+        dispatch.gather(codes, _values(fmt), target[part])
+    if out is not None and made is not out:
+        out[...] = made
+        return out
+    return made
+
+
+@lru_cache(maxsize=256)
+def _values(fmt: Format) -> Array:
+    """The value of each code."""
+    return arrays.decode(np.arange(1 << fmt.width, dtype=arrays.code_dtype(fmt)), fmt)
 
 
 @lru_cache(maxsize=1024)
@@ -196,7 +222,7 @@ class SharedQuantizer(_Stateless):
             made = blocks.quantize(np.ascontiguousarray(x), self.fmt, axis, self.profile, policy, random_bits)
             return made.dequantize(out=out)
         if random_bits is not None:
-            return arrays.quantize(x, fmt, policy, random_bits, out=out)
+            return stochastic(x, fmt, policy, random_bits, out)
         return rounded(x, fmt, policy, out)
 
     def tensor_format(self, x: Array) -> Format | None:
