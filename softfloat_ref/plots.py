@@ -135,17 +135,19 @@ def _draw_ranges(axes: Axes, above: Axes, inputs: Sequence[Tensors], formats: Se
         else:
             middle = "scaled block by block" if isinstance(fmt, BlockFormat) else "scaled by the tensor's range"
             axes.text(0.5, row, middle, ha="center", va="center", color=_GREY, transform=axes.get_yaxis_transform())
-        text = " / ".join(_percent(x.shares[row]) for x in inputs) + " % to zero"
-        axes.text(1.01, row, text, va="center", transform=axes.get_yaxis_transform())
+        text = " / ".join(_percent(x.shares[row], x.shares[row].zero) for x in inputs) + " % to zero"
+        if any(x.shares[row].beyond for x in inputs):
+            text += ",\n" + " / ".join(_percent(x.shares[row], x.shares[row].beyond) for x in inputs) + " % too large"
+        axes.text(1.01, row, text, va="center", fontsize=9, transform=axes.get_yaxis_transform())
     axes.set_yticks(range(len(formats)), [x.name for x in formats])
     axes.set_ylim(len(formats) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
 
 
-def _percent(found: Shares) -> str:
-    part = 100 * found.part(found.zero)
-    return "0" if not found.zero else f"{part:.1f}" if part >= 0.05 else "< 0.1"
+def _percent(found: Shares, count: int) -> str:
+    part = 100 * found.part(count)
+    return "0" if not count else f"{part:.1f}" if part >= 0.05 else "< 0.1"
 
 
 def _draw_range(axes: Axes, above: Axes, fmt: Format, row: int, colour: str, view: tuple[float, float]) -> None:

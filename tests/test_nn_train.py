@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 from command import TOP, ok, refused, run
-from softfloat_ref.nn.data import Dataset
 
 from softfloat_ref import arrays
 from softfloat_ref.errors import Error
 from softfloat_ref.nn import checkpoint
+from softfloat_ref.nn.data import Dataset
 from softfloat_ref.nn.divergence import Diverged
 from softfloat_ref.nn.recipe import Recipe, read_recipe
 from softfloat_ref.nn.train import Training, train

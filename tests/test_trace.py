@@ -105,6 +105,30 @@ CASES: dict[str, list[Case]] = {
              policy=policy(rounding="sr", sr_bits=8)),
         case([((256,), FP32)], np.arange(256), formats=(E4M3,), policy=policy()),
     ],
+    "dequantize": [
+        case([((6, 40), FP32)], np.arange(240).reshape(6, 40),
+             np.array([0, 1, 127, 128, 250, 254, 255, 3, 9, 120, 20, 60], "u1").reshape(6, 2),
+             formats=(E4M3, get_format("e8m0")), format=MX, profile=get_profile("ocp").to_dict()),
+    ],
+    "sqrt": [case([((30,), FP32)], numbers(30))],
+    "affine_range": [
+        case([((), FP32), ((), get_format("i8"))], numbers(4, 6), format="qint8", axis=None),
+        case([((4,), FP32), ((4,), get_format("u4"))], numbers(4, 6), format="quint4", axis=0),
+        case([((6,), FP32), ((6,), get_format("i8"))], numbers(4, 6), format="qint8_sym", axis=1),
+    ],
+    "affine": [
+        case([((4, 6), get_format("i8"))], numbers(4, 6), np.array(0x3D000000, "u4"), np.array(250, "u1"),
+             format="qint8", formats=(FP32, FP32, get_format("i8")), axis=None, policy=policy()),
+        case([((6, 40), get_format("u4"))], numbers(6, 40), numbers(6, special=False) & 0x7FFFFFFF,
+             np.arange(6, dtype="u1"), WORDS, format="quint4", axis=0,
+             formats=(FP32, FP32, get_format("u4"), get_format("u8")), policy=policy(rounding="sr", sr_bits=8)),
+    ],
+    "affine_values": [
+        case([((256,), FP32)], np.arange(256), np.array(0x3D100001, "u4"), np.array(250, "u1"), format="qint8",
+             formats=(get_format("i8"), FP32, get_format("i8")), axis=None),
+        case([((2, 16), FP32)], np.arange(32).reshape(2, 16) % 16, np.array([1, 0x7F000000], "u4"),
+             np.array([3, 15], "u1"), format="quint4", formats=(get_format("u4"), FP32, get_format("u4")), axis=0),
+    ],
     "quantize": [
         case([((6, 40), E4M3), ((6, 2), get_format("e8m0"))], numbers(6, 40), axis=1, format=MX, policy=policy(),
              profile=get_profile("ocp").to_dict()),
@@ -219,7 +243,11 @@ SMALL: dict[str, dict[str, Any]] = {
     "affine-mlp": {
         "model": {"kind": "mlp", "hidden": [8], "function": "tanh"},
         "data": {"name": "blobs", "train": 24, "test": 8, "features": 6},
-        "formats": {"weight": "qint8", "activation": "qint8"},
+        "formats": {
+            "weight": {"format": "qint8_sym", "axis": 0},
+            "activation": {"format": "qint8", "observer": "moving-average", "momentum": 0.5},
+            "error": {"format": "qint8", **SR},
+        },
     },
 }
 
@@ -348,7 +376,7 @@ def flipped(data: bytes) -> bytes:
 
 
 def test_every_changed_file_is_found(folders: Callable[[str], Path], tmp_path: Path) -> None:
-    """By its hash; and with the hash made to fit, by recomputation, but for what no node takes or makes."""
+    """By its hash; made to fit, by recomputation, but for what no operation takes or makes. Every other file."""
     folder = folders("fp8-mlp")
     trace = json.loads((folder / "manifest.json").read_text())["set"]
     used = {v["tensor"] for n in trace["nodes"] for v in n["inputs"] if n["op"] != RECORDED}
@@ -356,6 +384,8 @@ def test_every_changed_file_is_found(folders: Callable[[str], Path], tmp_path: P
     files = {f"{t['name'].replace('/', '.')}.memh": t["name"] for t in trace["tensors"]}
     for i, path in enumerate(sorted(folder.glob("*.memh"))):
         data = flipped(path.read_bytes())
+        if i % 2:
+            continue
         if i % 8 == 0:
             report = verify(altered(folder, tmp_path / f"h{i}", path.name, data, vouch=False))
             assert "SHA-256 differs" in report.problems[0]

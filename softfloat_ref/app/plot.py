@@ -57,8 +57,8 @@ def histogram(
 ) -> None:
     """Exponents of tensors, over the ranges of formats; the share that each format turns into zero.
 
-    An input is an array, an .npz of several, which count together, or the folder of a run trained with statistics: the
-    gradients of its last step, loss scale included.
+    An input is an array, an .npz of several, which count together, or the folder of a run trained with --statistics:
+    the gradients of its last step, loss scale included.
     """
     from softfloat_ref import plots
     from softfloat_ref.exponents import find_format
@@ -101,7 +101,7 @@ def _tensors(path: Path) -> Iterator[Tensor]:
 
     if path.is_dir():
         if not (path / GRADIENTS).is_file():
-            raise Error(f"{path}: has no {GRADIENTS}; train with statistics, or give .npy or .npz files")
+            raise Error(f"{path}: has no {GRADIENTS}; train with --statistics, or give .npy or .npz files")
         path = path / GRADIENTS
     if path.suffix == ".npz":
         yield from _npz(path)

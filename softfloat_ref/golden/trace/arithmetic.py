@@ -8,7 +8,8 @@ import numpy as np
 
 from softfloat_ref.errors import Error
 from softfloat_ref.golden.trace.case import ByElement, Case, spread
-from softfloat_ref.golden.trace.numbers import FP32, NAN, ONE, Codes, apply, apply_one, positive
+from softfloat_ref.golden.trace.numbers import FP32, NAN, ONE, Codes, apply, apply_one, positive, root
+from softfloat_ref.ops import evaluate
 
 
 class Binary(ByElement):
@@ -52,6 +53,17 @@ class ReluGradient(ByElement):
     def element(self, case: Case, place: int) -> int:
         dy, y = (int(case.values(i).reshape(-1)[place]) for i in (0, 1))
         return apply_one("mul", dy, ONE if positive(y) else 0)
+
+
+class Root(ByElement):
+    """The square root, to nearest even."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        case.needs(1)
+        return [root(case.values(0))]
+
+    def element(self, case: Case, place: int) -> int:
+        return int(evaluate("sqrt", (int(case.values(0).reshape(-1)[place]),), FP32).bits)
 
 
 class RowSum(ByElement):

@@ -9,13 +9,13 @@ import numpy as np
 from softfloat_ref import arrays, blocks
 from softfloat_ref.accumulate import define_accumulator
 from softfloat_ref.accumulate.dots import run, setting
-from softfloat_ref.block_formats import BlockFormat, quantize_block
+from softfloat_ref.block_formats import BlockFormat, dequantize_to_fp32, quantize_block
 from softfloat_ref.codec import decoder, encoder
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import Format
 from softfloat_ref.golden.trace.case import ByElement, Case, Part
 from softfloat_ref.golden.trace.model import block_format
-from softfloat_ref.golden.trace.numbers import FP32, Codes
+from softfloat_ref.golden.trace.numbers import FP32, Codes, canonical
 from softfloat_ref.matmul import Matrix, multiply
 from softfloat_ref.policies import Policy, get_policy
 from softfloat_ref.profiles import Profile, define_profile
@@ -53,22 +53,23 @@ class Convert(ByElement):
     """x, and random words where the rounding takes some: each value, as FP32 has it, rounded once to the format."""
 
     def compute(self, case: Case) -> list[Codes]:
-        policy = self._policy(case)
+        policy = policy_of(case)
         x, words = case.values(0), case.inputs[1] if policy.random_count else None
         shaped = None if words is None else words.reshape(x.shape)
         return [np.asarray(arrays.encode(x.view(np.float32), case.outputs[0].fmt, policy, shaped))]
 
     def element(self, case: Case, place: int) -> int:
-        policy = self._policy(case)
+        policy = policy_of(case)
         word = int(case.inputs[1].reshape(-1)[place]) if policy.random_count else 0
         value = decoder(FP32, policy.flush_inputs)(int(case.values(0).reshape(-1)[place]))
         return int(encoder(case.outputs[0].fmt, policy)(value, word)[0])
 
-    @staticmethod
-    def _policy(case: Case) -> Policy:
-        policy = get_policy(_table(case, "policy"))
-        case.needs(1 + (policy.random_count > 0))
-        return policy
+
+def policy_of(case: Case, inputs: int = 1, outputs: int = 1) -> Policy:
+    """The policy of a node that takes so many inputs, and random words where its rounding takes some. Raises Error."""
+    policy = get_policy(_table(case, "policy"))
+    case.needs(inputs + (policy.random_count > 0), outputs)
+    return policy
 
 
 def _table(case: Case, name: str) -> dict[str, Any]:
@@ -121,14 +122,37 @@ class Quantize:
 
     @staticmethod
     def _read(case: Case) -> _Blocks:
-        policy = get_policy(_table(case, "policy"))
-        case.needs(1 + (policy.random_count > 0), 2)
+        policy = policy_of(case, outputs=2)
         fmt, x = block_format(_table(case, "format")), case.values(0)
         if x.ndim != 2 or fmt.size < 1:
             raise Error(f"takes a matrix and a format of blocks, not shape {x.shape} and {fmt.name}")
         x = x if case.integer("axis", 0, 1) else x.T
         words = case.inputs[1].reshape(x.shape) if policy.random_count else None
         return _Blocks(fmt, define_profile(_table(case, "profile")), policy, x, words)
+
+
+class Dequantize(ByElement):
+    """Elements and scales, blocks along the last axis: element times scale, the exact product rounded to FP32."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        fmt = self._format(case)
+        made = blocks.BlockArray(case.inputs[0], case.inputs[1], fmt, 1, define_profile(_table(case, "profile")))
+        return [canonical(made.dequantize().view(np.uint32))]
+
+    def element(self, case: Case, place: int) -> int:
+        fmt = self._format(case)
+        row, column = divmod(place, case.inputs[0].shape[1])
+        element, scale = int(case.inputs[0][row, column]), int(case.inputs[1][row, column // fmt.size])
+        return dequantize_to_fp32(scale, [element], fmt, define_profile(_table(case, "profile")))[0]
+
+    @staticmethod
+    def _format(case: Case) -> BlockFormat:
+        case.needs(2)
+        fmt, (codes, scales) = block_format(_table(case, "format")), case.inputs
+        shape = (len(codes), -(-codes.shape[1] // fmt.size)) if codes.ndim == 2 and fmt.size > 0 else None
+        if case.formats != (fmt.element, fmt.scale) or scales.shape != shape:
+            raise Error(f"elements and scales are not those of {fmt.name}")
+        return fmt
 
 
 class Matmul(ByElement):

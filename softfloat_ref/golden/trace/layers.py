@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from softfloat_ref.golden.trace import norms
 from softfloat_ref.golden.trace.model import View
 from softfloat_ref.golden.trace.numbers import FP32
 from softfloat_ref.golden.trace.recorder import Array, Made, Recorder
@@ -220,6 +221,26 @@ def _relu_back(w: Watcher, x: Array, what: str) -> Iterator[str | None]:
             yield w.try_one(x, what or "relu_gradient", "relu_gradient", views)
 
 
+def _curve_back(w: Watcher, x: Array, what: str) -> Iterator[str | None]:
+    """The derivative of sigmoid, y (1 - y), or tanh, 1 - y y, times the error."""
+    layer: Any = w.frame.layer
+    y = w.recorder.find(layer._y)
+    if y is None:
+        return
+
+    def do(op: str, called: str, *of: str) -> str:
+        views = [w.recorder.view(n, () if n.startswith("constants/") else x.shape) for n in of]
+        return w.recorder.make(op, views, [Made(w.called(called), FP32, x.shape)])[0]
+
+    one = w.recorder.constant("one", 1)
+    if layer.kind == "sigmoid":
+        slope = do("mul", "slope", y, do("sub", "one_less", one, y))
+    else:
+        slope = do("sub", "slope", one, do("mul", "square", y, y))
+    views = [w.recorder.view(w.frame.seen[0], x.shape), w.recorder.view(slope)]
+    yield w.try_one(x, what or f"{layer.kind}_gradient", "mul", views)
+
+
 def _pool(w: Watcher, x: Array, what: str) -> Iterator[str | None]:
     layer: Any = w.frame.layer
     given = w.recorder.view(w.frame.seen[0])
@@ -272,9 +293,13 @@ _RULES: Final[dict[tuple[str, str], Callable[[Watcher, Array, str], Iterator[str
     ("conv", BACKWARD): _conv_backward,
     ("relu", FORWARD): _relu,
     ("relu", BACKWARD): _relu_back,
+    ("sigmoid", BACKWARD): _curve_back,
+    ("tanh", BACKWARD): _curve_back,
     ("pool", FORWARD): _pool,
     ("pool", BACKWARD): _pool_back,
     ("embedding", FORWARD): _rows,
+    ("norm", FORWARD): norms.forward,
+    ("norm", BACKWARD): norms.backward,
     ("residual", FORWARD): _residual,
     ("residual", BACKWARD): _residual,
 }

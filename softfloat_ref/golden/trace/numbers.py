@@ -47,6 +47,14 @@ def apply(op: str, a: Codes, b: Codes) -> Codes:
     return canonical(np.asarray(found, np.float32).view(np.uint32))
 
 
+def root(a: Codes) -> Codes:
+    """The square roots of FP32 codes, to nearest even."""
+    if arrays.flushes_subnormals():
+        return np.asarray(array_ops.evaluate("sqrt", (a,), FP32))
+    with np.errstate(all="ignore"):
+        return canonical(np.sqrt(a.view(np.float32)).view(np.uint32))
+
+
 def apply_one(op: str, a: int, b: int) -> int:
     """The same of two codes, by the oracle."""
     return int(evaluate(op, (a, b), FP32).bits)

@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from softfloat_ref import affine
 from softfloat_ref.accumulate import get_accumulator
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import Format, get_format
 from softfloat_ref.golden.dots import stored
+from softfloat_ref.golden.trace.affine import integers
+from softfloat_ref.golden.trace.model import View
 from softfloat_ref.golden.trace.numbers import FP32
 from softfloat_ref.golden.trace.recorder import Array, Made
 from softfloat_ref.nn.numerics import BLAS, Held, Numerics
-from softfloat_ref.nn.quantizers import BlockQuantizer, Quantizer, ScalarQuantizer, SharedQuantizer
+from softfloat_ref.nn.quantizers import AffineQuantizer, BlockQuantizer, Quantizer, ScalarQuantizer, SharedQuantizer
 from softfloat_ref.policies import Policy
 from softfloat_ref.sources import RandomSource
 
@@ -90,31 +93,40 @@ class RecordingNumerics(Numerics):
         return recorder.make("convert", [recorder.view(name, values.shape)], [made], {"policy": Policy().to_dict()})[0]
 
     def _blocks(self, held: Held, by: BlockQuantizer, axis: int, transposed: bool) -> Operand:
-        recorder, x = self._watcher.recorder, held.values
-        inputs = [recorder.view(self._watcher.know(x), x.shape)]
-        others, k, role = x.shape[1 - axis], x.shape[axis], self._watcher.role(x)
+        x, recorder = held.values, self._watcher.recorder
+        view = recorder.view(self._watcher.know(x), x.shape)
         source = None if held.source is None else held.source(axis)
-        policy = (
-            by.policy if source is not None or not by.stochastic else by.policy.replace(rounding="rne", sr_bits=None)
-        )
-        if source is not None and policy.random_count:
-            inputs.append(recorder.view(self._words(source, policy.random_count, (others, k), role, transposed)))
-        elements, scales = recorder.make(
-            "quantize",
-            inputs,
-            [
-                Made(self._watcher.called(f"{role}_elements"), by.fmt.element, (others, k)),
-                Made(self._watcher.called(f"{role}_scales"), by.fmt.scale, (others, -(-k // by.fmt.size))),
-            ],
-            {
-                "policy": policy.to_dict(),
-                "format": stored(by.fmt),
-                "profile": by.profile.to_dict(),
-                "axis": axis,
-            },
-        )
-        tensors = [(name, recorder.tensors[name].shape) for name in (elements, scales)]
-        return Operand(tensors, 1, stored(by.fmt), by.fmt.size, others)
+        names = self._quantized(view, by, axis, source, self._watcher.role(x), transposed)
+        tensors = [(name, recorder.tensors[name].shape) for name in names]
+        return Operand(tensors, 1, stored(by.fmt), by.fmt.size, x.shape[1 - axis])
+
+    def _quantized(
+        self, x: View, by: BlockQuantizer, axis: int, source: RandomSource | None, role: str, transposed: bool = False
+    ) -> tuple[str, ...]:
+        """Elements and scales of a matrix, along an axis. transposed: how the source's positions run."""
+        others, k = x.shape[1 - axis], x.shape[axis]
+        inputs = [x]
+        if source is not None and by.policy.random_count:
+            words = self._words(source, by.policy.random_count, (others, k), role, transposed)
+            inputs.append(self._watcher.recorder.view(words))
+        made = [
+            Made(self._watcher.called(f"{role}_elements"), by.fmt.element, (others, k)),
+            Made(self._watcher.called(f"{role}_scales"), by.fmt.scale, (others, -(-k // by.fmt.size))),
+        ]
+        options = {"policy": by.policy.to_dict(), **_described(by), "axis": axis}
+        return self._watcher.recorder.make("quantize", inputs, made, options)
+
+    def _through_blocks(
+        self, by: BlockQuantizer, x: View, values: Array, source: RandomSource | None, role: str
+    ) -> None:
+        """What blocks along the last axis are worth."""
+        recorder = self._watcher.recorder
+        matrix = View(x.tensor, (values.size // values.shape[-1], values.shape[-1]))
+        names = self._quantized(matrix, by, 1, source, role)
+        made = [Made(self._watcher.called(role), FP32, values.shape)]
+        (name,) = recorder.make("dequantize", [recorder.view(n) for n in names], made, _described(by))
+        self._same(name, values)
+        self._watcher.made(name)
 
     def _words(self, source: RandomSource, n: int, shape: tuple[int, ...], of: str, transposed: bool = False) -> str:
         made = Made(self._watcher.called(f"{of}_random"), get_format(f"u{n}"), shape)
@@ -126,6 +138,12 @@ class RecordingNumerics(Numerics):
         view = recorder.view(self._watcher.know(before), x.shape)
         source = self._source(role) if self._draws(by) else None
         values = by.values(x, source, training=self.run.training)
+        if isinstance(by, AffineQuantizer):
+            self._affine(by, view, values, source, role)
+            return values
+        if isinstance(by, BlockQuantizer):
+            self._through_blocks(by, view, values, source, role)
+            return values
         fmt = _format(by, before)
         if fmt is None:
             self._watcher.recorded(values, role, [view])
@@ -136,10 +154,40 @@ class RecordingNumerics(Numerics):
             inputs.append(recorder.view(self._words(source, policy.random_count, x.shape, role)))
         made = Made(self._watcher.called(role), fmt, x.shape)
         (name,) = recorder.make("convert", inputs, [made], {"policy": policy.to_dict()})
-        if recorder.values(name).tobytes() != _clean(values).tobytes():
-            raise Error(f"{name}: the layer's own conversion differs from the trace's; a bug of this program")
+        self._same(name, values)
         self._watcher.made(name)
         return values
+
+    def _affine(self, by: AffineQuantizer, x: View, values: Array, source: RandomSource | None, role: str) -> None:
+        """Parameters, integers, and what they are worth."""
+        recorder, called, of = self._watcher.recorder, self._watcher.called, integers(by.fmt)
+        options: dict[str, Any] = {"format": by.fmt.name, "axis": None if by.axis is None else by.axis % values.ndim}
+        shape = () if by.axis is None else (values.shape[by.axis],)
+        seen = by.state()
+        if not seen:
+            made = [Made(called(f"{role}_scale"), FP32, shape), Made(called(f"{role}_zero_point"), of, shape)]
+            scale, zero = recorder.make("affine_range", [x], made, options)
+        else:  # of the ranges of steps before too
+            scales, zeros = affine.parameters(seen["low"], seen["high"], by.fmt)
+            scale = recorder.given(called(f"{role}_scale"), scales)
+            zero = recorder.given_codes(Made(called(f"{role}_zero_point"), of, shape), zeros & ((1 << by.fmt.bits) - 1))
+        inputs, parameters = [x], [recorder.view(scale), recorder.view(zero)]
+        words = [] if source is None else [self._words(source, by.policy.random_count, values.shape, role)]
+        inputs += [*parameters, *map(recorder.view, words)]
+        made = [Made(called(f"{role}_integers"), of, values.shape)]
+        (q,) = recorder.make("affine", inputs, made, {**options, "policy": by.policy.to_dict()})
+        made = [Made(called(role), FP32, values.shape)]
+        (name,) = recorder.make("affine_values", [recorder.view(q), *parameters], made, options)
+        self._same(name, values)
+        self._watcher.made(name)
+
+    def _same(self, name: str, values: Array) -> None:
+        if self._watcher.recorder.values(name).tobytes() != _clean(values).tobytes():
+            raise Error(f"{name}: the layer's own conversion differs from the trace's; a bug of this program")
+
+
+def _described(by: BlockQuantizer) -> dict[str, Any]:
+    return {"format": stored(by.fmt), "profile": by.profile.to_dict()}
 
 
 def _format(by: Quantizer, x: Array) -> Format | None:

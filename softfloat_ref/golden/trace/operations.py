@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from softfloat_ref.golden.trace.affine import Affine, AffineRange, AffineValues
 from softfloat_ref.golden.trace.arithmetic import (
     Binary,
     Gather,
@@ -14,10 +15,11 @@ from softfloat_ref.golden.trace.arithmetic import (
     PixelSum,
     Relu,
     ReluGradient,
+    Root,
     RowSum,
 )
 from softfloat_ref.golden.trace.case import Operation
-from softfloat_ref.golden.trace.conversions import Convert, Matmul, Quantize, Random
+from softfloat_ref.golden.trace.conversions import Convert, Dequantize, Matmul, Quantize, Random
 
 RECORDED: Final = "recorded"  # what the host computed, as exp: stored with its inputs, not recomputed
 
@@ -25,6 +27,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "random": Random(),
     "convert": Convert(),
     "quantize": Quantize(),
+    "dequantize": Dequantize(),
     "matmul": Matmul(),
     **{name: Binary(name) for name in ("add", "sub", "mul", "div")},
     "relu": Relu(),
@@ -36,4 +39,8 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "max_pool": MaxPool(),
     "max_pool_gradient": MaxPoolGradient(),
     "gather": Gather(),
+    "sqrt": Root(),
+    "affine_range": AffineRange(),
+    "affine": Affine(),
+    "affine_values": AffineValues(),
 }

@@ -58,6 +58,10 @@ class Recorder:
             return self._add(Made(name, UNSIGNED, x.shape), x.astype(np.uint32))
         return self._add(Made(name, FP32, x.shape), _bits(x))
 
+    def given_codes(self, made: Made, codes: Codes) -> str:
+        """Codes that no node makes, of any format."""
+        return self._add(made, codes.astype(np.uint64))
+
     def constant(self, name: str, value: float | np.floating[Any]) -> str:
         """A number, in FP32."""
         return self.given(f"constants/{name}", np.array(value, np.float32))

@@ -1,0 +1,135 @@
+"""Operations of a trace on affine integers (Qint)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from softfloat_ref import affine
+from softfloat_ref.affine_formats import (
+    AffineFormat,
+    Parameters,
+    choose,
+    dequantize_value,
+    get_affine_format,
+    quantize_value,
+)
+from softfloat_ref.codec import decoder
+from softfloat_ref.errors import Error
+from softfloat_ref.exact import Value, compare
+from softfloat_ref.formats import Format, get_format
+from softfloat_ref.golden.trace.case import ByElement, Case, Part
+from softfloat_ref.golden.trace.conversions import policy_of
+from softfloat_ref.golden.trace.numbers import FP32, Codes
+
+
+def integers(fmt: AffineFormat) -> Format:
+    """The format that integers and zero points are stored in."""
+    return get_format(f"{'i' if fmt.signed else 'u'}{fmt.bits}")
+
+
+def _format(case: Case) -> AffineFormat:
+    return get_affine_format(str(case.options.get("format")))
+
+
+def _axis(case: Case, x: Codes) -> int | None:
+    axis = case.options.get("axis")
+    if axis is not None and (type(axis) is not int or not 0 <= axis < x.ndim):
+        raise Error(f"option axis = {axis!r} is none of {x.ndim}")
+    return axis
+
+
+def _signed(codes: Codes, fmt: AffineFormat) -> Codes:
+    """Integers from their bits."""
+    wide = codes.astype(np.int32)
+    half = np.int32(1 << (fmt.bits - 1))
+    return (wide ^ half) - half if fmt.signed else wide
+
+
+class AffineRange:
+    """x: scale and zero point for its smallest and largest finite value, of the tensor or of each channel."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        case.needs(1, 2)
+        x, fmt = case.values(0), _format(case)
+        made = affine.quantize(x.view(np.float32), fmt, _axis(case, x))
+        mask = (1 << fmt.bits) - 1
+        return [made.scale.view(np.uint32), (made.zero_point & mask).astype(np.uint32)]
+
+    def units(self, case: Case) -> int:
+        """One a channel."""
+        return case.outputs[0].size
+
+    def one(self, case: Case, unit: int) -> list[Part]:
+        x, fmt = case.values(0), _format(case)
+        axis = _axis(case, x)
+        own = x.reshape(-1) if axis is None else np.moveaxis(x, axis, 0)[unit].reshape(-1)
+        decode = decoder(FP32)
+        values = [v for v in map(decode, np.unique(own).tolist()) if v.is_finite]
+        low = high = decode(0)
+        for v in values:
+            low, high = _less(v, low), _more(v, high)
+        made = choose(low, high, fmt)
+        return [Part(0, [unit], [made.scale]), Part(1, [unit], [made.zero_point & ((1 << fmt.bits) - 1)])]
+
+
+def _less(a: Value, b: Value) -> Value:
+    return a if compare(a, b) < 0 else b
+
+
+def _more(a: Value, b: Value) -> Value:
+    return a if compare(a, b) > 0 else b
+
+
+class _WithParameters(ByElement):
+    """Inputs: a tensor, scale, zero point."""
+
+    @staticmethod
+    def arguments(case: Case) -> dict[str, Any]:
+        """Scale and zero point as `affine.quantize` takes them."""
+        fmt = _format(case)
+        return {"scale": case.values(1).view(np.float32), "zero_point": _signed(case.inputs[2], fmt)}
+
+    def parameters(self, case: Case, place: int) -> Parameters:
+        """Those of one element."""
+        x = case.inputs[0]
+        axis = _axis(case, x)
+        channel = 0 if axis is None else int(np.unravel_index(place, x.shape)[axis])
+        zero = _signed(case.inputs[2], _format(case)).reshape(-1)[channel]
+        return Parameters(int(case.values(1).reshape(-1)[channel]), int(zero))
+
+
+class Affine(_WithParameters):
+    """x, scale, zero point, and random words where the rounding takes some: the integers of an affine format."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        policy = policy_of(case, 3)
+        x = case.values(0)
+        words = case.inputs[3].reshape(x.shape) if policy.random_count else None
+        made = affine.quantize(
+            x.view(np.float32), _format(case), _axis(case, x), "exact", policy, words, **self.arguments(case)
+        )
+        return [made.codes]
+
+    def element(self, case: Case, place: int) -> int:
+        policy, fmt = policy_of(case, 3), _format(case)
+        value = decoder(FP32, policy.flush_inputs)(int(case.values(0).reshape(-1)[place]))
+        word = int(case.inputs[3].reshape(-1)[place]) if policy.random_count else 0
+        q = quantize_value(value, self.parameters(case, place), fmt, "exact", policy, word)
+        return q & ((1 << fmt.bits) - 1)
+
+
+class AffineValues(_WithParameters):
+    """Integers, scale, zero point: (q - zero point) times scale, the exact product rounded to FP32."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        case.needs(3)
+        fmt, given = _format(case), self.arguments(case)
+        q = _signed(case.inputs[0], fmt)
+        made = affine.AffineArray(q, given["scale"], given["zero_point"], fmt, _axis(case, q))
+        return [made.dequantize().view(np.uint32)]
+
+    def element(self, case: Case, place: int) -> int:
+        q = int(_signed(case.inputs[0].reshape(-1)[place : place + 1], _format(case))[0])
+        return dequantize_value(q, self.parameters(case, place))
