@@ -16,7 +16,7 @@ TOP = Path(__file__).parents[1]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(TOP)}
 # Commands that start processes, or set how libraries start, have a process of their own.
 OWN_PROCESS = {"--jobs", "--executor", "--scheduler", "--dut", "bench", "selftest"}
-HANDLED = (signal.SIGTERM, signal.SIGHUP)
+HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(*args: str, stdin: str | bytes = b"", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
