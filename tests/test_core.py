@@ -20,9 +20,10 @@ from core import accumulators, conversions, definitions, operations  # noqa: F40
 from core.samples import SAMPLES
 
 HASHES: dict[str, str] = {
-    "formats": "c393cdf664ede3fa",
-    "format_names": "fa530d6b9a731d20",
-    "policies": "d27f903dc345325f",
+    "accumulators": "f1d20917dc006f32",
+    "dots": "36d5f0f861ad23a8",
+    "trees": "b0562656746e4757",
+    "decisions": "29be24c254885df5",
     "targets": "ef1f1eaa12abff9d",
     "encodings": "bb503378f54fe84c",
     "sticky_encodings": "9366f5153983314c",
@@ -30,13 +31,13 @@ HASHES: dict[str, str] = {
     "rounding_pieces": "dbea76abf530c650",
     "conversions": "4988ed365ef73d3c",
     "exact_numbers": "f16cd6fb6e9b68d1",
+    "scales": "68cff505e08cf62a",
+    "formats": "c393cdf664ede3fa",
+    "format_names": "fa530d6b9a731d20",
+    "policies": "d27f903dc345325f",
     "operations": "65c9cc4dd50e4aa5",
     "special_operations": "22dcb9f69121b6bc",
     "signatures": "c5b40617ab3aab05",
-    "scales": "68cff505e08cf62a",
-    "accumulators": "f1d20917dc006f32",
-    "dots": "36d5f0f861ad23a8",
-    "trees": "b0562656746e4757",
 }
 
 

@@ -3,16 +3,46 @@
 from __future__ import annotations
 
 import itertools
+import math
 from fractions import Fraction
 
-from core.samples import FORMATS, MODES, MORE, NAMED, SMALL, Sample, numbers, said, sample
-from softfloat_ref import exact
+from core.samples import FORMATS, MODES, MORE, NAMED, ODD, SMALL, Sample, numbers, said, sample
+from softfloat_ref import exact, rounding
 from softfloat_ref.codec import decode, encode, encoder, needed_bits, target, tf32_from_register, to_value
 from softfloat_ref.exact import Value
 from softfloat_ref.formats import get_format
 from softfloat_ref.policies import Policy
 from softfloat_ref.rounding import align, round_pack, round_to_unit
 from softfloat_ref.scales import SCALE_RULES, get_scale_rule, quotient
+
+
+@sample
+def decisions() -> Sample:
+    """The functions that Numba compiles too, by themselves: every decision, and what they are given and give."""
+    modes, few = range(11), range(16)
+    yield [
+        rounding.rounds_up(m, negative, odd, discarded, sticky, 3, r)
+        for m, negative, odd, discarded, sticky, r in itertools.product(modes, (0, 1), (0, 1), few, (0, 1), range(8))
+    ]
+    yield [
+        rounding.rounds_up(m, negative, odd, discarded, sticky, 0, 0)
+        for m, negative, odd, discarded, sticky in itertools.product(range(8), (0, 1), (0, 1), (0, 1), (0, 1))
+    ]
+    yield [rounding.goes_beyond(m, negative, beyond) for m in modes for negative in (0, 1) for beyond in range(4)]
+    yield [
+        rounding.cut(s, s.bit_length(), sticky, shift, n)
+        for s, sticky, shift, n in itertools.product((1, 5, 6, 44), (0, 1), range(-2, 10), (0, 3))
+    ]
+    for f, n in itertools.product((ODD[14], get_format("fp6_e2m3"), ODD[11]), (0, 3)):
+        t = target(f, Policy("sr", sr_bits=n) if n else Policy())
+        for s, e, sticky in itertools.product((1, 3, 7, 13), range(-9, 5), (0, 1)):
+            yield (
+                rounding.position(s, e, s.bit_length(), sticky, n, t),
+                rounding.cut_in_gap(s, e, s.bit_length(), sticky, n, t),
+            )
+            yield [rounding.is_tiny(0, s, e, s.bit_length(), sticky, 0, after, t) for after in (0, 1)]
+    yield {name: int(x) for name, x in sorted(vars(rounding).items()) if name.isupper() and isinstance(x, int)}
+    yield [(m.name, int(m), m.stochastic) for m in rounding.Rounding], [(x.name, int(x)) for x in rounding.Flags]
 
 
 @sample
