@@ -8,7 +8,17 @@ from fractions import Fraction
 
 from core.samples import FORMATS, MODES, MORE, NAMED, ODD, SMALL, Sample, numbers, said, sample
 from softfloat_ref import exact, rounding
-from softfloat_ref.codec import decode, encode, encoder, needed_bits, target, tf32_from_register, to_value
+from softfloat_ref.codec import (
+    FLAGS,
+    check_random,
+    decode,
+    encode,
+    encoder,
+    needed_bits,
+    target,
+    tf32_from_register,
+    to_value,
+)
 from softfloat_ref.exact import Value
 from softfloat_ref.formats import get_format
 from softfloat_ref.policies import Policy
@@ -147,6 +157,10 @@ def conversions() -> Sample:
     ]
     for x in values:
         yield said(to_value, x, 20), said(encode, x, "fp16"), said(encode, x, "fp8_e4m3", "ptx")
+    yield to_value(Decimal("0"), 20), len(FLAGS), check_random(Policy(), None)
+    for fmt in ("i32", "i33"):
+        yield encode(exact.GENERATED, fmt, "ptx"), encode(Value(exact.NAN, 0, 1, 51), fmt, "ptx")
+    yield encoder(get_format("fp8_e4m3"), Policy("sr", sr_bits=3))(to_value(Fraction(15, 16) + 1, 20))
     for code in (0, -1, 1 << 16, 1.5, "1", True):
         yield said(decode, code, "fp16"), said(tf32_from_register, code)
     for bits in (None, 0, 3, 7, 8, -1, 1.0, "1"):
@@ -186,6 +200,7 @@ def exact_numbers() -> Sample:
             a.is_zero,
             said(a.as_fraction),
             str(float(a)),
+            math.copysign(1.0, float(a)),
         )
         if a.kind != exact.NAN:
             yield [exact.compare(a, b) for b in (*some[::3], exact.inf(0), exact.inf(1))]

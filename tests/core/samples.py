@@ -46,6 +46,8 @@ ODD = [
         "s1e1m2",
         "s1e4m3b20",
         "s0e3m3fn",
+        "s1e3m1",
+        "binary5p3se",
     )
 ]
 ODD += [
