@@ -23,7 +23,7 @@ HASHES: dict[str, str] = {
     "accumulators": "f1d20917dc006f32",
     "dots": "36d5f0f861ad23a8",
     "trees": "b0562656746e4757",
-    "decisions": "5bc0bf4455eb1a8c",
+    "decisions": "29be24c254885df5",
     "targets": "aefa286a961b232f",
     "encodings": "3b61d09b9db4d07f",
     "sticky_encodings": "5e4d6e6b14e2e50a",
@@ -37,7 +37,7 @@ HASHES: dict[str, str] = {
     "policies": "0fe8403cc16fb278",
     "operations": "65c9cc4dd50e4aa5",
     "special_operations": "1f8f6a006bdfacc3",
-    "signatures": "c5b40617ab3aab05",
+    "signatures": "cd82f06e1ff1c913",
 }
 
 

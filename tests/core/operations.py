@@ -6,7 +6,7 @@ import itertools
 
 from core.samples import SMALL, Sample, said, sample
 from softfloat_ref.formats import get_format
-from softfloat_ref.ops import OPERATIONS, evaluate, get_operation, parse_formats, signature
+from softfloat_ref.ops import OPERATIONS, evaluate, get_operation, parse_formats, signature, unrounded
 from softfloat_ref.policies import Policy
 
 OPERANDS = {
@@ -149,3 +149,16 @@ def signatures() -> Sample:
         said(evaluate, "add", (0x3C00, 0x0401), "fp16", None, Policy("sr", sr_bits=4), 9),
         said(evaluate, "add", (0, 0), "fp16", None, Policy("sr", sr_bits=4)),
     )
+    yield said(parse_formats, "a=b=fp16", 1, "x"), said(lambda: str(signature("add", ["fp16", "bf16"])[1:]))
+    yield signature(get_operation("neg"), "fp16")[0].name
+    third = signature("div", "fp16")
+    for more in (0, 1, 5):
+        yield (
+            unrounded(third, Policy(), more)((0x3C00, 0x4200), 0),
+            unrounded(signature("sqrt", "fp16"), Policy(), more)((0x4000,), 0),
+        )
+    for n, r in ((1, 0), (1, 1), (3, 0), (3, 5), (3, 7)):
+        yield [
+            evaluate("round_to_integral", (c,), "fp16", None, Policy("sr", sr_bits=n), r)
+            for c in (0x3800, 0x3A00, 0x4100, 0xB400)
+        ]
