@@ -6,7 +6,18 @@ import itertools
 import math
 from fractions import Fraction
 
-from core.samples import FORMATS, MODES, MORE, NAMED, ODD, SMALL, Sample, numbers, said, sample
+from core.samples import (
+    FORMATS,
+    MODES,
+    MORE,
+    NAMED,
+    ODD,
+    SMALL,
+    Sample,
+    numbers,
+    said,
+    sample,
+)
 from softfloat_ref import exact, rounding
 from softfloat_ref.codec import (
     FLAGS,
@@ -52,7 +63,10 @@ def decisions() -> Sample:
             )
             yield [rounding.is_tiny(0, s, e, s.bit_length(), sticky, 0, after, t) for after in (0, 1)]
     yield {name: int(x) for name, x in sorted(vars(rounding).items()) if name.isupper() and isinstance(x, int)}
-    yield [(m.name, int(m), m.stochastic) for m in rounding.Rounding], [(x.name, int(x)) for x in rounding.Flags]
+    yield (
+        [(m.name, int(m), m.stochastic) for m in rounding.Rounding],
+        [(x.name, int(x)) for x in rounding.Flags],
+    )
 
 
 @sample
@@ -79,11 +93,25 @@ def sticky_encodings() -> Sample:
         for p in (*MODES, *MORE[::3]):
             bits = needed_bits(f, p)
             run = encoder(f, p)
-            for code in {f.min_code, f.max_code, f.min_normal_code, f.max_code // 2 + 1}:
-                for third in (Fraction(1, 3), Fraction(2, 3), Fraction(1, 7), Fraction(1)):
+            for code in {
+                f.min_code,
+                f.max_code,
+                f.min_normal_code,
+                f.max_code // 2 + 1,
+            }:
+                for third in (
+                    Fraction(1, 3),
+                    Fraction(2, 3),
+                    Fraction(1, 7),
+                    Fraction(1),
+                ):
                     s, e = f.magnitude(min(code, f.max_code))
                     x = to_value((s + third) * Fraction(2) ** e, bits)
-                    yield x, run(x, 3 if p.random_count else 0), run(exact.negate(x), 6 if p.random_count else 0)
+                    yield (
+                        x,
+                        run(x, 3 if p.random_count else 0),
+                        run(exact.negate(x), 6 if p.random_count else 0),
+                    )
 
 
 @sample
@@ -103,7 +131,10 @@ def whole_small_formats() -> Sample:
                 f.quiet_bit | f.inf_code | f.sign_bit,
                 f.inf_code + 1,
             ]
-            yield [said(decode, c, f) for c in edge], [str(said(lambda c=c, f=f: float(decode(c, f)))) for c in edge]
+            yield (
+                [said(decode, c, f) for c in edge],
+                [str(said(lambda c=c, f=f: float(decode(c, f)))) for c in edge],
+            )
 
 
 @sample
@@ -156,15 +187,25 @@ def conversions() -> Sample:
         Value(0, 1, 3, 2),
     ]
     for x in values:
-        yield said(to_value, x, 20), said(encode, x, "fp16"), said(encode, x, "fp8_e4m3", "ptx")
+        yield (
+            said(to_value, x, 20),
+            said(encode, x, "fp16"),
+            said(encode, x, "fp8_e4m3", "ptx"),
+        )
     yield to_value(Decimal("0"), 20), len(FLAGS), check_random(Policy(), None)
     for fmt in ("i32", "i33"):
-        yield encode(exact.GENERATED, fmt, "ptx"), encode(Value(exact.NAN, 0, 1, 51), fmt, "ptx")
+        yield (
+            encode(exact.GENERATED, fmt, "ptx"),
+            encode(Value(exact.NAN, 0, 1, 51), fmt, "ptx"),
+        )
     yield encoder(get_format("fp8_e4m3"), Policy("sr", sr_bits=3))(to_value(Fraction(255, 128), 20))
     for code in (0, -1, 1 << 16, 1.5, "1", True):
         yield said(decode, code, "fp16"), said(tf32_from_register, code)
     for bits in (None, 0, 3, 7, 8, -1, 1.0, "1"):
-        yield said(encode, 0.3, "fp16", None, bits), said(encode, 0.3, "fp16", Policy("sr", sr_bits=3), bits)
+        yield (
+            said(encode, 0.3, "fp16", None, bits),
+            said(encode, 0.3, "fp16", Policy("sr", sr_bits=3), bits),
+        )
 
 
 # -- exact numbers -----------------------------------------------------------------------------------------------------
@@ -175,10 +216,25 @@ def exact_numbers() -> Sample:
     some = [
         exact.finite(n, s, e)
         for n in (0, 1)
-        for s, e in ((0, 0), (1, 0), (3, -2), (6, -3), (5, 7), (255, -90), (1, 300), (12, 1), (4, -1))
+        for s, e in (
+            (0, 0),
+            (1, 0),
+            (3, -2),
+            (6, -3),
+            (5, 7),
+            (255, -90),
+            (1, 300),
+            (12, 1),
+            (4, -1),
+        )
     ]
     for a, b in itertools.product(some, some):
-        yield exact.add(a, b), exact.add(a, b, 1), exact.multiply(a, b), exact.compare(a, b)
+        yield (
+            exact.add(a, b),
+            exact.add(a, b, 1),
+            exact.multiply(a, b),
+            exact.compare(a, b),
+        )
         if b.significand:
             yield exact.divide(a, b, 9), exact.remainder(a, b), exact.divide(a, b, 1)
     for a in (
@@ -186,6 +242,7 @@ def exact_numbers() -> Sample:
         exact.inf(0),
         exact.inf(1),
         exact.GENERATED,
+        exact.negate(exact.GENERATED),
         Value(0, 0, 1, 0, 1),
         Value(0, 1, 5, -1, 1),
         Value(0, 0, 0, 3, 1),
@@ -205,11 +262,36 @@ def exact_numbers() -> Sample:
         if a.kind != exact.NAN:
             yield [exact.compare(a, b) for b in (*some[::3], exact.inf(0), exact.inf(1))]
         if a.kind == exact.FINITE and a.significand and not a.sign:
-            yield exact.top(a), [(exact.square_root(a, n), exact.reciprocal_square_root(a, n)) for n in (1, 2, 5, 12)]
+            yield (
+                exact.top(a),
+                [(exact.square_root(a, n), exact.reciprocal_square_root(a, n)) for n in (1, 2, 5, 12)],
+            )
     yield exact.square_root(exact.zero(1), 5)
-    for e in (-1250, -1202, -1201, -1200, -1080, -1074, 1022, 1023, 1024, 1097, 1098, 1099, 1100, 1101, 2000):
+    for e in (
+        -1250,
+        -1202,
+        -1201,
+        -1200,
+        -1080,
+        -1074,
+        1022,
+        1023,
+        1024,
+        1097,
+        1098,
+        1099,
+        1100,
+        1101,
+        2000,
+    ):
         yield e, str(float(exact.finite(0, 7, e))), str(float(exact.finite(1, 1, e)))
-    for x in (Fraction(3, 4), Fraction(-1, 3), Fraction(0), Fraction(22, 7), Fraction(-1 << 70)):
+    for x in (
+        Fraction(3, 4),
+        Fraction(-1, 3),
+        Fraction(0),
+        Fraction(22, 7),
+        Fraction(-1 << 70),
+    ):
         yield exact.from_fraction(x, 5), exact.from_fraction(x, 17)
 
 
@@ -217,7 +299,14 @@ def exact_numbers() -> Sample:
 def scales() -> Sample:
     for name, rule in SCALE_RULES.items():
         yield get_scale_rule(name) is rule
-        for element in ("fp8_e4m3", "fp8_e5m2", "fp6_e3m2", "fp4_e2m1", "int8", "s1e3m0"):
+        for element in (
+            "fp8_e4m3",
+            "fp8_e5m2",
+            "fp6_e3m2",
+            "fp4_e2m1",
+            "int8",
+            "s1e3m0",
+        ):
             f = get_format(element)
             s, e = f.magnitude(f.max_code)
             amaxes = [exact.finite(0, n, e + k) for n in (s - 1, s, s + 1) for k in (0, 1, -7) if n > 0] + [

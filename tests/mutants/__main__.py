@@ -42,23 +42,28 @@ def files(modules: tuple[str, ...]) -> list[Path]:
 
 def changed_lines(base: str, path: Path) -> set[int]:
     """The lines of a file that differ from another commit's."""
-    command = ["git", "diff", "--unified=0", base, "--", str(path)]
-    shown = subprocess.run(command, cwd=run.TOP, capture_output=True, text=True, check=True).stdout
     found: set[int] = set()
-    for start, count in re.findall(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", shown, re.M):
+    for start, count in re.findall(
+        r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", _git("diff", "--unified=0", base, "--", str(path)), re.M
+    ):
         found |= set(range(int(start), int(start) + int(count or 1)))
     return found
 
 
-def base_commit() -> str | None:
-    """Where the branch left main, or, on main, the commit before; None where git knows neither."""
-    for arguments in (["merge-base", "HEAD", "origin/main"], ["merge-base", "HEAD", "main"], ["rev-parse", "HEAD~1"]):
-        command = ["git", *arguments]
-        done = subprocess.run(command, cwd=run.TOP, capture_output=True, text=True, check=False)
-        head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=run.TOP, capture_output=True, text=True, check=False)
-        if done.returncode == 0 and done.stdout != head.stdout:
-            return done.stdout.strip()
-    return None
+def base_commit() -> str:
+    """Where the branch left main, or, on main, the commit before; "" where git knows neither."""
+    head = _git("rev-parse", "HEAD")
+    tried = (("merge-base", "HEAD", "origin/main"), ("merge-base", "HEAD", "main"), ("rev-parse", "--verify", "HEAD~1"))
+    return next((found.strip() for x in tried if (found := _git(*x)) and found != head), "")
+
+
+def _git(*arguments: str) -> str:
+    """What git prints; nothing where it fails, or is not there."""
+    try:
+        done = subprocess.run(["git", *arguments], cwd=run.TOP, capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return done.stdout if done.returncode == 0 else ""
 
 
 def listed() -> dict[str, dict[str, str]]:
@@ -78,7 +83,7 @@ def main(modules: tuple[str, ...], changed: bool, base: str | None, seconds: flo
     lines: dict[Path, set[int] | None] = dict.fromkeys(files(modules))
     if changed:
         base = base or base_commit()
-        if base is None:
+        if not base:
             print("no commit to compare with: nothing is mutated")
             return
         lines = {path: found for path in lines if (found := changed_lines(base, path))}
