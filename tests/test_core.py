@@ -37,7 +37,7 @@ HASHES: dict[str, str] = {
     "policies": "0fe8403cc16fb278",
     "operations": "65c9cc4dd50e4aa5",
     "special_operations": "1f8f6a006bdfacc3",
-    "signatures": "cd82f06e1ff1c913",
+    "signatures": "7effa862da715758",
 }
 
 
@@ -57,7 +57,9 @@ def pytest_generate_tests(metafunc: Any) -> None:
 
 
 def test_sample(name: str) -> None:
-    assert is_unchanged(name), f"{name}: hash {digest(name)}; a change of any bit is an entry in the changelog"
+    assert is_unchanged(name), (
+        f"{name}: hash {digest(name)}; a change of any bit is an entry in the changelog"
+    )
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ from tests.mutants import run
 run.prepare()
 path = run.TOP / "softfloat_ref" / "scales.py"
 text = path.read_text()
-for old, new in (("", ""), ("ours > theirs", "ours >= theirs"), ("ours > theirs", "ours < theirs"), ("return", "1 / 0")):
+for old, new in (("x", "x"), ("ours > theirs", "ours >= theirs"), ("ours > theirs", "ours < theirs"), ("top", "no")):
     print(run.survives(path, text.replace(old, new), ("scales",)))
 """
     assert python(code).split() == ["True", "True", "False", "False"]
