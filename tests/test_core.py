@@ -57,9 +57,7 @@ def pytest_generate_tests(metafunc: Any) -> None:
 
 
 def test_sample(name: str) -> None:
-    assert is_unchanged(name), (
-        f"{name}: hash {digest(name)}; a change of any bit is an entry in the changelog"
-    )
+    assert is_unchanged(name), f"{name}: hash {digest(name)}; a change of any bit is an entry in the changelog"
 
 
 if __name__ == "__main__":

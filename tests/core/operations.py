@@ -79,10 +79,7 @@ def operations() -> Sample:
                     case = cases[i]
                     full = (
                         *case,
-                        *(
-                            codes[(i * 7 + j) % len(codes)]
-                            for j in range(operation.arity - len(case))
-                        ),
+                        *(codes[(i * 7 + j) % len(codes)] for j in range(operation.arity - len(case))),
                     )
                     yield said(evaluate, name, full, fmt, None, policy)
 
@@ -108,19 +105,10 @@ def special_operations() -> Sample:
         "minimum_magnitude",
     ):
         for policy in (None, "p3109", Policy("rdn", nan="propagate")):
-            yield [
-                said(evaluate, op, pair, "fp16", None, policy)
-                for pair in itertools.product(few, few)
-            ]
+            yield [said(evaluate, op, pair, "fp16", None, policy) for pair in itertools.product(few, few)]
     for op in ("fma", "faa", "clamp"):
-        yield [
-            said(evaluate, op, x, "fp16")
-            for x in itertools.product(few[::2], few[1::2], few[::3])
-        ]
-        yield [
-            said(evaluate, op, x, "fp16", None, "p3109")
-            for x in itertools.product(few[::3], few[2::3], few[::2])
-        ]
+        yield [said(evaluate, op, x, "fp16") for x in itertools.product(few[::2], few[1::2], few[::3])]
+        yield [said(evaluate, op, x, "fp16", None, "p3109") for x in itertools.product(few[::3], few[2::3], few[::2])]
     for op in (
         "sqrt",
         "rsqrt",
@@ -135,11 +123,7 @@ def special_operations() -> Sample:
     ):
         for fmt in (*SMALL, "fp16"):
             codes = few if fmt == "fp16" else range(1 << fmt.width)
-            yield [
-                said(evaluate, op, (c,), fmt, None, p)
-                for c in codes
-                for p in (None, "p3109")
-            ]
+            yield [said(evaluate, op, (c,), fmt, None, p) for c in codes for p in (None, "p3109")]
     for n in (0, 1, 5, 127, 128, 200, 255, 0x80000000, 0x7FFFFFFF):
         for fmt in ("i8", "i32"):
             yield [
@@ -152,9 +136,7 @@ def special_operations() -> Sample:
                 )
                 for c in few
             ]
-    for source, out in itertools.product(
-        ("fp16", "fp8_e4m3", "i8", "u8", "int8", "e8m0", "binary5p3se"), repeat=2
-    ):
+    for source, out in itertools.product(("fp16", "fp8_e4m3", "i8", "u8", "int8", "e8m0", "binary5p3se"), repeat=2):
         for policy in (
             None,
             "x86-sse",
@@ -163,10 +145,7 @@ def special_operations() -> Sample:
             "tpu-bf16",
             Policy("rtz", integers="x86", overflow="sat-none"),
         ):
-            yield [
-                said(evaluate, "convert", (c,), source, out, policy)
-                for c in OPERANDS.get(source, OPERANDS["i8"])
-            ]
+            yield [said(evaluate, "convert", (c,), source, out, policy) for c in OPERANDS.get(source, OPERANDS["i8"])]
     yield [
         said(evaluate, "convert", (c,), "bf16", "fp32", p)
         for c in (0, 1, 0x7F81, 0xFFC1, 0x3F80)
@@ -212,9 +191,7 @@ def signatures() -> Sample:
     for given in ((0,), (0, 0, 0), 5, (0, 1 << 16), ("0", 0), "00"):
         yield said(evaluate, "add", given, "fp16")
     yield (
-        said(
-            evaluate, "add", (0x3C00, 0x0401), "fp16", None, Policy("sr", sr_bits=4), 9
-        ),
+        said(evaluate, "add", (0x3C00, 0x0401), "fp16", None, Policy("sr", sr_bits=4), 9),
         said(evaluate, "add", (0, 0), "fp16", None, Policy("sr", sr_bits=4)),
     )
     yield (
@@ -230,9 +207,7 @@ def signatures() -> Sample:
         )
     for n, r in ((1, 0), (1, 1), (3, 0), (3, 5), (3, 7)):
         yield [
-            evaluate(
-                "round_to_integral", (c,), "fp16", None, Policy("sr", sr_bits=n), r
-            )
+            evaluate("round_to_integral", (c,), "fp16", None, Policy("sr", sr_bits=n), r)
             for c in (0x3800, 0x3A00, 0x4100, 0xB400)
         ]
     special = (0, 0x7C00, 0xFE02, 0x7D01, 0x3C00)
@@ -243,7 +218,4 @@ def signatures() -> Sample:
         Policy(nan="negative"),
     ):
         for op in ("fma", "faa"):
-            yield [
-                said(evaluate, op, x, "fp16", None, policy)
-                for x in itertools.product(special, repeat=3)
-            ]
+            yield [said(evaluate, op, x, "fp16", None, policy) for x in itertools.product(special, repeat=3)]
