@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing import connection
+from multiprocessing import connection, resource_tracker
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from softfloat_ref.errors import Error
@@ -191,9 +191,33 @@ class _Here:
 # -- local processes -------------------------------------------------------------------------------------------------
 
 
+@contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """Ctrl-C comes after the block, and not at all to processes that are started in it: `_begin` says what to do."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # started later, it would let the signals through
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class _Pool(ProcessPoolExecutor):
+    """Processes to which Ctrl-C does not come while they are being started."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        with _interrupts_wait():
+            return super().submit(fn, *args, **kwargs)
+
+
 def _begin() -> None:
     """In a new worker: Ctrl-C is the parent's to handle, and without a parent there is nothing to do."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
@@ -214,7 +238,7 @@ class _Processes:
         self._pool = self._start()
 
     def _start(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(self.jobs, multiprocessing.get_context("spawn"), _begin)
+        return _Pool(self.jobs, multiprocessing.get_context("spawn"), _begin)
 
     def executor(self) -> Executor:
         return self._pool

@@ -16,7 +16,7 @@ TOP = Path(__file__).parents[1]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(TOP)}
 # Commands that start processes, or set how libraries start, have a process of their own.
 OWN_PROCESS = {"--jobs", "--executor", "--scheduler", "--dut", "bench", "selftest"}
-HANDLED = (signal.SIGTERM, signal.SIGHUP)
+HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(*args: str, stdin: str | bytes = b"", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -39,10 +39,13 @@ def process(*args: str, stdin: bytes = b"", cwd: Path | None = None) -> subproce
 def _exit_code(args: tuple[str, ...]) -> int:
     from softfloat_ref.app.main import main
 
+    before, sys.argv = sys.argv, [str(TOP / "softfloat_ref" / "__main__.py"), *args]  # manifests say what was typed
     try:
-        main(list(args))
+        main()
     except SystemExit as e:
         return e.code if isinstance(e.code, int) else 0
+    finally:
+        sys.argv = before
     raise AssertionError("main never returns")
 
 

@@ -59,6 +59,8 @@ def kill_when_it_writes(process: subprocess.Popen[bytes], folder: Path, more: fl
     running = process.poll() is None
     os.killpg(process.pid, signal.SIGKILL) if running else None
     process.communicate()
+    if running:
+        assert not (folder / "v" / "manifest.json").exists()  # so nothing looks finished
     return running
 
 

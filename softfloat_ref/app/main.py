@@ -7,6 +7,7 @@ import importlib
 import os
 import signal
 import sys
+import time
 from typing import Final
 
 import click
@@ -15,6 +16,8 @@ from softfloat_ref import __version__
 from softfloat_ref.errors import Error, unknown
 
 MAX_MESSAGE: Final = 600
+_PATIENCE_S: Final = 1.0
+_ENDING: Final = ("SIGINT", "SIGTERM", "SIGHUP")
 
 # name: (module, what --help says). A command's module is imported when it runs, so --help stays fast.
 COMMANDS: Final = {
@@ -98,6 +101,7 @@ def main(args: list[str] | None = None) -> None:
         code = 130
     except Stopped as e:
         code = 128 + int(e.args[0])
+        _ignore_signals()
     except BrokenPipeError:
         code = 141
     except MemoryError:
@@ -116,15 +120,32 @@ def _run(args: list[str]) -> object:
 
 
 def _on_signals() -> None:
-    """SIGTERM and SIGHUP end the process through its `finally` clauses, so that nothing half-written stays."""
+    """Signals that end a process end this one through its `finally` clauses, so that nothing half-written stays.
+
+    One that whoever started us ignores (nohup, a job in a script's background) stays ignored. A second Ctrl-C right
+    after the first does not cut the cleaning short.
+    """
+    stopped_at = -_PATIENCE_S
 
     def stop(number: int, _: object) -> None:
-        raise Stopped(number)
+        nonlocal stopped_at
+        now = time.monotonic()
+        if now - stopped_at >= _PATIENCE_S:
+            stopped_at = now
+            raise Stopped(number)
 
     with contextlib.suppress(ValueError):  # not the main thread: then whoever is may have his own
-        for name in ("SIGTERM", "SIGHUP"):
-            if hasattr(signal, name):
-                signal.signal(getattr(signal, name), stop)
+        for name in _ENDING:
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, stop)
+
+
+def _ignore_signals() -> None:
+    """While the interpreter ends: a second signal would be the exit code then."""
+    for name in _ENDING:
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
 def _end(code: int) -> None:

@@ -101,7 +101,8 @@ class CommandDevice:
         end_group(self._process)
         self._stop.set()
         for thread in self._threads:  # before the pipes are closed: their numbers may serve other files then
-            thread.join(_JOIN_S)
+            if thread.ident is not None:  # a signal may have come before it was started
+                thread.join(_JOIN_S)
         self._close_source()
         for stream in (self._sink, self._process.stdout, self._process.stderr):
             if stream is not None:

@@ -288,11 +288,12 @@ def _packed(data: bytes, _: Path) -> None:
     name, *numbers = head.decode("latin-1").split(" ")
     sizes = [int(x) if x.isdecimal() and len(x) < 20 else 1 for x in numbers][:4]
     rows, size, width, scale = [*sizes, 2, 32, 8, 8][:4] if len(sizes) < 4 else sizes
+    width, scale = (min(max(x, 1), 64) for x in (width, scale))  # of formats, which no file changes
     raw, scales = np.frombuffer(body, np.uint8), None
     if not packing.get_layout(name).together:
         at = packing.swizzled_size(1, rows) if name.endswith("swizzled") else rows
         raw, scales = raw[at:], raw[:at]
-    packing.unpack(raw, scales, (rows, size), min(width, 64), min(scale, 64), name)
+    packing.unpack(raw, scales, (rows, size), width, scale, name)
 
 
 def _operand_codes(data: bytes, _: Path) -> None:

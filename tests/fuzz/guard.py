@@ -152,5 +152,5 @@ def _timed(run: Callable[[], object], seconds: float) -> bool:
 
 def _place() -> str:
     """Where in the library an exception came from: the last two of its lines that were running."""
-    frames = [f for f in traceback.extract_tb(sys.exc_info()[2]) if "softfloat_ref" in f.filename.rsplit("/", 2)[0]]
+    frames = [f for f in traceback.extract_tb(sys.exc_info()[2]) if "/softfloat_ref/" in f.filename]
     return " < ".join(f"{Path(f.filename).name}:{f.lineno}" for f in reversed(frames[-2:])) or "no line of the library"

@@ -1,0 +1,190 @@
+"""Formats and policies: every field, what follows from it, and every refusal."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+from core.samples import FORMATS, MODES, MORE, NAMED, Sample, said, sample
+from softfloat_ref.formats import ALIASES, define_format, get_format, p3109
+from softfloat_ref.policies import Policy, get_policy
+
+
+@sample
+def formats() -> Sample:
+    for f in FORMATS:
+        yield f.to_dict()
+        names = [n for n in dir(type(f)) if not n.startswith("_") and not callable(getattr(type(f), n))]
+        yield [(n, getattr(f, n)) for n in sorted(names) if n not in {x.name for x in dataclasses.fields(f)}]
+        codes = (
+            range(1 << f.width)
+            if f.width <= 8
+            else {0, 1, f.max_code, f.sign_bit, f.inf_code, f.canonical_nan, f.min_normal_code, (1 << f.width) - 1}
+        )
+        yield [
+            (c, f.is_nan(c), f.hex(c), f.magnitude(c & f.magnitude_mask) if c & f.magnitude_mask <= f.max_code else "")
+            for c in sorted(codes)
+        ]
+    yield sorted(ALIASES.items())
+
+
+@sample
+def format_names() -> Sample:
+    for name in (
+        "s1e5m2",
+        "S1E5M2 ",
+        "s1e5m2b15",
+        "s1e4m3b-3fn",
+        "s0e3m3fnuz",
+        "s1e0m3",
+        "s1e20m256",
+        "s1e21m2",
+        "s1e5m257",
+        "s2e1m1",
+        "i0",
+        "i256",
+        "i257",
+        "u1",
+        "binary3p1se",
+        "binary2p1se",
+        "binary16p16ue",
+        "binary8p9se",
+        "binary8p8sf",
+        "binary8p8uf",
+        "fp8",
+        "fp17",
+        "",
+        "half",
+        5,
+        "s1e1m0",
+        "s1e1m0fn",
+        "s1e2m0fn",
+        "s0e1m1fn",
+        "s1e1m1finite",
+        "s1e1m1fnuz",
+        "s1e4m3b99999999",
+        "s0e5m2",
+        "s1e2m1fnuz",
+    ):
+        yield name, said(lambda n=name: get_format(n).to_dict())
+    for k, p, signed, extended in itertools.product(range(2, 6), range(7), (True, False), (True, False)):
+        yield said(lambda *a: p3109(a[0], a[1], signed=a[2], extended=a[3]).to_dict(), k, p, signed, extended)
+    good = {"exponent_bits": 4, "mantissa_bits": 3, "bias": 7}
+    for change in (
+        {},
+        {"bias": "x"},
+        {"bias": True},
+        {"x": 1},
+        {"like": "fp16"},
+        {"signed": 1},
+        {"nan": "none"},
+        {"nan": "none", "overflow": "max"},
+        {"nan": "none", "infinity": False, "overflow": "max"},
+        {"nan": "top", "infinity": False},
+        {"nan": "top", "overflow": "nan", "infinity": False},
+        {"nan": "odd"},
+        {"zero": False},
+        {"zero": False, "subnormals": "normal"},
+        {"zero": False, "subnormals": "normal", "signed": False},
+        {"twos_complement": True},
+        {"twos_complement": True, "nan": "none", "infinity": False, "overflow": "max", "exponent_bits": 0},
+        {"signaling": True},
+        {"mantissa_bits": 0, "signaling": True},
+        {"mantissa_bits": 1, "signaling": True},
+        {"mantissa_bits": 2, "signaling": True},
+        {"symmetric": True},
+        {"nan": "negative-zero", "signed": False},
+        {"bias": 1 << 30},
+        {"mantissa_bits": -1},
+        {"mantissa_bits": 257},
+        {"exponent_bits": 0},
+        {"exponent_bits": 21},
+        {"overflow": "x"},
+        {"subnormals": "none"},
+        {"subnormals": "odd"},
+        {"name": "b c"},
+        {"exponent_bits": 1, "mantissa_bits": 0},
+        {"exponent_bits": 0, "mantissa_bits": 0},
+    ):
+        yield change, said(lambda c=change: define_format({**good, **c}, "a").to_dict())
+    for table, name in (
+        ({}, None),
+        ({"name": "b"}, None),
+        ({"name": 3}, "a"),
+        ([], None),
+        ("x", "y"),
+        ({"like": "fp16", "bias": 3}, None),
+    ):
+        yield said(lambda t=table, n=name: define_format(t, n).to_dict())
+
+
+@sample
+def policies() -> Sample:
+    for p in (*NAMED, *MODES, *MORE):
+        yield p.to_dict(), p.random_count, [str(p.overflow_for(f)) for f in FORMATS]
+        yield (
+            [said(p.nan_rule.code, f) if f.has_nan else "" for f in FORMATS],
+            p.nan_rule,
+            [p.nan_rule.has_code(f) for f in FORMATS],
+        )
+    for fields in (
+        {"rounding": "x"},
+        {"rounding": 3},
+        {"rounding": "SR"},
+        {"rounding": "sr", "sr_bits": 0},
+        {"rounding": "sr", "sr_bits": 64},
+        {"sr_bits": 65},
+        {"sr_bits": 1},
+        {"sr_bits": True},
+        {"nan": "7fc0"},
+        {"nan": "0x7FC0"},
+        {"nan": "fp16=7e00,fp32=7fc00001"},
+        {"nan": "fp16=7c00"},
+        {"nan": "zz"},
+        {"nan": ""},
+        {"nan": "fp16="},
+        {"nan": 0x7FC0},
+        {"nan": True},
+        {"nan": -1},
+        {"nan": "propagate,fp16=7e01"},
+        {"nan": "propagate,canonical"},
+        {"nan": "propagate-signaling"},
+        {"flush_inputs": "on"},
+        {"flush_inputs": 1},
+        {"flush_outputs": "off"},
+        {"overflow": "sat"},
+        {"overflow": None},
+        {"tininess": "x"},
+        {"integers": "x86"},
+        {"specials": "p3109"},
+        {"bare_widening": "x"},
+        {"x": 1},
+        {"nan_missing": "zero"},
+    ):
+        yield (
+            fields,
+            said(lambda f=fields: get_policy(None, **f).to_dict()),
+            said(lambda f=fields: get_policy("arm").replace(**f).to_dict()),
+        )
+        p = said(lambda f=fields: get_policy(None, **f))
+        if isinstance(p, Policy):
+            yield (
+                said(lambda p=p: p.random_count),
+                [said(p.nan_rule.code, f) if f.has_nan else "" for f in FORMATS[:16]],
+            )
+            yield [p.nan_rule.has_code(f) for f in FORMATS[:16]]
+    for given in (
+        "ieee",
+        "ARM",
+        " x86-sse",
+        "nothing",
+        3,
+        {"like": "riscv", "rounding": "rtz"},
+        {"rounding": "x"},
+        None,
+        Policy("rtz"),
+    ):
+        yield (
+            said(lambda g=given: get_policy(g).to_dict()),
+            said(lambda g=given: get_policy(g, tininess="before").to_dict()),
+        )

@@ -1,0 +1,68 @@
+"""The core in seconds: a fixed sample of everything that formats, rounding, codec, operations, scales, policies and
+accumulators say (tests/core), as hashes. The other tests say that the answers are right; this one, that none of them
+changes unnoticed: a changed hash is a change of the library's bits or words, and an entry in the changelog.
+
+`python tests/test_core.py` prints the hashes of this checkout. The mutation tests (`python -m tests.mutants`) run on
+this file: it must stay quick, and see every small change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from pathlib import Path
+from typing import Any
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from core import accumulators, conversions, definitions, operations  # noqa: F401
+from core.samples import SAMPLES
+
+HASHES: dict[str, str] = {
+    "accumulators": "f1d20917dc006f32",
+    "dots": "36d5f0f861ad23a8",
+    "trees": "b0562656746e4757",
+    "decisions": "29be24c254885df5",
+    "targets": "aefa286a961b232f",
+    "encodings": "3b61d09b9db4d07f",
+    "sticky_encodings": "5e4d6e6b14e2e50a",
+    "whole_small_formats": "2664e09040fc648c",
+    "rounding_pieces": "dbea76abf530c650",
+    "conversions": "fb771545710b3127",
+    "exact_numbers": "da9d0b2a346c0421",
+    "scales": "68cff505e08cf62a",
+    "formats": "436f892ecbd208c8",
+    "format_names": "fa530d6b9a731d20",
+    "policies": "0fe8403cc16fb278",
+    "operations": "65c9cc4dd50e4aa5",
+    "special_operations": "1f8f6a006bdfacc3",
+    "signatures": "7effa862da715758",
+}
+
+
+def digest(name: str) -> str:
+    found = hashlib.sha256()
+    for x in SAMPLES[name]():
+        found.update(repr(x).encode() + b"\n")
+    return found.hexdigest()[:16]
+
+
+def is_unchanged(name: str) -> bool:
+    return digest(name) == HASHES[name]
+
+
+def pytest_generate_tests(metafunc: Any) -> None:
+    metafunc.parametrize("name", SAMPLES)
+
+
+def test_sample(name: str) -> None:
+    assert is_unchanged(name), f"{name}: hash {digest(name)}; a change of any bit is an entry in the changelog"
+
+
+if __name__ == "__main__":
+    import time
+
+    for key in SAMPLES:
+        start = time.process_time()
+        print(f'    "{key}": "{digest(key)}",  # {time.process_time() - start:.2f} s')
