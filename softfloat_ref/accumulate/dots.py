@@ -9,7 +9,17 @@ from typing import Any, Final
 from softfloat_ref import exact
 from softfloat_ref.accumulate.evaluate import Stage, Step, rounder
 from softfloat_ref.accumulate.model import Accumulator
-from softfloat_ref.accumulate.terms import ONE, Decode, Scale, Term, decode_scale, number, operand_decoder, product, times
+from softfloat_ref.accumulate.terms import (
+    ONE,
+    Decode,
+    Scale,
+    Term,
+    decode_scale,
+    number,
+    operand_decoder,
+    product,
+    times,
+)
 from softfloat_ref.block_formats import FP32_ONE, BlockFormat, any_format
 from softfloat_ref.codec import FLAGS, Encoded, check_code, decoder
 from softfloat_ref.errors import Error

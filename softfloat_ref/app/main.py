@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "vectors": ("vectors", "Generate, verify and list golden vectors."),
     "coverage": ("coverage", "What vectors cover, bin by bin; what a simulation executed."),
     "check": ("check", "Check a device against the oracle, and explain what it gets wrong."),
+    "identify": ("identify", "Name the policy, block profile or accumulator of an unknown device."),
     "dpi": ("dpi", "Write the C file and the package that let SystemVerilog ask the oracle."),
     "bench": ("bench", "Measure throughput on this machine."),
     "selftest": ("selftest", "Check this installation against exact rationals (needs gmpy2)."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final
 
 from softfloat_ref import exact
@@ -114,7 +114,7 @@ def block_defects(made: VectorSet) -> Iterator[Hypothesis]:
             yield Hypothesis(row.name, f"{row.says}, in its elements", q.model(encode=encode))
 
 
-# -- the scale -----------------------------------------------------------------------------------------------------------
+# -- the scale -------------------------------------------------------------------------------------------------------
 
 
 def _scale_defects(q: Quantizer) -> Iterator[Hypothesis]:
@@ -128,7 +128,9 @@ def _scale_defects(q: Quantizer) -> Iterator[Hypothesis]:
         offsets.pop(0, None)
     for by, says in offsets.items():
         yield Hypothesis(
-            f"scale {by:+d}", f"has its scale {says}", q.model(scale=lambda f, v, by=by: _moved(f(v), by, scale))  # type: ignore[misc]
+            f"scale {by:+d}",
+            f"has its scale {says}",
+            q.model(scale=lambda f, v, by=by: f(_binades(q, v, by))),  # type: ignore[misc]
         )
         yield Hypothesis(
             f"scale byte {by:+d}",
@@ -137,7 +139,9 @@ def _scale_defects(q: Quantizer) -> Iterator[Hypothesis]:
         )
     if not scale.mantissa_bits:
         yield Hypothesis(
-            "scale wraps", "does not hold the scale's exponent at its smallest: it wraps around", q.model(scale=_wrapping(q))
+            "scale wraps",
+            "does not hold the scale's exponent at its smallest: it wraps around",
+            q.model(scale=_wrapping(q)),
         )
     for n, lane in ((0, "first"), (q.block.size - 1, "last")):
         yield Hypothesis(
@@ -156,6 +160,14 @@ def _scale_defects(q: Quantizer) -> Iterator[Hypothesis]:
         "takes the largest value, not the largest magnitude",
         q.model(scale=lambda f, v: f([x for x in v if not x.sign] or [exact.zero(0)])),
     )
+
+
+def _binades(q: Quantizer, values: Sequence[Value], by: int) -> Values:
+    """The values so many binades higher, after what is flushed: the scale then is as many steps higher."""
+    return [
+        x._replace(exponent=x.exponent + by) if x.kind == FINITE and x.significand else x
+        for x in flush(values, q.made.profile)
+    ]
 
 
 def _moved(code: int, by: int, scale: Format) -> int:
@@ -188,24 +200,38 @@ def _saturating(q: Quantizer) -> Encoder:
     return encode
 
 
-# -- lanes and values ------------------------------------------------------------------------------------------------------
+# -- lanes and values ------------------------------------------------------------------------------------------------
 
 
 def _lane_defects(q: Quantizer) -> Iterator[Hypothesis]:
     size = q.block.size
     yield Hypothesis("lanes reversed", "has its lanes in reverse order", q.model(lanes=lambda c: c[::-1]))
     swapped = [i ^ 1 if i ^ 1 < size else i for i in range(size)]
-    yield Hypothesis("neighbours exchanged", "exchanges neighbouring lanes", q.model(lanes=lambda c: tuple(c[i] for i in swapped)))
+    yield Hypothesis(
+        "neighbours exchanged", "exchanges neighbouring lanes", q.model(lanes=lambda c: tuple(c[i] for i in swapped))
+    )
     half = size // 2
     halves = [i // 2 + half * (i % 2) for i in range(2 * half)] + list(range(2 * half, size))
-    yield Hypothesis("halves interleaved", "interleaves the two halves of the block", q.model(lanes=lambda c: tuple(c[i] for i in halves)))
+    yield Hypothesis(
+        "halves interleaved",
+        "interleaves the two halves of the block",
+        q.model(lanes=lambda c: tuple(c[i] for i in halves)),
+    )
 
 
 def _value_defects(q: Quantizer) -> Iterator[Hypothesis]:
     fmt = q.made.formats[0]
     rows: list[tuple[str, str, Callable[[int, Value], Value]]] = [
-        ("subnormals as normal", "takes subnormal values for normal ones, with a leading one", lambda c, x: hidden_bit(c, x, fmt)),
-        ("subnormals with exponent 0", "gives subnormal values the exponent 0 in place of 1", lambda c, x: low_exponent(c, x, fmt)),
+        (
+            "subnormals as normal",
+            "takes subnormal values for normal ones, with a leading one",
+            lambda c, x: hidden_bit(c, x, fmt),
+        ),
+        (
+            "subnormals with exponent 0",
+            "gives subnormal values the exponent 0 in place of 1",
+            lambda c, x: low_exponent(c, x, fmt),
+        ),
         ("sign ignored", "ignores the values' sign", lambda c, x: x._replace(sign=0)),
     ]
     never = dataclasses.replace(q.made, profile=q.made.profile.replace(flush="never"))
@@ -214,7 +240,7 @@ def _value_defects(q: Quantizer) -> Iterator[Hypothesis]:
         yield Hypothesis(
             name,
             says,
-            quantizer.model(values=lambda codes, v, f=change: [f(c, x) if x.kind == FINITE else x for c, x in zip(codes, v, strict=True)]),  # type: ignore[misc]
+            quantizer.model(values=partial(_each, change)),
         )
     for name in ("bf16", "fp16"):
         if CATALOGUE[name].mantissa_bits < fmt.mantissa_bits:
@@ -226,7 +252,12 @@ def _value_defects(q: Quantizer) -> Iterator[Hypothesis]:
             )
 
 
-# -- dequantization --------------------------------------------------------------------------------------------------------
+def _each(change: Callable[[int, Value], Value], codes: Sequence[int], values: Values) -> Values:
+    """The finite values changed, each by its own code."""
+    return [change(c, x) if x.kind == FINITE else x for c, x in zip(codes, values, strict=True)]
+
+
+# -- dequantization --------------------------------------------------------------------------------------------------
 
 
 def value_defects(made: VectorSet) -> Iterator[Hypothesis]:
@@ -235,7 +266,9 @@ def value_defects(made: VectorSet) -> Iterator[Hypothesis]:
     assert block is not None
     size = block.size
 
-    def model(encode: Encoder, change: Callable[[int, tuple[int, ...]], tuple[int, tuple[int, ...]]] | None = None) -> Model:
+    def model(
+        encode: Encoder, change: Callable[[int, tuple[int, ...]], tuple[int, tuple[int, ...]]] | None = None
+    ) -> Model:
         def run(inputs: Inputs) -> Output:
             second = decoder(FP32)(inputs[1 + size]) if made.profile.tensor_scale != "none" else _ONE
             scale, codes = inputs[0], tuple(inputs[1 : 1 + size])
@@ -259,13 +292,27 @@ def value_defects(made: VectorSet) -> Iterator[Hypothesis]:
     scale = block.scale
     steps = {"+1": 1, "-1": -1}
     for name, by in steps.items():
-        yield Hypothesis(f"scale {name}", f"takes the scale one step off ({name})", model(right, lambda s, c, by=by: (_moved(s, by, scale), c)))  # type: ignore[misc]
-    yield Hypothesis("scale 00 as 0.0", "takes the smallest scale for zero or infinitely small", _zero_scale(model(right), size))
+        yield Hypothesis(
+            f"scale {name}",
+            f"takes the scale one step off ({name})",
+            model(right, partial(_other_scale, scale, by)),
+        )
+    yield Hypothesis(
+        "scale 00 as 0.0", "takes the smallest scale for zero or infinitely small", _zero_scale(model(right), size)
+    )
     if scale.has_nan:
         top = scale.max_code
         nan = scale.canonical_nan
-        yield Hypothesis("NaN scale a number", "takes the NaN of the scale for a number", model(right, lambda s, c: (top if s == nan else s, c)))
+        yield Hypothesis(
+            "NaN scale a number",
+            "takes the NaN of the scale for a number",
+            model(right, lambda s, c: (top if s == nan else s, c)),
+        )
     yield Hypothesis("lanes reversed", "has its lanes in reverse order", model(right, lambda s, c: (s, c[::-1])))
+
+
+def _other_scale(fmt: Format, by: int, scale: int, codes: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+    return _moved(scale, by, fmt), codes
 
 
 def _zero_scale(right: Model, size: int) -> Model:

@@ -6,16 +6,16 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, Final
 
-from softfloat_ref.diagnosis.asking import Asker
-from softfloat_ref.diagnosis.hypotheses import Case, Checkable, Lens, Output
 from softfloat_ref.diagnosis.accumulator_space import AccumulatorSpace
+from softfloat_ref.diagnosis.asking import Asker
+from softfloat_ref.diagnosis.hypotheses import Case, Lens, Output
 from softfloat_ref.diagnosis.policy_space import PolicySpace
 from softfloat_ref.diagnosis.profile_space import DequantizeSpace, ProfileSpace
 from softfloat_ref.diagnosis.ranking import Diagnosis, diagnose, explains, spread
 from softfloat_ref.diagnosis.shrink import shrink, simplest
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.testing.check import Report, input_width
+from softfloat_ref.testing.check import Checkable, Report, input_width
 from softfloat_ref.testing.compare import CompareNan, Rule
 from softfloat_ref.testing.devices import DeviceError
 
@@ -56,7 +56,9 @@ def diagnosis_of(report: Report, nan: CompareNan, flags: bool, ask: Asker | None
     lens = Lens.of(vectors, Rule(vectors.out, nan, flags), report.has_flags)
     cases = cases_of(report, lens)
     found = diagnose(space_of(vectors), lens, cases)
-    first = simplest([c for c in cases if not found.findings or explains(found.findings[0].hypothesis, c, lens)], vectors)
+    first = simplest(
+        [c for c in cases if not found.findings or explains(found.findings[0].hypothesis, c, lens)], vectors
+    )
     first = first or simplest(cases, vectors)
     if first is None or ask is None:
         return dataclasses.replace(found, simplest=first)

@@ -13,7 +13,7 @@ from softfloat_ref.accumulate.dots import Operand, accumulate, products
 from softfloat_ref.accumulate.evaluate import Rounding, Step
 from softfloat_ref.accumulate.terms import Decode, Term, operand_decoder
 from softfloat_ref.accumulate.trees import Round, To, walk
-from softfloat_ref.codec import decoder
+from softfloat_ref.codec import decoder, encoder
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output
 from softfloat_ref.diagnosis.scalar import flushed, hidden_bit, low_exponent
 from softfloat_ref.diagnosis.stages import Stage, StageDefect, stage_defects
@@ -21,7 +21,6 @@ from softfloat_ref.exact import FINITE, Value
 from softfloat_ref.formats import Format
 from softfloat_ref.golden.dots import DotSet
 from softfloat_ref.policies import Policy
-from softfloat_ref.codec import encoder
 
 _WHERE: Final = ("inner", "last", "every")
 
@@ -74,7 +73,7 @@ class Dot:
         inputs: Callable[[Operand, Operand, int], tuple[Operand, Operand, int]] | None = None,
         decoders: Sequence[Decode] | None = None,
         make: Callable[..., Step] = Step,
-        after: Callable[[Sequence[Term], int, int], tuple[int, int]] | None = None,
+        after: Callable[[Sequence[Term], int, int, int], tuple[int, int]] | None = None,
     ) -> Model:
         """The dot product, with other operands, decoders or tree, or another answer."""
         s = self.made.setting
@@ -85,7 +84,7 @@ class Dot:
                 a, b, c = inputs(a, b, c)
             terms = products(s, a, b, decoders)
             code, flags = accumulate(s, terms, c, make=make)
-            return after(terms, code, flags) if after is not None else (code, flags)
+            return after(terms, c, code, flags) if after is not None else (code, flags)
 
         return model
 
@@ -130,16 +129,22 @@ def _zeroed(fmt: Format, policy: Policy) -> Callable[[Value, int], tuple[int, in
 def _rounding_defects(d: Dot) -> Iterator[Hypothesis]:
     rounds = [x for x in walk(d.made.accumulator.root) if isinstance(x, Round)]
     wheres = _WHERE if len(rounds) > 1 else ("every",)
-    shown = {"inner": "of inner sums", "last": "of the last sum", "every": "of its sums" if len(rounds) > 1 else "of the sum"}
+    shown = {
+        "inner": "of inner sums",
+        "last": "of the last sum",
+        "every": "of its sums" if len(rounds) > 1 else "of the sum",
+    }
     for row in (*stage_defects(), *_policies()):
         if row.name.startswith("output"):
             continue
         for where in wheres:
             make = partial(WrongStep, stage=row.stage, where=where)
-            yield Hypothesis(f"{row.name} {shown[where]}", f"{row.says}, in the rounding {shown[where]}", d.model(make=make))
+            yield Hypothesis(
+                f"{row.name} {shown[where]}", f"{row.says}, in the rounding {shown[where]}", d.model(make=make)
+            )
 
 
-# -- lanes, operands, scales -----------------------------------------------------------------------------------------------
+# -- lanes, operands, scales -----------------------------------------------------------------------------------------
 
 
 def _zero_lane(operand: Operand, lane: int) -> Operand:
@@ -192,10 +197,20 @@ def _number_lane(d: Dot, side: str, lane: int) -> Model:
     return d.model(inputs=changed)
 
 
+def _doubled(code: int, x: Value, fmt: Format) -> Value:
+    normal = x.significand and code & fmt.magnitude_mask >= fmt.min_normal_code
+    return x._replace(exponent=x.exponent + 1) if normal else x
+
+
 _CHANGES: Final[tuple[tuple[str, str, Callable[[int, Value, Format], Value]], ...]] = (
     ("subnormals flushed", "takes subnormal elements for zero", flushed),
     ("subnormals with exponent 0", "gives subnormal elements the exponent 0 in place of 1", low_exponent),
     ("subnormals as normal", "takes subnormal elements for normal ones", hidden_bit),
+    (
+        "normals x2",
+        "takes the exponent field as it is, so that normal elements count twice beside subnormal ones",
+        _doubled,
+    ),
 )
 
 
@@ -227,27 +242,39 @@ def _scale_defects(d: Dot) -> Iterator[Hypothesis]:
         if scale is None:
             continue
 
-        def number(a: Operand, b: Operand, c: int, side: str = side, scale: Format = scale) -> tuple[Operand, Operand, int]:
+        def number(
+            a: Operand, b: Operand, c: int, side: str = side, scale: Format = scale
+        ) -> tuple[Operand, Operand, int]:
             x = a if side == "a" else b
             plain = tuple(scale.max_code if scale.is_nan(s) else s for s in x.scales)
             x = dataclasses.replace(x, scales=plain)
             return (x, b, c) if side == "a" else (a, x, c)
 
-        def ignored(a: Operand, b: Operand, c: int, side: str = side, scale: Format = scale) -> tuple[Operand, Operand, int]:
+        def ignored(
+            a: Operand, b: Operand, c: int, side: str = side, scale: Format = scale
+        ) -> tuple[Operand, Operand, int]:
             x = a if side == "a" else b
             one = scale.bias << scale.mantissa_bits
             x = dataclasses.replace(x, scales=(one,) * len(x.scales))
             return (x, b, c) if side == "a" else (a, x, c)
 
-        yield Hypothesis(f"NaN scale of {side} a number", f"takes the NaN scale of {side} for a number", d.model(inputs=number))
+        yield Hypothesis(
+            f"NaN scale of {side} a number", f"takes the NaN scale of {side} for a number", d.model(inputs=number)
+        )
         yield Hypothesis(f"scale of {side} ignored", f"ignores the scale of {side}", d.model(inputs=ignored))
 
 
 def _zero_defects(d: Dot) -> Iterator[Hypothesis]:
     out = d.made.out
 
-    def signed(sign: int, terms: Sequence[Term], code: int, flags: int) -> tuple[int, int]:
+    def signed(sign: int, terms: Sequence[Term], c: int, code: int, flags: int) -> tuple[int, int]:
         return (out.sign_bit * sign if not code & out.magnitude_mask else code), flags
 
     for sign, shown in ((0, "+0"), (1, "-0")):
         yield Hypothesis(f"zeros {shown}", f"gives {shown} for every zero", d.model(after=partial(signed, sign)))
+
+    def cancelled(terms: Sequence[Term], c: int, code: int, flags: int) -> tuple[int, int]:
+        negative = all(x.value.sign for x in terms)
+        return (out.sign_bit if not code and (c or negative) else code), flags
+
+    yield Hypothesis("x - x is -0", "gives -0 where a sum cancels to zero", d.model(after=cancelled))

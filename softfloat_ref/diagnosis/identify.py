@@ -8,9 +8,10 @@ from typing import Final, Generic
 
 from softfloat_ref.diagnosis.asking import Asker
 from softfloat_ref.diagnosis.candidates import Candidate, Pool, Question, classes
-from softfloat_ref.diagnosis.hypotheses import Case, Checkable, Lens, Output
+from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Lens, Output
 from softfloat_ref.diagnosis.ranking import Finding, Search, explains
 from softfloat_ref.diagnosis.spaces import P, Space
+from softfloat_ref.testing.check import Checkable
 from softfloat_ref.testing.compare import CompareNan, Rule
 
 _CHALLENGES: Final = 4
@@ -65,7 +66,9 @@ class Examiner(Generic[P]):
     nan: CompareNan = CompareNan.EXACT
 
     def __post_init__(self) -> None:
-        self.candidates = classes(self.space, (*self.space.named(), self.space.base, *self.space.changes(self.space.base)))
+        self.candidates = classes(
+            self.space, (*self.space.named(), self.space.base, *self.space.changes(self.space.base))
+        )
         self.pool: Pool[P] = Pool(self.questions)
         self.ties: dict[tuple[int, int], bool] = {}
 
@@ -201,12 +204,24 @@ class _Session(Generic[P]):
             own = nearest.answer(q)
             cases.append(Case(q, got if own is None else self.lens(own), got))
         findings = Search(space, self.lens, cases).run()
-        if not findings or findings[0].explained < sum(c.agrees for c in cases):
-            model = nearest.model
-            from softfloat_ref.diagnosis.hypotheses import Hypothesis
-
-            own_finding = Finding(Hypothesis(nearest.name, "", model, space.kind, 0), sum(c.agrees for c in cases))
-            findings = [own_finding, *findings]
-        found.closest, found.examined = findings, len(cases)
+        right = sum(c.agrees for c in cases)
+        if not findings or findings[0].explained < right:
+            findings.insert(0, Finding(Hypothesis(nearest.name, "", nearest.model, space.kind, 0), right))
+        if findings[0].explained == len(cases):
+            findings, more = self._told_apart([f for f in findings if f.explained == len(cases)])
+            found.questions += more
+            found.examined = len(cases) + more
+        else:
+            found.examined = len(cases)
+        found.closest = findings
         best = findings[0].hypothesis
         found.exception = next((c for c in cases if not explains(best, c, self.lens)), None)
+
+    def _told_apart(self, tied: list[Finding]) -> tuple[list[Finding], int]:
+        """Those that are left when what tells them apart has been asked, and the questions that took."""
+        before = len(self.asked)
+        as_candidates = [Candidate(self.examiner.space.base, f.hypothesis.model, [f.hypothesis.name]) for f in tied]
+        left = [c.name for c in self.narrow(as_candidates)]
+        more = len(self.asked) - before
+        kept = [Finding(f.hypothesis, f.explained + more) for f in tied if f.hypothesis.name in left]
+        return (kept or tied), (more if kept else 0)

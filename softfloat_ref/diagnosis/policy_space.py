@@ -17,8 +17,8 @@ from softfloat_ref.explain import choice_text, single_changes
 from softfloat_ref.formats import Format
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.ops import context
-from softfloat_ref.policies import POLICIES, ROUNDINGS, NanRule, Policy, parse_rounding
-from softfloat_ref.rounding import Target
+from softfloat_ref.policies import POLICIES, ROUNDINGS, NanRule, Policy, parse_rounding, rounding_name
+from softfloat_ref.rounding import Target, goes_beyond
 
 _FIELDS: Final = tuple(Policy().to_dict())
 _ROUNDS: Final = {
@@ -68,6 +68,7 @@ class PolicySpace:
     vectors: VectorSet
     kind: str = "policy"
     names_first: bool = False  # whether a named policy is called by its name where one change says as much
+    reference: Policy | None = None  # what names and sizes are relative to, where not the base
 
     @property
     def base(self) -> Policy:
@@ -110,10 +111,15 @@ class PolicySpace:
     def key(self, point: Policy) -> Hashable:
         return behaviour(self._scalar(point))
 
+    @property
+    def expected(self) -> Policy:
+        """What names and sizes are relative to."""
+        return self.reference or self.base
+
     def text(self, point: Policy) -> str:
         fields = self._texts(point)
         others = [(name, self._differing(fields, named)) for name, named in POLICIES.items()]
-        own = self._differing(fields, self.base)
+        own = self._differing(fields, self.expected)
         name, differing = min(others, key=lambda x: len(x[1]))
         most = len(differing) if self.names_first else max(len(differing), 1)
         if own and len(own) <= most and not (self.names_first and not differing):
@@ -131,7 +137,7 @@ class PolicySpace:
 
     def says(self, point: Policy) -> str:
         fields = self._texts(point)
-        own = self._differing(fields, self.base)
+        own = self._differing(fields, self.expected)
         if not own:
             return "does what is expected"
         if len(own) > 2 and self.text(point).startswith("policy"):
@@ -140,7 +146,7 @@ class PolicySpace:
 
     def size(self, point: Policy) -> int:
         fields = self._texts(point)
-        own = len(self._differing(fields, self.base))
+        own = len(self._differing(fields, self.expected))
         nearest = min(len(self._differing(fields, named)) for named in POLICIES.values())
         return min(2 * own, 2 * nearest + 3)
 
@@ -173,7 +179,9 @@ def nan_rules(text: str) -> list[str]:
                 if sum(a != b for a, b in zip(new, old, strict=True)) == 1:
                     found.append(_rule_text(propagate, generated, switches, codes))
     if codes:
-        found.append(_rule_text(rule.propagate, rule.generated, (rule.addend_first, rule.fma_generated, rule.fma_quiet), []))
+        found.append(
+            _rule_text(rule.propagate, rule.generated, (rule.addend_first, rule.fma_generated, rule.fma_quiet), [])
+        )
     return found
 
 
@@ -191,8 +199,9 @@ def _rule_text(propagate: str, generated: str | int, switches: tuple[bool, ...],
     return ",".join(filter(None, (words, made, *chosen, *codes))) or "canonical"
 
 
-# -- which policies are one device ----------------------------------------------------------------------------------------
+# -- which policies are one device -----------------------------------------------------------------------------------
 
+_NEVER_UP: Final = ("rtz", "rto")  # never to a power of two from below: tiny before is tiny after
 _FUSED: Final = ("fma", "faa", "dot2", "dot4")
 # Whose special cases are others under P3109's rules.
 _P3109: Final = ("div", "recip", "rsqrt", "copysign", "next_up", "next_down", "total_order")
@@ -226,11 +235,24 @@ def _target_key(s: Scalar) -> tuple[Any, ...]:
         t = t._replace(flush=0)
     if s.sig.operation.name == "convert" and _exact(s.sig.formats[0], s.sig.out):
         t = t._replace(
-            mode=0, random_count=0, beyond_positive=0, beyond_negative=0, largest_positive=0, largest_negative=0,
-            odd_beyond=0, overflow_flags=0, tininess=0 if not t.flush else t.tininess,
+            mode=0,
+            random_count=0,
+            beyond_positive=0,
+            beyond_negative=0,
+            largest_positive=0,
+            largest_negative=0,
+            odd_beyond=0,
+            overflow_flags=0,
+            tininess=0 if not t.flush else t.tininess,
         )
     if s.sig.out.is_integer:
         t = t._replace(tininess=0, flush=0)
+    if rounding_name(s.policy.rounding) in _NEVER_UP:
+        t = t._replace(tininess=0)
+    if not goes_beyond(t.mode, 0, t.odd_beyond):
+        t = t._replace(beyond_positive=0)
+    if not goes_beyond(t.mode, 1, t.odd_beyond):
+        t = t._replace(beyond_negative=0)
     return tuple(t)
 
 

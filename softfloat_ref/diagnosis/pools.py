@@ -11,7 +11,6 @@ from softfloat_ref import exact
 from softfloat_ref.codec import encoder
 from softfloat_ref.diagnosis.accumulator_space import AccumulatorSpace
 from softfloat_ref.diagnosis.candidates import Question
-from softfloat_ref.diagnosis.hypotheses import Checkable
 from softfloat_ref.diagnosis.identify import Examiner
 from softfloat_ref.diagnosis.policy_space import PolicySpace
 from softfloat_ref.diagnosis.profile_space import DequantizeSpace, ProfileSpace
@@ -19,8 +18,9 @@ from softfloat_ref.formats import Format
 from softfloat_ref.golden import block_cases
 from softfloat_ref.golden.dots import DotSet
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.policies import Policy
+from softfloat_ref.policies import Overflow, Policy
 from softfloat_ref.scales import largest
+from softfloat_ref.testing.check import Checkable
 
 SCALAR: Final = 3000  # questions to choose from, half of them directed
 DOTS: Final = 600
@@ -29,7 +29,7 @@ EXHAUSTIVE_BITS: Final = 16
 
 
 def examiner(vectors: Checkable, nan: Any = None) -> Examiner[Any]:
-    """The examiner for an operation; the set's own count is not used, its policy, profile or accumulator is the base."""
+    """The examiner for an operation: the set's policy, profile or accumulator is the base; its count is not used."""
     more: dict[str, Any] = {} if nan is None else {"nan": nan}
     if isinstance(vectors, DotSet):
         space = AccumulatorSpace(vectors)
@@ -42,23 +42,58 @@ def examiner(vectors: Checkable, nan: Any = None) -> Examiner[Any]:
         return _scalar(vectors, more)
     if vectors.op == "dequantize":
         blocks = list(block_cases.code_blocks(vectors.block, 0, BLOCKS))
-        return Examiner(DequantizeSpace(vectors), vectors, [*blocks, *_dequantize_probes(vectors)], lambda p: DequantizeSpace(vectors), **more)
+        return Examiner(
+            DequantizeSpace(vectors),
+            vectors,
+            [*blocks, *_dequantize_probes(vectors)],
+            lambda p: DequantizeSpace(vectors),
+            **more,
+        )
     profiles = ProfileSpace(vectors)
-    return Examiner(profiles, vectors, block_questions(vectors), lambda p: ProfileSpace(profiles.made(p)), **more)
+
+    def at_profile(point: Any) -> ProfileSpace:
+        return ProfileSpace(profiles.made(point), reference=profiles.base)
+
+    return Examiner(profiles, vectors, block_questions(vectors), at_profile, **more)
 
 
 def _scalar(vectors: VectorSet, more: dict[str, Any]) -> Examiner[Any]:
     bits = sum(f.width for f in vectors.formats) + vectors.policy.random_count
     every: Callable[[], Iterable[Question]] | None = None
     if bits <= EXHAUSTIVE_BITS:
-        widths = [f.width for f in vectors.formats] + ([vectors.policy.random_count] if vectors.policy.random_count else [])
+        widths = [f.width for f in vectors.formats] + (
+            [vectors.policy.random_count] if vectors.policy.random_count else []
+        )
         every = lambda: itertools.product(*(range(1 << w) for w in widths))  # noqa: E731
-    questions = list(dict.fromkeys(dataclasses.replace(vectors, count=SCALAR, level="").inputs()))
+    questions = list(
+        dict.fromkeys((*_crossed(vectors), *dataclasses.replace(vectors, count=SCALAR, level="").inputs()))
+    )
 
     def at(point: Policy) -> PolicySpace:
-        return PolicySpace(dataclasses.replace(vectors, policy=point))
+        return PolicySpace(dataclasses.replace(vectors, policy=point), names_first=True, reference=vectors.policy)
 
     return Examiner(PolicySpace(vectors, names_first=True), vectors, questions, at, every, **more)
+
+
+def _crossed(vectors: VectorSet) -> Iterator[Question]:
+    """A few codes of each kind for each operand, every one with every one: NaNs with a payload among them."""
+    words = ((0,), (1,))[: 1 + (vectors.policy.random_count > 0)] if vectors.policy.random_count else ((),)
+    for case in itertools.product(*map(_kinds, vectors.formats)):
+        yield from ((*case, *word) for word in words)
+
+
+def _kinds(fmt: Format) -> list[int]:
+    if fmt.is_integer:
+        return [0, 1, fmt.max_code]
+    encode = encoder(fmt, Policy(overflow=Overflow.SAT_FINITE))
+    found = [0, fmt.sign_bit, encode(exact.finite(0, 1, 0), 0)[0], 1, fmt.max_code]
+    found += [fmt.inf_code, fmt.inf_code | fmt.sign_bit] if fmt.infinity else []
+    if fmt.has_nan and fmt.nan == "ieee":
+        quiet = fmt.canonical_nan
+        found += [quiet, quiet | 1, quiet | fmt.sign_bit | 2 % (fmt.quiet_bit or 1), fmt.inf_code | 1]
+    elif fmt.has_nan:
+        found.append(fmt.canonical_nan)
+    return list(dict.fromkeys(found))
 
 
 def dot_questions(vectors: DotSet) -> list[Question]:
@@ -67,7 +102,7 @@ def dot_questions(vectors: DotSet) -> list[Question]:
     return list(dict.fromkeys(made.inputs()))
 
 
-# -- blocks ------------------------------------------------------------------------------------------------------------
+# -- blocks ----------------------------------------------------------------------------------------------------------
 
 
 def block_questions(vectors: VectorSet) -> list[Question]:
@@ -86,7 +121,7 @@ def _probes(vectors: VectorSet) -> Iterator[tuple[int, ...]]:
     """Blocks of codes of the values' format, as far as they differ from zero."""
     block, fmt = vectors.block, vectors.formats[0]
     assert block is not None
-    encode = encoder(fmt, Policy(overflow="sat-finite"))
+    encode = encoder(fmt, Policy(overflow=Overflow.SAT_FINITE))
     element = block.element
     top = largest(element)
 
@@ -105,10 +140,22 @@ def _probes(vectors: VectorSet) -> Iterator[tuple[int, ...]]:
     # elements at midpoints, in both directions
     unit = top.exponent - 3
     for s in range(1, 48):
-        yield fmt.max_code and code(top.significand, top.exponent), code(s, unit), code(s, unit, 1), code(2 * s + 1, unit - 1), code(2 * s + 1, unit - 1, 1)
+        yield (
+            fmt.max_code and code(top.significand, top.exponent),
+            code(s, unit),
+            code(s, unit, 1),
+            code(2 * s + 1, unit - 1),
+            code(2 * s + 1, unit - 1, 1),
+        )
     low = element.emin - element.mantissa_bits
-    for s in range(0, 24):
-        yield code(top.significand, top.exponent), code(s, low - 2), code(s, low - 2, 1), code(8 * s + 1, low - 5), code(8 * s - 1 if s else 1, low - 5)
+    for s in range(24):
+        yield (
+            code(top.significand, top.exponent),
+            code(s, low - 2),
+            code(s, low - 2, 1),
+            code(8 * s + 1, low - 5),
+            code(8 * s - 1 if s else 1, low - 5),
+        )
     # specials
     for special in (nan, inf, sign | inf, nan | sign):
         yield special, one, code(3, 1)
@@ -150,7 +197,14 @@ def _dequantize_probes(vectors: VectorSet) -> Iterator[Question]:
     block = vectors.block
     tail = (0x3F800000,) if vectors.profile.tensor_scale != "none" else ()
     for scale in range(1 << block.scale.width):
-        yield (scale, *(min(block.element.max_code - i, block.element.max_code) & ((1 << block.element.width) - 1) for i in range(block.size)), *tail)
+        yield (
+            scale,
+            *(
+                min(block.element.max_code - i, block.element.max_code) & ((1 << block.element.width) - 1)
+                for i in range(block.size)
+            ),
+            *tail,
+        )
 
 
 def confirming(vectors: Checkable, count: int, seed: int) -> list[Question]:

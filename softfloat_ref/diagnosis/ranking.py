@@ -150,7 +150,9 @@ class Search(Generic[P]):
 
 def _on_top(space: Space[P], point: P, defect: Hypothesis) -> Hypothesis:
     says = f"{space.says(point)}, and {defect.says}"
-    return Hypothesis(f"{space.text(point)}; {defect.name}", says, defect.model, "defect", space.size(point) + defect.size)
+    return Hypothesis(
+        f"{space.text(point)}; {defect.name}", says, defect.model, "defect", space.size(point) + defect.size
+    )
 
 
 def diagnose(space: Space[P], lens: Lens, cases: Sequence[Case]) -> Diagnosis:

@@ -70,7 +70,11 @@ class Scalar:
         """The operation on operands that were changed after decoding; None leaves them as they are."""
         operation, formats = self.sig.operation, self.sig.formats
         decoders = [decoder(f, operation.flushes and self.policy.flush_inputs) for f in formats]
-        right, ctx, encode = evaluator(self.sig, self.policy), context(self.sig, self.policy), encoder(self.sig.out, self.policy)
+        right, ctx, encode = (
+            evaluator(self.sig, self.policy),
+            context(self.sig, self.policy),
+            encoder(self.sig.out, self.policy),
+        )
 
         def run(codes: Sequence[int], random_bits: int) -> tuple[int, int]:
             values = [decode(code) for decode, code in zip(decoders, codes, strict=True)]
@@ -109,7 +113,7 @@ def scalar_defects(s: Scalar) -> Iterator[Hypothesis]:
     yield from _other_operations(s)
 
 
-# -- rounding ----------------------------------------------------------------------------------------------------------
+# -- rounding --------------------------------------------------------------------------------------------------------
 
 
 def _rounding_defects(s: Scalar) -> Iterator[Hypothesis]:
@@ -119,7 +123,9 @@ def _rounding_defects(s: Scalar) -> Iterator[Hypothesis]:
         if encode is None:
             continue
 
-        def run(codes: Sequence[int], r: int, encode: Callable[[Value, int], tuple[int, int]] = encode) -> tuple[int, int]:
+        def run(
+            codes: Sequence[int], r: int, encode: Callable[[Value, int], tuple[int, int]] = encode
+        ) -> tuple[int, int]:
             value, flags = compute(codes, r)
             code, more = encode(value, r)
             return code, flags | more
@@ -127,7 +133,7 @@ def _rounding_defects(s: Scalar) -> Iterator[Hypothesis]:
         yield Hypothesis(row.name, row.says, s.model(run))
 
 
-# -- flags and NaNs ----------------------------------------------------------------------------------------------------
+# -- flags and NaNs --------------------------------------------------------------------------------------------------
 
 
 def _flag_defects(s: Scalar) -> Iterator[Hypothesis]:
@@ -160,15 +166,19 @@ def _nan_defects(s: Scalar) -> Iterator[Hypothesis]:
         if not fmt.has_nan or fmt.exponent_bits != out.exponent_bits or cut < 0:
             continue
 
-        def passed(codes: Sequence[int], code: int, flags: int, i: int = i, fmt: Format = fmt, cut: int = cut) -> tuple[int, int]:
+        def passed(
+            codes: Sequence[int], code: int, flags: int, i: int = i, fmt: Format = fmt, cut: int = cut
+        ) -> tuple[int, int]:
             return (codes[i] >> cut if fmt.is_nan(codes[i]) else code), flags
 
         name = f"NaN of {_LETTERS[i]} passed on" if s.arity > 1 else "NaN passed on"
         says = "passes a NaN operand on as it is" + (", cut" if cut else "")
-        yield Hypothesis(name, says if s.arity == 1 else says.replace("operand", f"in operand {_LETTERS[i]}"), s.after(passed))
+        yield Hypothesis(
+            name, says if s.arity == 1 else says.replace("operand", f"in operand {_LETTERS[i]}"), s.after(passed)
+        )
 
 
-# -- operands ----------------------------------------------------------------------------------------------------------
+# -- operands --------------------------------------------------------------------------------------------------------
 
 
 def _operand_defects(s: Scalar) -> Iterator[Hypothesis]:
@@ -181,7 +191,9 @@ def _operand_defects(s: Scalar) -> Iterator[Hypothesis]:
             if "subnormal" in name and fmt.subnormals != "gradual":
                 continue
 
-            def changed(codes: Sequence[int], values: Values, i: int = i, fmt: Format = fmt, change: _Change = change) -> Values | None:
+            def changed(
+                codes: Sequence[int], values: Values, i: int = i, fmt: Format = fmt, change: _Change = change
+            ) -> Values | None:
                 x = values[i]
                 if x.kind != FINITE:
                     return None
@@ -238,7 +250,7 @@ _OPERAND_DEFECTS: Final[tuple[tuple[str, str, _Change], ...]] = (
     ("sign inverted", "inverts the sign", lambda code, x, fmt: x._replace(sign=1 - x.sign)),
 )
 
-# -- sums ----------------------------------------------------------------------------------------------------------------
+# -- sums ------------------------------------------------------------------------------------------------------------
 
 
 def _sum_defects(s: Scalar) -> Iterator[Hypothesis]:
@@ -266,7 +278,7 @@ def _cancels(s: Scalar, codes: Sequence[int]) -> bool:
     return (values[0].sign != values[1].sign) == (s.sig.operation.name == "add")
 
 
-# -- fused multiply-add ----------------------------------------------------------------------------------------------------
+# -- fused multiply-add ----------------------------------------------------------------------------------------------
 
 
 def _fma_defects(s: Scalar) -> Iterator[Hypothesis]:
@@ -280,14 +292,15 @@ def _fma_defects(s: Scalar) -> Iterator[Hypothesis]:
     for places in (1, 2, 3):
         below = f"{places} place{'s' * (places > 1)} below the product"
         yield Hypothesis(
-            f"addend cut {below}", f"loses what alignment shifts out of the addend, {below}", s.on_values(_cut_addend(s, places, False))
+            f"addend cut {below}",
+            f"loses what alignment shifts out of the addend, {below}",
+            s.on_values(_cut_addend(s, places, False)),
         )
         yield Hypothesis(
             f"no borrow {below}",
             f"does not borrow for what alignment shifts out of the addend, {below}, when it subtracts",
             s.on_values(_cut_addend(s, places, True)),
         )
-
 
     for n in range(2, 2 * s.sig.out.precision):
         yield Hypothesis(
@@ -367,12 +380,16 @@ def _cut_addend(s: Scalar, places: int, no_borrow: bool) -> Callable[[Sequence[i
         if not no_borrow:
             return [product, _ONE, cut]
         total = exact.add(product, cut)
-        return [exact.add(total, exact.finite(total.sign, 1, product.exponent - places - 1)), _ONE, exact.zero(total.sign)]
+        return [
+            exact.add(total, exact.finite(total.sign, 1, product.exponent - places - 1)),
+            _ONE,
+            exact.zero(total.sign),
+        ]
 
     return change
 
 
-# -- random bits -------------------------------------------------------------------------------------------------------
+# -- random bits -----------------------------------------------------------------------------------------------------
 
 
 def _random_defects(s: Scalar) -> Iterator[Hypothesis]:
@@ -398,7 +415,7 @@ def _next_state(source: Lfsr, r: int) -> int:
     return dataclasses.replace(source, seed=r).bits(source.width, 1, 1)[0] if r else 0
 
 
-# -- another operation -------------------------------------------------------------------------------------------------
+# -- another operation -----------------------------------------------------------------------------------------------
 
 _LIKE: Final = (
     ("add", "sub"),

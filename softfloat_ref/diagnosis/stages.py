@@ -67,7 +67,7 @@ def plain(fmt: Format) -> bool:
     return not fmt.twos_complement and not fmt.gap and fmt.zero
 
 
-# -- guard and sticky --------------------------------------------------------------------------------------------------
+# -- guard and sticky ------------------------------------------------------------------------------------------------
 
 
 def _on_bits(bits: Callable[[Cut], tuple[int, int]], kept_flags: bool = False) -> Stage:
@@ -109,11 +109,16 @@ def _guard_low(c: Cut) -> tuple[int, int]:
     return c.any(2, 2), c.any(2) | c.rest
 
 
+def _guard_low_held(c: Cut) -> tuple[int, int]:
+    """Where the shifter stops with the leading one just below the guard bit: that is then taken for it."""
+    return (1, 1) if not c.kept and not c.guard else _guard_low(c)
+
+
 def _guard_high(c: Cut) -> tuple[int, int]:
     return c.kept & 1, c.guard | c.sticky
 
 
-# -- the carry and the ends of the range -------------------------------------------------------------------------------
+# -- the carry and the ends of the range -----------------------------------------------------------------------------
 
 
 def _on_code(change: Callable[[Cut, int, Format], tuple[int, int] | None]) -> Stage:
@@ -207,7 +212,7 @@ def _scaled(places: int) -> Stage:
     return stage
 
 
-# -- overflow, zeros, signs ----------------------------------------------------------------------------------------------
+# -- overflow, zeros, signs ------------------------------------------------------------------------------------------
 
 
 def _beyond(fmt: Format, policy: Policy) -> Encoder | None:
@@ -260,7 +265,10 @@ def _magnitude_rounded(mode: str) -> Stage:
     """A directed rounding of magnitudes, whatever the sign."""
 
     def stage(fmt: Format, policy: Policy) -> Encoder | None:
-        pair = [encoder(fmt, policy.replace(rounding=m, sr_bits=None)) for m in (("rup", "rdn"), ("rdn", "rup"))[mode == "rdn"]]
+        pair = [
+            encoder(fmt, policy.replace(rounding=m, sr_bits=None))
+            for m in (("rup", "rdn"), ("rdn", "rup"))[mode == "rdn"]
+        ]
         return lambda x, random_bits: pair[x.sign](x, 0)
 
     return stage
@@ -328,11 +336,10 @@ _SINGLE: Final = (
     ),
     StageDefect("guard one bit low", "takes the guard bit one place too low", _on_bits(_guard_low)),
     StageDefect("guard one bit low, flags kept", "takes the guard bit one place too low", _on_bits(_guard_low, True)),
+    StageDefect("guard one bit low, shift held", "takes the guard bit one place too low", _on_bits(_guard_low_held)),
     StageDefect("guard one bit high", "takes the kept last bit as the guard bit", _on_bits(_guard_high, True)),
     StageDefect("carry lost", "drops the carry of rounding into the exponent", _on_code(_carry_lost)),
-    StageDefect(
-        "overflow before rounding", "judges overflow before it rounds", _on_code(_overflow_early)
-    ),
+    StageDefect("overflow before rounding", "judges overflow before it rounds", _on_code(_overflow_early)),
     StageDefect(
         "stored-normal underflow",
         "raises no underflow for results stored as the smallest normal number",
@@ -342,8 +349,12 @@ _SINGLE: Final = (
     StageDefect("subnormal results /2", "shifts subnormal results one place too many", _scaled_subnormals(-1)),
     StageDefect("exponent +1", "has the result's exponent one too high", _scaled(1)),
     StageDefect("exponent -1", "has the result's exponent one too low", _scaled(-1)),
-    StageDefect("overflow always beyond", "lets every overflow go to infinity, also where the rounding stops short", _beyond),
-    StageDefect("overflow to the next code", "does not saturate: what overflows gets the code after the largest", _next_code),
+    StageDefect(
+        "overflow always beyond", "lets every overflow go to infinity, also where the rounding stops short", _beyond
+    ),
+    StageDefect(
+        "overflow to the next code", "does not saturate: what overflows gets the code after the largest", _next_code
+    ),
     StageDefect("NaN code a number", "counts the code of NaN as one more number", _one_more_code),
     StageDefect("rounds away", "rounds away from zero, for both signs", _magnitude_rounded("rup")),
     StageDefect("zero without sign", "loses the sign of zero results", _zero(0)),
@@ -358,7 +369,5 @@ def stage_defects() -> tuple[StageDefect, ...]:
         StageDefect(f"double rounding via {name}", f"rounds to {name} first, then again", _through(CATALOGUE[name]))
         for name in _WIDER
     )
-    other = (
-        StageDefect(f"output as {name}", f"answers in {name}", _as_format(fmt)) for name, fmt in CATALOGUE.items()
-    )
+    other = (StageDefect(f"output as {name}", f"answers in {name}", _as_format(fmt)) for name, fmt in CATALOGUE.items())
     return (*_SINGLE, *through, *other)

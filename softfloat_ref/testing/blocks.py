@@ -46,7 +46,10 @@ def operand_lines(vectors: VectorSet, inputs: Sequence[int], expected: Sequence[
     for i in places[:SHOWN_LANES]:
         fmt = formats(vectors)[i]
         decode = decoder(fmt)
-        shown = [f"{fmt.hex(x)} = {value_text(decode(x)) if not x >> fmt.width else 'too wide'}" for x in (expected[i], got.codes[i])]
+        shown = [
+            f"{fmt.hex(x)} = {value_text(decode(x)) if not x >> fmt.width else 'too wide'}"
+            for x in (expected[i], got.codes[i])
+        ]
         lines.append(f"  {_name(vectors, i)}{_operand(vectors, inputs, i)}: expected {shown[0]}, got {shown[1]}")
     rest = len(places) - SHOWN_LANES
     return [*lines, f"  and {rest} more lanes"] if rest > 0 else lines

@@ -32,7 +32,17 @@ from .circuits import CIRCUITS, Cases, Circuit, Setting, Size
 OWN = 15  # bugs that a circuit has behind its input `defect`
 COUNTS = {"fp_convert": 4000, "fp16_fma": 8000, "mxfp8_quantize": 1500, "mxfp8_dot": 4000, "bf16_stochastic": 30_000}
 # The setting a bug shows in, where the first does not show it, by the example circuits' tables.
-_FORMATS = {2: "bf16", 4: "fp16", 5: "fp8_e5m2", 7: "fp16", 9: "fp8_e5m2", 11: "bf16", 12: "bf16", 13: "fp16", 14: "fp8_e5m2"}
+_FORMATS = {
+    2: "bf16",
+    4: "fp16",
+    5: "fp8_e5m2",
+    7: "fp16",
+    9: "fp8_e5m2",
+    11: "bf16",
+    12: "bf16",
+    13: "fp16",
+    14: "fp8_e5m2",
+}
 _ROUNDINGS = {3: "rna", 4: "rup", 6: "rtz", 11: "rtz", 13: "rdn", 14: "rdn"}
 _SATURATED = (7, 8, 11, 13)
 _FMA_ROUNDINGS = {7: "rtz", 8: "rdn", 9: "rup"}
@@ -164,7 +174,9 @@ def main() -> int:
         for name in options.circuit or COUNTS:
             circuit = CIRCUITS[name]
             wanted = options.bug or range(1, OWN + 1)
-            for said in diagnosed(circuit, [b for b in bugs(circuit) if b.number in wanted], Path(folder) / name, options.n):
+            for said in diagnosed(
+                circuit, [b for b in bugs(circuit) if b.number in wanted], Path(folder) / name, options.n
+            ):
                 print(text(said), flush=True)
                 total += 1
                 complete += said.diagnosis is not None and said.diagnosis.complete
