@@ -278,7 +278,7 @@ def _nan_key(s: Scalar, floats: list[Format]) -> tuple[Any, ...]:
     fused = s.sig.operation.name in _FUSED
     switches = (rule.fma_quiet, rule.fma_generated) if fused else ()
     with_nan = [f for f in floats if f.has_nan]
-    made = [encode(GENERATED, 0)[0]]
+    made = [] if s.sig.operation.name == "convert" else [encode(GENERATED, 0)[0]]  # it makes no NaN of its own
     for f in with_nan:
         made += [encode(Value(NAN, sign, 0, max(f.mantissa_bits - 1, 0)), 0)[0] for sign in (0, 1)]
     carried = rule.propagate != "no" and out.has_nan and not rule.has_code(out) and out.nan != "negative-zero"
