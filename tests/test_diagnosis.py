@@ -125,9 +125,8 @@ def test_cases_that_agree_count() -> None:
         return rtz(inputs) if right and right[0] >> 15 else right  # type: ignore[arg-type]
 
     found = diagnosis(FMA, model)
-    truncation = next(f for f in found.findings if f.hypothesis.name == "rounding = rtz")
-    assert truncation.explained < found.examined
-    assert names(found)[0] == "rounding = rup"
+    assert not found.complete
+    assert "rounding = rtz" not in names(found)
 
 
 def test_the_runner_up_is_refuted_by_a_case() -> None:

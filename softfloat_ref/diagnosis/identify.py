@@ -131,6 +131,7 @@ class _Session(Generic[P]):
             alive = [c for c in alive if self._fits(c)]
             confirmed = tried if alive else 0
         for _ in range(_CHALLENGES):
+            alive = alive or self._climbed()
             if not alive:
                 break
             before, count = alive, len(self.asked)
@@ -190,20 +191,31 @@ class _Session(Generic[P]):
         x, y = a.model(q), b.model(q)
         return x is not None and y is not None and self.lens(x) != self.lens(y)
 
-    def _nearest(self, found: Identification[P]) -> None:
-        """What explains most of the answers, the listed defects and several changes at once among it."""
-        candidates = list(self.examiner.candidates.values())
+    def _search(self) -> tuple[Candidate[P], Search[P], list[Finding]]:
+        """The candidate that explains most of the answers, and what several changes and defects make of it."""
 
         def score(c: Candidate[P]) -> int:
             return sum(c.fits(q, got, self.lens) for q, got in self.asked.items())
 
-        nearest = max(candidates, key=score)
-        space = self.examiner.at(nearest.point)
+        nearest = max(self.examiner.candidates.values(), key=score)
         cases = []
         for q, got in self.asked.items():
             own = nearest.answer(q)
             cases.append(Case(q, got if own is None else self.lens(own), got))
-        findings = Search(space, self.lens, cases).run()
+        search = Search(self.examiner.at(nearest.point), self.lens, cases)
+        return nearest, search, search.run()
+
+    def _climbed(self) -> list[Candidate[P]]:
+        """Points some changes away from every candidate that explain all answers."""
+        _, search, findings = self._search()
+        good = [f.hypothesis.name for f in findings if f.explained == len(search.cases)]
+        points = [search.points[name] for name in good if name in search.points]
+        return list(classes(self.examiner.space, points).values())
+
+    def _nearest(self, found: Identification[P]) -> None:
+        """What explains most of the answers, the listed defects and several changes at once among it."""
+        nearest, search, findings = self._search()
+        space, cases = search.space, search.cases
         right = sum(c.agrees for c in cases)
         if not findings or findings[0].explained < right:
             findings.insert(0, Finding(Hypothesis(nearest.name, "", nearest.model, space.kind, 0), right))

@@ -177,6 +177,40 @@ def _nan_defects(s: Scalar) -> Iterator[Hypothesis]:
             name, says if s.arity == 1 else says.replace("operand", f"in operand {_LETTERS[i]}"), s.after(passed)
         )
 
+    out = s.sig.out
+    first = partial(_first_nan, s.sig.formats)
+    if out.has_nan and out.nan != "negative-zero" and out.sign_bit:
+        sign = s.after(
+            lambda codes, c, f: ((c & ~out.sign_bit | out.sign_bit * x[0].sign) if (x := first(codes)) else c, f)
+        )
+        yield Hypothesis("NaN with the operand's sign", "gives its NaN the operand's sign, and no payload", sign)
+    elif not out.has_nan and out.negative_zero:
+        zero = s.after(lambda codes, c, f: (out.sign_bit if first(codes) else c, f))
+        yield Hypothesis("NaN becomes -0", "gives -0 for a NaN", zero)
+    if out.nan == "ieee" and out.quiet_bit:
+        yield Hypothesis("NaN not quieted", "passes a NaN's payload on without quieting it", s.after(partial(_loud, s)))
+        for name, code in (("all ones", out.magnitude_mask | out.sign_bit), ("all ones, positive", out.magnitude_mask)):
+            ones = s.after(lambda _, c, f, code=code: (code if out.is_nan(c) else c, f))  # type: ignore[misc]
+            yield Hypothesis(f"every NaN {name}", f"gives {out.hex(code)} for every NaN", ones)
+
+
+def _first_nan(formats: Sequence[Format], codes: Sequence[int]) -> tuple[Value, Format] | None:
+    """The first operand that is a NaN, and its format."""
+    found = ((decoder(f)(x), f) for f, x in zip(formats, codes, strict=True))
+    return next(((x, f) for x, f in found if x.kind == NAN), None)
+
+
+def _loud(s: Scalar, codes: Sequence[int], code: int, flags: int) -> tuple[int, int]:
+    """A NaN's upper bits as they are; where none of them is set, the last one, lest it be an infinity."""
+    out, found = s.sig.out, _first_nan(s.sig.formats, codes)
+    if found is None or not out.is_nan(code):
+        return code, flags
+    x, fmt = found
+    payload = x.significand | (0 if x.signaling else fmt.quiet_bit)
+    shift = out.mantissa_bits - fmt.mantissa_bits
+    moved = payload << shift if shift >= 0 else payload >> -shift
+    return out.inf_code | (moved or 1) | (out.sign_bit if x.sign else 0), flags
+
 
 # -- operands --------------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from softfloat_ref import exact
 from softfloat_ref.codec import Encoder, decoder, encoder, target
-from softfloat_ref.exact import FINITE, Value
+from softfloat_ref.exact import FINITE, INF, Value
 from softfloat_ref.formats import CATALOGUE, Format
 from softfloat_ref.policies import Overflow, Policy
 from softfloat_ref.rounding import OVERFLOW, UNDERFLOW, position
@@ -238,7 +238,7 @@ def _next_code(fmt: Format, policy: Policy) -> Encoder | None:
 
     def encode(x: Value, random_bits: int) -> tuple[int, int]:
         code, flags = right(x, random_bits)
-        if x.kind == FINITE and flags & OVERFLOW:
+        if (x.kind == FINITE and flags & OVERFLOW) or (x.kind == INF and not fmt.infinity):
             return fmt.max_code + 1 | (fmt.sign_bit if x.sign else 0), flags
         return code, flags
 
@@ -293,13 +293,15 @@ def _zero(sign: int | None) -> Stage:
     return stage
 
 
-def _through(wide: Format) -> Stage:
-    """Rounded to a wider format first, then to this one."""
+def _through(wide: Format, last: Stage = encoder) -> Stage:
+    """Rounded to a wider format first, then to this one (by `last`)."""
 
     def stage(fmt: Format, policy: Policy) -> Encoder | None:
         if not plain(fmt) or wide.mantissa_bits <= fmt.mantissa_bits or wide == fmt or policy.random_count:
             return None
-        first, back, then = encoder(wide, policy), decoder(wide), encoder(fmt, policy)
+        first, back, then = encoder(wide, policy), decoder(wide), last(fmt, policy)
+        if then is None:
+            return None
 
         def encode(x: Value, random_bits: int) -> tuple[int, int]:
             if x.kind != FINITE:
@@ -369,5 +371,13 @@ def stage_defects() -> tuple[StageDefect, ...]:
         StageDefect(f"double rounding via {name}", f"rounds to {name} first, then again", _through(CATALOGUE[name]))
         for name in _WIDER
     )
+    unsaturated = (
+        StageDefect(
+            f"double rounding via {name}, overflow to the next code",
+            f"rounds to {name} first, then again, and gives what overflows the code after the largest",
+            _through(CATALOGUE[name], _next_code),
+        )
+        for name in _WIDER
+    )
     other = (StageDefect(f"output as {name}", f"answers in {name}", _as_format(fmt)) for name, fmt in CATALOGUE.items())
-    return (*_SINGLE, *through, *other)
+    return (*_SINGLE, *through, *unsaturated, *other)
