@@ -144,6 +144,7 @@ class _Session(Generic[P]):
         if not alive:
             self._nearest(found)
         else:
+            found.confirmed = tried
             found.exhausted = len(alive) > 1 and self.examiner.every is not None
         return found
 

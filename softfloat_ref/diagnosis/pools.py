@@ -26,6 +26,7 @@ SCALAR: Final = 3000  # questions to choose from, half of them directed
 DOTS: Final = 600
 BLOCKS: Final = 60  # random blocks beside the probes
 EXHAUSTIVE_BITS: Final = 16
+_SECOND: Final = (0x3F800000, 0x3F900000, 0x3DCCCCCD, 0x42F6E979)  # second-level scales: 1, 1.125, 0.1, 123.456
 
 
 def examiner(vectors: Checkable, nan: Any = None) -> Examiner[Any]:
@@ -114,7 +115,11 @@ def block_questions(vectors: VectorSet) -> list[Question]:
     tail = tuple(x for f in vectors.fields if f.name == "tensor_scale" for x in [0x3F800000])
     words = vectors.policy.random_count
     noise = tuple((0x9E37 * (i + 1)) % (1 << words) for i in range(size)) if words else ()
-    return list(dict.fromkeys((*row, *tail, *noise) for row in (*rows, *random)))
+    plain = ((*row, *tail, *noise) for row in (*rows, *random))
+    if not tail:
+        return list(dict.fromkeys(plain))
+    turned = [(*row, _SECOND[i % len(_SECOND)], *noise) for i, row in enumerate(rows)]
+    return list(dict.fromkeys((*plain, *turned)))
 
 
 def _probes(vectors: VectorSet) -> Iterator[tuple[int, ...]]:
@@ -221,5 +226,4 @@ def confirming(vectors: Checkable, count: int, seed: int) -> list[Question]:
 def _with_tail(values: Question, tail: tuple[int, bool], turn: int, size: int) -> Question:
     n, second = tail
     words = tuple((0x9E3779B9 * (turn * size + i + 1) >> 7) % (1 << n) for i in range(size)) if n else ()
-    scales = (0x3F800000, 0x3F900000, 0x3DCCCCCD, 0x42F6E979)
-    return (*values, *((scales[turn % 4],) if second else ()), *words)
+    return (*values, *((_SECOND[turn % len(_SECOND)],) if second else ()), *words)
