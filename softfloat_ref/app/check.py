@@ -48,7 +48,7 @@ MAX_LIBRARY_WIDTH: Final = 64
     "count",
     type=click.IntRange(min=1),
     default=None,
-    help=f"Cases [{DEFAULT_COUNT}; blocks, dot: {DEFAULT_DOTS}].",
+    help=f"Cases [{DEFAULT_COUNT}; wide: {DEFAULT_DOTS}].",
 )
 @click.option("--compare-nan", type=click.Choice([str(c) for c in CompareNan]), default="exact", show_default=True)
 @click.option(

@@ -187,6 +187,8 @@ def _nan_defects(s: Scalar) -> Iterator[Hypothesis]:
     elif not out.has_nan and out.negative_zero:
         zero = s.after(lambda codes, c, f: (out.sign_bit if first(codes) else c, f))
         yield Hypothesis("NaN becomes -0", "gives -0 for a NaN", zero)
+        other = s.after(lambda codes, c, f: (out.sign_bit * (1 - x[0].sign) if (x := first(codes)) else c, f))
+        yield Hypothesis("NaN becomes zero of the other sign", "gives a zero of the other sign for a NaN", other)
     if out.nan == "ieee" and out.quiet_bit:
         yield Hypothesis("NaN not quieted", "passes a NaN's payload on without quieting it", s.after(partial(_loud, s)))
         for name, code in (("all ones", out.magnitude_mask | out.sign_bit), ("all ones, positive", out.magnitude_mask)):
