@@ -135,7 +135,9 @@ class _Session(Generic[P]):
             if not alive:
                 break
             before, count = alive, len(self.asked)
-            near = [c for c in self.examiner.extended(alive[0].point) if c not in alive and self._fits(c)]
+            known = {self.examiner.key_of(c.point) for c in alive}
+            near = [c for c in self.examiner.extended(alive[0].point) if self.examiner.key_of(c.point) not in known]
+            near = [c for c in near if self._fits(c)]
             alive = self.narrow(self._apart([*alive, *near]))
             questions += len(self.asked) - count
             if alive == before:
@@ -211,7 +213,8 @@ class _Session(Generic[P]):
         _, search, findings = self._search()
         good = [f.hypothesis.name for f in findings if f.explained == len(search.cases)]
         points = [search.points[name] for name in good if name in search.points]
-        return list(classes(self.examiner.space, points).values())
+        found = classes(self.examiner.space, points)
+        return [self.examiner.candidates.setdefault(key, c) for key, c in found.items()]
 
     def _nearest(self, found: Identification[P]) -> None:
         """What explains most of the answers, the listed defects and several changes at once among it."""
