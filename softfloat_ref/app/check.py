@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from softfloat_ref.app.dot_options import dot_options, dot_set, refuse_dots
-from softfloat_ref.app.options import Choices, Name, operand_formats, policy_options
+from softfloat_ref.app.options import Choices, Name, operand_formats, policy_options, profile_option
+from softfloat_ref.block_formats import BlockFormat, any_format
 from softfloat_ref.errors import Error
 from softfloat_ref.files import write_file
 from softfloat_ref.golden.dots import DOT, DotSet
 from softfloat_ref.golden.intermediate import plain
 from softfloat_ref.golden.manifest import read_manifest
-from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.golden.sets import BLOCK_OPERATIONS, VectorSet
 from softfloat_ref.golden.verify import check_hashes
 from softfloat_ref.literals import parse_number
 from softfloat_ref.ops import OPERATIONS, get_operation
@@ -31,12 +32,13 @@ if TYPE_CHECKING:
 
 DEFAULT_COUNT: Final = 100_000
 DEFAULT_DOTS: Final = 10_000
+DEFAULT_BLOCKS: Final = 10_000
 COUNT: Final = click.IntRange(min=1)
 MAX_LIBRARY_WIDTH: Final = 64
 
 
 @click.command("check")
-@click.argument("op", required=False, type=Name("OP", [*OPERATIONS, DOT]))
+@click.argument("op", required=False, type=Name("OP", [*OPERATIONS, *BLOCK_OPERATIONS, DOT]))
 @click.option("--fmt", default=None, help="Format, or one an operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32.")
 @click.option("--out", default=None, help="The result's format.")
 @click.option("--dut", default=None, metavar="CMD", help="A command: operand lines in, `result [flags]` lines out.")
@@ -44,7 +46,11 @@ MAX_LIBRARY_WIDTH: Final = 64
 @click.option("--golden", default=None, metavar="DIR", help="A folder of vectors, with --results.")
 @click.option("--results", default=None, metavar="FILE", help="What a simulator wrote: one answer a line.")
 @click.option(
-    "-n", "count", type=click.IntRange(min=1), default=None, help=f"Cases [{DEFAULT_COUNT}; dot: {DEFAULT_DOTS}]."
+    "-n",
+    "count",
+    type=click.IntRange(min=1),
+    default=None,
+    help=f"Cases [{DEFAULT_COUNT}; wide: {DEFAULT_DOTS}].",
 )
 @click.option("--compare-nan", type=click.Choice([str(c) for c in CompareNan]), default="exact", show_default=True)
 @click.option(
@@ -57,11 +63,13 @@ MAX_LIBRARY_WIDTH: Final = 64
 @click.option("--json", "json_file", default=None, metavar="FILE", help="Write the report as JSON (- for stdout).")
 @click.option("--junit", default=None, metavar="FILE", help="Write the report as JUnit XML (- for stdout).")
 @dot_options
+@profile_option
 @policy_options
 def command(
     choices: Choices,
     seed: int | None,
     dots: dict[str, Any],
+    profile: str | None,
     op: str | None,
     fmt: str | None,
     out: str | None,
@@ -99,7 +107,8 @@ def command(
             vectors = dot_set(fmt, out, count or DEFAULT_DOTS, seed, choices, dots)
         else:
             refuse_dots(str(op), dots)
-            vectors = request(op, fmt, out, count or DEFAULT_COUNT, seed, choices)
+            default = DEFAULT_BLOCKS if op in BLOCK_OPERATIONS else DEFAULT_COUNT
+            vectors = request(op, fmt, out, count or default, seed, choices, profile)
         found = _from_device(vectors, dut, dut_lib, timeout, how)
     cause = _diagnosis(found, dut, timeout, how) if diagnose and ulp is None else None
     _deliver(found, cause, json_file, junit)
@@ -117,15 +126,29 @@ def _limit(text: str) -> Fraction:
 
 
 def request(
-    op: str | None, fmt: str | None, out: str | None, count: int, seed: int | None, choices: Choices
+    op: str | None,
+    fmt: str | None,
+    out: str | None,
+    count: int,
+    seed: int | None,
+    choices: Choices,
+    profile: str | None = None,
 ) -> VectorSet:
     """The vector set that the options ask for."""
     if op is None or fmt is None:
         raise Error("give the operation and --fmt")
     if choices.random_bits is not None:
         raise Error("cases take their random bits from a source: give --random-source or --seed")
-    operation = get_operation(op)
     source = choices.source.spec() if choices.source else None
+    if op in BLOCK_OPERATIONS:
+        block = any_format(fmt)
+        policy = None
+        if isinstance(block, BlockFormat) and choices.given:
+            policy = choices.for_blocks(block, profile).policy
+        return VectorSet.make(op, fmt, count, out=out, seed=seed or 0, policy=policy, source=source, profile=profile)
+    if profile is not None:
+        raise Error("--profile is for quantize and dequantize")
+    operation = get_operation(op)
     return VectorSet.make(
         op,
         operand_formats(fmt, operation.arity, operation.name),

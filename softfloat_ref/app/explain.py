@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
+from typing import Final
 
 import click
 
@@ -27,6 +29,7 @@ from softfloat_ref.literals import parse_code, parse_number
 from softfloat_ref.ops import OPERATIONS, evaluator, signature
 from softfloat_ref.policies import Policy
 
+MORE_BITS: Final = 16  # of 1/3, say, for defects that look at bits below the guard bit
 Run = Callable[[Policy], tuple[int, int]]
 
 
@@ -63,15 +66,18 @@ def command(
     name = texts[0].lower().replace("-", "_")
     if name in OPERATIONS:
         explanation, run, target = _operation(name, texts[1:], fmt, out, choices)
+        defects = partial(_defects_of_operation, name, texts[1:], fmt, out, choices)
     else:
         if len(texts) != 1:
             raise Error(f"explain takes one number, or an operation and its operands; {texts[0]!r} is no operation")
         explanation, run, target = _conversion(texts[0], fmt, out, choices)
+        defects = partial(_defects_of_conversion, texts[0], target, choices)
     found = None
     if got is not None:
         code = check_code(parse_code(got, "--got"), target)
         flags = None if got_flags is None else parse_code(got_flags, "--got-flags")
         found = alternatives(run, choices.policy, code, flags)
+        found += [] if {} in found else [{"defect": x} for x in defects(code, flags)]
     if as_json:
         rows = dict(explanation.rows)
         print(
@@ -89,6 +95,29 @@ def command(
     print("\n".join(f"{label:10} {text}" for label, text in explanation.rows))
     if got is not None and found is not None:
         _print_got(describe(parse_code(got), target), got_flags, found)
+
+
+def _defects_of_operation(
+    name: str, operands: list[str], fmt: str, out: str | None, choices: Choices, code: int, flags: int | None
+) -> list[str]:
+    """The listed defects that give the answer."""
+    from softfloat_ref.diagnosis.scalar import Scalar, scalar_defects
+
+    sig = signature(OPERATIONS[name], operand_formats(fmt, OPERATIONS[name].arity, name), out)
+    inputs = [*(parse_code(x) for x in operands), choices.one_word() or 0]
+    answers = ((h.name, h.model(inputs)) for h in scalar_defects(Scalar(sig, choices.policy)))
+    return [n for n, x in answers if x is not None and x[0] == code and flags in (None, x[1])]
+
+
+def _defects_of_conversion(text: str, fmt: Format, choices: Choices, code: int, flags: int | None) -> list[str]:
+    """The same, of a number's conversion."""
+    from softfloat_ref.diagnosis.stages import stage_defects
+
+    r = choices.one_word() or 0
+    value = to_value(parse_number(text), needed_bits(fmt, choices.policy) + MORE_BITS)
+    stages = ((row.name, row.stage(fmt, choices.policy)) for row in stage_defects())
+    answers = ((n, encode(value, r)) for n, encode in stages if encode is not None)
+    return [n for n, x in answers if x[0] == code and flags in (None, x[1])]
 
 
 def _block_format(fmt: str) -> BlockFormat | None:
@@ -147,7 +176,7 @@ def _print_got(answer: str, flags: str | None, found: list[dict[str, str]]) -> N
     shown = answer if flags is None else f"{answer}, flags {flag_text(int(flags, 16))}"
     print(f"{'got':10} {shown}")
     if not found:
-        print(f"{'':10} no change of one or two policy fields gives this answer")
+        print(f"{'':10} no change of one or two policy fields, and no listed defect, gives this answer")
     for change in found:
         text = ", ".join(f"{k} = {v}" for k, v in change.items() if v != "None")
         print(f"{'':10} {'as by ' + text if text else 'agrees'}")

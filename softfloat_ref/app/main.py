@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "vectors": ("vectors", "Generate, verify and list golden vectors."),
     "coverage": ("coverage", "What vectors cover, bin by bin; what a simulation executed."),
     "check": ("check", "Check a device against the oracle, and explain what it gets wrong."),
+    "identify": ("identify", "Name the policy, block profile or accumulator of an unknown device."),
     "dpi": ("dpi", "Write the C file and the package that let SystemVerilog ask the oracle."),
     "train": ("train", "Train small networks with every tensor in the format under study."),
     "plot": ("plot", "Pictures: exponents of tensors over formats' ranges, curves of trainings."),

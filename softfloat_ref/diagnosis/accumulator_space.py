@@ -127,7 +127,11 @@ def _changes(point: Accumulator) -> Iterator[tuple[str, dict[str, object]]]:
     if point.step != "":
         for step in _STEPS:
             yield f"step = {step}", {"step": step, "steps": ""}
-    tree = point.tree
+    yield from _tree_changes(point.tree)
+
+
+def _tree_changes(tree: str) -> Iterator[tuple[str, dict[str, object]]]:
+    """Each change of one thing in a tree."""
     rounds = list(_ROUND.finditer(tree))
     for i, match in enumerate(rounds):
         for mode in _ROUNDINGS:
@@ -141,6 +145,10 @@ def _changes(point: Accumulator) -> Iterator[tuple[str, dict[str, object]]]:
                 yield f"F = {bits}", {"tree": f"{tree[: match.start(1)]}{bits}{tree[match.end(1) :]}"}
         other = "rd" if match[2] == "rz" else "rz"
         yield f"alignment by {other}", {"tree": tree[: match.start(2)] + other + tree[match.end(2) :]}
+    end = tree.rfind(")")
+    if "F=" not in tree[tree.rfind("c") : end] and tree.startswith("fuse("):
+        for bits in range(21, 30):
+            yield f"the last fuse with F = {bits}", {"tree": f"{tree[:end]}, F={bits}, rz{tree[end:]}"}
     for match in _FLOOR.finditer(tree):
         yield "no floor", {"tree": tree[: match.start()] + tree[match.end() :]}
         yield "floor always", {"tree": f"{tree[: match.end()]}, floor_when=always{tree[match.end() :]}"}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from softfloat_ref.diagnosis.hypotheses import Checkable, Model, Output
+from softfloat_ref.diagnosis.hypotheses import Model, Output
 from softfloat_ref.golden.dots import DotSet
 from softfloat_ref.golden.writers import text_line
-from softfloat_ref.testing.check import input_width, parse_answer
+from softfloat_ref.testing.check import Checkable, input_width, parse_answer
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.devices import CommandDevice, DeviceError, Late
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final
 
 from softfloat_ref import exact
@@ -114,7 +114,7 @@ def block_defects(made: VectorSet) -> Iterator[Hypothesis]:
             yield Hypothesis(row.name, f"{row.says}, in its elements", q.model(encode=encode))
 
 
-# -- the scale -----------------------------------------------------------------------------------------------------------
+# -- the scale -------------------------------------------------------------------------------------------------------
 
 
 def _scale_defects(q: Quantizer) -> Iterator[Hypothesis]:
@@ -130,7 +130,7 @@ def _scale_defects(q: Quantizer) -> Iterator[Hypothesis]:
         yield Hypothesis(
             f"scale {by:+d}",
             f"has its scale {says}",
-            q.model(scale=lambda f, v, by=by: _moved(f(v), by, scale)),  # type: ignore[misc]
+            q.model(scale=lambda f, v, by=by: f(_binades(q, v, by))),  # type: ignore[misc]
         )
         yield Hypothesis(
             f"scale byte {by:+d}",
@@ -160,6 +160,14 @@ def _scale_defects(q: Quantizer) -> Iterator[Hypothesis]:
         "takes the largest value, not the largest magnitude",
         q.model(scale=lambda f, v: f([x for x in v if not x.sign] or [exact.zero(0)])),
     )
+
+
+def _binades(q: Quantizer, values: Sequence[Value], by: int) -> Values:
+    """The values so many binades higher, after what is flushed: the scale then is as many steps higher."""
+    return [
+        x._replace(exponent=x.exponent + by) if x.kind == FINITE and x.significand else x
+        for x in flush(values, q.made.profile)
+    ]
 
 
 def _moved(code: int, by: int, scale: Format) -> int:
@@ -192,7 +200,7 @@ def _saturating(q: Quantizer) -> Encoder:
     return encode
 
 
-# -- lanes and values ------------------------------------------------------------------------------------------------------
+# -- lanes and values ------------------------------------------------------------------------------------------------
 
 
 def _lane_defects(q: Quantizer) -> Iterator[Hypothesis]:
@@ -232,11 +240,7 @@ def _value_defects(q: Quantizer) -> Iterator[Hypothesis]:
         yield Hypothesis(
             name,
             says,
-            quantizer.model(
-                values=lambda codes, v, f=change: [
-                    f(c, x) if x.kind == FINITE else x for c, x in zip(codes, v, strict=True)
-                ]
-            ),  # type: ignore[misc]
+            quantizer.model(values=partial(_each, change)),
         )
     for name in ("bf16", "fp16"):
         if CATALOGUE[name].mantissa_bits < fmt.mantissa_bits:
@@ -248,7 +252,12 @@ def _value_defects(q: Quantizer) -> Iterator[Hypothesis]:
             )
 
 
-# -- dequantization --------------------------------------------------------------------------------------------------------
+def _each(change: Callable[[int, Value], Value], codes: Sequence[int], values: Values) -> Values:
+    """The finite values changed, each by its own code."""
+    return [change(c, x) if x.kind == FINITE else x for c, x in zip(codes, values, strict=True)]
+
+
+# -- dequantization --------------------------------------------------------------------------------------------------
 
 
 def value_defects(made: VectorSet) -> Iterator[Hypothesis]:
@@ -286,8 +295,8 @@ def value_defects(made: VectorSet) -> Iterator[Hypothesis]:
         yield Hypothesis(
             f"scale {name}",
             f"takes the scale one step off ({name})",
-            model(right, lambda s, c, by=by: (_moved(s, by, scale), c)),
-        )  # type: ignore[misc]
+            model(right, partial(_other_scale, scale, by)),
+        )
     yield Hypothesis(
         "scale 00 as 0.0", "takes the smallest scale for zero or infinitely small", _zero_scale(model(right), size)
     )
@@ -300,6 +309,10 @@ def value_defects(made: VectorSet) -> Iterator[Hypothesis]:
             model(right, lambda s, c: (top if s == nan else s, c)),
         )
     yield Hypothesis("lanes reversed", "has its lanes in reverse order", model(right, lambda s, c: (s, c[::-1])))
+
+
+def _other_scale(fmt: Format, by: int, scale: int, codes: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+    return _moved(scale, by, fmt), codes
 
 
 def _zero_scale(right: Model, size: int) -> Model:

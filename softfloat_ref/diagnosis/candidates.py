@@ -1,4 +1,4 @@
-"""Candidates for an unknown device: the points of a space, those that are one device in one class, and their answers."""
+"""Candidates for an unknown device: the points of a space, those that are one device as one, and their answers."""
 
 from __future__ import annotations
 

@@ -8,14 +8,14 @@ from typing import Any, Final
 
 from softfloat_ref.diagnosis.accumulator_space import AccumulatorSpace
 from softfloat_ref.diagnosis.asking import Asker
-from softfloat_ref.diagnosis.hypotheses import Case, Checkable, Lens, Output
+from softfloat_ref.diagnosis.hypotheses import Case, Lens, Output
 from softfloat_ref.diagnosis.policy_space import PolicySpace
 from softfloat_ref.diagnosis.profile_space import DequantizeSpace, ProfileSpace
 from softfloat_ref.diagnosis.ranking import Diagnosis, diagnose, explains, spread
 from softfloat_ref.diagnosis.shrink import shrink, simplest
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.testing.check import Report, input_width
+from softfloat_ref.testing.check import Checkable, Report, input_width
 from softfloat_ref.testing.compare import CompareNan, Rule
 from softfloat_ref.testing.devices import DeviceError
 

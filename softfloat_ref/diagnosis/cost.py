@@ -9,10 +9,10 @@ from typing import Final
 from softfloat_ref import exact
 from softfloat_ref.block_formats import FP32
 from softfloat_ref.codec import decoder, encode
-from softfloat_ref.diagnosis.hypotheses import Checkable
 from softfloat_ref.exact import FINITE
 from softfloat_ref.formats import Format
 from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.testing.check import Checkable
 
 _SPECIAL: Final = 6  # what an infinity or NaN costs; a payload costs its bits
 

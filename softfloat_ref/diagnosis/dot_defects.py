@@ -73,7 +73,7 @@ class Dot:
         inputs: Callable[[Operand, Operand, int], tuple[Operand, Operand, int]] | None = None,
         decoders: Sequence[Decode] | None = None,
         make: Callable[..., Step] = Step,
-        after: Callable[[Sequence[Term], int, int], tuple[int, int]] | None = None,
+        after: Callable[[Sequence[Term], int, int, int], tuple[int, int]] | None = None,
     ) -> Model:
         """The dot product, with other operands, decoders or tree, or another answer."""
         s = self.made.setting
@@ -84,7 +84,7 @@ class Dot:
                 a, b, c = inputs(a, b, c)
             terms = products(s, a, b, decoders)
             code, flags = accumulate(s, terms, c, make=make)
-            return after(terms, code, flags) if after is not None else (code, flags)
+            return after(terms, c, code, flags) if after is not None else (code, flags)
 
         return model
 
@@ -144,7 +144,7 @@ def _rounding_defects(d: Dot) -> Iterator[Hypothesis]:
             )
 
 
-# -- lanes, operands, scales -----------------------------------------------------------------------------------------------
+# -- lanes, operands, scales -----------------------------------------------------------------------------------------
 
 
 def _zero_lane(operand: Operand, lane: int) -> Operand:
@@ -197,10 +197,20 @@ def _number_lane(d: Dot, side: str, lane: int) -> Model:
     return d.model(inputs=changed)
 
 
+def _doubled(code: int, x: Value, fmt: Format) -> Value:
+    normal = x.significand and code & fmt.magnitude_mask >= fmt.min_normal_code
+    return x._replace(exponent=x.exponent + 1) if normal else x
+
+
 _CHANGES: Final[tuple[tuple[str, str, Callable[[int, Value, Format], Value]], ...]] = (
     ("subnormals flushed", "takes subnormal elements for zero", flushed),
     ("subnormals with exponent 0", "gives subnormal elements the exponent 0 in place of 1", low_exponent),
     ("subnormals as normal", "takes subnormal elements for normal ones", hidden_bit),
+    (
+        "normals x2",
+        "takes the exponent field as it is, so that normal elements count twice beside subnormal ones",
+        _doubled,
+    ),
 )
 
 
@@ -257,8 +267,14 @@ def _scale_defects(d: Dot) -> Iterator[Hypothesis]:
 def _zero_defects(d: Dot) -> Iterator[Hypothesis]:
     out = d.made.out
 
-    def signed(sign: int, terms: Sequence[Term], code: int, flags: int) -> tuple[int, int]:
+    def signed(sign: int, terms: Sequence[Term], c: int, code: int, flags: int) -> tuple[int, int]:
         return (out.sign_bit * sign if not code & out.magnitude_mask else code), flags
 
     for sign, shown in ((0, "+0"), (1, "-0")):
         yield Hypothesis(f"zeros {shown}", f"gives {shown} for every zero", d.model(after=partial(signed, sign)))
+
+    def cancelled(terms: Sequence[Term], c: int, code: int, flags: int) -> tuple[int, int]:
+        negative = all(x.value.sign for x in terms)
+        return (out.sign_bit if not code and (c or negative) else code), flags
+
+    yield Hypothesis("x - x is -0", "gives -0 where a sum cancels to zero", d.model(after=cancelled))

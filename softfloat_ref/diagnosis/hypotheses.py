@@ -20,8 +20,8 @@ Model = Callable[[Inputs], Output | None]  # None: no answer is defined for thes
 class Hypothesis(NamedTuple):
     """A device that would answer so. name: for tables; says: what such a device does, after "the device".
 
-    size: twice the choices that differ from what was expected; simpler ones come first among equals. kind: policy, profile,
-    accumulator or defect.
+    size: twice the choices that differ from what was expected; simpler ones come first among equals. kind: policy,
+    profile, accumulator or defect.
     """
 
     name: str

@@ -8,9 +8,10 @@ from typing import Final, Generic
 
 from softfloat_ref.diagnosis.asking import Asker
 from softfloat_ref.diagnosis.candidates import Candidate, Pool, Question, classes
-from softfloat_ref.diagnosis.hypotheses import Case, Checkable, Lens, Output
+from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Lens, Output
 from softfloat_ref.diagnosis.ranking import Finding, Search, explains
 from softfloat_ref.diagnosis.spaces import P, Space
+from softfloat_ref.testing.check import Checkable
 from softfloat_ref.testing.compare import CompareNan, Rule
 
 _CHALLENGES: Final = 4
@@ -130,10 +131,13 @@ class _Session(Generic[P]):
             alive = [c for c in alive if self._fits(c)]
             confirmed = tried if alive else 0
         for _ in range(_CHALLENGES):
+            alive = alive or self._climbed()
             if not alive:
                 break
             before, count = alive, len(self.asked)
-            near = [c for c in self.examiner.extended(alive[0].point) if c not in alive and self._fits(c)]
+            known = {self.examiner.key_of(c.point) for c in alive}
+            near = [c for c in self.examiner.extended(alive[0].point) if self.examiner.key_of(c.point) not in known]
+            near = [c for c in near if self._fits(c)]
             alive = self.narrow(self._apart([*alive, *near]))
             questions += len(self.asked) - count
             if alive == before:
@@ -142,6 +146,7 @@ class _Session(Generic[P]):
         if not alive:
             self._nearest(found)
         else:
+            found.confirmed = tried
             found.exhausted = len(alive) > 1 and self.examiner.every is not None
         return found
 
@@ -189,26 +194,50 @@ class _Session(Generic[P]):
         x, y = a.model(q), b.model(q)
         return x is not None and y is not None and self.lens(x) != self.lens(y)
 
-    def _nearest(self, found: Identification[P]) -> None:
-        """What explains most of the answers, the listed defects and several changes at once among it."""
-        candidates = list(self.examiner.candidates.values())
+    def _search(self) -> tuple[Candidate[P], Search[P], list[Finding]]:
+        """The candidate that explains most of the answers, and what several changes and defects make of it."""
 
         def score(c: Candidate[P]) -> int:
             return sum(c.fits(q, got, self.lens) for q, got in self.asked.items())
 
-        nearest = max(candidates, key=score)
-        space = self.examiner.at(nearest.point)
+        nearest = max(self.examiner.candidates.values(), key=score)
         cases = []
         for q, got in self.asked.items():
             own = nearest.answer(q)
             cases.append(Case(q, got if own is None else self.lens(own), got))
-        findings = Search(space, self.lens, cases).run()
-        if not findings or findings[0].explained < sum(c.agrees for c in cases):
-            model = nearest.model
-            from softfloat_ref.diagnosis.hypotheses import Hypothesis
+        search = Search(self.examiner.at(nearest.point), self.lens, cases)
+        return nearest, search, search.run()
 
-            own_finding = Finding(Hypothesis(nearest.name, "", model, space.kind, 0), sum(c.agrees for c in cases))
-            findings = [own_finding, *findings]
-        found.closest, found.examined = findings, len(cases)
+    def _climbed(self) -> list[Candidate[P]]:
+        """Points some changes away from every candidate that explain all answers."""
+        _, search, findings = self._search()
+        good = [f.hypothesis.name for f in findings if f.explained == len(search.cases)]
+        points = [search.points[name] for name in good if name in search.points]
+        found = classes(self.examiner.space, points)
+        return [self.examiner.candidates.setdefault(key, c) for key, c in found.items()]
+
+    def _nearest(self, found: Identification[P]) -> None:
+        """What explains most of the answers, the listed defects and several changes at once among it."""
+        nearest, search, findings = self._search()
+        space, cases = search.space, search.cases
+        right = sum(c.agrees for c in cases)
+        if not findings or findings[0].explained < right:
+            findings.insert(0, Finding(Hypothesis(nearest.name, "", nearest.model, space.kind, 0), right))
+        if findings[0].explained == len(cases):
+            findings, more = self._told_apart([f for f in findings if f.explained == len(cases)])
+            found.questions += more
+            found.examined = len(cases) + more
+        else:
+            found.examined = len(cases)
+        found.closest = findings
         best = findings[0].hypothesis
         found.exception = next((c for c in cases if not explains(best, c, self.lens)), None)
+
+    def _told_apart(self, tied: list[Finding]) -> tuple[list[Finding], int]:
+        """Those that are left when what tells them apart has been asked, and the questions that took."""
+        before = len(self.asked)
+        as_candidates = [Candidate(self.examiner.space.base, f.hypothesis.model, [f.hypothesis.name]) for f in tied]
+        left = [c.name for c in self.narrow(as_candidates)]
+        more = len(self.asked) - before
+        kept = [Finding(f.hypothesis, f.explained + more) for f in tied if f.hypothesis.name in left]
+        return (kept or tied), (more if kept else 0)

@@ -17,8 +17,8 @@ from softfloat_ref.explain import choice_text, single_changes
 from softfloat_ref.formats import Format
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.ops import context
-from softfloat_ref.policies import POLICIES, ROUNDINGS, NanRule, Policy, parse_rounding
-from softfloat_ref.rounding import Target
+from softfloat_ref.policies import POLICIES, ROUNDINGS, NanRule, Policy, parse_rounding, rounding_name
+from softfloat_ref.rounding import Target, goes_beyond
 
 _FIELDS: Final = tuple(Policy().to_dict())
 _ROUNDS: Final = {
@@ -68,6 +68,7 @@ class PolicySpace:
     vectors: VectorSet
     kind: str = "policy"
     names_first: bool = False  # whether a named policy is called by its name where one change says as much
+    reference: Policy | None = None  # what names and sizes are relative to, where not the base
 
     @property
     def base(self) -> Policy:
@@ -110,10 +111,15 @@ class PolicySpace:
     def key(self, point: Policy) -> Hashable:
         return behaviour(self._scalar(point))
 
+    @property
+    def expected(self) -> Policy:
+        """What names and sizes are relative to."""
+        return self.reference or self.base
+
     def text(self, point: Policy) -> str:
         fields = self._texts(point)
         others = [(name, self._differing(fields, named)) for name, named in POLICIES.items()]
-        own = self._differing(fields, self.base)
+        own = self._differing(fields, self.expected)
         name, differing = min(others, key=lambda x: len(x[1]))
         most = len(differing) if self.names_first else max(len(differing), 1)
         if own and len(own) <= most and not (self.names_first and not differing):
@@ -131,7 +137,7 @@ class PolicySpace:
 
     def says(self, point: Policy) -> str:
         fields = self._texts(point)
-        own = self._differing(fields, self.base)
+        own = self._differing(fields, self.expected)
         if not own:
             return "does what is expected"
         if len(own) > 2 and self.text(point).startswith("policy"):
@@ -140,7 +146,7 @@ class PolicySpace:
 
     def size(self, point: Policy) -> int:
         fields = self._texts(point)
-        own = len(self._differing(fields, self.base))
+        own = len(self._differing(fields, self.expected))
         nearest = min(len(self._differing(fields, named)) for named in POLICIES.values())
         return min(2 * own, 2 * nearest + 3)
 
@@ -193,8 +199,9 @@ def _rule_text(propagate: str, generated: str | int, switches: tuple[bool, ...],
     return ",".join(filter(None, (words, made, *chosen, *codes))) or "canonical"
 
 
-# -- which policies are one device ----------------------------------------------------------------------------------------
+# -- which policies are one device -----------------------------------------------------------------------------------
 
+_NEVER_UP: Final = ("rtz", "rto")  # never to a power of two from below: tiny before is tiny after
 _FUSED: Final = ("fma", "faa", "dot2", "dot4")
 # Whose special cases are others under P3109's rules.
 _P3109: Final = ("div", "recip", "rsqrt", "copysign", "next_up", "next_down", "total_order")
@@ -240,6 +247,12 @@ def _target_key(s: Scalar) -> tuple[Any, ...]:
         )
     if s.sig.out.is_integer:
         t = t._replace(tininess=0, flush=0)
+    if rounding_name(s.policy.rounding) in _NEVER_UP:
+        t = t._replace(tininess=0)
+    if not goes_beyond(t.mode, 0, t.odd_beyond):
+        t = t._replace(beyond_positive=0)
+    if not goes_beyond(t.mode, 1, t.odd_beyond):
+        t = t._replace(beyond_negative=0)
     return tuple(t)
 
 
@@ -265,7 +278,7 @@ def _nan_key(s: Scalar, floats: list[Format]) -> tuple[Any, ...]:
     fused = s.sig.operation.name in _FUSED
     switches = (rule.fma_quiet, rule.fma_generated) if fused else ()
     with_nan = [f for f in floats if f.has_nan]
-    made = [encode(GENERATED, 0)[0]]
+    made = [] if s.sig.operation.name == "convert" else [encode(GENERATED, 0)[0]]  # it makes no NaN of its own
     for f in with_nan:
         made += [encode(Value(NAN, sign, 0, max(f.mantissa_bits - 1, 0)), 0)[0] for sign in (0, 1)]
     carried = rule.propagate != "no" and out.has_nan and not rule.has_code(out) and out.nan != "negative-zero"

@@ -11,7 +11,6 @@ from softfloat_ref import exact
 from softfloat_ref.codec import encoder
 from softfloat_ref.diagnosis.accumulator_space import AccumulatorSpace
 from softfloat_ref.diagnosis.candidates import Question
-from softfloat_ref.diagnosis.hypotheses import Checkable
 from softfloat_ref.diagnosis.identify import Examiner
 from softfloat_ref.diagnosis.policy_space import PolicySpace
 from softfloat_ref.diagnosis.profile_space import DequantizeSpace, ProfileSpace
@@ -19,17 +18,19 @@ from softfloat_ref.formats import Format
 from softfloat_ref.golden import block_cases
 from softfloat_ref.golden.dots import DotSet
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.policies import Policy
+from softfloat_ref.policies import Overflow, Policy
 from softfloat_ref.scales import largest
+from softfloat_ref.testing.check import Checkable
 
 SCALAR: Final = 3000  # questions to choose from, half of them directed
 DOTS: Final = 600
 BLOCKS: Final = 60  # random blocks beside the probes
 EXHAUSTIVE_BITS: Final = 16
+_SECOND: Final = (0x3F800000, 0x3F900000, 0x3DCCCCCD, 0x42F6E979)  # second-level scales: 1, 1.125, 0.1, 123.456
 
 
 def examiner(vectors: Checkable, nan: Any = None) -> Examiner[Any]:
-    """The examiner for an operation; the set's own count is not used, its policy, profile or accumulator is the base."""
+    """The examiner for an operation: the set's policy, profile or accumulator is the base; its count is not used."""
     more: dict[str, Any] = {} if nan is None else {"nan": nan}
     if isinstance(vectors, DotSet):
         space = AccumulatorSpace(vectors)
@@ -50,7 +51,11 @@ def examiner(vectors: Checkable, nan: Any = None) -> Examiner[Any]:
             **more,
         )
     profiles = ProfileSpace(vectors)
-    return Examiner(profiles, vectors, block_questions(vectors), lambda p: ProfileSpace(profiles.made(p)), **more)
+
+    def at_profile(point: Any) -> ProfileSpace:
+        return ProfileSpace(profiles.made(point), reference=profiles.base)
+
+    return Examiner(profiles, vectors, block_questions(vectors), at_profile, **more)
 
 
 def _scalar(vectors: VectorSet, more: dict[str, Any]) -> Examiner[Any]:
@@ -61,12 +66,35 @@ def _scalar(vectors: VectorSet, more: dict[str, Any]) -> Examiner[Any]:
             [vectors.policy.random_count] if vectors.policy.random_count else []
         )
         every = lambda: itertools.product(*(range(1 << w) for w in widths))  # noqa: E731
-    questions = list(dict.fromkeys(dataclasses.replace(vectors, count=SCALAR, level="").inputs()))
+    questions = list(
+        dict.fromkeys((*_crossed(vectors), *dataclasses.replace(vectors, count=SCALAR, level="").inputs()))
+    )
 
     def at(point: Policy) -> PolicySpace:
-        return PolicySpace(dataclasses.replace(vectors, policy=point))
+        return PolicySpace(dataclasses.replace(vectors, policy=point), names_first=True, reference=vectors.policy)
 
     return Examiner(PolicySpace(vectors, names_first=True), vectors, questions, at, every, **more)
+
+
+def _crossed(vectors: VectorSet) -> Iterator[Question]:
+    """A few codes of each kind for each operand, every one with every one: NaNs with a payload among them."""
+    words = ((0,), (1,))[: 1 + (vectors.policy.random_count > 0)] if vectors.policy.random_count else ((),)
+    for case in itertools.product(*map(_kinds, vectors.formats)):
+        yield from ((*case, *word) for word in words)
+
+
+def _kinds(fmt: Format) -> list[int]:
+    if fmt.is_integer:
+        return [0, 1, fmt.max_code]
+    encode = encoder(fmt, Policy(overflow=Overflow.SAT_FINITE))
+    found = [0, fmt.sign_bit, encode(exact.finite(0, 1, 0), 0)[0], 1, fmt.max_code]
+    found += [fmt.inf_code, fmt.inf_code | fmt.sign_bit] if fmt.infinity else []
+    if fmt.has_nan and fmt.nan == "ieee":
+        quiet = fmt.canonical_nan
+        found += [quiet, quiet | 1, quiet | fmt.sign_bit | 2 % (fmt.quiet_bit or 1), fmt.inf_code | 1]
+    elif fmt.has_nan:
+        found.append(fmt.canonical_nan)
+    return list(dict.fromkeys(found))
 
 
 def dot_questions(vectors: DotSet) -> list[Question]:
@@ -75,7 +103,7 @@ def dot_questions(vectors: DotSet) -> list[Question]:
     return list(dict.fromkeys(made.inputs()))
 
 
-# -- blocks ------------------------------------------------------------------------------------------------------------
+# -- blocks ----------------------------------------------------------------------------------------------------------
 
 
 def block_questions(vectors: VectorSet) -> list[Question]:
@@ -87,14 +115,18 @@ def block_questions(vectors: VectorSet) -> list[Question]:
     tail = tuple(x for f in vectors.fields if f.name == "tensor_scale" for x in [0x3F800000])
     words = vectors.policy.random_count
     noise = tuple((0x9E37 * (i + 1)) % (1 << words) for i in range(size)) if words else ()
-    return list(dict.fromkeys((*row, *tail, *noise) for row in (*rows, *random)))
+    plain = ((*row, *tail, *noise) for row in (*rows, *random))
+    if not tail:
+        return list(dict.fromkeys(plain))
+    turned = [(*row, _SECOND[i % len(_SECOND)], *noise) for i, row in enumerate(rows)]
+    return list(dict.fromkeys((*plain, *turned)))
 
 
 def _probes(vectors: VectorSet) -> Iterator[tuple[int, ...]]:
     """Blocks of codes of the values' format, as far as they differ from zero."""
     block, fmt = vectors.block, vectors.formats[0]
     assert block is not None
-    encode = encoder(fmt, Policy(overflow="sat-finite"))
+    encode = encoder(fmt, Policy(overflow=Overflow.SAT_FINITE))
     element = block.element
     top = largest(element)
 
@@ -194,5 +226,4 @@ def confirming(vectors: Checkable, count: int, seed: int) -> list[Question]:
 def _with_tail(values: Question, tail: tuple[int, bool], turn: int, size: int) -> Question:
     n, second = tail
     words = tuple((0x9E3779B9 * (turn * size + i + 1) >> 7) % (1 << n) for i in range(size)) if n else ()
-    scales = (0x3F800000, 0x3F900000, 0x3DCCCCCD, 0x42F6E979)
-    return (*values, *((scales[turn % 4],) if second else ()), *words)
+    return (*values, *((_SECOND[turn % len(_SECOND)],) if second else ()), *words)

@@ -28,6 +28,12 @@ class ProfileSpace:
 
     vectors: VectorSet
     kind: str = "profile"
+    reference: Profile | None = None  # what names and sizes are relative to, where not the base
+
+    @property
+    def expected(self) -> Profile:
+        """What names and sizes are relative to."""
+        return self.reference or self.base
 
     @cached_property
     def base(self) -> Profile:
@@ -64,7 +70,7 @@ class ProfileSpace:
             made = self.made(point)
         except Error:
             return None
-        width = (len(made.formats) and made.block and made.block.size) or 0
+        width = self.block.size
         skip = sum(f.lanes for f in made.fields if f.role in ("operand", "random"))
         takes, arity = made.policy.random_count > 0, width + (made.profile.tensor_scale != "none")
 
@@ -112,7 +118,7 @@ class ProfileSpace:
         return tuple(fields.values())
 
     def text(self, point: Profile) -> str:
-        own = _differing(point, self.base)
+        own = _differing(point, self.expected)
         others = [(name, _differing(point, named)) for name, named in PROFILES.items()]
         name, differing = min(others, key=lambda x: len(x[1]))
         if own and len(own) <= len(differing):
@@ -120,7 +126,7 @@ class ProfileSpace:
         return ", ".join((f"profile {name}", *(f"{k} = {getattr(point, k)}" for k in differing)))
 
     def says(self, point: Profile) -> str:
-        own = _differing(point, self.base)
+        own = _differing(point, self.expected)
         text = self.text(point)
         if not own:
             return "does what is expected"
@@ -128,7 +134,7 @@ class ProfileSpace:
 
     def size(self, point: Profile) -> int:
         nearest = min(len(_differing(point, named)) for named in PROFILES.values())
-        return min(2 * len(_differing(point, self.base)), 2 * nearest + 3)
+        return min(2 * len(_differing(point, self.expected)), 2 * nearest + 3)
 
     def defects(self, point: Profile) -> Iterator[Hypothesis]:
         try:

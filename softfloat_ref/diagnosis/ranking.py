@@ -90,6 +90,7 @@ class Search(Generic[P]):
     lens: Lens
     cases: Sequence[Case]
     scores: dict[str, Finding] = field(default_factory=dict)
+    points: dict[str, P] = field(default_factory=dict)  # those tried, by their names
 
     def __post_init__(self) -> None:
         self.few = sample(self.cases)
@@ -116,7 +117,8 @@ class Search(Generic[P]):
     def run(self) -> list[Finding]:
         """The finalists over all cases, best first."""
         space, base = self.space, self.space.base
-        points = {space.text(p): p for p in (*space.named(), *space.changes(base)) if space.key(p) != space.key(base)}
+        points = self.points
+        points |= {space.text(p): p for p in (*space.named(), *space.changes(base)) if space.key(p) != space.key(base)}
         self.try_all(hypothesis(space, p) for p in points.values())
         self.try_all(space.defects(base))
         for _ in range(_STEPS):

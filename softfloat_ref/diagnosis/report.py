@@ -6,12 +6,13 @@ from typing import Any, Final
 
 from softfloat_ref.codec import decoder
 from softfloat_ref.diagnosis.cost import operand_formats
-from softfloat_ref.diagnosis.hypotheses import Case, Checkable
+from softfloat_ref.diagnosis.hypotheses import Case
 from softfloat_ref.diagnosis.ranking import Diagnosis, Finding
 from softfloat_ref.explain import flag_text, value_text
 from softfloat_ref.golden.dots import DotSet
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.testing import blocks
+from softfloat_ref.testing.check import Checkable
 
 ALSO: Final = 5  # other explanations shown
 _LANES: Final = 4
@@ -60,8 +61,9 @@ def case_text(case: Case, vectors: Checkable) -> str:
     """Operands, what is expected and what came, in one line."""
     if isinstance(vectors, VectorSet) and vectors.block is None:
         formats = operand_formats(vectors)
-        shown = [x_text for x, f in zip(case.inputs, formats, strict=True) for x_text in [_code(x, f)]]
-        return f"{vectors.op} {' '.join(shown)}: expected {_answer(case.expected, vectors)}, got {_answer(case.got, vectors)}"
+        shown = " ".join(_code(x, f) for x, f in zip(case.inputs, formats, strict=True))
+        answers = f"expected {_answer(case.expected, vectors)}, got {_answer(case.got, vectors)}"
+        return f"{vectors.op} {shown}: {answers}"
     if isinstance(vectors, DotSet):
         return (
             f"{_dot_text(case, vectors)}: expected {_answer(case.expected, vectors)}, got {_answer(case.got, vectors)}"

@@ -113,7 +113,7 @@ def scalar_defects(s: Scalar) -> Iterator[Hypothesis]:
     yield from _other_operations(s)
 
 
-# -- rounding ----------------------------------------------------------------------------------------------------------
+# -- rounding --------------------------------------------------------------------------------------------------------
 
 
 def _rounding_defects(s: Scalar) -> Iterator[Hypothesis]:
@@ -133,7 +133,7 @@ def _rounding_defects(s: Scalar) -> Iterator[Hypothesis]:
         yield Hypothesis(row.name, row.says, s.model(run))
 
 
-# -- flags and NaNs ----------------------------------------------------------------------------------------------------
+# -- flags and NaNs --------------------------------------------------------------------------------------------------
 
 
 def _flag_defects(s: Scalar) -> Iterator[Hypothesis]:
@@ -177,8 +177,44 @@ def _nan_defects(s: Scalar) -> Iterator[Hypothesis]:
             name, says if s.arity == 1 else says.replace("operand", f"in operand {_LETTERS[i]}"), s.after(passed)
         )
 
+    out = s.sig.out
+    first = partial(_first_nan, s.sig.formats)
+    if out.has_nan and out.nan != "negative-zero" and out.sign_bit:
+        sign = s.after(
+            lambda codes, c, f: ((c & ~out.sign_bit | out.sign_bit * x[0].sign) if (x := first(codes)) else c, f)
+        )
+        yield Hypothesis("NaN with the operand's sign", "gives its NaN the operand's sign, and no payload", sign)
+    elif not out.has_nan and out.negative_zero:
+        zero = s.after(lambda codes, c, f: (out.sign_bit if first(codes) else c, f))
+        yield Hypothesis("NaN becomes -0", "gives -0 for a NaN", zero)
+        other = s.after(lambda codes, c, f: (out.sign_bit * (1 - x[0].sign) if (x := first(codes)) else c, f))
+        yield Hypothesis("NaN becomes zero of the other sign", "gives a zero of the other sign for a NaN", other)
+    if out.nan == "ieee" and out.quiet_bit:
+        yield Hypothesis("NaN not quieted", "passes a NaN's payload on without quieting it", s.after(partial(_loud, s)))
+        for name, code in (("all ones", out.magnitude_mask | out.sign_bit), ("all ones, positive", out.magnitude_mask)):
+            ones = s.after(lambda _, c, f, code=code: (code if out.is_nan(c) else c, f))  # type: ignore[misc]
+            yield Hypothesis(f"every NaN {name}", f"gives {out.hex(code)} for every NaN", ones)
 
-# -- operands ----------------------------------------------------------------------------------------------------------
+
+def _first_nan(formats: Sequence[Format], codes: Sequence[int]) -> tuple[Value, Format] | None:
+    """The first operand that is a NaN, and its format."""
+    found = ((decoder(f)(x), f) for f, x in zip(formats, codes, strict=True))
+    return next(((x, f) for x, f in found if x.kind == NAN), None)
+
+
+def _loud(s: Scalar, codes: Sequence[int], code: int, flags: int) -> tuple[int, int]:
+    """A NaN's upper bits as they are; where none of them is set, the last one, lest it be an infinity."""
+    out, found = s.sig.out, _first_nan(s.sig.formats, codes)
+    if found is None or not out.is_nan(code):
+        return code, flags
+    x, fmt = found
+    payload = x.significand | (0 if x.signaling else fmt.quiet_bit)
+    shift = out.mantissa_bits - fmt.mantissa_bits
+    moved = payload << shift if shift >= 0 else payload >> -shift
+    return out.inf_code | (moved or 1) | (out.sign_bit if x.sign else 0), flags
+
+
+# -- operands --------------------------------------------------------------------------------------------------------
 
 
 def _operand_defects(s: Scalar) -> Iterator[Hypothesis]:
@@ -250,7 +286,7 @@ _OPERAND_DEFECTS: Final[tuple[tuple[str, str, _Change], ...]] = (
     ("sign inverted", "inverts the sign", lambda code, x, fmt: x._replace(sign=1 - x.sign)),
 )
 
-# -- sums ----------------------------------------------------------------------------------------------------------------
+# -- sums ------------------------------------------------------------------------------------------------------------
 
 
 def _sum_defects(s: Scalar) -> Iterator[Hypothesis]:
@@ -278,7 +314,7 @@ def _cancels(s: Scalar, codes: Sequence[int]) -> bool:
     return (values[0].sign != values[1].sign) == (s.sig.operation.name == "add")
 
 
-# -- fused multiply-add ----------------------------------------------------------------------------------------------------
+# -- fused multiply-add ----------------------------------------------------------------------------------------------
 
 
 def _fma_defects(s: Scalar) -> Iterator[Hypothesis]:
@@ -389,7 +425,7 @@ def _cut_addend(s: Scalar, places: int, no_borrow: bool) -> Callable[[Sequence[i
     return change
 
 
-# -- random bits -------------------------------------------------------------------------------------------------------
+# -- random bits -----------------------------------------------------------------------------------------------------
 
 
 def _random_defects(s: Scalar) -> Iterator[Hypothesis]:
@@ -415,7 +451,7 @@ def _next_state(source: Lfsr, r: int) -> int:
     return dataclasses.replace(source, seed=r).bits(source.width, 1, 1)[0] if r else 0
 
 
-# -- another operation -------------------------------------------------------------------------------------------------
+# -- another operation -----------------------------------------------------------------------------------------------
 
 _LIKE: Final = (
     ("add", "sub"),

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from softfloat_ref.diagnosis.cost import cost, moved_together, operand_formats, simpler_codes
-from softfloat_ref.diagnosis.hypotheses import Case, Checkable, Lens, Model, Output, expected_model
+from softfloat_ref.diagnosis.hypotheses import Case, Lens, Model, Output, expected_model
 from softfloat_ref.formats import Format
+from softfloat_ref.testing.check import Checkable
 
 Ask = Callable[[Sequence[tuple[int, ...]]], Sequence[Output | None]]  # questions to what is compared of the answers
 ROUNDS: Final = 30

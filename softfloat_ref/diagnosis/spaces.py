@@ -17,7 +17,9 @@ class Space(Protocol, Generic[P]):
     formats: no operands tell them apart.
     """
 
-    kind: str
+    @property
+    def kind(self) -> str:
+        """What its points are: policy, profile or accumulator."""
 
     @property
     def base(self) -> P:

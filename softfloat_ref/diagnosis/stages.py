@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from softfloat_ref import exact
 from softfloat_ref.codec import Encoder, decoder, encoder, target
-from softfloat_ref.exact import FINITE, Value
+from softfloat_ref.exact import FINITE, INF, Value
 from softfloat_ref.formats import CATALOGUE, Format
 from softfloat_ref.policies import Overflow, Policy
 from softfloat_ref.rounding import OVERFLOW, UNDERFLOW, position
@@ -67,7 +67,7 @@ def plain(fmt: Format) -> bool:
     return not fmt.twos_complement and not fmt.gap and fmt.zero
 
 
-# -- guard and sticky --------------------------------------------------------------------------------------------------
+# -- guard and sticky ------------------------------------------------------------------------------------------------
 
 
 def _on_bits(bits: Callable[[Cut], tuple[int, int]], kept_flags: bool = False) -> Stage:
@@ -109,11 +109,16 @@ def _guard_low(c: Cut) -> tuple[int, int]:
     return c.any(2, 2), c.any(2) | c.rest
 
 
+def _guard_low_held(c: Cut) -> tuple[int, int]:
+    """Where the shifter stops with the leading one just below the guard bit: that is then taken for it."""
+    return (1, 1) if not c.kept and not c.guard else _guard_low(c)
+
+
 def _guard_high(c: Cut) -> tuple[int, int]:
     return c.kept & 1, c.guard | c.sticky
 
 
-# -- the carry and the ends of the range -------------------------------------------------------------------------------
+# -- the carry and the ends of the range -----------------------------------------------------------------------------
 
 
 def _on_code(change: Callable[[Cut, int, Format], tuple[int, int] | None]) -> Stage:
@@ -207,7 +212,7 @@ def _scaled(places: int) -> Stage:
     return stage
 
 
-# -- overflow, zeros, signs ----------------------------------------------------------------------------------------------
+# -- overflow, zeros, signs ------------------------------------------------------------------------------------------
 
 
 def _beyond(fmt: Format, policy: Policy) -> Encoder | None:
@@ -233,7 +238,7 @@ def _next_code(fmt: Format, policy: Policy) -> Encoder | None:
 
     def encode(x: Value, random_bits: int) -> tuple[int, int]:
         code, flags = right(x, random_bits)
-        if x.kind == FINITE and flags & OVERFLOW:
+        if (x.kind == FINITE and flags & OVERFLOW) or (x.kind == INF and not fmt.infinity):
             return fmt.max_code + 1 | (fmt.sign_bit if x.sign else 0), flags
         return code, flags
 
@@ -288,13 +293,15 @@ def _zero(sign: int | None) -> Stage:
     return stage
 
 
-def _through(wide: Format) -> Stage:
-    """Rounded to a wider format first, then to this one."""
+def _through(wide: Format, last: Stage = encoder) -> Stage:
+    """Rounded to a wider format first, then to this one (by `last`)."""
 
     def stage(fmt: Format, policy: Policy) -> Encoder | None:
         if not plain(fmt) or wide.mantissa_bits <= fmt.mantissa_bits or wide == fmt or policy.random_count:
             return None
-        first, back, then = encoder(wide, policy), decoder(wide), encoder(fmt, policy)
+        first, back, then = encoder(wide, policy), decoder(wide), last(fmt, policy)
+        if then is None:
+            return None
 
         def encode(x: Value, random_bits: int) -> tuple[int, int]:
             if x.kind != FINITE:
@@ -331,6 +338,7 @@ _SINGLE: Final = (
     ),
     StageDefect("guard one bit low", "takes the guard bit one place too low", _on_bits(_guard_low)),
     StageDefect("guard one bit low, flags kept", "takes the guard bit one place too low", _on_bits(_guard_low, True)),
+    StageDefect("guard one bit low, shift held", "takes the guard bit one place too low", _on_bits(_guard_low_held)),
     StageDefect("guard one bit high", "takes the kept last bit as the guard bit", _on_bits(_guard_high, True)),
     StageDefect("carry lost", "drops the carry of rounding into the exponent", _on_code(_carry_lost)),
     StageDefect("overflow before rounding", "judges overflow before it rounds", _on_code(_overflow_early)),
@@ -363,5 +371,13 @@ def stage_defects() -> tuple[StageDefect, ...]:
         StageDefect(f"double rounding via {name}", f"rounds to {name} first, then again", _through(CATALOGUE[name]))
         for name in _WIDER
     )
+    unsaturated = (
+        StageDefect(
+            f"double rounding via {name}, overflow to the next code",
+            f"rounds to {name} first, then again, and gives what overflows the code after the largest",
+            _through(CATALOGUE[name], _next_code),
+        )
+        for name in _WIDER
+    )
     other = (StageDefect(f"output as {name}", f"answers in {name}", _as_format(fmt)) for name, fmt in CATALOGUE.items())
-    return (*_SINGLE, *through, *other)
+    return (*_SINGLE, *through, *unsaturated, *other)

@@ -333,9 +333,9 @@ def check_arrays(
     kinds += [np.dtype(np.uint64)] * (len(vectors.fields) - 2 - len(kinds))
     cases = _defined(vectors)
     while batch := list(itertools.islice(cases, _BATCH)):
-        columns = [np.array(c, k) for c, k in zip(zip(*(line[:-2] for line in batch), strict=True), kinds, strict=True)]
+        arrays = [np.array(c, k) for c, k in zip(zip(*(line[:-2] for line in batch), strict=True), kinds, strict=True)]
         try:
-            results, raised = columns(device(*columns), len(batch))
+            results, raised = columns(device(*arrays), len(batch))
             for line, result, flag in zip(batch, results, raised, strict=True):
                 judge.compare(line, Answer(result, flag))
         except DeviceError as e:

@@ -19,7 +19,10 @@ class CompareNan(StrEnum):
 
 
 class Answer(NamedTuple):
-    """What a device said: a result and, if it gave them, flags. codes: of a block, all its codes; result is the first."""
+    """What a device said: a result and, if it gave them, flags.
+
+    codes: of a block, all its codes; result is then the first.
+    """
 
     result: int
     flags: int | None = None

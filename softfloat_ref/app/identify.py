@@ -1,0 +1,136 @@
+"""`identify`: which policy, block profile or accumulator an unknown device is."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any, Final
+
+import click
+
+from softfloat_ref.app.check import MAX_LIBRARY_WIDTH
+from softfloat_ref.app.options import Name
+from softfloat_ref.diagnosis import identified
+from softfloat_ref.diagnosis.asking import Asker, ask_arrays, ask_command
+from softfloat_ref.diagnosis.pools import confirming, examiner
+from softfloat_ref.diagnosis.selftest import Summary, everything, selftest, subject
+from softfloat_ref.errors import Error
+from softfloat_ref.golden.dots import DOT
+from softfloat_ref.golden.sets import BLOCK_OPERATIONS, VectorSet
+from softfloat_ref.ops import OPERATIONS
+from softfloat_ref.testing.check import Checkable
+from softfloat_ref.testing.compare import CompareNan
+from softfloat_ref.testing.devices import DeviceError
+from softfloat_ref.testing.library import load_library
+
+DEFAULT_COUNT: Final = 2000
+DEFAULT_WIDE: Final = 200
+
+
+@click.command("identify")
+@click.argument("op", required=False, type=Name("OP", [*OPERATIONS, *BLOCK_OPERATIONS, DOT]))
+@click.option("--fmt", default=None, help="Format, or one an operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32.")
+@click.option("--out", default=None, help="The result's format.")
+@click.option("--dut", default=None, metavar="CMD", help="A command: operand lines in, `result [flags]` lines out.")
+@click.option("--dut-lib", default=None, metavar="SO:NAME", help="A C function of arrays in a shared library.")
+@click.option(
+    "-n",
+    "count",
+    type=click.IntRange(min=0),
+    default=None,
+    help=f"Cases to confirm on [{DEFAULT_COUNT}; blocks and dot: {DEFAULT_WIDE}].",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the cases to confirm on.")
+@click.option("--compare-nan", type=click.Choice([str(c) for c in CompareNan]), default="exact", show_default=True)
+@click.option("--timeout", type=click.FloatRange(min=0.01), default=10.0, show_default=True, help="Seconds an answer.")
+@click.option("--sr-bits", type=click.IntRange(1, 64), default=None, help="The device takes random bits, so many.")
+@click.option("--k", "k", type=click.IntRange(min=1), default=None, help="dot: elements [64].")
+@click.option("--json", "as_json", is_flag=True, help="The findings as JSON.")
+@click.option("--selftest", "itself", is_flag=True, help="Identify every choice of the library, as a device.")
+@click.option("--verbose", "-v", is_flag=True, help="With --selftest: a line a device, and which are the same.")
+def command(
+    op: str | None,
+    fmt: str | None,
+    out: str | None,
+    dut: str | None,
+    dut_lib: str | None,
+    count: int | None,
+    seed: int,
+    compare_nan: str,
+    timeout: float,
+    sr_bits: int | None,
+    k: int | None,
+    as_json: bool,
+    itself: bool,
+    verbose: bool,
+) -> int:
+    """Name an unknown device for OP: no golden choice is given. Questions are chosen one by one, then cases confirm.
+
+    Exit code 0 if something explains every answer, 1 if not, or where the device dies, hangs or prints something else.
+    """
+    if itself:
+        return _selftest(op, fmt, out, k, verbose)
+    if op is None or fmt is None:
+        raise Error("give the operation and --fmt, as: identify fma --fmt fp16 --dut CMD; or --selftest")
+    if (dut is None) == (dut_lib is None):
+        raise Error("give one device: --dut CMD or --dut-lib PATH.so:NAME")
+    vectors = subject(op.strip().lower().replace("-", "_"), fmt, out, k=k, sr_bits=sr_bits)
+    wide = not isinstance(vectors, VectorSet) or vectors.block is not None
+    cases = confirming(vectors, (DEFAULT_WIDE if wide else DEFAULT_COUNT) if count is None else count, seed)
+    try:
+        found = _asked(vectors, dut, dut_lib, timeout, cases, CompareNan(compare_nan))
+    except DeviceError as e:
+        print(f"device failure: {e}")
+        return 1
+    print(
+        json.dumps(identified.as_dict(found, vectors), indent=1)
+        if as_json
+        else "\n".join(identified.lines(found, vectors))
+    )
+    return 0 if found.complete else 1
+
+
+def _asked(
+    vectors: Checkable, dut: str | None, dut_lib: str | None, timeout: float, cases: Any, nan: CompareNan
+) -> Any:
+    made = examiner(vectors, nan)
+    if dut is not None:
+        return made.identify(ask_command(vectors, dut, timeout), cases)
+    if not isinstance(vectors, VectorSet) or vectors.block is not None:
+        raise Error("--dut-lib: functions of arrays take scalar operations; give a command, with --dut")
+    widths = [f.width for f in vectors.fields if f.role in ("operand", "random", "result")]
+    if max(widths) > MAX_LIBRARY_WIDTH:
+        raise Error(f"--dut-lib: codes have up to {MAX_LIBRARY_WIDTH} bits there; give a command, with --dut")
+    with load_library(str(dut_lib), len(widths) - 1, timeout) as device:
+        ask: Asker = ask_arrays(vectors, device)
+        return made.identify(ask, cases)
+
+
+def _selftest(op: str | None, fmt: str | None, out: str | None, k: int | None, verbose: bool) -> int:
+    """A table: for each operation and format, how many devices there are and were found again; the questions."""
+    if (op is None) != (fmt is None):
+        raise Error("--selftest: give the operation and --fmt, or neither")
+    found = everything() if op is None or fmt is None else iter([selftest(op, fmt, out, k)])
+    print(f"{'operation':28} {'devices':>7} {'recovered':>9}   questions: fewest, mean, most")
+    missed = 0
+    for summary in found:
+        fewest, mean, most = summary.questions
+        print(
+            f"{summary.subject:28} {len(summary.devices):7} {summary.recovered:9}   {fewest:18} {mean:5.1f} {most:5}",
+            flush=True,
+        )
+        missed += len(summary.devices) - summary.recovered
+        if verbose:
+            _details(summary)
+    print("all recovered" if not missed else f"{missed} not recovered", file=sys.stderr)
+    return int(missed > 0)
+
+
+def _details(summary: Summary) -> None:
+    for d in summary.devices:
+        others = [x.name for x in d.result.found if x.name != d.name]
+        more = f"  not told from: {' | '.join(others)}" if d.recovered and others else ""
+        wrong = "" if d.recovered else f"  NOT RECOVERED: {d.result.name}"
+        print(f"  {d.result.questions:3}  {d.name}{more}{wrong}")
+    for names in summary.same:
+        print(f"  the same device: {' = '.join(names)}")

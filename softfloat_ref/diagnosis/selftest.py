@@ -1,0 +1,107 @@
+"""Identification of itself: every named choice and every single change of the default, as a device, found again."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from softfloat_ref.diagnosis.asking import ask_model
+from softfloat_ref.diagnosis.candidates import Candidate
+from softfloat_ref.diagnosis.identify import Examiner, Identification
+from softfloat_ref.diagnosis.pools import confirming, examiner
+from softfloat_ref.errors import Error
+from softfloat_ref.golden.dots import DotSet
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.testing.check import Checkable
+
+CONFIRM: Final = 20
+# Operation, format, output: what devices are made for.
+SUBJECTS: Final = (
+    ("fma", "fp16", None),
+    ("add", "bf16", None),
+    ("mul", "fp8_e5m2", None),
+    ("convert", "fp32", "fp16"),
+    ("convert", "fp32", "fp8_e4m3"),
+    ("convert", "fp32", "fp8_e5m2"),
+    ("convert", "bf16", "fp32"),
+    ("convert", "fp32", "i32"),
+    ("quantize", "mxfp8_e4m3", None),
+    ("quantize", "mxfp4_e2m1", None),
+    ("quantize", "mxint8", None),
+    ("quantize", "nvfp4", None),
+    ("dot", "fp16", None),
+    ("dot", "bf16", None),
+    ("dot", "fp8_e4m3", None),
+    ("dot", "fp8_e4m3fnuz", None),
+    ("dot", "fp4_e2m1", None),
+    ("dot", "mxfp8_e4m3", None),
+)
+DOT_K: Final = 64
+
+
+def subject(op: str, fmt: str, out: str | None, *, k: int | None = None, sr_bits: int | None = None) -> Checkable:
+    """What is asked about, with nothing chosen: the default policy, profile or accumulator. Raises Error."""
+    if op == "dot":
+        return DotSet.make(fmt, 1, out=out, k=k or DOT_K)
+    if k is not None:
+        raise Error("--k is for dot")
+    policy = {"rounding": "sr", "sr_bits": sr_bits} if sr_bits else None
+    return VectorSet.make(op, fmt, 1, out=out, policy=policy)
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device made of the library, and what was said of it."""
+
+    subject: str
+    name: str
+    result: Identification[Any]
+    recovered: bool
+
+
+@dataclass
+class Summary:
+    """The devices of one subject. same: names of which no operands tell one from another."""
+
+    subject: str
+    candidates: int
+    devices: list[Device]
+    same: list[list[str]]
+
+    @property
+    def questions(self) -> tuple[int, float, int]:
+        """Fewest, mean and most questions."""
+        asked = [d.result.questions for d in self.devices]
+        return min(asked), sum(asked) / len(asked), max(asked)
+
+    @property
+    def recovered(self) -> int:
+        """How many were named right."""
+        return sum(d.recovered for d in self.devices)
+
+
+def selftest(op: str, fmt: str, out: str | None, k: int | None = None) -> Summary:
+    """Identify every candidate of a subject, as a device."""
+    vectors = subject(op, fmt, out, k=k)
+    found: Examiner[Any] = examiner(vectors)
+    confirm = confirming(vectors, CONFIRM, 1)
+    title = f"{op} {fmt}" + (f" to {out}" if out else "")
+    candidates = list(found.candidates.values())
+    devices = []
+    for c in candidates:
+        result = found.identify(ask_model(vectors, c.model), confirm)
+        devices.append(Device(title, c.name, result, _recovered(found, c, result)))
+    return Summary(title, len(candidates), devices, [c.names for c in candidates if len(c.names) > 1])
+
+
+def _recovered(e: Examiner[Any], c: Candidate[Any], result: Identification[Any]) -> bool:
+    """Whether the device is what was found, or one that no operands there are tell from it."""
+    wanted: Hashable = e.key_of(c.point)
+    return any(wanted == e.key_of(x.point) or c.name in x.names for x in result.found)
+
+
+def everything() -> Iterator[Summary]:
+    """Every subject."""
+    for op, fmt, out in SUBJECTS:
+        yield selftest(op, fmt, out)

@@ -1,0 +1,188 @@
+"""Identification: devices made of the library are recovered; equal keys mean equal devices; the command."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import sys
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+import pytest
+from command import refused, run
+
+from softfloat_ref.diagnosis import identified
+from softfloat_ref.diagnosis.asking import ask_arrays, ask_model
+from softfloat_ref.diagnosis.identify import Examiner, Identification
+from softfloat_ref.diagnosis.policy_space import PolicySpace, nan_rules
+from softfloat_ref.diagnosis.pools import confirming, examiner
+from softfloat_ref.diagnosis.scalar import Scalar
+from softfloat_ref.diagnosis.selftest import selftest, subject
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.policies import NanRule
+from softfloat_ref.testing.compare import CompareNan
+
+
+@pytest.fixture(scope="module")
+def fma() -> Examiner[Any]:
+    return examiner(subject("fma", "fp16", None))
+
+
+def asked(e: Examiner[Any], model: Any, count: int = 60, *, has_flags: bool = True) -> Identification[Any]:
+    return e.identify(ask_model(e.vectors, model, has_flags), confirming(e.vectors, count, 1))
+
+
+def test_every_policy_and_single_change_is_recovered() -> None:
+    summary = selftest("convert", "fp32", "fp8_e4m3")
+    assert summary.recovered == len(summary.devices) >= 15
+    assert summary.questions[2] <= 8
+    assert any({"policy ieee", "policy ptx"} <= set(names) for names in summary.same)
+
+
+@pytest.mark.parametrize(("fmt", "least"), [("fp4_e2m1@e8m0/4", 20)])
+def test_profiles_are_recovered(fmt: str, least: int) -> None:
+    e = examiner(subject("quantize", fmt, None))
+    assert len(e.candidates) >= least
+    for c in list(e.candidates.values())[::7]:
+        found = asked(e, c.model, 5)
+        assert any(set(c.names) & set(x.names) for x in found.found), c.name
+        assert found.questions <= 10
+
+
+def test_named_accumulators_are_recovered() -> None:
+    e = examiner(subject("dot", "bf16", None, k=16))
+    e = dataclasses.replace(e, questions=e.questions[::6])
+    confirm = confirming(e.vectors, 5, 1)
+    named = [c for c in e.candidates.values() if any(n.count(",") == 0 for n in c.names)]
+    assert len(named) >= 12
+    for c in named[::8]:
+        found = e.identify(ask_model(e.vectors, c.model), confirm)
+        assert any(set(c.names) & set(x.names) for x in found.found), c.name
+        assert found.questions <= 12
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"like": "x86-sse", "flush_inputs": True, "flush_outputs": True}, "flush_inputs = on, flush_outputs = on"),
+        ({"like": "arm", "rounding": "rup", "overflow": "sat-finite"}, "rounding = rup"),
+    ],
+)
+def test_several_changes_at_once(fma: Examiner[Any], fields: dict[str, object], says: str) -> None:
+    other = VectorSet.make("fma", "fp16", 1, policy=fields)
+    found = asked(fma, Scalar.of(other).plain(), 400)
+    assert found.complete
+    if found.found:  # by whatever name, it is that device
+        point = VectorSet.make("fma", "fp16", 1, policy=fields).policy
+        assert fma.key_of(found.found[0].point) == fma.key_of(point)
+    else:
+        assert says in found.name
+    assert "questions chosen one by one" in identified.lines(found, fma.vectors)[-1]
+
+
+def test_a_device_with_a_defect(fma: Examiner[Any]) -> None:
+    space = PolicySpace(VectorSet.make("fma", "fp16", 1, policy="riscv"))
+    model = next(h.model for h in space.defects(space.base) if h.name == "sticky dropped, inexact kept")
+    found = asked(fma, model, 500)
+    assert found.complete
+    assert "sticky dropped, inexact kept" in found.name
+
+
+def test_an_unknown_device_departs_somewhere(fma: Examiner[Any]) -> None:
+    right = Scalar.of(VectorSet.make("fma", "fp16", 1)).plain()
+
+    def model(inputs: Any) -> tuple[int, int] | None:
+        found = right(inputs)
+        return found and ((found[0] ^ (inputs[0] >> 3 & 1), found[1]))  # type: ignore[return-value]
+
+    found = asked(fma, model, 300)
+    assert not found.complete
+    assert found.exception is not None
+    text = identified.lines(found, fma.vectors)
+    assert text[0].endswith("no choice explains every answer; the closest:")
+    assert any("departs from the first in" in line for line in text)
+
+
+def test_without_flags(fma: Examiner[Any]) -> None:
+    found = asked(fma, Scalar.of(VectorSet.make("fma", "fp16", 1, policy={"rounding": "rtz"})).plain(), has_flags=False)
+    assert found.found[0].name == "rounding = rtz"
+    assert not found.has_flags
+    assert "the device gives no flags" in identified.lines(found, fma.vectors)[-1]
+
+
+def test_numpy_casts_to_nearest_even() -> None:
+    vectors = VectorSet.make("convert", "fp32", 1, out="fp16")
+    e = examiner(vectors, CompareNan.ANY)
+
+    def device(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        with np.errstate(all="ignore"):
+            return a.view(np.float32).astype(np.float16).view(np.uint16)
+
+    found = e.identify(ask_arrays(vectors, device), confirming(vectors, 500, 0))
+    assert "policy ieee" in found.found[0].names
+
+
+@pytest.mark.parametrize(
+    ("op", "fmt", "out"),
+    [
+        ("convert", "fp8_e5m2", "fp8_e4m3"),
+        ("convert", "fp8_e4m3", "fp8_e5m2"),
+        ("convert", "fp8_e5m2", "fp16"),
+        ("convert", "fp8_e5m2", "i8"),
+        ("convert", "fp8_e4m3", "ue4m3"),
+        ("sqrt", "fp8_e5m2", None),
+        ("round_to_integral", "fp8_e5m2", None),
+        ("neg", "fp8_e5m2", None),
+        ("next_up", "fp8_e5m2", None),
+        ("add", "s1e3m2", None),
+        ("div", "s1e3m2", None),
+        ("minimum", "s1e3m2", None),
+        ("lt", "s1e3m2", None),
+        ("fma", "s1e2m2", None),
+    ],
+)
+def test_equal_keys_are_one_device(op: str, fmt: str, out: str | None) -> None:
+    """Policies of one key answer alike for every operand there is."""
+    vectors = VectorSet.make(op, fmt, 1, out=out)
+    space = PolicySpace(vectors)
+    groups: dict[Hashable, list[Any]] = {}
+    for named in space.named():
+        for point in (named, *space.changes(named)):
+            groups.setdefault(space.key(point), []).append(point)
+    assert len(groups) > 1
+    inputs = list(itertools.product(*(range(1 << f.width) for f in vectors.formats)))
+    for points in groups.values():
+        models = [space.model(p) for p in dict.fromkeys(points)]
+        answers = {tuple(m(x) for x in inputs[:: max(len(inputs) // 1024, 1)]) for m in models if m is not None}
+        assert len(answers) <= 1, [space.text(p) for p in points]
+
+
+def test_nan_rules_change_one_word() -> None:
+    for text in ("canonical", "propagate", "propagate,negative,fma-quiet", "canonical,fp8_e5m2=7f"):
+        found = nan_rules(text)
+        assert len(set(found)) == len(found) >= 5
+        assert all(NanRule.parse(x) != NanRule.parse(text) for x in found)
+
+
+def test_the_command() -> None:
+    device = f"{sys.executable} -m softfloat_ref eval convert --fmt fp16 --out fp8_e5m2 --policy riscv --round rtz -"
+    common = ("identify", "convert", "--fmt", "fp16", "--out", "fp8_e5m2", "-n", "100")
+    done = run(*common, "--dut", device, "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(done.stdout)
+    assert found["identified"]
+    assert found["name"] in ("policy riscv, rounding = rtz", "rounding = rtz, nan = ones")
+    assert found["questions"] <= 10
+    done = run(*common, "--dut", "false")
+    assert done.returncode == 1
+    assert done.stdout.startswith("device failure: ")
+
+
+def test_bad_usage() -> None:
+    assert "give one device" in refused("identify", "add", "--fmt", "fp16")
+    assert "give the operation" in refused("identify", "--dut", "cat")
+    assert "--k is for dot" in refused("identify", "add", "--fmt", "fp16", "--k", "4", "--dut", "cat")
+    assert "unknown format" in refused("identify", "add", "--fmt", "fp17", "--dut", "cat")
+    assert "neither" in refused("identify", "--selftest", "--fmt", "fp16")
