@@ -8,7 +8,7 @@ from typing import NamedTuple
 from softfloat_ref.codec import decoder
 from softfloat_ref.formats import Format
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.testing import blocks
+from softfloat_ref.testing import block_answers
 from softfloat_ref.testing.check import Checkable, input_width
 from softfloat_ref.testing.compare import Answer, CompareNan, Rule
 
@@ -54,7 +54,7 @@ class Lens(NamedTuple):
     def of(vectors: Checkable, rule: Rule, has_flags: bool) -> Lens:
         """That of a check."""
         if isinstance(vectors, VectorSet) and vectors.block is not None:
-            return Lens(blocks.formats(vectors), rule.nan)
+            return Lens(block_answers.formats(vectors), rule.nan)
         return Lens((vectors.out, None) if rule.flags and has_flags else (vectors.out,), rule.nan)
 
     @property

@@ -11,7 +11,7 @@ from softfloat_ref.diagnosis.ranking import Diagnosis, Finding
 from softfloat_ref.explain import flag_text, value_text
 from softfloat_ref.golden.dots import DotSet
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.testing import blocks
+from softfloat_ref.testing import block_answers
 from softfloat_ref.testing.check import Checkable
 
 ALSO: Final = 5  # other explanations shown
@@ -110,7 +110,7 @@ def _sparse(codes: dict[int, int], fmt: Any) -> str:
 
 
 def _block_text(case: Case, vectors: VectorSet) -> str:
-    formats = blocks.formats(vectors)
+    formats = block_answers.formats(vectors)
     places = [i for i, (x, y) in enumerate(zip(case.expected, case.got, strict=True)) if x != y][:_LANES]
     quantize = vectors.op == "quantize"
 

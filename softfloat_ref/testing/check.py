@@ -17,7 +17,7 @@ from softfloat_ref.golden.sets import Line, VectorSet
 from softfloat_ref.golden.writers import text_line
 from softfloat_ref.ops import Signature, evaluator, get_operation
 from softfloat_ref.policies import Policy
-from softfloat_ref.testing import blocks, dots, ulp
+from softfloat_ref.testing import block_answers, dots, ulp
 from softfloat_ref.testing.compare import Answer, CompareNan, Rule, agrees, classify
 from softfloat_ref.testing.devices import CommandDevice, DeviceError, Late
 
@@ -112,8 +112,8 @@ class Judge:
         """The kind of a mismatch; '' where the answer is right."""
         vectors = self.report.vectors
         if answer.codes and isinstance(vectors, VectorSet):
-            places = blocks.differing(expected, answer.codes, vectors, self.rule.nan)
-            return blocks.kind(places, vectors) if places else ""
+            places = block_answers.differing(expected, answer.codes, vectors, self.rule.nan)
+            return block_answers.kind(places, vectors) if places else ""
         result = expected[0], expected[1]
         return "" if agrees(result, answer, self.rule) else classify(result, answer, self.rule)
 
@@ -179,7 +179,7 @@ def parse_answer(text: str, vectors: Checkable, inputs: Sequence[int]) -> Answer
 
 
 def _block_answer(words: list[str], vectors: VectorSet, inputs: Sequence[int]) -> Answer:
-    count = len(blocks.formats(vectors))
+    count = len(block_answers.formats(vectors))
     if len(words) == len(inputs) + count:
         if [_hex(w) for w in words[: len(inputs)]] != list(inputs):
             raise DeviceError("it answered a line that repeats other operands than were asked")

@@ -13,7 +13,7 @@ from softfloat_ref.explain import flag_text, value_text
 from softfloat_ref.golden.dots import DotSet
 from softfloat_ref.golden.sets import Field, VectorSet
 from softfloat_ref.policies import Policy
-from softfloat_ref.testing import blocks, dots, ulp
+from softfloat_ref.testing import block_answers, dots, ulp
 from softfloat_ref.testing.check import SHOWN, Checkable, Mismatch, Report
 
 
@@ -21,7 +21,7 @@ def describe(mismatch: Mismatch, vectors: Checkable) -> list[str]:
     """The lines that show a mismatch: operands, both answers, and what would have given the device's."""
     op = "dot" if isinstance(vectors, DotSet) else vectors.op
     if isinstance(vectors, VectorSet) and vectors.block is not None:
-        lanes = blocks.operand_lines(vectors, mismatch.operands, mismatch.expected, mismatch.got)
+        lanes = block_answers.operand_lines(vectors, mismatch.operands, mismatch.expected, mismatch.got)
         return [f"case {mismatch.number}: {op}: {mismatch.kind}", *lanes, f"  {explain_command(mismatch, vectors)}"]
     off = f", {mismatch.error} ulp" if mismatch.error else ""
     lines = [f"case {mismatch.number}: {op}: {mismatch.kind}{off}", *_operand_lines(mismatch, vectors)]
@@ -52,7 +52,7 @@ def explain_command(mismatch: Mismatch, vectors: Checkable) -> str:
         return dots.trace_command(vectors, mismatch.operands)
     if vectors.block is not None:
         options = [x for x in policy_options(vectors.policy) if x.startswith("--round")]
-        return blocks.explain_command(vectors, mismatch.operands, mismatch.got, options)
+        return block_answers.explain_command(vectors, mismatch.operands, mismatch.got, options)
     formats = ",".join(f"{letter}={f.name}" for letter, f in zip("abcdefghi", vectors.formats, strict=False))
     operands = " ".join(f.hex(x) for f, x in zip(vectors.formats, mismatch.operands, strict=False))
     options = [f"--fmt {formats}", f"--out {vectors.out.name}", *policy_options(vectors.policy)]
@@ -144,7 +144,7 @@ def _mismatch(m: Mismatch, vectors: Checkable) -> dict[str, Any]:
 
 
 def _block_mismatch(m: Mismatch, vectors: VectorSet, names: list[Field]) -> dict[str, Any]:
-    formats = blocks.formats(vectors)
+    formats = block_answers.formats(vectors)
     shown = [[f.hex(x) for f, x in zip(formats, codes, strict=True)] for codes in (m.expected, m.got.codes)]
     return {
         "case": m.number,

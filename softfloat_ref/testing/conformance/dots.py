@@ -93,7 +93,7 @@ class DotTrial:
             inputs = (*case.a, *case.b, case.c)
             lines.append(f"dot of {vectors.k} products, {vectors.name.removeprefix('dot_')}, to {vectors.out.name}")
             lines += dots.operand_lines(vectors, inputs)
-            lines.append(f"  got      {_answer(vectors.out, *answer)}")
+            lines.append(f"  got      {_answer(vectors.out, answer.result, answer.flags)}")
             if (right := self.oracle(case)) is not None:
                 lines.append(f"  oracle   {_answer(vectors.out, *right)}")
             lines.append(f"  {dots.trace_command(vectors, inputs)}")

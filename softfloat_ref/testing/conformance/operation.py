@@ -158,7 +158,7 @@ class Trial:
         lines += [f"  {name:9}{describe(code, f)}" for name, code, f in names]
         n = case.policy.random_count
         lines += [f"  {'r':9}{case.random_bits:0{-(-n // 4)}x}"] if n else []
-        lines.append(f"  got      {_answer(sig.out, *answer)}")
+        lines.append(f"  got      {_answer(sig.out, answer.result, answer.flags)}")
         right = None
         try:
             right = self.oracle(case)
