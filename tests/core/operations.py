@@ -210,7 +210,7 @@ def signatures() -> Sample:
             evaluate("round_to_integral", (c,), "fp16", None, Policy("sr", sr_bits=n), r)
             for c in (0x3800, 0x3A00, 0x4100, 0xB400)
         ]
-    special = (0, 0x7C00, 0xFE02, 0x7D01, 0x3C00)
+    special = (0, 0x7C00, 0xFE02, 0x7E03, 0x7D01, 0x3C00)
     for policy in (
         *NAMED,
         Policy(nan="propagate"),
