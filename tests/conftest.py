@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 
@@ -20,7 +21,9 @@ OBJECTS = pytest.StashKey[str]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Objects of Verilator's runtime are shared by all builds of this run, those of other workers included."""
+    """Ctrl-C as a terminal has it. Objects of circuits are shared by all builds of this run, of other workers too."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in a script's background; the tests send it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     script = Path(__file__).with_name("objcache.sh")
     folder = tempfile.gettempdir()
     if "OBJCACHE" in os.environ or " " in f"{script}{folder}":  # one's own ccache; make has no quotes

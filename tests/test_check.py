@@ -468,7 +468,7 @@ def test_kinds(expected: int, got: int, kind: str) -> None:
         ("check add --fmt fp32 --dut true --timeout 0", "is not in the range"),
         ("check ad --fmt fp32 --dut true", "did you mean add"),
         ("check add --fmt fp32 --dut true --round sr --sr-bits 4 --random-bits f", "from a source"),
-        ("check add --fmt fp32 --dut true --json /nonexistent/x", "cannot be written"),
+        ("check add --fmt fp16 -n 20 --dut true --json /nonexistent/x", "cannot be written"),
     ],
 )
 def test_bad_usage(args: str, message: str) -> None:

@@ -37,7 +37,7 @@ HASHES: dict[str, str] = {
     "policies": "0fe8403cc16fb278",
     "operations": "65c9cc4dd50e4aa5",
     "special_operations": "1f8f6a006bdfacc3",
-    "signatures": "7effa862da715758",
+    "signatures": "1abe199538df4a0b",
 }
 
 

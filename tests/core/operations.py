@@ -210,7 +210,7 @@ def signatures() -> Sample:
             evaluate("round_to_integral", (c,), "fp16", None, Policy("sr", sr_bits=n), r)
             for c in (0x3800, 0x3A00, 0x4100, 0xB400)
         ]
-    special = (0, 0x7C00, 0xFE02, 0x7D01, 0x3C00)
+    special = (0, 0x7C00, 0xFE02, 0x7E03, 0x7D01, 0x3C00)
     for policy in (
         *NAMED,
         Policy(nan="propagate"),
@@ -219,3 +219,9 @@ def signatures() -> Sample:
     ):
         for op in ("fma", "faa"):
             yield [said(evaluate, op, x, "fp16", None, policy) for x in itertools.product(special, repeat=3)]
+    nans = (0x7C01, 0x7DFF, 0x7E00, 0x7E03, 0xFC01, 0xFDFF, 0xFE02, 0xFFFF, 0x7C00, 0xFC00, 0x3C00, 0x8000)
+    wider = (0x7F81, 0x7FBF, 0x7FC0, 0x7FC1, 0x7FC3, 0x7FFF, 0xFF81, 0xFFC3, 0x7F80)
+    for policy in (None, "p3109"):
+        yield [said(evaluate, "total_order", x, "fp16", None, policy) for x in itertools.product(nans, repeat=2)]
+        mixed = ["fp16", "bf16"]
+        yield [said(evaluate, "total_order", x, mixed, None, policy) for x in itertools.product(nans, wider)]
