@@ -35,6 +35,8 @@ HASHES: dict[str, str] = {
     "formats": "436f892ecbd208c8",
     "format_names": "fa530d6b9a731d20",
     "policies": "0fe8403cc16fb278",
+    "toml_files": "5d8ec2502b4ba2f4",
+    "limits": "0aa2b1a2b191aac9",
     "operations": "65c9cc4dd50e4aa5",
     "special_operations": "1f8f6a006bdfacc3",
     "signatures": "1abe199538df4a0b",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
+import tempfile
+from pathlib import Path
 
 from core.samples import FORMATS, MODES, MORE, NAMED, Sample, said, sample
 from softfloat_ref.formats import ALIASES, define_format, get_format, p3109
@@ -188,3 +191,75 @@ def policies() -> Sample:
             said(lambda g=given: get_policy(g).to_dict()),
             said(lambda g=given: get_policy(g, tininess="before").to_dict()),
         )
+
+
+TOML = {
+    "one.toml": '[formats.a]\nlike = "fp16"\n',
+    "two.toml": '[formats.a]\nlike = "fp16"\n[formats.b]\nlike = "fp8_e4m3"\nbias = 5\n'
+    '[policies.p]\nrounding = "rtz"\n',
+    "itself.toml": '[formats.a]\nlike = "itself.toml:b"\n[formats.b]\nlike = "itself.toml:a"\n',
+    "twice.toml": '[formats.a]\nlike = "two.toml:b"\nbias = 4\n',
+    "other.toml": "formats = 3\n",
+    "none.toml": "[formats]\n",
+    "no_table.toml": "[formats]\na = 3\n",
+    "broken.toml": "[formats\n",
+    "a.toml.toml": '[formats.c]\nlike = "bf16"\n',
+}
+
+
+@sample
+def toml_files() -> Sample:
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for name, text in TOML.items():
+            Path(name).write_text(text)
+        for name in (
+            *TOML,
+            "two.toml:a",
+            "two.toml:b",
+            "two.toml:c",
+            "two.toml:",
+            "one.toml:a",
+            "one.toml:a:",
+            "missing.toml",
+            "itself.toml:a",
+        ):
+            yield name, said(lambda n=name: get_format(n).to_dict()), said(lambda n=name: get_policy(n).to_dict())
+
+
+@sample
+def limits() -> Sample:
+    good = {"exponent_bits": 4, "mantissa_bits": 3, "bias": 7}
+    whole = {"twos_complement": True, "nan": "none", "infinity": False, "overflow": "max", "exponent_bits": 0}
+    for change in (
+        *({"bias": x} for x in (1 << 21, (1 << 21) + 1, -(1 << 21), -(1 << 21) - 1, 1 << 22)),
+        *({**whole, "nan": x, "infinity": y} for x in ("none", "ieee", "top") for y in (False, True)),
+        *(
+            {**whole, "signed": x, "mantissa_bits": y, "exponent_bits": z}
+            for x in (False, True)
+            for y in (0, 1, 2)
+            for z in (0, 1)
+        ),
+        *({**whole, "subnormals": x, "zero": y} for x in ("gradual", "none", "normal") for y in (False, True)),
+    ):
+        yield change, said(lambda c=change: define_format({**good, **c}, "a").to_dict())
+    for name in (
+        "s1e2m3b5finite",
+        "s1e2m3b-5finite",
+        "binary17p1se",
+        "binary16p1se",
+        "s1e1m0finite",
+        "s0e1m0finite",
+        "s1e2m0fn",
+        "s0e2m0fn",
+    ):
+        f = said(get_format, name)
+        yield name, f, isinstance(f, str) or (f.has_normals, f.emax, f.max_code, f.gap)  # type: ignore[attr-defined]
+    for fields in (
+        {"tininess": " Before "},
+        {"tininess": 3},
+        {"overflow": " SAT-NONE"},
+        {"nan": "fp16=7e00=1"},
+        {"overflow": "sat-narrow"},
+    ):
+        p = said(lambda f=fields: get_policy(None, **f))
+        yield fields, p, isinstance(p, str) or [str(p.overflow_for(get_format(n))) for n in ("u8", "i9", "s1e4m4")]  # type: ignore[attr-defined]
