@@ -83,6 +83,7 @@ def histogram(path: str | Path, inputs: Sequence[Tensors], formats: Sequence[Any
     if not any(x.exponents.nonzero for x in inputs):
         raise Error(f"nothing to show: {', '.join(x.name for x in inputs)} have no finite value but zero")
     import matplotlib
+    from matplotlib.ticker import MaxNLocator
 
     with matplotlib.rc_context(_STYLE):
         figure = _figure(9, 3.6 + 0.32 * len(formats))
@@ -93,6 +94,7 @@ def histogram(path: str | Path, inputs: Sequence[Tensors], formats: Sequence[Any
         if formats:
             _draw_ranges(axes[1], axes[0], inputs, formats)
         axes[-1].set_xlabel("exponent: floor of log2 of the magnitude")
+        axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
         if title:
             figure.suptitle(title, x=0.01, ha="left", fontsize=11)
         _save(figure, path)

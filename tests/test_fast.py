@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -297,7 +299,7 @@ def test_the_loops_for_nearest_are_the_general_ones(name: str) -> None:
 
 @pytest.mark.parametrize("name", BLOCKS[:-1])
 def test_rows_of_32_are_the_general_rows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks of every scale, in rows that end in a complete block, and the same by the loop for any rows."""
+    """Blocks of every scale, in rows that end in a complete block or not, and the same by the loop for any rows."""
     rng, fmt = np.random.default_rng(4), get_block_format(name)
     bits = rng.integers(0, 1 << 32, (256, 70 * 32), dtype=np.uint64).astype(np.uint32)
     fields = np.arange(256, dtype=np.uint32)[:, np.newaxis]
@@ -305,8 +307,10 @@ def test_rows_of_32_are_the_general_rows(name: str, monkeypatch: pytest.MonkeyPa
         bits[:, :1024] & 0x807FFFFF | np.maximum(fields, rng.integers(0, 12, (256, 1024)) + fields - 12) << 23
     )
     bits[:, 1024:2048] = np.where(rng.random((256, 1024)) < 0.5, bits[:, :1024], bits[:, :1024] & np.uint32(1 << 31))
-    x = bits.view(np.float32)
-    for profile in ("ocp", "torchao-even,tail=pad", "mlx", "ocp,flush=never"):
+    for x, profile in itertools.product(
+        (bits.view(np.float32), bits[:, :1005].copy().view(np.float32)),
+        ("ocp", "torchao-even,tail=pad", "mlx", "ocp,flush=never"),
+    ):
         for policy in (None, Policy("rna"), Policy("rtz")):
             monkeypatch.setattr(block_dispatch, "SIZE", 32)
             fast = blocks.quantize(x, fmt, -1, profile, policy)

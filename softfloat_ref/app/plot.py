@@ -99,6 +99,8 @@ def _chosen(given: str, patterns: tuple[str, ...]) -> Iterator[Tensor]:
 def _tensors(path: Path) -> Iterator[Tensor]:
     from softfloat_ref.app.quantize import read_npy
 
+    if not path.exists():
+        raise Error(f"{path}: no such file or folder")
     if path.is_dir():
         if not (path / GRADIENTS).is_file():
             raise Error(f"{path}: has no {GRADIENTS}; train with --statistics, or give .npy or .npz files")

@@ -123,7 +123,7 @@ def quantize(
 
         def rows(part: slice) -> None:
             taken = [view[part] for view in views]
-            if near.spare and fmt.size == SIZE and x.shape[axis] % SIZE == 0:
+            if near.spare and fmt.size == SIZE:
                 quantize_rows32(taken[0], *common, near, *taken[1:])
             else:
                 quantize_rows(taken[0], fmt.size, *common, *taken[1:])
@@ -182,7 +182,7 @@ def dequantize(codes: Array, scales: Array, axis: int, fmt: BlockFormat, tables:
         dequantize_columns(views[0], views[1], fmt.size, elements, factors, short, single, views[2])
         return
     rows = [view[:, :, 0] for view in views]
-    if decoded is not None and fmt.size == SIZE and codes.shape[axis] % SIZE == 0:
+    if decoded is not None and fmt.size == SIZE:
         dequantize_rows32(rows[0], rows[1], elements, factors, units, decoded, short, single, rows[2])
     else:
         dequantize_rows(rows[0], rows[1], fmt.size, elements, factors, short, single, rows[2])

@@ -73,14 +73,27 @@ def quantize_rows(
 def quantize_rows32(
     x: Any, emin: int, start: Any, threshold: Any, rules: Any, p: Any, near: Any, codes: Any, scales: Any, redo: Any
 ) -> None:
-    """As quantize_rows, for rows of complete blocks of 32; near: the nearest.Nearest of the element format."""
+    """As quantize_rows, for blocks of 32; near: the nearest.Nearest of the element format."""
     zero_scale, nan_scale, nan_code = rules[0], rules[1], rules[2]
     size, step = blocks32.SIZE, blocks32.TOGETHER
     largest, least = np.empty(step, np.uint32), np.empty(step, np.int32)
     spare = np.empty(size, np.int32)
+    complete = x.shape[1] // size
     for row in range(x.shape[0]):
-        for early in range(0, scales.shape[1], step):
-            count = min(step, scales.shape[1] - early)
+        if complete < scales.shape[1]:
+            values, made = x[row, complete * size :], codes[row, complete * size :]
+            top = _flushed(_largest(values), p)
+            scale = nan_scale if top >= _INF else _scale_code(top, start, threshold, zero_scale)
+            scales[row, complete] = scale
+            if scale == nan_scale:
+                made[:] = nan_code
+            else:
+                spare[:] = emin + scale
+                _elements(values, made, spare, p)
+                if emin + scale < 1 and not p.flush:
+                    redo[row, complete] = _has_subnormal(values)
+        for early in range(0, complete, step):
+            count = min(step, complete - early)
             values, made = (
                 x[row, early * size : (early + count) * size],
                 codes[row, early * size : (early + count) * size],
@@ -125,10 +138,7 @@ def _largest_of_blocks(values: Any, size: int, largest: Any, spare: Any) -> None
     left, count = size, values.size
     if size > SPAN or size & 1 or count % size:
         for block in range(-(-count // size)):
-            top = U32(0)
-            for k in range(block * size, min((block + 1) * size, count)):
-                top = max(top, U32(values[k] & U32(0x7FFFFFFF)))
-            largest[block] = top
+            largest[block] = _largest(values[block * size : min((block + 1) * size, count)])
         return
     left, count = left // 2, count // 2
     found, other = largest, spare
@@ -143,6 +153,15 @@ def _largest_of_blocks(values: Any, size: int, largest: Any, spare: Any) -> None
         for k in range(block * left, (block + 1) * left):
             top = max(top, found[k])
         largest[block] = top
+
+
+@compiled()
+def _largest(values: Any) -> Any:
+    """The largest magnitude."""
+    top = U32(0)
+    for k in range(values.size):
+        top = max(top, U32(values[k] & U32(0x7FFFFFFF)))
+    return top
 
 
 @compiled()
@@ -256,19 +275,26 @@ def dequantize_rows(
 def dequantize_rows32(
     codes: Any, scales: Any, table: Any, factors: Any, units: Any, decoded: Any, short: Any, single: Any, out: Any
 ) -> None:
-    """As dequantize_rows, for rows of complete blocks of 32. units: `single` times the smallest subnormal, or 0."""
+    """As dequantize_rows, for blocks of 32. units: `single` times the smallest subnormal, or 0."""
     size, step = blocks32.SIZE, blocks32.TOGETHER
     unit = np.empty(step, np.float32)
+    complete = codes.shape[1] // size
     for row in range(codes.shape[0]):
-        for early in range(0, scales.shape[1], step):
-            count = min(step, scales.shape[1] - early)
-            complete = True
+        place = slice(row, row + 1)
+        if complete < scales.shape[1]:
+            part, last = slice(complete * size, codes.shape[1]), slice(complete, complete + 1)
+            dequantize_rows(
+                codes[place, part], scales[place, last], size, table, factors, short, single, out[place, part]
+            )
+        for early in range(0, complete, step):
+            count = min(step, complete - early)
+            usual = True
             for block in range(count):
                 unit[block] = units[scales[row, early + block]]
-                complete &= unit[block] != 0
+                usual &= unit[block] != 0
             part = slice(early * size, (early + count) * size)
-            if not (complete and blocks32.values_of(codes[row, part], unit, count, out[row, part], decoded)):
-                some, place = scales[row : row + 1, early : early + count], slice(row, row + 1)
+            if not (usual and blocks32.values_of(codes[row, part], unit, count, out[row, part], decoded)):
+                some = scales[place, early : early + count]
                 dequantize_rows(codes[place, part], some, size, table, factors, short, single, out[place, part])
 
 
