@@ -30,7 +30,7 @@ HASHES: dict[str, str] = {
     "whole_small_formats": "2664e09040fc648c",
     "rounding_pieces": "dbea76abf530c650",
     "conversions": "fb771545710b3127",
-    "exact_numbers": "da9d0b2a346c0421",
+    "exact_numbers": "892fb80d0b754e4a",
     "scales": "68cff505e08cf62a",
     "formats": "436f892ecbd208c8",
     "format_names": "fa530d6b9a731d20",

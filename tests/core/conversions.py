@@ -228,6 +228,8 @@ def exact_numbers() -> Sample:
             (4, -1),
         )
     ]
+    for b in (exact.finite(0, 5, 0), exact.finite(1, 7, 3), exact.finite(0, 11, -1), exact.finite(0, 1, 2)):
+        yield [exact.remainder(exact.finite(0, s, e), b) for s in (1, 3, 13) for e in range(290, 302)]
     for a, b in itertools.product(some, some):
         yield (
             exact.add(a, b),
