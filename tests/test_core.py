@@ -33,6 +33,7 @@ HASHES: dict[str, str] = {
     "exact_numbers": "892fb80d0b754e4a",
     "scales": "68cff505e08cf62a",
     "formats": "436f892ecbd208c8",
+    "ulps": "6557d26f4cf5a0c4",
     "format_names": "fa530d6b9a731d20",
     "policies": "0fe8403cc16fb278",
     "toml_files": "5d8ec2502b4ba2f4",

@@ -209,8 +209,7 @@ class Format:
         Goldberg's ulp, extended to real numbers (Muller et al., Handbook of Floating-Point Arithmetic, 2.3.2); beyond
         the largest finite value, its ulp.
         """
-        top = self.emin if self.twos_complement else max(min(top, self.emax), self.emin)
-        return top - self.mantissa_bits
+        return max(min(top, self.emax), self.emin) - self.mantissa_bits
 
     # -- the special codes ---------------------------------------------------------------------------------------
 

@@ -32,6 +32,15 @@ def formats() -> Sample:
 
 
 @sample
+def ulps() -> Sample:
+    for f in FORMATS:
+        yield [
+            f.ulp_exponent(top)
+            for top in (-20000, -300, *range(-40, 40), 300, 20000, f.emin - 1, f.emin, f.emax, f.emax + 1)
+        ]
+
+
+@sample
 def format_names() -> Sample:
     for name in (
         "s1e5m2",
