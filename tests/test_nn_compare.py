@@ -72,6 +72,8 @@ def test_diverged_runs_count_as_such(tmp_path: Path) -> None:
     first, second = compare.summaries([good, outcome])
     assert (first.runs, first.diverged, first.time) == (1, (), 1.0)
     assert second.diverged[0].startswith("seed 1: ")
+    table = json.dumps(compare.as_json([good, outcome]), allow_nan=False)
+    assert json.loads(table)["summaries"][1]["train_loss"]["mean"] is None
     done = run("train", "compare", bad, "--seeds", "2", "--jobs", "1")
     assert done.returncode == 1
     assert done.stdout.count("diverged: seed") == 2

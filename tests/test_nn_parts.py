@@ -318,7 +318,7 @@ KINDS = ["npz", pytest.param("safetensors", marks=pytest.mark.extra)]
 @pytest.mark.parametrize("kind", KINDS)
 def test_checkpoints(kind: str, tmp_path: Path) -> None:
     path = tmp_path / f"c.{kind}"
-    meta = {"step": 7, "scaler": {"scale": 0.1}, "name": "\u00e9"}
+    meta = {"step": 7, "scaler": {"scale": 0.1}, "name": "\u00e9", "losses": [[float("inf"), -float("inf")]]}
     save(path, ARRAYS, meta)
     once = path.read_bytes()
     arrays_, found = load(path)

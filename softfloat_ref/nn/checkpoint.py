@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from softfloat_ref.errors import Error, unknown
 from softfloat_ref.files import read_bytes, write_file
+from softfloat_ref.nn.plain import plain, restored
 
 META: Final = "meta"  # of an .npz file: the table as JSON, in bytes
 
@@ -26,13 +27,13 @@ Loaded = tuple[Arrays, dict[str, Any]]
 def save(path: str | Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
     """Write a checkpoint; the file's suffix says which kind: .npz, or .safetensors (an extra). Raises Error.
 
-    arrays: of numbers, by name. meta: what JSON holds. The same arguments give the same bytes.
+    arrays: of numbers, by name. meta: numbers, text, lists and tables. The same arguments give the same bytes.
     """
     path = Path(path)
     for name, array in arrays.items():
         if array.dtype.kind not in "biuf":
             raise Error(f"{path}: {name} is an array of {array.dtype}; checkpoints hold numbers")
-    text = json.dumps(dict(meta), allow_nan=False)
+    text = json.dumps(plain(meta), allow_nan=False)
     data = _kind(path)[0](dict(arrays), text, path)
     write_file(path, lambda stream: stream.write(data))
 
@@ -51,7 +52,7 @@ def load(path: str | Path) -> Loaded:
         raise Error(f"{path}: not a whole checkpoint: {str(e)[:80]}") from None
     if not isinstance(meta, dict):
         raise Error(f"{path}: not a checkpoint: its table is none")
-    return arrays, meta
+    return arrays, restored(meta)
 
 
 def _npz_bytes(arrays: Arrays, meta: str, path: Path) -> bytes:

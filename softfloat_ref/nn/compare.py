@@ -17,6 +17,7 @@ from softfloat_ref.executors import Workers, in_order
 from softfloat_ref.files import make_folder, read_bytes, write_file
 from softfloat_ref.nn.data import Dataset
 from softfloat_ref.nn.divergence import Diverged
+from softfloat_ref.nn.plain import plain, restored
 from softfloat_ref.nn.recipe import Recipe
 from softfloat_ref.nn.runlog import RunLog
 from softfloat_ref.nn.train import Epoch, Result, load_data, train
@@ -141,7 +142,7 @@ def _stored(recipe: Recipe, out: Path | None) -> Outcome | None:
     if out is None or not (path := folder_of(recipe, out) / OUTCOME).exists():
         return None
     try:
-        table = json.loads(read_bytes(str(path)))
+        table = restored(json.loads(read_bytes(str(path))))
         if table.pop("identity") != _identity(recipe):
             return None
         epochs = tuple((float(a), float(b), float(c)) for a, b, c in table.pop("epochs"))
@@ -164,7 +165,7 @@ def _kept(outcome: Outcome, recipe: Recipe, out: Path | None) -> Outcome:
         for number, line in enumerate(_log_lines(outcome), 1):
             log.write(epoch=number, **line)
     table = {**vars(outcome), "identity": _identity(recipe)}
-    text = json.dumps(table, indent=1) + "\n"
+    text = json.dumps(plain(table), indent=1, allow_nan=False) + "\n"
     write_file(folder / OUTCOME, lambda stream: stream.write(text.encode()))
     return outcome
 
@@ -220,8 +221,16 @@ def _summary(name: str, group: Sequence[Outcome], base: float) -> Summary:
 
 
 def as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Summaries and runs as plain tables."""
+    """Summaries and runs as plain tables; numbers that are none are null."""
     made = [
         {k: v._asdict() if isinstance(v, Spread) else v for k, v in s._asdict().items()} for s in summaries(outcomes)
     ]
-    return {"summaries": made, "runs": [vars(o) for o in outcomes]}
+    return _or_null(plain({"summaries": made, "runs": [vars(o) for o in outcomes]}))  # type: ignore[no-any-return]
+
+
+def _or_null(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _or_null(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_or_null(v) for v in value]
+    return None if value == "nan" else value

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from math import isfinite
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any
 
 from softfloat_ref.errors import Error
 from softfloat_ref.files import read_bytes, write_file
-
-_NOT_FINITE: Final = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
+from softfloat_ref.nn.plain import plain, restored
 
 
 class RunLog:
@@ -26,7 +23,7 @@ class RunLog:
 
     def write(self, **fields: Any) -> None:
         """Append one line of these fields: numbers, text, and lists and tables of them."""
-        line = json.dumps(_plain(fields), allow_nan=False, separators=(", ", ": ")) + "\n"
+        line = json.dumps(plain(fields), allow_nan=False, separators=(", ", ": ")) + "\n"
         try:
             if self._stream is None:
                 self._stream = open(self.path, "ab")  # noqa: SIM115 (stays open from line to line)
@@ -80,21 +77,4 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
         fields = json.loads(line) if line.endswith(b"\n") else None
     except (ValueError, RecursionError):
         return None
-    return {k: _number(v) for k, v in fields.items()} if isinstance(fields, dict) else None
-
-
-def _number(value: Any) -> Any:
-    return _NOT_FINITE.get(value, value) if isinstance(value, str) else value
-
-
-def _plain(value: Any) -> Any:
-    """What JSON has: numpy's numbers become Python's."""
-    if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(v) for v in value]
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
-    if isinstance(value, float) and not isfinite(value):
-        return "nan" if value != value else "inf" if value > 0 else "-inf"
-    return str(value) if isinstance(value, Path) else value
+    return restored(fields) if isinstance(fields, dict) else None

@@ -1,0 +1,32 @@
+"""What JSON holds of numbers and tables: infinite numbers and NaN, which it lacks, as "inf", "-inf" and "nan"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+from pathlib import Path
+from typing import Any, Final
+
+_NOT_FINITE: Final = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
+
+
+def plain(value: Any) -> Any:
+    """What JSON has: numpy's numbers become Python's."""
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, float) and not isfinite(value):
+        return "nan" if value != value else "inf" if value > 0 else "-inf"
+    return str(value) if isinstance(value, Path) else value
+
+
+def restored(value: Any) -> Any:
+    """What `plain` was given, of numbers, text, lists and tables."""
+    if isinstance(value, dict):
+        return {k: restored(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [restored(v) for v in value]
+    return _NOT_FINITE.get(value, value) if isinstance(value, str) else value
