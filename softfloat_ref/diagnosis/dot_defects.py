@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
 from softfloat_ref import exact
-from softfloat_ref.accumulate.dots import Operand, accumulate, products
+from softfloat_ref.accumulate.dots import Operand
 from softfloat_ref.accumulate.evaluate import Rounding, Step
 from softfloat_ref.accumulate.terms import Decode, Term, operand_decoder
 from softfloat_ref.accumulate.trees import Round, To, walk
 from softfloat_ref.codec import decoder, encoder
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output
+from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
 from softfloat_ref.diagnosis.scalar import flushed, hidden_bit, low_exponent
 from softfloat_ref.diagnosis.stages import Stage, StageDefect, stage_defects
+from softfloat_ref.diagnosis.sum_defects import Dot, sum_defects, wrapped_products
 from softfloat_ref.exact import FINITE, Value
 from softfloat_ref.formats import Format
 from softfloat_ref.golden.dots import DotSet
@@ -61,34 +62,6 @@ class WrongStep(Step):
         return made
 
 
-@dataclass(frozen=True)
-class Dot:
-    """A dot product that a device has in part wrong."""
-
-    made: DotSet
-
-    def model(
-        self,
-        *,
-        inputs: Callable[[Operand, Operand, int], tuple[Operand, Operand, int]] | None = None,
-        decoders: Sequence[Decode] | None = None,
-        make: Callable[..., Step] = Step,
-        after: Callable[[Sequence[Term], int, int, int], tuple[int, int]] | None = None,
-    ) -> Model:
-        """The dot product, with other operands, decoders or tree, or another answer."""
-        s = self.made.setting
-
-        def model(codes: Inputs) -> Output | None:
-            a, b, c = self.made.sides(codes)
-            if inputs is not None:
-                a, b, c = inputs(a, b, c)
-            terms = products(s, a, b, decoders)
-            code, flags = accumulate(s, terms, c, make=make)
-            return after(terms, c, code, flags) if after is not None else (code, flags)
-
-        return model
-
-
 def dot_defects(made: DotSet) -> Iterator[Hypothesis]:
     """Every listed defect that the dot product can have."""
     d = Dot(made)
@@ -97,6 +70,7 @@ def dot_defects(made: DotSet) -> Iterator[Hypothesis]:
     yield from _operand_defects(d)
     yield from _scale_defects(d)
     yield from _zero_defects(d)
+    yield from sum_defects(made)
 
 
 def _policies() -> tuple[StageDefect, ...]:
@@ -225,6 +199,12 @@ def _operand_defects(d: Dot) -> Iterator[Hypothesis]:
             ]
             of = "" if sides == "ab" else f" of {sides}"
             yield Hypothesis(f"{name}{of}", says + of, d.model(decoders=decoders))
+            if name == "normals x2":
+                held = wrapped_products(formats)
+                wraps = "; products too large for their width wrap around"
+                yield Hypothesis(
+                    f"{name}{of}, products wrap", says + of + wraps, d.model(decoders=decoders, terms=held)
+                )
 
 
 def _changed(decode: Decode, fmt: Format, change: Callable[[int, Value, Format], Value]) -> Decode:
@@ -267,14 +247,8 @@ def _scale_defects(d: Dot) -> Iterator[Hypothesis]:
 def _zero_defects(d: Dot) -> Iterator[Hypothesis]:
     out = d.made.out
 
-    def signed(sign: int, terms: Sequence[Term], c: int, code: int, flags: int) -> tuple[int, int]:
+    def signed(sign: int, code: int, flags: int) -> tuple[int, int]:
         return (out.sign_bit * sign if not code & out.magnitude_mask else code), flags
 
     for sign, shown in ((0, "+0"), (1, "-0")):
         yield Hypothesis(f"zeros {shown}", f"gives {shown} for every zero", d.model(after=partial(signed, sign)))
-
-    def cancelled(terms: Sequence[Term], c: int, code: int, flags: int) -> tuple[int, int]:
-        negative = all(x.value.sign for x in terms)
-        return (out.sign_bit if not code and (c or negative) else code), flags
-
-    yield Hypothesis("x - x is -0", "gives -0 where a sum cancels to zero", d.model(after=cancelled))

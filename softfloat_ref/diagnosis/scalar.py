@@ -19,7 +19,7 @@ from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.ops import OPERATIONS, Signature, context, evaluator, get_operation, unrounded
 from softfloat_ref.ops.table import nan_operand
 from softfloat_ref.policies import Policy
-from softfloat_ref.rounding import INEXACT, INVALID, UNDERFLOW, Flags
+from softfloat_ref.rounding import INEXACT, INVALID, OVERFLOW, UNDERFLOW, Flags
 from softfloat_ref.sources import Lfsr, parse_source
 
 MORE_BITS: Final = 16  # of quotients and roots, for defects that look at bits below the guard bit
@@ -89,6 +89,16 @@ class Scalar:
             return code, flags | more
 
         return self.model(run)
+
+    def flags_kept(self, wrong: Model) -> Model:
+        """Another model's result with the right flags."""
+        right = self.plain()
+
+        def model(inputs: Inputs) -> Output | None:
+            found, own = wrong(inputs), right(inputs)
+            return found if found is None or own is None else (found[0], own[1])
+
+        return model
 
     def after(self, change: Callable[[Sequence[int], int, int], tuple[int, int]]) -> Model:
         """The right answer, changed: operands, code and flags to code and flags."""
@@ -236,7 +246,12 @@ def _operand_defects(s: Scalar) -> Iterator[Hypothesis]:
                 y = change(codes[i], x, fmt)
                 return None if y == x else [*values[:i], y, *values[i + 1 :]]
 
-            yield Hypothesis(name + of, says + in_, s.on_values(changed))
+            model = s.on_values(changed)
+            yield Hypothesis(name + of, says + in_, model)
+            if name == "subnormals flushed":
+                yield Hypothesis(
+                    f"{name}{of}, flags kept", f"{says}{in_}, with the flags of what they are", s.flags_kept(model)
+                )
 
 
 _Change = Callable[[int, Value, Format], Value]
@@ -428,6 +443,10 @@ def _cut_addend(s: Scalar, places: int, no_borrow: bool) -> Callable[[Sequence[i
 # -- random bits -----------------------------------------------------------------------------------------------------
 
 
+_WORDS: Final = 16  # random words that are tried where any may be the device's
+_LOOSE: Final = 20  # the size of a hypothesis that allows several answers: every other one comes first
+
+
 def _random_defects(s: Scalar) -> Iterator[Hypothesis]:
     n, right = s.policy.random_count, evaluator(s.sig, s.policy)
     rows: list[tuple[str, str, Callable[[int], int]]] = [
@@ -445,6 +464,24 @@ def _random_defects(s: Scalar) -> Iterator[Hypothesis]:
         rows.append(("next random word", "takes the register's next state", partial(_next_state, source)))
     for name, says, change in rows:
         yield Hypothesis(name, says, s.model(lambda codes, r, change=change: right(codes, change(r))))  # type: ignore[misc]
+    for name, says, change in rows[3:5]:  # adders with a carry that is wrong, beside flags that are not
+        yield Hypothesis(f"{name}, flags kept", says, s.model(partial(_other_code, right, change)))
+    words = sorted({0, 1, (1 << n) - 1} | {(1 << n) * i // _WORDS for i in range(_WORDS)})
+    yield Hypothesis(
+        "other random bits",
+        "rounds stochastically, by other random bits than it was given",
+        s.plain(),
+        size=_LOOSE,
+        also=lambda inputs: (right(inputs[: s.arity], r) for r in words),
+    )
+
+
+def _other_code(
+    right: Callable[[Sequence[int], int], tuple[int, int]], change: Callable[[int], int], codes: Sequence[int], r: int
+) -> tuple[int, int]:
+    """The result by other random bits; flags, but for overflow, by the right ones."""
+    code, flags = right(codes, change(r))
+    return code, right(codes, r)[1] & ~OVERFLOW | flags & OVERFLOW
 
 
 def _next_state(source: Lfsr, r: int) -> int:
