@@ -6,14 +6,13 @@ import dataclasses
 import re
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from softfloat_ref.accumulate import ACCUMULATORS, Accumulator
-from softfloat_ref.accumulate.dots import accumulate, products
-from softfloat_ref.accumulate.terms import Term
 from softfloat_ref.accumulate.trees import Round, walk
 from softfloat_ref.diagnosis.dot_defects import dot_defects
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output
+from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
+from softfloat_ref.diagnosis.remembered import Products, dot_model
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import Format, get_format
 from softfloat_ref.golden.dots import DotSet
@@ -33,7 +32,6 @@ _ROUND: Final = re.compile(r"(-> |\|)(\w+):(\w+)")
 _BITS: Final = re.compile(r"F=(\d+), (rz|rd)")
 _PRODUCT: Final = re.compile(r"\bp(?:\[[^\]]*\])? -> (\w+):(\w+)")
 _BEYOND: Final = frozenset({"rne", "rna"})  # overflow to Inf whatever the accumulator's rule is
-_KEPT: Final = 2048  # questions whose products are kept
 _FLOOR: Final = re.compile(r", floor=[\w:|.-]+")
 
 
@@ -44,7 +42,7 @@ class AccumulatorSpace:
     vectors: DotSet
     kind: str = "accumulator"
     labels: dict[Accumulator, str] = field(default_factory=dict, compare=False, repr=False)
-    terms: dict[tuple[Any, ...], list[Term]] = field(default_factory=dict, compare=False, repr=False)  # of a question
+    products: Products = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def base(self) -> Accumulator:
@@ -74,19 +72,7 @@ class AccumulatorSpace:
             made = dataclasses.replace(self.vectors, accumulator=point)
         except Error:  # it has not these formats
             return None
-        setting, flush = made.setting, (point.flush_inputs, point.product_limit, point.product_exponent)
-
-        def model(inputs: Inputs) -> Output | None:
-            codes = tuple(inputs)
-            key = (codes, *flush)
-            if key not in self.terms:
-                if len(self.terms) >= _KEPT:
-                    self.terms.clear()
-                a, b, _ = made.sides(codes)
-                self.terms[key] = products(setting, a, b)
-            return accumulate(setting, self.terms[key], codes[-1])
-
-        return model
+        return dot_model(made, self.products)
 
     def key(self, point: Accumulator) -> Hashable:
         """Its fields but for the names, with what the formats and the length make of the step."""
