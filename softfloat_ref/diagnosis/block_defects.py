@@ -141,13 +141,13 @@ def _scale_defects(q: Quantizer) -> Iterator[Hypothesis]:
         yield Hypothesis(
             "scale wraps",
             "does not hold the scale's exponent at its smallest: it wraps around",
-            q.model(scale=_wrapping(q)),
+            _wrapping_model(q),
         )
     for n, lane in ((0, "first"), (q.block.size - 1, "last")):
         yield Hypothesis(
             f"amax without the {lane} lane",
             f"leaves the {lane} lane out of the largest magnitude",
-            q.model(scale=lambda f, v, n=n: f([x for i, x in enumerate(v) if i != n])),  # type: ignore[misc]
+            q.model(scale=lambda f, v, n=n: f([x for i, x in enumerate(v) if i != n or x.kind != FINITE])),  # type: ignore[misc]
         )
     for kind, name in ((NAN, "NaN"), (INF, "infinity")):
         yield Hypothesis(
@@ -188,6 +188,18 @@ def _wrapping(q: Quantizer) -> Callable[[ScaleOf, Sequence[Value]], int]:
         return wanted % (1 << scale.width) if wanted < 0 else code
 
     return wrapped
+
+
+def _wrapping_model(q: Quantizer) -> Model:
+    """A scale that wraps around. Where that ends at NaN, the elements are divided by a number all the same."""
+    scale, decode, size = q.block.scale, decoder(q.made.formats[0]), q.block.size
+    right, wrong = q.model(), q.model(scale=_wrapping(q), used=lambda c: scale.max_code if scale.is_nan(c) else c)
+
+    def model(inputs: Inputs) -> Output | None:
+        finite = all(decode(x).kind == FINITE for x in inputs[:size])
+        return wrong(inputs) if finite else right(inputs)
+
+    return model
 
 
 def _saturating(q: Quantizer) -> Encoder:

@@ -14,7 +14,7 @@ from softfloat_ref.accumulate.evaluate import Rounding, Step
 from softfloat_ref.accumulate.terms import Decode, Term, operand_decoder
 from softfloat_ref.accumulate.trees import Round, To, walk
 from softfloat_ref.codec import decoder, encoder
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
+from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output
 from softfloat_ref.diagnosis.scalar import flushed, hidden_bit, low_exponent
 from softfloat_ref.diagnosis.stages import Stage, StageDefect, stage_defects
 from softfloat_ref.diagnosis.sum_defects import Dot, sum_defects, wrapped_products
@@ -157,18 +157,33 @@ def _reversed(x: Operand) -> Operand:
 
 
 def _number_lane(d: Dot, side: str, lane: int) -> Model:
-    """One lane's NaN taken for the number that its code would be."""
-    fmt = d.made.setting.formats["ab".index(side)]
+    """One lane's NaN taken for the number that its code would be; a NaN elsewhere is one."""
+    setting, i = d.made.setting, "ab".index(side)
+    decoders = [operand_decoder(f, d.made.accumulator.flush_inputs) for f in setting.formats]
+    decoders[i] = _as_number(decoders[i], setting.formats[i])
+    right, wrong = d.model(), d.model(decoders=decoders)
 
-    def changed(a: Operand, b: Operand, c: int) -> tuple[Operand, Operand, int]:
-        x = a if side == "a" else b
-        code = x.codes[lane]
-        if fmt.is_nan(code):
-            largest = code & fmt.sign_bit | fmt.max_code
-            x = dataclasses.replace(x, codes=(*x.codes[:lane], largest, *x.codes[lane + 1 :]))
-        return (x, b, c) if side == "a" else (a, x, c)
+    def model(codes: Inputs) -> Output | None:
+        sides = d.made.sides(codes)
+        x = sides[0] if side == "a" else sides[1]
+        others = any(x.fmt.is_nan(code) for k, code in enumerate(x.codes) if k != lane)
+        return right(codes) if others else wrong(codes)
 
-    return d.model(inputs=changed)
+    return model
+
+
+def _as_number(decode: Decode, fmt: Format) -> Decode:
+    """The decoder of a device that does not know NaN: its exponent and fraction mean what they would in a number."""
+
+    def decoded(code: int) -> Value:
+        if not fmt.is_nan(code):
+            return decode(code)
+        field, fraction = divmod(code & fmt.magnitude_mask, 1 << fmt.mantissa_bits)
+        return exact.finite(
+            int(code & fmt.sign_bit > 0), fraction | 1 << fmt.mantissa_bits, field - fmt.bias - fmt.mantissa_bits
+        )
+
+    return decoded
 
 
 def _doubled(code: int, x: Value, fmt: Format) -> Value:
@@ -226,9 +241,12 @@ def _scale_defects(d: Dot) -> Iterator[Hypothesis]:
             a: Operand, b: Operand, c: int, side: str = side, scale: Format = scale
         ) -> tuple[Operand, Operand, int]:
             x = a if side == "a" else b
-            plain = tuple(scale.max_code if scale.is_nan(s) else s for s in x.scales)
-            x = dataclasses.replace(x, scales=plain)
-            return (x, b, c) if side == "a" else (a, x, c)
+            y = b if side == "a" else a
+            if len(x.scales) == len(y.scales):  # the largest scale, and the next code: as much in the other one
+                more = [t + (scale.is_nan(s) and t < scale.max_code) for s, t in zip(x.scales, y.scales, strict=True)]
+                y = dataclasses.replace(y, scales=tuple(more))
+            x = dataclasses.replace(x, scales=tuple(scale.max_code if scale.is_nan(s) else s for s in x.scales))
+            return (x, y, c) if side == "a" else (y, x, c)
 
         def ignored(
             a: Operand, b: Operand, c: int, side: str = side, scale: Format = scale
