@@ -153,7 +153,11 @@ def _scale_defects(q: Quantizer) -> Iterator[Hypothesis]:
         yield Hypothesis(
             f"amax skips {name}",
             f"skips {name} when it looks for the largest magnitude; such elements saturate",
-            q.model(scale=lambda f, v, k=kind: f([x for x in v if x.kind != k]), encode=_saturating(q)),  # type: ignore[misc]
+            q.model(
+                scale=lambda f, v, k=kind: f([x for x in v if x.kind != k]),  # type: ignore[misc]
+                values=partial(_nothing_left, kind),
+                encode=_saturating(q),
+            ),
         )
     yield Hypothesis(
         "amax signed",
@@ -188,6 +192,13 @@ def _wrapping(q: Quantizer) -> Callable[[ScaleOf, Sequence[Value]], int]:
         return wanted % (1 << scale.width) if wanted < 0 else code
 
     return wrapped
+
+
+def _nothing_left(skipped: int, codes: Sequence[int], values: Values) -> Values:
+    """Zeros in place of what is skipped, where nothing else than that and zeros is in the block."""
+    if any(x.kind != skipped and not x.is_zero for x in values):
+        return values
+    return [exact.zero(x.sign) for x in values]
 
 
 def _wrapping_model(q: Quantizer) -> Model:
