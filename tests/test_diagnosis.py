@@ -28,7 +28,7 @@ from softfloat_ref.rtl.simulators import find
 from softfloat_ref.testing.check import Checkable, Judge, input_width
 from softfloat_ref.testing.compare import CompareNan
 
-FMA = VectorSet.make("fma", "fp16", 1000)
+FMA = VectorSet.make("fma", "fp16", 1200)
 TO_E4M3 = VectorSet.make("convert", "fp32", 1200, out="fp8_e4m3")
 SMALL_BLOCKS = VectorSet.make("quantize", "fp8_e4m3@e8m0/8", 120)
 SMALL_DOTS = DotSet.make("fp8_e4m3@e8m0/4", 120)
