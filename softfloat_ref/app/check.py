@@ -195,8 +195,10 @@ def _diagnosis(found: Report, dut: str | None, timeout: float, how: dict[str, An
     from softfloat_ref.diagnosis.asking import ask_command
     from softfloat_ref.diagnosis.checked import diagnosis_of
 
-    ask = ask_command(found.vectors, dut, timeout) if dut is not None and not found.failure else None
-    return diagnosis_of(found, how["nan"], how["flags"], ask)
+    if dut is None or found.failure:
+        return diagnosis_of(found, how["nan"], how["flags"])
+    with ask_command(found.vectors, dut, timeout) as ask:
+        return diagnosis_of(found, how["nan"], how["flags"], ask)
 
 
 def _deliver(found: Report, cause: Diagnosis | None, json_file: str | None, junit: str | None) -> None:

@@ -11,7 +11,7 @@ import click
 from softfloat_ref.app.check import MAX_LIBRARY_WIDTH
 from softfloat_ref.app.options import Name
 from softfloat_ref.diagnosis import identified
-from softfloat_ref.diagnosis.asking import Asker, ask_arrays, ask_command
+from softfloat_ref.diagnosis.asking import ask_arrays, ask_command
 from softfloat_ref.diagnosis.pools import confirming, examiner
 from softfloat_ref.diagnosis.selftest import Summary, everything, selftest, subject
 from softfloat_ref.errors import Error
@@ -95,15 +95,15 @@ def _asked(
 ) -> Any:
     made = examiner(vectors, nan)
     if dut is not None:
-        return made.identify(ask_command(vectors, dut, timeout), cases)
+        with ask_command(vectors, dut, timeout) as ask:
+            return made.identify(ask, cases)
     if not isinstance(vectors, VectorSet) or vectors.block is not None:
         raise Error("--dut-lib: functions of arrays take scalar operations; give a command, with --dut")
     widths = [f.width for f in vectors.fields if f.role in ("operand", "random", "result")]
     if max(widths) > MAX_LIBRARY_WIDTH:
         raise Error(f"--dut-lib: codes have up to {MAX_LIBRARY_WIDTH} bits there; give a command, with --dut")
     with load_library(str(dut_lib), len(widths) - 1, timeout) as device:
-        ask: Asker = ask_arrays(vectors, device)
-        return made.identify(ask, cases)
+        return made.identify(ask_arrays(vectors, device), cases)
 
 
 def _selftest(op: str | None, fmt: str | None, out: str | None, k: int | None, verbose: bool) -> int:

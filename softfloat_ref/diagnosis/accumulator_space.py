@@ -6,13 +6,15 @@ import dataclasses
 import re
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Final
 
 from softfloat_ref.accumulate import ACCUMULATORS, Accumulator
+from softfloat_ref.accumulate.trees import Round, walk
 from softfloat_ref.diagnosis.dot_defects import dot_defects
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output
+from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
+from softfloat_ref.diagnosis.remembered import Products, dot_model
 from softfloat_ref.errors import Error
+from softfloat_ref.formats import Format, get_format
 from softfloat_ref.golden.dots import DotSet
 
 _ROUNDINGS: Final = ("rne", "rz", "rna", "rto", "rup", "rd")
@@ -28,6 +30,8 @@ _STEPS: Final = (1, 2, 4, 8, 16, 32, 64, "all")
 _FLAGS: Final = "flags"
 _ROUND: Final = re.compile(r"(-> |\|)(\w+):(\w+)")
 _BITS: Final = re.compile(r"F=(\d+), (rz|rd)")
+_PRODUCT: Final = re.compile(r"\bp(?:\[[^\]]*\])? -> (\w+):(\w+)")
+_BEYOND: Final = frozenset({"rne", "rna"})  # overflow to Inf whatever the accumulator's rule is
 _FLOOR: Final = re.compile(r", floor=[\w:|.-]+")
 
 
@@ -38,6 +42,7 @@ class AccumulatorSpace:
     vectors: DotSet
     kind: str = "accumulator"
     labels: dict[Accumulator, str] = field(default_factory=dict, compare=False, repr=False)
+    products: Products = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def base(self) -> Accumulator:
@@ -67,17 +72,7 @@ class AccumulatorSpace:
             made = dataclasses.replace(self.vectors, accumulator=point)
         except Error:  # it has not these formats
             return None
-        width = self._width
-
-        def model(inputs: Inputs) -> Output | None:
-            line = made.line(tuple(inputs))
-            return None if line is None else line[width:]
-
-        return model
-
-    @cached_property
-    def _width(self) -> int:
-        return sum(f.lanes for f in self.vectors.fields if f.role == "operand")
+        return dot_model(made, self.products)
 
     def key(self, point: Accumulator) -> Hashable:
         """Its fields but for the names, with what the formats and the length make of the step."""
@@ -88,9 +83,28 @@ class AccumulatorSpace:
         s = made.setting
         step = min(point.step_for(s.formats, s.result, s.block, made.k), made.k)
         own = point.c if s.c != s.result else ""
-        rest = (point.nan, point.overflow, point.zero, point.flush_inputs, point.flush_outputs, point.flags)
+        modes = {x.choice(s.result.name).rounding for x in walk(point.root) if isinstance(x, Round)}
+        overflow = "" if modes <= _BEYOND else point.overflow
+        rest = (point.nan, overflow, point.zero, point.flush_inputs, point.flush_outputs, point.flags)
         more = (point.product_limit, point.product_exponent, s.result.name)
-        return _of_format(point, s.result.name), step, own, rest, more
+        return self._tree(point, s.result.name), step, own, rest, more
+
+    def _tree(self, point: Accumulator, result: str) -> str:
+        """The tree's text for this running result, without the mode of roundings of products that are exact."""
+        tree = _of_format(point, result)
+        for match in reversed(list(_PRODUCT.finditer(tree))):
+            if self._holds_products(get_format(match[1])):
+                tree = f"{tree[: match.start(2)]}any{tree[match.end(2) :]}"
+        return tree
+
+    def _holds_products(self, fmt: Format) -> bool:
+        """Whether every product of two finite operands is a number of that format."""
+        a, b = self.vectors.a, self.vectors.b
+        if not (isinstance(a, Format) and isinstance(b, Format)):
+            return False
+        lowest = a.emin - a.mantissa_bits + b.emin - b.mantissa_bits
+        inside = fmt.emin - fmt.mantissa_bits <= lowest and a.emax + b.emax + 1 <= fmt.emax
+        return inside and a.precision + b.precision <= fmt.precision
 
     def text(self, point: Accumulator) -> str:
         return self._name(point)

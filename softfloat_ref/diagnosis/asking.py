@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
 
 from softfloat_ref.diagnosis.hypotheses import Model, Output
 from softfloat_ref.golden.dots import DotSet
@@ -11,27 +13,62 @@ from softfloat_ref.golden.writers import text_line
 from softfloat_ref.testing.check import Checkable, input_width, parse_answer
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.devices import CommandDevice, DeviceError, Late
+from softfloat_ref.testing.dialogue import Broken, Dialogue
 
+_LONGER_S: Final = 1.0  # than its first answers took, before a device is taken for one that answers at the end
 Questions = Sequence[tuple[int, ...]]
 Asker = Callable[[Questions], list[Answer]]  # as many answers as questions. Raises DeviceError
 
 
-def ask_command(vectors: Checkable, command: str, timeout_s: float = 10.0) -> Asker:
-    """A command, started anew for each list of questions: many devices answer only when their input ends."""
+@contextmanager
+def ask_command(vectors: Checkable, command: str, timeout_s: float = 10.0) -> Iterator[Asker]:
+    """A command, while the block lasts.
+
+    One that answers line by line is kept running; one that answers when its input ends is started for each list of
+    questions. Which it is shows with the second list; the first says how long it takes to start and to answer.
+    """
     as_operands = text_line([f for f in vectors.fields if f.role in ("operand", "random")])
+    kept: Dialogue | None = None
+
+    def answers(lines: list[str]) -> list[str]:
+        nonlocal kept
+        if kept is None:
+            begin = time.monotonic()
+            found = _alone(command, lines, timeout_s)
+            took = time.monotonic() - begin
+            kept = Dialogue(command, timeout_s, patience_s=took + _LONGER_S)
+            return found
+        if not kept.answers_at_once:
+            return _alone(command, lines, timeout_s)
+        try:
+            return kept.ask(lines)
+        except Broken as e:
+            raise DeviceError(str(e)) from None
 
     def ask(questions: Questions) -> list[Answer]:
-        with CommandDevice(command, timeout_s) as device:
-            try:
-                lines = [x for x in device.answers(as_operands(q) for q in questions) if x.strip()]
-                device.finish()
-            except DeviceError as e:
-                raise DeviceError(str(e) if isinstance(e, Late) else f"{e}; {device.how_it_ended()}") from None
-        if len(lines) != len(questions):
-            raise DeviceError(f"it answered {len(lines)} lines to {len(questions)} questions")
+        if not questions:
+            return []
+        lines = answers([as_operands(q) for q in questions])
         return [parse_answer(line, vectors, q) for line, q in zip(lines, questions, strict=True)]
 
-    return ask
+    try:
+        yield ask
+    finally:
+        if kept is not None:
+            kept.close()
+
+
+def _alone(command: str, lines: Sequence[str], timeout_s: float) -> list[str]:
+    """The answers to these lines of a process of their own, which must end well. Raises DeviceError."""
+    with CommandDevice(command, timeout_s) as device:
+        try:
+            found = [x for x in device.answers(iter(lines)) if x.strip()]
+            device.finish()
+        except DeviceError as e:
+            raise DeviceError(str(e) if isinstance(e, Late) else f"{e}; {device.how_it_ended()}") from None
+    if len(found) != len(lines):
+        raise DeviceError(f"it answered {len(found)} lines to {len(lines)} questions")
+    return found
 
 
 def ask_arrays(vectors: Checkable, device: Callable[..., Any]) -> Asker:

@@ -141,19 +141,23 @@ def _scale_defects(q: Quantizer) -> Iterator[Hypothesis]:
         yield Hypothesis(
             "scale wraps",
             "does not hold the scale's exponent at its smallest: it wraps around",
-            q.model(scale=_wrapping(q)),
+            _wrapping_model(q),
         )
     for n, lane in ((0, "first"), (q.block.size - 1, "last")):
         yield Hypothesis(
             f"amax without the {lane} lane",
             f"leaves the {lane} lane out of the largest magnitude",
-            q.model(scale=lambda f, v, n=n: f([x for i, x in enumerate(v) if i != n])),  # type: ignore[misc]
+            q.model(scale=lambda f, v, n=n: f([x for i, x in enumerate(v) if i != n or x.kind != FINITE])),  # type: ignore[misc]
         )
     for kind, name in ((NAN, "NaN"), (INF, "infinity")):
         yield Hypothesis(
             f"amax skips {name}",
             f"skips {name} when it looks for the largest magnitude; such elements saturate",
-            q.model(scale=lambda f, v, k=kind: f([x for x in v if x.kind != k]), encode=_saturating(q)),  # type: ignore[misc]
+            q.model(
+                scale=lambda f, v, k=kind: f([x for x in v if x.kind != k]),  # type: ignore[misc]
+                values=partial(_nothing_left, kind),
+                encode=_saturating(q),
+            ),
         )
     yield Hypothesis(
         "amax signed",
@@ -188,6 +192,25 @@ def _wrapping(q: Quantizer) -> Callable[[ScaleOf, Sequence[Value]], int]:
         return wanted % (1 << scale.width) if wanted < 0 else code
 
     return wrapped
+
+
+def _nothing_left(skipped: int, codes: Sequence[int], values: Values) -> Values:
+    """Zeros in place of what is skipped, where nothing else than that and zeros is in the block."""
+    if any(x.kind != skipped and not x.is_zero for x in values):
+        return values
+    return [exact.zero(x.sign) for x in values]
+
+
+def _wrapping_model(q: Quantizer) -> Model:
+    """A scale that wraps around. Where that ends at NaN, the elements are divided by a number all the same."""
+    scale, decode, size = q.block.scale, decoder(q.made.formats[0]), q.block.size
+    right, wrong = q.model(), q.model(scale=_wrapping(q), used=lambda c: scale.max_code if scale.is_nan(c) else c)
+
+    def model(inputs: Inputs) -> Output | None:
+        finite = all(decode(x).kind == FINITE for x in inputs[:size])
+        return wrong(inputs) if finite else right(inputs)
+
+    return model
 
 
 def _saturating(q: Quantizer) -> Encoder:

@@ -78,4 +78,6 @@ class Pool(Generic[P]):
             expected = sum((n + silent) ** 2 for n in groups.values()) + (silent**2 if silent else 0)
             if len(groups) > 1 and expected < least:
                 best, least = question, expected
+                if least == len(alive):  # one answer each: none is better
+                    break
         return best

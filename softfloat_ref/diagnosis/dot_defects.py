@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
 from softfloat_ref import exact
-from softfloat_ref.accumulate.dots import Operand, accumulate, products
+from softfloat_ref.accumulate.dots import Operand
 from softfloat_ref.accumulate.evaluate import Rounding, Step
 from softfloat_ref.accumulate.terms import Decode, Term, operand_decoder
 from softfloat_ref.accumulate.trees import Round, To, walk
@@ -17,6 +17,7 @@ from softfloat_ref.codec import decoder, encoder
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output
 from softfloat_ref.diagnosis.scalar import flushed, hidden_bit, low_exponent
 from softfloat_ref.diagnosis.stages import Stage, StageDefect, stage_defects
+from softfloat_ref.diagnosis.sum_defects import Dot, sum_defects, wrapped_products
 from softfloat_ref.exact import FINITE, Value
 from softfloat_ref.formats import Format
 from softfloat_ref.golden.dots import DotSet
@@ -61,34 +62,6 @@ class WrongStep(Step):
         return made
 
 
-@dataclass(frozen=True)
-class Dot:
-    """A dot product that a device has in part wrong."""
-
-    made: DotSet
-
-    def model(
-        self,
-        *,
-        inputs: Callable[[Operand, Operand, int], tuple[Operand, Operand, int]] | None = None,
-        decoders: Sequence[Decode] | None = None,
-        make: Callable[..., Step] = Step,
-        after: Callable[[Sequence[Term], int, int, int], tuple[int, int]] | None = None,
-    ) -> Model:
-        """The dot product, with other operands, decoders or tree, or another answer."""
-        s = self.made.setting
-
-        def model(codes: Inputs) -> Output | None:
-            a, b, c = self.made.sides(codes)
-            if inputs is not None:
-                a, b, c = inputs(a, b, c)
-            terms = products(s, a, b, decoders)
-            code, flags = accumulate(s, terms, c, make=make)
-            return after(terms, c, code, flags) if after is not None else (code, flags)
-
-        return model
-
-
 def dot_defects(made: DotSet) -> Iterator[Hypothesis]:
     """Every listed defect that the dot product can have."""
     d = Dot(made)
@@ -97,6 +70,7 @@ def dot_defects(made: DotSet) -> Iterator[Hypothesis]:
     yield from _operand_defects(d)
     yield from _scale_defects(d)
     yield from _zero_defects(d)
+    yield from sum_defects(made)
 
 
 def _policies() -> tuple[StageDefect, ...]:
@@ -183,18 +157,33 @@ def _reversed(x: Operand) -> Operand:
 
 
 def _number_lane(d: Dot, side: str, lane: int) -> Model:
-    """One lane's NaN taken for the number that its code would be."""
-    fmt = d.made.setting.formats["ab".index(side)]
+    """One lane's NaN taken for the number that its code would be; a NaN elsewhere is one."""
+    setting, i = d.made.setting, "ab".index(side)
+    decoders = [operand_decoder(f, d.made.accumulator.flush_inputs) for f in setting.formats]
+    decoders[i] = _as_number(decoders[i], setting.formats[i])
+    right, wrong = d.model(), d.model(decoders=decoders)
 
-    def changed(a: Operand, b: Operand, c: int) -> tuple[Operand, Operand, int]:
-        x = a if side == "a" else b
-        code = x.codes[lane]
-        if fmt.is_nan(code):
-            largest = code & fmt.sign_bit | fmt.max_code
-            x = dataclasses.replace(x, codes=(*x.codes[:lane], largest, *x.codes[lane + 1 :]))
-        return (x, b, c) if side == "a" else (a, x, c)
+    def model(codes: Inputs) -> Output | None:
+        sides = d.made.sides(codes)
+        x = sides[0] if side == "a" else sides[1]
+        others = any(x.fmt.is_nan(code) for k, code in enumerate(x.codes) if k != lane)
+        return right(codes) if others else wrong(codes)
 
-    return d.model(inputs=changed)
+    return model
+
+
+def _as_number(decode: Decode, fmt: Format) -> Decode:
+    """The decoder of a device that does not know NaN: its exponent and fraction mean what they would in a number."""
+
+    def decoded(code: int) -> Value:
+        if not fmt.is_nan(code):
+            return decode(code)
+        field, fraction = divmod(code & fmt.magnitude_mask, 1 << fmt.mantissa_bits)
+        return exact.finite(
+            int(code & fmt.sign_bit > 0), fraction | 1 << fmt.mantissa_bits, field - fmt.bias - fmt.mantissa_bits
+        )
+
+    return decoded
 
 
 def _doubled(code: int, x: Value, fmt: Format) -> Value:
@@ -225,6 +214,12 @@ def _operand_defects(d: Dot) -> Iterator[Hypothesis]:
             ]
             of = "" if sides == "ab" else f" of {sides}"
             yield Hypothesis(f"{name}{of}", says + of, d.model(decoders=decoders))
+            if name == "normals x2":
+                held = wrapped_products(formats)
+                wraps = "; products too large for their width wrap around"
+                yield Hypothesis(
+                    f"{name}{of}, products wrap", says + of + wraps, d.model(decoders=decoders, terms=held)
+                )
 
 
 def _changed(decode: Decode, fmt: Format, change: Callable[[int, Value, Format], Value]) -> Decode:
@@ -246,9 +241,12 @@ def _scale_defects(d: Dot) -> Iterator[Hypothesis]:
             a: Operand, b: Operand, c: int, side: str = side, scale: Format = scale
         ) -> tuple[Operand, Operand, int]:
             x = a if side == "a" else b
-            plain = tuple(scale.max_code if scale.is_nan(s) else s for s in x.scales)
-            x = dataclasses.replace(x, scales=plain)
-            return (x, b, c) if side == "a" else (a, x, c)
+            y = b if side == "a" else a
+            if len(x.scales) == len(y.scales):  # the largest scale, and the next code: as much in the other one
+                more = [t + (scale.is_nan(s) and t < scale.max_code) for s, t in zip(x.scales, y.scales, strict=True)]
+                y = dataclasses.replace(y, scales=tuple(more))
+            x = dataclasses.replace(x, scales=tuple(scale.max_code if scale.is_nan(s) else s for s in x.scales))
+            return (x, y, c) if side == "a" else (y, x, c)
 
         def ignored(
             a: Operand, b: Operand, c: int, side: str = side, scale: Format = scale
@@ -267,14 +265,8 @@ def _scale_defects(d: Dot) -> Iterator[Hypothesis]:
 def _zero_defects(d: Dot) -> Iterator[Hypothesis]:
     out = d.made.out
 
-    def signed(sign: int, terms: Sequence[Term], c: int, code: int, flags: int) -> tuple[int, int]:
+    def signed(sign: int, code: int, flags: int) -> tuple[int, int]:
         return (out.sign_bit * sign if not code & out.magnitude_mask else code), flags
 
     for sign, shown in ((0, "+0"), (1, "-0")):
         yield Hypothesis(f"zeros {shown}", f"gives {shown} for every zero", d.model(after=partial(signed, sign)))
-
-    def cancelled(terms: Sequence[Term], c: int, code: int, flags: int) -> tuple[int, int]:
-        negative = all(x.value.sign for x in terms)
-        return (out.sign_bit if not code and (c or negative) else code), flags
-
-    yield Hypothesis("x - x is -0", "gives -0 where a sum cancels to zero", d.model(after=cancelled))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from softfloat_ref.codec import decoder
@@ -21,7 +21,7 @@ class Hypothesis(NamedTuple):
     """A device that would answer so. name: for tables; says: what such a device does, after "the device".
 
     size: twice the choices that differ from what was expected; simpler ones come first among equals. kind: policy,
-    profile, accumulator or defect.
+    profile, accumulator or defect. also: other answers that such a device may give, where it is free to choose.
     """
 
     name: str
@@ -29,6 +29,7 @@ class Hypothesis(NamedTuple):
     model: Model
     kind: str = "defect"
     size: int = 2
+    also: Callable[[Inputs], Iterable[Output]] | None = None
 
 
 class Case(NamedTuple):

@@ -69,6 +69,7 @@ class Examiner(Generic[P]):
         self.candidates = classes(
             self.space, (*self.space.named(), self.space.base, *self.space.changes(self.space.base))
         )
+        self.neighbours: dict[Hashable, Candidate[P]] = {}
         self.pool: Pool[P] = Pool(self.questions)
         self.ties: dict[tuple[int, int], bool] = {}
 
@@ -77,11 +78,12 @@ class Examiner(Generic[P]):
         return _Session(self, ask).run(confirm)
 
     def extended(self, point: P) -> list[Candidate[P]]:
-        """The candidates next to a point; new ones join those there are."""
-        near = classes(self.space, self.space.changes(point))
-        for key, candidate in near.items():
-            self.candidates.setdefault(key, candidate)
-        return [self.candidates[key] for key in near]
+        """The candidates next to a point. Those that are new are kept aside: the next device starts from the first."""
+        return [self.kept(key, c) for key, c in classes(self.space, self.space.changes(point)).items()]
+
+    def kept(self, key: Hashable, candidate: Candidate[P]) -> Candidate[P]:
+        """The candidate of that key that there is already, with what it has answered; else this one from now on."""
+        return self.candidates.get(key) or self.neighbours.setdefault(key, candidate)
 
     def same(self, a: Candidate[P], b: Candidate[P]) -> bool | None:
         """Whether two candidates answer alike for all operands there are; None where these are too many."""
@@ -214,7 +216,7 @@ class _Session(Generic[P]):
         good = [f.hypothesis.name for f in findings if f.explained == len(search.cases)]
         points = [search.points[name] for name in good if name in search.points]
         found = classes(self.examiner.space, points)
-        return [self.examiner.candidates.setdefault(key, c) for key, c in found.items()]
+        return [self.examiner.kept(key, c) for key, c in found.items()]
 
     def _nearest(self, found: Identification[P]) -> None:
         """What explains most of the answers, the listed defects and several changes at once among it."""

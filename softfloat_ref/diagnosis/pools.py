@@ -36,7 +36,9 @@ def examiner(vectors: Checkable, nan: Any = None) -> Examiner[Any]:
         space = AccumulatorSpace(vectors)
 
         def at_unit(point: Any) -> AccumulatorSpace:
-            return AccumulatorSpace(dataclasses.replace(vectors, accumulator=point), labels=space.labels)
+            return AccumulatorSpace(
+                dataclasses.replace(vectors, accumulator=point), labels=space.labels, products=space.products
+            )
 
         return Examiner(space, vectors, dot_questions(vectors), at_unit, **more)
     if vectors.block is None:

@@ -65,7 +65,9 @@ class Diagnosis:
 def explains(h: Hypothesis, case: Case, lens: Lens) -> bool:
     """Whether such a device gives this answer."""
     output = h.model(case.inputs)
-    return output is not None and lens(output) == case.got
+    if output is not None and lens(output) == case.got:
+        return True
+    return h.also is not None and any(lens(x) == case.got for x in h.also(case.inputs))
 
 
 def spread(cases: Sequence[Case], count: int) -> list[Case]:

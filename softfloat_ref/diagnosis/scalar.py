@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -11,6 +10,7 @@ from typing import Final
 from softfloat_ref import exact
 from softfloat_ref.codec import decoder, encoder
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output
+from softfloat_ref.diagnosis.random_defects import random_defects
 from softfloat_ref.diagnosis.stages import stage_defects
 from softfloat_ref.errors import Error, Undefined
 from softfloat_ref.exact import FINITE, NAN, Value
@@ -20,7 +20,6 @@ from softfloat_ref.ops import OPERATIONS, Signature, context, evaluator, get_ope
 from softfloat_ref.ops.table import nan_operand
 from softfloat_ref.policies import Policy
 from softfloat_ref.rounding import INEXACT, INVALID, UNDERFLOW, Flags
-from softfloat_ref.sources import Lfsr, parse_source
 
 MORE_BITS: Final = 16  # of quotients and roots, for defects that look at bits below the guard bit
 _LETTERS: Final = "abc"
@@ -90,6 +89,16 @@ class Scalar:
 
         return self.model(run)
 
+    def flags_kept(self, wrong: Model) -> Model:
+        """Another model's result with the right flags."""
+        right = self.plain()
+
+        def model(inputs: Inputs) -> Output | None:
+            found, own = wrong(inputs), right(inputs)
+            return found if found is None or own is None else (found[0], own[1])
+
+        return model
+
     def after(self, change: Callable[[Sequence[int], int, int], tuple[int, int]]) -> Model:
         """The right answer, changed: operands, code and flags to code and flags."""
         right = evaluator(self.sig, self.policy)
@@ -109,7 +118,7 @@ def scalar_defects(s: Scalar) -> Iterator[Hypothesis]:
     if s.sig.operation.name == "fma":
         yield from _fma_defects(s)
     if s.policy.random_count:
-        yield from _random_defects(s)
+        yield from random_defects(s.model, evaluator(s.sig, s.policy), s.policy.random_count, s.arity, s.source)
     yield from _other_operations(s)
 
 
@@ -236,7 +245,12 @@ def _operand_defects(s: Scalar) -> Iterator[Hypothesis]:
                 y = change(codes[i], x, fmt)
                 return None if y == x else [*values[:i], y, *values[i + 1 :]]
 
-            yield Hypothesis(name + of, says + in_, s.on_values(changed))
+            model = s.on_values(changed)
+            yield Hypothesis(name + of, says + in_, model)
+            if name == "subnormals flushed":
+                yield Hypothesis(
+                    f"{name}{of}, flags kept", f"{says}{in_}, with the flags of what they are", s.flags_kept(model)
+                )
 
 
 _Change = Callable[[int, Value, Format], Value]
@@ -423,32 +437,6 @@ def _cut_addend(s: Scalar, places: int, no_borrow: bool) -> Callable[[Sequence[i
         ]
 
     return change
-
-
-# -- random bits -----------------------------------------------------------------------------------------------------
-
-
-def _random_defects(s: Scalar) -> Iterator[Hypothesis]:
-    n, right = s.policy.random_count, evaluator(s.sig, s.policy)
-    rows: list[tuple[str, str, Callable[[int], int]]] = [
-        ("random bits reversed", "takes the random bits in reverse order", lambda r: int(f"{r:0{n}b}"[::-1], 2)),
-        ("random bits inverted", "inverts the random bits", lambda r: r ^ (1 << n) - 1),
-        ("random bits ignored", "uses no random bits", lambda r: 0),
-        ("one ulp missed", "misses a carry of exactly one ulp (> in place of >=)", lambda r: r - 1),
-        ("exact values move", "adds one to the random bits, so that exact values may move", lambda r: r + 1),
-    ]
-    for k in range(1, n):
-        rows.append((f"top {k} random bits", f"uses only the top {k} random bits", lambda r, k=k: r >> n - k << n - k))  # type: ignore[misc]
-        rows.append((f"low {k} random bits", f"uses only the low {k} random bits", lambda r, k=k: r & (1 << k) - 1))  # type: ignore[misc]
-    source = parse_source(s.source) if s.source else None
-    if isinstance(source, Lfsr) and source.width == n:
-        rows.append(("next random word", "takes the register's next state", partial(_next_state, source)))
-    for name, says, change in rows:
-        yield Hypothesis(name, says, s.model(lambda codes, r, change=change: right(codes, change(r))))  # type: ignore[misc]
-
-
-def _next_state(source: Lfsr, r: int) -> int:
-    return dataclasses.replace(source, seed=r).bits(source.width, 1, 1)[0] if r else 0
 
 
 # -- another operation -----------------------------------------------------------------------------------------------

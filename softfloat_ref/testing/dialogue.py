@@ -31,15 +31,18 @@ class Broken(BaseException):
 class Dialogue:
     """A command that is asked again and again. Use as a context manager, or call `close`."""
 
-    def __init__(self, command: str, timeout_s: float = 10.0) -> None:
-        """Nothing is started yet. Raises Error for a command that is no command."""
+    def __init__(self, command: str, timeout_s: float = 10.0, *, patience_s: float = _PATIENCE_S) -> None:
+        """Nothing is started yet. Raises Error for a command that is no command.
+
+        patience_s: how long the first answer may take before the device is taken for one that answers at the end.
+        """
         try:
             self._words = shlex.split(command)
         except ValueError as e:
             raise Error(f"device {command!r}: {e}") from None
         if not self._words:
             raise Error("the device is empty; give a command that reads operand lines and answers result lines")
-        self.command, self.timeout_s = command, timeout_s
+        self.command, self.timeout_s, self.patience_s = command, timeout_s, patience_s
         self.answers_at_once = True
         self._asked = False
         self._broken = ""
@@ -86,7 +89,7 @@ class Dialogue:
         try:
             self._start()
             self._write([line])
-            self._read(1, min(_PATIENCE_S, self.timeout_s))
+            self._read(1, min(self.patience_s, self.timeout_s))
         except TimeoutError:
             self.answers_at_once = False
             self._end()

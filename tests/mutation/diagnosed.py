@@ -30,7 +30,7 @@ from .bugs import Bug, bugs, module
 from .circuits import CIRCUITS, Cases, Circuit, Setting, Size
 
 OWN = 15  # bugs that a circuit has behind its input `defect`
-COUNTS = {"fp_convert": 4000, "fp16_fma": 8000, "mxfp8_quantize": 1500, "mxfp8_dot": 4000, "bf16_stochastic": 30_000}
+COUNTS = {"fp_convert": 4000, "fp16_fma": 8000, "mxfp8_quantize": 600, "mxfp8_dot": 3000, "bf16_stochastic": 4000}
 # The setting a bug shows in, where the first does not show it, by the example circuits' tables.
 _FORMATS = {
     2: "bf16",
@@ -130,9 +130,11 @@ class Recorder:
         return Answer(codes[0], None, tuple(codes))
 
 
-def diagnosed(circuit: Circuit, found: Sequence[Bug], work: Path, count: int = 0) -> Iterator[Said]:
+def diagnosed(
+    circuit: Circuit, found: Sequence[Bug], work: Path, count: int = 0, simulator: Simulator | None = None
+) -> Iterator[Said]:
     """Run the bugs and diagnose each."""
-    recorder = Recorder(circuit, found, work)
+    recorder = Recorder(circuit, found, work, simulator)
     size = Size(count or COUNTS[circuit.name])
     by_setting: dict[str, list[Bug]] = {}
     for bug in found:

@@ -1,0 +1,58 @@
+"""Defects of a stochastic rounding's random bits."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Final
+
+from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
+from softfloat_ref.rounding import OVERFLOW
+from softfloat_ref.sources import Lfsr, parse_source
+
+Run = Callable[[Sequence[int], int], tuple[int, int]]
+_WORDS: Final = 16  # random words that are tried where any may be the device's
+_LOOSE: Final = 20  # the size of a hypothesis that allows several answers: every other one comes first
+
+
+def random_defects(
+    model: Callable[[Run], Model], right: Run, n: int, arity: int, source_text: str
+) -> Iterator[Hypothesis]:
+    """Every listed defect of the random bits. right: the operation, of codes and random bits, n of them; model: makes
+    a model of such a function; source_text: where the bits come from, if that is known."""
+    rows: list[tuple[str, str, Callable[[int], int]]] = [
+        ("random bits reversed", "takes the random bits in reverse order", lambda r: int(f"{r:0{n}b}"[::-1], 2)),
+        ("random bits inverted", "inverts the random bits", lambda r: r ^ (1 << n) - 1),
+        ("random bits ignored", "uses no random bits", lambda r: 0),
+        ("one ulp missed", "misses a carry of exactly one ulp (> in place of >=)", lambda r: r - 1),
+        ("exact values move", "adds one to the random bits, so that exact values may move", lambda r: r + 1),
+    ]
+    for k in range(1, n):
+        rows.append((f"top {k} random bits", f"uses only the top {k} random bits", lambda r, k=k: r >> n - k << n - k))  # type: ignore[misc]
+        rows.append((f"low {k} random bits", f"uses only the low {k} random bits", lambda r, k=k: r & (1 << k) - 1))  # type: ignore[misc]
+    source = parse_source(source_text) if source_text else None
+    if isinstance(source, Lfsr) and source.width == n:
+        rows.append(("next random word", "takes the register's next state", partial(_next_state, source)))
+    for name, says, change in rows:
+        yield Hypothesis(name, says, model(lambda codes, r, change=change: right(codes, change(r))))  # type: ignore[misc]
+    for name, says, change in rows[3:5]:  # adders with a carry that is wrong, beside flags that are not
+        yield Hypothesis(f"{name}, flags kept", says, model(partial(_other_code, right, change)))
+    words = sorted({0, 1, (1 << n) - 1} | {(1 << n) * i // _WORDS for i in range(_WORDS)})
+    yield Hypothesis(
+        "other random bits",
+        "rounds stochastically, by other random bits than it was given",
+        model(right),
+        size=_LOOSE,
+        also=lambda inputs: (right(inputs[:arity], r) for r in words),
+    )
+
+
+def _other_code(right: Run, change: Callable[[int], int], codes: Sequence[int], r: int) -> tuple[int, int]:
+    """The result by other random bits; flags, but for overflow, by the right ones."""
+    code, flags = right(codes, change(r))
+    return code, right(codes, r)[1] & ~OVERFLOW | flags & OVERFLOW
+
+
+def _next_state(source: Lfsr, r: int) -> int:
+    return dataclasses.replace(source, seed=r).bits(source.width, 1, 1)[0] if r else 0

@@ -1,0 +1,64 @@
+"""Dot products for many candidates: what a step of an accumulator made of the same terms before is not made again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+from softfloat_ref.accumulate.dots import accumulate, products
+from softfloat_ref.accumulate.evaluate import Rounding, Step
+from softfloat_ref.accumulate.terms import Term
+from softfloat_ref.accumulate.trees import Node, To
+from softfloat_ref.diagnosis.hypotheses import Inputs, Model, Output
+from softfloat_ref.golden.dots import DotSet
+
+_QUESTIONS: Final = 2048  # whose products are kept
+_STEPS: Final = 8192  # of an accumulator
+Memo = dict[tuple[Term, ...], tuple[list[Term], int, int]]
+Products = dict[tuple[Any, ...], list[Term]]
+
+
+@dataclass
+class RememberedStep(Step):
+    """A step that looks its terms up first. memo: for the terms of a step, what the tree makes of them, code, flags."""
+
+    memo: Memo = field(default_factory=dict)
+
+    def terms(self, node: Node) -> list[Term]:
+        if node is not self.accumulator.root:
+            return super().terms(node)
+        key = (*self.products, self.running)
+        found = self.memo.get(key)
+        if found is None:
+            before, self.flags = self.flags, 0
+            found = super().terms(node), self.code, self.flags
+            self.flags = before
+            if len(self.memo) >= _STEPS:
+                self.memo.clear()
+            self.memo[key] = found
+        result, self.code, flags = found
+        self.flags |= flags
+        return result
+
+
+def dot_model(made: DotSet, kept: Products) -> Model:
+    """The dot product as a model. kept: products of questions, shared by accumulators that multiply alike."""
+    setting, unit = made.setting, made.accumulator
+    alike = unit.flush_inputs, unit.product_limit, unit.product_exponent
+    memo: Memo = {}
+    roundings: dict[To, Rounding] = {}
+    make = partial(RememberedStep, memo=memo, roundings=roundings)
+
+    def model(inputs: Inputs) -> Output | None:
+        codes = tuple(inputs)
+        key = (codes, *alike)
+        terms = kept.get(key)
+        if terms is None:
+            if len(kept) >= _QUESTIONS:
+                kept.clear()
+            a, b, _ = made.sides(codes)
+            terms = kept[key] = [x._replace(label="") for x in products(setting, a, b)]
+        return accumulate(setting, terms, codes[-1], make=make)
+
+    return model

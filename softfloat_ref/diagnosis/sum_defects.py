@@ -1,0 +1,176 @@
+"""Defects of the sums of a dot product: widths of adders, alignment, signs of zeros; of products on their way there."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from softfloat_ref import exact
+from softfloat_ref.accumulate.dots import Operand, accumulate, products
+from softfloat_ref.accumulate.evaluate import Aligned, Step
+from softfloat_ref.accumulate.terms import Decode, Term
+from softfloat_ref.accumulate.trees import Chain, Fuse, Pairs, Part, Products
+from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output
+from softfloat_ref.exact import FINITE, Value
+from softfloat_ref.formats import Format
+from softfloat_ref.golden.dots import DotSet
+
+_NARROW: Final = 8  # bits of elements whose products are added in fixed point
+_PLACES: Final = (0, 1, 2, 3, 4)  # below the larger addend's last bit
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A dot product that a device has in part wrong."""
+
+    made: DotSet
+
+    def model(
+        self,
+        *,
+        inputs: Callable[[Operand, Operand, int], tuple[Operand, Operand, int]] | None = None,
+        decoders: Sequence[Decode] | None = None,
+        terms: Callable[[list[Term]], list[Term]] | None = None,
+        make: Callable[..., Step] = Step,
+        after: Callable[[int, int], tuple[int, int]] | None = None,
+    ) -> Model:
+        """The dot product, with other operands, decoders, products or tree, or another answer."""
+        s = self.made.setting
+
+        def model(codes: Inputs) -> Output | None:
+            a, b, c = self.made.sides(codes)
+            if inputs is not None:
+                a, b, c = inputs(a, b, c)
+            found = products(s, a, b, decoders)
+            code, flags = accumulate(s, found if terms is None else terms(found), c, make=make)
+            return after(code, flags) if after is not None else (code, flags)
+
+        return model
+
+
+def product_bits(formats: Sequence[Format]) -> int:
+    """The width of the product of two largest elements, in units of the product of two smallest ones."""
+    return sum(f.precision + f.emax - f.emin for f in formats)
+
+
+def in_units(x: Value, unit: int) -> int:
+    """A magnitude that is a multiple of 2^unit, in these units."""
+    return x.significand << x.exponent - unit if x.exponent >= unit else x.significand >> unit - x.exponent
+
+
+def wrapped(magnitude: int, bits: int) -> int:
+    """What so many bits hold of a magnitude."""
+    return magnitude & (1 << bits) - 1
+
+
+def wrapped_products(formats: Sequence[Format]) -> Callable[[list[Term]], list[Term]]:
+    """The products in as many bits as the largest one needs."""
+    bits, unit = product_bits(formats), sum(f.emin - f.mantissa_bits for f in formats)
+
+    def held(x: Term) -> Term:
+        if x.value.kind != FINITE or not x.value.significand:
+            return x
+        left = wrapped(in_units(x.value, unit + x.scale), bits)
+        value = Value(FINITE, x.value.sign, left, unit + x.scale) if left else exact.zero(x.value.sign)
+        return x._replace(value=value, empty=not left)
+
+    return lambda terms: [held(x) for x in terms]
+
+
+@dataclass
+class ShortStep(Step):
+    """A step whose exact sum of products is a two's complement integer that lacks the bit below its sign.
+
+    bits: those that are left, with the sign; unit: of the integer, where the scales are one.
+    """
+
+    bits: int = 0
+    unit: int = 0
+
+    def sum(self, node: Fuse, terms: list[tuple[Term, Part]], largest: int) -> tuple[Value, list[Aligned]]:
+        value, aligned = super().sum(node, terms, largest)
+        only_products = all(isinstance(part.node, Products) for part in node.parts)
+        if node.bits is None and only_products and value.significand:
+            value = self._short(value, terms[0][0].scale)
+        return value, aligned
+
+    def _short(self, x: Value, scale: int) -> Value:
+        unit = self.unit + scale
+        whole = in_units(x, unit)
+        low = wrapped(-whole if x.sign else whole, self.bits - 1)
+        number = low - (1 << self.bits - 1) if x.sign else low
+        return Value(FINITE, int(number < 0), abs(number), unit) if number else exact.zero(0)
+
+
+@dataclass
+class QuietStep(Step):
+    """A step that raises no flag for what alignment cuts off."""
+
+    def sum(self, node: Fuse, terms: list[tuple[Term, Part]], largest: int) -> tuple[Value, list[Aligned]]:
+        before = self.flags
+        found = super().sum(node, terms, largest)
+        self.flags = before
+        return found
+
+
+@dataclass
+class NegativeStep(Step):
+    """A step whose last sum is -0 where terms of both signs make zero."""
+
+    def sum(self, node: Fuse, terms: list[tuple[Term, Part]], largest: int) -> tuple[Value, list[Aligned]]:
+        value, aligned = super().sum(node, terms, largest)
+        last = getattr(self.accumulator.root, "node", None)
+        if not value.significand and (node is last or isinstance(last, (Chain, Pairs))):
+            both = len({x.value.sign for x, _ in terms}) > 1
+            value = exact.zero(1) if both else value
+        return value, aligned
+
+
+def sum_defects(made: DotSet) -> Iterator[Hypothesis]:
+    """Every listed defect of the sums."""
+    d, formats = Dot(made), made.setting.formats
+    yield Hypothesis("x - x is -0", "gives -0 where a sum cancels to zero", d.model(make=NegativeStep))
+    if all(f.exponent_bits and f.width <= _NARROW for f in formats):
+        bits = product_bits(formats) + (made.setting.block - 1).bit_length()
+        unit = sum(f.emin - f.mantissa_bits for f in formats)
+        make = partial(ShortStep, bits=bits, unit=unit)
+        yield Hypothesis(
+            "sum of products one bit short",
+            "has one bit too few below the sign of its exact sum of products, which wraps around",
+            d.model(make=make),
+        )
+    yield from _alignment(made)
+    if not (isinstance(made.a, Format) and isinstance(made.b, Format)):
+        yield Hypothesis(
+            "scales above one x2", "doubles what it multiplies by scales above one", d.model(terms=_doubled)
+        )
+
+
+def _alignment(made: DotSet) -> Iterator[Hypothesis]:
+    """Adders that keep some places below the larger addend's last bit, and no sticky bit."""
+    tree, p = made.accumulator.tree, made.setting.result.precision
+    end = tree.rfind(")")
+    if not tree.startswith("fuse(") or "F=" in tree[tree.rfind("c") : end]:
+        return
+    for places in _PLACES:
+        cut = f"{tree[:end]}, F={p - 1 + places}, rz{tree[end:]}"
+        short = dataclasses.replace(made, accumulator=made.accumulator.replace(tree=cut))
+        yield Hypothesis(
+            f"smaller addend cut {places} places below the larger",
+            f"drops what lies more than {places} places below the larger addend's last bit, without a sticky bit",
+            Dot(short).model(make=QuietStep),
+        )
+
+
+def _doubled(terms: list[Term]) -> list[Term]:
+    return [_twice(x) if x.scale > 0 else x for x in terms]
+
+
+def _twice(x: Term) -> Term:
+    if x.value.kind != FINITE or not x.value.significand:
+        return x._replace(scale=x.scale + 1)
+    value = x.value._replace(exponent=x.value.exponent + 1)
+    return x._replace(value=value, exponent=x.exponent + 1, scale=x.scale + 1)
