@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import signal
@@ -30,6 +31,14 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     config.stash[OBJECTS] = tempfile.mkdtemp(prefix="objects-", dir=folder)
     os.environ["OBJCACHE"] = f"sh {script} {config.stash[OBJECTS]}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests marked extra("package") are skipped where it is not installed."""
+    for item in items:
+        for package in (name for marker in item.iter_markers("extra") for name in marker.args):
+            if importlib.util.find_spec(package) is None:
+                item.add_marker(pytest.mark.skip(reason=f"needs {package}"))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

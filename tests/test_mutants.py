@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).parents[1]
-pytestmark = pytest.mark.extra
+pytestmark = pytest.mark.extra("mutmut")
 TEXT = '''"""A module."""
 
 Pair = tuple[int, int]

@@ -265,7 +265,7 @@ def test_broken_cifar10(tmp_path: Path) -> None:
     assert "has no data_batch_3.bin; the python version of CIFAR-10 is pickled" in refusal("cifar10", tmp_path)
 
 
-@pytest.mark.extra
+@pytest.mark.extra("sklearn")
 def test_digits() -> None:
     d = load("digits", seed=1)
     assert (d.train_x.shape, d.test_x.shape) == ((1437, 8, 8, 1), (360, 8, 8, 1))

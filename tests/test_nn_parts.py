@@ -241,7 +241,7 @@ def test_bad_observers() -> None:
         seen.observe(np.ones((4, 2)))
 
 
-@pytest.mark.extra
+@pytest.mark.extra("torch")
 def test_observers_are_torchs_bit_for_bit() -> None:
     import torch
 
@@ -312,7 +312,7 @@ ARRAYS = {
     "wide": np.array([1e300, np.nan, -0.0]),
     "none": np.zeros((0, 4), np.float16),
 }
-KINDS = ["npz", pytest.param("safetensors", marks=pytest.mark.extra)]
+KINDS = ["npz", pytest.param("safetensors", marks=pytest.mark.extra("safetensors"))]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -10,7 +10,7 @@ import pytest
 from softfloat_ref.nn import layers as nn
 from softfloat_ref.nn.numerics import Numerics
 
-pytestmark = pytest.mark.extra
+pytestmark = pytest.mark.extra("torch")
 Array = np.ndarray[Any, Any]
 
 

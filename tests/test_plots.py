@@ -190,7 +190,7 @@ def test_a_run_without_an_epoch(tmp_path: Path) -> None:
     assert "test_loss of epoch 1 is [1], no number" in refused("plot", "training", str(tmp_path))
 
 
-@pytest.mark.extra
+@pytest.mark.extra("matplotlib")
 @pytest.mark.parametrize("suffix", ["png", "svg"])
 def test_pictures(suffix: str, files: Path, tmp_path: Path) -> None:
     """Two makings have the same bytes; nothing is left but the picture."""
@@ -207,7 +207,7 @@ def test_pictures(suffix: str, files: Path, tmp_path: Path) -> None:
         assert "scaled block by block" in pictures[0].read_text()
 
 
-@pytest.mark.extra
+@pytest.mark.extra("matplotlib")
 def test_pictures_of_nothing(files: Path) -> None:
     assert "nothing to show" in refused("plot", "histogram", "zeros.npy", "-o", "x.png", cwd=files)
     assert not (files / "x.png").exists()

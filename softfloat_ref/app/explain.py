@@ -77,7 +77,7 @@ def command(
         code = check_code(parse_code(got, "--got"), target)
         flags = None if got_flags is None else parse_code(got_flags, "--got-flags")
         found = alternatives(run, choices.policy, code, flags)
-        found += [] if {} in found else [{"defect": x} for x in defects(code, flags)]
+        found = found or [{"defect": x} for x in defects(code, flags)]
     if as_json:
         rows = dict(explanation.rows)
         print(

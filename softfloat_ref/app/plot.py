@@ -123,7 +123,7 @@ def _npz(path: Path) -> Iterator[Tensor]:
 
     read_bytes(path)  # says what is wrong with the path
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files if name != META}
     except (ValueError, OSError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as e:
         raise Error(f"{path}: not a readable .npz file: {str(e).splitlines()[0][:80] if str(e) else e!r}") from None

@@ -237,7 +237,7 @@ def _blocks(folder: Path) -> list[bytes]:
 
 
 def _read_npy(path: str, _: Path) -> None:
-    array = quantize._read_npy(path)
+    array = quantize.read_npy(path)
     if array.size < 1000:
         from softfloat_ref import arrays
 
