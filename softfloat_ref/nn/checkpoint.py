@@ -80,7 +80,8 @@ def _safetensors(path: Path) -> ModuleType:
         import safetensors.numpy
     except ImportError:
         raise Error(f"{path}: needs safetensors: pip install 'softfloat-ref[train]', or use .npz") from None
-    return safetensors.numpy
+    module: ModuleType = safetensors.numpy  # whether mypy finds the package or not
+    return module
 
 
 def _safetensors_bytes(arrays: Arrays, meta: str, path: Path) -> bytes:
