@@ -418,10 +418,10 @@ def quantize(
     made = place(out, source.codes.shape, dtype)
     size, target = made.size, made.reshape(-1)
     plain = policy.random_count == 0 and random_bits is None and dtype == np.float32
-    if plain and dispatch.worthwhile(size) and dispatch.can_quantize(source.fmt, fmt, policy):
-        dispatch.quantize(source.codes.reshape(-1), fmt, policy, target.view(np.uint32), threads)
-    elif size:
-        _quantize_chunks(Source(source.codes.reshape(-1), source.fmt), fmt, policy, random_bits, made, threads)
+    flat = Source(source.codes.reshape(-1), source.fmt)
+    fast = plain and dispatch.worthwhile(size)
+    if not (fast and dispatch.quantize(*flat, fmt, policy, target.view(np.uint32), threads)) and size:
+        _quantize_chunks(flat, fmt, policy, random_bits, made, threads)
     if out is not None and made is not out:
         out[...] = made
     return made if out is None else out

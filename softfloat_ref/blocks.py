@@ -6,7 +6,7 @@ elements from arrays.encode, whose input is the exact quotient, or the quotient 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -42,6 +42,7 @@ from softfloat_ref.block_formats import (
     tensor_scale_of,
 )
 from softfloat_ref.codec import decode, decoder, to_value
+from softfloat_ref.errors import Error
 from softfloat_ref.exact import Value
 from softfloat_ref.formats import Format
 from softfloat_ref.kernels import block_dispatch, dispatch
@@ -69,6 +70,7 @@ __all__ = [
     "unpack",
 ]
 
+Places = tuple[Codes | None, Codes | None]
 _INF64: Final = np.int64(FP64.inf_code)
 _SIGN64: Final = np.int64(FP64.magnitude_mask)
 _QUOTIENT_BITS: Final = 24  # of a quotient that is no power of two's: times a divisor of 28 bits, exact in float64
@@ -84,38 +86,65 @@ def quantize(
     random_bits: ArrayLike | RandomSource | None = None,
     tensor_scale: float | None = None,
     *,
+    out: BlockArray | None = None,
     threads: int = 1,
 ) -> BlockArray:
     """Quantize an array in blocks along an axis; an axis that is no multiple of the block size ends in a short block.
 
     profile: the format's own where none is given. policy: how elements are rounded. random_bits: for a stochastic
     rounding, integers in x's shape, or a source of them by position. tensor_scale: the second-level scale, where it is
-    not taken from the tensor's largest magnitude. threads: how many share the work, where it is compiled; the result is
-    the same. Raises Error for a 0-dimensional array, an axis it lacks, and dtypes
-    that do not fit.
+    not taken from the tensor's largest magnitude. out: an earlier result, whose codes and scales are overwritten and
+    become the new one's. threads: how many share the work, where it is compiled; the result is the same. Raises Error
+    for a 0-dimensional array, an axis it lacks, dtypes that do not fit, and an out of other shapes or types.
     """
     fmt, profile = resolve(get_block_format(fmt), profile)
     policy = element_policy(policy, profile)
     source = arrays.as_source(x)
     axis = check_axis(source.codes, axis)
     layout = Layout(source.codes.shape, axis, fmt, profile)
+    places = _places(out, layout, fmt)
     compiled = tensor_scale is None and dispatch.worthwhile(source.codes.size)
-    if compiled and policy.random_count and _can_scale(fmt, profile, policy, source):
-        return _stochastic(source.codes, axis, fmt, profile, policy, random_bits, threads)
+    if compiled and policy.random_count and (plan := _scaling(fmt, profile, policy, source)):
+        made = _stochastic(source.codes, axis, fmt, profile, policy, plan, random_bits, places, threads)
+        return _settled(made, out)
     words = arrays.random_words(policy, random_bits, source.codes.shape)
-    if compiled and block_dispatch.can_quantize(fmt, profile, policy, source.fmt):
-        return _compiled(source.codes, axis, fmt, profile, policy, threads)
+    if compiled and (plan := block_dispatch.plan(fmt, profile, policy, source.fmt)):
+        return _settled(_compiled(source.codes, axis, fmt, profile, policy, plan, places, threads), out)
     values = arrays.to_float64(source, flush=policy.flush_inputs)
     factor = _tensor_scale(values, tensor_scale, fmt, profile)
     job = _Job(fmt, profile, policy, factor, source.fmt, layout.tail)
     scales, codes = job.run(layout.split(values), None if words is None else layout.split(words))
-    return BlockArray(layout.join(codes), layout.place(scales), fmt, axis, profile, job.tensor_scale)
+    return _settled(BlockArray(layout.join(codes), layout.place(scales), fmt, axis, profile, job.tensor_scale), out)
 
 
-def _compiled(bits: Codes, axis: int, fmt: BlockFormat, profile: Profile, policy: Policy, threads: int) -> BlockArray:
+def _places(out: BlockArray | None, layout: Layout, fmt: BlockFormat) -> Places:
+    """Where codes and scales go, where that is given and contiguous. Raises Error for arrays that do not fit."""
+    if out is None:
+        return None, None
+    if not isinstance(out, BlockArray):
+        raise Error(f"out must be a BlockArray, not {type(out).__name__}")
+    return (
+        arrays.place(out.codes, layout.shape, arrays.code_dtype(fmt.element)),
+        arrays.place(out.scales, layout.scales_shape, arrays.code_dtype(fmt.scale)),
+    )
+
+
+def _settled(made: BlockArray, out: BlockArray | None) -> BlockArray:
+    """The result, in the arrays of `out`."""
+    if out is None:
+        return made
+    for place, found in ((out.codes, made.codes), (out.scales, made.scales)):
+        if place is not found:
+            place[...] = found
+    return replace(made, codes=out.codes, scales=out.scales)
+
+
+def _compiled(
+    bits: Codes, axis: int, fmt: BlockFormat, profile: Profile, policy: Policy, plan: block_dispatch.Plan,
+    places: Places, threads: int,
+) -> BlockArray:  # fmt: skip
     """By the compiled loop; the blocks it cannot do, by the oracle."""
-    codes = np.empty(bits.shape, np.uint8)
-    scales, redo = block_dispatch.quantize(bits, axis, fmt, profile, policy, codes, threads)
+    codes, scales, redo = block_dispatch.quantize(bits, axis, fmt.size, plan, *places, threads)
     decode_value = decoder(FP32, policy.flush_inputs)
     for where in np.argwhere(redo) if redo.any() else ():
         at = tuple(where.tolist())
@@ -125,23 +154,26 @@ def _compiled(bits: Codes, axis: int, fmt: BlockFormat, profile: Profile, policy
     return BlockArray(codes, scales, fmt, axis, profile)
 
 
-def _can_scale(fmt: BlockFormat, profile: Profile, policy: Policy, source: arrays.Source) -> bool:
-    """Whether the compiled loop finds the scales, and the quotients are finite and exact as far as they matter."""
-    nearest = policy.replace(rounding="rne", sr_bits=None)
-    known = block_dispatch.can_quantize(fmt, profile, nearest, source.fmt)
-    return known and bool(np.isfinite(source.codes.view(np.float32)).all())
+def _scaling(fmt: BlockFormat, profile: Profile, policy: Policy, source: arrays.Source) -> block_dispatch.Plan | None:
+    """How the compiled loop finds the scales, where it does, and quotients are finite and exact as far as matters."""
+    plan = block_dispatch.plan(fmt, profile, _nearest(policy), source.fmt)
+    return plan if plan and np.isfinite(source.codes.view(np.float32)).all() else None
+
+
+def _nearest(policy: Policy) -> Policy:
+    return policy.replace(rounding="rne", sr_bits=None)
 
 
 def _stochastic(
-    bits: Codes, axis: int, fmt: BlockFormat, profile: Profile, policy: Policy, random_bits: Any, threads: int
-) -> BlockArray:
+    bits: Codes, axis: int, fmt: BlockFormat, profile: Profile, policy: Policy, plan: block_dispatch.Plan,
+    random_bits: Any, places: Places, threads: int,
+) -> BlockArray:  # fmt: skip
     """Scales, which no element's rounding changes, by the compiled loop; then quotients by them, rounded once.
 
     The quotients are exact in float32 but for those below its normals, which lie so far below the elements' that no
     stochastic rounding tells them from zero.
     """
-    nearest = policy.replace(rounding="rne", sr_bits=None)
-    scaled = _compiled(bits, axis, fmt, profile, nearest, threads)
+    scaled = _compiled(bits, axis, fmt, profile, _nearest(policy), plan, places, threads)
     flush = policy.flush_inputs or profile.flush == "element"
     quotients = np.empty(bits.shape, np.float32)
     table = 1 / arrays.decode_float64(np.arange(1 << fmt.scale.width), fmt.scale)

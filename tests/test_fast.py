@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -202,6 +203,56 @@ def test_philox_is_numpys(start: int, n: int) -> None:
 BLOCKS = ("mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1", "mxint8", "fp8_e4m3@e8m0/16")
 RULES = ("torchao-ceil,tail=pad", "torchao-even,tail=pad", "mlx", "ocp,scale_rule=nearest")
 PROFILES = ("ocp", *RULES, "ocp,integers=full", "ocp,flush=never", "ocp,scale_high=nan", "microxcaling")
+
+
+@pytest.mark.parametrize(
+    ("name", "rounding", "axis", "way"),
+    [
+        ("mxfp8_e4m3", "rne", -1, "compiled"),
+        ("mxfp8_e4m3", "rne", 0, "compiled"),
+        ("mxfp4_e2m1", "sr", -1, "stochastic"),
+        ("nvfp4", "rne", 1, "general"),
+        ("fp8_e4m3@fp32/axis", "rne", 0, "general"),
+    ],
+)
+def test_blocks_overwrite_an_earlier_result(name: str, rounding: str, axis: int, way: str) -> None:
+    x, y = np.random.default_rng(8).standard_normal((2, 50, 70)).astype(np.float32)
+    policy = Policy(rounding=rounding, sr_bits=8 if rounding == "sr" else None)  # type: ignore[arg-type]
+    drawn = Philox(1) if rounding == "sr" else None
+    out = blocks.quantize(y, name, axis, policy=policy, random_bits=drawn)
+    scattered = dataclasses.replace(out, codes=np.empty((50, 140), np.uint8)[:, ::2])
+    fresh = blocks.quantize(x, name, axis, policy=policy, random_bits=drawn)
+    assert not np.array_equal(fresh.codes, out.codes)
+    for given in (out, scattered):
+        made = blocks.quantize(x, name, axis, policy=policy, random_bits=drawn, out=given)
+        assert made.codes is given.codes
+        assert made.scales is given.scales
+        assert np.array_equal(made.codes, fresh.codes)
+        assert np.array_equal(made.scales, fresh.scales)
+        assert made.tensor_scale == fresh.tensor_scale
+    can = block_dispatch.plan(made.fmt, made.profile, policy, FP32)
+    assert way == ("stochastic" if rounding == "sr" else "compiled" if can else "general")
+
+
+def test_blocks_do_not_fit_their_place() -> None:
+    x = np.ones((4, 64), np.float32)
+    out = blocks.quantize(x, "mxfp8")
+    with pytest.raises(Error, match=r"out must be an array of uint8 of shape \(2, 64\), not uint8 of shape \(4, 64\)"):
+        blocks.quantize(x[:2], "mxfp8", out=out)
+    with pytest.raises(Error, match=r"out must be an array of uint8 of shape \(1, 64\), not uint8 of shape \(4, 2\)"):
+        blocks.quantize(x, "mxfp8", axis=0, out=out)
+    with pytest.raises(Error, match="out must be a BlockArray, not ndarray"):
+        blocks.quantize(x, "mxfp8", out=out.codes)  # type: ignore[arg-type]
+
+
+def test_many_small_arrays_pay_for_the_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()  # of `compiled`
+    monkeypatch.setattr(dispatch, "_LOOPS", "not loaded")
+    monkeypatch.setattr(dispatch._Uncompiled, "values", 0)
+    size = dispatch.COMPILED_FROM - 1
+    calls = dispatch._COMPILED_AFTER // size
+    assert [dispatch.worthwhile(size) for _ in range(calls + 2)] == [False] * calls + [True] * 2
+    assert dispatch.worthwhile(dispatch.COMPILED_FROM)
 
 
 @pytest.mark.parametrize("name", BLOCKS)

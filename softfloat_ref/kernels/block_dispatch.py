@@ -22,21 +22,30 @@ E8M0: Final = CATALOGUE["e8m0"]
 SIZE: Final = 32  # of the blocks of every MX format, which have loops of their own
 _WORD: Final = 32
 _FIELDS: Final = 255  # exponent fields of finite float32 magnitudes
+_ABOVE: Final = 24  # bits: a mantissa's, and none reaches 2^23
 Array = NDArray[Any]
 
 
-class Scales(NamedTuple):
-    """The scale of a largest magnitude: by its exponent field, one more from a mantissa on."""
+class Plan(NamedTuple):
+    """What the loops of a block conversion need: see block_loops.quantize_rows."""
 
-    start: Array
-    threshold: Array
+    emin: int
+    table: Array
+    rules: Array
+    numbers: Array
+    near: Array  # the fields of the elements' nearest.Nearest; none where there is none
 
 
-def can_quantize(fmt: BlockFormat, profile: Profile, policy: Policy, source: Format) -> bool:
-    """Whether the loops do a block conversion: float32, E8M0 scales, exact quotients, and specials by the block."""
-    return (
-        source is FP32
-        and fmt.scale == E8M0
+def plan(fmt: BlockFormat, profile: Profile, policy: Policy, source: Format) -> Plan | None:
+    """How the loops do a block conversion, where they do: float32, E8M0 scales, exact quotients, and specials by the
+    block."""
+    return _plan(fmt, profile, policy) if source is FP32 else None
+
+
+@lru_cache(maxsize=64)
+def _plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> Plan | None:
+    done = (
+        fmt.scale == E8M0
         and fmt.size > 0
         and fmt.element.width <= 8
         and profile.tail != "flatten"
@@ -48,13 +57,25 @@ def can_quantize(fmt: BlockFormat, profile: Profile, policy: Policy, source: For
         and (profile.flush == "never" or (profile.flush == "element" and profile.flush_below == FP32.emin))
         and policy.random_count == 0
         and plans.is_plain(fmt.element, policy, FP32)
-        and _scales(fmt, profile) is not None
     )
+    table = _scales(fmt, profile) if done else None
+    if table is None:
+        return None
+    rules = [scale_of(None, fmt, profile), E8M0.canonical_nan, special_element(fmt, policy)]
+    numbers = plans.plain_numbers(fmt.element, policy, FP32)
+    numbers[3] = int(policy.flush_inputs or profile.flush == "element")
+    near = plans.nearest_numbers(fmt.element, policy, False) or []
+    return Plan(fmt.element.emin, table, np.array(rules, np.int64), _array(numbers), _array(near))
+
+
+def _array(numbers: list[int]) -> Array:
+    return np.array(numbers, np.uint32)
 
 
 @lru_cache(maxsize=64)
-def _scales(fmt: BlockFormat, profile: Profile) -> Scales | None:
-    """Asked of the oracle; None where the code changes more than once in a binade."""
+def _scales(fmt: BlockFormat, profile: Profile) -> Array | None:
+    """By a largest magnitude's exponent field: the scale code of the binade's first, in the upper 8 bits, and the
+    mantissa from which on it is one more. Asked of the oracle; None where it changes more than once in a binade."""
     decode = decoder(FP32)
 
     def code(bits: int) -> int:
@@ -78,60 +99,43 @@ def _scales(fmt: BlockFormat, profile: Profile) -> Scales | None:
                 near, below = (middle, below) if code(middle) == high else (near, middle)
         guess = near - (field << FP32.mantissa_bits)
         thresholds.append(guess)
-    starts, thresholds = [*starts, 0], [*thresholds, 0]  # Inf and NaN, whatever they say
-    return Scales(np.array(starts, np.int32), np.array(thresholds, np.uint32))
-
-
-@lru_cache(maxsize=64)
-def _numbers(fmt: BlockFormat, profile: Profile, policy: Policy) -> Any:
-    from softfloat_ref.kernels.convert import Plain
-
-    flush = policy.flush_inputs or profile.flush == "element"
-    numbers = plans.plain_numbers(fmt.element, policy, FP32)
-    numbers[3] = int(flush)
-    return Plain(*(np.uint32(x) for x in numbers))
-
-
-@lru_cache(maxsize=64)
-def _near_numbers(fmt: BlockFormat, policy: Policy) -> Any:
-    """The nearest.Nearest of the elements; zeros where there is none."""
-    from softfloat_ref.kernels.nearest import Nearest
-
-    found = plans.nearest_numbers(fmt.element, policy, False) or [0] * len(Nearest._fields)
-    return Nearest(*(np.uint32(x) for x in found))
+    found = [start << _ABOVE | threshold for start, threshold in zip(starts, thresholds, strict=True)]
+    return np.array([*found, 0], np.uint32)  # Inf and NaN: whatever it says
 
 
 def quantize(
-    x: Array, axis: int, fmt: BlockFormat, profile: Profile, policy: Policy, codes: Array, threads: int = 1
-) -> tuple[Array, Array]:
-    """Quantize contiguous float32 bits in blocks along an axis, where `can_quantize`; fills codes.
+    x: Array, axis: int, size: int, plan: Plan, codes: Array | None = None, scales: Array | None = None,
+    threads: int = 1,
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """Quantize contiguous float32 bits in blocks of that size along an axis, into arrays that may be given.
 
-    Returns the scales, the number of blocks in place of the axis, and which blocks are left to the oracle.
+    Returns the codes, the scales, the number of blocks in place of the axis, and which blocks are left to the oracle.
     """
     from softfloat_ref.kernels.block_loops import quantize_columns, quantize_rows, quantize_rows32
 
-    tables, numbers, near = _scales(fmt, profile), _numbers(fmt, profile, policy), _near_numbers(fmt, policy)
-    assert tables is not None
-    blocks = -(-x.shape[axis] // fmt.size)
+    blocks = -(-x.shape[axis] // size)
     shape = (*x.shape[:axis], blocks, *x.shape[axis + 1 :])
-    scales, redo = np.empty(shape, np.uint8), np.zeros(shape, np.uint8)
-    rules = np.array([scale_of(None, fmt, profile), E8M0.canonical_nan, special_element(fmt, policy)], np.int64)
-    common = (fmt.element.emin, *tables, rules, numbers)
-    views = [_three(array, axis) for array in (x, codes, scales, redo)]
-    if axis == x.ndim - 1:
-        views = [v[:, :, 0] for v in views]
+    codes = np.empty(x.shape, np.uint8) if codes is None else codes
+    scales = np.empty(shape, np.uint8) if scales is None else scales
+    redo = np.zeros(shape, np.uint8)
+    common, near = plan[:-1], plan.near
+    if axis != x.ndim - 1:
+        views = [_three(array, axis) for array in (x, codes, scales, redo)]
+        quantize_columns(views[0], size, *common, near, *views[1:])
+        return codes, scales, redo
+    views = [array.reshape(-1, array.shape[-1]) for array in (x, codes, scales, redo)]
 
-        def rows(part: slice) -> None:
-            taken = [view[part] for view in views]
-            if near.spare and fmt.size == SIZE:
-                quantize_rows32(taken[0], *common, near, *taken[1:])
-            else:
-                quantize_rows(taken[0], fmt.size, *common, *taken[1:])
+    def rows(part: slice) -> None:
+        taken = [view[part] for view in views]
+        if near.size == 0 or size != SIZE:
+            quantize_rows(taken[0], size, *common, *taken[1:])
+            return
+        if x.shape[-1] % SIZE == 0:  # complete blocks only: as one row
+            taken = [view.reshape(1, -1) for view in taken]
+        quantize_rows32(taken[0], *common, near, *taken[1:])
 
-        shared(views[0].shape[0], views[0].shape[1], threads, rows)
-    else:
-        quantize_columns(views[0], fmt.size, *common, near, *views[1:])
-    return scales, redo
+    shared(views[0].shape[0], views[0].shape[1], threads, rows)
+    return codes, scales, redo
 
 
 def _three(array: Array, axis: int) -> Array:

@@ -11,9 +11,9 @@ from typing import Any, Final
 import numpy as np
 
 from softfloat_ref.kernels import blocks32
-from softfloat_ref.kernels.convert import I32, U32, finite_code32
+from softfloat_ref.kernels.convert import I32, U32, finite_code32, plain
 from softfloat_ref.kernels.jit import compiled
-from softfloat_ref.kernels.nearest import ALL, magnitude_code, signed
+from softfloat_ref.kernels.nearest import ALL, magnitude_code, signed, unpacked
 
 TILE: Final = 1024  # columns at a time where blocks do not run along the last axis
 SPAN: Final = 2048  # values at a time where they do
@@ -26,23 +26,22 @@ _SMALLEST: Final = np.float32(2.0**-126)  # normal
 
 
 @compiled(forceinline=True)
-def _scale_code(largest: Any, start: Any, threshold: Any, zero_scale: Any) -> Any:
+def _scale_code(largest: Any, table: Any, zero_scale: Any) -> Any:
     """The scale's code of a block's largest finite magnitude."""
-    if largest == U32(0):
-        return zero_scale
-    field = largest >> U32(23)
-    return start[field] + (1 if (largest & _FRACTION) >= threshold[field] else 0)
+    return zero_scale if largest == U32(0) else blocks32.scale_code(largest, table)
 
 
 @compiled(nogil=True)
 def quantize_rows(
-    x: Any, size: int, emin: int, start: Any, threshold: Any, rules: Any, p: Any, codes: Any, scales: Any, redo: Any
+    x: Any, size: int, emin: int, table: Any, rules: Any, numbers: Any, codes: Any, scales: Any, redo: Any
 ) -> None:
     """Rows (rows, length) in blocks of `size` along them; the last block may be short.
 
-    rules: scale of a block of zeros, scale that is NaN (-1: none), code of every element under it. redo: set where a
-    block is left to the oracle: subnormal values that the scale makes normal ones.
+    table: see block_dispatch. rules: scale of a block of zeros, scale that is NaN (-1: none), code of every element
+    under it. numbers: an array of a convert.Plain's fields. redo: set where a block is left to the oracle: subnormal
+    values that the scale makes normal ones.
     """
+    p = plain(numbers)
     zero_scale, nan_scale, nan_code = rules[0], rules[1], rules[2]
     length, step = x.shape[1], max(SPAN // size, 1)  # blocks at a time
     room = step * size
@@ -56,7 +55,7 @@ def quantize_rows(
             special = False
             for block in range(late - early):
                 top = _flushed(largest[block], p)
-                scale = nan_scale if top >= _INF else _scale_code(top, start, threshold, zero_scale)
+                scale = nan_scale if top >= _INF else _scale_code(top, table, zero_scale)
                 scales[row, early + block] = scale
                 special |= scale == nan_scale or emin + scale < 1
                 least[block * size : (block + 1) * size] = I32(emin + scale)
@@ -71,59 +70,29 @@ def quantize_rows(
 
 @compiled(nogil=True)
 def quantize_rows32(
-    x: Any, emin: int, start: Any, threshold: Any, rules: Any, p: Any, near: Any, codes: Any, scales: Any, redo: Any
+    x: Any, emin: int, table: Any, rules: Any, numbers: Any, near: Any, codes: Any, scales: Any, redo: Any
 ) -> None:
-    """As quantize_rows, for blocks of 32; near: the nearest.Nearest of the element format."""
-    zero_scale, nan_scale, nan_code = rules[0], rules[1], rules[2]
+    """As quantize_rows, for blocks of 32; near: an array of a nearest.Nearest's fields."""
+    fields = unpacked(near)
     size, step = blocks32.SIZE, blocks32.TOGETHER
     largest, least = np.empty(step, np.uint32), np.empty(step, np.int32)
-    spare = np.empty(size, np.int32)
     complete = x.shape[1] // size
     for row in range(x.shape[0]):
-        if complete < scales.shape[1]:
-            values, made = x[row, complete * size :], codes[row, complete * size :]
-            top = _flushed(_largest(values), p)
-            scale = nan_scale if top >= _INF else _scale_code(top, start, threshold, zero_scale)
-            scales[row, complete] = scale
-            if scale == nan_scale:
-                made[:] = nan_code
-            else:
-                spare[:] = emin + scale
-                _elements(values, made, spare, p)
-                if emin + scale < 1 and not p.flush:
-                    redo[row, complete] = _has_subnormal(values)
+        only = slice(row, row + 1)
         for early in range(0, complete, step):
-            count = min(step, complete - early)
-            values, made = (
-                x[row, early * size : (early + count) * size],
-                codes[row, early * size : (early + count) * size],
-            )
-            blocks32.largest_of_blocks(values, count, largest)
-            usual = True
-            for block in range(count):
-                field = largest[block] >> U32(23)
-                scale = start[field] + ((largest[block] & _FRACTION) >= threshold[field])
-                scales[row, early + block] = scale
-                least[block] = emin + scale
-                usual &= (field != U32(255)) & (emin + scale > ALL)
-            if usual:
-                blocks32.elements(values, made, least, count, near)
-                continue
-            for block in range(count):
-                top = _flushed(largest[block], p)
-                scale = nan_scale if top >= _INF else _scale_code(top, start, threshold, zero_scale)
-                scales[row, early + block] = scale
-                least[block] = emin + scale if top else _ZEROS
-            blocks32.elements(values, made, least, count, near)
-            for block in range(count):
-                scale, part = scales[row, early + block], slice(block * size, (block + 1) * size)
-                if scale == nan_scale:
-                    made[part] = nan_code
-                elif least[block] <= ALL:
-                    spare[:] = least[block]
-                    _elements(values[part], made[part], spare, p)
-                    if least[block] < 1 and not p.flush:
-                        redo[row, early + block] = _has_subnormal(values[part])
+            late = min(early + step, complete)
+            part, some = slice(early * size, late * size), slice(early, late)
+            values, made = x[row, part], codes[row, part]
+            blocks32.largest_of_blocks(values, late - early, largest)
+            if blocks32.scales_of_blocks(largest, late - early, table, rules[0], emin, scales[row, some], least):
+                blocks32.elements(values, made, least, late - early, fields)
+            else:
+                given = (x[only, part], size, emin, table, rules, numbers)
+                quantize_rows(*given, codes[only, part], scales[only, some], redo[only, some])
+        if complete < scales.shape[1]:
+            part, some = slice(complete * size, x.shape[1]), slice(complete, complete + 1)
+            given = (x[only, part], size, emin, table, rules, numbers)
+            quantize_rows(*given, codes[only, part], scales[only, some], redo[only, some])
 
 
 @compiled(forceinline=True)
@@ -196,11 +165,13 @@ def _near_elements(values: Any, made: Any, least: Any, p: Any) -> None:
 
 @compiled(nogil=True)
 def quantize_columns(
-    x: Any, size: int, emin: int, start: Any, threshold: Any, rules: Any, p: Any, near: Any, codes: Any, scales: Any,
+    x: Any, size: int, emin: int, table: Any, rules: Any, numbers: Any, near: Any, codes: Any, scales: Any,
     redo: Any,
 ) -> None:  # fmt: skip
-    """As quantize_rows, for (outer, length, columns) in blocks along the middle axis. near: the nearest.Nearest of the
-    element format, with nothing spare where there is none."""
+    """As quantize_rows, for (outer, length, columns) in blocks along the middle axis. near: the fields of a
+    nearest.Nearest, none where there is none."""
+    p, has_near = plain(numbers), near.size > 0
+    fields = unpacked(near if has_near else numbers)
     zero_scale, nan_scale, nan_code = rules[0], rules[1], rules[2]
     length, columns = x.shape[1], x.shape[2]
     largest, least = np.zeros(TILE, np.uint32), np.zeros(TILE, np.int32)
@@ -214,10 +185,10 @@ def quantize_columns(
                 largest[:] = 0
                 for k in range(first, end):
                     _larger(x[outer, k, left : left + width], largest)
-                is_near = near.spare != U32(0)
+                is_near = has_near
                 for c in range(width):
                     top = _flushed(largest[c], p)
-                    scale = nan_scale if top >= _INF else _scale_code(top, start, threshold, zero_scale)
+                    scale = nan_scale if top >= _INF else _scale_code(top, table, zero_scale)
                     scales[outer, block, left + c] = scale
                     special[c] = scale == nan_scale
                     least[c] = emin + scale if top else _ZEROS
@@ -227,7 +198,7 @@ def quantize_columns(
                 for k in range(first, end):
                     values, made = x[outer, k, left : left + width], codes[outer, k, left : left + width]
                     if is_near:
-                        _near_elements(values, made, least, near)
+                        _near_elements(values, made, least, fields)
                     else:
                         _elements(values, made, least, p)
                 for c in range(width):

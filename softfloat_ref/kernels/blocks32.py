@@ -12,15 +12,18 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from softfloat_ref.kernels.convert import U32
+from softfloat_ref.kernels.convert import I32, U32
 from softfloat_ref.kernels.jit import compiled
-from softfloat_ref.kernels.nearest import magnitude_code, signed
+from softfloat_ref.kernels.nearest import ALL, FRACTION, INF, magnitude_code, signed
 
 SIZE: Final = 32
 TOGETHER: Final = 64  # blocks
 _LANES: Final = 16
 _AT: Final = np.uintp
 F32: Final = np.float32
+U8: Final = np.uint8
+LOWER: Final = U32(0xFFFFFF)
+FAR: Final = I32(256)  # a binade above all float32 numbers
 
 
 @intrinsic
@@ -56,6 +59,30 @@ def largest_of_blocks(values: Any, count: int, largest: Any) -> None:
     """The largest magnitude of each of so many complete blocks."""
     for block in range(count):
         largest[block] = _largest(values, _AT(_AT(block) * _AT(SIZE)))
+
+
+@compiled(forceinline=True)
+def scale_code(largest: Any, table: Any) -> Any:
+    """The scale's code of a block's largest magnitude, which is no zero; table: see block_dispatch."""
+    entry = table[largest >> U32(23)]
+    return U32(U32(entry >> U32(24)) + U32((largest & FRACTION) >= (entry & LOWER)))
+
+
+@compiled()
+def scales_of_blocks(largest: Any, count: int, table: Any, zero_scale: int, emin: int, scales: Any, least: Any) -> bool:
+    """Scale codes of so many blocks and the lowest binades of their elements; False where one is special or low.
+
+    zero_scale: of a block of zeros, which are zeros in any binade."""
+    low, high = FAR, U32(0)
+    for block in range(count):
+        magnitude = largest[block]
+        binade = I32(I32(scale_code(magnitude, table)) + I32(emin))
+        binade = FAR if magnitude == U32(0) else binade
+        low, high = min(low, binade), max(high, magnitude)
+        least[block] = binade
+    for block in range(count):
+        scales[block] = U8(zero_scale if least[block] == FAR else least[block] - I32(emin))
+    return bool(low > I32(ALL) and high < INF)
 
 
 @compiled()

@@ -50,6 +50,14 @@ class Plain(NamedTuple):
     smallest: Any  # of values: the bits of the smallest subnormal
 
 
+@compiled(forceinline=True)
+def plain(n: Any) -> Any:
+    """The fields from an array of them, which costs a call far less than a tuple does."""
+    return Plain(
+        n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12], n[13], n[14], n[15], n[16]
+    )
+
+
 @compiled(nogil=True)
 def table_codes(x: Any, table: Any, out: Any) -> None:
     """Codes by the upper half of a float32, the lower or-ed in as a sticky bit."""

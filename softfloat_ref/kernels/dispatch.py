@@ -20,6 +20,8 @@ from softfloat_ref.sources import WORD_BITS, Philox, RandomSource
 FP32: Final = CATALOGUE["fp32"]
 FP64: Final = CATALOGUE["fp64"]
 COMPILED_FROM: Final = 1 << 15  # values from which the loops are worth loading
+_COMPILED_AFTER: Final = 1 << 19  # values, of smaller arrays together
+_LOADED_FROM: Final = 256  # values, once they are loaded
 CHUNK: Final = 1 << 16  # values at a time where something is made for them: it stays in the cache
 _LOOPS: Final = "softfloat_ref.kernels.convert"
 
@@ -27,9 +29,20 @@ Array = NDArray[Any]
 _NONE: Final = np.zeros(0, np.int64)
 
 
+class _Uncompiled:
+    """How many values were converted without the compiled loops."""
+
+    values = 0
+
+
 def worthwhile(size: int) -> bool:
-    """Whether to use the compiled loops: they are loaded, or the array pays for loading them."""
-    return size >= COMPILED_FROM or (_LOOPS in sys.modules and size >= 256)
+    """Whether to use the compiled loops: they are loaded, or the array pays for loading them, or those before it."""
+    if size >= COMPILED_FROM:
+        return True
+    if _LOOPS not in sys.modules:
+        _Uncompiled.values += size
+        return _Uncompiled.values >= _COMPILED_AFTER
+    return size >= _LOADED_FROM
 
 
 def can_encode(source: Format, fmt: Format, policy: Policy) -> bool:
@@ -159,12 +172,11 @@ def _near(fmt: Format, policy: Policy, values: bool) -> Any:
 def _nearest(fmt: Format, policy: Policy, values: bool) -> tuple[Any, Any] | None:
     """The loop of kernels/nearest.py that does a conversion from float32, and its numbers."""
     from softfloat_ref.kernels import nearest
-    from softfloat_ref.kernels.convert import U32
 
     found = plans.nearest_numbers(fmt, policy, values)
     if found is None:
         return None
-    numbers = nearest.Nearest(*(U32(x) for x in found))
+    numbers = nearest.Nearest(*found)
     if plans.is_near(fmt, policy):
         unit = 1 << (plans.FP32.mantissa_bits - fmt.mantissa_bits) if values else 1
         if numbers.inf != numbers.limit + unit or (numbers.half and numbers.beyond != numbers.inf):
@@ -176,7 +188,7 @@ def _nearest(fmt: Format, policy: Policy, values: bool) -> tuple[Any, Any] | Non
         loop = nearest.nearest_values32
     else:
         loop = nearest.wide_codes32 if fmt.emax - fmt.emin > nearest.WIDE else nearest.nearest_codes32
-    return loop, numbers
+    return loop, np.array(numbers, np.uint32)
 
 
 @lru_cache(maxsize=64)
@@ -191,15 +203,17 @@ def can_quantize(source: Format, fmt: Format, policy: Policy) -> bool:
     return source is FP32 and _values_loop(fmt, policy) is not None
 
 
-def quantize(x: Array, fmt: Format, policy: Policy, out: Array, threads: int = 1) -> None:
-    """The bits of float32 values after conversion, where `can_quantize`."""
-    found = _values_loop(fmt, policy)
-    assert found is not None
+def quantize(x: Array, source: Format, fmt: Format, policy: Policy, out: Array, threads: int = 1) -> bool:
+    """The bits of float32 values after conversion, where `can_quantize`; returns whether it can."""
+    found = _values_loop(fmt, policy) if source is FP32 else None
+    if found is None:
+        return False
     loop, numbers = found
     if threads == 1:
         loop(x, out, numbers)
     else:
         shared(x.size, 1, threads, lambda part: loop(x[part], out[part], numbers))
+    return True
 
 
 @lru_cache(maxsize=64)

@@ -48,6 +48,12 @@ class Nearest(NamedTuple):
 
 
 @compiled(forceinline=True)
+def unpacked(n: Any) -> Any:
+    """As convert.plain."""
+    return Nearest(n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12])
+
+
+@compiled(forceinline=True)
 def _addend(significand: Any, shift: Any, p: Any) -> Any:
     """What is added to a significand that loses its last `shift` bits, of which there is at least one."""
     odd = U32(right(significand, shift) & p.odd)
@@ -59,22 +65,24 @@ def magnitude_code(bits: Any, least: Any, p: Any) -> Any:
     """The code of a finite float32's magnitude, not limited; least: as p.least, of a block's own scale."""
     magnitude = U32(bits & MAGNITUDE)
     significand = U32(U32(magnitude & FRACTION) | HIDDEN)
-    above = I32(I32(magnitude >> U32(23)) - least)
-    up = I32(max(above, I32(0)))
-    shift = min(U32(I32(p.spare) + I32(up - above)), ALL)
-    kept = right(U32(significand + _addend(significand, shift, p)), shift)
-    return U32(left(U32(up), p.mantissa_bits) + kept)
+    lost = I32(I32(least + I32(p.spare)) - I32(magnitude >> U32(23)))
+    shift = U32(min(max(lost, I32(p.spare)), I32(ALL)))
+    # A normal number's exponent above the lowest goes before its significand; else this is less than that.
+    normal = I32(magnitude - U32(U32(I32(least - I32(1))) << U32(23)))
+    whole = U32(max(normal, I32(significand)))
+    return right(U32(whole + _addend(whole, shift, p)), shift)
 
 
 @compiled(forceinline=True)
 def signed(code: Any, bits: Any, p: Any) -> Any:
     """The code with float32's sign."""
-    return U32(code | right(U32(bits & SIGN), p.sign_shift))
+    return U32(code | U32(right(bits, p.sign_shift) & right(SIGN, p.sign_shift)))
 
 
 @compiled(nogil=True)
-def nearest_codes32(x: Any, out: Any, p: Any) -> None:
-    """float32 bits to codes."""
+def nearest_codes32(x: Any, out: Any, numbers: Any) -> None:
+    """float32 bits to codes; numbers: an array of a Nearest's fields, here and below."""
+    p = unpacked(numbers)
     least = I32(p.least)
     for i in range(x.size):
         bits = x[i]
@@ -90,31 +98,34 @@ def nearest_codes32(x: Any, out: Any, p: Any) -> None:
 def _all_normal(x: Any, out: Any, p: Any) -> bool:
     """Codes of values of which each is zero or becomes a normal number; False where one is something else."""
     low = U32(left(p.least, U32(23)))
-    added = U32(U32(left(p.half, U32(p.spare - U32(1))) + p.extra) - U32(low - HIDDEN))
-    farthest = U32(0)
+    zero = U32(low - HIDDEN)  # in place of 0, as what is added makes it the code 0
+    added = U32(U32(left(p.half, U32(p.spare - U32(1))) + p.extra) - zero)
+    smallest, largest = U32(0xFFFFFFFF), U32(0)
     for i in range(x.size):
         bits = x[i]
         magnitude = U32(bits & MAGNITUDE)
-        zero = magnitude == U32(0)
-        farthest = max(farthest, U32(0) if zero else U32(magnitude - low))
-        odd = U32(right(magnitude, p.spare) & p.odd)
-        code = right(U32(U32(magnitude + added) + odd), p.spare)
-        out[i] = signed(U32(0) if zero else code, bits, p)
-    return bool(farthest <= p.span)
+        smallest = min(smallest, U32(magnitude - U32(1)))  # 0 is none
+        largest = max(largest, magnitude)
+        whole = max(magnitude, zero)
+        code = right(U32(U32(whole + added) + U32(right(whole, p.spare) & p.odd)), p.spare)
+        out[i] = signed(code, bits, p)
+    return bool(smallest >= U32(low - U32(1)) and largest <= U32(low + p.span))
 
 
 @compiled(nogil=True)
-def wide_codes32(x: Any, out: Any, p: Any) -> None:
+def wide_codes32(x: Any, out: Any, numbers: Any) -> None:
     """As nearest_codes32, for targets of so many binades that most parts of an array have normal numbers only."""
+    p = unpacked(numbers)
     for start in range(0, x.size, PART):
         values, codes = x[start : start + PART], out[start : start + PART]
         if not _all_normal(values, codes, p):
-            nearest_codes32(values, codes, p)
+            nearest_codes32(values, codes, numbers)
 
 
 @compiled(nogil=True)
-def nearest_values32(x: Any, out: Any, p: Any) -> None:
+def nearest_values32(x: Any, out: Any, numbers: Any) -> None:
     """float32 bits to the float32 bits of the values after conversion; limits and specials are such bits too."""
+    p = unpacked(numbers)
     least = I32(p.least)
     for i in range(x.size):
         bits = x[i]
@@ -134,8 +145,9 @@ def nearest_values32(x: Any, out: Any, p: Any) -> None:
 
 
 @compiled(nogil=True)
-def same_exponents_codes32(x: Any, out: Any, p: Any) -> None:
+def same_exponents_codes32(x: Any, out: Any, numbers: Any) -> None:
     """float32 bits to the codes of a format that differs in its mantissa bits only, and whose Inf is what overflows."""
+    p = unpacked(numbers)
     for i in range(x.size):
         bits = x[i]
         magnitude = U32(bits & MAGNITUDE)
@@ -144,8 +156,9 @@ def same_exponents_codes32(x: Any, out: Any, p: Any) -> None:
 
 
 @compiled(nogil=True)
-def same_exponents_values32(x: Any, out: Any, p: Any) -> None:
+def same_exponents_values32(x: Any, out: Any, numbers: Any) -> None:
     """The same to the bits of the values."""
+    p = unpacked(numbers)
     mask = left(U32(0xFFFFFFFF), p.spare)
     for i in range(x.size):
         bits = x[i]

@@ -119,7 +119,7 @@ def rounded(x: Array, fmt: Format, policy: Policy, out: Array | None = None) -> 
     made = out if out is not None and out.flags.c_contiguous else np.empty(x.shape, np.float32)
     if x.size:
         bits, target = source.reshape(-1).view(np.uint32), made.reshape(-1).view(np.uint32)
-        dispatch.quantize(bits, fmt, quick, target)
+        dispatch.quantize(bits, FP32, fmt, quick, target)
     if out is not None and made is not out:
         out[...] = made
         return out
