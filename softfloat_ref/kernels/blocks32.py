@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from softfloat_ref.kernels.convert import I32, U32
+from softfloat_ref.kernels.convert import I32, U32, left, right
 from softfloat_ref.kernels.jit import compiled
 from softfloat_ref.kernels.nearest import ALL, FRACTION, INF, magnitude_code, signed
 
@@ -54,6 +54,27 @@ def _largest32(context: Any, x: Any, at: Any) -> Any:
 _largest: Any = _largest32
 
 
+@intrinsic
+def _prefetched(context: Any, x: Any, at: Any) -> Any:
+    """Have the cache line of a place of a contiguous array brought near, even where that is beyond its end."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        from llvmlite import ir
+
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        whole, byte = ir.IntType(32), ir.IntType(8).as_pointer()
+        place = builder.bitcast(builder.gep(array.data, [arguments[1]]), byte)
+        kind = ir.FunctionType(ir.VoidType(), [byte, whole, whole, whole])
+        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+        builder.call(prefetch, [place, whole(0), whole(3), whole(1)])  # to read, to stay, of data
+        return context.get_dummy_value()
+
+    return types.void(x, types.uintp), generate
+
+
+_prefetch: Any = _prefetched
+
+
 @compiled()
 def largest_of_blocks(values: Any, count: int, largest: Any) -> None:
     """The largest magnitude of each of so many complete blocks."""
@@ -90,6 +111,8 @@ def elements(values: Any, made: Any, least: Any, count: int, p: Any) -> None:
     """Codes of so many complete blocks, each with its lowest binade; p: a nearest.Nearest."""
     for block in range(count):
         lowest = least[block]
+        for line in (0, _LANES):  # of the blocks after these, as nothing else reads memory meanwhile
+            _prefetch(values, _AT(_AT(_AT(block) + _AT(TOGETHER)) * _AT(SIZE) + _AT(line)))
         for i in range(SIZE):
             at = _AT(_AT(_AT(block) * _AT(SIZE)) + _AT(i))
             code = magnitude_code(values[at], lowest, p)
@@ -105,21 +128,29 @@ class Decoded(NamedTuple):
 
 
 @compiled()
+def largest_code(codes: Any, mask: Any) -> Any:
+    """The largest of the codes without what the mask lacks."""
+    found = U8(0)
+    for i in range(codes.size):
+        found = max(found, U8(codes[i] & mask))
+    return found
+
+
+@compiled()
 def values_of(codes: Any, factors: Any, count: int, out: Any, p: Any) -> bool:
     """Values of so many complete blocks, by integer arithmetic and one exact product with the block's factor, which
-    is the smallest subnormal's value; False where an element is special."""
-    largest = U32(0)
+    is the smallest subnormal's value; False, and nothing done, where an element is special."""
+    magnitudes = U32(p.sign - U32(1))
+    if largest_code(codes, U8(magnitudes)) >= p.special:
+        return False
     for block in range(count):
         plus, minus = factors[block], F32(-factors[block])
         for i in range(SIZE):
             at = _AT(_AT(_AT(block) * _AT(SIZE)) + _AT(i))
             code = U32(codes[at])
-            magnitude = U32(code & U32(p.sign - U32(1)))
-            largest = max(largest, magnitude)
-            field = U32(magnitude >> U32(p.mantissa_bits & U32(31)))
-            normal = min(field, U32(1))
-            above = U32(field - normal)
+            magnitude = U32(code & magnitudes)
+            above = U32(max(right(magnitude, p.mantissa_bits), U32(1)) - U32(1))
             # units of the smallest subnormal: the fraction and the hidden bit, at the binade's place
-            units = U32(U32(magnitude - U32(above << U32(p.mantissa_bits & U32(31)))) << U32(above & U32(31)))
+            units = left(U32(magnitude - left(above, p.mantissa_bits)), above)
             out[at] = F32(units) * (minus if code & p.sign else plus)
-    return bool(largest < p.special)
+    return True
