@@ -173,6 +173,9 @@ def test_random_bits() -> None:
     vectors = VectorSet.make("convert", "fp32", 3000, out="bf16", policy={"rounding": "sr", "sr_bits": 8})
     for name in ("random bits reversed", "top 5 random bits", "one ulp missed"):
         assert name in names(diagnosis(vectors, defect(vectors, name)))
+    policy, source = {"rounding": "sr", "sr_bits": 16}, "lfsr:width=16,taps=16.14.13.11,seed=1,bits=15:0"
+    drawn = VectorSet.make("convert", "fp32", 2000, out="bf16", policy=policy, source=source)
+    assert names(diagnosis(drawn, defect(drawn, "tap 10 in place of 11")))[0] == "tap 10 in place of 11"
     other = dataclasses.replace(vectors, policy=vectors.policy.replace(rounding="sr-c"))
     assert names(diagnosis(vectors, Scalar.of(other).plain()))[0] == "rounding = sr-c"
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import shlex
 import sys
 from collections.abc import Hashable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ import pytest
 from command import refused, run
 
 from softfloat_ref.diagnosis import identified
-from softfloat_ref.diagnosis.asking import ask_arrays, ask_model
+from softfloat_ref.diagnosis.asking import ask_arrays, ask_command, ask_model
 from softfloat_ref.diagnosis.identify import Examiner, Identification
 from softfloat_ref.diagnosis.policy_space import PolicySpace, nan_rules
 from softfloat_ref.diagnosis.pools import confirming, examiner
@@ -23,6 +25,7 @@ from softfloat_ref.diagnosis.selftest import selftest, subject
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.policies import NanRule
 from softfloat_ref.testing.compare import CompareNan
+from softfloat_ref.testing.devices import DeviceError
 
 
 @pytest.fixture(scope="module")
@@ -178,6 +181,41 @@ def test_the_command() -> None:
     done = run(*common, "--dut", "false")
     assert done.returncode == 1
     assert done.stdout.startswith("device failure: ")
+
+
+DEVICE = """
+import sys
+from pathlib import Path
+with Path(sys.argv[1]).open("a") as log:
+    log.write("started\\n")
+kind, left = sys.argv[2], 12
+lines = sys.stdin.readlines() if kind == "at the end" else iter(sys.stdin.readline, "")
+for line in lines:
+    a, b = (int(word, 16) for word in line.split())
+    print(f"{a ^ b:02x} 00", flush=kind != "at the end")
+    left -= 1
+    if kind == "dies" and left == 0:
+        sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize(("kind", "starts"), [("line by line", 2), ("at the end", 6), ("dies", 2)])
+def test_a_command_is_kept_running_where_it_answers_line_by_line(tmp_path: Path, kind: str, starts: int) -> None:
+    script, log = tmp_path / "device.py", tmp_path / "log"
+    script.write_text(DEVICE)
+    vectors = VectorSet.make("add", "fp8_e4m3", 1)
+    command = shlex.join([sys.executable, str(script), str(log), kind])
+    lists = [[(i, j) for j in range(1, 6)] for i in range(5)]
+    with ask_command(vectors, command) as ask:
+        found = []
+        for number, questions in enumerate(lists):
+            if kind == "dies" and number == 3:  # the second process was asked 1, to see, and 5 and 5
+                with pytest.raises(DeviceError, match="4 answers too early; it ended with exit code 3"):
+                    ask(questions)
+                break
+            found += ask(questions)
+    assert [answer.result for answer in found] == [a ^ b for part in lists[: len(found) // 5] for a, b in part]
+    assert log.read_text().count("started") == starts
 
 
 def test_bad_usage() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final
 
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
@@ -13,6 +13,7 @@ from softfloat_ref.sources import Lfsr, parse_source
 
 Run = Callable[[Sequence[int], int], tuple[int, int]]
 _WORDS: Final = 16  # random words that are tried where any may be the device's
+_STEPS: Final = 1 << 13  # of a shift register whose taps may be wrong
 _LOOSE: Final = 20  # the size of a hypothesis that allows several answers: every other one comes first
 
 
@@ -34,6 +35,7 @@ def random_defects(
     source = parse_source(source_text) if source_text else None
     if isinstance(source, Lfsr) and source.width == n:
         rows.append(("next random word", "takes the register's next state", partial(_next_state, source)))
+        rows += _wrong_taps(source)
     for name, says, change in rows:
         yield Hypothesis(name, says, model(lambda codes, r, change=change: right(codes, change(r))))  # type: ignore[misc]
     for name, says, change in rows[3:5]:  # adders with a carry that is wrong, beside flags that are not
@@ -56,3 +58,24 @@ def _other_code(right: Run, change: Callable[[int], int], codes: Sequence[int], 
 
 def _next_state(source: Lfsr, r: int) -> int:
     return dataclasses.replace(source, seed=r).bits(source.width, 1, 1)[0] if r else 0
+
+
+def _wrong_taps(source: Lfsr) -> Iterator[tuple[str, str, Callable[[int], int]]]:
+    """A tap that is off by one: the words by the place that the right word has in the sequence."""
+    for tap in source.taps:
+        for wrong in (tap - 1, tap + 1):
+            if wrong in source.taps or not 1 <= wrong <= source.width:
+                continue
+            other = dataclasses.replace(source, taps=tuple(wrong if t == tap else t for t in source.taps))
+            name = f"tap {wrong} in place of {tap}"
+            yield name, f"has {name}", lambda r, other=other: _words(source, other).get(r, r)  # type: ignore[misc]
+
+
+@lru_cache(maxsize=64)
+def _words(right: Lfsr, other: Lfsr) -> dict[int, int]:
+    """The other register's word by the right one's, of the first steps."""
+    pairs = zip(right.bits(right.width, 0, _STEPS), other.bits(right.width, 0, _STEPS), strict=True)
+    found: dict[int, int] = {}
+    for word, others in pairs:
+        found.setdefault(word, others)
+    return found
