@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import os
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -20,6 +22,8 @@ from softfloat_ref.policies import ROUNDINGS, Policy
 from softfloat_ref.sources import Lfsr, Philox
 
 FP32 = CATALOGUE["fp32"]
+MANY = int(os.environ.get("SOFTFLOAT_BLOCKS", "200"))  # blocks of a kind and format
+EDGES = [1 << k for k in range(23)] + [0x7FFFFF >> k for k in range(24)]
 MORE = ("s1e6m1b46", "s1e5m10fn", "s1e8m1", "s1e8m15", "s1e8m22", "s1e3m20", "s1e8m0", "i8", "u8", "i16", "u16", "i32")
 P3109 = ("binary8p1se", "binary8p1ue", "binary8p3sf", "binary8p4uf", "binary16p10se")
 NAMES = [n for n in CATALOGUE if n != "fp128"] + [*MORE, *P3109]
@@ -255,6 +259,50 @@ def test_many_small_arrays_pay_for_the_loops(monkeypatch: pytest.MonkeyPatch) ->
     assert dispatch.worthwhile(dispatch.COMPILED_FROM)
 
 
+def wild(rng: np.random.Generator, count: int) -> np.ndarray:
+    return rng.integers(0, 1 << 32, (count, 32), np.uint32)
+
+
+def normal(rng: np.random.Generator, count: int) -> np.ndarray:
+    return rng.standard_normal((count, 32), np.float32).view(np.uint32)
+
+
+def close(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Exponents near one another, anywhere in the range; half of the fractions at the places where roundings turn."""
+    fields = np.clip(rng.integers(0, 255, (count, 1)) - rng.integers(0, 30, (count, 32)), 0, 254).astype(np.uint32)
+    turning = rng.choice(np.array([*EDGES, 4194305, 4194303, 5242880, 6291456, 6291457], np.uint32), (count, 32))
+    fractions = np.where(rng.random((count, 32)) < 0.5, turning, rng.integers(0, 1 << 23, (count, 32), np.uint32))
+    return fields << np.uint32(23) | fractions | rng.integers(0, 2, (count, 32), np.uint32) << np.uint32(31)
+
+
+def sparse(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Mostly zeros, a third of the blocks nothing else, and a few specials and subnormals."""
+    bits = np.where(rng.random((count, 32)) < 0.1, normal(rng, count), np.uint32(0))
+    bits[rng.random(count) < 0.3] = 0
+    for special in (0x7FC00000, 0xFF800000, 1, 0x80000000):
+        bits[rng.random((count, 32)) < 0.0005] = special
+    return bits
+
+
+@pytest.mark.parametrize("name", BLOCKS[:-1])
+@pytest.mark.parametrize("kind", [wild, normal, close, sparse])
+def test_many_blocks(name: str, kind: Callable[[np.random.Generator, int], np.ndarray]) -> None:
+    """Every one against the oracle, a row of any length at a time, there and back."""
+    fmt, rng, decode = get_block_format(name), np.random.default_rng(3), decoder(FP32)
+    left = MANY
+    while left > 0:
+        rows = int(rng.choice([1, 2, 8, 70, 128]))
+        bits = kind(rng, rows * -(-min(left, 1000) // rows))
+        left -= bits.shape[0]
+        made = blocks.quantize(bits.view(np.float32).reshape(-1, 32 * rows), fmt)
+        codes, scales = made.codes.reshape(-1, 32).tolist(), made.scales.reshape(-1).tolist()
+        values = made.dequantize().view(np.uint32).reshape(-1, 32).tolist()
+        for given, own, scale, back in zip(bits.tolist(), codes, scales, values, strict=True):
+            found = quantize_block([decode(code) for code in given], fmt, "ocp")
+            assert (found.scale, list(found.codes)) == (scale, own), given
+            assert dequantize_to_fp32(scale, own, fmt) == back
+
+
 @pytest.mark.parametrize("name", BLOCKS)
 @pytest.mark.parametrize("profile", PROFILES)
 def test_blocks(name: str, profile: str) -> None:
@@ -304,9 +352,6 @@ def _values(
 ) -> np.ndarray:
     patch.setattr(block_dispatch, "SIZE", size)
     return blocks.BlockArray(codes, scales, fmt, 1).dequantize().view(np.uint32)
-
-
-EDGES = [1 << k for k in range(23)] + [0x7FFFFF >> k for k in range(24)]
 
 
 def every_binade() -> np.ndarray:
