@@ -15,7 +15,7 @@ from softfloat_ref.block_formats import BlockFormat, dequantize_to_fp32, get_blo
 from softfloat_ref.codec import decoder, encoder
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import CATALOGUE, Format, get_format
-from softfloat_ref.kernels import block_dispatch, convert, dispatch, plans
+from softfloat_ref.kernels import block_dispatch, convert, dispatch, nearest, plans
 from softfloat_ref.kernels.random_words import words
 from softfloat_ref.kernels.threads import shared
 from softfloat_ref.policies import ROUNDINGS, Policy
@@ -355,15 +355,38 @@ def _values(
 
 
 def every_binade() -> np.ndarray:
-    """float32 bits: each exponent field with fractions next to its ends and to powers of two, of either sign."""
-    fields = np.arange(256, dtype=np.uint32)[:, np.newaxis] << np.uint32(23)
-    bits = (fields | np.array([*EDGES, 4194305, 4194303, 5242880], np.uint32)).reshape(-1)
+    """float32 bits of either sign: a part of the array, as the loops take it, of each exponent field, with fractions
+    next to its ends and to powers of two; parts of zeros and FP16's normal numbers; anything."""
     rng = np.random.default_rng(9)
-    normal = rng.integers(113 << 23, 142 << 23, 1 << 14, dtype=np.uint32)  # parts of FP16's normal numbers only
+    edges = np.array([*EDGES, 4194305, 4194303, 5242880], np.uint32)
+    fractions = np.concatenate([edges, rng.integers(0, 1 << 23, nearest.PART - edges.size, np.uint32)])
+    inside = (np.arange(256, dtype=np.uint32)[:, np.newaxis] << np.uint32(23) | fractions).reshape(-1)
+    normal = rng.integers(113 << 23, 142 << 23, 1 << 14, dtype=np.uint32)
     normal[::5] = 0
-    wild = rng.integers(0, 1 << 31, 1 << 13, dtype=np.uint32)
-    bits = np.concatenate([bits, normal, wild])
+    bits = np.concatenate([inside, normal, rng.integers(0, 1 << 31, 1 << 13, dtype=np.uint32)])
     return np.concatenate([bits, bits | np.uint32(1 << 31)])
+
+
+def lone() -> np.ndarray:
+    """Parts of ones with a single number that is next to, or half a binade above, a power of two."""
+    fields = np.arange(1, 256, dtype=np.uint32)[:, np.newaxis] << np.uint32(23)
+    odd = (fields + np.array([-1, 0, 1, 1 << 22], np.int64)).astype(np.uint32).reshape(-1)
+    bits = np.full((odd.size, nearest.PART), 127 << 23, np.uint32)
+    bits[:, 77] = odd
+    return bits.reshape(-1)
+
+
+@pytest.mark.parametrize("name", ["fp16", "s1e6m3", "s1e5m9finite"])
+@pytest.mark.parametrize("overflow", ["sat-none", "sat-finite"])
+@pytest.mark.parametrize("mode", ["rne", "rna", "rtz"])
+def test_one_number_out_of_the_normal_range(name: str, overflow: str, mode: str) -> None:
+    fmt, policy, x = get_format(name), Policy(mode, overflow), lone()
+    loop, numbers = dispatch._nearest(fmt, policy, False) or (None, None)
+    assert loop is nearest.wide_codes32
+    got, wanted = np.empty(x.size, np.uint16), np.empty(x.size, np.uint16)
+    loop(x, got, numbers)
+    convert.plain_codes32(x, wanted, dispatch._plain(fmt, policy, FP32))
+    np.testing.assert_array_equal(got, wanted)
 
 
 @pytest.mark.parametrize("name", [*NAMES, "s1e6m3", "s1e7m8", "s1e5m9finite"])
