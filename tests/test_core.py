@@ -16,7 +16,7 @@ from typing import Any
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from core import accumulators, conversions, definitions, operations  # noqa: F401
+from core import accumulators, conversions, definitions, operations, sums  # noqa: F401
 from core.samples import SAMPLES
 
 HASHES: dict[str, str] = {
@@ -41,6 +41,14 @@ HASHES: dict[str, str] = {
     "operations": "65c9cc4dd50e4aa5",
     "special_operations": "1f8f6a006bdfacc3",
     "signatures": "1abe199538df4a0b",
+    "block_dots": "bbf17da5623c9456",
+    "scale_specials": "4eabf79d390cab50",
+    "operands": "e9b236d380c0dcdf",
+    "addends": "0debded54684b8e3",
+    "special_sums": "fb76e4b671720f06",
+    "zero_sums": "70f7c5598e6ade81",
+    "levels": "5392fb59fe132536",
+    "definitions_of_sums": "2f0c0e4cab87fa88",
 }
 
 

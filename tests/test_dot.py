@@ -116,6 +116,9 @@ def test_step_by_result() -> None:
         (([1], [1], "fp16", 0, "fuse(p+c)->fp32:rne; zero=none"), "unknown zero"),
         (([1], [1], "fp16", 0, "fuse(" * 60 + "p" + ")" * 60 + "->fp32:rne"), "levels"),
         (([1], [1], "fp16", 0, {"step": 3}), "no tree"),
+        (([1], [1], "fp16", 0, {"tree": "p->fp32->fp32"}), "must end in a rounding"),
+        ((range(1 << 24 | 1), [1], "fp16"), "16777217 codes"),
+        (([1], [1], "fp8_e4m3@e8m0/axis"), "each block of axis"),
         (([1], [1], "fp16", 0, "no.toml"), "No such file"),
     ],
 )
@@ -123,6 +126,11 @@ def test_bad_arguments(arguments: tuple[object, ...], message: str) -> None:
     with pytest.raises(sf.Error, match=message) as e:
         sf.dot(*arguments)  # type: ignore[arg-type]
     assert "\n" not in str(e.value)
+
+
+def test_second_level_scales_need_blocks() -> None:
+    with pytest.raises(sf.Error, match="b: fp16 has no block scales"):
+        sf.dot([1], [1], "fp16", tensor_scales=(0x3F800000, 0x40000000))
 
 
 SPOILERS = (

@@ -134,6 +134,23 @@ def test_second_level_scales_are_factors() -> None:
         matmul(a, b, "nvidia-b200-fp4")
 
 
+@pytest.mark.parametrize(
+    "acc",
+    [
+        "fuse(p[8:])->fp32",
+        "fuse(p[8:]+c,F=9,rz,floor=4)->fp32",
+        "chain(p[8:])->fp32",
+        "pairs(p[5:2]+c)->fp32",
+        "fuse(pairs(p[8:])->fp32+c)->fp32",
+    ],
+)
+def test_sums_of_no_products_are_zero(acc: str) -> None:
+    a = codes(get_format("fp16"), (2, 3), 1, "finite")
+    got = same_as_the_oracle(a, a.T.copy(), acc, "fp16", np.full((2, 2), 2, np.float32))
+    assert set(got.ravel()) == {2.0 if "c" in acc.replace("chain", "") else 0.0}
+    assert not np.signbit(got).any()
+
+
 def test_what_has_a_fast_way() -> None:
     """No accumulator falls back to the oracle unnoticed: those that do are these."""
     slow = set()

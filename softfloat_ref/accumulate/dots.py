@@ -25,7 +25,6 @@ from softfloat_ref.codec import FLAGS, Encoded, check_code, decoder
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import Format, get_format
 from softfloat_ref.policies import Policy
-from softfloat_ref.rounding import Flags
 
 DEFAULT_BLOCK: Final = 32
 MAX_PRODUCTS: Final = 1 << 24
@@ -88,37 +87,37 @@ def operand(
         raise Error(f"{name}: no format; codes need one")
     found = any_format(fmt)
     element = found.element if isinstance(found, BlockFormat) else found
-    numbers = _checked(codes, element, name)
-    if len(numbers) > MAX_PRODUCTS:
-        raise Error(f"{name}: {len(numbers)} codes; a dot product takes at most {MAX_PRODUCTS}")
+    given = _sequence(codes, name)
+    if len(given) > MAX_PRODUCTS:
+        raise Error(f"{name}: {len(given)} codes; a dot product takes at most {MAX_PRODUCTS}")
+    numbers = _checked(given, element, name)
     if not isinstance(found, BlockFormat):
-        if scales is not None:
+        if scales is not None or tensor != FP32_ONE:
             raise Error(f"{name}: {found.name} has no block scales; give a block format, as mxfp8")
         return Operand(found, numbers)
     if scales is None:
-        raise Error(f"{name}: {found.name} needs its scales, one code for each block of {found.size}")
-    factors = _checked(scales, found.scale, f"{name}'s scales")
+        raise Error(f"{name}: {found.name} needs its scales, one code for each block of {found.size_name}")
+    factors = _checked(_sequence(scales, f"{name}'s scales"), found.scale, f"{name}'s scales")
     blocks = -(-len(numbers) // found.size) if found.size > 0 else 1
     if len(factors) != blocks:
         raise Error(f"{name}: {len(factors)} scales for {len(numbers)} elements of {found.name}, which make {blocks}")
     return Operand(element, numbers, found.scale, factors, found.size, check_code(tensor, get_format("fp32")))
 
 
-def _checked(codes: Any, fmt: Format, name: str) -> tuple[int, ...]:
+def _checked(codes: Sequence[Any], fmt: Format, name: str) -> tuple[int, ...]:
     """Codes as plain integers. Raises Error, naming the vector."""
-    found = _list(codes, name)
     try:
-        return tuple(check_code(x, fmt) for x in found)
+        return tuple(check_code(x, fmt) for x in codes)
     except Error as e:
         raise Error(f"{name}: {e}") from None
 
 
-def _list(codes: Any, name: str) -> list[Any]:
+def _sequence(codes: Any, name: str) -> Sequence[Any]:
     if hasattr(codes, "tolist"):
         codes = codes.tolist()
     if not isinstance(codes, Sequence) or isinstance(codes, (str, bytes)):
         raise Error(f"{name} is a sequence of codes, not {str(codes)[:40]!r}")
-    return list(codes)
+    return codes
 
 
 def setting(
@@ -149,10 +148,11 @@ def setting(
 
 
 def _block(a: Operand, b: Operand) -> int:
-    sizes = sorted({x.block for x in (a, b) if x.block}) or [DEFAULT_BLOCK]
-    if sizes[-1] % sizes[0] and sizes[-1] < len(a.codes):
-        raise Error(f"blocks of {sizes[0]} do not divide blocks of {sizes[-1]}")
-    return sizes[0]
+    sizes = {x.block for x in (a, b) if x.block} or {DEFAULT_BLOCK}
+    small, large = min(sizes), max(sizes)
+    if large % small and large < len(a.codes):
+        raise Error(f"blocks of {small} do not divide blocks of {large}")
+    return small
 
 
 def products(s: Setting, a: Operand, b: Operand, decoders: Sequence[Decode] | None = None) -> list[Term]:
@@ -180,18 +180,16 @@ def accumulate(
     size = unit.step_for(s.formats, result, s.block, len(terms))
     decode = operand_decoder(result, unit.flush_inputs)
     running, flags = first_running(s, c, stages)
-    code = 0
     step = make(unit, result, stages=stages)
     for start in range(0, len(terms), size):
         padded = [*terms[start : start + size], *(_padding(k) for k in range(len(terms), start + size))]
         step.products, step.running = padded, running
-        mark = len(stages) if stages is not None else 0
+        mark = len(stages or ())
         step.terms(unit.root)
-        code = step.code
-        running = number(decode(code), result, "c")
-        for stage in stages[mark:] if stages is not None else ():
+        running = number(decode(step.code), result, "c")
+        for stage in (stages or ())[mark:]:
             stage["step"] = start // size
-    flags |= step.flags
+    code, flags = step.code, flags | step.flags
     if s.out != result:
         code, more = _convert(running, s, code, stages)
         flags |= more
@@ -241,4 +239,4 @@ def _round_stage(value: Any, label: str, fmt: Format, code: int, flags: int) -> 
 def run(s: Setting, a: Operand, b: Operand, c: int, stages: list[Stage] | None = None) -> Encoded:
     """The dot product of checked operands."""
     bits, flags = accumulate(s, products(s, a, b), check_code(c, s.c), stages)
-    return Encoded(bits, FLAGS[flags] if flags else Flags(0))
+    return Encoded(bits, FLAGS[flags])

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from softfloat_ref import exact
 from softfloat_ref.accumulate.model import Accumulator
 from softfloat_ref.accumulate.terms import Decode, Term, number
-from softfloat_ref.accumulate.trees import RESULT, Chain, Fuse, Node, Pairs, Part, Products, Round, Running, To
+from softfloat_ref.accumulate.trees import RESULT, Chain, Fuse, Node, Pairs, Part, Products, Round, Running, To, Zero
 from softfloat_ref.codec import decoder, encoder, target
 from softfloat_ref.exact import FINITE, GENERATED, INF, NAN, Value
 from softfloat_ref.formats import Format, get_format
@@ -78,7 +78,7 @@ class Step:
     running: Term = PLUS_ZERO
     flags: int = 0
     stages: list[Stage] | None = None
-    code: int = 0  # of the last rounding
+    code: int = dataclasses.field(init=False)  # of the last rounding
     roundings: dict[To, Rounding] = dataclasses.field(default_factory=dict)
 
     def terms(self, node: Node) -> list[Term]:
@@ -92,16 +92,16 @@ class Step:
                 return [self.fuse(node)]
             case Round():
                 return self.rounded(node)
-            case Chain() | Pairs():
-                raise AssertionError("a chain stands in a Round")
-        return [PLUS_ZERO]
+            case Zero():
+                return [PLUS_ZERO]
+        raise AssertionError("a chain stands in a Round")
 
     def rounded(self, node: Round) -> list[Term]:
         """Each term rounded; of a Chain or Pairs, each sum."""
         to = node.choice(self.result.name)
         inner = node.node
         if isinstance(inner, (Chain, Pairs)):
-            terms = [x for part in inner.parts for x in self.terms(part)]
+            terms = [x for part in inner.parts for x in self.terms(part)] or [PLUS_ZERO]
             if len(terms) == 1:
                 return [self.to_format(terms[0], to)]
             return [self.chain(terms, to) if isinstance(inner, Chain) else self.pairs(terms, to)]
@@ -170,8 +170,9 @@ class Step:
     # -- Fuse --------------------------------------------------------------------------------------------------------
 
     def fuse(self, node: Fuse) -> Term:
-        """The aligned sum of the parts' terms."""
-        return self.fuse_terms(node, [(x, part) for part in node.parts for x in self.terms(part.node)])
+        """The aligned sum of the parts' terms; where there are none (p[8:] of eight products), of a zero."""
+        terms = [(x, part) for part in node.parts for x in self.terms(part.node)]
+        return self.fuse_terms(node, terms or [(PLUS_ZERO, PLAIN_PART)])
 
     def fuse_terms(self, node: Fuse, terms: list[tuple[Term, Part]]) -> Term:
         label = self.label()
@@ -197,7 +198,7 @@ class Step:
     def sum(self, node: Fuse, terms: list[tuple[Term, Part]], largest: int) -> tuple[Value, list[Aligned]]:
         """The sum, and what each term was cut to."""
         aligned = [align_term(x, part, node, largest) for x, part in terms]
-        unit = min((a.unit for a in aligned), default=0)
+        unit = min(a.unit for a in aligned)
         total = 0
         for a in aligned:
             total += a.kept << (a.unit - unit)
@@ -205,14 +206,13 @@ class Step:
                 self.flags |= INEXACT
         if total:
             return Value(FINITE, int(total < 0), abs(total), unit), aligned
-        signs = {x.value.sign for x, _ in terms}
-        return exact.zero(signs.pop() if len(signs) == 1 else 0), aligned
+        return exact.zero(min(x.value.sign for x, _ in terms)), aligned
 
     def special(self, terms: list[Term]) -> Value:
         """The NaN or Inf that terms make, one of which is no finite number."""
         invalid = any(x.invalid for x in terms)
         rule = self.accumulator.nan_rule
-        products = [v for x in terms if len(x.operands) > 1 for v in x.operands]
+        products = [v for x in terms if len(x.operands) != 1 for v in x.operands]
         others = [v for x in terms if len(x.operands) == 1 for v in x.operands]
         order = others + products if rule.addend_first else products + others
         if any(v.kind == NAN for v in order):

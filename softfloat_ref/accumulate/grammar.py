@@ -163,7 +163,7 @@ class _Parser:
         if len(numbers) == 1 and numbers[0] is not None:
             numbers = [numbers[0], numbers[0] + 1]
         start, stop, stride = (*numbers, None, None)[:3]
-        if min(start or 0, 0 if stop is None else stop - 1, 0 if stride is None else stride - 1) < 0:
+        if any(x is not None and x < least for x, least in ((start, 0), (stop, 1), (stride, 1))):
             raise Error(f"{self.text!r}: positions in a step count from 0, and strides from 1")
         return start or 0, stop, stride or 1
 

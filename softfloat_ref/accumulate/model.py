@@ -145,7 +145,7 @@ class Accumulator:
 
     def policy(self, rounding: str) -> Policy:
         """How a Round of the tree rounds."""
-        return _policy(rounding, self.nan, self.flush_inputs, self.flush_outputs)
+        return _policy(rounding, self.nan, self.flush_outputs)
 
     def to_dict(self) -> dict[str, Any]:
         """The full definition, as a manifest stores it and `define_accumulator` reads it."""
@@ -160,11 +160,10 @@ class Accumulator:
 
 
 @lru_cache(maxsize=256)
-def _policy(rounding: str, nan: str, flush_inputs: str, flush_outputs: str) -> Policy:
+def _policy(rounding: str, nan: str, flush_outputs: str) -> Policy:
     return Policy(
         rounding=rounding,  # type: ignore[arg-type]
         nan=nan,
-        flush_inputs=flush_inputs != "off",
         flush_outputs=flush_outputs != "off",
         flush_rule="before" if flush_outputs == "before" else "after",  # type: ignore[arg-type]
     )
@@ -227,7 +226,7 @@ def from_text(text: str, like: Mapping[str, Accumulator]) -> Accumulator:
 
 
 def _value(text: str) -> int | bool | str:
-    if text.removeprefix("-").isascii() and text.removeprefix("-").isdigit() and len(text) < 10:
+    if text.isascii() and text.removeprefix("-").isdigit() and len(text) < 10:
         return int(text)
     return {"true": True, "false": False}.get(text, text)
 

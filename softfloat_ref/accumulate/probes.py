@@ -107,7 +107,7 @@ PROBES: Final = (
 def answer(probe: Probe, accumulator: Accumulator) -> str:
     """What an accumulator makes of a probe, its model being applied to bf16 even if the unit has none."""
     fmt, fp32 = get_format("bf16"), get_format("fp32")
-    pairs = [*probe.pairs, *(((0, 0),) * (COUNT - len(probe.pairs)))]
-    a, b = (Operand(fmt, tuple(encode(pair[i], fmt).bits for pair in pairs)) for i in (0, 1))
+    rest = (0,) * (COUNT - len(probe.pairs))
+    a, b = (Operand(fmt, (*(encode(pair[i], fmt).bits for pair in probe.pairs), *rest)) for i in (0, 1))
     s = setting(a, b, accumulator, fp32, extrapolate=True)
     return probe.read(decoder(fp32)(run(s, a, b, encode(probe.c, fp32).bits).bits))

@@ -29,7 +29,7 @@ class Term(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """The factor of a product that is its block scales'."""
+    """The factor of a product that is its block scales'. exponent: as a term's; nothing for zero, Inf and NaN."""
 
     value: Value
     exponent: int
@@ -77,7 +77,7 @@ def product(a: Value, b: Value, shift: int, scale: Scale, limit: int | None, lab
 
 
 def _special_product(a: Value, b: Value, scale: Value, label: str) -> Term:
-    operands = (a, b) if scale.kind == FINITE else (a, b, scale)
+    operands = (a, b, scale)
     if any(x.kind == NAN for x in operands):
         invalid = (a.kind == INF and b.is_zero) or (b.kind == INF and a.is_zero)
         return Term(GENERATED, 0, 0, False, operands, invalid, label)
@@ -91,7 +91,7 @@ def decode_scale(code: int, fmt: Format) -> Scale:
     value = decoder(fmt)(code)
     if value.kind == NAN:
         return NAN_SCALE
-    return Scale(value, value.exponent + fmt.mantissa_bits if value.kind == FINITE and value.significand else 0)
+    return Scale(value, value.exponent + fmt.mantissa_bits)
 
 
 def times(*scales: Scale) -> Scale:

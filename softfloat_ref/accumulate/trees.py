@@ -142,12 +142,17 @@ def step_of(tree: Node) -> int | None:
 
 def check(tree: Node) -> Round:
     """The tree, if it can be an accumulator's. Raises Error where it cannot."""
-    if not isinstance(tree, Round) or isinstance(tree.node, (Products, Running, Zero)):
+    if not isinstance(tree, Round) or not isinstance(_summed(tree), (Fuse, Chain, Pairs)):
         raise Error("the tree must end in a rounding of a sum, as in fuse(16+c,F=25,rz)->fp32:rz")
     if not any(isinstance(x, Products) for x in walk(tree)):
         raise Error("the tree adds no products; write p, or their number")
     _check_node(tree)
     return tree
+
+
+def _summed(node: Node) -> Node:
+    """What is left of a node without the roundings around it."""
+    return _summed(node.node) if isinstance(node, Round) else node
 
 
 def _check_node(node: Node) -> None:

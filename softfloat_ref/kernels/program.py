@@ -93,7 +93,7 @@ class _Builder:
 
     def fuse(self, node: Fuse) -> int:
         terms = [(x, part) for part in node.parts for x in self.terms(part.node)]
-        return self.emit_fuse(terms, node)
+        return self.emit_fuse(terms or [(self.step + 1, Part(Zero()))], node)
 
     def emit_fuse(self, terms: list[tuple[int, Part]], node: Fuse) -> int:
         if any(x in self.cut for x, _ in terms):
@@ -135,7 +135,7 @@ class _Builder:
         to, inner = node.choice(self.setting.result.name), node.node
         if not isinstance(inner, (Chain, Pairs)):
             return [self.emit_round(x, to) for x in self.terms(inner)]
-        terms = [x for part in inner.parts for x in self.terms(part)]
+        terms = [x for part in inner.parts for x in self.terms(part)] or self.terms(Zero())
         if len(terms) == 1:
             return [self.emit_round(terms[0], to)]
         if isinstance(inner, Chain):

@@ -26,7 +26,10 @@ FIRST = {
     "policies": ("policies", "format_names", "targets"),
     "formats": ("ulps", "format_names", "formats", "policies", "targets"),
     "ops": ("signatures", "operations", "special_operations"),
-    "accumulate": ("trees", "accumulators", "dots"),
+    "accumulate": (
+        *("trees", "accumulators", "dots", "levels", "operands", "definitions_of_sums", "addends", "block_dots"),
+        *("special_sums", "zero_sums", "scale_specials"),
+    ),
 }
 
 
