@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Final, NamedTuple, NoReturn
+from typing import ClassVar, Final, NamedTuple, NoReturn
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -28,7 +28,7 @@ from softfloat_ref.policies import Policy, get_policy, rounding_name
 from softfloat_ref.profiles import Profile
 from softfloat_ref.testing import strategies
 from softfloat_ref.testing.conformance.operation import SYMMETRIC, code_of
-from softfloat_ref.testing.conformance.suite import Property, Suite, fail, integer
+from softfloat_ref.testing.conformance.suite import Properties, Property, Suite, fail, integer
 
 SHOWN: Final = 8
 _IDEMPOTENT: Final = frozenset(("floor", "ceil", "rceil", "even"))
@@ -134,20 +134,7 @@ def _numbers(setup: BlockSetup) -> SearchStrategy[list[int]]:
     return strategies.blocks(setup.fmt, setup.source, size=setup.size, finite=True)
 
 
-_TABLE: Final[dict[str, Property[BlockSetup]]] = {}
-Check = Callable[[BlockTrial, Any], None]
-
-
-def _prop(
-    cases: Callable[[BlockSetup], SearchStrategy[Any]] = _blocks, when: Callable[[BlockSetup], str] = lambda s: ""
-) -> Callable[[Check], Check]:
-    def register(check: Check) -> Check:
-        name = check.__name__
-        statement = " ".join((check.__doc__ or "").split())
-        _TABLE[name] = Property(name, statement, cases, check, lambda s: f"{name}: {r}" if (r := when(s)) else "")
-        return check
-
-    return register
+_prop: Final = Properties[BlockSetup](_blocks)
 
 
 @_prop()
@@ -279,7 +266,7 @@ class BlockQuantizeConformance(Suite[BlockSetup]):
     profile: ClassVar[str | Profile | None] = None
     policy: ClassVar[Policy | str | None] = None
     size: ClassVar[int] = 0
-    properties = _TABLE
+    properties = _prop.table
 
     def setup(self) -> BlockSetup:
         if not self.fmt:

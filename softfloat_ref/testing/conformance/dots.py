@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Final, Literal, NamedTuple, NoReturn
@@ -20,7 +20,7 @@ from softfloat_ref.golden.dots import DotSet
 from softfloat_ref.testing import dots, strategies
 from softfloat_ref.testing.compare import Answer, CompareNan, Rule, agrees
 from softfloat_ref.testing.conformance.operation import MAX_FLAGS, SYMMETRIC, code_of
-from softfloat_ref.testing.conformance.suite import Property, Suite, fail, integer
+from softfloat_ref.testing.conformance.suite import Properties, Property, Suite, fail, integer
 
 SMALL_SUM: Final = 1 << 7  # as many bits as the narrowest running result has
 _WHOLE: Final = ((0, None, 1),)
@@ -152,20 +152,7 @@ def _small_integers(setup: DotSetup) -> SearchStrategy[DotCase]:
 
 # -- properties ------------------------------------------------------------------------------------------------------
 
-_TABLE: Final[dict[str, Property[DotSetup]]] = {}
-Check = Callable[[DotTrial, Any], None]
-
-
-def _prop(
-    cases: Callable[[DotSetup], SearchStrategy[Any]] = _cases, when: Callable[[DotSetup], str] = lambda s: ""
-) -> Callable[[Check], Check]:
-    def register(check: Check) -> Check:
-        name = check.__name__
-        statement = " ".join((check.__doc__ or "").split())
-        _TABLE[name] = Property(name, statement, cases, check, lambda s: f"{name}: {r}" if (r := when(s)) else "")
-        return check
-
-    return register
+_prop: Final = Properties[DotSetup](_cases)
 
 
 @_prop()
@@ -280,7 +267,7 @@ class DotConformance(Suite[DotSetup]):
     k: ClassVar[int] = 16
     compare_nan: ClassVar[Literal["exact", "quiet", "any"]] = "exact"
     flags: ClassVar[bool] = True
-    properties = _TABLE
+    properties = _prop.table
 
     def setup(self) -> DotSetup:
         if not self.fmt:

@@ -15,6 +15,7 @@ from softfloat_ref.errors import Error, unknown
 
 C = TypeVar("C")  # a case
 S = TypeVar("S")  # what the suite is set up for
+Check = Callable[[Any, Any], None]  # of a trial and a case
 PREFIX: Final = "test_"
 
 
@@ -34,8 +35,36 @@ class Property(Generic[S]):
     name: str
     statement: str
     cases: Callable[[S], SearchStrategy[Any]]
-    check: Callable[[Any, Any], None]
+    check: Check
     applies: Callable[[S], str]
+
+
+class Properties(Generic[S]):
+    """Properties by name. Called, it makes a decorator that enters a function, whose docstring is the statement.
+
+    usual: the cases of a property that names none.
+    """
+
+    def __init__(self, usual: Callable[[S], SearchStrategy[Any]]) -> None:
+        self.usual = usual
+        self.table: dict[str, Property[S]] = {}
+
+    def __call__(
+        self, cases: Callable[[S], SearchStrategy[Any]] | None = None, when: Callable[[S], str] = lambda _: ""
+    ) -> Callable[[Check], Check]:
+        """when: why the property says nothing of a setup, or ''."""
+
+        def register(check: Check) -> Check:
+            name, statement = check.__name__, " ".join((check.__doc__ or "").split())
+
+            def applies(setup: S) -> str:
+                reason = when(setup)
+                return f"{name}: {reason}" if reason else ""
+
+            self.table[name] = Property(name, statement, cases or self.usual, check, applies)
+            return check
+
+        return register
 
 
 class Suite(Generic[S]):
