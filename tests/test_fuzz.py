@@ -18,6 +18,7 @@ from fuzz import guard
 from fuzz.__main__ import all_readers, fuzz, workplace
 from fuzz.reader import Reader
 
+from softfloat_ref import packing
 from softfloat_ref.errors import MAX_MESSAGE, Error
 from softfloat_ref.formats import get_format
 
@@ -244,6 +245,22 @@ def test_products_that_a_manifest_claims(change: dict[str, object], message: str
     done = run("vectors", "verify", "v", cwd=tmp_path)
     assert done.returncode in (1, 2)
     assert message in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("shape", [(0, 1 << 63), (0, 1 << 60), (1 << 62, 0), (-1, 8), ()])
+def test_packed_blocks_of_a_shape_that_no_array_has(shape: tuple[int, ...]) -> None:
+    """Also where there are no blocks, and so no bytes that would be missing."""
+    with pytest.raises(Error, match="no array can have the shape"):
+        packing.unpack(np.zeros(0, np.uint8), np.zeros(0, np.uint8), shape, 64, 8)
+
+
+def test_ends_of_lines_in_a_manifest_do_not_reach_the_report(tmp_path: Path) -> None:
+    ok("vectors", "generate", "--op", "add", "--fmt", "fp16", "-n", "9", "-o", "v", cwd=tmp_path)
+    path = tmp_path / "v" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["files"][0]["lines"] = "1\n2\u2028three"
+    path.write_text(json.dumps(manifest))
+    assert "but the manifest counts 1 2 three" in run("vectors", "verify", "v", cwd=tmp_path).stdout
 
 
 def test_products_of_formats_wider_than_words(tmp_path: Path) -> None:
