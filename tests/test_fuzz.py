@@ -21,6 +21,7 @@ from fuzz.reader import Reader
 from softfloat_ref import packing
 from softfloat_ref.errors import MAX_MESSAGE, Error
 from softfloat_ref.formats import get_format
+from softfloat_ref.literals import parse_code
 
 COUNT = int(os.environ.get("FUZZ_COUNT", "100"))
 NAMES = (
@@ -245,6 +246,14 @@ def test_products_that_a_manifest_claims(change: dict[str, object], message: str
     done = run("vectors", "verify", "v", cwd=tmp_path)
     assert done.returncode in (1, 2)
     assert message in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("space", ["\x1c", "\x1d", "\x1e", "\x1f", "\x85", "\u2028", " "])
+def test_white_space_around_a_code(space: str) -> None:
+    """Also such as int() does not take for white space."""
+    assert parse_code(f"{space}0x3c00{space}") == 0x3C00
+    with pytest.raises(Error, match="no hexadecimal code"):
+        parse_code(f"3c{space}00")
 
 
 @pytest.mark.parametrize("shape", [(0, 1 << 63), (0, 1 << 60), (1 << 62, 0), (-1, 8), ()])
