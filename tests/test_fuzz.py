@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import random
+import tomllib
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +20,11 @@ from fuzz.__main__ import all_readers, fuzz, workplace
 from fuzz.reader import Reader
 
 from softfloat_ref import packing
+from softfloat_ref.coverage.waivers import read_waivers
 from softfloat_ref.errors import MAX_MESSAGE, Error
 from softfloat_ref.formats import get_format
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.golden.suites import read_suite
 from softfloat_ref.literals import parse_code
 
 COUNT = int(os.environ.get("FUZZ_COUNT", "100"))
@@ -246,6 +250,34 @@ def test_products_that_a_manifest_claims(change: dict[str, object], message: str
     done = run("vectors", "verify", "v", cwd=tmp_path)
     assert done.returncode in (1, 2)
     assert message in done.stdout + done.stderr
+
+
+SUITE = '[[set]]\nop = "add"\nfmt = "fp16"\ncount = 5\n[pack]\n'
+
+
+@pytest.mark.parametrize(
+    ("pack", "message"),
+    [
+        ("count = [5]", "is no integer"),
+        ('count = "many"', "is no integer"),
+        ("count = true", "is no integer"),
+        ("sets = [5]", "no pattern of at most"),
+        (f'sets = ["{"[" * 30_000}"]', "no pattern of at most"),
+    ],
+)
+def test_packs_of_suites(pack: str, message: str) -> None:
+    """A pattern of brackets would keep fnmatch busy for minutes."""
+    with pytest.raises(Error, match=message):
+        read_suite("x", tomllib.loads(SUITE + pack))
+
+
+@pytest.mark.parametrize("value", ["[" * 30_000, "9" * 5000, '"\\u00"', '"\xff"'])
+def test_waivers_that_are_no_toml(value: str, tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(f'[[waive]]\nbin = "*"\nreason = {value}\n', encoding="latin-1")
+    coverage = VectorSet.make("neg", "fp16", 1).coverage
+    assert coverage is not None
+    with pytest.raises(Error, match="not valid TOML"):
+        read_waivers(tmp_path / "x.toml", coverage)
 
 
 @pytest.mark.parametrize("space", ["\x1c", "\x1d", "\x1e", "\x1f", "\x85", "\u2028", " "])

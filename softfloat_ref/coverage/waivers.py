@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Collection
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from softfloat_ref.coverage.protocol import Coverage
 from softfloat_ref.errors import Error, unknown
-from softfloat_ref.files import read_bytes
+from softfloat_ref.formats import read_toml
 
 
 def read_waivers(path: str | Path, coverage: Coverage) -> dict[str, str]:
@@ -18,10 +17,7 @@ def read_waivers(path: str | Path, coverage: Coverage) -> dict[str, str]:
 
     The file has tables `[[waive]]` with `bin`, an id or a pattern with * and ?, and `reason`.
     """
-    try:
-        table = tomllib.loads(read_bytes(path).decode())
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as e:
-        raise Error(f"{path}: not valid TOML: {str(e)[:80]}") from None
+    table = read_toml(str(path))
     entries = table.get("waive")
     if set(table) != {"waive"} or not isinstance(entries, list) or not entries:
         raise Error(f"{path}: waivers are tables [[waive]] with bin and reason, and nothing else")

@@ -30,6 +30,7 @@ from softfloat_ref.policies import Policy
 SUITE: Final = "suite.json"
 SUITE_SCHEMA: Final = 1
 _SUITE_KEYS: Final = {"description", "count", "level", "seed", "policy", "set", "pack"}
+_MAX_PATTERN: Final = 255  # no folder's name is longer, and fnmatch takes the square of it
 _PACK_KEYS: Final = {"count", "sets"}
 _POLICY_KEYS: Final = tuple(f.name for f in dataclasses.fields(Policy))
 _SET_KEYS: Final = {*recipes.KEYS, *recipes.DOT_KEYS, *_POLICY_KEYS, "label", "part", "padding", "unboxed", "width"}
@@ -92,9 +93,7 @@ def read_suite(name: str, table: Mapping[str, Any]) -> Suite:
     tables, pack = table["set"], table.get("pack", {})
     if not isinstance(tables, list) or not tables or not all(isinstance(t, dict) for t in tables):
         raise Error("[[set]] are tables, one for each kind of set")
-    if not isinstance(pack, dict) or not isinstance(pack.get("sets", []), list):
-        raise Error("[pack] has count, and sets: a list of patterns")
-    _only(pack, _PACK_KEYS, " (in [pack])")
+    count, patterns = _pack(pack)
     shared = {k: table[k] for k in ("description", "count", "level", "seed", "policy") if k in table}
     sets: dict[str, AnySet] = {}
     for given in tables:
@@ -102,11 +101,24 @@ def read_suite(name: str, table: Mapping[str, Any]) -> Suite:
             if folder in sets:
                 raise Error(f"two sets would both be {folder}; give one of them a label")
             sets[folder] = found
-    patterns = tuple(str(p) for p in pack.get("sets", []))
     for pattern in patterns:
         if not any(fnmatchcase(folder, pattern) for folder in sets):
             raise Error(f"[pack]: no set is {pattern!r}")
-    return Suite(name, str(table.get("description", "")), sets, int(pack.get("count", 0)), patterns)
+    return Suite(name, str(table.get("description", "")), sets, count, patterns)
+
+
+def _pack(pack: object) -> tuple[int, tuple[str, ...]]:
+    """Count and patterns of a [pack]. Raises Error."""
+    if not isinstance(pack, dict) or not isinstance(pack.get("sets", []), list):
+        raise Error("[pack] has count, and sets: a list of patterns")
+    _only(pack, _PACK_KEYS, " (in [pack])")
+    count, patterns = pack.get("count", 0), tuple(pack.get("sets", []))
+    if type(count) is not int:
+        raise Error(f"[pack]: count = {str(count)[:60]!r} is no integer")
+    for pattern in patterns:
+        if not isinstance(pattern, str) or len(pattern) > _MAX_PATTERN:
+            raise Error(f"[pack]: {str(pattern)[:60]!r} is no pattern of at most {_MAX_PATTERN} characters")
+    return count, patterns
 
 
 def _only(table: Mapping[str, Any], keys: set[str], where: str) -> None:
