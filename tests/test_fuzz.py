@@ -26,6 +26,7 @@ from softfloat_ref.formats import get_format
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.suites import read_suite
 from softfloat_ref.literals import parse_code
+from softfloat_ref.patterns import matches
 
 COUNT = int(os.environ.get("FUZZ_COUNT", "100"))
 NAMES = (
@@ -261,8 +262,8 @@ SUITE = '[[set]]\nop = "add"\nfmt = "fp16"\ncount = 5\n[pack]\n'
         ("count = [5]", "is no integer"),
         ('count = "many"', "is no integer"),
         ("count = true", "is no integer"),
-        ("sets = [5]", "no pattern of at most"),
-        (f'sets = ["{"[" * 30_000}"]', "no pattern of at most"),
+        ("sets = [5]", "no pattern"),
+        (f'sets = ["{"[" * 30_000}"]', "no set is"),
     ],
 )
 def test_packs_of_suites(pack: str, message: str) -> None:
@@ -307,3 +308,9 @@ def test_ends_of_lines_in_a_manifest_do_not_reach_the_report(tmp_path: Path) -> 
 def test_products_of_formats_wider_than_words(tmp_path: Path) -> None:
     args = ("--op", "matmul", "--fmt", "fp128", "--out", "fp128", "--acc", "exact")
     assert "at most 64 bits" in refused("vectors", "generate", *args, "-o", "v", cwd=tmp_path)
+
+
+def test_patterns_of_brackets_take_no_time() -> None:
+    assert not guard.call(lambda: read_suite("x", tomllib.loads(f'{SUITE}sets = ["{"[" * 30_000}"]')))
+    assert matches("fma_fp16_rne", "fma_*_r[nu]?")
+    assert not matches("x", "[" * 70_000)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from softfloat_ref.coverage.protocol import Coverage
 from softfloat_ref.errors import Error, unknown
 from softfloat_ref.formats import read_toml
+from softfloat_ref.patterns import matches
 
 
 def read_waivers(path: str | Path, coverage: Coverage) -> dict[str, str]:
@@ -43,7 +43,7 @@ def _entry(path: str | Path, number: int, entry: Any) -> tuple[str, str]:
 def _named(path: str | Path, pattern: str, known: Collection[str]) -> list[str]:
     """The bins of a pattern, in which only * and ? are special."""
     plain = pattern.replace("[", "[[]")
-    found = [name for name in known if fnmatchcase(name, plain)]
+    found = [name for name in known if matches(name, plain)]
     if not found:
         raise Error(f"{path}: {unknown('bin', pattern, known)}")
     return found

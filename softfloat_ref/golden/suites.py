@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,12 +24,12 @@ from softfloat_ref.golden.kinds import AnySet, at_level, of_count
 from softfloat_ref.golden.manifest import MANIFEST, to_json
 from softfloat_ref.golden.verify import Report, verify
 from softfloat_ref.golden.writers import DEFAULT_FORMATS
+from softfloat_ref.patterns import matches
 from softfloat_ref.policies import Policy
 
 SUITE: Final = "suite.json"
 SUITE_SCHEMA: Final = 1
 _SUITE_KEYS: Final = {"description", "count", "level", "seed", "policy", "set", "pack"}
-_MAX_PATTERN: Final = 255  # no folder's name is longer, and fnmatch takes the square of it
 _PACK_KEYS: Final = {"count", "sets"}
 _POLICY_KEYS: Final = tuple(f.name for f in dataclasses.fields(Policy))
 _SET_KEYS: Final = {*recipes.KEYS, *recipes.DOT_KEYS, *_POLICY_KEYS, "label", "part", "padding", "unboxed", "width"}
@@ -54,7 +53,7 @@ class Suite:
 
     def packed(self) -> Suite:
         """The small excerpt: some of the sets, with few lines."""
-        found = {k: v for k, v in self.sets.items() if any(fnmatchcase(k, p) for p in self.pack_sets)}
+        found = {k: v for k, v in self.sets.items() if any(matches(k, p) for p in self.pack_sets)}
         if not found or self.pack_count < 1:
             raise Error(f"suite {self.name}: [pack] says neither count nor sets that there are")
         return dataclasses.replace(self, sets=found).replaced(self.pack_count, None)
@@ -102,8 +101,8 @@ def read_suite(name: str, table: Mapping[str, Any]) -> Suite:
                 raise Error(f"two sets would both be {folder}; give one of them a label")
             sets[folder] = found
     for pattern in patterns:
-        if not any(fnmatchcase(folder, pattern) for folder in sets):
-            raise Error(f"[pack]: no set is {pattern!r}")
+        if not any(matches(folder, pattern) for folder in sets):
+            raise Error(f"[pack]: no set is {pattern[:60]!r}")
     return Suite(name, str(table.get("description", "")), sets, count, patterns)
 
 
@@ -116,8 +115,8 @@ def _pack(pack: object) -> tuple[int, tuple[str, ...]]:
     if type(count) is not int:
         raise Error(f"[pack]: count = {str(count)[:60]!r} is no integer")
     for pattern in patterns:
-        if not isinstance(pattern, str) or len(pattern) > _MAX_PATTERN:
-            raise Error(f"[pack]: {str(pattern)[:60]!r} is no pattern of at most {_MAX_PATTERN} characters")
+        if not isinstance(pattern, str):
+            raise Error(f"[pack]: {str(pattern)[:60]!r} is no pattern; use texts, as 'add_fp16_*'")
     return count, patterns
 
 
