@@ -10,13 +10,18 @@ SHOWN: Final = 48
 MAX_MESSAGE: Final = 2000
 
 
+def one_line(message: object) -> str:
+    """A text fit to be shown as one line, whatever names and files brought into it."""
+    line = " ".join(str(message).splitlines())
+    return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 3] + "..."
+
+
 class Error(ValueError):
     """Bad usage or bad input. The message is one line, fit to be shown to the user as it is: ends of lines that a name
     or a file brought in become spaces, and what is longer than any reader wants is cut."""
 
     def __init__(self, message: object = "") -> None:
-        line = " ".join(str(message).splitlines())
-        super().__init__(line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 3] + "...")
+        super().__init__(one_line(message))
 
 
 class Undefined(Error):

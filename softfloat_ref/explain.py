@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final
 
 from softfloat_ref import exact
@@ -265,6 +267,9 @@ _ALTERNATIVES: Final[tuple[tuple[str, tuple[Any, ...]], ...]] = (
 )
 
 
+Choices = dict[str, str]  # fields of a policy, as the command line has them
+
+
 def alternatives(
     run: Callable[[Policy], tuple[int, int]], policy: Policy, got: int, got_flags: int | None
 ) -> list[dict[str, str]]:
@@ -273,22 +278,52 @@ def alternatives(
     run: a policy to bits and flags. Returns the changed fields of each policy found; an empty change means that the
     policy itself gives the answer.
     """
+    return Tried(run, policy).matching(got, got_flags)
 
-    def fits(changes: dict[str, Any]) -> bool:
-        try:
-            bits, flags = run(policy.replace(**changes))
-        except Error:
-            return False
-        return bits == got and (got_flags is None or flags == got_flags)
 
-    if fits({}):
-        return [{}]
+class Tried:
+    """One case under the policies near one, run when first asked for, however many answers are asked about."""
+
+    def __init__(self, run: Callable[[Policy], tuple[int, int]], policy: Policy) -> None:
+        self._run = run
+        self._near = _near(policy)
+        self._answers: list[dict[tuple[int, int], list[Choices]]] = []
+
+    def matching(self, got: int, got_flags: int | None) -> list[Choices]:
+        """Which changes give that answer, as `alternatives` says."""
+        for level in range(len(self._near)):
+            if level == len(self._answers):
+                self._answers.append(self._tried(self._near[level]))
+            answers = self._answers[level]
+            if got_flags is not None:
+                found = answers.get((got, got_flags), [])
+            else:
+                found = [c for (bits, _), changes in answers.items() if bits == got for c in changes]
+            if found:
+                return [dict(c) for c in found]
+        return []
+
+    def _tried(self, policies: Iterable[tuple[Choices, Policy]]) -> dict[tuple[int, int], list[Choices]]:
+        answers: dict[tuple[int, int], list[Choices]] = {}
+        for changes, policy in policies:
+            with suppress(Error):
+                answers.setdefault(self._run(policy), []).append(changes)
+        return answers
+
+
+@lru_cache(maxsize=16)
+def _near(policy: Policy) -> tuple[list[tuple[Choices, Policy]], ...]:
+    """The policy itself, those that differ from it in one choice, and those that do in two; with the differences."""
     single = list(single_changes(policy))
-    found = [c for c in single if fits(c)]
-    if not found:
-        pairs = (a | b for a, b in itertools.combinations(single, 2) if a.keys() != b.keys())
-        found = [c for c in pairs if fits(c)]
-    return [{k: choice_text(v) for k, v in c.items()} for c in found]
+    pairs = [a | b for a, b in itertools.combinations(single, 2) if a.keys() != b.keys()]
+    levels: list[list[dict[str, Any]]] = [[{}], single, pairs]
+    return tuple(list(_replaced(policy, level)) for level in levels)
+
+
+def _replaced(policy: Policy, several: Iterable[dict[str, Any]]) -> Iterator[tuple[Choices, Policy]]:
+    for changes in several:
+        with suppress(Error):
+            yield {k: choice_text(v) for k, v in changes.items()}, policy.replace(**changes)
 
 
 def single_changes(policy: Policy) -> Iterator[dict[str, Any]]:

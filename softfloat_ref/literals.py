@@ -75,9 +75,10 @@ def _signed(number: Fraction, sign: str) -> Fraction | Value:
 
 def parse_code(text: str, where: str = "") -> int:
     """A code in hexadecimal, either case, with or without 0x. Raises Error."""
-    if not re.fullmatch(r"\s*(0[xX])?[0-9a-fA-F]{1,80}\s*", text):
-        raise Error(f"{where + ': ' if where else ''}{text.strip()!r} is no hexadecimal code; use 3c00 or 0x3c00")
-    return int(text, 16)
+    digits = text.strip()  # also of control characters that int() takes for no white space
+    if not re.fullmatch(r"(0[xX])?[0-9a-fA-F]{1,80}", digits):
+        raise Error(f"{where + ': ' if where else ''}{digits!r} is no hexadecimal code; use 3c00 or 0x3c00")
+    return int(digits, 16)
 
 
 def shortest(x: Value) -> str:

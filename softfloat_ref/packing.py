@@ -20,6 +20,7 @@ Codes = NDArray[np.unsignedinteger[Any]]
 
 TILE_ROWS: Final = 128
 TILE_SCALES: Final = 4
+_MAX_SIZE: Final = 1 << 48  # elements of a shape, empty axes not counted: beyond it numpy's own sizes overflow
 _LANES: Final = 32  # rows of a tile that follow each other at a stride; 32 * 4 = 128
 
 
@@ -231,6 +232,7 @@ def unpack(
     """
     layout = get_layout(layout)
     layout.check(width, scale_width)
+    _check_shape(shape)
     if layout.together != (scales is None):
         where = "with the elements" if layout.together else "apart"
         raise Error(f"layout {layout.elements.name}+{layout.scales} has its scales {where}")
@@ -250,6 +252,12 @@ def unpack(
     else:
         scale_bytes = _checked(scales, count * own, "scales").reshape(*blocks, own)
     return layout.elements.unpack(parts, n, width), _unpack_bytes(scale_bytes, 1, scale_width)[..., 0]
+
+
+def _check_shape(shape: tuple[int, ...]) -> None:
+    """Also a shape without any blocks has a size of block, which may be one that no array can have."""
+    if not shape or min(shape) < 0 or _product(tuple(max(n, 1) for n in shape)) > _MAX_SIZE:
+        raise Error(f"no array can have the shape {shape}; give the one that was packed, (..., blocks, size)")
 
 
 def _product(numbers: tuple[int, ...]) -> int:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final, Literal, TypeVar
 
 from softfloat_ref.errors import Error, unknown
@@ -89,6 +89,8 @@ ROUNDINGS: Final = tuple(rounding_name(mode) for mode in Rounding)
 
 
 def _parse(kind: type[E_], what: str, value: object) -> E_:
+    if type(value) is kind:
+        return value
     try:
         return kind(value.strip().lower() if type(value) is str else value)
     except ValueError:
@@ -113,6 +115,7 @@ class NanRule:
     fma_quiet: bool = False
 
     @staticmethod
+    @lru_cache(maxsize=64)
     def parse(text: str) -> NanRule:
         rule: dict[str, Any] = {}
         codes: list[tuple[str, int]] = []
@@ -236,17 +239,19 @@ class Policy:
 
     def replace(self, **fields: Any) -> Policy:
         """This policy with some fields replaced. Raises Error for a field that does not exist."""
-        known = [f.name for f in dataclasses.fields(self)]
         for name in fields:
-            if name not in known:
-                raise unknown("policy field", name, known)
+            if name not in _FIELDS:
+                raise unknown("policy field", name, _FIELDS)
         return dataclasses.replace(self, **fields)
 
     def to_dict(self) -> dict[str, Any]:
         """The full definition, as a manifest stores it."""
-        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        values = {name: getattr(self, name) for name in _FIELDS}
         values["rounding"] = rounding_name(self.rounding)
         return {k: str(v) if isinstance(v, StrEnum) else v for k, v in values.items()}
+
+
+_FIELDS: Final = tuple(f.name for f in dataclasses.fields(Policy))
 
 
 def _nan_text(value: object) -> str:

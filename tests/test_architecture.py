@@ -9,7 +9,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "softfloat_ref"
 LAYERS = (
-    ("errors",),
+    ("errors", "patterns"),
     ("rounding", "formats", "files"),
     ("policies", "exact", "sources", "packing", "executors", "npz"),
     ("codec", "scales", "literals", "exchange", "slabs"),

@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import random
+import tomllib
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,8 +19,14 @@ from fuzz import guard
 from fuzz.__main__ import all_readers, fuzz, workplace
 from fuzz.reader import Reader
 
+from softfloat_ref import packing
+from softfloat_ref.coverage.waivers import read_waivers
 from softfloat_ref.errors import MAX_MESSAGE, Error
 from softfloat_ref.formats import get_format
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.golden.suites import read_suite
+from softfloat_ref.literals import parse_code
+from softfloat_ref.patterns import matches
 
 COUNT = int(os.environ.get("FUZZ_COUNT", "100"))
 NAMES = (
@@ -246,6 +253,64 @@ def test_products_that_a_manifest_claims(change: dict[str, object], message: str
     assert message in done.stdout + done.stderr
 
 
+SUITE = '[[set]]\nop = "add"\nfmt = "fp16"\ncount = 5\n[pack]\n'
+
+
+@pytest.mark.parametrize(
+    ("pack", "message"),
+    [
+        ("count = [5]", "is no integer"),
+        ('count = "many"', "is no integer"),
+        ("count = true", "is no integer"),
+        ("sets = [5]", "no pattern"),
+        (f'sets = ["{"[" * 30_000}"]', "no set is"),
+    ],
+)
+def test_packs_of_suites(pack: str, message: str) -> None:
+    """A pattern of brackets would keep fnmatch busy for minutes."""
+    with pytest.raises(Error, match=message):
+        read_suite("x", tomllib.loads(SUITE + pack))
+
+
+@pytest.mark.parametrize("value", ["[" * 30_000, "9" * 5000, '"\\u00"', '"\xff"'])
+def test_waivers_that_are_no_toml(value: str, tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(f'[[waive]]\nbin = "*"\nreason = {value}\n', encoding="latin-1")
+    coverage = VectorSet.make("neg", "fp16", 1).coverage
+    assert coverage is not None
+    with pytest.raises(Error, match="not valid TOML"):
+        read_waivers(tmp_path / "x.toml", coverage)
+
+
+@pytest.mark.parametrize("space", ["\x1c", "\x1d", "\x1e", "\x1f", "\x85", "\u2028", " "])
+def test_white_space_around_a_code(space: str) -> None:
+    """Also such as int() does not take for white space."""
+    assert parse_code(f"{space}0x3c00{space}") == 0x3C00
+    with pytest.raises(Error, match="no hexadecimal code"):
+        parse_code(f"3c{space}00")
+
+
+@pytest.mark.parametrize("shape", [(0, 1 << 63), (0, 1 << 60), (1 << 62, 0), (-1, 8), ()])
+def test_packed_blocks_of_a_shape_that_no_array_has(shape: tuple[int, ...]) -> None:
+    """Also where there are no blocks, and so no bytes that would be missing."""
+    with pytest.raises(Error, match="no array can have the shape"):
+        packing.unpack(np.zeros(0, np.uint8), np.zeros(0, np.uint8), shape, 64, 8)
+
+
+def test_ends_of_lines_in_a_manifest_do_not_reach_the_report(tmp_path: Path) -> None:
+    ok("vectors", "generate", "--op", "add", "--fmt", "fp16", "-n", "9", "-o", "v", cwd=tmp_path)
+    path = tmp_path / "v" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["files"][0]["lines"] = "1\n2\u2028three"
+    path.write_text(json.dumps(manifest))
+    assert "but the manifest counts 1 2 three" in run("vectors", "verify", "v", cwd=tmp_path).stdout
+
+
 def test_products_of_formats_wider_than_words(tmp_path: Path) -> None:
     args = ("--op", "matmul", "--fmt", "fp128", "--out", "fp128", "--acc", "exact")
     assert "at most 64 bits" in refused("vectors", "generate", *args, "-o", "v", cwd=tmp_path)
+
+
+def test_patterns_of_brackets_take_no_time() -> None:
+    assert not guard.call(lambda: read_suite("x", tomllib.loads(f'{SUITE}sets = ["{"[" * 30_000}"]')))
+    assert matches("fma_fp16_rne", "fma_*_r[nu]?")
+    assert not matches("x", "[" * 70_000)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Iterator, Sequence
 from math import fsum, sqrt
 from pathlib import Path
@@ -13,6 +12,7 @@ import click
 from softfloat_ref.app.options import ANY, Choices, policy_options
 from softfloat_ref.errors import Error, unknown
 from softfloat_ref.literals import shortest
+from softfloat_ref.patterns import matches
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -90,7 +90,7 @@ def _label(given: str) -> str:
 def _chosen(given: str, patterns: tuple[str, ...]) -> Iterator[Tensor]:
     """The tensors of an input that a pattern meets. Raises Error where none does."""
     tensors = list(_tensors(Path(given)))
-    kept = [t for t in tensors if not patterns or any(fnmatch.fnmatchcase(t[0], p) for p in patterns)]
+    kept = [t for t in tensors if not patterns or any(matches(t[0], p) for p in patterns)]
     if not kept:
         raise unknown(f"tensor in {given}:", ", ".join(patterns), [name for name, _ in tensors])
     yield from kept

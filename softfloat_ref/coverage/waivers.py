@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Collection
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from softfloat_ref.coverage.protocol import Coverage
 from softfloat_ref.errors import Error, unknown
-from softfloat_ref.files import read_bytes
+from softfloat_ref.formats import read_toml
+from softfloat_ref.patterns import matches
 
 
 def read_waivers(path: str | Path, coverage: Coverage) -> dict[str, str]:
@@ -18,10 +17,7 @@ def read_waivers(path: str | Path, coverage: Coverage) -> dict[str, str]:
 
     The file has tables `[[waive]]` with `bin`, an id or a pattern with * and ?, and `reason`.
     """
-    try:
-        table = tomllib.loads(read_bytes(path).decode())
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as e:
-        raise Error(f"{path}: not valid TOML: {str(e)[:80]}") from None
+    table = read_toml(str(path))
     entries = table.get("waive")
     if set(table) != {"waive"} or not isinstance(entries, list) or not entries:
         raise Error(f"{path}: waivers are tables [[waive]] with bin and reason, and nothing else")
@@ -47,7 +43,7 @@ def _entry(path: str | Path, number: int, entry: Any) -> tuple[str, str]:
 def _named(path: str | Path, pattern: str, known: Collection[str]) -> list[str]:
     """The bins of a pattern, in which only * and ? are special."""
     plain = pattern.replace("[", "[[]")
-    found = [name for name in known if fnmatchcase(name, plain)]
+    found = [name for name in known if matches(name, plain)]
     if not found:
         raise Error(f"{path}: {unknown('bin', pattern, known)}")
     return found

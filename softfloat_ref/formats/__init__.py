@@ -136,18 +136,22 @@ def load_format(spec: str) -> Format:
         return define_format(table, name)
 
 
+_FIELDS: Final[dict[str, type]] = {
+    f.name: {"int": int, "bool": bool}.get(str(f.type), str) for f in dataclasses.fields(Format)
+}
+
+
 def define_format(table: Mapping[str, Any], name: str | None = None) -> Format:
     """A format from a TOML table: the fields of this class, or `like = NAME` with the fields that differ."""
     if not isinstance(table, Mapping):
         raise Error(f"format {name or '?'}: a definition is a table, not {table!r}")
     values = dict(table)
     like = values.pop("like", None)
-    fields = {f.name: f for f in dataclasses.fields(Format)}
     where = name or str(values.get("name", "?"))
     for key, value in values.items():
-        if key not in fields:
-            raise Error(f"format {where!r}: unknown field {key!r}; fields: like, {', '.join(fields)}")
-        expected = {"int": int, "bool": bool}.get(str(fields[key].type), str)
+        if key not in _FIELDS:
+            raise Error(f"format {where!r}: unknown field {key!r}; fields: like, {', '.join(_FIELDS)}")
+        expected = _FIELDS[key]
         if type(value) is not expected:
             raise Error(f"format {where!r}: {key} = {value!r} is no {expected.__name__}")
     if name is not None:

@@ -256,4 +256,4 @@ class Format:
 
     def to_dict(self) -> dict[str, Any]:
         """The full definition, as a manifest stores it and `define_format` reads it."""
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}

@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +24,7 @@ from softfloat_ref.golden.kinds import AnySet, at_level, of_count
 from softfloat_ref.golden.manifest import MANIFEST, to_json
 from softfloat_ref.golden.verify import Report, verify
 from softfloat_ref.golden.writers import DEFAULT_FORMATS
+from softfloat_ref.patterns import matches
 from softfloat_ref.policies import Policy
 
 SUITE: Final = "suite.json"
@@ -53,7 +53,7 @@ class Suite:
 
     def packed(self) -> Suite:
         """The small excerpt: some of the sets, with few lines."""
-        found = {k: v for k, v in self.sets.items() if any(fnmatchcase(k, p) for p in self.pack_sets)}
+        found = {k: v for k, v in self.sets.items() if any(matches(k, p) for p in self.pack_sets)}
         if not found or self.pack_count < 1:
             raise Error(f"suite {self.name}: [pack] says neither count nor sets that there are")
         return dataclasses.replace(self, sets=found).replaced(self.pack_count, None)
@@ -92,9 +92,7 @@ def read_suite(name: str, table: Mapping[str, Any]) -> Suite:
     tables, pack = table["set"], table.get("pack", {})
     if not isinstance(tables, list) or not tables or not all(isinstance(t, dict) for t in tables):
         raise Error("[[set]] are tables, one for each kind of set")
-    if not isinstance(pack, dict) or not isinstance(pack.get("sets", []), list):
-        raise Error("[pack] has count, and sets: a list of patterns")
-    _only(pack, _PACK_KEYS, " (in [pack])")
+    count, patterns = _pack(pack)
     shared = {k: table[k] for k in ("description", "count", "level", "seed", "policy") if k in table}
     sets: dict[str, AnySet] = {}
     for given in tables:
@@ -102,11 +100,24 @@ def read_suite(name: str, table: Mapping[str, Any]) -> Suite:
             if folder in sets:
                 raise Error(f"two sets would both be {folder}; give one of them a label")
             sets[folder] = found
-    patterns = tuple(str(p) for p in pack.get("sets", []))
     for pattern in patterns:
-        if not any(fnmatchcase(folder, pattern) for folder in sets):
-            raise Error(f"[pack]: no set is {pattern!r}")
-    return Suite(name, str(table.get("description", "")), sets, int(pack.get("count", 0)), patterns)
+        if not any(matches(folder, pattern) for folder in sets):
+            raise Error(f"[pack]: no set is {pattern[:60]!r}")
+    return Suite(name, str(table.get("description", "")), sets, count, patterns)
+
+
+def _pack(pack: object) -> tuple[int, tuple[str, ...]]:
+    """Count and patterns of a [pack]. Raises Error."""
+    if not isinstance(pack, dict) or not isinstance(pack.get("sets", []), list):
+        raise Error("[pack] has count, and sets: a list of patterns")
+    _only(pack, _PACK_KEYS, " (in [pack])")
+    count, patterns = pack.get("count", 0), tuple(pack.get("sets", []))
+    if type(count) is not int:
+        raise Error(f"[pack]: count = {str(count)[:60]!r} is no integer")
+    for pattern in patterns:
+        if not isinstance(pattern, str):
+            raise Error(f"[pack]: {str(pattern)[:60]!r} is no pattern; use texts, as 'add_fp16_*'")
+    return count, patterns
 
 
 def _only(table: Mapping[str, Any], keys: set[str], where: str) -> None:

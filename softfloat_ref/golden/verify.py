@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from softfloat_ref.errors import Error
+from softfloat_ref.errors import Error, one_line
 from softfloat_ref.golden import parts
 from softfloat_ref.golden.compare import Comparison, Layout, layout
 from softfloat_ref.golden.kinds import AnySet, read_set
@@ -47,9 +48,9 @@ class Report:
         return self.checked > 0 and not self.problems
 
     def add(self, problem: str) -> None:
-        """Note a problem; beyond the first ten only their number is kept."""
+        """Note a problem, as one line; beyond the first ten only their number is kept."""
         if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(problem)
+            self.problems.append(one_line(problem))  # a manifest's own words may stand in it
         else:
             self.more += 1
 
@@ -150,8 +151,9 @@ class _Check:
             # so no path of a manifest is ever opened but these
             add(f"{MANIFEST}: files {sorted(self.entries)}, but this set has {sorted(self.known)}")
             return
+        there = set(os.listdir(self.folder))
         for name in (*self.known, LEFT_OUT):
-            if name not in self.entries and (self.folder / name).exists():
+            if name in there and name not in self.entries:
                 add(f"{name}: is in the folder, but not in the manifest")
         self._check_manifest()
         for name, entry in self.entries.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import fnmatch
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from softfloat_ref.nn.models import check_model
 from softfloat_ref.nn.numerics import BLAS, ROLES, Numerics, Run
 from softfloat_ref.nn.tensor_format import TensorFormat, read_tensor_format
 from softfloat_ref.nn.toml import to_toml
+from softfloat_ref.patterns import matches
 from softfloat_ref.policies import get_policy
 
 FOLDER: Final = Path(__file__).parent / "recipes"
@@ -98,7 +98,7 @@ class Recipe:
         names = [name for name, _ in layers]
         for override in self.overrides:
             for pattern in override.layers:
-                if pattern not in (*PLACES, *KINDS) and not fnmatch.filter(names, pattern):
+                if pattern not in (*PLACES, *KINDS) and not any(matches(n, pattern) for n in names):
                     raise unknown("layer", pattern, [*PLACES, *KINDS, *names])
 
     def to_toml(self) -> str:
@@ -122,7 +122,7 @@ def _override_table(override: Override) -> dict[str, Any]:
 def _meets(pattern: str, name: str, layer: Layer, working: list[str]) -> bool:
     if pattern in PLACES:
         return bool(working) and name == working[0 if pattern == "first" else -1]
-    return layer.kind == pattern or fnmatch.fnmatchcase(name, pattern)
+    return layer.kind == pattern or matches(name, pattern)
 
 
 def _overridden(

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from softfloat_ref.errors import Error, unknown
+from softfloat_ref.patterns import matches
 from softfloat_ref.rtl.ports import ConstantPort, ControlPort, DataPort, Piece, PortMap
 
 # The bits of the field `flags` by name.
@@ -301,7 +301,7 @@ def _code(port: ControlPort, properties: Controls, label: str) -> int:
             raise unknown("property", name, properties, f" (port {port.name})")
     words = [properties[name] for name in port.of]
     for pattern, code in port.codes.items():
-        if all(fnmatchcase(w, p) for w, p in zip(words, pattern.split(), strict=True)):
+        if all(matches(w, p) for w, p in zip(words, pattern.split(), strict=True)):
             return code
     raise Error(
         f"port {port.name}: no code for {' '.join(port.of)} = {' '.join(words)}, which the vectors use ({label})"

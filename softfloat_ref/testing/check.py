@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from softfloat_ref.errors import Error
-from softfloat_ref.explain import alternatives
+from softfloat_ref.explain import Tried
 from softfloat_ref.golden.dots import DotSet
 from softfloat_ref.golden.sets import Line, VectorSet
 from softfloat_ref.golden.writers import text_line
@@ -123,15 +124,17 @@ class Judge:
             return dots.changes(vectors, inputs, answer, self.rule.flags)
         if vectors.block is not None:
             return []
-        arity = len(vectors.formats)
         sig = Signature(get_operation(vectors.op), vectors.formats, vectors.out)
-        word = inputs[arity] if len(inputs) > arity else 0
+        tried = _tried(sig, vectors.policy, tuple(inputs))
+        return tried.matching(answer.result, answer.flags if self.rule.flags else None)
 
-        def run(policy: Policy) -> tuple[int, int]:
-            return evaluator(sig, policy)(inputs[:arity], word if policy.random_count else 0)
 
-        flags = answer.flags if self.rule.flags else None
-        return alternatives(run, vectors.policy, answer.result, flags)
+@lru_cache(maxsize=64)  # a case that fails once is often asked about again
+def _tried(sig: Signature, policy: Policy, inputs: tuple[int, ...]) -> Tried:
+    """A case under the policies near the set's."""
+    arity = len(sig.formats)
+    word = inputs[arity] if len(inputs) > arity else 0
+    return Tried(lambda near: evaluator(sig, near)(inputs[:arity], word if near.random_count else 0), policy)
 
 
 def _defined(vectors: Checkable) -> Iterator[Line]:

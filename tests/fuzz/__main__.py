@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import tempfile
 import time
@@ -64,6 +65,7 @@ def main(names: tuple[str, ...], count: int, first: int, seconds: float | None, 
         found = all_readers(work)
         if unknown := [n for n in names if n not in found]:
             raise click.UsageError(f"unknown reader {unknown[0]}; there are {', '.join(found)}")
+        gc.freeze()  # what was imported is not looked through again and again
         with guard.limits(work):
             for reader in (found[n] for n in names or found):
                 if show:

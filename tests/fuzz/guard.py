@@ -26,6 +26,7 @@ _HERE: Final = tuple(
 _NEVER: Final = (
     *("pickle.find_class", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "subprocess.Popen", "os.fork"),
     *("socket.connect", "socket.bind", "ctypes.dlopen", "shutil.rmtree", "os.symlink", "os.link", "os.chmod"),
+    *("os.chdir", "os.fchdir"),
 )
 _MAKERS: Final = ("dataclasses", "collections", "enum", "functools", "typing", "importlib._bootstrap")
 
@@ -60,7 +61,7 @@ def _audit(event: str, args: tuple[Any, ...]) -> None:
 
 
 def _opened(path: Any, mode: Any) -> None:
-    if isinstance(path, int) or path is None:
+    if isinstance(path, int) or path is None or _plainly_inside(os.fsdecode(path)):
         return
     reads = mode is None or not set(str(mode)) & set("wax+")
     if reads and os.path.realpath(os.fsdecode(path)).startswith((*_HERE, "/proc/", "/sys/")):
@@ -70,13 +71,19 @@ def _opened(path: Any, mode: Any) -> None:
 
 
 def _inside(path: Any, what: str) -> None:
-    if isinstance(path, int):
+    if isinstance(path, int) or _plainly_inside(os.fsdecode(path)):
         return
     found = os.path.realpath(os.fsdecode(path))
     if "__pycache__" in found and found.startswith(_HERE):  # Numba's cache
         return
     if found != _Watch.folder and not found.startswith(_Watch.folder + os.sep):
         _Watch.seen.append(f"{what} {found}")
+
+
+def _plainly_inside(name: str) -> bool:
+    """Whether a name needs no look at the disk: no link leads out of the folder, for none may be made, and the folder
+    stays the current one."""
+    return ".." not in name and (not name.startswith("/") or name.startswith(_Watch.folder + "/"))
 
 
 def _is_numba() -> bool:

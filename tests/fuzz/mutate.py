@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import json
 import random
 import re
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 Mutator = Callable[[random.Random, bytes], bytes]
+Pick = Callable[[], tuple[Any, Any]]  # a holder and a key of a tree
 
 NUMBERS: Final = (0, 1, 2, 3, 7, 8, 31, 32, 33, 63, 64, 65, 127, 128, 255, 256, 4096, 4097, 65535, 65536, 10**6)
 HUGE: Final = (2**31 - 1, 2**31, 2**32, 2**53, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 10**12, 10**18, 10**30, 10**400)
@@ -40,8 +44,8 @@ TOKENS: Final = (
     *("!!python/object/apply:os.system", "cos\nsystem\n(S'x'\ntR.", "$(x)", "`x`"),
 )
 LONG: Final = ("9" * 5000, "(" * 3000, "[" * 30_000, "{" * 3000, "a" * 70_000, "f" * 300, "-" * 300, "1," * 3000)
-_WORD: Final = re.compile(rb"[A-Za-z_][\w.]*")
-_NUMBER: Final = re.compile(rb"-?\d+")
+_WORD: Final = re.compile(rb"(?<![\w.])[A-Za-z_][\w.]*")
+_NUMBER: Final = re.compile(rb"(?<!\d)-?\d+")
 _RANDOM: Final = 0.04  # of the inputs are no mutated example
 
 
@@ -144,18 +148,23 @@ def _replace_number(rng: random.Random, data: bytes, *_: Any) -> bytes:
 
 def _same_numbers(rng: random.Random, data: bytes, *_: Any) -> bytes:
     """One number for another wherever it stands, so that what counts the same thing still agrees."""
-    found = _NUMBER.findall(data)
-    if not found:
+    found = _found(rng, data, _NUMBER)
+    if found is None:
         return data
-    return re.sub(rb"(?<!\d)" + re.escape(rng.choice(found)) + rb"(?!\d)", str(_number(rng)).encode(), data)
+    old, new = found[0], str(_number(rng)).encode()
+    return _NUMBER.sub(lambda match: new if match[0] == old else match[0], data)
 
 
 def _replaced(rng: random.Random, data: bytes, pattern: re.Pattern[bytes], new: bytes) -> bytes:
-    found = list(pattern.finditer(data))
-    if not found:
+    match = _found(rng, data, pattern)
+    if match is None:
         return data + new
-    match = rng.choice(found)
     return data[: match.start()] + new + data[match.end() :]
+
+
+def _found(rng: random.Random, data: bytes, pattern: re.Pattern[bytes]) -> re.Match[bytes] | None:
+    """The next match from a random place on; so that not all of them need be found first."""
+    return pattern.search(data, rng.randrange(len(data) + 1)) or pattern.search(data)
 
 
 def _swap_lines(rng: random.Random, data: bytes, *_: Any) -> bytes:
@@ -187,27 +196,55 @@ _VALUES: Final = (None, True, False, 0, -1, 1, 1.5, "", "x", [], {}, [[]], ["x"]
 
 def json_tree(rng: random.Random, data: bytes) -> bytes:
     """JSON with some values, keys and whole parts changed; the text stays JSON."""
-    value = json.loads(data)
-    for _ in range(_steps(rng)):
-        places = list(_places(value))
-        if not places:
-            break
-        holder, key = rng.choice(places)
-        _change(rng, holder, key, places)
+    value, paths = json.loads(data), _paths(data)
+    if not paths:
+        return data
+    pick: Pick = lambda: _follow(value, rng.choice(paths))  # noqa: E731
+    for step in range(_steps(rng)):
+        if step:
+            places = _places(value)  # what the first change left and brought
+            if not places:
+                break
+            pick = functools.partial(rng.choice, places)
+        _change(rng, *pick(), pick)
     text = json.dumps(value)
     return text.replace('"Infinity"', "Infinity").encode()
 
 
-def _places(value: Any) -> Any:
+@functools.lru_cache
+def _paths(data: bytes) -> list[tuple[Any, ...]]:
+    """The keys that lead to every place of an example's tree."""
+    found: list[tuple[Any, ...]] = []
+    todo: list[tuple[Any, tuple[Any, ...]]] = [(json.loads(data), ())]
+    while todo:
+        holder, path = todo.pop()
+        if isinstance(holder, (dict, list)):
+            inner = holder.items() if isinstance(holder, dict) else enumerate(holder)
+            todo += [(x, (*path, key)) for key, x in inner]
+            found += [(*path, key) for key in (holder if isinstance(holder, dict) else range(len(holder)))]
+    return found
+
+
+def _follow(value: Any, path: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Holder and key at the end of a path."""
+    for key in path[:-1]:
+        value = value[key]
+    return value, path[-1]
+
+
+def _places(value: Any) -> list[tuple[Any, Any]]:
     """Every holder and key of a tree."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, inner in list(items):
-        yield value, key
-        yield from _places(inner)
+    found, todo = list[tuple[Any, Any]](), [value]
+    while todo:
+        holder = todo.pop()
+        inner = holder.values() if isinstance(holder, dict) else holder
+        found += [(holder, key) for key in (holder if isinstance(holder, dict) else range(len(holder)))]
+        todo += [x for x in inner if isinstance(x, (dict, list))]
+    return found
 
 
-def _change(rng: random.Random, holder: Any, key: Any, places: Sequence[tuple[Any, Any]]) -> None:
-    other, at = rng.choice(places)
+def _change(rng: random.Random, holder: Any, key: Any, pick: Pick) -> None:
+    other, at = pick()
     match rng.randrange(7):
         case 0:
             del holder[key]
@@ -234,15 +271,33 @@ def _copy(value: Any) -> Any:
 
 def npz_members(rng: random.Random, data: bytes) -> bytes:
     """An archive whose members are changed and whose sums are right."""
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        members = [(name, archive.read(name)) for name in archive.namelist()]
+    members = list(_members(data))
     for _ in range(_steps(rng)):
         _change_member(rng, members)
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED if rng.random() < 0.8 else zipfile.ZIP_DEFLATED) as archive:
-        for name, content in dict(members).items():
-            archive.writestr(zipfile.ZipInfo(name), content)
-    return out.getvalue()
+    return archived(dict(members), deflated=rng.random() > 0.8)
+
+
+def archived(members: dict[str, bytes], deflated: bool = False) -> bytes:
+    """A zip file of them, written here: the standard library's takes longer than what is fuzzed."""
+    body, index = bytearray(), bytearray()
+    for name, content in members.items():
+        packed = zlib.compress(content, 1, -15) if deflated else content
+        start, title = len(body), name.encode()
+        common = struct.pack(
+            "<5H3L2H",
+            *(20, 0x800, 8 if deflated else 0, 0, 33, zlib.crc32(content)),
+            *(len(packed), len(content), len(title), 0),
+        )
+        body += b"PK\3\4" + common + title + packed
+        index += b"PK\1\2" + struct.pack("<H", 20) + common + struct.pack("<3H2L", 0, 0, 0, 0, start) + title
+    counts = struct.pack("<4H2LH", 0, 0, len(members), len(members), len(index), len(body), 0)
+    return bytes(body + index + b"PK\5\6" + counts)
+
+
+@functools.lru_cache
+def _members(data: bytes) -> tuple[tuple[str, bytes], ...]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return tuple((name, archive.read(name)) for name in archive.namelist())
 
 
 def _change_member(rng: random.Random, members: list[tuple[str, bytes]]) -> None:

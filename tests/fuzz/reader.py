@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,8 +34,16 @@ def in_file(name: str, read: Callable[[str, Path], object]) -> Run:
     """A reader that is given a path, and the folder."""
 
     def run(data: bytes, folder: Path) -> None:
-        with open(folder / name, "wb") as stream:
-            stream.write(data)
+        put(folder / name, data)
         read(name, folder)
 
     return run
+
+
+def put(path: Path, data: bytes) -> None:
+    """Write a file: in place, without the layers of a stream."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    try:
+        os.write(file, data)
+    finally:
+        os.close(file)
