@@ -24,6 +24,7 @@ from typing import Any, Final, Protocol, TypeVar, cast
 from softfloat_ref.errors import Error
 from softfloat_ref.files import read_bytes
 
+_ENDING: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 ATTEMPTS: Final = 4  # how often a task is tried whose worker died
 CONNECT_SECONDS: Final = 10
 _CLOSE_SECONDS: Final = 5
@@ -193,12 +194,13 @@ class _Here:
 
 @contextmanager
 def _interrupts_wait() -> Iterator[None]:
-    """Ctrl-C comes after the block, and not at all to processes that are started in it: `_begin` says what to do."""
+    """Signals come after the block, to processes that are started in it too: one that was left without what it is to
+    do would say so in a traceback. From `_begin` on they come."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
     resource_tracker.ensure_running()  # started later, it would let the signals through
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:
         yield
     finally:
@@ -206,7 +208,7 @@ def _interrupts_wait() -> Iterator[None]:
 
 
 class _Pool(ProcessPoolExecutor):
-    """Processes to which Ctrl-C does not come while they are being started."""
+    """Processes to which no signal comes while they are being started."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         with _interrupts_wait():
@@ -217,7 +219,7 @@ def _begin() -> None:
     """In a new worker: Ctrl-C is the parent's to handle, and without a parent there is nothing to do."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()

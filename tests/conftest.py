@@ -22,9 +22,11 @@ OBJECTS = pytest.StashKey[str]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Ctrl-C as a terminal has it. Objects of circuits are shared by all builds of this run, of other workers too."""
+    """Signals as a terminal has them. Objects of circuits are shared by all builds of this run, other workers' too."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in a script's background; the tests send it
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # under nohup
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     script = Path(__file__).with_name("objcache.sh")
     folder = tempfile.gettempdir()
     if "OBJCACHE" in os.environ or " " in f"{script}{folder}":  # one's own ccache; make has no quotes

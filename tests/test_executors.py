@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from command import TOP, ok, refused
+from command import ENVIRONMENT, TOP, ok, refused
 
 from softfloat_ref.errors import Error
 from softfloat_ref.executors import ATTEMPTS, in_order, workers
@@ -311,3 +311,19 @@ def test_dask_that_is_not_there(tmp_path: Path) -> None:
         ("tcp://127.0.0.1:1", "no scheduler answers"),
     ):
         assert why in refused("selftest", "--exhaustive", "--scheduler", where)
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_no_signal_comes_while_a_worker_is_started(name: str) -> None:
+    program = f"""
+import os, signal
+from softfloat_ref import executors
+seen = []
+signal.signal(signal.{name}, lambda *_: seen.append(1))
+with executors._interrupts_wait():
+    os.kill(os.getpid(), signal.{name})
+    during = list(seen)
+print(during, seen)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=ENVIRONMENT, check=True)
+    assert done.stdout == "[] [1]\n"
