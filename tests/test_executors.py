@@ -199,14 +199,13 @@ SETS = {
 @pytest.mark.parametrize("options", SETS.values(), ids=SETS)
 def test_vectors_by_any_number_of_processes(options: tuple[str, ...], tmp_path: Path) -> None:
     made = []
-    for jobs in ((), ("--jobs", "1"), ("--jobs=2",)):
+    for jobs in ((), ("--jobs=2",)):
         folder = tmp_path / f"with{len(made)}"
         folder.mkdir()
         ok("vectors", "generate", *options, *jobs, "-o", "out", cwd=folder)
         made.append({p.name: p.read_bytes() for p in (folder / "out").iterdir()})
     assert len(made[0]) == 4 + ("error" in options)  # so many left out that they have a file
     assert made[1] == made[0]
-    assert made[2] == made[0]
 
 
 def test_vectors_that_take_no_workers() -> None:
