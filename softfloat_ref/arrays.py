@@ -203,6 +203,8 @@ def _check_place(out: NDArray[Any] | None, shape: tuple[int, ...], dtype: np.dty
     if out is not None and (not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype):
         found = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
         raise Error(f"out must be an array of {dtype} of shape {shape}, not {found}")
+    if out is not None and not out.flags.writeable:
+        raise Error("out is read-only; give an array that can be written")
 
 
 def _encode_flat(flat: Source, fmt: Format, policy: Policy, target: Codes, threads: int) -> None:

@@ -104,10 +104,12 @@ def quantize(
     layout = Layout(source.codes.shape, axis, fmt, profile)
     places = _places(out, layout, fmt)
     compiled = tensor_scale is None and dispatch.worthwhile(source.codes.size)
-    if compiled and policy.random_count and (plan := _scaling(fmt, profile, policy, source)):
-        made = _stochastic(source.codes, axis, fmt, profile, policy, plan, random_bits, places, threads)
-        return _settled(made, out)
-    words = arrays.random_words(policy, random_bits, source.codes.shape)
+    scaling = _scaling(fmt, profile, policy, source) if compiled and policy.random_count else None
+    drawn = scaling is not None and isinstance(random_bits, RandomSource)  # by _stochastic, a chunk at a time
+    words = None if drawn else arrays.random_words(policy, random_bits, source.codes.shape)
+    if scaling is not None:
+        given = random_bits if drawn else words
+        return _settled(_stochastic(source.codes, axis, fmt, profile, policy, scaling, given, places, threads), out)
     if compiled and (plan := block_dispatch.plan(fmt, profile, policy, source.fmt)):
         return _settled(_compiled(source.codes, axis, fmt, profile, policy, plan, places, threads), out)
     values = arrays.to_float64(source, flush=policy.flush_inputs)

@@ -24,7 +24,22 @@ from softfloat_ref.sources import Lfsr, Philox
 FP32 = CATALOGUE["fp32"]
 MANY = int(os.environ.get("SOFTFLOAT_BLOCKS", "200"))  # blocks of a kind and format
 EDGES = [1 << k for k in range(23)] + [0x7FFFFF >> k for k in range(24)]
-MORE = ("s1e6m1b46", "s1e5m10fn", "s1e8m1", "s1e8m15", "s1e8m22", "s1e3m20", "s1e8m0", "i8", "u8", "i16", "u16", "i32")
+MORE = (
+    "s1e1m2",
+    "s1e1m2b-9",
+    "s1e6m1b46",
+    "s1e5m10fn",
+    "s1e8m1",
+    "s1e8m15",
+    "s1e8m22",
+    "s1e3m20",
+    "s1e8m0",
+    "i8",
+    "u8",
+    "i16",
+    "u16",
+    "i32",
+)
 P3109 = ("binary8p1se", "binary8p1ue", "binary8p3sf", "binary8p4uf", "binary16p10se")
 NAMES = [n for n in CATALOGUE if n != "fp128"] + [*MORE, *P3109]
 EXTRAS: list[dict[str, object]] = [{}, {"flush_inputs": True}, {"flush_outputs": True}, {"nan": "propagate"}]
@@ -214,7 +229,7 @@ PROFILES = ("ocp", *RULES, "ocp,integers=full", "ocp,flush=never", "ocp,scale_hi
     [
         ("mxfp8_e4m3", "rne", -1, "compiled"),
         ("mxfp8_e4m3", "rne", 0, "compiled"),
-        ("mxfp4_e2m1", "sr", -1, "stochastic"),
+        ("mxfp4_e2m1", "sr", -1, "compiled"),
         ("nvfp4", "rne", 1, "general"),
         ("fp8_e4m3@fp32/axis", "rne", 0, "general"),
     ],
@@ -234,8 +249,36 @@ def test_blocks_overwrite_an_earlier_result(name: str, rounding: str, axis: int,
         assert np.array_equal(made.codes, fresh.codes)
         assert np.array_equal(made.scales, fresh.scales)
         assert made.tensor_scale == fresh.tensor_scale
-    can = block_dispatch.plan(made.fmt, made.profile, policy, FP32)
-    assert way == ("stochastic" if rounding == "sr" else "compiled" if can else "general")
+    plain = policy.replace(rounding="rne", sr_bits=None)
+    assert (block_dispatch.plan(made.fmt, made.profile, plain, FP32) is not None) == (way == "compiled")
+
+
+def test_bad_random_words_leave_an_earlier_result_as_it_was() -> None:
+    x, y = np.random.default_rng(8).standard_normal((2, 4, 64)).astype(np.float32)
+    policy = Policy("sr", sr_bits=8)
+    out = blocks.quantize(x, "mxfp8", policy=policy, random_bits=Philox(1))
+    before = out.codes.copy(), out.scales.copy()
+    for bad in (np.full(y.shape, 256), np.zeros((4, 63), int), None):
+        with pytest.raises(Error, match="random"):
+            blocks.quantize(y, "mxfp8", policy=policy, random_bits=bad, out=out)
+    assert np.array_equal(out.codes, before[0])
+    assert np.array_equal(out.scales, before[1])
+
+
+@pytest.mark.parametrize("element", ["s1e2m1b-10", "s1e4m3b-3", "s1e2m3b-30", "s1e1m2b-9", "s1e1m2", "fp8_e4m3"])
+@pytest.mark.parametrize("rule", ["floor", "ceil", "rceil", "amax"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_elements_of_any_bias(element: str, rule: str, axis: int) -> None:
+    """The lowest binade of elements may lie above every float32 number."""
+    fmt, profile, rng = get_block_format(f"{element}@e8m0/32"), f"ocp,scale_rule={rule}", np.random.default_rng(6)
+    large = np.where(rng.random((64, 32)) < 0.5, 0x7F7FFFFF, rng.integers(0, 1 << 24, (64, 32))).astype(np.uint32)
+    bits = np.concatenate([wild(rng, 64), large, sparse(rng, 64), close(rng, 64)])
+    turned = bits if axis else bits.T.copy()
+    made, decode = blocks.quantize(turned.view(np.float32), fmt, axis, profile), decoder(FP32)
+    codes, scales = (array if axis else array.T for array in (made.codes, made.scales))
+    for given, own, scale in zip(bits.tolist(), codes.tolist(), scales.tolist(), strict=True):
+        found = quantize_block([decode(code) for code in given], fmt, profile)
+        assert (found.scale, list(found.codes)) == (scale[0], own), given
 
 
 def test_blocks_do_not_fit_their_place() -> None:
@@ -245,6 +288,9 @@ def test_blocks_do_not_fit_their_place() -> None:
         blocks.quantize(x[:2], "mxfp8", out=out)
     with pytest.raises(Error, match=r"out must be an array of uint8 of shape \(1, 64\), not uint8 of shape \(4, 2\)"):
         blocks.quantize(x, "mxfp8", axis=0, out=out)
+    out.scales.flags.writeable = False
+    with pytest.raises(Error, match="out is read-only"):
+        blocks.quantize(x, "mxfp8", out=out)
     with pytest.raises(Error, match="out must be a BlockArray, not ndarray"):
         blocks.quantize(x, "mxfp8", out=out.codes)  # type: ignore[arg-type]
 

@@ -22,7 +22,6 @@ E8M0: Final = CATALOGUE["e8m0"]
 SIZE: Final = 32  # of the blocks of every MX format, which have loops of their own
 _WORD: Final = 32
 _FIELDS: Final = 255  # exponent fields of finite float32 magnitudes
-_ABOVE: Final = 24  # bits: a mantissa's, and none reaches 2^23
 Array = NDArray[Any]
 
 
@@ -64,8 +63,9 @@ def _plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> Plan | None:
     rules = [scale_of(None, fmt, profile), E8M0.canonical_nan, special_element(fmt, policy)]
     numbers = plans.plain_numbers(fmt.element, policy, FP32)
     numbers[3] = int(policy.flush_inputs or profile.flush == "element")
-    near = plans.nearest_numbers(fmt.element, policy, False) or []
-    return Plan(fmt.element.emin, table, np.array(rules, np.int64), _array(numbers), _array(near))
+    highest = fmt.element.emin + (int(table.max()) >> plans.SCALE_AT) + 1  # lowest binade of elements, or one more
+    near = plans.nearest_numbers(fmt.element, policy, False) if highest < plans.FAR else None
+    return Plan(fmt.element.emin, table, np.array(rules, np.int64), _array(numbers), _array(near or []))
 
 
 def _array(numbers: list[int]) -> Array:
@@ -74,8 +74,9 @@ def _array(numbers: list[int]) -> Array:
 
 @lru_cache(maxsize=64)
 def _scales(fmt: BlockFormat, profile: Profile) -> Array | None:
-    """By a largest magnitude's exponent field: the scale code of the binade's first, in the upper 8 bits, and the
-    mantissa from which on it is one more. Asked of the oracle; None where it changes more than once in a binade."""
+    """By a largest magnitude's exponent field: from bit SCALE_AT on, the scale code of the binade's first; below it,
+    the mantissa (2^23: none) from which on the scale is one more. Asked of the oracle; None where it changes more than
+    once in a binade."""
     decode = decoder(FP32)
 
     def code(bits: int) -> int:
@@ -99,7 +100,7 @@ def _scales(fmt: BlockFormat, profile: Profile) -> Array | None:
                 near, below = (middle, below) if code(middle) == high else (near, middle)
         guess = near - (field << FP32.mantissa_bits)
         thresholds.append(guess)
-    found = [start << _ABOVE | threshold for start, threshold in zip(starts, thresholds, strict=True)]
+    found = [start << plans.SCALE_AT | threshold for start, threshold in zip(starts, thresholds, strict=True)]
     return np.array([*found, 0], np.uint32)  # Inf and NaN: whatever it says
 
 

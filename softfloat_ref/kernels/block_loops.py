@@ -21,7 +21,6 @@ NAN: Final = np.float32(np.nan)
 _INF: Final = U32(0x7F800000)
 _HIDDEN: Final = U32(0x800000)
 _FRACTION: Final = U32(0x7FFFFF)
-_ZEROS: Final = I32(255)  # a lowest binade below which every number is zero
 _SMALLEST: Final = np.float32(2.0**-126)  # normal
 
 
@@ -191,7 +190,7 @@ def quantize_columns(
                     scale = nan_scale if top >= _INF else _scale_code(top, table, zero_scale)
                     scales[outer, block, left + c] = scale
                     special[c] = scale == nan_scale
-                    least[c] = emin + scale if top else _ZEROS
+                    least[c] = emin + scale if top else blocks32.FAR
                     is_near &= special[c] or least[c] > ALL
                     if least[c] < 1 and not p.flush and not special[c]:
                         redo[outer, block, left + c] = _has_subnormal(x[outer, first:end, left + c])

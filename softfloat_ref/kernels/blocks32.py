@@ -12,6 +12,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
+from softfloat_ref.kernels import plans
 from softfloat_ref.kernels.convert import I32, U32, left, right
 from softfloat_ref.kernels.jit import compiled
 from softfloat_ref.kernels.nearest import ALL, FRACTION, INF, magnitude_code, signed
@@ -22,8 +23,9 @@ _LANES: Final = 16
 _AT: Final = np.uintp
 F32: Final = np.float32
 U8: Final = np.uint8
-LOWER: Final = U32(0xFFFFFF)
-FAR: Final = I32(256)  # a binade above all float32 numbers
+_SCALE_AT: Final = U32(plans.SCALE_AT)
+_LOWER: Final = U32((1 << plans.SCALE_AT) - 1)
+FAR: Final = I32(plans.FAR)  # the lowest binade of a block of zeros
 
 
 @intrinsic
@@ -86,7 +88,7 @@ def largest_of_blocks(values: Any, count: int, largest: Any) -> None:
 def scale_code(largest: Any, table: Any) -> Any:
     """The scale's code of a block's largest magnitude, which is no zero; table: see block_dispatch."""
     entry = table[largest >> U32(23)]
-    return U32(U32(entry >> U32(24)) + U32((largest & FRACTION) >= (entry & LOWER)))
+    return U32(U32(entry >> _SCALE_AT) + U32((largest & FRACTION) >= (entry & _LOWER)))
 
 
 @compiled()

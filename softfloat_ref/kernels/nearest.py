@@ -62,7 +62,10 @@ def _addend(significand: Any, shift: Any, p: Any) -> Any:
 
 @compiled(forceinline=True)
 def magnitude_code(bits: Any, least: Any, p: Any) -> Any:
-    """The code of a finite float32's magnitude, not limited; least: as p.least, of a block's own scale."""
+    """The code of a finite float32's magnitude, not limited.
+
+    least: as p.least, of a block's own scale, at most plans.FAR, so that one less fits a signed number's exponent.
+    """
     magnitude = U32(bits & MAGNITUDE)
     significand = U32(U32(magnitude & FRACTION) | HIDDEN)
     lost = I32(I32(least + I32(p.spare)) - I32(magnitude >> U32(23)))

@@ -19,6 +19,8 @@ from softfloat_ref.rounding import Target, goes_beyond, rounds_up
 FP32: Final = CATALOGUE["fp32"]
 FP64: Final = CATALOGUE["fp64"]
 UPPER: Final = 16  # bits of a float32 that index a table
+FAR: Final = 1 << (FP32.width - 1 - FP32.mantissa_bits)  # a binade above all float32's; nearest.py takes none higher
+SCALE_AT: Final = FP32.mantissa_bits + 1  # the bit of an entry of block_dispatch's table where the scale begins
 _KEEP_NAN: Final = Policy(nan="propagate")
 
 
@@ -100,7 +102,7 @@ def nearest_numbers(fmt: Format, policy: Policy, values: bool) -> list[int] | No
     if not alike or (beyond[0] | inf[0]) & sign:
         return None
     shift = FP32.sign_bit.bit_length() - sign.bit_length()
-    span = value_numbers(fmt, policy)[5] - (numbers[2] << FP32.mantissa_bits)
+    span = max(value_numbers(fmt, policy)[5] - (numbers[2] << FP32.mantissa_bits), 0)  # 0: no number is normal
     return [*numbers[:3], *added, limits[0], beyond[0], inf[0], numbers[11], shift, numbers[16], span]
 
 
