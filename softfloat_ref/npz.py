@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import warnings
 import zipfile
+from collections.abc import Iterable
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from softfloat_ref.errors import Error
@@ -12,13 +14,34 @@ from softfloat_ref.errors import Error
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+CODES: Final = "u"  # of numpy's kinds of types: bit patterns
+NUMBERS: Final = "biuf"
+PLAIN: Final = "biufcSUmM"
+_MEANT: Final = {CODES: "of bit patterns, as uint32", NUMBERS: "of numbers", PLAIN: "of plain values"}
 _MAX_DIMENSIONS: Final = 32
 _MAX_HEADER: Final = 10_000
 _DEFLATE: Final = 1032  # bytes that one of deflate's may become (zlib's technical details)
 
 
-def read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, fortran: bool = False) -> NDArray[Any]:
-    """A member, an array of unsigned integers, in native byte order. fortran: whether its order may be Fortran's.
+def load(path: str | Path, names: Iterable[str] | None = None, kinds: str = CODES) -> dict[str, NDArray[Any]]:
+    """A file's arrays by name: of `names` those there are, or all. kinds: CODES, NUMBERS or PLAIN. Raises Error."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = {e.filename.removesuffix(".npy"): e for e in archive.infolist() if e.filename.endswith(".npy")}
+            wanted = members if names is None else [name for name in names if name in members]
+            return {name: read_array(archive, members[name], fortran=True, kinds=kinds) for name in wanted}
+    except Error as e:
+        raise Error(f"{path}: {e}") from None
+    except OSError as e:
+        raise Error(f"{path}: {e.strerror or 'not a readable .npz file'}") from None
+    except Exception:  # zipfile and numpy's header parser raise anything on broken input
+        raise Error(f"{path}: not a readable .npz file of plain arrays") from None
+
+
+def read_array(
+    archive: zipfile.ZipFile, entry: zipfile.ZipInfo, fortran: bool = False, kinds: str = CODES
+) -> NDArray[Any]:
+    """A member, an array of one of the kinds, in native byte order. fortran: whether its order may be Fortran's.
 
     Raises Error for another array or none, and whatever zipfile and numpy's header parser raise on broken input.
     """
@@ -29,9 +52,9 @@ def read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, fortran: bool =
     with archive.open(entry) as member, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # numpy's about odd headers; a wrong one is refused anyway
         shape, by_columns, dtype = _header(member, entry.filename)
-        if dtype.kind != "u" or (by_columns and not fortran):
+        if dtype.kind not in kinds or dtype.itemsize == 0 or (by_columns and not fortran):
             order = "" if fortran else ", in C order"
-            raise Error(f"{entry.filename}: an array of {dtype}, not of bit patterns, as uint32{order}")
+            raise Error(f"{entry.filename}: an array of {dtype}, not {_MEANT[kinds]}{order}")
         count = 1
         for n in shape:
             if type(n) is not int or n < 0:

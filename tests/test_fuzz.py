@@ -34,9 +34,12 @@ NAMES = (
     *("format_names", "affine_names", "accumulator_trees", "random_sources", "profile_names", "policy_names"),
     *("numbers", "operand_formats", "journal", "npy", "csv", "results", "lines", "operand_lines", "requests"),
     *("captures", "operand_arrays", "blocks", "packed", "codes", "suite_manifest"),
+    *("training_recipes", "checkpoints", "safetensors", "run_logs", "outcomes", "manifest_trace", "drawn_arrays"),
+    *("mnist", "mnist_packed", "cifar10", "titanic", "penn_treebank", "text", "schedulers"),
     *(f"vectors_{x}" for x in ("tv", "memh", "svh", "svpkg", "c", "csv", "jsonl", "npz")),
     *(f"manifest_{x}" for x in ("scalar", "left_out", "stochastic", "block", "dot", "mixed", "intermediate", "matmul")),
 )
+EXTRA = {"safetensors"}  # readers of an extra's files
 
 
 @pytest.fixture(scope="module")
@@ -52,11 +55,14 @@ def readers(work: Path) -> dict[str, Reader]:
 
 
 def test_every_reader_is_fuzzed(readers: dict[str, Reader]) -> None:
-    assert set(readers) == set(NAMES)
+    assert set(NAMES) - set(readers) <= EXTRA
+    assert set(readers) <= set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_broken_input_is_refused(name: str, readers: dict[str, Reader], work: Path) -> None:
+    if name not in readers:
+        pytest.skip(f"needs {name}")
     _, faults = fuzz(readers[name], work, range(COUNT))
     assert not faults
 

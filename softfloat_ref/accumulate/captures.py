@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from softfloat_ref import npz
 from softfloat_ref.accumulate.dots import Operand, run, setting
 from softfloat_ref.accumulate.model import Accumulator
 from softfloat_ref.codec import decoder, encoder
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import Format, get_format
-from softfloat_ref.npz import read_array
 from softfloat_ref.policies import Policy
 from softfloat_ref.rounding import INEXACT
 
@@ -71,17 +70,7 @@ def capture_of(path: str) -> Capture | None:
 
 def load(path: str, needed: tuple[str, ...], more: tuple[str, ...] = ()) -> dict[str, Any]:
     """Arrays of unsigned integers from an .npz file: those needed, and more where it has them. Raises Error."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = set(archive.namelist())
-            wanted = [name for name in (*needed, *more) if f"{name}.npy" in names]
-            found = {name: read_array(archive, archive.getinfo(f"{name}.npy"), fortran=True) for name in wanted}
-    except Error as e:
-        raise Error(f"{path}: {e}") from None
-    except OSError as e:
-        raise Error(f"{path}: {e.strerror or 'not a readable .npz file'}") from None
-    except Exception:  # zipfile and numpy's header parser raise anything on broken input
-        raise Error(f"{path}: not a readable .npz file of plain arrays") from None
+    found = npz.load(path, (*needed, *more))
     for name in needed:
         if name not in found:
             raise Error(f"{path}: no array {name}; it needs {', '.join(needed)}")

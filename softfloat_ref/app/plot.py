@@ -113,21 +113,11 @@ def _tensors(path: Path) -> Iterator[Tensor]:
 
 def _npz(path: Path) -> Iterator[Tensor]:
     """The arrays of floats and integers that are not empty. Raises Error."""
-    import zipfile
-    import zlib
-
-    import numpy as np
-
-    from softfloat_ref.files import read_bytes
+    from softfloat_ref import npz
     from softfloat_ref.nn.checkpoint import META
 
-    read_bytes(path)  # says what is wrong with the path
-    try:
-        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files if name != META}
-    except (ValueError, OSError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as e:
-        raise Error(f"{path}: not a readable .npz file: {str(e).splitlines()[0][:80] if str(e) else e!r}") from None
-    found = [(name, x) for name, x in arrays.items() if x.dtype.kind in "fiub" and x.size]
+    arrays = npz.load(path, kinds=npz.PLAIN)
+    found = [(name, x) for name, x in arrays.items() if name != META and x.dtype.kind in npz.NUMBERS and x.size]
     if not found:
         raise Error(f"{path}: has no array of numbers")
     yield from found
@@ -228,19 +218,22 @@ def draw_training(runs: Sequence[str], output: str | None, title: str = "") -> l
 
 
 def _run(path: Path) -> Run:
+    from softfloat_ref.nn.plain import is_number
     from softfloat_ref.nn.runlog import read_log
 
     log = path / LOG if path.is_dir() else path
     if not log.is_file():
         raise Error(f"{path}: no run: it has no {LOG}")
     lines = read_log(log)
-    epochs = [x for x in lines if isinstance(x.get("epoch"), int) and any(m in x for m in _MEASURES)]
+    epochs = [x for x in lines if type(x.get("epoch")) is int and any(m in x for m in _MEASURES)]
     if not epochs:
         raise Error(f"{log}: has no line of a whole epoch yet")
     for x in epochs:
         for measure in _MEASURES:
-            if measure in x and not isinstance(x[measure], (int, float)):
-                raise Error(f"{log}: {measure} of epoch {x['epoch']} is {x[measure]!r}, no number")
+            if measure in x and not is_number(x[measure]):
+                raise Error(f"{log}: {measure} of epoch {x['epoch']} is {repr(x[measure])[:40]}, no number")
+            if (measure in x) != (measure in epochs[-1]):
+                raise Error(f"{log}: {measure} stands in some lines of epochs and not in others")
     head = lines[0] if "recipe" in lines[0] else {}
     seed = head.get("seed", 0)
     return Run(str(head.get("recipe", path.resolve().name)), seed if isinstance(seed, int) else 0, epochs)

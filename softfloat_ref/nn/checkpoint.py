@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from softfloat_ref import npz
 from softfloat_ref.errors import Error, unknown
 from softfloat_ref.files import read_bytes, write_file
 from softfloat_ref.nn.plain import plain, restored
@@ -41,14 +41,10 @@ def save(path: str | Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str
 def load(path: str | Path) -> Loaded:
     """The arrays and the table of a checkpoint. Raises Error for a file that is none, or is broken; never unpickles."""
     path = Path(path)
-    reader = _kind(path)[1]
-    data = read_bytes(path)
+    arrays, text = _kind(path)[1](path)
     try:
-        arrays, text = reader(data, path)
         meta = json.loads(text)
-    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile, zlib.error, RecursionError) as e:
-        if isinstance(e, Error):
-            raise
+    except (ValueError, RecursionError) as e:
         raise Error(f"{path}: not a whole checkpoint: {str(e)[:80]}") from None
     if not isinstance(meta, dict):
         raise Error(f"{path}: not a checkpoint: its table is none")
@@ -67,12 +63,11 @@ def _npz_bytes(arrays: Arrays, meta: str, path: Path) -> bytes:
     return stream.getvalue()
 
 
-def _from_npz(data: bytes, path: Path) -> tuple[Arrays, str]:
-    archive = np.load(io.BytesIO(data), allow_pickle=False)
-    if not isinstance(archive, np.lib.npyio.NpzFile) or META not in archive.files:
+def _from_npz(path: Path) -> tuple[Arrays, bytes]:
+    arrays = npz.load(path, kinds=npz.NUMBERS)
+    if META not in arrays:
         raise Error(f"{path}: not a checkpoint: it has no array {META!r}")
-    arrays = {name: archive[name] for name in archive.files}
-    return arrays, arrays.pop(META).tobytes().decode()
+    return arrays, arrays.pop(META).tobytes()
 
 
 def _safetensors(path: Path) -> ModuleType:
@@ -90,22 +85,22 @@ def _safetensors_bytes(arrays: Arrays, meta: str, path: Path) -> bytes:
     return data
 
 
-def _from_safetensors(data: bytes, path: Path) -> tuple[Arrays, str]:
-    library = _safetensors(path)
+def _from_safetensors(path: Path) -> tuple[Arrays, str]:
+    library, data = _safetensors(path), read_bytes(path)
     import safetensors
 
     try:
         arrays: Arrays = library.load(data)
-    except safetensors.SafetensorError as e:
+        size = int.from_bytes(data[:8], "little")
+        table = json.loads(data[8 : 8 + size]).get("__metadata__") or {}
+    except (safetensors.SafetensorError, ValueError, KeyError, RecursionError) as e:
         raise Error(f"{path}: not a whole safetensors file: {str(e)[:80]}") from None
-    size = int.from_bytes(data[:8], "little")
-    table = json.loads(data[8 : 8 + size]).get("__metadata__") or {}
     if META not in table:
         raise Error(f"{path}: not a checkpoint: its metadata have no {META!r}")
     return arrays, table[META]
 
 
-_Kind = tuple[Callable[[Arrays, str, Path], bytes], Callable[[bytes, Path], tuple[Arrays, str]]]
+_Kind = tuple[Callable[[Arrays, str, Path], bytes], Callable[[Path], tuple[Arrays, str | bytes]]]
 KINDS: Final[dict[str, _Kind]] = {
     ".npz": (_npz_bytes, _from_npz),
     ".safetensors": (_safetensors_bytes, _from_safetensors),

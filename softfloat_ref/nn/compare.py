@@ -17,7 +17,7 @@ from softfloat_ref.executors import Workers, in_order
 from softfloat_ref.files import make_folder, read_bytes, write_file
 from softfloat_ref.nn.data import Dataset
 from softfloat_ref.nn.divergence import Diverged
-from softfloat_ref.nn.plain import plain, restored
+from softfloat_ref.nn.plain import is_number, plain, restored
 from softfloat_ref.nn.recipe import Recipe
 from softfloat_ref.nn.runlog import RunLog
 from softfloat_ref.nn.train import Epoch, Result, load_data, train
@@ -147,9 +147,22 @@ def _stored(recipe: Recipe, out: Path | None) -> Outcome | None:
             return None
         epochs = tuple((float(a), float(b), float(c)) for a, b, c in table.pop("epochs"))
         averaged = table.pop("averaged")
-        return Outcome(**table, epochs=epochs, averaged=None if averaged is None else (averaged[0], averaged[1]))
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+        found = Outcome(**table, epochs=epochs, averaged=None if averaged is None else (averaged[0], averaged[1]))
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError):
         return None
+    return found if _is_outcome(found, recipe) else None
+
+
+def _is_outcome(found: Outcome, recipe: Recipe) -> bool:
+    """Whether its parts are what a run of the recipe leaves."""
+    whole = found.diverged is None and len(found.epochs) == recipe.training.epochs
+    return (
+        (found.recipe, found.seed) == (recipe.name, recipe.training.seed)
+        and isinstance(found.text, bool)
+        and isinstance(found.products, str)
+        and all(is_number(x) for x in (found.seconds, *(found.averaged or ())))
+        and (whole or isinstance(found.diverged, str))
+    )
 
 
 def _kept(outcome: Outcome, recipe: Recipe, out: Path | None) -> Outcome:

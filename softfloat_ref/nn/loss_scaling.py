@@ -151,7 +151,7 @@ class LossScaler:
         """Go on from a stored state. Raises Error."""
         try:
             scale, counts = float(state["scale"]), [int(state[k]) for k in ("good", "steps", "skipped")]
-        except (KeyError, TypeError, ValueError) as e:
+        except (KeyError, TypeError, ValueError, OverflowError) as e:
             raise Error(f"a loss scaler's state has scale, good, steps and skipped: {e}") from None
         if not _positive(scale) or min(counts) < 0:
             raise Error(f"a loss scaler's state has a scale above 0 and counts from 0, not {dict(state)!r}")

@@ -85,9 +85,16 @@ class Observer:
 
     def restore(self, state: dict[str, Ends]) -> None:
         """Go on from a stored state. Raises Error."""
-        if state and not state.keys() >= {"low", "high"}:
+        self._low = self._high = None
+        if not state:
+            return
+        if not state.keys() >= {"low", "high"}:
             raise Error("an observer's state has low and high")
-        self._low, self._high = (np.asarray(state[k], np.float32) if state else None for k in ("low", "high"))
+        low, high = (np.asarray(state[k], np.float32) for k in ("low", "high"))
+        wrong = low.shape != high.shape or low.ndim != (self.axis is not None)
+        if wrong or not np.isfinite([low, high]).all() or (low > high).any():
+            raise Error("an observer's low and high are finite numbers in order, one each or one each a channel")
+        self._low, self._high = low, high
 
 
 def _is_fp32(x: ArrayLike) -> TypeGuard[NDArray[np.float32]]:

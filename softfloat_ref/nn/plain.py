@@ -30,3 +30,8 @@ def restored(value: Any) -> Any:
     if isinstance(value, list):
         return [restored(v) for v in value]
     return _NOT_FINITE.get(value, value) if isinstance(value, str) else value
+
+
+def is_number(value: object) -> bool:
+    """Whether this is a number that fits a double: no integer of thousands of digits, no truth value."""
+    return isinstance(value, float) or (type(value) is int and abs(value) < 1 << 1023)

@@ -180,10 +180,13 @@ class Averager:
 
     def restore(self, state: Weights) -> None:
         """Go on from a stored state. Raises Error."""
-        if "count" not in state:
+        count = state.get("count")
+        if count is None or count.shape or count.dtype.kind not in "iu":
             raise Error("an average's state has a count")
-        self.count = int(state["count"])
+        self.count = int(count)
         self._mean = {k.removeprefix("mean/"): v.copy() for k, v in state.items() if k.startswith("mean/")}
         self._types = {k.removeprefix("type/"): v.dtype for k, v in state.items() if k.startswith("type/")}
-        if self.count < 0 or self._mean.keys() != self._types.keys():
-            raise Error("an average's state has a mean and a type for each weight, and a count from 0")
+        numbers = all(x.dtype == np.float64 for x in self._mean.values())
+        numbers = numbers and all(x.kind == "f" for x in self._types.values())
+        if not numbers or self.count < 0 or self._mean.keys() != self._types.keys() or bool(self._mean) != (count > 0):
+            raise Error("an average's state has a mean in float64 and a type for each weight, and a count from 0")

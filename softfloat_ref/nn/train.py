@@ -19,6 +19,7 @@ from softfloat_ref.nn import checkpoint
 from softfloat_ref.nn.data import Dataset, batches, load, text_batches
 from softfloat_ref.nn.divergence import Diverged
 from softfloat_ref.nn.numerics import BLAS
+from softfloat_ref.nn.plain import is_number
 from softfloat_ref.nn.recipe import Recipe
 from softfloat_ref.nn.runlog import RunLog
 from softfloat_ref.nn.schedules import schedule
@@ -254,12 +255,23 @@ class Training:
             self.trainer.scaler.restore(meta["scaler"])
             self.number, self.start = int(meta["step"]), int(meta["epoch"])
             self.result.epochs = [Epoch(**{**e, "test": Score(*e["test"])}) for e in meta["epochs"]]
-        except (KeyError, TypeError, ValueError) as e:
+            _check_epochs(self.result.epochs, self.number, self.start)
+        except (KeyError, TypeError, ValueError, OverflowError) as e:
             raise Error(f"{out / CHECKPOINT}: not a whole checkpoint: {e}") from None
 
 
 def _plain(epoch: Epoch) -> dict[str, Any]:
     return {**vars(epoch), "test": list(epoch.test), "seconds": 0.0}  # the same bytes whenever it was made
+
+
+def _check_epochs(epochs: list[Epoch], step: int, count: int) -> None:
+    """Raise ValueError where figures are no numbers, or not those of so many epochs and steps."""
+    for epoch in epochs:
+        whole = (epoch.number, epoch.step, epoch.skipped)
+        if not all(is_number(x) for x in (*whole, epoch.loss, *epoch.test, epoch.scale, epoch.seconds)):
+            raise ValueError("figures of an epoch that are no numbers")
+    if [e.number for e in epochs] != list(range(1, count + 1)) or step < count:
+        raise ValueError(f"{len(epochs)} epochs, where {count} were trained in {step} steps")
 
 
 def round_seconds(seconds: float) -> float:

@@ -22,6 +22,7 @@ from softfloat_ref.nn.recipe import Recipe
 Array = NDArray[Any]
 Pairs = Iterable[tuple[Array, Array]]
 MAX_SKIPPED: Final = 200  # steps in a row without a finite gradient
+_OTHER: Final = "the checkpoint is of another network"
 
 
 class Step(NamedTuple):
@@ -178,21 +179,35 @@ class Trainer:
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
         """Go on from what `arrays` gave. Raises Error where it is of another network."""
-        self.place({k.removeprefix("param/"): v for k, v in arrays.items() if k.startswith("param/")})
-        self.optimizer.restore({k.removeprefix("velocity/"): v for k, v in arrays.items() if k.startswith("velocity/")})
+        self.place(_under("param/", arrays))
+        self.optimizer.restore(_like(_under("velocity/", arrays), self.parameters()))
         for name, layer in self.layers.items():
-            for key in layer.buffers:
-                layer.buffers[key] = arrays[f"buffer/{name}.{key}"].copy()
-            prefix = f"range/{name}."
-            layer.numerics.restore({k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)})
+            found = _under(f"buffer/{name}.", arrays)
+            if found.keys() != layer.buffers.keys():
+                raise Error(_OTHER)
+            layer.buffers |= {key: array.copy() for key, array in _like(found, layer.buffers).items()}
+            layer.numerics.restore(_under(f"range/{name}.", arrays))
 
     def place(self, weights: Mapping[str, Array]) -> None:
-        """Put weights in place. Raises Error where names or shapes differ."""
+        """Put weights in place. Raises Error where names, shapes or types differ."""
         mine = self.parameters()
-        if {k: v.shape for k, v in mine.items()} != {k: v.shape for k, v in weights.items()}:
-            raise Error("the checkpoint is of another network")
-        for name, weight in mine.items():
-            weight[...] = weights[name]
+        if mine.keys() != weights.keys():
+            raise Error(_OTHER)
+        for name, array in _like(weights, mine).items():
+            mine[name][...] = array
+
+
+def _under(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """The arrays whose names begin so, by the rest of their names."""
+    return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+
+
+def _like(found: Mapping[str, Array], mine: Mapping[str, Array]) -> Mapping[str, Array]:
+    """Those found. Raises Error where one is not of the shape and type that mine has."""
+    for name, array in found.items():
+        if name not in mine or (array.shape, array.dtype) != (mine[name].shape, mine[name].dtype):
+            raise Error(_OTHER)
+    return found
 
 
 def _stop_at_input(network: Layer) -> None:

@@ -137,7 +137,7 @@ def prepare(folder: Path) -> None:
 
 
 @contextmanager
-def _instead(*places: tuple[Any, str, Any]) -> Iterator[None]:
+def instead(*places: tuple[Any, str, Any]) -> Iterator[None]:
     """Attributes of modules with other values for a while; mock.patch would take longer than what is run."""
     before = [getattr(module, name) for module, name, _ in places]
     for module, name, value in places:
@@ -220,7 +220,7 @@ def _suite(folder: Path) -> Reader:
 
     def run(data: bytes, _: Path) -> None:
         put(path, data)
-        with _instead((suites, "verify", remembered)):
+        with instead((suites, "verify", remembered)):
             for _, report in verify_suite(path.parent):
                 refuse(report)
 
@@ -252,7 +252,7 @@ def _journal(folder: Path) -> Reader:
         for name, content in state.items():
             put(place / UNFINISHED / name, content)
         put(place / UNFINISHED / "journal.jsonl", data)
-        with _instead((parts, "CASES", PART), (shutil, "rmtree", _emptied), (generating, "to_json", _text)):
+        with instead((parts, "CASES", PART), (shutil, "rmtree", _emptied), (generating, "to_json", _text)):
             generate(few, place, formats=PARTS, resume=True)
         if {p.name: p.read_bytes() for p in place.iterdir() if p.is_file()} != wanted:
             raise AssertionError("other bytes than those of an uninterrupted run")

@@ -312,7 +312,7 @@ def _change_member(rng: random.Random, members: list[tuple[str, bytes]]) -> None
             members[at] = rng.choice(("x.npy", "../x.npy", "/x.npy", "", name + "/", "codes.npy")), content
         case 2:
             members.append((name, members[rng.randrange(len(members))][1]))
-        case 3 | 4 if name == "definition.npy":
+        case 3 | 4 if name in ("definition.npy", "meta.npy"):
             head = content.find(b"\n") + 1
             with contextlib.suppress(ValueError):  # it was changed before
                 members[at] = name, with_shape(json_tree(rng, content[head:]))

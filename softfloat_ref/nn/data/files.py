@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import zlib
 from pathlib import Path
+from typing import Final
 
 from softfloat_ref.errors import Error
 from softfloat_ref.files import read_bytes
+
+MAX_SIZE: Final = 1 << 30  # of what a .gz file becomes, in bytes
+_PART: Final = 1 << 20
 
 
 def find(root: Path, *names: str, advice: str = "") -> Path:
@@ -26,10 +31,16 @@ def content(path: Path) -> bytes:
     data = read_bytes(path)
     if path.suffix != ".gz":
         return data
+    found = io.BytesIO()
     try:
-        return gzip.decompress(data)
+        with gzip.open(io.BytesIO(data)) as packed:
+            while found.tell() <= MAX_SIZE and (part := packed.read(_PART)):
+                found.write(part)
     except (OSError, EOFError, zlib.error):
         raise Error(f"{path}: not a whole gzip file; fetch it again") from None
+    if found.tell() > MAX_SIZE:
+        raise Error(f"{path}: becomes more than {MAX_SIZE} bytes; unpack it, and give it without .gz")
+    return found.getvalue()
 
 
 def text(path: Path) -> str:

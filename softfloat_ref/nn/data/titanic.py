@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator
-from math import fsum, isfinite, sqrt
+from math import fsum, sqrt
 from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
@@ -26,6 +26,7 @@ _CHOICES: Final = {
     "Embarked": ("S", "C", "Q"),
 }
 _NUMBERS: Final = ("Age", "SibSp", "Parch", "Fare")
+_LARGEST: Final = 1e12  # of a number: squares and sums stay in FP32's range
 _MISSING: Final = ("Age", "Fare", "Embarked")  # columns that may be empty
 
 
@@ -81,8 +82,8 @@ def _number(where: str, column: str, cell: str | None) -> float | None:
         number = float(cell or "")
     except ValueError:
         number = float("nan")
-    if not isfinite(number):
-        raise Error(f"{where}: {column} {str(cell)[:40]!r} is not a number")
+    if not abs(number) <= _LARGEST:  # nor if it is NaN
+        raise Error(f"{where}: {column} {str(cell)[:40]!r} is not a number, or beyond {_LARGEST:g}")
     return number
 
 
