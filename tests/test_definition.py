@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import pytest
 from definition import UNBOUNDED, Line, expected, past_the_end
+from volume import FULL
 
 from softfloat_ref.codec import encoder
 from softfloat_ref.exact import finite
@@ -65,14 +66,16 @@ def check(fmt: Format, line: Line, inputs: list[Fraction], negative: bool) -> in
             results = [
                 expected(x, negative, line, fmt, mode, n, r, tininess) for x, r in zip(inputs, words, strict=True)
             ]
-            for overflow in Overflow:
+            for place, overflow in enumerate(Overflow):
                 policy = Policy(mode, overflow, tininess=tininess, sr_bits=n or None)
                 encode = encoder(fmt, policy)
                 past = past_the_end(fmt, overflow, mode, negative), 0x10 if fmt.is_integer else 0x05
-                for value, r, result in zip(values, words, results, strict=True):
+                for number, (value, r, result) in enumerate(zip(values, words, results, strict=True)):
+                    if result[0] != UNBOUNDED and (number - place) % len(Overflow) and not FULL:
+                        continue  # in range, where overflow has no say: under one of its values each
                     wanted = past if result[0] == UNBOUNDED else result
                     assert encode(value, r) == wanted, (fmt.name, policy, value, r)
-                compared += len(values)
+                    compared += 1
     return compared
 
 

@@ -21,7 +21,7 @@ from softfloat_ref.rtl.simulators import Run, Simulator, find
 TOP = Path(__file__).parents[1]
 RTL = Path(__file__).parent / "rtl"
 CIRCUIT = TOP / "docs" / "examples" / "fp16_fma" / "fp16_fma.sv"
-COUNT = 40_000
+COUNT = 15_000
 
 pytestmark = pytest.mark.sim
 

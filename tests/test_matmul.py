@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from volume import FULL
 
 from softfloat_ref import blocks
 from softfloat_ref.accumulate import ACCUMULATORS, get_accumulator
 from softfloat_ref.accumulate.dots import run, setting
+from softfloat_ref.arrays import code_dtype
 from softfloat_ref.block_formats import get_block_format
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import CATALOGUE, Format, get_format
@@ -63,11 +65,30 @@ def same_as_the_oracle(
 @pytest.mark.parametrize("kind", ["any", "finite", "close"])
 def test_scalar_operands(acc: str, fmt: str, kind: str) -> None:
     found = get_format(fmt)
-    a, b = codes(found, (5, 67), 1, kind), codes(found, (67, 9), 2, kind)
+    rows, columns = (5, 9) if FULL else (3, 5)
+    a, b = codes(found, (rows, 67), 1, kind), codes(found, (67, columns), 2, kind)
     a[0], b[:, 0] = 0, found.sign_bit if found.negative_zero else 0
     same_as_the_oracle(a, b, acc, fmt)
-    c = np.random.default_rng(3).integers(0, 1 << 32, (5, 9), dtype=np.uint32)
+    c = np.random.default_rng(3).integers(0, 1 << 32, (rows, columns), dtype=np.uint32)
     same_as_the_oracle(a, b, acc, fmt, c.view(np.float32))
+
+
+@pytest.mark.parametrize(("acc", "fmt"), SCALAR, ids=lambda x: str(x))
+def test_nan_that_the_unit_makes(acc: str, fmt: str) -> None:
+    """0 x Inf and Inf - Inf, in the first step, in the middle and in the last."""
+    found = get_format(fmt)
+    if not found.infinity:
+        pytest.skip(f"{fmt} has no Inf")
+    one, minus = found.bias << found.mantissa_bits, found.sign_bit
+    a = np.full((3, 67), one, np.uint64)
+    a[0], a[1, ::2] = 0, one | minus
+    b = np.full((67, 6), one, np.uint64)
+    for column, places in enumerate([(0,), (33,), (66,), (0, 66), (64, 66), ()]):
+        for sign, place in enumerate(places):
+            b[place, column] = found.inf_code | minus * sign
+    got = same_as_the_oracle(a.astype(code_dtype(found)), b.astype(code_dtype(found)), acc, fmt)
+    assert np.isnan(got[0, :5]).all()
+    assert not np.isnan(got[:, 5]).any()
 
 
 def block_array(fmt: str, shape: tuple[int, int], axis: int, seed: int, kind: str) -> blocks.BlockArray:

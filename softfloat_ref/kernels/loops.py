@@ -429,6 +429,6 @@ def dot_matrix(
                 for lane in range(lanes):
                     running[lane] = codes[lane] << widen
             for lane in range(lanes):
-                out[i, j + lane] = running[lane]
-                magnitude = out[i, j + lane] & (sign_bit - 1)
-                special[i, j + lane] = 1 if failed[lane] or (nan < 0 and magnitude > result[2]) else 0
+                is_nan = running[lane] & (sign_bit - 1) > result[2]
+                out[i, j + lane] = nan if is_nan else running[lane]  # its low bits, where it was widened
+                special[i, j + lane] = 1 if failed[lane] or (nan < 0 and is_nan) else 0
