@@ -194,17 +194,39 @@ class _Here:
 
 @contextmanager
 def _interrupts_wait() -> Iterator[None]:
-    """Signals come after the block, to processes that are started in it too: one that was left without what it is to
-    do would say so in a traceback. From `_begin` on they come."""
+    """No signal comes to this process in here, nor to what it starts, which would say so in a traceback.
+
+    What is started inherits the mask; from `_begin` on its signals come. In this process another thread may take a
+    signal that the main thread blocks (a BLAS library's, which knows no mask), and the main thread would handle it all
+    the same: so the handlers wait too.
+    """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
     resource_tracker.ensure_running()  # started later, it would let the signals through
+    came: list[int] = []
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    handlers = _replaced(came)
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for code in came:
+            signal.raise_signal(code)
+
+
+def _replaced(came: list[int]) -> dict[signal.Signals, Any]:
+    """The handlers of signals that are not ignored, in whose place one stands that notes them. Only the main thread
+    may do this, and only there do handlers run."""
+    if threading.current_thread() is not threading.main_thread():
+        return {}
+    found = {number: signal.getsignal(number) for number in _ENDING}
+    kept = {number: handler for number, handler in found.items() if handler not in (signal.SIG_IGN, None)}
+    for number in kept:
+        signal.signal(number, lambda number, _: came.append(number))
+    return kept
 
 
 class _Pool(ProcessPoolExecutor):

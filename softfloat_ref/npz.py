@@ -34,8 +34,6 @@ def load(path: str | Path, names: Iterable[str] | None = None, kinds: str = CODE
         raise Error(f"{path}: {e}") from None
     except OSError as e:
         raise Error(f"{path}: {e.strerror or 'not a readable .npz file'}") from None
-    except MemoryError:
-        raise
     except Exception:  # zipfile and numpy's header parser raise anything on broken input
         raise Error(f"{path}: not a readable .npz file of plain arrays") from None
 

@@ -194,3 +194,20 @@ def test_kills_leave_nothing_that_looks_finished(tmp_path: Path) -> None:
         for name in left:
             (tmp_path / name).unlink()
     assert seen
+
+
+def test_a_signal_that_another_thread_takes_waits_too(tmp_path: Path) -> None:
+    """While workers are started: the main thread blocks signals, a library's thread does not."""
+    (tmp_path / "x.py").write_text(
+        "import os, signal, sys, threading, time\n"
+        "from softfloat_ref.executors import _interrupts_wait\n"
+        "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
+        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))\n"
+        "with _interrupts_wait():\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    time.sleep(0.2)\n"
+        "    print('inside', flush=True)\n"
+        "print('after')\n"
+    )
+    done = subprocess.run([sys.executable, "x.py"], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (7, b"inside\n", b"")
