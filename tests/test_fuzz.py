@@ -11,6 +11,7 @@ import tomllib
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -320,3 +321,46 @@ def test_patterns_of_brackets_take_no_time() -> None:
     assert not guard.call(lambda: read_suite("x", tomllib.loads(f'{SUITE}sets = ["{"[" * 30_000}"]')))
     assert matches("fma_fp16_rne", "fma_*_r[nu]?")
     assert not matches("x", "[" * 70_000)
+
+
+def dots(tmp_path: Path) -> tuple[Path, dict[str, Any]]:
+    ok(
+        "vectors",
+        "generate",
+        "--op",
+        "dot",
+        "--fmt",
+        "fp16",
+        "--acc",
+        "nvidia-v100",
+        "-n",
+        "3",
+        "-o",
+        "v",
+        cwd=tmp_path,
+    )
+    path = tmp_path / "v" / "manifest.json"
+    return path, json.loads(path.read_text())
+
+
+@pytest.mark.parametrize(("field", "value"), [("formats", "../x.toml:a"), ("steps", "../x.toml:a=4")])
+def test_a_manifests_accumulator_names_no_file(field: str, value: str, tmp_path: Path) -> None:
+    path, found = dots(tmp_path)
+    (tmp_path / "x.toml").write_text('[formats.a]\nlike = "fp16"\n')
+    found["set"]["accumulator"][field] = value
+    path.write_text(json.dumps(found))
+    assert "and no file" in refused("vectors", "verify", ".", cwd=path.parent)
+
+
+def test_a_manifests_name_that_is_too_long_for_a_file(tmp_path: Path) -> None:
+    path, found = dots(tmp_path)
+    text = (
+        json.dumps(found)
+        .replace("nvidia_v100", "nvidia_v1" + 300 * "0")
+        .replace("nvidia-v100", "nvidia-v1" + 300 * "0")
+    )
+    path.write_text(text)
+    done = run("vectors", "verify", "v", cwd=tmp_path)
+    assert done.returncode == 1
+    assert ".tv: missing" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr

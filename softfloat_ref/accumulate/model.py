@@ -96,7 +96,7 @@ class Accumulator:
     @cached_property
     def operand_formats(self) -> frozenset[str]:
         """The names of the operand formats the unit has; empty for any."""
-        return frozenset(get_format(name).name for name in self.formats.split())
+        return frozenset(_format_name(name) for name in self.formats.split())
 
     @cached_property
     def steps_by_format(self) -> dict[str, int]:
@@ -106,7 +106,7 @@ class Accumulator:
             name, equals, size = word.partition("=")
             if not equals or not size.isascii() or not size.isdigit():
                 raise Error(f"steps = {self.steps!r}: write FORMAT=NUMBER, as tf32=8")
-            found[get_format(name).name] = int(size)
+            found[_format_name(name)] = int(size)
         return found
 
     @cached_property
@@ -192,6 +192,13 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "flush_outputs": ("off", "after", "before"),
     "status": STATUSES,
 }
+
+
+def _format_name(name: str) -> str:
+    """The name of a format of the catalogue or the grammar; a unit's definition stands alone. Raises Error."""
+    if ".toml" in name:
+        raise Error(f"{name}: an accumulator names its formats (s1e4m3b7, say), and no file")
+    return get_format(name).name
 
 
 def from_table(table: Mapping[str, Any], name: str, like: Accumulator | None) -> Accumulator:
