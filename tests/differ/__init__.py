@@ -1,0 +1,1 @@
+"""Fast paths against the scalar oracle, on whatever is drawn at random."""
