@@ -62,11 +62,11 @@ def made_folder(path: str | Path) -> Iterator[Path]:
     """The folder, made if need be; if it was, and the block fails, it is removed again if empty. Raises Error."""
     folder = Path(path)
     existed = folder.exists()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as e:
-        raise Error(f"{folder}: cannot be made: {e.strerror or e}") from None
-    try:
+    try:  # a signal may come as soon as it is made
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as e:
+            raise Error(f"{folder}: cannot be made: {e.strerror or e}") from None
         yield folder
     except BaseException:
         if not existed:
