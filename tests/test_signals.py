@@ -20,6 +20,10 @@ import pytest
 from command import ENVIRONMENT, ok
 from test_executors import all_end, children, needs_proc
 
+from softfloat_ref.golden import journal
+from softfloat_ref.golden.generate import generate
+from softfloat_ref.golden.sets import VectorSet
+
 KILLS = int(os.environ.get("SOFTFLOAT_KILLS", "3"))
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 VALUES = 1 << 28  # of a file that has no blocks on disk
@@ -211,3 +215,20 @@ def test_a_signal_that_another_thread_takes_waits_too(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "x.py"], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (7, b"inside\n", b"")
+
+
+@pytest.mark.parametrize("name", ["open", "_lock", "_start"])
+def test_a_signal_while_the_files_are_opened(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing stays, whichever step it interrupts."""
+
+    class Stopped(BaseException):
+        pass
+
+    def stop(*_: object) -> None:
+        raise Stopped
+
+    where = journal.Journal if name == "_start" else journal
+    monkeypatch.setattr(where, name, stop, raising=False)
+    with pytest.raises(Stopped):
+        generate(VectorSet.make("add", "fp16", 10), tmp_path / "v")
+    assert not list(tmp_path.iterdir())

@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
@@ -58,18 +59,26 @@ class Journal:
         self.resumed = 0
         self._request = json.loads(json.dumps(request))
         self._names = [*openings, _RUNS, _LEFT_OUT]
-        self.folder.mkdir(exist_ok=True)
-        self._journal: IO[bytes] = open(self.folder / _JOURNAL, "a+b")  # noqa: SIM115
+        self._outputs: list[_Output] = []
+        mine = False
         try:
+            with suppress(FileExistsError):
+                self.folder.mkdir()
+                mine = not resume
+            self._journal: IO[bytes] = open(self.folder / _JOURNAL, "a+b")  # noqa: SIM115
             _lock(self._journal, self.folder)
+            mine = not resume
             good = self._trusted() if resume else None
             if good is None:
                 self._remove_streams()
                 self._start(openings)
             else:
                 self._go_on(good)
-        except BaseException:
-            self.close()
+        except BaseException:  # a signal, say
+            if hasattr(self, "_journal"):
+                self.close()
+            if mine:
+                shutil.rmtree(self.folder, ignore_errors=True)
             raise
 
     # -- continuing --------------------------------------------------------------------------------------------------
@@ -166,7 +175,7 @@ class Journal:
 
     def close(self) -> None:
         """Close the files, which stay."""
-        for output in getattr(self, "_outputs", ()):
+        for output in self._outputs:
             output.stream.close()
         self._journal.close()
 
