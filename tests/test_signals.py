@@ -232,3 +232,20 @@ def test_a_signal_while_the_files_are_opened(name: str, tmp_path: Path, monkeypa
     with pytest.raises(Stopped):
         generate(VectorSet.make("add", "fp16", 10), tmp_path / "v")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_signal_while_a_module_is_imported(tmp_path: Path) -> None:
+    """Python 3.11 makes a RuntimeError of what is raised while it makes a class."""
+    (tmp_path / "x.py").write_text(
+        "import os, signal\n"
+        "from softfloat_ref.app import main\n"
+        "class Name:\n"
+        "    def __set_name__(self, owner, name):\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "def run(args):\n"
+        "    type('Made', (), {'x': Name()})\n"
+        "main._run = run\n"
+        "main.main(['formats'])\n"
+    )
+    done = subprocess.run([sys.executable, "x.py"], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (143, b"")

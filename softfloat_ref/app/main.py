@@ -100,8 +100,11 @@ def main(args: list[str] | None = None) -> None:
         code = e.exit_code
     except (KeyboardInterrupt, click.Abort):
         code = 130
-    except Stopped as e:
-        code = 128 + int(e.args[0])
+    except (Stopped, RuntimeError) as e:
+        stopped = e.__cause__ if isinstance(e, RuntimeError) else e  # Python 3.11 wraps it while it makes a class
+        if not isinstance(stopped, Stopped):
+            raise
+        code = 128 + int(stopped.args[0])
         _ignore_signals()
     except BrokenPipeError:
         code = 141
