@@ -24,7 +24,8 @@ from typing import Any, Final, Protocol, TypeVar, cast
 from softfloat_ref.errors import Error
 from softfloat_ref.files import read_bytes
 
-_ENDING: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_NAMES: Final = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")  # the last is that of an ending that was dropped
+_ENDING: Final = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
 ATTEMPTS: Final = 4  # how often a task is tried whose worker died
 CONNECT_SECONDS: Final = 10
 _CLOSE_SECONDS: Final = 5

@@ -16,7 +16,7 @@ TOP = Path(__file__).parents[1]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(TOP)}
 # Commands that start processes, or set how libraries start, have a process of their own.
 OWN_PROCESS = {"--jobs", "--executor", "--scheduler", "--dut", "bench", "selftest"}
-HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 
 def run(*args: str, stdin: str | bytes = b"", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -84,10 +84,11 @@ def _streams(data: bytes) -> Iterator[list[bytes]]:
 @contextlib.contextmanager
 def _signals() -> Iterator[None]:
     """The handlers as they were: the command line has its own."""
-    before = {x: signal.getsignal(x) for x in HANDLED}
+    before, hook = {x: signal.getsignal(x) for x in HANDLED}, sys.unraisablehook
     try:
         yield
     finally:
+        sys.unraisablehook = hook
         for number, handler in before.items():
             signal.signal(number, handler)
 

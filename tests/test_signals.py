@@ -234,18 +234,49 @@ def test_a_signal_while_the_files_are_opened(name: str, tmp_path: Path, monkeypa
     assert not list(tmp_path.iterdir())
 
 
+def ended(run: str, folder: Path) -> tuple[int, bytes, bytes]:
+    """Exit code and output of a command that does this."""
+    lines = "".join(f"    {line}\n" for line in run.splitlines())
+    (folder / "x.py").write_text(
+        f"import ctypes, os, signal, time\nfrom softfloat_ref.app import main\n"
+        f"def run(args):\n{lines}\nmain._run = run\nmain.main(['formats'])\n"
+    )
+    done = subprocess.run([sys.executable, "x.py"], cwd=folder, env=ENVIRONMENT, capture_output=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
 def test_a_signal_while_a_module_is_imported(tmp_path: Path) -> None:
     """Python 3.11 makes a RuntimeError of what is raised while it makes a class."""
-    (tmp_path / "x.py").write_text(
-        "import os, signal\n"
-        "from softfloat_ref.app import main\n"
+    run = (
         "class Name:\n"
         "    def __set_name__(self, owner, name):\n"
         "        os.kill(os.getpid(), signal.SIGTERM)\n"
-        "def run(args):\n"
-        "    type('Made', (), {'x': Name()})\n"
-        "main._run = run\n"
-        "main.main(['formats'])\n"
+        "type('Made', (), {'x': Name()})\n"
     )
-    done = subprocess.run([sys.executable, "x.py"], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (143, b"")
+    assert ended(run, tmp_path) == (143, b"", b"")
+
+
+DROPPED = {
+    "destructor": "class Kill:\n    def __del__(self):\n        os.kill(os.getpid(), signal.SIGHUP)\nKill()\n",
+    "callback": "ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.SIGHUP))()\n",
+    "handler": "try:\n    os.kill(os.getpid(), signal.SIGHUP)\n    time.sleep(1)\nexcept BaseException:\n    pass\n",
+}
+
+
+@pytest.mark.parametrize("where", DROPPED)
+def test_a_signal_that_is_dropped_comes_again(where: str, tmp_path: Path) -> None:
+    """Python drops what a destructor raises or what C has called; so does LLVM's compiler while it asks its cache."""
+    run = DROPPED[where] + "print('dropped', flush=True)\ntime.sleep(60)\nprint('lost')\n"
+    assert ended(run, tmp_path) == (129, b"dropped\n", b"")
+
+
+def test_what_comes_again_does_not_cut_the_cleaning_short(tmp_path: Path) -> None:
+    """Nor where the cleaning raises and handles errors of its own."""
+    run = (
+        "try:\n    os.kill(os.getpid(), signal.SIGHUP)\n    time.sleep(60)\n"
+        "finally:\n"
+        "    try:\n        os.unlink('none')\n"
+        "    except OSError:\n        time.sleep(0.5)\n        print('cleaned')\n"
+        "    time.sleep(0.5)\n    print('all')\n"
+    )
+    assert ended(run, tmp_path) == (129, b"cleaned\nall\n", b"")

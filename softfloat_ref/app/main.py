@@ -5,19 +5,16 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import signal
 import sys
-import time
 from typing import Final
 
 import click
 
 from softfloat_ref import __version__
+from softfloat_ref.app.signals import Stopped, end_of_signals, on_signals
 from softfloat_ref.errors import Error, unknown
 
 MAX_MESSAGE: Final = 600
-_PATIENCE_S: Final = 1.0
-_ENDING: Final = ("SIGINT", "SIGTERM", "SIGHUP")
 
 # name: (module, what --help says). A command's module is imported when it runs, so --help stays fast.
 COMMANDS: Final = {
@@ -77,14 +74,10 @@ def cli() -> None:
     """
 
 
-class Stopped(BaseException):
-    """A signal asked the process to end."""
-
-
 def main(args: list[str] | None = None) -> None:
     """Run the command line; never returns."""
     try:
-        _on_signals()
+        on_signals()
         result = _run(sys.argv[1:] if args is None else list(args))
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -105,7 +98,6 @@ def main(args: list[str] | None = None) -> None:
         if not isinstance(stopped, Stopped):
             raise
         code = 128 + int(stopped.args[0])
-        _ignore_signals()
     except BrokenPipeError:
         code = 141
     except MemoryError:
@@ -123,37 +115,9 @@ def _run(args: list[str]) -> object:
         return cli.invoke(context)
 
 
-def _on_signals() -> None:
-    """Signals that end a process end this one through its `finally` clauses, so that nothing half-written stays.
-
-    One that whoever started us ignores (nohup, a job in a script's background) stays ignored. A second Ctrl-C right
-    after the first does not cut the cleaning short.
-    """
-    stopped_at = -_PATIENCE_S
-
-    def stop(number: int, _: object) -> None:
-        nonlocal stopped_at
-        now = time.monotonic()
-        if now - stopped_at >= _PATIENCE_S:
-            stopped_at = now
-            raise Stopped(number)
-
-    with contextlib.suppress(ValueError):  # not the main thread: then whoever is may have his own
-        for name in _ENDING:
-            number = getattr(signal, name, None)
-            if number is not None and signal.getsignal(number) != signal.SIG_IGN:
-                signal.signal(number, stop)
-
-
-def _ignore_signals() -> None:
-    """While the interpreter ends: a second signal would be the exit code then."""
-    for name in _ENDING:
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.SIG_IGN)
-
-
 def _end(code: int) -> None:
     """Exit, with output that cannot be delivered dropped: Python would complain about it once more."""
+    end_of_signals()
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
