@@ -224,10 +224,12 @@ class _Job:
             codes = np.zeros(blocks.shape, arrays.code_dtype(self.fmt.element))
         else:
             clean = np.where(special[..., np.newaxis], 0.0, blocks) if special.any() else blocks
-            codes = arrays.encode(self._divided(clean, scales), self.fmt.element, self.policy, words)
+            quotients = self._divided(clean, scales)
+            codes = arrays.encode(quotients, self.fmt.element, self.policy, words)
             self._drop_signs(codes)
-            # a scale that overflowed to Inf or NaN is done with the specials
-            by_oracle = special & (not self._simple_specials()) | ~special & ~np.isfinite(self._decoded(scales))
+            # With the specials are done: a scale that overflowed to Inf or NaN; a NaN that is no input's, 0 * Inf.
+            odd = ~np.isfinite(self._decoded(scales)) | np.isnan(quotients).any(axis=-1)
+            by_oracle = special & (not self._simple_specials()) | ~special & odd
         simple = special & ~by_oracle
         scales[simple] = max(self.fmt.scale.canonical_nan, 0)
         codes[simple] = special_element(self.fmt, self.policy)

@@ -30,6 +30,7 @@ from softfloat_ref.exact import Value
 from softfloat_ref.formats import CATALOGUE, get_format
 from softfloat_ref.kernels import prefixes
 from softfloat_ref.policies import ROUNDINGS, Policy
+from softfloat_ref.profiles import get_profile
 from softfloat_ref.sources import Philox
 
 EMAX = {"mxfp8_e5m2": 15, "mxfp8_e4m3": 8, "mxfp6_e3m2": 4, "mxfp6_e2m3": 2, "mxfp4_e2m1": 2, "mxint8": 0}
@@ -167,8 +168,21 @@ def test_stochastic_blocks() -> None:
     assert (blocks.quantize(x, "mxfp4", policy=policy, random_bits=given).codes == quantized.codes).all()
 
 
+@pytest.mark.parametrize("nan", ["propagate", "propagate,negative", "canonical"])
+def test_a_nan_that_no_input_has(nan: str) -> None:
+    """Zero times a reciprocal beyond FP32: the operation's own NaN, not the processor's."""
+    fmt = get_block_format("s1e3m6@fp32/2")
+    profile, policy = get_profile("nvfp4-torchao,tail=pad"), Policy(nan=nan)
+    x = np.array([[0, 0, 1, -3]], np.float32)
+    found = blocks.quantize(x, fmt, profile=profile, policy=policy)
+    zero = quantize_block([to_value(0.0, 0)] * 2, fmt, profile, policy, None, decode(found.tensor_scale, "fp32"))
+    assert fmt.element.is_nan(zero.codes[0])
+    assert found.codes[0, :2].tolist() == list(zero.codes)
+
+
 SCALARS = [f for f in CATALOGUE.values() if f.width <= 16] + [
-    get_format(n) for n in ("s1e6m1b46", "binary8p4se", "binary8p1ue", "s1e5m5", "s1e4m3b-20", "s1e8m6", "i5", "s0e4m3")
+    get_format(n)
+    for n in ("s1e6m1b46", "binary8p4se", "binary8p1ue", "s1e5m5", "s1e4m3b-20", "s1e8m6", "i5", "s0e4m3", "s1e4m0fn")
 ]
 
 

@@ -34,6 +34,9 @@ MORE = (
     "s1e8m22",
     "s1e3m20",
     "s1e8m0",
+    "s1e4m0fn",
+    "s1e5m0finite",
+    "s1e8m5",
     "i8",
     "u8",
     "i16",
@@ -112,6 +115,33 @@ def test_flags(name: str) -> None:
         codes, flags = arrays.encode_flags(x, fmt, policy, words)
         assert codes.tolist() == [code for code, _ in pairs]
         assert flags.tolist() == [flag for _, flag in pairs]
+
+
+@pytest.mark.parametrize("name", ["s1e8m4", "s1e8m5", "bf16", "s1e7m5", "fp8_e5m2"])
+def test_what_is_flushed_around_the_smallest_normal(name: str) -> None:
+    """One bit more decides it than the code: the significand's full precision below that number."""
+    fmt = get_format(name)
+    exponents = np.arange(-2, 2) + fmt.emin
+    fractions = np.arange(1 << (fmt.mantissa_bits + 2)) / (1 << (fmt.mantissa_bits + 2)) + 1
+    grid = np.ldexp(fractions, exponents[:, np.newaxis]).astype(np.float32).ravel().view(np.uint32)
+    x = np.concatenate([grid - 1, grid, grid + 1]).view(np.float32)
+    for mode, rule in itertools.product(("rne", "rna", "rtz", "rup", "rto"), ("before", "after")):
+        policy = Policy(mode, flush_outputs=True, flush_rule=rule)
+        assert arrays.encode(x, fmt, policy).tolist() == wanted(x, fmt, policy, None), (mode, rule)
+
+
+@pytest.mark.parametrize("name", ["s1e4m0fn", "s1e5m0finite", "s1e6m0", "s1e7m0fn", "s0e5m0", "binary8p1se"])
+def test_ties_between_powers_of_two(name: str) -> None:
+    """The significand is odd there, whatever the code, but for P3109's formats."""
+    fmt = get_format(name)
+    ties = np.ldexp(np.float32(1.5), np.arange(fmt.emin - 3, fmt.emax + 2)).astype(np.float32)
+    x = np.concatenate([ties, -ties] if fmt.signed else [ties])
+    x = np.concatenate([x, np.tile(ties, 40)])  # long runs of normal numbers
+    for mode in ("rne", "rna", "rhz", "rnu", "rto"):
+        codes = arrays.encode(x, fmt, Policy(mode))
+        assert codes.tolist() == wanted(x, fmt, Policy(mode), None), mode
+        values = arrays.quantize(x, fmt, Policy(mode))
+        np.testing.assert_array_equal(values, arrays.decode(codes, fmt), mode)
 
 
 def test_each_way_is_taken() -> None:
@@ -265,20 +295,24 @@ def test_bad_random_words_leave_an_earlier_result_as_it_was() -> None:
     assert np.array_equal(out.scales, before[1])
 
 
-@pytest.mark.parametrize("element", ["s1e2m1b-10", "s1e4m3b-3", "s1e2m3b-30", "s1e1m2b-9", "s1e1m2", "fp8_e4m3"])
+BIASES = ["s1e2m1b-10", "s1e4m3b-3", "s1e2m3b-30", "s1e1m2b-9", "s1e1m2", "fp8_e4m3", "s1e6m1b244", "s0e4m1b210"]
+
+
+@pytest.mark.parametrize("element", BIASES)
 @pytest.mark.parametrize("rule", ["floor", "ceil", "rceil", "amax"])
 @pytest.mark.parametrize("axis", [0, 1])
 def test_elements_of_any_bias(element: str, rule: str, axis: int) -> None:
-    """The lowest binade of elements may lie above every float32 number."""
+    """The lowest binade of elements may lie above every float32 number, the highest below."""
     fmt, profile, rng = get_block_format(f"{element}@e8m0/32"), f"ocp,scale_rule={rule}", np.random.default_rng(6)
     large = np.where(rng.random((64, 32)) < 0.5, 0x7F7FFFFF, rng.integers(0, 1 << 24, (64, 32))).astype(np.uint32)
     bits = np.concatenate([wild(rng, 64), large, sparse(rng, 64), close(rng, 64)])
     turned = bits if axis else bits.T.copy()
     made, decode = blocks.quantize(turned.view(np.float32), fmt, axis, profile), decoder(FP32)
-    codes, scales = (array if axis else array.T for array in (made.codes, made.scales))
-    for given, own, scale in zip(bits.tolist(), codes.tolist(), scales.tolist(), strict=True):
+    codes, scales, values = (array if axis else array.T for array in (made.codes, made.scales, made.dequantize()))
+    for given, own, scale, back in zip(bits.tolist(), codes.tolist(), scales.tolist(), values, strict=True):
         found = quantize_block([decode(code) for code in given], fmt, profile)
         assert (found.scale, list(found.codes)) == (scale[0], own), given
+        assert dequantize_to_fp32(found.scale, found.codes, fmt, profile) == back.copy().view(np.uint32).tolist()
 
 
 def test_blocks_do_not_fit_their_place() -> None:

@@ -172,8 +172,9 @@ class ValueTables(NamedTuple):
 
 def value_tables(fmt: BlockFormat, elements: Array, factors: Array) -> ValueTables:
     """The tables of a format; elements, factors: float64 by code."""
-    short = np.where(np.isnan(elements), np.nan, elements).astype(np.float32)  # one NaN, whatever the element's
-    single = _single(short, factors)
+    with np.errstate(over="ignore", under="ignore"):  # what float32 does not hold is never taken from there
+        short = np.where(np.isnan(elements), np.nan, elements).astype(np.float32)  # one NaN, whatever the element's
+    single = _single(elements, short, factors)
     return ValueTables(elements, factors, short, single, _units(fmt.element, single), _decoded(fmt.element))
 
 
@@ -220,12 +221,12 @@ def _units(fmt: Format, single: Array) -> Array:
     return np.where(units >= np.finfo(np.float32).tiny, units, 0).astype(np.float32)
 
 
-def _single(elements: Array, factors: Array) -> Array:
+def _single(elements: Array, short: Array, factors: Array) -> Array:
     """By scale code: its factor in float32, or 0 where that times some element is not exact and normal."""
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         single = factors.astype(np.float32)
-        products = elements.astype(np.float64) * factors[:, np.newaxis]
-        exact = elements * single[:, np.newaxis] == products
+        products = elements * factors[:, np.newaxis]
+        exact = short * single[:, np.newaxis] == products
     normal = (np.abs(products) >= np.finfo(np.float32).tiny) & np.isfinite(products)
     plain = ~np.isfinite(elements) | (elements == 0) | (exact & normal)
     usable = np.isfinite(single) & (single >= np.finfo(np.float32).tiny) & plain.all(axis=1)

@@ -187,7 +187,8 @@ def _nearest(fmt: Format, policy: Policy, values: bool) -> tuple[Any, Any] | Non
     elif values:
         loop = nearest.nearest_values32
     else:
-        loop = nearest.wide_codes32 if fmt.emax - fmt.emin > nearest.WIDE else nearest.nearest_codes32
+        wide = fmt.mantissa_bits > 0 and fmt.emax - fmt.emin > nearest.WIDE  # a part at once: a bit of it is the parity
+        loop = nearest.wide_codes32 if wide else nearest.nearest_codes32
     return loop, np.array(numbers, np.uint32)
 
 

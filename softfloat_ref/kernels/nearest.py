@@ -73,7 +73,8 @@ def magnitude_code(bits: Any, least: Any, p: Any) -> Any:
     # A normal number's exponent above the lowest goes before its significand; else this is less than that.
     normal = I32(magnitude - U32(U32(I32(least - I32(1))) << U32(23)))
     whole = U32(max(normal, I32(significand)))
-    return right(U32(whole + _addend(whole, shift, p)), shift)
+    # The parity is the significand's: without mantissa bits, `whole` has the exponent's in that place.
+    return right(U32(whole + _addend(significand, shift, p)), shift)
 
 
 @compiled(forceinline=True)

@@ -56,9 +56,12 @@ def is_regular(fmt: Format, policy: Policy, source: Format) -> bool:
 
 
 def fits_table(fmt: Format, policy: Policy) -> bool:
-    """Whether the upper half of a float32, with a sticky bit, decides: two bits to spare, in its subnormals too."""
+    """Whether the upper half of a float32, with a sticky bit, decides: two bits to spare, in its subnormals too.
+
+    What is flushed is one more bit's: below the lowest normal number it is asked of the significand's full precision.
+    """
     spare = FP32.mantissa_bits - UPPER - 2
-    lowest = FP32.emin - FP32.mantissa_bits + UPPER + 2
+    lowest = FP32.emin - FP32.mantissa_bits + UPPER + 2 + policy.flush_outputs
     return not policy.rounding.stochastic and fmt.mantissa_bits <= spare and fmt.emin - fmt.mantissa_bits >= lowest
 
 
