@@ -6,11 +6,11 @@ import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
 from softfloat_ref import exact
-from softfloat_ref.codec import check_code, decoder, encoder
+from softfloat_ref.codec import Encoder, check_code, decoder, encoder
 from softfloat_ref.errors import Error, Undefined, unknown
 from softfloat_ref.exact import FINITE, INF, NAN, Value
 from softfloat_ref.formats import ALIASES, CATALOGUE, Format, define_format, get_format, load_table
@@ -428,6 +428,12 @@ def _times_inf(x: Value) -> Value:
     return Value(NAN, 0) if x.kind == NAN or x.is_zero else exact.inf(x.sign)
 
 
+@cache
+def _dequantized(saturate: bool) -> Encoder:
+    """The rounding of a value to FP32."""
+    return encoder(FP32, Policy(overflow=Overflow.SAT_PROPAGATE if saturate else Overflow.SAT_NONE))
+
+
 def dequantize_to_fp32(
     scale: int,
     codes: Sequence[int],
@@ -436,6 +442,5 @@ def dequantize_to_fp32(
     tensor_scale: Value = _ONE,
 ) -> list[int]:
     """The FP32 codes of the values, each the exact product rounded once."""
-    saturate = get_profile(profile).dequantize_overflow == "saturate"
-    encode = encoder(FP32, Policy(overflow=Overflow.SAT_PROPAGATE if saturate else Overflow.SAT_NONE))
+    encode = _dequantized(get_profile(profile).dequantize_overflow == "saturate")
     return [encode(x, 0)[0] for x in dequantize_block(scale, codes, fmt, tensor_scale)]

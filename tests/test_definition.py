@@ -56,13 +56,15 @@ def around(values: list[Fraction]) -> Iterator[Fraction]:
                 yield y
 
 
-def check(fmt: Format, line: Line, inputs: list[Fraction], negative: bool) -> int:
+def check(fmt: Format, line: Line, given: list[Fraction], negative: bool) -> int:
     compared = 0
-    values = [as_value(x, negative) for x in inputs]
-    for mode in ROUNDINGS:
+    for turn, mode in enumerate(ROUNDINGS):
         n = N if mode.startswith("sr") else 0
-        words = [number % (1 << n) for number in range(len(inputs))]
+        every = [(x, as_value(x, negative), number % (1 << n)) for number, x in enumerate(given)]
         for tininess in ("after", "before"):
+            tried = every if FULL else every[turn % 2 :: 2]  # half of the inputs under one rule, half under the other
+            turn += 1
+            inputs, values, words = zip(*tried, strict=True)
             results = [
                 expected(x, negative, line, fmt, mode, n, r, tininess) for x, r in zip(inputs, words, strict=True)
             ]

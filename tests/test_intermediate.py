@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from command import ok, refused, run
+from volume import cases
 
 from softfloat_ref.codec import decode
 from softfloat_ref.errors import Error
@@ -119,7 +120,9 @@ def test_the_result_follows_from_it(op: str, mode: str) -> None:
 
 @pytest.mark.parametrize("fmt", [f for f in CATALOGUE.values() if f.width <= 64], ids=lambda f: f.name)
 def test_every_format_has_room_for_it(fmt: Format) -> None:
-    vectors = IntermediateSet(VectorSet.make("convert", "fp64", 400, out=fmt, policy=Policy(nan_missing="zero")))
+    vectors = IntermediateSet(
+        VectorSet.make("convert", "fp64", cases(150, 400), out=fmt, policy=Policy(nan_missing="zero"))
+    )
     widths = [f.width for f in vectors.fields]
     for inputs in vectors.inputs():
         line = vectors.line(inputs)

@@ -35,7 +35,7 @@ from softfloat_ref.golden.cases import crossed, random_cases, specials
 from softfloat_ref.ops import evaluator, signature
 from softfloat_ref.policies import get_policy
 
-CASES = int(os.environ.get("MPFR_CASES", "10000"))  # per operation and group of formats
+CASES = int(os.environ.get("MPFR_CASES", "5000"))  # per operation and group of formats
 
 ROUNDINGS = {
     "rne": gmpy2.RoundToNearest,

@@ -53,6 +53,8 @@ def test_schedules(spec: dict | None, expected: list[float]) -> None:
         ({"kind": "step", "at": [3], "divide": 0}, "divide is above 0"),
         ({"kind": "exponential", "base": True}, "base = True is no float"),
         ({"kind": "cyclical", "factors": []}, "numbers above 0"),
+        ({"kind": "cyclical", "factors": [10**400]}, "factors has an integer that no float64 holds"),
+        ({"kind": "exponential", "base": 10**400}, "base has an integer that no float64 holds"),
     ],
 )
 def test_bad_schedules(spec: dict, message: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from volume import FULL
 
 from softfloat_ref.app import vectors as app
 from softfloat_ref.codec import decode
@@ -42,10 +43,11 @@ def test_every_operation(op: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("op", BLOCK_OPERATIONS)
 @pytest.mark.parametrize("fmt", BLOCK_NAMES)
 def test_every_block_format(fmt: str, op: str, tmp_path: Path) -> None:
-    generate(VectorSet.make(op, fmt, 1000), tmp_path)
+    count = 1000 if FULL else 400
+    generate(VectorSet.make(op, fmt, count), tmp_path)
     report = verify(tmp_path)
     assert report.passed, report.problems
-    assert report.checked == 1000
+    assert report.checked == count
 
 
 @pytest.mark.parametrize("name", recipe_files())
@@ -53,7 +55,7 @@ def test_every_recipe(name: str, tmp_path: Path) -> None:
     recipe = load_recipe(name)
     assert recipe.description
     blocks = isinstance(recipe, VectorSet) and recipe.block is not None
-    generate(recipe if blocks else dataclasses.replace(recipe, count=300), tmp_path)
+    generate(recipe if blocks and FULL else dataclasses.replace(recipe, count=300), tmp_path)
     assert verify(tmp_path).passed
 
 
@@ -168,7 +170,8 @@ def test_stochastic_vectors_carry_their_random_bits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["i1", "u1", "i2", "s1e1m1", "e8m0", "binary3p1ue", "fp128"])
 def test_odd_formats(name: str, tmp_path: Path) -> None:
-    generate(VectorSet.make("add", name, 50), tmp_path)
+    # E8M0's sums: of many bins all pairs are tried before they are called unreachable
+    generate(VectorSet.make("sqrt" if name == "e8m0" and not FULL else "add", name, 50), tmp_path)
     assert verify(tmp_path).passed
 
 

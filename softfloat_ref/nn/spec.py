@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 from softfloat_ref.errors import Error, unknown
+from softfloat_ref.nn.plain import is_number
 
 T = TypeVar("T")
 
@@ -36,6 +37,8 @@ def made(what: str, kinds: Mapping[str, type[T]], spec: Mapping[str, Any] | str 
             raise unknown(f"field of {what} {kind!r}:", key, types)
         if isinstance(value, bool) or not isinstance(value, _TYPES[types[key]]):
             raise Error(f"{what} {kind!r}: {key} = {value!r} is no {types[key]}")
+        if _is_huge(value):
+            raise Error(f"{what} {kind!r}: {key} has an integer that no float64 holds")
         table[key] = _frozen(value)
     made: T = found(**table)
     return made
@@ -43,6 +46,13 @@ def made(what: str, kinds: Mapping[str, type[T]], spec: Mapping[str, Any] | str 
 
 def _frozen(value: Any) -> Any:
     return tuple(_frozen(x) for x in value) if isinstance(value, (list, tuple)) else value
+
+
+def _is_huge(value: Any) -> bool:
+    """Whether an integer in here is beyond float64: floats are computed of them."""
+    if isinstance(value, (list, tuple)):
+        return any(map(_is_huge, value))
+    return isinstance(value, int) and not isinstance(value, bool) and not is_number(value)
 
 
 def refuse(what: str, *problems: tuple[str, bool]) -> None:
