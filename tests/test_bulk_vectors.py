@@ -8,13 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_vectors import rehash
 
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import get_format
-from softfloat_ref.golden import bulk, sets
+from softfloat_ref.golden import bulk, parts, sets
+from softfloat_ref.golden import verify as verification
 from softfloat_ref.golden.cases import random_cases
 from softfloat_ref.golden.generate import HEADER, MANIFEST, generate
-from softfloat_ref.golden.sets import Field, VectorSet, in_bulk
+from softfloat_ref.golden.sets import Field, VectorSet, in_arrays, in_bulk
+from softfloat_ref.golden.verify import verify
 from softfloat_ref.golden.writers import text_line, word_line
 from softfloat_ref.policies import Policy
 
@@ -49,6 +52,60 @@ def test_same_bytes(op, fmt, out, policy, source, tmp_path: Path, monkeypatch: p
         contents.append({p.name: p.read_bytes() for p in folder.iterdir()})
     assert contents[0].keys() == {MANIFEST, HEADER, f"{vectors.name}.tv", f"{vectors.name}.memh"}
     assert contents[0] == contents[1]
+
+
+BLOCK_SETS = [
+    ("quantize", "mxfp8_e4m3", "fp32", None, None),
+    ("quantize", "mxfp4", "fp16", None, "torchao-rceil"),
+    ("quantize", "mxint8", "fp64", None, "microxcaling"),
+    ("quantize", "mxfp6_e2m3", "bf16", None, None),
+    ("quantize", "fp8_e4m3@fp32/16", "fp32", None, "ocp,scale_rule=amax"),
+    ("quantize", "mxfp8_e5m2", "fp32", Policy("sr", sr_bits=9), None),
+    ("quantize", "nvfp4", "fp32", None, None),
+    ("dequantize", "mxfp8_e5m2", None, None, None),
+    ("dequantize", "mxfp6_e3m2", None, None, "microxcaling"),
+    ("dequantize", "fp4_e2m1@ue4m3/16", None, None, None),
+    ("dequantize", "nvfp4", None, None, None),
+]
+
+
+@pytest.mark.parametrize(("op", "block", "source", "policy", "profile"), BLOCK_SETS)
+def test_same_lines_of_blocks(op, block, source, policy, profile, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    """By arrays and by the oracle; two-level formats by the oracle, however many there are."""
+    vectors = VectorSet.make(op, block, 600, out=source, seed=6, policy=policy, profile=profile)
+    monkeypatch.setattr(sets, "BLOCKS_FROM", 1)
+    assert in_arrays(vectors) == (block != "nvfp4")
+    made = [[given.batch.lines for given in parts.batches(vectors, compiled=way)] for way in (True, False)]
+    assert len(made[0][0]) == 600
+    assert made[0] == made[1]
+
+
+def test_large_sets_of_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verified by arrays, a sample by the oracle; a changed code is found by either."""
+    vectors = VectorSet.make("quantize", "mxfp8", 5000)
+    assert in_arrays(vectors)
+    generate(vectors, tmp_path)
+    monkeypatch.setattr(verification, "ORACLE_LINES", 1 << 16)
+    report = verify(tmp_path)
+    assert (report.passed, report.compiled, report.checked) == (True, 5000, verification.ORACLE_SAMPLE // 32)
+    report = verify(tmp_path, every=True)
+    assert (report.passed, report.compiled, report.checked) == (True, 0, 5000)
+    path = tmp_path / f"{vectors.name}.tv"
+    text = bytearray(path.read_bytes())
+    text[-3] ^= 1
+    path.write_bytes(text)
+    rehash(tmp_path)
+    assert not verify(tmp_path).passed
+
+
+def test_blocks_without_result_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the oracle refuses in a part, it says of which block; the others of the part are its own too."""
+    policy, profile = Policy(nan_missing="error"), "ocp,nan=element"
+    vectors = VectorSet.make("quantize", "mxfp4", 600, seed=2, policy=policy, profile=profile)
+    monkeypatch.setattr(sets, "BLOCKS_FROM", 1)
+    made = [[(g.batch.lines, g.left_out) for g in parts.batches(vectors, compiled=way)] for way in (True, False)]
+    assert made[0] == made[1]
+    assert made[0][0][1]
 
 
 def test_cases_without_result_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from softfloat_ref.accumulate import get_accumulator
 from softfloat_ref.block_formats import any_format, get_block_format
-from softfloat_ref.coverage import modelled
-from softfloat_ref.coverage.block_events import BlockEvents
+from softfloat_ref.coverage import block_events, modelled
+from softfloat_ref.coverage.block_events import BlockEvents, BlockSetting
 from softfloat_ref.coverage.block_stochastic import sharpened
 from softfloat_ref.coverage.dot_events import DotEvents
 from softfloat_ref.coverage.modelled import Coverage
@@ -19,6 +19,7 @@ from softfloat_ref.golden.dot_cases import random_case
 from softfloat_ref.golden.dots import DotSet
 from softfloat_ref.policies import get_policy
 from softfloat_ref.profiles import get_profile
+from softfloat_ref.scales import largest
 from softfloat_ref.sources import Philox
 
 
@@ -49,6 +50,8 @@ def each_bin_is_hit(coverage: Coverage) -> None:
         ("mxfp8_e4m3", "fp32", "", {"rounding": "sr", "sr_bits": 8}),
         ("nvfp4", "bf16", "", {"rounding": "sr", "sr_bits": 16}),
         ("fp16@e8m0/4", "bf16", "", {}),
+        ("fp8_e4m3@fp32/16", "fp32", "", {}),
+        ("fp4_e2m1@fp16/4", "bf16", "", {}),
     ],
 )
 def test_a_block_is_made_for_every_bin_of_a_quantization(
@@ -72,6 +75,21 @@ def test_bins_of_quantization_against_every_block_there_is(fmt: str, values: str
     hit = set().union(*map(coverage.hits, itertools.product(range(1 << width), repeat=2)))
     for b in itertools.chain(*coverage.bins().values()):
         assert (b.id in hit) == (not b.unreachable), b
+
+
+@pytest.mark.parametrize("fmt", ["fp4_e2m1@fp16/2", "int8@ue4m3/2", "fp8_e4m3@bf16/2", "fp4_e2m1@e8m0/2"])
+def test_some_stretches_of_scales_are_among_all_of_them(fmt: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is looked at of scales of many bits; here of few, so that all are known."""
+    setting = get_block_format(fmt), get_format("fp8_e5m2"), get_profile("ocp"), get_policy("ieee")
+    every = BlockSetting(*setting).stretches
+    monkeypatch.setattr(block_events, "_FEW_BITS", 0)
+    monkeypatch.setattr(block_events, "_SOME", 3)
+    where = BlockSetting(*setting)
+    some = where.stretches
+    assert set(some) < set(every)
+    assert (some[:3], some[-3:], len(some)) == (every[:3], every[-3:], 9)
+    at_one = where.code(largest(where.fmt.element))
+    assert some[3].first <= at_one <= some[3].last
 
 
 @pytest.mark.parametrize(

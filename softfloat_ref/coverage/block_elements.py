@@ -288,6 +288,8 @@ def _ordinary_stretches(where: BlockSetting) -> list[Stretch]:
     stretches = where.stretches
     middle = len(stretches) // 2
     picked = [middle, middle + 1, 3 * len(stretches) // 4, len(stretches) - 1, 0, 1]
+    if not where.has_all_stretches:
+        picked.insert(0, len(stretches) // 3)  # where the scale is about one, a short number
     return [stretches[i] for i in dict.fromkeys(picked) if i < len(stretches)]
 
 
@@ -309,7 +311,8 @@ def _can_saturate(where: BlockSetting) -> str:
         factor = decoder(where.fmt.scale)(s.scale)
         if factor.kind == FINITE and exact.compare(where.decode(s.last), exact.multiply(factor, most)) > 0:
             return ""
-    return "no value lies beyond scale times the largest element"
+    which = "" if where.has_all_stretches else " of the scales looked at"
+    return f"no value lies beyond scale times the largest element{which}"
 
 
 def _goes_up(where: BlockSetting, negative: bool) -> str:

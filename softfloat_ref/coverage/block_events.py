@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
+from itertools import islice
 from typing import Final, NamedTuple
 
 from softfloat_ref import exact
@@ -25,10 +27,12 @@ from softfloat_ref.formats import Format
 from softfloat_ref.policies import Policy
 from softfloat_ref.profiles import Profile
 from softfloat_ref.rounding import position
-from softfloat_ref.scales import SCALE_RULES
+from softfloat_ref.scales import SCALE_RULES, largest
 
 Line = tuple[int, ...]
 ONE: Final = FP32_ONE
+_FEW_BITS: Final = 8  # of scales that are all looked at
+_SOME: Final = 32  # scales in a row, of those of others
 _TAIL: Final = 40  # bits below the guard bit that are looked at
 
 
@@ -74,8 +78,40 @@ class BlockSetting:
 
     @cached_property
     def stretches(self) -> tuple[Stretch, ...]:
-        """The scale of each largest magnitude: every rule is monotone, so a bisection finds where it changes."""
-        return tuple(self._stretches(self.smallest, self.values.max_code, ""))
+        """The scale of each largest magnitude: every rule is monotone, so a bisection finds where it changes.
+
+        Of scales of more than eight bits, a few: those of the smallest magnitudes, of the largest element, whose scale
+        is about one, and a little more, and of the largest.
+        """
+        if self.has_all_stretches:
+            return tuple(self._stretches(self.smallest, self.values.max_code, ""))
+        found = dict[int, Stretch]()
+        for first in (self.smallest, self._begin(max(self.code(largest(self.fmt.element)), self.smallest))):
+            found |= {s.first: s for s in islice(self._stretches(first, self.values.max_code, ""), _SOME)}
+        last = self.values.max_code
+        for _ in range(_SOME):
+            if last < self.smallest:
+                break
+            first = self._begin(last)
+            found[first] = Stretch(self.scale_at(first), first, last)
+            last = first - 1
+        return tuple(found[first] for first in sorted(found))
+
+    @property
+    def has_all_stretches(self) -> bool:
+        """Whether `stretches` are all there are."""
+        return min(self.fmt.scale.width, self.values.width) <= _FEW_BITS
+
+    def _begin(self, code: int) -> int:
+        """The smallest magnitude's code with the same scale."""
+        scale, low, step = self.scale_at(code), code, 1
+        while low - step >= self.smallest and self.scale_at(low - step) == scale:  # doubling, then halving
+            low, step = low - step, 2 * step
+        high, low = low, max(low - step, self.smallest - 1)
+        while high - low > 1:
+            middle = (low + high) // 2
+            high, low = (middle, low) if self.scale_at(middle) == scale else (high, middle)
+        return high
 
     @cached_property
     def smallest(self) -> int:
@@ -86,8 +122,8 @@ class BlockSetting:
             low, high = (middle, high) if flush([self.decode(middle)], self.profile)[0].is_zero else (low, middle)
         return high
 
-    def _stretches(self, first: int, last: int, rule: str) -> list[Stretch]:
-        found, low = list[Stretch](), first
+    def _stretches(self, first: int, last: int, rule: str) -> Iterator[Stretch]:
+        low = first
         while low <= last:
             scale = self.scale_at(low, rule)
             near, far = low, last + 1
@@ -98,15 +134,14 @@ class BlockSetting:
             while far - near > 1:
                 middle = (near + far) // 2
                 near, far = (middle, far) if self.scale_at(middle, rule) == scale else (near, middle)
-            found.append(Stretch(scale, low, near))
+            yield Stretch(scale, low, near)
             low = near + 1
-        return found
 
-    def thresholds(self, rule: str, binade: int) -> list[int]:
+    def thresholds(self, rule: str, binade: int) -> Iterator[int]:
         """The magnitude codes in a binade of values (its exponent field) at which another scale begins by a rule."""
         first = max(binade << self.values.mantissa_bits, self.smallest + 1)
         last = min(((binade + 1) << self.values.mantissa_bits) - 1, self.values.max_code)
-        return [s.first for s in self._stretches(first - 1, last, rule)[1:]]
+        return (s.first for s in islice(self._stretches(first - 1, last, rule), 1, None))
 
     @cached_property
     def rules(self) -> tuple[str, ...]:

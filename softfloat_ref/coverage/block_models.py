@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import product
+from itertools import islice, product
 from typing import Final
 
 from softfloat_ref import exact
@@ -78,7 +78,7 @@ class OtherRules(BlockModel):
         top = where.values.max_code >> where.values.mantissa_bits
         one = where.code(exact.finite(0, 1, 0)) >> where.values.mantissa_bits
         for rule, (label, binade) in product(where.rules, (("low", 1), ("one", one), ("high", top - 1))):
-            for i, threshold in enumerate(where.thresholds(rule, binade)[:2]):
+            for i, threshold in enumerate(islice(where.thresholds(rule, binade), 2)):
                 for step, at in ((-1, "below"), (0, "at"), (1, "above")):
                     yield f"BR/{rule}.{label}{i}.{at}", threshold + step
 

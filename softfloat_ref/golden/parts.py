@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from softfloat_ref.executors import Workers, in_order
 from softfloat_ref.golden import writers
-from softfloat_ref.golden.sets import Line, Vectors, VectorSet, in_bulk
+from softfloat_ref.golden.sets import Line, Vectors, VectorSet, in_arrays, in_bulk
 from softfloat_ref.golden.tags import Run, TagCursor, defined_runs
 from softfloat_ref.golden.writers.batch import Batch, Data
 
@@ -47,8 +47,8 @@ class Made(NamedTuple):
 
 
 def batches(vectors: Vectors, first: int = 0, compiled: bool = True) -> Iterator[Given]:
-    """The set's lines from a part on. compiled: whether large sets of operations are made in arrays; else every line
-    comes from the scalar oracle."""
+    """The set's lines from a part on. compiled: whether large sets of operations and blocks are made in arrays; else
+    every line comes from the scalar oracle."""
     if compiled and isinstance(vectors, VectorSet) and in_bulk(vectors):
         from softfloat_ref.golden import bulk
 
@@ -59,7 +59,7 @@ def batches(vectors: Vectors, first: int = 0, compiled: bool = True) -> Iterator
     rest = islice(iter(vectors.inputs()), first * CASES, None)
     number = first
     while cases := list(islice(rest, CASES)):
-        yield _one_by_one(vectors, number, cases, cursor.take(number * CASES, len(cases)))
+        yield _given(vectors, number, cases, cursor.take(number * CASES, len(cases)), compiled)
         number += 1
 
 
@@ -117,12 +117,22 @@ def _bulk_inputs_at(vectors: VectorSet, numbers: Sequence[int]) -> Iterator[tupl
         raise RuntimeError(f"case {number} is in no chunk that was made")
 
 
-def _one_by_one(vectors: Vectors, part: int, cases: Sequence[Line], runs: list[Run]) -> Given:
-    lines = [vectors.line(inputs) for inputs in cases]
+def _given(vectors: Vectors, part: int, cases: Sequence[Line], runs: list[Run], compiled: bool = True) -> Given:
+    lines = _lines(vectors, cases, compiled)
     undefined = [i for i, line in enumerate(lines) if line is None]
     left_out = [(part * CASES + i, cases[i]) for i in undefined]
     rows = [line for line in lines if line is not None]
     return Given(part, len(cases), Batch(vectors.fields, defined_runs(runs, undefined), rows), left_out)
+
+
+def _lines(vectors: Vectors, cases: Sequence[Line], compiled: bool) -> Sequence[Line | None]:
+    """The lines of those cases; None for one without a defined result."""
+    if compiled and isinstance(vectors, VectorSet) and in_arrays(vectors):
+        from softfloat_ref.golden import block_lines
+
+        if (made := block_lines.lines(vectors, cases)) is not None:
+            return made
+    return [vectors.line(inputs) for inputs in cases]
 
 
 def written(vectors: Vectors, given: Given, names: Sequence[str]) -> Made:
@@ -155,7 +165,7 @@ def _cases(vectors: Vectors, names: Sequence[str], first: int) -> Iterator[_Scal
 
 def _scalar_part(task: _ScalarTask) -> Made:
     vectors, names, part, cases, runs = task
-    return written(vectors, _one_by_one(vectors, part, cases, runs), names)
+    return written(vectors, _given(vectors, part, cases, runs), names)
 
 
 def _bulk_part(task: tuple[VectorSet, Sequence[str], int]) -> Made:

@@ -45,6 +45,7 @@ Line = tuple[int, ...]
 BLOCK_OPERATIONS: Final = ("quantize", "dequantize")
 FLAG_BITS: Final = 5
 BULK_FROM: Final = 1 << 16  # lines that are worth loading compiled code for
+BLOCKS_FROM: Final = 1 << 12  # lines of blocks
 _CHUNK: Final = 1024
 PAIRS: Final = "pairs"  # the tag of blocks that show every pair of a scale and an element
 EDGE: Final = 16
@@ -451,6 +452,13 @@ def in_bulk(vectors: VectorSet) -> bool:
         return False
     formats = (*vectors.formats, vectors.out)
     return all(f.width < 64 or (f.width == 64 and f.exponent_bits > 0) for f in formats)
+
+
+def in_arrays(vectors: VectorSet) -> bool:
+    """Whether a set is large, and of blocks that have no tensor scale each: golden/block_lines.py then makes its lines,
+    where it can."""
+    large = vectors.block is not None and vectors.count >= BLOCKS_FROM
+    return large and vectors.profile.tensor_scale == "none" and vectors.policy.random_count <= 63
 
 
 def _stored_format(table: Mapping[str, Any]) -> Format:

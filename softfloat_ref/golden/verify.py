@@ -18,7 +18,7 @@ from softfloat_ref.golden.manifest import LEFT_OUT, MANIFEST, left_out_entry, re
 from softfloat_ref.golden.matmul_files import check_images
 from softfloat_ref.golden.matmuls import MatmulSet
 from softfloat_ref.golden.sample import check_sample, chosen_cases
-from softfloat_ref.golden.sets import Line, Vectors, VectorSet, in_bulk
+from softfloat_ref.golden.sets import Line, Vectors, VectorSet, in_arrays, in_bulk
 from softfloat_ref.golden.tags import Run, groups, merged, tag_runs
 from softfloat_ref.golden.trace.model import TraceSet
 from softfloat_ref.golden.writers import WRITERS, Facts, Writer
@@ -227,8 +227,9 @@ class _Check:
         ]
         if self.report.problems:
             return
-        compiled = isinstance(self.vectors, VectorSet) and in_bulk(self.vectors) and not every
-        compiled = compiled and self.manifest["count"] > ORACLE_LINES and sample is None
+        fast = isinstance(self.vectors, VectorSet) and (in_bulk(self.vectors) or in_arrays(self.vectors))
+        lanes = max((f.lanes for f in self.vectors.fields), default=1)
+        compiled = fast and self.manifest["count"] * lanes > ORACLE_LINES and sample is None and not every
         if sample is None:
             count = self._compare_all(layouts, compiled)
             if not compiled:
@@ -236,7 +237,9 @@ class _Check:
                 return
             self.report.compiled = count
         if not self.report.problems:
-            numbers = chosen_cases(self.total, sample or ORACLE_SAMPLE, int(self.manifest["set"].get("seed", 0)))
+            numbers = chosen_cases(
+                self.total, sample or ORACLE_SAMPLE // lanes, int(self.manifest["set"].get("seed", 0))
+            )
             left_out = array("q", (number for number, _ in self._left_out()))
             self.report.checked = check_sample(self.vectors, layouts, numbers, left_out, self.report.add)
 
