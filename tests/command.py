@@ -83,12 +83,11 @@ def _streams(data: bytes) -> Iterator[list[bytes]]:
 
 @contextlib.contextmanager
 def _signals() -> Iterator[None]:
-    """The handlers as they were: the command line has its own."""
-    before, hook = {x: signal.getsignal(x) for x in HANDLED}, sys.unraisablehook
+    """The handlers as they were, whatever the command line did."""
+    before = {x: signal.getsignal(x) for x in HANDLED}
     try:
         yield
     finally:
-        sys.unraisablehook = hook
         for number, handler in before.items():
             signal.signal(number, handler)
 

@@ -17,9 +17,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import ENVIRONMENT, ok
+from command import ENVIRONMENT, HANDLED, ok
 from test_executors import all_end, children, needs_proc
 
+from softfloat_ref.app.main import main
 from softfloat_ref.golden import journal
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
@@ -280,3 +281,20 @@ def test_what_comes_again_does_not_cut_the_cleaning_short(tmp_path: Path) -> Non
         "    time.sleep(0.5)\n    print('all')\n"
     )
     assert ended(run, tmp_path) == (129, b"cleaned\nall\n", b"")
+
+
+def test_a_program_that_calls_the_command_line_keeps_its_handlers() -> None:
+    """And its timer; what it starts afterwards inherits nothing."""
+    before = [signal.getsignal(x) for x in HANDLED]
+    mine = signal.signal(signal.SIGALRM, lambda *_: rang.append(1))
+    rang: list[int] = []
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    hook = sys.unraisablehook
+    for args in (["formats", "list"], ["formats", "nothing"], ["nothing"]):
+        with pytest.raises(SystemExit):
+            main(args)
+    while not rang:
+        time.sleep(0.01)
+    signal.signal(signal.SIGALRM, mine)
+    assert [signal.getsignal(x) for x in HANDLED] == before
+    assert sys.unraisablehook is hook

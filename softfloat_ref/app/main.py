@@ -98,6 +98,7 @@ def main(args: list[str] | None = None) -> None:
         if not isinstance(stopped, Stopped):
             raise
         code = 128 + int(stopped.args[0])
+        end_of_signals(stopped=True)
     except BrokenPipeError:
         code = 141
     except MemoryError:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import sys
+import threading
 import time
+from collections.abc import Callable
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 _ENDING: Final = ("SIGINT", "SIGTERM", "SIGHUP")
 _PATIENCE_S: Final = 1.0
 _AGAIN_S: Final = 0.1
 _DEEPEST: Final = 100
+
+_before: dict[int, Any] = {}  # handlers, while there are others
+_hooks: list[Callable[[sys.UnraisableHookArgs], Any]] = []  # likewise
 
 
 class Stopped(BaseException):
@@ -26,29 +30,40 @@ def on_signals() -> None:
     after the first does not cut the cleaning short. Raised while C code calls back (a destructor, LLVM asking its
     cache), the exception is dropped there: so it is raised again until somebody handles it.
     """
-    stopped_at, stopped_by = -_PATIENCE_S, 0
+    if threading.current_thread() is not threading.main_thread():  # whoever is may have his own
+        return
+    stopped_at = -_PATIENCE_S
 
     def stop(number: int, _: FrameType | None) -> None:
-        nonlocal stopped_at, stopped_by
+        nonlocal stopped_at
         now = time.monotonic()
         if now - stopped_at >= _PATIENCE_S:
-            stopped_at, stopped_by = now, number
-            if hasattr(signal, "setitimer"):
-                signal.setitimer(signal.ITIMER_REAL, _AGAIN_S, _AGAIN_S)
+            stopped_at = now
+            _raise_again(number)
             raise Stopped(number)
+
+    for name in _ENDING:
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) != signal.SIG_IGN:
+            _handle(number, stop)
+    _hooks.append(sys.unraisablehook)
+    sys.unraisablehook = _show
+
+
+def _handle(number: int, handler: Any) -> None:
+    _before.setdefault(number, signal.signal(number, handler) or signal.SIG_DFL)
+
+
+def _raise_again(number: int) -> None:
+    """From now on, until it is handled."""
 
     def again(*_: object) -> None:
         if not _is_ending():
-            raise Stopped(stopped_by)
+            raise Stopped(number)
 
-    with contextlib.suppress(ValueError):  # not the main thread: then whoever is may have his own
-        for name in _ENDING:
-            number = getattr(signal, name, None)
-            if number is not None and signal.getsignal(number) != signal.SIG_IGN:
-                signal.signal(number, stop)
-        if hasattr(signal, "SIGALRM"):
-            signal.signal(signal.SIGALRM, again)
-        _drop_quietly()
+    if hasattr(signal, "setitimer"):
+        _handle(signal.SIGALRM, again)
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN_S, _AGAIN_S)
 
 
 def _is_ending() -> bool:
@@ -61,22 +76,19 @@ def _is_ending() -> bool:
     return handled is not None
 
 
-def _drop_quietly() -> None:
-    """Python would tell of a Stopped that is dropped, in a traceback."""
-    shown = sys.unraisablehook
-
-    def show(dropped: sys.UnraisableHookArgs) -> None:
-        if dropped.exc_type is not Stopped:
-            shown(dropped)
-
-    sys.unraisablehook = show
+def _show(dropped: sys.UnraisableHookArgs) -> None:
+    """Python tells of an exception that is dropped, in a traceback; not of a Stopped."""
+    if dropped.exc_type is not Stopped and _hooks:
+        _hooks[-1](dropped)
 
 
-def end_of_signals() -> None:
-    """While the interpreter ends: a signal would be a traceback and the exit code then."""
-    with contextlib.suppress(ValueError):
-        if hasattr(signal, "setitimer"):
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        for name in (*_ENDING, "SIGALRM"):
-            if hasattr(signal, name):
-                signal.signal(getattr(signal, name), signal.SIG_IGN)
+def end_of_signals(stopped: bool = False) -> None:
+    """Handlers are what they were before. stopped: signals are ignored, while the process ends by one, whose exit code
+    another would change."""
+    if hasattr(signal, "setitimer") and signal.SIGALRM in _before:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    while _before:
+        number, handler = _before.popitem()
+        signal.signal(number, signal.SIG_IGN if stopped else handler)
+    if _hooks:
+        sys.unraisablehook = _hooks.pop()
