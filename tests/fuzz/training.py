@@ -122,7 +122,7 @@ LOG_WORDS: Final = ("step", "epoch", "test_loss", "accuracy", "nan", "{", "}")
 TRACED: Final = """
 [model]
 kind = "mlp"
-hidden = [2]
+hidden = []
 [data]
 name = "blobs"
 features = 2
