@@ -61,6 +61,9 @@ BLOCK_SETS = [
     ("quantize", "mxfp6_e2m3", "bf16", None, None),
     ("quantize", "fp8_e4m3@fp32/16", "fp32", None, "ocp,scale_rule=amax"),
     ("quantize", "mxfp8_e5m2", "fp32", Policy("sr", sr_bits=9), None),
+    ("quantize", "mxfp4", "bf16", Policy(flush_inputs=True), "microxcaling"),
+    ("quantize", "mxfp8_e4m3", "tf32", None, None),
+    ("quantize", "mxfp8_e4m3", "fp8_e5m2", None, None),
     ("quantize", "nvfp4", "fp32", None, None),
     ("dequantize", "mxfp8_e5m2", None, None, None),
     ("dequantize", "mxfp6_e3m2", None, None, "microxcaling"),
@@ -71,10 +74,10 @@ BLOCK_SETS = [
 
 @pytest.mark.parametrize(("op", "block", "source", "policy", "profile"), BLOCK_SETS)
 def test_same_lines_of_blocks(op, block, source, policy, profile, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
-    """By arrays and by the oracle; two-level formats by the oracle, however many there are."""
+    """By arrays and by the oracle; two-level formats, and values that are no arrays', by the oracle alone."""
     vectors = VectorSet.make(op, block, 600, out=source, seed=6, policy=policy, profile=profile)
     monkeypatch.setattr(sets, "BLOCKS_FROM", 1)
-    assert in_arrays(vectors) == (block != "nvfp4")
+    assert in_arrays(vectors) == (block != "nvfp4" and source != "fp8_e5m2")
     made = [[given.batch.lines for given in parts.batches(vectors, compiled=way)] for way in (True, False)]
     assert len(made[0][0]) == 600
     assert made[0] == made[1]

@@ -12,41 +12,34 @@ from softfloat_ref import blocks
 from softfloat_ref.arrays import code_dtype
 from softfloat_ref.block_formats import BlockFormat
 from softfloat_ref.errors import Error
-from softfloat_ref.formats import CATALOGUE
 from softfloat_ref.golden.sets import Line, VectorSet
 
-_DTYPES: Final = {CATALOGUE[f"fp{width}"]: np.dtype(f"f{width // 8}") for width in (16, 32, 64)}
+_WIDTHS: Final = {5: 16, 8: 32, 11: 64}  # of numpy's floats, by the exponent bits of `sets.ARRAY_VALUES`
 
 
 def lines(vectors: VectorSet, cases: Sequence[Line]) -> list[Line] | None:
-    """The cases with what comes out; None where some have no defined result, or arrays do not do the conversion."""
+    """The cases, of a set `in_arrays`, with what comes out; None where some have no defined result."""
     assert vectors.block is not None
     table = np.array(cases, np.uint64)
+    make = _values if vectors.op == "dequantize" else _codes
     try:
-        made = (
-            _values(vectors, table, vectors.block)
-            if vectors.op == "dequantize"
-            else _codes(vectors, table, vectors.block)
-        )
+        made = make(vectors, table, vectors.block)
     except Error:  # of one block; which, the oracle says
         return None
-    return None if made is None else [tuple(line) for line in np.hstack([table, made]).tolist()]
+    return [tuple(line) for line in np.hstack([table, made]).tolist()]
 
 
-def _values(vectors: VectorSet, table: NDArray[np.uint64], block: BlockFormat) -> NDArray[Any] | None:
-    if vectors.out != blocks.FP32:
-        return None
+def _values(vectors: VectorSet, table: NDArray[np.uint64], block: BlockFormat) -> NDArray[Any]:
     scales = table[:, :1].astype(code_dtype(block.scale))
     codes = table[:, 1:].astype(code_dtype(block.element))
     return blocks.BlockArray(codes, scales, block, 1, vectors.profile).dequantize().view(np.uint32).astype(np.uint64)
 
 
-def _codes(vectors: VectorSet, table: NDArray[np.uint64], block: BlockFormat) -> NDArray[Any] | None:
-    dtype = _DTYPES.get(vectors.formats[0])
-    if dtype is None:
-        return None
-    size = block.size
-    x = table[:, :size].astype(f"u{dtype.itemsize}").view(dtype)
+def _codes(vectors: VectorSet, table: NDArray[np.uint64], block: BlockFormat) -> NDArray[Any]:
+    values, size = vectors.formats[0], block.size
+    width = _WIDTHS[values.exponent_bits]
+    bits = table[:, :size] << np.uint64(width - values.width)  # bf16 and tf32 are the upper bits of fp32
     words = table[:, size:] if vectors.policy.random_count else None
+    x = bits.astype(f"u{width // 8}").view(f"f{width // 8}")
     made = blocks.quantize(x, block, 1, vectors.profile, vectors.policy, words)
     return np.hstack([made.scales.astype(np.uint64), made.codes.astype(np.uint64)])

@@ -46,6 +46,7 @@ BLOCK_OPERATIONS: Final = ("quantize", "dequantize")
 FLAG_BITS: Final = 5
 BULK_FROM: Final = 1 << 16  # lines that are worth loading compiled code for
 BLOCKS_FROM: Final = 1 << 12  # lines of blocks
+ARRAY_VALUES: Final = tuple(CATALOGUE[name] for name in ("fp16", "bf16", "tf32", "fp32", "fp64"))
 _CHUNK: Final = 1024
 PAIRS: Final = "pairs"  # the tag of blocks that show every pair of a scale and an element
 EDGE: Final = 16
@@ -455,10 +456,12 @@ def in_bulk(vectors: VectorSet) -> bool:
 
 
 def in_arrays(vectors: VectorSet) -> bool:
-    """Whether a set is large, and of blocks that have no tensor scale each: golden/block_lines.py then makes its lines,
-    where it can."""
-    large = vectors.block is not None and vectors.count >= BLOCKS_FROM
-    return large and vectors.profile.tensor_scale == "none" and vectors.policy.random_count <= 63
+    """Whether a set is large, and of blocks that have no tensor scale each, of values that arrays hold:
+    golden/block_lines.py then makes its lines, where it can."""
+    if vectors.block is None or vectors.count < BLOCKS_FROM or vectors.policy.random_count > 63:
+        return False
+    held = vectors.op == "dequantize" or vectors.formats[0] in ARRAY_VALUES
+    return held and vectors.profile.tensor_scale == "none"
 
 
 def _stored_format(table: Mapping[str, Any]) -> Format:
