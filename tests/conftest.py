@@ -43,6 +43,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason=f"needs {package}"))
 
 
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small arrays by compiled loops too."""
+    from softfloat_ref.kernels import dispatch
+
+    monkeypatch.setattr(dispatch, "worthwhile", lambda size: size > 0)
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     if folder := config.stash.get(OBJECTS, None):
         shutil.rmtree(folder, ignore_errors=True)

@@ -2,60 +2,25 @@
 
 from __future__ import annotations
 
-import io
 import itertools
-import json
 import re
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from random_blocks import FORMATS, SHAPES, random_array, same
 
-import softfloat_ref as sf
-from softfloat_ref import blocks, exchange, packing
-from softfloat_ref.block_formats import BLOCK_FORMATS, get_block_format
+from softfloat_ref import blocks, packing
+from softfloat_ref.block_formats import get_block_format
 from softfloat_ref.errors import Error
-from softfloat_ref.formats import CATALOGUE
 
-FORMATS = [
-    *BLOCK_FORMATS,
-    "fp8_e4m3@e8m0/7",
-    "fp4_e2m1@ue5m3/5",
-    "s1e2m2finite@e8m0/9",
-    "bf16@fp32/axis",
-    "s1e4m7@fp16/3",
-    "fp6_e3m2@e8m0/tensor",
-    "flexfp_e5m13",
-]
-SHAPES = [(1,), (70,), (3, 64), (2, 5, 33), (4, 1, 16), (0,), (0, 3), (3, 0)]
 PAGE = Path(__file__).parents[1] / "docs" / "packing.md"
 
 
 def layouts(width: int) -> list[str]:
     names = [x.name for x in packing.ELEMENT_LAYOUTS.values() if x.width in (0, width)]
     return [f"{e}+{s}" for e in names for s in packing.SCALE_LAYOUTS]
-
-
-def random_array(fmt: str, shape: tuple[int, ...], axis: int, profile: str | None = None) -> blocks.BlockArray:
-    """Random codes and scales, not only those that a quantization makes."""
-    rng = np.random.default_rng(len(shape))
-    made = blocks.quantize(np.zeros(shape, np.float32), fmt, axis, profile)
-    draw = lambda a, f: rng.integers(0, 1 << f.width, a.shape, dtype=np.uint64).astype(a.dtype)  # noqa: E731
-    codes, scales = draw(made.codes, made.fmt.element), draw(made.scales, made.fmt.scale)
-    return blocks.BlockArray(codes, scales, made.fmt, made.axis, made.profile, made.tensor_scale)
-
-
-def same(a: blocks.BlockArray, b: blocks.BlockArray) -> bool:
-    arrays = all(
-        x.dtype == y.dtype and x.shape == y.shape and (x == y).all()
-        for x, y in ((a.codes, b.codes), (a.scales, b.scales))
-    )
-    return arrays and (a.fmt, a.axis, a.profile, a.tensor_scale) == (b.fmt, b.axis, b.profile, b.tensor_scale)
 
 
 # -- the layouts, byte by byte ---------------------------------------------------------------------------------------
@@ -253,258 +218,6 @@ def test_refused() -> None:
 def test_padding_is_not_looked_at() -> None:
     data, scales = np.full(16, 0xFF, np.uint8), np.full(1, 0x7F, np.uint8)
     assert blocks.unpack(data, "mxfp4", (3,), scales=scales).codes.tolist() == [15, 15, 15]
-
-
-# -- files -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("fmt", FORMATS)
-def test_files_come_back(fmt: str, tmp_path: Path) -> None:
-    for i, (shape, axis) in enumerate((((70,), 0), ((2, 33, 3), 1), ((0, 4), 0))):
-        q = random_array(fmt, shape, axis)
-        blocks.save(tmp_path / "q.npz", q)
-        assert same(blocks.load(tmp_path / "q.npz"), q)
-        if i == 0:
-            first = (tmp_path / "q.npz").read_bytes()
-            blocks.save(tmp_path / "again.npz", blocks.load(tmp_path / "q.npz"))
-            assert (tmp_path / "again.npz").read_bytes() == first
-
-
-def test_files_keep_everything(tmp_path: Path) -> None:
-    x = np.random.default_rng(1).standard_normal((4, 64)).astype(np.float32)
-    for profile in ("nvfp4", "nvfp4,scale_low=smallest-normal,negative_zero=drop"):
-        q = blocks.quantize(x, "nvfp4", profile=profile)
-        assert q.tensor_scale != blocks.ONE
-        blocks.save(tmp_path / "q.npz", q)
-        back = blocks.load(tmp_path / "q.npz")
-        assert same(back, q)
-        assert (back.dequantize() == q.dequantize()).all()
-    assert list(tmp_path.iterdir()) == [tmp_path / "q.npz"]
-
-
-def test_a_profile_in_a_file_is_kept_whole(tmp_path: Path) -> None:
-    (tmp_path / "p.toml").write_text('[profiles.mine]\nscale_rule = "ceil"\n')
-    fmt = blocks.BlockFormat("mine", CATALOGUE["fp8_e4m3"], CATALOGUE["e8m0"], 8, f"{tmp_path}/p.toml:mine")
-    q = blocks.quantize(np.arange(20.0), fmt)
-    blocks.save(tmp_path / "q.npz", q)
-    (tmp_path / "p.toml").unlink()
-    back = blocks.load(tmp_path / "q.npz")
-    assert back.profile == q.profile
-    assert back.fmt.element == q.fmt.element
-    assert (back.codes == q.codes).all()
-
-
-def written(tmp_path: Path, **changed: object) -> Path:
-    """A good file, some members of which are replaced (None: left out)."""
-    q = random_array("mxfp4", (2, 64), -1)
-    blocks.save(tmp_path / "good.npz", q)
-    with np.load(tmp_path / "good.npz") as found:
-        members = {name: found[name] for name in found.files}
-    if "definition" in changed and isinstance(changed["definition"], dict):
-        table = json.loads(members["definition"].tobytes())
-        for key, value in changed["definition"].items():
-            inner, _, last = key.rpartition(".")
-            (table[inner] if inner else table)[last] = value
-        changed["definition"] = np.frombuffer(json.dumps(table).encode(), np.uint8)
-    members |= changed  # type: ignore[arg-type]
-    path = tmp_path / "bad.npz"
-    np.savez(path, **{k: v for k, v in members.items() if v is not None})  # type: ignore[arg-type]
-    return path
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"codes": None}, "holds codes, scales, tensor_scale, definition and nothing else"),
-        ({"more": np.zeros(3)}, "and nothing else"),
-        ({"codes": np.array([{}], dtype=object)}, "an array of object"),
-        ({"codes": np.zeros((2, 64))}, "an array of float64"),
-        ({"codes": np.zeros((2, 64), np.uint16)}, "codes of fp4_e2m1 are uint8"),
-        ({"codes": np.full((2, 64), 16, np.uint8)}, "codes of fp4_e2m1 have 4 bits"),
-        ({"codes": np.zeros((2, 65), np.uint8)}, "have scales of shape (2, 3)"),
-        ({"codes": np.zeros((64, 2), np.uint8).T}, "C order"),
-        ({"codes": np.zeros((), np.uint8)}, "0-dimensional"),
-        ({"scales": np.zeros((2, 3), np.uint8)}, "scales of shape (2, 3)"),
-        ({"tensor_scale": np.uint32(0)}, "no positive finite number"),
-        ({"tensor_scale": np.uint32(0x7F800000)}, "no positive finite number"),
-        ({"tensor_scale": np.uint32(0xBF800000)}, "no positive finite number"),
-        ({"tensor_scale": np.zeros(1, np.uint32)}, "no FP32 code"),
-        ({"definition": np.zeros(3, np.uint8)}, "no JSON text"),
-        ({"definition": np.frombuffer(b"[" * 60000, np.uint8)}, "no JSON text"),
-        ({"definition": np.frombuffer(b"9" * 60000, np.uint8)}, "no JSON text"),
-        ({"definition": np.zeros(1 << 17, np.uint8)}, "no JSON text"),
-        ({"definition": {"kind": "other"}}, "kind is not"),
-        ({"definition": {"axis": 5}}, "axis 5 is out of range"),
-        ({"definition": {"axis": True}}, "axis missing"),
-        ({"definition": {"profile": "ocp"}}, "profile or axis missing"),
-        ({"definition": {"format.element": "fp4_e2m1"}}, "not given in full"),
-        ({"definition": {"format.element": {"like": "/etc/x.toml", "name": "x"}}}, "not given in full"),
-        ({"definition": {"format.profile": "/etc/x.toml:y"}}, "not given in full"),
-        ({"definition": {"profile.like": "/etc/x.toml:y"}}, "not given in full"),
-        ({"definition": {"profile.scale_rule": "no"}}, "unknown scale_rule"),
-        ({"definition": {"profile.flush_below": "x"}}, "no exponent of two"),
-        ({"definition": {"format.size": 10**9}}, "a block has 1 to"),
-        ({"definition": {"format.size": "x"}}, "a block has 1 to"),
-        ({"definition": {"format.element": {"name": "x", "exponent_bits": 10**9}}}, "missing"),
-    ],
-)
-def test_bad_files(changed: dict[str, object], message: str, tmp_path: Path) -> None:
-    path = written(tmp_path, **changed)
-    with pytest.raises(Error) as e:
-        blocks.load(path)
-    assert message in str(e.value)
-    assert str(e.value).startswith(f"{path}: ")
-    assert "\n" not in str(e.value)
-
-
-def test_bombs_and_lies(tmp_path: Path) -> None:
-    blocks.save(tmp_path / "good.npz", random_array("mxfp4", (2, 64), -1))
-    whole = (tmp_path / "good.npz").read_bytes()
-    bad = tmp_path / "bad.npz"
-    with np.load(tmp_path / "good.npz") as found:
-        np.savez_compressed(bad, **{name: found[name] for name in found.files})
-    with pytest.raises(Error, match="compressed"):
-        blocks.load(bad)
-    lie = io.BytesIO()
-    with zipfile.ZipFile(lie, "w") as archive:
-        for name in ("codes", "scales", "tensor_scale", "definition"):
-            header = b"{'descr': '|u1', 'fortran_order': False, 'shape': (1000000000000, 1000), }"
-            archive.writestr(f"{name}.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
-    bad.write_bytes(lie.getvalue())
-    with pytest.raises(Error, match="0 bytes of data do not fit shape"):
-        blocks.load(bad)
-    at = whole.index(b"PK\x01\x02") + 20  # the first member's sizes in the directory
-    bad.write_bytes(whole[:at] + (0x7FFFFFF0).to_bytes(4, "little") * 2 + whole[at + 8 :])
-    with pytest.raises(Error, match="more bytes than the file"):
-        blocks.load(bad)
-    bad.write_bytes(whole.replace(b"(2, 64)", b"(2, -4)"))
-    with pytest.raises(Error, match=r"bad.npz: "):
-        blocks.load(bad)
-    for content in (b"", b"PK", whole[:200], whole[:-30]):
-        bad.write_bytes(content)
-        with pytest.raises(Error, match=r"bad\.npz: "):
-            blocks.load(bad)
-    with pytest.raises(Error, match="No such file"):
-        blocks.load(tmp_path / "missing.npz")
-    with pytest.raises(Error, match="s a directory"):
-        blocks.load(tmp_path)
-    with pytest.raises(Error, match="cannot be written"):
-        blocks.save(tmp_path / "missing" / "q.npz", random_array("mxfp4", (64,), 0))
-
-
-def good_bytes(tmp: Path) -> bytes:
-    blocks.save(tmp / "good.npz", random_array("mxfp6", (2, 40), -1))
-    return (tmp / "good.npz").read_bytes()
-
-
-@pytest.fixture(scope="module")
-def good(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, Path]:
-    folder = tmp_path_factory.mktemp("files")
-    return good_bytes(folder), folder / "bad.npz"
-
-
-@settings(max_examples=300, deadline=None)
-@given(edits=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, max_size=6), keep=st.floats(0, 1))
-def test_damaged_files_are_errors_or_good(
-    good: tuple[bytes, Path], edits: list[tuple[float, int]], keep: float
-) -> None:
-    whole, path = bytearray(good[0]), good[1]
-    for where, value in edits:
-        whole[int(where * (len(whole) - 1))] = value
-    path.write_bytes(bytes(whole[: int(keep * len(whole))] if keep < 0.3 else whole))
-    message = ""
-    try:
-        assert blocks.load(path).codes.shape == (2, 40)
-    except Error as e:
-        message = str(e)
-    assert "\n" not in message
-
-
-# -- ml_dtypes and torch ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2", "float8_e3m4", "float8_e4m3", "float8_e4m3fnuz",
-    "float8_e5m2fnuz", "float8_e4m3b11fnuz", "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn",
-    "bfloat16", "float16"])  # fmt: skip
-def test_ml_dtypes_are_views(name: str) -> None:
-    fmt = sf.get_format(name)
-    codes = np.arange(1 << fmt.width, dtype=sf.arrays.code_dtype(fmt)).reshape(2, -1)
-    theirs = exchange.to_ml_dtypes(codes, fmt)
-    assert theirs.dtype == np.dtype(getattr(ml_dtypes, name, name))
-    with np.errstate(invalid="ignore"):
-        assert np.array_equal(theirs.astype(np.float64), sf.arrays.decode_float64(codes, fmt), equal_nan=True)
-    back, found = exchange.from_ml_dtypes(theirs)
-    assert found == fmt
-    assert (back == codes).all()
-
-
-def test_exchange_refuses() -> None:
-    with pytest.raises(Error, match="ml_dtypes has no type for int8; it has types for fp16"):
-        exchange.to_ml_dtypes(np.zeros(3, np.uint8), "int8")
-    with pytest.raises(Error, match="unsigned integers of 4 bits"):
-        exchange.to_ml_dtypes(np.full(3, 16, np.uint8), "fp4_e2m1")
-    with pytest.raises(Error, match="unsigned integers of 4 bits"):
-        exchange.to_ml_dtypes(np.zeros(3), "fp4_e2m1")
-    with pytest.raises(Error, match="not a float type"):
-        exchange.from_ml_dtypes(np.zeros(3, np.int8))
-    with pytest.raises(Error, match="an array of fp8_e5m2 where fp8_e4m3 is wanted"):
-        exchange.from_ml_dtypes(np.zeros(3, ml_dtypes.float8_e5m2), "fp8_e4m3")
-    with pytest.raises(Error, match="code 80 does not fit ue4m3"):
-        exchange.from_ml_dtypes(np.full(3, -0.0, ml_dtypes.float8_e4m3fn), "ue4m3")
-    with pytest.raises(Error, match="code ff does not fit fp4_e2m1"):
-        exchange.from_ml_dtypes(np.full(3, 255, np.uint8).view(ml_dtypes.float4_e2m1fn))
-
-
-@pytest.mark.extra
-def test_torch_tensors_are_views() -> None:
-    torch = pytest.importorskip("torch")
-    for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "bfloat16",
-                 "float16", "float32", "float64"):  # fmt: skip
-        fmt = sf.get_format(name)
-        codes = np.arange(256, dtype=sf.arrays.code_dtype(fmt)).reshape(4, 64) << max(0, fmt.width - 8)
-        tensor = exchange.to_torch(codes, fmt)
-        assert tensor.dtype == getattr(torch, name)
-        values = tensor.to(torch.float64).numpy()
-        assert np.array_equal(values, sf.arrays.decode_float64(codes, fmt), equal_nan=True)
-        back, found = exchange.from_torch(tensor)
-        assert found == fmt
-        assert (back == codes).all()
-    codes = np.random.default_rng(1).integers(0, 16, (4, 64), dtype=np.uint8)
-    tensor = exchange.to_torch(codes, "fp4_e2m1")
-    assert tensor.dtype == torch.float4_e2m1fn_x2
-    assert tuple(tensor.shape) == (4, 32)
-    assert (exchange.from_torch(tensor)[0] == codes).all()
-    assert (exchange.from_torch(exchange.to_torch(codes, "fp4_e2m1")[1:])[0] == codes[1:]).all()
-    for bad, message in (((np.zeros(3, np.uint8), "fp4_e2m1"), "in pairs"), ((codes, "fp6_e3m2"), "torch has no type")):
-        with pytest.raises(Error, match=message):
-            exchange.to_torch(*bad)
-    for bad, message in ((np.zeros(3), "is no torch tensor"), (torch.zeros(3, dtype=torch.int8), "tensor of int8")):
-        with pytest.raises(Error, match=message):
-            exchange.from_torch(bad)
-
-
-@pytest.mark.extra
-@pytest.mark.parametrize("fmt", ["mxfp8", "mxfp8_e5m2", "mxfp4", "nvfp4"])
-def test_torch_blocks(fmt: str) -> None:
-    pytest.importorskip("torch")
-    x = np.random.default_rng(2).standard_normal((4, 64)).astype(np.float32)
-    q = blocks.quantize(x, fmt, tensor_scale=1.0)
-    assert same(blocks.from_torch(*q.to_torch(), fmt), q)
-    with pytest.raises(Error, match="scales of shape"):
-        blocks.from_torch(q.to_torch()[0], q.to_torch()[1][:2], fmt)
-
-
-@pytest.mark.extra
-def test_torch_tensors_are_quantized_as_they_are() -> None:
-    torch = pytest.importorskip("torch")
-    x = torch.randn(3, 70, generator=torch.Generator().manual_seed(1))
-    for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.float64):
-        tensor = x.to(dtype).requires_grad_()
-        values = tensor.detach().to(torch.float64).numpy()
-        for fmt in ("mxfp4", "mxfp8"):
-            assert (blocks.quantize(tensor, fmt).codes == blocks.quantize(values, fmt).codes).all()
-        assert (sf.arrays.encode(tensor, "fp8_e4m3") == sf.arrays.encode(values, "fp8_e4m3")).all()
-    assert sf.arrays.encode(torch.arange(5), "fp8_e5m2").tolist() == sf.arrays.encode(np.arange(5), "fp8_e5m2").tolist()
 
 
 # -- the page --------------------------------------------------------------------------------------------------------
