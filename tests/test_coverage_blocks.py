@@ -51,6 +51,8 @@ def each_bin_is_hit(coverage: Coverage) -> None:
         ("nvfp4", "bf16", "", {"rounding": "sr", "sr_bits": 16}),
         ("fp16@e8m0/4", "bf16", "", {}),
         ("fp8_e4m3@fp32/16", "fp32", "", {}),
+        ("bf16@fp64/2", "fp32", "", {}),
+        ("bf16@e8m0/4", "fp32", "", {}),
         ("fp4_e2m1@fp16/4", "bf16", "", {}),
     ],
 )

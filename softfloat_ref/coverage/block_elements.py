@@ -16,10 +16,12 @@ from softfloat_ref.coverage.memo import remembered
 from softfloat_ref.coverage.model import SIGNS, Bin
 from softfloat_ref.errors import Undefined
 from softfloat_ref.exact import FINITE, Value
+from softfloat_ref.formats import Format
 
 _NEEDED: Final = (("lsb1", 0), ("guard1", 1), ("sticky1", 2))  # bits of values beyond an element's
 _LOWEST: Final = 30  # bits below the guard bit that are looked at one by one
 _SMALL: Final = 8  # bits of values that are all looked at
+_BYTE: Final = 8
 
 
 class Elements(BlockModel):
@@ -120,6 +122,8 @@ class Elements(BlockModel):
         element, size = where.fmt.element, name[3:6]
         if size == "sub" and (element.subnormals != "gradual" or not element.mantissa_bits or element.twos_complement):
             return "elements have no subnormals"
+        if size == "sub" and _all_are_normal(where):
+            return "no value is so small under any scale"
         if "neg" in name and not where.values.signed:
             return "no value is negative"
         if size == "sub" and element.mantissa_bits == 1 and "lsb0" in name and "guard0.sticky0" in name:
@@ -135,7 +139,8 @@ class Elements(BlockModel):
     def _events(self, where: BlockSetting) -> dict[str, str]:
         limited = _can_saturate(where)
         fixed = carry = "fixed point has no binades" if where.fmt.element.twos_complement else ""
-        subnormal = fixed or ("" if where.fmt.element.mantissa_bits else "no subnormals")
+        small = "no value is so small under any scale" if _all_are_normal(where) else ""
+        subnormal = fixed or ("" if where.fmt.element.mantissa_bits else "no subnormals") or small
         spare = where.values.mantissa_bits - where.fmt.element.mantissa_bits
         if not where.fmt.scale.mantissa_bits:
             carry = fixed or ("the values have no such bits" if spare < 1 else "")
@@ -144,7 +149,7 @@ class Elements(BlockModel):
         found = {}
         for sign, why in signs:
             found[f"saturated.{sign}"] = why or limited
-            found[f"to-zero.{sign}"] = why or _goes_down(where, sign == "neg")
+            found[f"to-zero.{sign}"] = why or small or _goes_down(where, sign == "neg")
             found[f"carry.{sign}"] = why or carry or _goes_up(where, sign == "neg")
             found[f"subnormal-to-normal.{sign}"] = why or subnormal or _goes_up(where, sign == "neg")
         return found
@@ -226,9 +231,22 @@ def _some_value_is(where: BlockSetting, quotient: Value) -> bool:
     for s in _ordinary_stretches(where):
         wanted = exact.multiply(quotient, decoder(where.fmt.scale)(s.scale))
         code = where.code(wanted)
-        if code <= s.last and exact.compare(where.decode(code), wanted) == 0:
+        if where.smallest_beside <= code <= s.last and exact.compare(where.decode(code), wanted) == 0:
             return True
     return False
+
+
+def _all_are_normal(where: BlockSetting) -> bool:
+    """Whether the smallest value that no profile flushes is, over the largest scale, none of the subnormals."""
+    if where.two_levels or where.fmt.element.twos_complement:
+        return False
+    scale = decoder(where.fmt.scale)(where.stretches[-1].scale)
+    significand, exponent = where.fmt.element.magnitude(where.fmt.element.min_normal_code)
+    smallest = where.decode(where.smallest_beside)
+    return (
+        scale.kind == FINITE
+        and exact.compare(smallest, exact.multiply(exact.finite(0, significand, exponent), scale)) >= 0
+    )
 
 
 def some_tie(where: BlockSetting) -> tuple[int, int] | None:
@@ -297,11 +315,20 @@ def _fractions(where: BlockSetting) -> Iterator[list[Value]]:
     """Quotients with those last bits: an element, and halves, quarters and 2^-6 of its last place above it."""
     element = where.fmt.element
     steps = [Value(FINITE, 0, n, -6) for n in (0, 1, 16, 31, 32, 33, 48, 63)]
-    for code in range(element.max_code + 1):
+    codes: Iterable[int] = range(element.max_code + 1)
+    if element.width > _BYTE:  # those next to the smallest normal number, and in the middle, before all others
+        low, middle, ones = element.min_normal_code, element.max_code // 2, (1 << element.mantissa_bits) - 1
+        codes = dict.fromkeys([max(low - 1, 0), low, low + 1, middle, middle + 1, low | ones, *codes])
+        yield _past_the_largest(element)
+    for code in codes:
         significand, exponent = element.magnitude(code) if code else (0, element.emin - element.mantissa_bits)
         yield [exact.finite(0, (significand << 6) + n.significand, exponent - 6) for n in steps]
+    yield _past_the_largest(element)
+
+
+def _past_the_largest(element: Format) -> list[Value]:
     significand, exponent = element.magnitude(element.max_code)
-    yield [exact.finite(0, (significand << 6) + n, exponent - 6) for n in (1, 16, 33, 63, 64, 127)]
+    return [exact.finite(0, (significand << 6) + n, exponent - 6) for n in (1, 16, 33, 63, 64, 127)]
 
 
 def _can_saturate(where: BlockSetting) -> str:

@@ -122,6 +122,11 @@ class BlockSetting:
             low, high = (middle, high) if flush([self.decode(middle)], self.profile)[0].is_zero else (low, middle)
         return high
 
+    @property
+    def smallest_beside(self) -> int:
+        """The smallest magnitude's code that is not flushed to zero where there is a large value in the block."""
+        return 1 if self.profile.flush == "block" else self.smallest
+
     def _stretches(self, first: int, last: int, rule: str) -> Iterator[Stretch]:
         low = first
         while low <= last:
