@@ -110,6 +110,10 @@ def command(
             default = DEFAULT_BLOCKS if op in BLOCK_OPERATIONS else DEFAULT_COUNT
             vectors = request(op, fmt, out, count or default, seed, choices, profile)
         found = _from_device(vectors, dut, dut_lib, timeout, how)
+    if "-" not in (json_file, junit):
+        for line in reports.text(found):
+            print(line)
+        sys.stdout.flush()  # a diagnosis may take a while
     cause = _diagnosis(found, dut, timeout, how) if diagnose and ulp is None else None
     _deliver(found, cause, json_file, junit)
     return 0 if found.passed else 1
@@ -209,7 +213,7 @@ def _deliver(found: Report, cause: Diagnosis | None, json_file: str | None, juni
     if json_file == "-":
         print(reports.to_json(found, more))
     elif junit != "-":
-        for line in (*reports.text(found), *said):
+        for line in said:
             print(line)
     if junit == "-":
         print(reports.to_junit(found, said), end="")

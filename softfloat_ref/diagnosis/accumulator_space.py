@@ -120,7 +120,7 @@ class AccumulatorSpace:
             made = dataclasses.replace(self.vectors, accumulator=point)
         except Error:
             return iter(())
-        return dot_defects(made)
+        return dot_defects(made, self.products)
 
 
 def _of_format(point: Accumulator, result: str) -> str:

@@ -108,10 +108,13 @@ def block_defects(made: VectorSet) -> Iterator[Hypothesis]:
     yield from _scale_defects(q)
     yield from _lane_defects(q)
     yield from _value_defects(q)
+    if not made.policy.flush_outputs:
+        flushing = encoder(q.block.element, made.policy.replace(flush_outputs=True))
+        yield Hypothesis("flush_outputs = on", "flushes tiny elements to zero", q.model(encode=flushing))
     for row in stage_defects():
         encode = row.stage(q.block.element, made.policy)
         if encode is not None and not row.name.startswith("output"):
-            yield Hypothesis(row.name, f"{row.says}, in its elements", q.model(encode=encode))
+            yield Hypothesis(row.name, f"{row.says}, in its elements", q.model(encode=encode), size=row.size)
 
 
 # -- the scale -------------------------------------------------------------------------------------------------------
@@ -233,6 +236,12 @@ def _lane_defects(q: Quantizer) -> Iterator[Hypothesis]:
     yield Hypothesis(
         "neighbours exchanged", "exchanges neighbouring lanes", q.model(lanes=lambda c: tuple(c[i] for i in swapped))
     )
+    for by, way in ((1, "up"), (-1, "down")):
+        yield Hypothesis(
+            f"lanes one {way}",
+            f"has each element one lane too far {way}",
+            q.model(lanes=lambda c, by=by: (*c[-by:], *c[:-by])),  # type: ignore[misc]
+        )
     half = size // 2
     halves = [i // 2 + half * (i % 2) for i in range(2 * half)] + list(range(2 * half, size))
     yield Hypothesis(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,17 +13,20 @@ from softfloat_ref import exact
 from softfloat_ref.accumulate.dots import Operand
 from softfloat_ref.accumulate.evaluate import Rounding, Step
 from softfloat_ref.accumulate.terms import Decode, Term, operand_decoder
-from softfloat_ref.accumulate.trees import Round, To, walk
+from softfloat_ref.accumulate.trees import RESULT, Round, To, walk
 from softfloat_ref.codec import decoder, encoder
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output
+from softfloat_ref.diagnosis.remembered import Products, dot_model
 from softfloat_ref.diagnosis.scalar import flushed, hidden_bit, low_exponent
 from softfloat_ref.diagnosis.stages import Stage, StageDefect, stage_defects
 from softfloat_ref.diagnosis.sum_defects import Dot, sum_defects, wrapped_products
+from softfloat_ref.errors import Error
 from softfloat_ref.exact import FINITE, Value
 from softfloat_ref.formats import Format
 from softfloat_ref.golden.dots import DotSet
-from softfloat_ref.policies import Policy
 
+_HELD: Final = ("fp16", "bf16", "tf32", "fp32", "fp64")
+_LAST: Final = re.compile(r"-> (\w+):(\w+)")
 _WHERE: Final = ("inner", "last", "every")
 
 
@@ -62,9 +66,10 @@ class WrongStep(Step):
         return made
 
 
-def dot_defects(made: DotSet) -> Iterator[Hypothesis]:
-    """Every listed defect that the dot product can have."""
+def dot_defects(made: DotSet, kept: Products) -> Iterator[Hypothesis]:
+    """Every listed defect that the dot product can have. kept: products of questions, as `dot_model` keeps them."""
     d = Dot(made)
+    yield from _held_defects(made, kept)
     yield from _rounding_defects(d)
     yield from _lane_defects(d)
     yield from _operand_defects(d)
@@ -83,21 +88,8 @@ def _policies() -> tuple[StageDefect, ...]:
         StageDefect("tininess before rounding", "judges tininess before rounding", changed(tininess="before")),
         StageDefect("saturation", "saturates", changed(overflow="sat-finite")),
         StageDefect("FTZ", "flushes tiny results to zero", changed(flush_outputs=True)),
-        StageDefect("FTZ, flags kept", "gives zero for subnormal results", _zeroed),
         *(StageDefect(f"{m}", f"rounds by {m}", changed(rounding=m)) for m in ("rtz", "rna", "rto", "rup", "rdn")),
     )
-
-
-def _zeroed(fmt: Format, policy: Policy) -> Callable[[Value, int], tuple[int, int]]:
-    """Results stored as subnormals made zero, with the flags that they had."""
-    right = encoder(fmt, policy)
-
-    def encode(x: Value, random_bits: int) -> tuple[int, int]:
-        code, flags = right(x, random_bits)
-        small = x.kind == FINITE and x.significand and exact.top(x) < fmt.emin
-        return (code & fmt.sign_bit, flags) if small else (code, flags)
-
-    return encode
 
 
 def _rounding_defects(d: Dot) -> Iterator[Hypothesis]:
@@ -118,6 +110,21 @@ def _rounding_defects(d: Dot) -> Iterator[Hypothesis]:
             )
 
 
+def _held_defects(made: DotSet, kept: Products) -> Iterator[Hypothesis]:
+    """The running result held in another format, from which it is put into its own."""
+    tree = made.accumulator.tree
+    last = list(_LAST.finditer(tree))[-1:]
+    for name in _HELD:
+        for match in (m for m in last if name != (made.out.name if m[1] == RESULT else m[1])):
+            changed = f"{tree[: match.start()]}-> {name}:{match[2]} {tree[match.start() :]}"
+            try:
+                other = dataclasses.replace(made, accumulator=made.accumulator.replace(tree=changed))
+            except Error:
+                continue
+            says = f"holds the running result in {name}"
+            yield Hypothesis(f"running result in {name}", says, dot_model(other, kept))
+
+
 # -- lanes, operands, scales -----------------------------------------------------------------------------------------
 
 
@@ -132,12 +139,15 @@ def _zero_lane(operand: Operand, lane: int) -> Operand:
 
 def _lane_defects(d: Dot) -> Iterator[Hypothesis]:
     k = d.made.k
-    for lane, name in ((0, "first"), (k - 1, "last")):
+    ends = {0: "first lane", k - 1: "last lane"}
+    for lane in (0, *range(k - 1, 0, -1)):
+        name = ends.get(lane, f"lane {lane}")
         yield Hypothesis(
-            f"{name} lane left out",
-            f"leaves the {name} lane out of the sum",
+            f"{name} left out",
+            f"leaves {'the ' if lane in ends else ''}{name} out of the sum",
             d.model(inputs=lambda a, b, c, i=lane: (_zero_lane(a, i), b, c)),  # type: ignore[misc]
         )
+    for lane, name in ((0, "first"), (k - 1, "last")):
         for side in "ab":
             yield Hypothesis(
                 f"NaN in the {name} lane of {side} a number",

@@ -22,6 +22,7 @@ class Hypothesis(NamedTuple):
 
     size: twice the choices that differ from what was expected; simpler ones come first among equals. kind: policy,
     profile, accumulator or defect. also: other answers that such a device may give, where it is free to choose.
+    evidence: the mismatches that must be explained before it is said without a "perhaps".
     """
 
     name: str
@@ -30,6 +31,7 @@ class Hypothesis(NamedTuple):
     kind: str = "defect"
     size: int = 2
     also: Callable[[Inputs], Iterable[Output]] | None = None
+    evidence: int = 3
 
 
 class Case(NamedTuple):

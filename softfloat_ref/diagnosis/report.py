@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from softfloat_ref.codec import decoder
 from softfloat_ref.diagnosis.cost import operand_formats
-from softfloat_ref.diagnosis.hypotheses import Case
+from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Output
 from softfloat_ref.diagnosis.ranking import Diagnosis, Finding
 from softfloat_ref.explain import flag_text, value_text
 from softfloat_ref.golden.dots import DotSet
@@ -20,55 +21,83 @@ _LANES: Final = 4
 
 def lines(d: Diagnosis, vectors: Checkable) -> list[str]:
     """What the device seems to do, how far that goes, what refutes the next best, and the simplest mismatch."""
+    if d.late:
+        return [_lateness(d)]
     if not d.findings:
-        none = "no policy, profile, accumulator or listed defect explains any of these mismatches"
-        return [f"diagnosis: {none}", *_simplest(d, vectors)]
+        none = "no policy, profile, accumulator or listed defect explains more cases than the right device does"
+        return [f"diagnosis: {none}", *_shared(d), *_simplest(d, vectors)]
     first, *others = d.best
-    found = [f"diagnosis: the device {first.hypothesis.says}" if d.complete else _partly(d)]
-    found.append(f"  {_share(first, d)}: {first.hypothesis.name}")
-    found += [f"  as many: {f.hypothesis.name}" for f in others[:ALSO]]
+    found = [_headline(d), f"  {_share(first, d)}: {first.hypothesis.name}"]
+    found += [f"  as many: {f.hypothesis.name}" for f in _telling(first, others)[:ALSO]]
     if second := d.runner_up:
         found.append(f"  {_share(second, d)}: {second.hypothesis.name}" + (", refuted by" if d.refutation else ""))
-        found += [] if d.refutation is None else [f"    {case_text(d.refutation, vectors)}"]
+        found += [] if d.refutation is None else [f"    {case_text(d.refutation, vectors, second.hypothesis)}"]
     if d.exception is not None:
-        found += ["  not explained, for one:", f"    {case_text(d.exception, vectors)}"]
-    return [*found, *_simplest(d, vectors)]
+        found += ["  not explained, for one:", f"    {case_text(d.exception, vectors, first.hypothesis)}"]
+    return [*found, *([] if d.complete else _shared(d)), *_simplest(d, vectors)]
 
 
-def _partly(d: Diagnosis) -> str:
-    """The first line where something is left unexplained."""
+def _lateness(d: Diagnosis) -> str:
+    lines_ = f"{abs(d.late)} line{'s' * (abs(d.late) > 1)}"
+    way = "late: each line answers an earlier question" if d.late > 0 else "early: each line answers a later question"
+    return f"diagnosis: the answers come {lines_} {way} (of the first {d.in_order} cases, nearly all)"
+
+
+def _headline(d: Diagnosis) -> str:
+    """The first line, with a "perhaps" where much is left unexplained, or there is little to explain."""
     f = d.findings[0]
     rest = d.examined - f.explained
-    few = rest * 20 <= d.wrong
-    return (
-        f"diagnosis: the device {'' if few else 'perhaps '}{f.hypothesis.says}, and does something else in {rest} cases"
-    )
+    also = f", and does something else in {rest} case{'s' * (rest > 1)}" if rest else ""
+    return f"diagnosis: the device {'' if d.sure else 'perhaps '}{f.hypothesis.says}{also}"
+
+
+def _telling(first: Finding, others: Sequence[Finding]) -> list[Finding]:
+    """Without those that are the first with more choices, which do not matter here."""
+    choices = set(first.hypothesis.name.split(", "))
+    return [f for f in others if not choices < set(f.hypothesis.name.split(", "))]
 
 
 def _share(f: Finding, d: Diagnosis) -> str:
     if f.explained == d.examined:
         return f"explains all {d.examined} cases, {d.wrong} of them mismatches"
-    return f"explains {f.explained} of {d.examined} cases ({100 * f.explained / d.examined:.3g} %)"
+    share = min(float(f"{100 * f.explained / d.examined:.3g}"), 99.9)
+    return f"explains {f.explained} of {d.examined} cases ({share:.3g} %)"
+
+
+def _shared(d: Diagnosis) -> list[str]:
+    """What all mismatches have in common."""
+    if d.codes:
+        return [f"  in all {d.wrong} mismatches {d.codes}"]
+    if d.shared is None:
+        return []
+    right = f"{d.shared.right or 'no'} case{'s' * (d.shared.right > 1)} like that came right"
+    return [f"  in all {d.wrong} mismatches {d.shared.condition.text}; {right}"]
 
 
 def _simplest(d: Diagnosis, vectors: Checkable) -> list[str]:
     if d.simplest is None:
         return []
-    return [f"  simplest mismatch: {case_text(d.simplest, vectors)}"]
+    found = [f"  simplest mismatch: {case_text(d.simplest, vectors)}"]
+    if d.alone is False:
+        found.append("  asked for that alone the device is right: what it answers depends on what came before")
+    return found
 
 
-def case_text(case: Case, vectors: Checkable) -> str:
-    """Operands, what is expected and what came, in one line."""
-    if isinstance(vectors, VectorSet) and vectors.block is None:
-        formats = operand_formats(vectors)
-        shown = " ".join(_code(x, f) for x, f in zip(case.inputs, formats, strict=True))
-        answers = f"expected {_answer(case.expected, vectors)}, got {_answer(case.got, vectors)}"
-        return f"{vectors.op} {shown}: {answers}"
+def case_text(case: Case, vectors: Checkable, instead: Hypothesis | None = None) -> str:
+    """Operands, what is expected and what came, in one line; and what a hypothesis says instead."""
+    says = instead.model(case.inputs) if instead else None
+    says = None if says is None else says[: len(case.got)]
+    if isinstance(vectors, VectorSet) and vectors.block is not None:
+        return _block_text(case, vectors, says)
     if isinstance(vectors, DotSet):
-        return (
-            f"{_dot_text(case, vectors)}: expected {_answer(case.expected, vectors)}, got {_answer(case.got, vectors)}"
-        )
-    return _block_text(case, vectors)
+        shown = _dot_text(case, vectors)
+    else:
+        formats = operand_formats(vectors)
+        shown = f"{vectors.op} " + " ".join(_code(x, f) for x, f in zip(case.inputs, formats, strict=True))
+    answers = f"expected {_answer(case.expected, vectors)}, got {_answer(case.got, vectors)}"
+    if case.agrees:
+        answers = f"got {_answer(case.got, vectors)}, as expected"
+    return f"{shown}: {answers}" + ("" if says is None else f"; that gives {_answer(says, vectors)}")
 
 
 def _code(code: int, fmt: Any) -> str:
@@ -109,15 +138,21 @@ def _sparse(codes: dict[int, int], fmt: Any) -> str:
     return " ".join(shown) + (f" and {rest} more" if rest > 0 else "")
 
 
-def _block_text(case: Case, vectors: VectorSet) -> str:
+def _block_text(case: Case, vectors: VectorSet, says: Output | None) -> str:
     formats = block_answers.formats(vectors)
-    places = [i for i, (x, y) in enumerate(zip(case.expected, case.got, strict=True)) if x != y][:_LANES]
+    against = case.expected if says is None else says
+    places = [i for i, (x, y) in enumerate(zip(against, case.got, strict=True)) if x != y][:_LANES]
     quantize = vectors.op == "quantize"
 
     def name(i: int) -> str:
         return ("scale" if i == 0 else f"element {i - 1}") if quantize else f"value {i}"
 
-    wrong = [f"{name(i)} {formats[i].hex(case.expected[i])} came as {formats[i].hex(case.got[i])}" for i in places]
+    def answers(i: int) -> str:
+        right = f"{name(i)} {formats[i].hex(case.expected[i])}"
+        came = f"{right} came" if case.expected[i] == case.got[i] else f"{right} came as {formats[i].hex(case.got[i])}"
+        return came if says is None else f"{came}; that gives {formats[i].hex(says[i])}"
+
+    wrong = [answers(i) for i in places]
     inputs = operand_formats(vectors)
     shown = {i: x for i, x in enumerate(case.inputs) if x}
     nonzero = [f"[{i}]={_code(x, inputs[i])}" for i, x in list(shown.items())[:_LANES]]
@@ -138,6 +173,9 @@ def as_dict(d: Diagnosis, vectors: Checkable) -> dict[str, Any]:
         "complete": d.complete,
         "refutation_of_runner_up": d.refutation and case_text(d.refutation, vectors),
         "not_explained": d.exception and case_text(d.exception, vectors),
+        "in_common": d.codes or (d.shared and d.shared.condition.text) or None,
+        "late": d.late,
+        "repeats_alone": d.alone,
         "simplest_mismatch": d.simplest
         and {"operands": [f"{x:x}" for x in d.simplest.inputs], "text": case_text(d.simplest, vectors)},
     }

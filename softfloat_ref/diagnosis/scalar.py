@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import combinations
 from typing import Final
 
 from softfloat_ref import exact
@@ -139,7 +140,7 @@ def _rounding_defects(s: Scalar) -> Iterator[Hypothesis]:
             code, more = encode(value, r)
             return code, flags | more
 
-        yield Hypothesis(row.name, row.says, s.model(run))
+        yield Hypothesis(row.name, row.says, s.model(run), size=row.size)
 
 
 # -- flags and NaNs --------------------------------------------------------------------------------------------------
@@ -461,8 +462,33 @@ def _other_operations(s: Scalar) -> Iterator[Hypothesis]:
             except Error:
                 continue
             yield Hypothesis(f"operation {other}", f"computes {other}", s.model(run))
-    if s.arity == 2 and s.sig.formats[0] == s.sig.formats[1]:
-        run = evaluator(s.sig, s.policy)
-        yield Hypothesis(
-            "operands exchanged", "exchanges its operands", s.model(lambda codes, r: run((codes[1], codes[0]), r))
-        )
+    if name == "div" and s.sig.formats[0] == s.sig.formats[1]:
+        yield Hypothesis("a * (1 / b)", "multiplies by the rounded reciprocal of b", s.model(_by_reciprocal(s)))
+    run = evaluator(s.sig, s.policy)
+    for i, j in combinations(range(s.arity), 2):
+        if s.sig.formats[i] != s.sig.formats[j] or (name == "fma" and j == 1):
+            continue
+
+        def exchanged(codes: Sequence[int], r: int, i: int = i, j: int = j) -> tuple[int, int]:
+            found = list(codes)
+            found[i], found[j] = codes[j], codes[i]
+            return run(found, r)
+
+        which = "its operands" if s.arity == 2 else f"{_LETTERS[i]} and {_LETTERS[j]}"
+        shown = "operands" if s.arity == 2 else which
+        yield Hypothesis(f"{shown} exchanged", f"exchanges {which}", s.model(exchanged))
+
+
+def _by_reciprocal(s: Scalar) -> Callable[[Sequence[int], int], tuple[int, int]]:
+    """Two roundings: of 1 / b, then of the product."""
+    fmt = s.sig.formats[0]
+    divide = evaluator(Signature(OPERATIONS["div"], (fmt, fmt), s.sig.out), s.policy)
+    multiply = evaluator(Signature(OPERATIONS["mul"], (fmt, s.sig.out), s.sig.out), s.policy)
+    one = encoder(fmt, s.policy)(_ONE, 0)[0]
+
+    def run(codes: Sequence[int], r: int) -> tuple[int, int]:
+        code, flags = divide((one, codes[1]), r)
+        found, more = multiply((codes[0], code), r)
+        return found, flags | more
+
+    return run

@@ -13,21 +13,23 @@ from typing import Final, NamedTuple
 from softfloat_ref import exact
 from softfloat_ref.codec import Encoder, decoder, encoder, target
 from softfloat_ref.exact import FINITE, INF, Value
-from softfloat_ref.formats import CATALOGUE, Format
+from softfloat_ref.formats import CATALOGUE, Format, get_format
 from softfloat_ref.policies import Overflow, Policy
-from softfloat_ref.rounding import OVERFLOW, UNDERFLOW, position
+from softfloat_ref.rounding import INEXACT, OVERFLOW, UNDERFLOW, position
 
 Stage = Callable[[Format, Policy], Encoder | None]  # None: there is no such defect for that format and policy
 _MAX_WIDENED: Final = 19
+_WRAPPED: Final = 64  # bits of the integers that are cut
 DEPTH: Final = 12  # bits below the kept ones that a defect may tell apart
 
 
 class StageDefect(NamedTuple):
-    """A row of the table: a name, what such a device does, and how it rounds."""
+    """A row of the table: a name, what such a device does, and how it rounds. size: as a hypothesis's."""
 
     name: str
     says: str
     stage: Stage
+    size: int = 2
 
 
 class Cut(NamedTuple):
@@ -212,6 +214,53 @@ def _scaled(places: int) -> Stage:
     return stage
 
 
+# -- subnormal results -------------------------------------------------------------------------------------------------
+
+
+def _zeroed(fmt: Format, policy: Policy) -> Encoder | None:
+    """Results below the smallest normal number made zero, with the flags that they had."""
+    right = encoder(fmt, policy.replace(flush_outputs=False))
+
+    def encode(x: Value, random_bits: int) -> tuple[int, int]:
+        code, flags = right(x, random_bits)
+        small = x.kind == FINITE and x.significand and exact.top(x) < fmt.emin
+        return (code & fmt.sign_bit, flags) if small else (code, flags)
+
+    return encode
+
+
+def _zeroed_when_stored(raised: int) -> Stage:
+    """What rounding leaves subnormal made zero; raised: flags that are raised then."""
+
+    def stage(fmt: Format, policy: Policy) -> Encoder | None:
+        if fmt.subnormals != "gradual" or fmt.twos_complement:
+            return None
+        right = encoder(fmt, policy.replace(flush_outputs=False))
+
+        def encode(x: Value, random_bits: int) -> tuple[int, int]:
+            code, flags = right(x, random_bits)
+            if 0 < code & fmt.magnitude_mask < fmt.min_normal_code:
+                return code & fmt.sign_bit, flags | raised
+            return code, flags
+
+        return encode
+
+    return stage
+
+
+def _exact_underflow(fmt: Format, policy: Policy) -> Encoder | None:
+    if fmt.subnormals != "gradual" or fmt.twos_complement:
+        return None
+    right = encoder(fmt, policy)
+
+    def encode(x: Value, random_bits: int) -> tuple[int, int]:
+        code, flags = right(x, random_bits)
+        subnormal = 0 < code & fmt.magnitude_mask < fmt.min_normal_code
+        return code, flags | UNDERFLOW if subnormal and not flags & INEXACT else flags
+
+    return encode
+
+
 # -- overflow, zeros, signs ------------------------------------------------------------------------------------------
 
 
@@ -257,6 +306,24 @@ def _one_more_code(fmt: Format, policy: Policy) -> Encoder | None:
             return right(x, random_bits)
         code, flags = numbers(x, random_bits)
         return (right(x, random_bits)[0], flags) if flags & OVERFLOW else (code, flags)
+
+    return encode
+
+
+def _wrapped(fmt: Format, policy: Policy) -> Encoder | None:
+    """Integers that do not fit, cut to their last bits."""
+    if not fmt.is_integer or fmt.width > _WRAPPED // 2:
+        return None
+    right, wide = encoder(fmt, policy), encoder(get_format(f"i{_WRAPPED}"), policy)
+    mask = (1 << fmt.width) - 1
+
+    def encode(x: Value, random_bits: int) -> tuple[int, int]:
+        code, flags = right(x, random_bits)
+        if x.kind != FINITE:
+            return code, flags
+        if x.exponent >= 0:
+            return (-1) ** x.sign * (x.significand << x.exponent) & mask, flags
+        return (wide(x, random_bits)[0] & mask if exact.top(x) < _WRAPPED - 1 else code), flags
 
     return encode
 
@@ -326,13 +393,17 @@ def _as_format(other: Format) -> Stage:
     return stage
 
 
+_USUAL: Final = 4  # bits of a sticky bit that is cut short; more of them differ in few cases
 _WIDER: Final = ("fp16", "bf16", "fp32", "fp64")
 _SINGLE: Final = (
     StageDefect("sticky dropped", "has no sticky bit: what lies below the guard bit is lost", _on_bits(_no_sticky)),
     StageDefect("sticky dropped, inexact kept", "rounds without a sticky bit", _on_bits(_no_sticky, True)),
     *(
         StageDefect(
-            f"sticky of {n} bits", f"looks at only {n} bit{'s' * (n > 1)} below the guard bit", _on_bits(_first_bits(n))
+            f"sticky of {n} bits",
+            f"looks at only {n} bit{'s' * (n > 1)} below the guard bit",
+            _on_bits(_first_bits(n)),
+            2 + (n > _USUAL),
         )
         for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
     ),
@@ -349,6 +420,17 @@ _SINGLE: Final = (
     ),
     StageDefect("subnormal results x2", "shifts subnormal results one place too few", _scaled_subnormals(1)),
     StageDefect("subnormal results /2", "shifts subnormal results one place too many", _scaled_subnormals(-1)),
+    StageDefect("FTZ, flags kept", "gives zero for subnormal results", _zeroed),
+    StageDefect(
+        "FTZ after rounding, flags kept", "gives zero for what rounding leaves subnormal", _zeroed_when_stored(0)
+    ),
+    StageDefect(
+        "FTZ after rounding",
+        "gives zero, inexact and underflow for what rounding leaves subnormal",
+        _zeroed_when_stored(UNDERFLOW | INEXACT),
+    ),
+    StageDefect("underflow when exact", "raises underflow for exact subnormal results", _exact_underflow),
+    StageDefect("integer wraps", "wraps around where an integer does not fit", _wrapped),
     StageDefect("exponent +1", "has the result's exponent one too high", _scaled(1)),
     StageDefect("exponent -1", "has the result's exponent one too low", _scaled(-1)),
     StageDefect(

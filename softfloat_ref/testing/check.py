@@ -34,6 +34,7 @@ SHOWN: Final = 10
 _BATCH: Final = 4096
 _COUNTED: Final = 1 << 16  # missing answers that are counted exactly
 KEPT: Final = 1 << 15  # mismatches, and as many cases that agree, that are kept for a diagnosis
+FIRST: Final = 1 << 12  # cases that are kept in their order
 
 
 @dataclass
@@ -52,7 +53,7 @@ class Mismatch:
 @dataclass
 class Report:
     """What a check found. failure: what the device did that no device may do, or ''. wrong, right: the first cases of
-    each kind, with the device's answers, for a diagnosis."""
+    each kind, with the device's answers, for a diagnosis; first: the first of both, in order."""
 
     vectors: Checkable
     compared: int = 0
@@ -64,6 +65,7 @@ class Report:
     errors: ulp.Errors | None = None  # where errors are allowed
     wrong: list[tuple[Line, Answer]] = field(default_factory=list)
     right: list[tuple[Line, Answer]] = field(default_factory=list)
+    first: list[tuple[Line, Answer]] = field(default_factory=list)
 
     @property
     def passed(self) -> bool:
@@ -100,6 +102,8 @@ class Judge:
         kept = self.report.wrong if kind else self.report.right
         if len(kept) < KEPT:
             kept.append((line, answer))
+        if len(self.report.first) < FIRST:
+            self.report.first.append((line, answer))
         if not kind:
             return
         self.report.mismatched += 1
@@ -177,7 +181,7 @@ def parse_answer(text: str, vectors: Checkable, inputs: Sequence[int]) -> Answer
     result, flags = codes[0], codes[1] if len(codes) == 2 else None
     assert result is not None
     if flags is not None and flags > 0x1F:
-        raise DeviceError(f"it answered {text[:80]!r}; flags are at most 1f")
+        raise DeviceError(f"it answered {text[:80]!r}; flags come after the result, and are at most 1f")
     return Answer(result, flags)
 
 
