@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import re
 import shlex
 import sys
 from collections.abc import Hashable
@@ -180,7 +181,12 @@ def test_the_command() -> None:
     assert found["questions"] <= 10
     done = run(*common, "--dut", "false")
     assert done.returncode == 1
-    assert done.stdout.startswith("device failure: ")
+    assert re.fullmatch(r"device failure: it gave no answer to '[0-9A-F ]+'; it ended with exit code 1\n", done.stdout)
+    done = run(*common, "--dut", "sh -c 'echo header; cat'")
+    assert done.returncode == 1
+    # Which it is depends on when the header came.
+    text = r"device failure: it answered ('header' before|2 lines to 1 question: 'header', '[0-9A-F ]+'; it ended)"
+    assert re.match(text, done.stdout)
 
 
 DEVICE = """
@@ -210,12 +216,31 @@ def test_a_command_is_kept_running_where_it_answers_line_by_line(tmp_path: Path,
         found = []
         for number, questions in enumerate(lists):
             if kind == "dies" and number == 3:  # the second process was asked 1, to see, and 5 and 5
-                with pytest.raises(DeviceError, match="4 answers too early; it ended with exit code 3"):
+                text = "4 answers too early; it ended with exit code 3; it was asked '03 02' and 3 more lines"
+                with pytest.raises(DeviceError, match=text):
                     ask(questions)
                 break
             found += ask(questions)
     assert [answer.result for answer in found] == [a ^ b for part in lists[: len(found) // 5] for a, b in part]
     assert log.read_text().count("started") == starts
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("read x", "it gave no answer to '00 01'; it ended with exit code 0"),
+        ("exit 7", "it gave no answer to '00 01'; it ended with exit code 7"),
+        ("read x; echo 01; exit 7", "it gave 1 answer, none to '00 02'; it ended with exit code 7"),
+        ("cat; exit 7", "it answered everything, but not well; it ended with exit code 7"),
+        ("read x; echo a; echo b; echo $x; cat; echo c", "6 lines to 3 questions: 'a', 'b', '00 01', ...; it ended"),
+        ("read x; exec >&-; sleep 100", "it gave no answer to '00 01' but did not end within 1 s"),
+    ],
+)
+def test_a_device_of_another_number_of_answers(script: str, message: str) -> None:
+    vectors = VectorSet.make("add", "fp8_e4m3", 1)
+    with ask_command(vectors, f"sh -c {shlex.quote(script)}", 1.0) as ask, pytest.raises(DeviceError) as failure:
+        ask([(0, j) for j in (1, 2, 3)])
+    assert message in str(failure.value)
 
 
 def test_bad_usage() -> None:

@@ -84,7 +84,7 @@ def test_a_wrong_device_fails_in_few_lines(dut: str, tmp_path: Path) -> None:
     [
         (
             "dies",
-            r"answers too early; it ended with exit code 1; its last words: out of cheese; it was asked '0000 0000'",
+            r"answers too early; it ended with exit code 1; its last words: out of cheese; it was asked '0000 FBFF'",
         ),
         ("rubbish", r"it answered 'what\?', which is no line of a result and flags in hexadecimal"),
     ],

@@ -18,6 +18,7 @@ import sys
 import termios
 import threading
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -29,6 +30,8 @@ _BATCH: Final = 512
 _PIPE: Final = 4096  # what a pipe that can be written to takes without blocking
 _JOIN_S: Final = 5.0
 MAX_LINE: Final = 4096
+_WAITING_KEPT: Final = 4096  # questions kept to name the one that got no answer
+_QUOTED: Final = 3  # answers that a report of too many quotes
 
 
 class DeviceError(Exception):
@@ -55,6 +58,52 @@ def how_ended(process: subprocess.Popen[bytes], complaints: bytes = b"") -> str:
     text = f"it died of signal {signal.Signals(-code).name}" if code < 0 else f"it ended with exit code {code}"
     said = complaints.decode("utf-8", "replace").strip().splitlines()
     return f"{text}; its last words: {said[-1][:200]}" if said else text
+
+
+class _Tally:
+    """How many questions a device was given and how many lines it answered; enough of both to quote them.
+
+    Both threads write here, each into its own fields; the deque is safe between one that appends and one that pops.
+    """
+
+    def __init__(self) -> None:
+        self.fed = 0
+        self.answered = 0
+        self._waiting: deque[tuple[int, str]] = deque()
+        self._first: list[str] = []
+
+    def feed(self, lines: Iterator[str]) -> Iterator[str]:
+        """The lines, counted."""
+        for line in lines:
+            if len(self._waiting) < _WAITING_KEPT:  # a device may read everything before it answers
+                self._waiting.append((self.fed, line))
+            self.fed += 1
+            yield line
+
+    def answer(self, line: str) -> None:
+        """One more answer."""
+        if self._waiting and self._waiting[0][0] == self.answered:
+            self._waiting.popleft()
+        self.answered += 1
+        if len(self._first) < _QUOTED:
+            self._first.append(line)
+
+    def complaint(self) -> str:
+        """For a device that has ended: what is wrong with the number of its answers, or ''."""
+        if self.answered < self.fed:
+            known = self._waiting and self._waiting[0][0] == self.answered
+            question = f" to {self._waiting[0][1].strip()[:80]!r}" if known else ""
+            some = f"{_count(self.answered, 'answer')}, none" if self.answered else "no answer"
+            return f"it gave {some}{question}"
+        if self.answered > self.fed:
+            quoted = ", ".join(repr(x.strip()[:40]) for x in self._first)
+            more = ", ..." if self.answered > len(self._first) else ""
+            return f"it answered {self.answered} lines to {_count(self.fed, 'question')}: {quoted}{more}"
+        return ""
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 class CommandDevice:
@@ -92,6 +141,7 @@ class CommandDevice:
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
         self._answered = False
+        self._tally = _Tally()
         self._feed_failure: BaseException | None = None
 
     def __enter__(self) -> CommandDevice:
@@ -130,26 +180,36 @@ class CommandDevice:
                 if line.strip():
                     self._check_read(line)
                     self._moved, self._answered = time.monotonic(), True
-                    yield line.decode("ascii", "replace")
+                    yield self._counted(line)
                     self._moved = time.monotonic()
         if rest.strip():
             self._check_read(rest)
-            yield rest.decode("ascii", "replace")
+            yield self._counted(rest)
         if self._feed_failure is not None:
             raise self._feed_failure
 
     def finish(self) -> None:
-        """After its last answer: it must end by itself, and well. Raises DeviceError."""
+        """After its last answer: it must have answered all, and end by itself, and well. Raises DeviceError."""
+        self._close_source()  # of a device that has ended, so that no thread waits to feed it
         try:
             code = self._process.wait(self.timeout_s)
         except subprocess.TimeoutExpired:
-            raise Late(f"it answered everything but did not end within {self.timeout_s:g} s") from None
+            done = self._tally.complaint() or "it answered everything"
+            raise Late(f"{done} but did not end within {self.timeout_s:g} s") from None
+        self._fed.wait(_JOIN_S)
+        if complaint := self._tally.complaint():
+            raise DeviceError(complaint)
         if code:
             raise DeviceError("it answered everything, but not well")
 
     def how_it_ended(self) -> str:
         """For reports: the exit code or signal, and what the device last said on stderr."""
         return how_ended(self._process, self._complaints)
+
+    def _counted(self, answer: bytes) -> str:
+        text = answer.decode("ascii", "replace")
+        self._tally.answer(text)
+        return text
 
     def _read(self, descriptor: int) -> bytes:
         """The next bytes of the device's output. Raises DeviceError after the time limit without an answer; until the
@@ -185,7 +245,7 @@ class CommandDevice:
         descriptor = self._sink.fileno()
         try:
             batch: list[str] = []
-            for line in lines:
+            for line in self._tally.feed(lines):
                 if self._stop.is_set():
                     return
                 batch.append(line)

@@ -49,6 +49,7 @@ class Dialogue:
         self._process: subprocess.Popen[bytes] | None = None
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  (what it says on stderr; closed in `close`)
         self._rest = b""
+        self._got = 0  # answers to the lines written last
 
     def __enter__(self) -> Dialogue:
         return self
@@ -65,14 +66,16 @@ class Dialogue:
         """The answers to these lines, one each. Raises Broken; after that, SkipTest for whatever is asked."""
         if self._broken:
             raise unittest.SkipTest("not asked: the device failed before")
+        self._got, found = 0, list[str]()
         try:
             if not self._asked:
                 self._first(lines[0])
-            found: list[str] = []
             for batch in _batches(lines):
+                self._got = 0
                 found += self._talk(batch) if self.answers_at_once else self._alone(batch)
         except DeviceError as e:
-            self.fail(str(e), lines)
+            # From the question on that got no answer: that is the one a device that ended died of.
+            self.fail(str(e), lines[len(found) + self._got :])
         return found
 
     def fail(self, what: str, lines: Sequence[str]) -> NoReturn:
@@ -148,6 +151,7 @@ class Dialogue:
         while True:
             *whole, self._rest = self._rest.split(b"\n")
             found += [line.decode("ascii", "replace") for line in whole if line.strip()]
+            self._got = len(found) if len(found) < count else 0
             if len(found) > count:
                 raise DeviceError(f"it answered more lines than were asked: {found[count][:80]!r}")
             if len(found) == count:
