@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from softfloat_ref import arrays
 from softfloat_ref.accumulate import Accumulator, get_accumulator
-from softfloat_ref.accumulate.dots import Operand, Setting, run, setting
+from softfloat_ref.accumulate.dots import Operand, Setting, check_c, run, setting
 from softfloat_ref.accumulate.terms import operand_decoder
 from softfloat_ref.block_formats import FP32_ONE, BlockFormat, any_format
 from softfloat_ref.codec import decoder, encoder
@@ -154,7 +154,9 @@ def matmul(
     if 0 in (*shape, x.k):
         return np.zeros(shape, np.float32) if c is None else c.copy()
     s = setting(x.vector(0), y.vector(0), unit, FP32, extrapolate=extrapolate)
-    return multiply(x, y, s, np.zeros(shape, np.uint32) if c is None else np.ascontiguousarray(c).view(np.uint32))
+    added = np.zeros(shape, np.uint32) if c is None else np.ascontiguousarray(c).view(np.uint32)
+    check_c(s, int(added.max()))
+    return multiply(x, y, s, added)
 
 
 def multiply(a: Matrix, b: Matrix, s: Setting, c: NDArray[np.uint32]) -> NDArray[np.float32]:

@@ -22,7 +22,7 @@ from core.samples import SAMPLES
 HASHES: dict[str, str] = {
     "accumulators": "f1d20917dc006f32",
     "dots": "36d5f0f861ad23a8",
-    "trees": "b0562656746e4757",
+    "trees": "97c501b618ac08b5",
     "decisions": "29be24c254885df5",
     "targets": "aefa286a961b232f",
     "encodings": "3b61d09b9db4d07f",
@@ -41,12 +41,12 @@ HASHES: dict[str, str] = {
     "operations": "65c9cc4dd50e4aa5",
     "special_operations": "1f8f6a006bdfacc3",
     "signatures": "1abe199538df4a0b",
-    "block_dots": "bbf17da5623c9456",
+    "block_dots": "05af5340c42d89f4",
     "scale_specials": "4eabf79d390cab50",
     "operands": "e9b236d380c0dcdf",
     "addends": "0debded54684b8e3",
     "special_sums": "fb76e4b671720f06",
-    "zero_sums": "70f7c5598e6ade81",
+    "zero_sums": "8887fb9e724c2c36",
     "levels": "5392fb59fe132536",
     "definitions_of_sums": "2f0c0e4cab87fa88",
 }

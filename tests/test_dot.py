@@ -115,6 +115,8 @@ def test_step_by_result() -> None:
         (([1], [1], "fp16", 0, "fuse(p+c)->fp32:rne; nan=xyz"), "NaN rule"),
         (([1], [1], "fp16", 0, "fuse(p+c)->fp32:rne; zero=none"), "unknown zero"),
         (([1], [1], "fp16", 0, "fuse(" * 60 + "p" + ")" * 60 + "->fp32:rne"), "levels"),
+        (([1], [1], "fp16", 1, "fuse(4)->fp32:rne"), "does not add c, so 00000001 would be lost; write c among its"),
+        (([1] * 5, [1] * 5, "fp16", 0, "fuse(4)->fp32:rne"), "of 2 steps only the last would count; write c"),
         (([1], [1], "fp16", 0, {"step": 3}), "no tree"),
         (([1], [1], "fp16", 0, {"tree": "p->fp32->fp32"}), "must end in a rounding"),
         ((range(1 << 24 | 1), [1], "fp16"), "16777217 codes"),
@@ -126,6 +128,11 @@ def test_bad_arguments(arguments: tuple[object, ...], message: str) -> None:
     with pytest.raises(sf.Error, match=message) as e:
         sf.dot(*arguments)  # type: ignore[arg-type]
     assert "\n" not in str(e.value)
+
+
+def test_a_unit_of_one_step_needs_no_c() -> None:
+    assert sf.dot([0x3C00] * 4, [0x3C00] * 4, "fp16", 0, "fuse(4)->fp32:rne").bits == 0x40800000
+    assert sf.dot([0x8000] * 4, [0x3C00] * 4, "fp16", 0, "fuse(4)->fp32:rne").bits == 0x80000000  # c would make it +0
 
 
 def test_second_level_scales_need_blocks() -> None:
@@ -270,6 +277,10 @@ def test_rows_of_a_file(tmp_path: Path) -> None:
         ("--fmt fp16 3c00 3c00 --scales-a 7f", "has no block scales"),
         ("--fmt mxfp8 --values 1 1 --scales-a 7f --scales-b 7f", "--values takes scalar formats"),
         ("--fmt fp16 3c00 3c00 --out mxfp8", "block format"),
+        ("--fmt fp16 3c00 3c00 --acc fuse(16,F=25,rz)->fp32:rz --c 3f800000", "does not add c, so 3f800000 would"),
+        ("--fmt fp16 3c00 3c00 --acc fuse(16)->fp32 --c 1 --trace", "does not add c"),
+        ("--fmt fp16 3c00 3c00 --acc fuse(16)->fp32 --c 1 --compare", "does not add c"),
+        ("--fmt fp16 3c00,0 3c00,0 --acc fuse(1)->fp32", "only the last would count"),
         ("--show nope", "unknown accumulator"),
         ("--replay", "needs the files"),
         ("--probes nope", "unknown accumulator"),

@@ -167,9 +167,21 @@ def test_second_level_scales_are_factors() -> None:
 )
 def test_sums_of_no_products_are_zero(acc: str) -> None:
     a = codes(get_format("fp16"), (2, 3), 1, "finite")
-    got = same_as_the_oracle(a, a.T.copy(), acc, "fp16", np.full((2, 2), 2, np.float32))
-    assert set(got.ravel()) == {2.0 if "c" in acc.replace("chain", "") else 0.0}
+    size = 2.0 if "c" in acc.replace("chain", "") else 0.0
+    got = same_as_the_oracle(a, a.T.copy(), acc, "fp16", np.full((2, 2), size, np.float32))
+    assert set(got.ravel()) == {size}
     assert not np.signbit(got).any()
+
+
+def test_no_c_is_dropped() -> None:
+    a, acc = codes(get_format("fp16"), (2, 3), 1, "finite"), "fuse(3)->fp32"
+    same_as_the_oracle(a, a.T.copy(), acc, "fp16")
+    c = np.zeros((2, 2), np.float32)
+    c[1, 0] = 2
+    with pytest.raises(Error, match="does not add c, so 40000000 would be lost"):
+        matmul(a, a.T.copy(), acc, fmt="fp16", c=c)
+    with pytest.raises(Error, match="of 2 steps only the last would count"):
+        matmul(a, a.T.copy(), "fuse(2)->fp32", fmt="fp16")
 
 
 def test_what_has_a_fast_way() -> None:

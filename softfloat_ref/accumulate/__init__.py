@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from softfloat_ref.accumulate.catalogue import ACCUMULATORS
-from softfloat_ref.accumulate.dots import operand, run, setting
+from softfloat_ref.accumulate.dots import check_c, operand, run, setting
 from softfloat_ref.accumulate.model import STATUSES, Accumulator, from_table, from_text
 from softfloat_ref.block_formats import FP32_ONE, BlockFormat
-from softfloat_ref.codec import Encoded
+from softfloat_ref.codec import Encoded, check_code
 from softfloat_ref.errors import Error, unknown
 from softfloat_ref.formats import Format, get_format, load_table
 
@@ -106,7 +106,8 @@ def dot(
     tensor_a, tensor_b = _pair(tensor_scales, "tensor_scales")
     x, y = operand(a, fmt_a, scale_a, "a", tensor_a), operand(b, fmt_b, scale_b, "b", tensor_b)
     own = None if fmt_c is None else _scalar(fmt_c)
-    return run(setting(x, y, unit, result, own, extrapolate=extrapolate), x, y, c)
+    s = setting(x, y, unit, result, own, extrapolate=extrapolate)
+    return run(s, x, y, check_c(s, check_code(c, s.c)))
 
 
 def _pair(scales: Any, name: str) -> tuple[Any, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from softfloat_ref import npz
-from softfloat_ref.accumulate.dots import Operand, run, setting
+from softfloat_ref.accumulate.dots import Operand, check_c, run, setting
 from softfloat_ref.accumulate.model import Accumulator
 from softfloat_ref.codec import decoder, encoder
 from softfloat_ref.errors import Error
@@ -121,7 +121,8 @@ def replay(
             for n in "ab"
         )
         c = convert_c(int(arrays["c"][row]))[0] if use_c else 0
-        bits = run(setting(a, b, accumulator, result, extrapolate=extrapolate), a, b, c).bits
+        s = setting(a, b, accumulator, result, extrapolate=extrapolate)
+        bits = run(s, a, b, check_c(s, c)).bits
         if bits != int(arrays["d"][row]):
             wrong.append(Mismatch(row, bits, int(arrays["d"][row])))
     return len(arrays["d"]), wrong

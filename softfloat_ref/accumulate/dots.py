@@ -28,6 +28,7 @@ from softfloat_ref.policies import Policy
 
 DEFAULT_BLOCK: Final = 32
 MAX_PRODUCTS: Final = 1 << 24
+_ADD_C: Final = "write c among its terms, as fuse(16+c,F=25,rz)->fp32:rz"
 
 
 @dataclass(frozen=True)
@@ -142,9 +143,31 @@ def setting(
             raise Error(f"{accumulator.name} takes no block scales; use mx-fp32 or exact, or dequantize")
         if x.tensor != FP32_ONE and accumulator.scales != "any" and not extrapolate:
             raise Error(f"{accumulator.name} takes no second-level scales; multiply its result by them")
-    return Setting(
-        accumulator, (a.fmt, b.fmt), out if c is None else c, accumulator.result_format(out), out, _block(a, b)
-    )
+    result = accumulator.result_format(out)
+    found = Setting(accumulator, (a.fmt, b.fmt), out if c is None else c, result, out, _block(a, b))
+    _check_steps(found, len(a.codes))
+    return found
+
+
+def _check_steps(s: Setting, count: int) -> None:
+    """Raises Error where so many products take several steps, of which only the last would count."""
+    size = s.accumulator.step_for(s.formats, s.result, s.block, count)
+    if count > size and not s.accumulator.adds_c:
+        raise Error(
+            f"{_named(s)} does not add c, the running result, so of {-(-count // size)} steps only the last would "
+            f"count; {_ADD_C}, or give at most {size} products"
+        )
+
+
+def check_c(s: Setting, c: int) -> int:
+    """c, if the accumulator adds it or it is +0, which is as none. Raises Error."""
+    if c and not s.accumulator.adds_c:
+        raise Error(f"{_named(s)} does not add c, so {s.c.hex(c)} would be lost; {_ADD_C}, or give no c")
+    return c
+
+
+def _named(s: Setting) -> str:
+    return f"accumulator {s.accumulator.name[:60]!r}"
 
 
 def _block(a: Operand, b: Operand) -> int:

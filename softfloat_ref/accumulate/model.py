@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Final, Literal
 
 from softfloat_ref.accumulate.grammar import LONG, parse_tree, tree_text
-from softfloat_ref.accumulate.trees import RESULT, Fuse, Round, step_of, walk
+from softfloat_ref.accumulate.trees import RESULT, Fuse, Round, Running, step_of, walk
 from softfloat_ref.errors import Error, unknown
 from softfloat_ref.formats import Format, get_format
 from softfloat_ref.policies import NanRule, Policy
@@ -108,6 +108,11 @@ class Accumulator:
                 raise Error(f"steps = {self.steps!r}: write FORMAT=NUMBER, as tf32=8")
             found[_format_name(name)] = int(size)
         return found
+
+    @cached_property
+    def adds_c(self) -> bool:
+        """Whether the tree has the running result among its terms; a unit of a single step may have none."""
+        return any(isinstance(x, Running) for x in walk(self.root))
 
     @cached_property
     def results(self) -> tuple[str, ...]:

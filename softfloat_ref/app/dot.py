@@ -11,7 +11,7 @@ import click
 
 from softfloat_ref.accumulate import ACCUMULATORS, Accumulator, get_accumulator, parse_operand_formats
 from softfloat_ref.accumulate.captures import Capture, capture_of, code_rows, replay
-from softfloat_ref.accumulate.dots import Operand, Setting, operand, run, setting
+from softfloat_ref.accumulate.dots import Operand, Setting, check_c, operand, run, setting
 from softfloat_ref.accumulate.model import summary
 from softfloat_ref.accumulate.probes import COLUMNS, PROBES, answer
 from softfloat_ref.accumulate.trace import Trace, losses, number_text, trace, trace_dict, trace_text
@@ -128,6 +128,7 @@ def _one(
     a: Operand, b: Operand, c_format: Format, out: Format, c: int, given: dict[str, Any], traced: bool
 ) -> int | None:
     s = _setting(a, b, c_format, out, get_accumulator(given["acc"] or "fp32-sequential"), given)
+    check_c(s, c)
     if not traced:
         if given["as_json"]:
             raise Error("--json goes with --trace, --list or --show")
@@ -162,7 +163,8 @@ def _rows(operands: tuple[str, ...], given: dict[str, Any]) -> None:
             operand(arrays[name], str(fmt), arrays.get(f"scales_{name}"), where + name)
             for name, fmt in (("a", fmt_a), ("b", fmt_b))
         )
-        bits, flags = run(_setting(a, b, c_format, out, acc, given), a, b, arrays["c"])
+        s = _setting(a, b, c_format, out, acc, given)
+        bits, flags = run(s, a, b, check_c(s, check_code(arrays["c"], c_format)))
         print(f"{out.hex(bits)} {flags:02x}")
 
 
@@ -177,7 +179,8 @@ def _compare(a: Operand, b: Operand, c_format: Format, out: Format, c: int, give
     names = [get_accumulator(given["acc"])] if given["acc"] else []
     for acc in [*names, *ACCUMULATORS.values()]:
         try:
-            traces.append(trace(_setting(a, b, c_format, out, acc, given), a, b, c))
+            s = _setting(a, b, c_format, out, acc, given)
+            traces.append(trace(s, a, b, check_c(s, c)))
         except Error:
             if acc in names:
                 raise
