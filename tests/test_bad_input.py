@@ -26,6 +26,10 @@ def bad(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "huge.npy").write_bytes(whole.replace(b"(64, 64)", b"(64, 10000000000000)")[:500])
     (folder / "noise.npy").write_bytes(b"\x93NUMPY\x01\x00\x10\x00{'descr': import os}")
     (folder / "x.csv").write_text("1.0\n2.0\n\n3.0\n1.25\n0.5\n1.2.3\n")
+    (folder / "hole.csv").write_text("1,2,3\n4,,6\n")
+    (folder / "end.csv").write_text("1, 2\n\n3, 4, \n")
+    (folder / "start.csv").write_text(",1,2\n")
+    (folder / "commas.csv").write_text("1\n,,\n")
     (folder / "binary.csv").write_bytes(bytes(range(128, 256)))
     (folder / "blank.csv").write_text("\n\n")
     return folder
@@ -47,6 +51,11 @@ def bad(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("-i missing.npy", "No such file"),
         ("-i .", "Is a directory"),
         ("-i x.csv", "x.csv:7: '1.2.3' is not a number; use 1.25, 0x1.4p0"),
+        ("-i hole.csv", "hole.csv:2: column 2 is empty; write a number there"),
+        ("-i hole.csv -o r.csv", "hole.csv:2: column 2 is empty"),
+        ("-i end.csv", "end.csv:3: column 3 is empty"),
+        ("-i start.csv", "start.csv:1: column 1 is empty"),
+        ("-i commas.csv", "commas.csv:2: column 1 is empty"),
         ("-i binary.csv", "neither a .npy file nor text"),
         ("-i blank.csv", "no values"),
         ("", "nothing to quantize"),

@@ -203,6 +203,11 @@ def test_quantize_text(tmp_path: Path) -> None:
         == "0.3125 1.5\n-448.0 448.0\n"
     )
     assert ok("quantize", "--fmt", "fp8_e4m3", "--as", "hex", "-i", "-", stdin="0.3 1.5\n") == "2a 3c\n"
+    (tmp_path / "blanks.csv").write_text("\n 0.3 \t1.5\n\n-448 ,  1000 2\n  \n")
+    assert (
+        ok("quantize", "--fmt", "fp8_e4m3", "--as", "value", "-i", "blanks.csv", cwd=tmp_path)
+        == "0.3125 1.5\n-448.0 448.0 2.0\n"
+    )
     ok("quantize", "--fmt", "fp8_e4m3", "-i", "x.csv", "-o", "y.csv", cwd=tmp_path)
     assert (tmp_path / "y.csv").read_text() == "0.3125,1.5\n-448.0,448.0\n"
     ok("quantize", "--fmt", "fp8_e4m3", "-i", "x.csv", "-o", "y.npy", cwd=tmp_path)

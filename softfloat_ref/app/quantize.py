@@ -186,10 +186,21 @@ def _read_rows(source: str) -> list[list[str]]:
         raise Error(f"{source}: {e.strerror or e}") from None
     except UnicodeDecodeError:
         raise Error(f"{_shown(source)}: neither a .npy file nor text") from None
-    rows = [line.replace(",", " ").split() for line in text.splitlines()]
+    rows = [_values(line, f"{_shown(source)}:{number}") for number, line in enumerate(text.splitlines(), 1)]
     if not any(rows):
         raise Error(f"{_shown(source)}: no values")
     return rows
+
+
+def _values(line: str, where: str) -> list[str]:
+    """The values of a line, with commas or blanks between them. Raises Error for a place between commas that is empty:
+    the values after it would be taken for those before."""
+    cells = [cell.split() for cell in line.split(",")]
+    if len(cells) > 1 and [] in cells:
+        raise Error(
+            f"{where}: column {cells.index([]) + 1} is empty; write a number there, or nan, or leave the comma out"
+        )
+    return [text for cell in cells for text in cell]
 
 
 # -- quantization ----------------------------------------------------------------------------------------------------
