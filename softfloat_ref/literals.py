@@ -15,8 +15,8 @@ ADVICE: Final = "use 1.25, 0x1.4p0, 1/3, inf or nan"
 MAX_EXPONENT: Final = 20_000  # of ten: fp128 ends at 4932; hexadecimal literals go to 2^±1600000
 MAX_EXPONENT_OF_TWO: Final = 1_600_000
 
-_DECIMAL: Final = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(?:[eE]([+-]?\d{1,9}))?", re.ASCII)
-_HEX: Final = re.compile(r"([+-]?)0[xX]([0-9a-fA-F]*)\.?([0-9a-fA-F]*)(?:[pP]([+-]?\d{1,9}))?", re.ASCII)
+_DECIMAL: Final = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(?:[eE]([+-]?\d+))?", re.ASCII)
+_HEX: Final = re.compile(r"([+-]?)0[xX]([0-9a-fA-F]*)\.?([0-9a-fA-F]*)(?:[pP]([+-]?\d+))?", re.ASCII)
 _RATIO: Final = re.compile(r"[+-]?\d{1,4000}/\d{1,4000}", re.ASCII)
 _WORD: Final = re.compile(r"([+-]?)(inf|infinity|nan|snan)", re.IGNORECASE)
 MAX_DIGITS: Final = 4000
@@ -29,8 +29,17 @@ def parse_number(text: str, where: str = "") -> Fraction | Value:
     number = _parse(text) if len(text) <= 2 * MAX_DIGITS else None
     if number is None:
         shown = text if len(text) <= 40 else text[:37] + "..."
-        raise Error(f"{where + ': ' if where else ''}{shown!r} is not a number; {ADVICE}")
+        raise Error(f"{where + ': ' if where else ''}{shown!r} {_why(text)}")
     return number
+
+
+def _why(text: str) -> str:
+    """What is wrong with a text that is not read."""
+    match = _DECIMAL.fullmatch(text) or _HEX.fullmatch(text)
+    if match is None or not any(x.isalnum() for x in match[2]):
+        return f"is not a number; {ADVICE}"
+    limit = f"10^{MAX_EXPONENT}" if _DECIMAL.fullmatch(text) else f"2^{MAX_EXPONENT_OF_TWO}"
+    return f"is beyond what is read: numbers of at most {MAX_DIGITS} digits, times at most {limit}"
 
 
 def _parse(text: str) -> Fraction | Value | None:
@@ -50,21 +59,29 @@ def _parse(text: str) -> Fraction | Value | None:
 
 
 def _decimal(match: re.Match[str]) -> Fraction | Value | None:
-    power = int(match[3] or 0)
-    if abs(power) > MAX_EXPONENT or len(match[2]) > MAX_DIGITS:
+    power = _power(match[3], MAX_EXPONENT)
+    if power is None or len(match[2]) > MAX_DIGITS:
         return None
     number = Fraction(Decimal(match[2])) * (Fraction(10) ** power)
     return _signed(number, match[1])
 
 
 def _hexadecimal(match: re.Match[str]) -> Fraction | Value | None:
-    digits, power = match[2] + match[3], int(match[4] or 0)
-    if not digits or len(digits) > MAX_DIGITS or abs(power) > MAX_EXPONENT_OF_TWO:
+    digits, power = match[2] + match[3], _power(match[4], MAX_EXPONENT_OF_TWO)
+    if not digits or len(digits) > MAX_DIGITS or power is None:
         return None
     significand = int(digits, 16)
     if significand == 0:
         return exact.zero(int(match[1] == "-"))
     return exact.finite(int(match[1] == "-"), significand, power - 4 * len(match[3]))
+
+
+def _power(text: str | None, limit: int) -> int | None:
+    """The exponent of a literal; None beyond the limit."""
+    if text is not None and len(text) > 10:  # a sign and nine digits: int() need not read more
+        return None
+    power = int(text or 0)
+    return power if abs(power) <= limit else None
 
 
 def _signed(number: Fraction, sign: str) -> Fraction | Value:

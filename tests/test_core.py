@@ -21,7 +21,7 @@ from core.samples import SAMPLES
 
 HASHES: dict[str, str] = {
     "accumulators": "f1d20917dc006f32",
-    "dots": "36d5f0f861ad23a8",
+    "dots": "be6b39a706a3c6c5",
     "trees": "97c501b618ac08b5",
     "decisions": "29be24c254885df5",
     "targets": "aefa286a961b232f",

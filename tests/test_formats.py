@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from softfloat_ref.block_formats import BLOCK_ALIASES, BLOCK_FORMATS
 from softfloat_ref.codec import decode
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import ALIASES, CATALOGUE, define_format, get_format, p3109
@@ -137,6 +138,12 @@ def test_p3109_shapes() -> None:
 )
 def test_bad_names(name: str, message: str) -> None:
     with pytest.raises(Error, match=re.escape(message)):
+        get_format(name)
+
+
+@pytest.mark.parametrize("name", [*BLOCK_FORMATS, *BLOCK_ALIASES, "flexfp_e3m2", "fp4_e2m1@e8m0/axis", "MXFP8"])
+def test_a_block_format_is_said_to_be_one(name: str) -> None:
+    with pytest.raises(Error, match=r"is a block format; this takes a scalar one, as its element \(formats show"):
         get_format(name)
 
 

@@ -29,6 +29,7 @@ from softfloat_ref.literals import parse_code, parse_number
 from softfloat_ref.ops import OPERATIONS, evaluator, signature
 from softfloat_ref.policies import Policy
 
+MAX_FLAGS: Final = 0x1F
 MORE_BITS: Final = 16  # of 1/3, say, for defects that look at bits below the guard bit
 Run = Callable[[Policy], tuple[int, int]]
 
@@ -57,13 +58,19 @@ def command(
     (`fma --fmt fp16 3c00 0400 8001`), or a block of numbers (`--fmt mxfp8 1 2.5 449`). With --got (of a block:
     SCALE:CODE,CODE,...): which policies or profiles would have given the device's answer."""
     texts = [unmark(w) for w in words]
+    name = texts[0].lower().replace("-", "_")
     block = _block_format(fmt)
     if block is not None:
+        if name in OPERATIONS:
+            raise Error(
+                f"{name}: operations take scalar formats, and {block.name} is a block format; give its element "
+                f"{block.element.name}, or numbers alone, to see how they become a block"
+            )
         _explain_block(_block(texts, block, out, choices, profile), got, got_flags, as_json)
         return
     if profile is not None:
         raise Error(f"--profile is for block formats, as mxfp8; {fmt} is a scalar one")
-    name = texts[0].lower().replace("-", "_")
+    flags = _flags(got, got_flags)
     if name in OPERATIONS:
         explanation, run, target = _operation(name, texts[1:], fmt, out, choices)
         defects = partial(_defects_of_operation, name, texts[1:], fmt, out, choices)
@@ -75,7 +82,6 @@ def command(
     found = None
     if got is not None:
         code = check_code(parse_code(got, "--got"), target)
-        flags = None if got_flags is None else parse_code(got_flags, "--got-flags")
         found = alternatives(run, choices.policy, code, flags)
         found = found or [{"defect": x} for x in defects(code, flags)]
     if as_json:
@@ -94,7 +100,19 @@ def command(
         return
     print("\n".join(f"{label:10} {text}" for label, text in explanation.rows))
     if got is not None and found is not None:
-        _print_got(describe(parse_code(got), target), got_flags, found)
+        _print_got(describe(parse_code(got), target), flags, found)
+
+
+def _flags(got: str | None, text: str | None) -> int | None:
+    """The flags that the device raised. Raises Error."""
+    if text is None:
+        return None
+    if got is None:
+        raise Error("--got-flags goes with --got: give the bits that the device answered too")
+    flags = parse_code(text, "--got-flags")
+    if flags > MAX_FLAGS:
+        raise Error(f"--got-flags {text.strip()[:40]}: flags are at most {MAX_FLAGS:x}")
+    return flags
 
 
 def _defects_of_operation(
@@ -172,8 +190,8 @@ def _got_block(text: str, block: BlockExplanation) -> tuple[int, list[int]]:
     )
 
 
-def _print_got(answer: str, flags: str | None, found: list[dict[str, str]]) -> None:
-    shown = answer if flags is None else f"{answer}, flags {flag_text(int(flags, 16))}"
+def _print_got(answer: str, flags: int | None, found: list[dict[str, str]]) -> None:
+    shown = answer if flags is None else f"{answer}, flags {flag_text(flags)}"
     print(f"{'got':10} {shown}")
     if not found:
         print(f"{'':10} no change of one or two policy fields, and no listed defect, gives this answer")

@@ -35,6 +35,11 @@ GRAMMAR_HELP: Final = "names also follow s1e5m2[b15][fn|fnuz|finite], i12, u12, 
 _FLOAT: Final = re.compile(r"s([01])e(\d{1,3})m(\d{1,3})(?:b(-?\d{1,8}))?(fnuz|fn|finite)?", re.ASCII)
 _INTEGER: Final = re.compile(r"([iu])(\d{1,3})", re.ASCII)
 _P3109: Final = re.compile(r"binary(\d{1,2})p(\d{1,2})([su])([ef])", re.ASCII)
+# The names of block formats, which are made in a module that needs this one: only for the error.
+_BLOCK: Final = re.compile(
+    r"mxfp8(_e5m2|_e4m3)?|mxfp6(_e3m2|_e2m3)?|mxfp4(_e2m1)?|mxint8|nvfp4|msfp1[1-6]|flexfp_e\d+m\d+|[^@/]+@[^@/]+/\w+",
+    re.ASCII,
+)
 
 
 def get_format(name: str | Format) -> Format:
@@ -67,6 +72,9 @@ def _named(name: str) -> Format:
         return integer(f"{match[1]}{width}", width, signed=match[1] == "i")
     if match := _P3109.fullmatch(key):
         return p3109(int(match[1]), int(match[2]), signed=match[3] == "s", extended=match[4] == "e")
+    if _BLOCK.fullmatch(key):
+        shown = name.strip()[:60]
+        raise Error(f"{shown!r} is a block format; this takes a scalar one, as its element (formats show {shown})")
     raise unknown("format", name, [*CATALOGUE, *ALIASES], f" ({GRAMMAR_HELP})")
 
 
