@@ -349,11 +349,38 @@ def test_a_model_must_be_a_model() -> None:
         suite(ADD, lambda self, a, b: (0, 99), fmt="fp16").check("oracle")
     with pytest.raises(testing.NotConforming, match="expected by this property: a result of 16 bits"):
         suite(ADD, lambda self, a, b: 1 << 16, fmt="fp16").check("commutative")
+    for base in (ADD, testing.DotConformance):
+        with pytest.raises(sf.Error, match="unknown comparison of NaNs 'foo'; known: exact, quiet, any"):
+            suite(base, oracle, fmt="fp16", compare_nan="foo").check("oracle")
     with pytest.raises(sf.Error, match="define model"):
         type("Empty", (ADD,), {"fmt": "fp16"})().check("oracle")
     with pytest.raises(ZeroDivisionError) as caught:
         suite(ADD, lambda self, a, b: 1 // 0, fmt="fp16").check("oracle")
     assert any("the model was asked add " in note for note in caught.value.__notes__)
+
+
+@pytest.mark.parametrize(
+    ("base", "name", "value", "message"),
+    [
+        (ADD, "rounding", "rtz", r"say policy = Policy\(rounding=...\) or roundings = "),
+        (ADD, "tininess", "before", r"tininess is a field of the policy; say policy = Policy\(tininess=...\)$"),
+        (ADD, "roundigs", ("rtz",), "no setting 'roundigs'; did you mean roundings?"),
+        (ADD, "compare_nans", "any", "did you mean compare_nan?"),
+        (ADD, "flag", False, "did you mean flags?"),
+        (ADD, "max_example", 5, "did you mean max_examples?"),
+        (testing.DotConformance, "compare_nn", "any", "did you mean compare_nan?"),
+        (testing.BlockQuantizeConformance, "profil", "ocp", "did you mean profile?"),
+    ],
+)
+def test_misspelt_settings_are_refused(base: Any, name: str, value: Any, message: str) -> None:
+    with pytest.raises(sf.Error, match=message):
+        suite(base, oracle, fmt="fp16", **{name: value})
+
+
+def test_other_attributes_are_the_users_own() -> None:
+    own = {"fmt2": "fp8_e4m3", "gain": 3, "_rounding": "rtz", "specials": [1], "flag": lambda self: 1, "maxDiff": None}
+    assert suite(ADD, oracle, fmt="fp16", max_examples=2, **own).check("oracle") is None
+    assert suite(testing.DotConformance, dot, fmt="fp16", rounding="rtz").rounding == "rtz"  # no policy, no field
 
 
 def test_a_failure_in_a_wide_format_is_shown() -> None:

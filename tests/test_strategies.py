@@ -14,6 +14,7 @@ from hypothesis.strategies import SearchStrategy
 from softfloat_ref import testing
 from softfloat_ref.codec import decode, decoder, encode
 from softfloat_ref.coverage.classes import class_of
+from softfloat_ref.errors import Error
 from softfloat_ref.formats import get_format
 from softfloat_ref.ops import signature, unrounded
 from softfloat_ref.policies import Policy
@@ -110,6 +111,29 @@ def test_formats_and_policies_are_valid() -> None:
     stochastic = sample(testing.policies(stochastic=True), 80)
     assert any(p.random_count for p in stochastic)
     assert not any(p.random_count for p in sample(testing.policies(), 40))
+
+
+@pytest.mark.parametrize("width", [3, 4, 5, 6, 9])
+def test_narrow_formats(width: int) -> None:
+    assert all(fmt.width <= width for fmt in sample(testing.formats(max_width=width), 20))
+
+
+@pytest.mark.parametrize("source", ["e8m0", "s1e1m2", "fp4_e2m1"])
+def test_blocks_of_odd_floats(source: str) -> None:
+    assert all(len(x) == 32 for x in sample(testing.blocks("mxfp8", source), 20))
+
+
+def test_what_is_no_strategy() -> None:
+    with pytest.raises(Error, match=r"takes a signature, as softfloat_ref.ops.signature\('fma', 'fp16'\), not 'fma'"):
+        testing.operands("fma")  # type: ignore[arg-type]
+    with pytest.raises(Error, match="source: i8 has no exponent; blocks are made of floats, as fp32"):
+        testing.blocks("mxfp8", source="i8")
+    with pytest.raises(Error, match="size = 0: a block has one value or more"):
+        testing.blocks("mxfp8", size=0)
+    with pytest.raises(Error, match="max_width = 2: the smallest formats have 3 bits"):
+        testing.formats(max_width=2)
+    with pytest.raises(Error, match="'mxfp8' is a block format; this takes a scalar one"):
+        testing.bits("mxfp8")
 
 
 def test_without_hypothesis_it_says_what_to_install() -> None:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from softfloat_ref.codec import FLAGS, Encoded, check_code, check_random
-from softfloat_ref.errors import Error, unknown
+from softfloat_ref.errors import Error
 from softfloat_ref.explain import alternatives, describe, flag_text
 from softfloat_ref.formats import Format
 from softfloat_ref.golden.sets import VectorSet
@@ -31,7 +31,7 @@ from softfloat_ref.ops import Signature, evaluator, signature
 from softfloat_ref.policies import Policy, get_policy
 from softfloat_ref.rounding import Rounding
 from softfloat_ref.rtl import simulators
-from softfloat_ref.testing import check, report
+from softfloat_ref.testing import check, compare, report
 from softfloat_ref.testing.compare import Answer, CompareNan, Rule, agrees, classify
 
 SHOWN: Final = 10
@@ -84,9 +84,7 @@ class Scoreboard:
         self.compared = 0
         self.mismatched = 0
         self.mismatches: list[str] = []  # the first ones, explained
-        if compare_nan not in list(CompareNan):
-            raise unknown("comparison of NaNs", str(compare_nan), CompareNan)
-        self._rule = Rule(self.signature.out, CompareNan(compare_nan))
+        self._rule = Rule(self.signature.out, compare.compare_nan(compare_nan))
         self._waiting: dict[Hashable, deque[Expectation]] = {}
 
     @property

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from softfloat_ref.codec import decoder
+from softfloat_ref.errors import unknown
 from softfloat_ref.exact import Value
 from softfloat_ref.formats import Format
 
@@ -16,6 +17,13 @@ class CompareNan(StrEnum):
     EXACT = "exact"
     QUIET = "quiet"
     ANY = "any"
+
+
+def compare_nan(name: object) -> CompareNan:
+    """The comparison of that name. Raises Error."""
+    if name not in list(CompareNan):
+        raise unknown("comparison of NaNs", str(name), CompareNan)
+    return CompareNan(str(name))
 
 
 class Answer(NamedTuple):

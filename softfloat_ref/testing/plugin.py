@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from softfloat_ref.errors import Error, unknown
+from softfloat_ref.errors import Error
 from softfloat_ref.policies import Policy, get_policy
-from softfloat_ref.testing.compare import CompareNan
+from softfloat_ref.testing.compare import compare_nan
 from softfloat_ref.testing.conformance.device import DOT, dot_suite, known_operation, operation_suite
 from softfloat_ref.testing.conformance.suite import NotConforming, Suite
 from softfloat_ref.testing.dialogue import Broken, Dialogue
@@ -68,12 +68,9 @@ class DevicePlugin:
         if not op or not fmt:
             raise Error(f"give the operation and its format: --softfloat-{'op' if not op else 'fmt'}=...")
         self.op, self.fmt = known_operation(op), str(fmt)
-        compare = config.getoption("softfloat_compare_nan")
-        if compare not in list(CompareNan):
-            raise unknown("comparison of NaNs", compare, CompareNan)
         common = {
             "out": config.getoption("softfloat_out"),
-            "compare_nan": compare,
+            "compare_nan": compare_nan(config.getoption("softfloat_compare_nan")),
             "flags": not config.getoption("softfloat_no_flags"),
             "max_examples": config.getoption("softfloat_examples"),
         }

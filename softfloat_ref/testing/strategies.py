@@ -10,12 +10,12 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final
 
+from softfloat_ref.errors import Error
+
 try:
     from hypothesis import strategies as st
     from hypothesis.strategies import DrawFn, SearchStrategy
 except ImportError:
-    from softfloat_ref.errors import Error
-
     raise Error("softfloat_ref.testing needs Hypothesis: pip install 'softfloat-ref[testing]'") from None
 
 from softfloat_ref import exact
@@ -30,6 +30,8 @@ from softfloat_ref.policies import POLICIES, ROUNDINGS, Overflow, Policy, Tinine
 __all__ = ["bits", "blocks", "formats", "operands", "policies", "values"]
 
 MAX_RANDOM_BITS: Final = 8  # of the stochastic policies that `policies` draws
+MIN_WIDTH: Final = 3  # of the formats that `formats` draws
+_ODD_WIDTH: Final = 6
 _NEAR: Final = 3  # codes on each side of a place
 _OFFSETS: Final = tuple(x for n in range(_NEAR + 1) for x in ((n, -n) if n else (0,)))  # in the order of shrinking
 
@@ -183,7 +185,9 @@ def _magnitude(fmt: Format, code: int) -> Fraction:
 
 def operands(sig: Signature) -> SearchStrategy[tuple[int, ...]]:
     """Operand codes of an operation: those of `bits`; and each beside the ones before it, so that sums overlap and
-    cancel, and conversions, products and roots fall on and beside ties."""
+    cancel, and conversions, products and roots fall on and beside ties. Raises Error for what is no signature."""
+    if not isinstance(sig, Signature):
+        raise Error(f"operands takes a signature, as softfloat_ref.ops.signature('fma', 'fp16'), not {str(sig)[:40]!r}")
     op, fmts = sig.operation.name, sig.formats
     free = st.tuples(*(_bits(f) for f in fmts))
     hard = _HARD.get(op)
@@ -300,6 +304,10 @@ def blocks(
     where the scale changes; zeros, and, unless `finite`, NaN and Inf. They shrink to zeros at the end. Raises Error.
     """
     found, given = get_block_format(fmt), get_format(source)
+    if not given.exponent_bits:
+        raise Error(f"source: {given.name} has no exponent; blocks are made of floats, as fp32")
+    if size is not None and size < 1:
+        raise Error(f"size = {size}: a block has one value or more")
     return _blocks(found, given, size or max(found.size, 1), finite)
 
 
@@ -327,7 +335,8 @@ def _amax(draw: DrawFn, fmt: BlockFormat, source: Format) -> int:
         return draw(_finite_bits(source))
     significand, exponent = fmt.element.magnitude(fmt.element.max_code)
     place = draw(st.sampled_from([(1, 0), (significand, exponent), (2 * significand + 1, exponent - 1)]))
-    power = draw(st.integers(-8, 8) | st.integers(source.emin, source.emax))
+    least, most = sorted((source.emin, source.emax))  # without normal numbers, emax is the smaller one
+    power = draw(st.integers(-8, 8) | st.integers(least, most))
     code = encoder(source, POLICIES["ieee"])(exact.finite(0, place[0], place[1] + power), 0)[0]
     near = (code + draw(_offsets())) & source.magnitude_mask
     return min(near, source.max_code)
@@ -341,7 +350,12 @@ def _below(fmt: Format, largest: int, sign: int, down: int, significand: int) ->
 
 
 def formats(*, max_width: int = 32, integers: bool = False) -> SearchStrategy[Format]:
-    """Scalar formats: the catalogue's up to max_width bits, every IEEE P3109 shape, odd IEEE-style shapes."""
+    """Scalar formats: the catalogue's up to max_width bits, every IEEE P3109 shape, odd IEEE-style shapes.
+
+    Raises Error for fewer bits than the smallest of them has.
+    """
+    if max_width < MIN_WIDTH:
+        raise Error(f"max_width = {max_width}: the smallest formats have {MIN_WIDTH} bits")
     named = sorted((f for f in CATALOGUE.values() if f.width <= max_width), key=lambda f: f.width)
     known = [f for f in named if integers or not f.is_integer]
     shapes = st.builds(
@@ -353,11 +367,12 @@ def formats(*, max_width: int = 32, integers: bool = False) -> SearchStrategy[Fo
     )
     odd = st.builds(
         lambda e, m, tail: get_format(f"s1e{e}m{m}{tail}"),
-        st.integers(2, min(8, max_width - 4)),
+        st.integers(2, max(2, min(8, max_width - 4))),
         st.integers(2, max(2, min(23, max_width - 9))),
         st.sampled_from(["", "fn", "fnuz", "finite"]),
     )
-    return st.one_of(st.sampled_from(known), shapes, odd)
+    wide = [odd] if max_width >= _ODD_WIDTH else []
+    return st.one_of(*([st.sampled_from(known)] if known else []), shapes, *wide)
 
 
 def policies(*, stochastic: bool = False, roundings: Sequence[str] | None = None) -> SearchStrategy[Policy]:

@@ -18,7 +18,7 @@ from softfloat_ref.explain import describe, flag_text
 from softfloat_ref.formats import Format
 from softfloat_ref.golden.dots import DotSet
 from softfloat_ref.testing import dots, strategies
-from softfloat_ref.testing.compare import Answer, CompareNan, Rule, agrees
+from softfloat_ref.testing.compare import Answer, Rule, agrees, compare_nan
 from softfloat_ref.testing.conformance.operation import MAX_FLAGS, SYMMETRIC, code_of
 from softfloat_ref.testing.conformance.suite import Properties, Property, Suite, fail, integer
 
@@ -276,7 +276,7 @@ class DotConformance(Suite[DotSetup]):
         if not (isinstance(vectors.a, Format) and isinstance(vectors.b, Format)):
             raise Error(f"{type(self).__name__}: fmt = {self.fmt!r}: the suite takes scalar formats, as fp8_e4m3")
         flags = self.flags and vectors.accumulator.flags
-        return DotSetup(vectors, Rule(vectors.out, CompareNan(self.compare_nan), flags))
+        return DotSetup(vectors, Rule(vectors.out, compare_nan(self.compare_nan), flags))
 
     def trial(self, item: Property[DotSetup], setup: DotSetup) -> DotTrial:
         return DotTrial(self, item, setup)

@@ -23,7 +23,7 @@ from softfloat_ref.ops import Signature, evaluator, signature
 from softfloat_ref.policies import Policy, get_policy, parse_rounding, rounding_name
 from softfloat_ref.testing import report, strategies
 from softfloat_ref.testing.check import Mismatch
-from softfloat_ref.testing.compare import Answer, CompareNan, Rule, agrees
+from softfloat_ref.testing.compare import Answer, Rule, agrees, compare_nan
 from softfloat_ref.testing.conformance.suite import Property, Suite, fail, integer
 from softfloat_ref.testing.ulp import Exact, exact_result
 
@@ -203,7 +203,7 @@ class OperationSuite(Suite[Setup]):
         policies = tuple(base.replace(rounding=parse_rounding(name)) for name in self.roundings) or (base,)
         for p in policies:
             p.random_count  # noqa: B018  (refused now where it is stochastic and does not say how many bits)
-        return Setup(sig, policies, bool(self.roundings), Rule(sig.out, CompareNan(self.compare_nan), self.flags))
+        return Setup(sig, policies, bool(self.roundings), Rule(sig.out, compare_nan(self.compare_nan), self.flags))
 
     def trial(self, item: Property[Setup], setup: Setup) -> Trial:
         return Trial(self, item, setup)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import difflib
 import re
 import unittest
 from collections.abc import Callable, Mapping, Sequence
@@ -12,11 +14,13 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis.strategies import SearchStrategy
 
 from softfloat_ref.errors import Error, unknown
+from softfloat_ref.policies import Policy
 
 C = TypeVar("C")  # a case
 S = TypeVar("S")  # what the suite is set up for
 Check = Callable[[Any, Any], None]  # of a trial and a case
 PREFIX: Final = "test_"
+_CLOSE: Final = 0.86  # so that fmt2 may be a name of the user's own, and flag none
 
 
 class NotConforming(AssertionError):
@@ -79,6 +83,7 @@ class Suite(Generic[S]):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        _check_settings(cls)
         for name, item in cls.__dict__.get("properties", {}).items():
             if PREFIX + name not in cls.__dict__:
                 setattr(cls, PREFIX + name, _test(item))
@@ -121,6 +126,23 @@ class Suite(Generic[S]):
             test()
         except NotConforming as e:
             raise e.with_traceback(None) from None  # its message says all
+
+
+def _check_settings(cls: type) -> None:
+    """Raises Error for an attribute that is nearly a setting's name, or a policy's field: it would say nothing.
+
+    Other names are the user's own, and so are functions, lists and what begins with an underscore.
+    """
+    known = [n for base in cls.__mro__[1:] for n in vars(base).get("__annotations__", {}) if n != "properties"]
+    policy = {f.name for f in dataclasses.fields(Policy)} if "policy" in known else set()
+    for name, value in vars(cls).items():
+        if name.startswith("_") or name in known or not isinstance(value, (str, bool, int, float, tuple, Policy)):
+            continue
+        if name in policy:
+            more = " or roundings = ..., of a model that is told which" if name == "rounding" else ""
+            raise Error(f"{cls.__name__}: {name} is a field of the policy; say policy = Policy({name}=...){more}")
+        if close := difflib.get_close_matches(name, known, n=1, cutoff=_CLOSE):
+            raise Error(f"{cls.__name__}: no setting {name!r}; did you mean {close[0]}? (begin your own with _)")
 
 
 def _settings(count: int | None) -> settings:
