@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+_PREFIX = "--softfloat-"
 _OPTIONS: dict[str, dict[str, Any]] = {
     "dut": {"metavar": "CMD", "help": "a device: operand lines in, `result [flags]` lines out; its suite is run"},
     "op": {"metavar": "OP", "help": "the operation, as fma, or dot"},
@@ -15,8 +16,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "policy": {"metavar": "NAME", "help": "policy, as riscv, or FILE.toml[:NAME]"},
     "round": {"metavar": "MODE", "help": "rounding, as rtz"},
     "set": {"metavar": "FIELD=VALUE", "action": "append", "help": "a field of the policy, as tininess=before"},
-    "acc": {"metavar": "NAME", "default": "fp32-sequential", "help": "of dot: the accumulator"},
-    "k": {"metavar": "N", "type": int, "default": 16, "help": "of dot: products"},
+    "acc": {"metavar": "NAME", "help": "of dot: the accumulator (default: fp32-sequential)"},
+    "k": {"metavar": "N", "type": int, "help": "of dot: products (default: 16)"},
     "compare-nan": {"metavar": "HOW", "default": "exact", "help": "exact, quiet or any"},
     "no-flags": {"action": "store_true", "help": "flags do not count"},
     "timeout": {"metavar": "S", "type": float, "default": 10.0, "help": "seconds an answer"},
@@ -28,7 +29,7 @@ def pytest_addoption(parser: Any) -> None:
     """The options, all of them --softfloat-...."""
     group = parser.getgroup("softfloat-ref", "properties of a device (softfloat_ref)")
     for name, settings in _OPTIONS.items():
-        group.addoption(f"--softfloat-{name}", dest=f"softfloat_{name.replace('-', '_')}", **settings)
+        group.addoption(f"{_PREFIX}{name}", dest=f"softfloat_{name.replace('-', '_')}", **settings)
 
 
 def pytest_configure(config: Any) -> None:
@@ -43,3 +44,10 @@ def pytest_configure(config: Any) -> None:
         except ValueError as e:  # the library's errors: Hypothesis is missing, or an empty command
             raise pytest.UsageError(str(e)) from None
         config.pluginmanager.register(device, "softfloat-ref-device")
+        return
+    # Those of a configuration file may wait there for a device.
+    typed = [x for x in config.invocation_params.args if str(x).startswith(_PREFIX)]
+    if typed:
+        import pytest
+
+        raise pytest.UsageError(f"{typed[0].partition('=')[0]} is for a device; give {_PREFIX}dut=CMD too")

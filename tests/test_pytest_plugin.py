@@ -18,6 +18,7 @@ from softfloat_ref.testing.dialogue import Broken, Dialogue
 
 TOP = Path(__file__).parents[1]
 PLUGIN = ("-p", "_softfloat_ref_pytest")
+ADD = ("--softfloat-op=add", "--softfloat-fmt=fp16")
 DEVICE = """
 import sys
 from softfloat_ref import get_policy
@@ -135,6 +136,19 @@ def test_a_dot_product(tmp_path: Path) -> None:
         (("--softfloat-op=add", "--softfloat-fmt=fp16", "--softfloat-set=x=1"), "unknown policy field 'x'"),
         (("--softfloat-op=add", "--softfloat-fmt=fp16", "--softfloat-compare-nan=x"), "unknown comparison of NaNs"),
         (("--softfloat-op=add", "--softfloat-fmt=fp16", "--softfloat-round=sr"), "sr_bits"),
+        ((*ADD, "--softfloat-timeout=-1"), "--softfloat-timeout=-1: give the seconds of an answer, 0.01 or more"),
+        ((*ADD, "--softfloat-timeout=nan"), "--softfloat-timeout=nan: give the seconds"),
+        ((*ADD, "--softfloat-examples=0"), "--softfloat-examples=0: give the cases of a property, 1 or more"),
+        ((*ADD, "--softfloat-acc=exact"), "leave --softfloat-acc out: it is for dot, not for add"),
+        ((*ADD, "--softfloat-k=4"), "leave --softfloat-k out: it is for dot"),
+        (
+            ("--softfloat-op=dot", "--softfloat-fmt=fp16", "--softfloat-round=rtz"),
+            "an accumulator has its own roundings",
+        ),
+        (
+            ("--softfloat-op=dot", "--softfloat-fmt=fp16", "--softfloat-k=0"),
+            "give the products of a dot product, 1 or more",
+        ),
     ],
 )
 def test_bad_options(
@@ -148,7 +162,20 @@ def test_bad_options(
     monkeypatch.syspath_prepend(str(TOP))
     code = pytest.main([*PLUGIN, "-c", os.devnull, f"--rootdir={tmp_path}", "--softfloat-dut=true", *words])
     assert code == pytest.ExitCode.USAGE_ERROR
-    assert said in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert said in shown
+    assert len(shown.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("words", [ADD, ("--softfloat-no-flags",), ("--softfloat-timeout", "5")])
+def test_options_of_a_device_need_one(words: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "test_other.py").write_text("def test_other(): pass\n")
+    done = pytest_run(tmp_path, *PLUGIN, *words)
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    name = words[0].partition("=")[0]
+    assert done.stderr.strip() == f"ERROR: {name} is for a device; give --softfloat-dut=CMD too"
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\naddopts = {' '.join(words)}\n")
+    assert pytest_run(tmp_path, *PLUGIN).returncode == 0  # they wait for the device of another run
 
 
 def test_unused_it_imports_nothing() -> None:

@@ -3,8 +3,9 @@ _softfloat_ref_pytest, which is all that pytest imports where they are not used.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -14,6 +15,10 @@ from softfloat_ref.testing.compare import compare_nan
 from softfloat_ref.testing.conformance.device import DOT, dot_suite, known_operation, operation_suite
 from softfloat_ref.testing.conformance.suite import NotConforming, Suite
 from softfloat_ref.testing.dialogue import Broken, Dialogue
+
+DEFAULT_ACC: Final = "fp32-sequential"
+DEFAULT_K: Final = 16
+LEAST_TIMEOUT: Final = 0.01
 
 
 class PropertyItem(pytest.Item):
@@ -68,6 +73,7 @@ class DevicePlugin:
         if not op or not fmt:
             raise Error(f"give the operation and its format: --softfloat-{'op' if not op else 'fmt'}=...")
         self.op, self.fmt = known_operation(op), str(fmt)
+        _check_options(config, self.op)
         common = {
             "out": config.getoption("softfloat_out"),
             "compare_nan": compare_nan(config.getoption("softfloat_compare_nan")),
@@ -75,7 +81,8 @@ class DevicePlugin:
             "max_examples": config.getoption("softfloat_examples"),
         }
         if self.op == DOT:
-            common |= {"acc": config.getoption("softfloat_acc"), "k": config.getoption("softfloat_k")}
+            acc, k = config.getoption("softfloat_acc"), config.getoption("softfloat_k")
+            common |= {"acc": acc or DEFAULT_ACC, "k": DEFAULT_K if k is None else k}
             return dot_suite(self.fmt, self.device, **{**common, "out": common["out"] or "fp32"})
         return operation_suite(self.op, self.fmt, self.device, policy=_policy(config), **common)
 
@@ -96,6 +103,21 @@ class DevicePlugin:
     def pytest_unconfigure(self) -> None:
         """The device ends with the session."""
         self.device.close()
+
+
+def _check_options(config: pytest.Config, op: str) -> None:
+    """Raises Error for numbers out of range, and for options that say nothing of the operation."""
+    timeout = config.getoption("softfloat_timeout")
+    if not LEAST_TIMEOUT <= timeout < math.inf:
+        raise Error(f"--softfloat-timeout={timeout:g}: give the seconds of an answer, {LEAST_TIMEOUT:g} or more")
+    for name, what in (("examples", "cases of a property"), ("k", "products of a dot product")):
+        number = config.getoption(f"softfloat_{name}")
+        if number is not None and number < 1:
+            raise Error(f"--softfloat-{name}={number}: give the {what}, 1 or more")
+    for name in ("policy", "round", "set") if op == DOT else ("acc", "k"):
+        if config.getoption(f"softfloat_{name}") is not None:
+            why = "an accumulator has its own roundings" if op == DOT else f"it is for dot, not for {op}"
+            raise Error(f"leave --softfloat-{name} out: {why}")
 
 
 def _policy(config: pytest.Config) -> Policy:
