@@ -156,6 +156,14 @@ def test_waivers(tmp_path: Path) -> None:
     assert err.startswith("1506 bins waived")
     assert run("coverage", "report", str(folder), "--require-coverage")[0] == 0
     assert run("vectors", "verify", str(folder))[0] == 0
+    waivers.write_text('[[waive]]\nbin = "B3/pos.lsb0.guard1.sticky0"\nreason = "one"\n')
+    code, _, err = run("coverage", "waive", str(waivers), str(folder))
+    kept = folder / "waivers.toml"
+    said = f"1 bin waived in {kept}; replaced those kept before, 1506 bins, 1505 of them no longer waived\n"
+    assert (code, err) == (0, said)
+    kept.write_text("broken")
+    said = run("coverage", "waive", str(waivers), str(folder))[2]
+    assert said.endswith("; replaced a file that was none of waivers\n")
 
 
 @pytest.mark.parametrize(
@@ -164,7 +172,9 @@ def test_waivers(tmp_path: Path) -> None:
         ('[[waive]]\nbin = "B3/pos.lsb0.guard1.stick0"\nreason = "x"\n', "did you mean B3/pos.lsb0.guard1.sticky0"),
         ('[[waive]]\nbin = "B99/*"\nreason = "x"\n', "unknown bin"),
         ('[[waive]]\nbin = "B3/*"\n', "waiver 1 has not just a bin and a reason"),
-        ('[[waive]]\nbin = "B3/*"\nreason = ""\n', "waiver 1 has not just a bin and a reason"),
+        ('[[waive]]\nbin = "B3/*"\nreason = " "\n', "waiver 1: its reason is empty; say why its bins need not be hit"),
+        ('[[waive]]\nbin = ""\nreason = "x"\n', "waiver 1: its bin is empty; give an id, or a pattern with * and ?"),
+        ('[[waive]]\nbin = 3\nreason = "x"\n', "waiver 1: its bin is no text"),
         ('[[waived]]\nbin = "B3/*"\n', "waivers are tables [[waive]]"),
         ("", "waivers are tables [[waive]]"),
         ("= 3", "not valid TOML"),

@@ -92,15 +92,33 @@ def from_results(runs: Sequence[str], folder: str, merge: bool, **how: Any) -> i
 def waive(waivers: str, folder: str) -> None:
     """Waive bins of the vectors in DIR: FILE is checked and kept there, and reports on DIR use it.
 
-    FILE is TOML: tables [[waive]] with bin, an id or a pattern with * and ?, and reason.
+    FILE is TOML: tables [[waive]] with bin, an id or a pattern with * and ?, and reason. It replaces those kept before.
     """
     _, coverage = _set(folder)
     waived = read_waivers(waivers, coverage)
+    lost = _replaced(folder, waived, coverage)
     data = read_bytes(waivers)
     write_file(Path(folder, WAIVERS), lambda stream: stream.write(data))
     for name, reason in waived.items():
         print(f"waived: {name} ({reason})")
-    print(f"{len(waived)} bins waived in {Path(folder, WAIVERS)}", file=sys.stderr)
+    print(f"{_bins(len(waived))} waived in {Path(folder, WAIVERS)}{lost}", file=sys.stderr)
+
+
+def _replaced(folder: str, waived: dict[str, str], coverage: Coverage) -> str:
+    """What the new waivers do to those that the folder keeps, for the summary; '' where there are none."""
+    kept = Path(folder, WAIVERS)
+    if not kept.is_file():
+        return ""
+    try:
+        before = read_waivers(kept, coverage)
+    except Error:  # a broken file is replaced by a whole one
+        return "; replaced a file that was none of waivers"
+    lost = len(before.keys() - waived.keys())
+    return f"; replaced those kept before, {_bins(len(before))}, {lost} of them no longer waived"
+
+
+def _bins(number: int) -> str:
+    return f"{number} bin{'' if number == 1 else 's'}"
 
 
 @command.command("export-sv")

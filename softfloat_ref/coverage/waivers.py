@@ -31,12 +31,14 @@ def read_waivers(path: str | Path, coverage: Coverage) -> dict[str, str]:
 
 
 def _entry(path: str | Path, number: int, entry: Any) -> tuple[str, str]:
-    if (
-        not isinstance(entry, dict)
-        or set(entry) != {"bin", "reason"}
-        or not all(isinstance(x, str) and x.strip() for x in entry.values())
-    ):
-        raise Error(f"{path}: waiver {number} has not just a bin and a reason, both texts")
+    if not isinstance(entry, dict) or set(entry) != {"bin", "reason"}:
+        raise Error(f"{path}: waiver {number} has not just a bin and a reason")
+    for name, value in entry.items():
+        if not isinstance(value, str):
+            raise Error(f"{path}: waiver {number}: its {name} is no text")
+        if not value.strip():
+            why = "say why its bins need not be hit" if name == "reason" else "give an id, or a pattern with * and ?"
+            raise Error(f"{path}: waiver {number}: its {name} is empty; {why}")
     return entry["bin"], " ".join(entry["reason"].split())
 
 
