@@ -121,12 +121,15 @@ def command(
 
 def _limit(text: str) -> Fraction:
     """The largest error allowed, in ulp. Raises Error."""
-    limit = parse_number(text, "--ulp")
-    if not isinstance(limit, Fraction):
-        if not limit.is_zero:
-            raise Error(f"--ulp {text}: give a number of units in the last place, as 1 or 0.75")
-        return Fraction(0)
-    return limit
+    try:
+        limit = parse_number(text)
+    except Error:
+        limit = None
+    if isinstance(limit, Fraction):
+        return limit
+    if limit is None or not limit.is_zero:
+        raise Error(f"--ulp {text[:40]}: give a number of units in the last place, as 1 or 0.75")
+    return Fraction(0)
 
 
 def request(

@@ -58,8 +58,9 @@ def diagnosis_of(report: Report, nan: CompareNan, flags: bool, ask: Asker | None
     vectors = report.vectors
     lens = Lens.of(vectors, Rule(vectors.out, nan, flags), report.has_flags)
     cases = cases_of(report, lens)
-    if (late := lateness(report, lens)) is not None:
-        return Diagnosis(len(cases), sum(not c.agrees for c in cases), late=late, in_order=len(report.first))
+    late, in_order = lateness(report, lens)
+    if late:
+        return Diagnosis(len(cases), sum(not c.agrees for c in cases), late=late, in_order=in_order)
     shared = conditions(vectors, cases)
     narrow = common(cases, shared)
     found = diagnose(space_of(vectors), lens, cases, [*shared, narrow.condition] if narrow else shared)
@@ -75,8 +76,9 @@ def diagnosis_of(report: Report, nan: CompareNan, flags: bool, ask: Asker | None
         return dataclasses.replace(found, simplest=first)
 
 
-def lateness(report: Report, lens: Lens) -> int | None:
-    """By how many lines the answers come late (early: less than 0); None where that does not explain nearly all."""
+def lateness(report: Report, lens: Lens) -> tuple[int, int]:
+    """By how many lines the answers come late (early: less than 0), and how many are right then; 0 lines where that is
+    not nearly all that can be."""
     width = input_width(report.vectors)
     expected = [lens(line[width:]) for line, _ in report.first]
     got = [lens.answer(answer) for _, answer in report.first]
@@ -88,7 +90,7 @@ def lateness(report: Report, lens: Lens) -> int | None:
         found[-k] = sum(map(eq, expected[k:], got))
     best = max(found, key=lambda k: (found[k], -abs(k)), default=0)
     nearly_all = best and 20 * found[best] >= 19 * (count - abs(best))
-    return best if nearly_all and found[best] > right + abs(best) else None
+    return (best, found[best]) if nearly_all and found[best] > right + abs(best) else (0, 0)
 
 
 def _shrunk(

@@ -47,8 +47,8 @@ class Diagnosis:
     findings: best first; those that explain as many as the best are all possible. examined: how many cases they were
     run over, of which the device got `wrong` wrong. simplest: the simplest mismatch; asked: questions it took; alone:
     whether the device gets it wrong when asked just that, where it was asked. shared: what all mismatches have in
-    common; codes: what the wrong codes of blocks have, in words. late: by how many lines the answers come late, where
-    that explains more than anything else, and in_order, of so many cases in their order.
+    common; codes: what the wrong codes of blocks have, in words. late: by how many lines the answers come late (early:
+    less than 0), where that explains nearly all, `in_order` of them.
     """
 
     examined: int

@@ -40,7 +40,7 @@ def lines(d: Diagnosis, vectors: Checkable) -> list[str]:
 def _lateness(d: Diagnosis) -> str:
     lines_ = f"{abs(d.late)} line{'s' * (abs(d.late) > 1)}"
     way = "late: each line answers an earlier question" if d.late > 0 else "early: each line answers a later question"
-    return f"diagnosis: the answers come {lines_} {way} (of the first {d.in_order} cases, nearly all)"
+    return f"diagnosis: the answers come {lines_} {way} ({d.in_order} answers are right then)"
 
 
 def _headline(d: Diagnosis) -> str:
