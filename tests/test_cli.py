@@ -416,3 +416,11 @@ def test_evaluator_matches_stream_on_policies() -> None:
         assert [tuple(int(x, 16) for x in line.split()[1:]) for line in shown.splitlines()] == [
             evaluator(sig, policy)(case, 0) for case in listed
         ]
+
+
+def test_the_help_of_train_names_the_options_of_a_run() -> None:
+    from softfloat_ref.app import train
+
+    shown = " ".join(ok("train", "-h").split())
+    assert "`train run -h` lists the options" in shown
+    assert all(any(x in shown for x in p.opts if x.startswith("--")) for p in train.run.params if p.name != "recipe")

@@ -41,7 +41,8 @@ class _Train(click.Group):
 def command() -> None:
     """Train small networks with every tensor in the format under study.
 
-    `train RECIPE` trains one; `train --list` names the recipes that come with the package.
+    `train RECIPE` trains one; `train --list` names the recipes that come with the package. `train run -h` lists the
+    options: --epochs, --seed, --out, --resume, --trace, --statistics.
     """
 
 
