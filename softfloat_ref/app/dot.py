@@ -25,6 +25,17 @@ from softfloat_ref.literals import parse_code, parse_number
 
 _SHOWN_MISMATCHES: Final = 10
 _ACC: Final = Name("NAME", ACCUMULATORS)
+_VALUES: Final = ("fmt", "acc", "out", "c", "scales_a", "scales_b", "values", "extrapolate")
+# What does something else than one product: the option, and those that go with it beside --json, which says so itself.
+_MODES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    "traced": ("--trace", _VALUES),
+    "compare": ("--compare", _VALUES),
+    "listed": ("--list", ()),
+    "show": ("--show", ()),
+    "probes": ("--probes", ()),
+    "replayed": ("--replay", ("acc", "fmt", "out", "c", "extrapolate")),
+}
+_OPTIONS: Final = {"source": "-i"}
 
 
 @click.command("dot", cls=NumbersCommand)
@@ -58,17 +69,21 @@ def command(operands: tuple[str, ...], **given: Any) -> int | None:
     result a row of the file's arrays.
     """
     operands = tuple(map(unmark, operands))
-    modes = [m for m in ("traced", "compare", "listed", "show", "probes", "replayed") if given[m]]
+    modes = [m for m in _MODES if given[m]]
     if len(modes) > 1:
         raise Error("--trace, --compare, --list, --show, --probes and --replay: one at a time")
+    if modes:
+        _refuse_others(modes[0], operands, given)
     match modes[0] if modes else "":
         case "listed":
             _list(given["as_json"])
         case "show":
             _show(get_accumulator(given["show"]), given["as_json"])
         case "probes":
+            _refuse_json(given)
             _probes(operands or COLUMNS)
         case "replayed":
+            _refuse_json(given)
             return _replay(operands, given)
         case "compare":
             _compare(*_operands(operands, given), given)
@@ -77,6 +92,16 @@ def command(operands: tuple[str, ...], **given: Any) -> int | None:
         case mode:
             return _one(*_operands(operands, given), given, mode == "traced")
     return None
+
+
+def _refuse_others(mode: str, operands: tuple[str, ...], given: dict[str, Any]) -> None:
+    """Raises Error for what was given beside a mode that would not look at it."""
+    name, takes = _MODES[mode]
+    if operands and mode in ("listed", "show"):
+        raise Error(f"{name} takes no operands; leave {operands[0][:40]!r} out")
+    for option, value in given.items():
+        if option not in (mode, "as_json", *takes) and value not in (None, False):
+            raise Error(f"{name} takes no {_OPTIONS.get(option, '--' + option.replace('_', '-'))}; leave it out")
 
 
 # -- operands ----------------------------------------------------------------------------------------------------------
@@ -121,6 +146,11 @@ def _scales(text: str | None, name: str) -> list[int] | None:
     return [parse_code(word, f"--scales-{name}") for word in _words(text)]
 
 
+def _refuse_json(given: dict[str, Any]) -> None:
+    if given["as_json"]:
+        raise Error("--json goes with --trace, --list or --show")
+
+
 # -- one accumulator ---------------------------------------------------------------------------------------------------
 
 
@@ -130,8 +160,7 @@ def _one(
     s = _setting(a, b, c_format, out, get_accumulator(given["acc"] or "fp32-sequential"), given)
     check_c(s, c)
     if not traced:
-        if given["as_json"]:
-            raise Error("--json goes with --trace, --list or --show")
+        _refuse_json(given)
         bits, flags = run(s, a, b, c)
         print(f"{out.hex(bits)} {flags:02x}")
         return None
@@ -150,6 +179,7 @@ def _setting(a: Operand, b: Operand, c: Format, out: Format, acc: Accumulator, g
 def _rows(operands: tuple[str, ...], given: dict[str, Any]) -> None:
     """One line a row of a file."""
     path = given["source"]
+    _refuse_json(given)
     clash = operands or given["values"] or any(given[x] is not None for x in ("c", "scales_a", "scales_b"))
     if clash or given["fmt"] is None:
         raise Error("-i FILE.npz needs --fmt, and holds a, b, c and the scales itself; give no others")
@@ -173,8 +203,7 @@ def _rows(operands: tuple[str, ...], given: dict[str, Any]) -> None:
 
 def _compare(a: Operand, b: Operand, c_format: Format, out: Format, c: int, given: dict[str, Any]) -> None:
     """One line an accumulator; `exact` is what the others are measured by."""
-    if given["as_json"]:
-        raise Error("--json goes with --trace, --list or --show")
+    _refuse_json(given)
     traces, left_out = [], []
     names = [get_accumulator(given["acc"])] if given["acc"] else []
     for acc in [*names, *ACCUMULATORS.values()]:
