@@ -110,6 +110,10 @@ def test_a_device_that_cannot_be_started() -> None:
         device.ask(["0\n"])
     with pytest.raises(Error, match="the device is empty"):
         Dialogue(" ")
+    with pytest.raises(Error, match="the device 'a && b': commands are run without a shell, which '&&' is for"):
+        Dialogue("a && b")
+    for whole in (r"sh -c 'cat | cat'", r"device \; '|' \"<\"", r"it\'s"):
+        Dialogue(whole).close()
 
 
 def test_a_dot_product(tmp_path: Path) -> None:

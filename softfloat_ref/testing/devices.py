@@ -30,6 +30,9 @@ _BATCH: Final = 512
 _PIPE: Final = 4096  # what a pipe that can be written to takes without blocking
 _JOIN_S: Final = 5.0
 MAX_LINE: Final = 4096
+_OF_A_SHELL: Final = frozenset(
+    ("|", "||", "|&", "&", "&&", ";", "<", "<<", "<<<", ">", ">>", "2>", "2>>", "2>&1", "&>", ">&2", "1>&2")
+)
 _WAITING_KEPT: Final = 4096  # questions kept to name the one that got no answer
 _QUOTED: Final = 3  # answers that a report of too many quotes
 
@@ -40,6 +43,32 @@ class DeviceError(Exception):
 
 class Late(DeviceError):
     """The time limit passed: how the device ended says nothing, since it has not."""
+
+
+def words_of(command: str, what: str) -> list[str]:
+    """The words of a device's command. Raises Error for one that is empty, or that only a shell would understand.
+
+    what: what the command is called in messages, as --dut.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError as e:
+        raise Error(f"{what} {command[:80]!r}: {e}") from None
+    if not words:
+        raise Error(f"{what} is empty; give a command that reads operand lines and answers result lines")
+    if shell := [x for x in _as_typed(command) if x in _OF_A_SHELL]:
+        raise Error(
+            f"{what} {command[:80]!r}: commands are run without a shell, which {shell[0]!r} is for; use sh -c '...'"
+        )
+    return words
+
+
+def _as_typed(command: str) -> list[str]:
+    """The words with their quotes, for a quoted ';' is the device's own; none where they are too odd to tell."""
+    try:
+        return shlex.split(command, posix=False)
+    except ValueError:
+        return []
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
@@ -116,12 +145,7 @@ class CommandDevice:
         """Start the command. Raises Error where it cannot be started."""
         self.command = command
         self.timeout_s = timeout_s
-        try:
-            words = shlex.split(command)
-        except ValueError as e:
-            raise Error(f"--dut {command!r}: {e}") from None
-        if not words:
-            raise Error("--dut is empty; give a command that reads operand lines and answers result lines")
+        words = words_of(command, "--dut")
         source, sink = os.pipe()
         try:
             self._process = subprocess.Popen(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import shlex
 import subprocess
 import tempfile
 import time
@@ -17,8 +16,7 @@ import unittest
 from collections.abc import Sequence
 from typing import Final, NoReturn
 
-from softfloat_ref.errors import Error
-from softfloat_ref.testing.devices import MAX_LINE, DeviceError, end_group, how_ended
+from softfloat_ref.testing.devices import MAX_LINE, DeviceError, end_group, how_ended, words_of
 
 _CHUNK: Final = 1 << 15  # bytes written before their answers are read: a pipe holds more
 _PATIENCE_S: Final = 2.0  # for the first answer, before the device is taken for one that answers at the end
@@ -36,12 +34,7 @@ class Dialogue:
 
         patience_s: how long the first answer may take before the device is taken for one that answers at the end.
         """
-        try:
-            self._words = shlex.split(command)
-        except ValueError as e:
-            raise Error(f"device {command!r}: {e}") from None
-        if not self._words:
-            raise Error("the device is empty; give a command that reads operand lines and answers result lines")
+        self._words = words_of(command, "the device")
         self.command, self.timeout_s, self.patience_s = command, timeout_s, patience_s
         self.answers_at_once = True
         self._asked = False
