@@ -105,6 +105,13 @@ class Quantizer:
 def block_defects(made: VectorSet) -> Iterator[Hypothesis]:
     """Every listed defect that the quantization can have."""
     q = Quantizer(made)
+    plain = q.model()
+
+    def last(inputs: Inputs) -> Output | None:
+        found = plain(inputs)
+        return None if found is None else (*found[1:], found[0])
+
+    yield Hypothesis("scale last", "gives the scale after the elements, not before", last)
     yield from _scale_defects(q)
     yield from _lane_defects(q)
     yield from _value_defects(q)

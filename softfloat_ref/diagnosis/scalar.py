@@ -109,6 +109,7 @@ class Scalar:
 def scalar_defects(s: Scalar) -> Iterator[Hypothesis]:
     """Every listed defect that the operation can have."""
     yield from _flag_defects(s)
+    yield from _wire_defects(s)
     yield from _nan_defects(s)
     if s.sig.operation.result == "float":
         yield from _rounding_defects(s)
@@ -159,6 +160,11 @@ def _flag_defects(s: Scalar) -> Iterator[Hypothesis]:
             says,
             s.after(lambda _, c, f, m=raised: (c, f & ~inexact if f & m else f)),  # type: ignore[misc]
         )
+    yield Hypothesis(
+        "flag bits reversed",
+        "has its flags in the other order",
+        s.after(lambda _, c, f: (c, int(f"{f:0{len(Flags)}b}"[::-1], 2))),
+    )
     formats = s.sig.formats
 
     def quiet(codes: Sequence[int], code: int, flags: int) -> tuple[int, int]:
@@ -166,6 +172,21 @@ def _flag_defects(s: Scalar) -> Iterator[Hypothesis]:
         return code, flags & ~INVALID if loud else flags
 
     yield Hypothesis("signalling NaN not invalid", "does not raise invalid for a signalling NaN", s.after(quiet))
+
+
+def _wire_defects(s: Scalar) -> Iterator[Hypothesis]:
+    """Of the result's bits, whatever they mean."""
+    width = s.sig.out.width
+    for bit in range(width - 1, -1, -1):
+        for value in (0, 1):
+            stuck = s.after(lambda _, c, f, b=bit, v=value: (c & ~(1 << b) | v << b, f))  # type: ignore[misc]
+            yield Hypothesis(f"bit {bit} is {value}", f"has bit {bit} of its result stuck at {value}", stuck)
+    if width > 8 and width % 8 == 0:
+        size = width // 8
+        swapped = s.after(lambda _, c, f: (int.from_bytes(c.to_bytes(size, "big"), "little"), f))
+        yield Hypothesis("bytes reversed", "has the bytes of its result in reverse order", swapped)
+    mirrored = s.after(lambda _, c, f: (int(f"{c:0{width}b}"[::-1], 2), f))
+    yield Hypothesis("bits reversed", "has the bits of its result in reverse order", mirrored)
 
 
 def _nan_defects(s: Scalar) -> Iterator[Hypothesis]:

@@ -75,6 +75,8 @@ def classify(expected: tuple[int, int], got: Answer, rule: Rule) -> str:
         return "flags only"
     if got.result >> rule.fmt.width:
         return "result too wide"
+    if rule.fmt.is_integer and rule.fmt.width == 1:  # a comparison
+        return "false for true" if expected[0] else "true for false"
     right, wrong = (decoder(rule.fmt)(code) for code in (expected[0], got.result))
     return _kind(right, wrong, expected[0], got.result, rule.fmt)
 
