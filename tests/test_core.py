@@ -34,7 +34,7 @@ HASHES: dict[str, str] = {
     "scales": "68cff505e08cf62a",
     "formats": "436f892ecbd208c8",
     "ulps": "6557d26f4cf5a0c4",
-    "format_names": "fa530d6b9a731d20",
+    "format_names": "cb79cc952093c822",
     "policies": "0fe8403cc16fb278",
     "toml_files": "5d8ec2502b4ba2f4",
     "limits": "0aa2b1a2b191aac9",

@@ -77,6 +77,8 @@ def format_names() -> Sample:
         "s1e4m3b99999999",
         "s0e5m2",
         "s1e2m1fnuz",
+        "mxfp8",
+        "fp8_e4m3@e8m0/" + "1" * 60,
     ):
         yield name, said(lambda n=name: get_format(n).to_dict())
     for k, p, signed, extended in itertools.product(range(2, 6), range(7), (True, False), (True, False)):
