@@ -246,9 +246,12 @@ def diagnose(space: Space[P], lens: Lens, cases: Sequence[Case], found: Sequence
         return Diagnosis(len(cases), wrong, (_constant(answers.pop(), len(cases), wrong),))
     search = Search(space, lens, cases)
     findings = search.run()
-    if not findings or findings[0].explained < len(cases):
-        findings = sorted([*findings, *search.restricted(found)], key=lambda f: f.rank)
-    findings = [f for f in findings if f.explained > len(cases) - wrong]
+    right = len(cases) - wrong
+    least = max([right, *(f.explained for f in findings[:1])])
+    if least < len(cases):
+        more = [f for f in search.restricted(found) if f.explained > least]
+        findings = sorted([*findings, *more], key=lambda f: f.rank)
+    findings = [f for f in findings if f.explained > right]
     made = Diagnosis(len(cases), wrong, tuple(findings))
     if not findings:
         return made
