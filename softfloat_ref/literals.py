@@ -15,8 +15,9 @@ ADVICE: Final = "use 1.25, 0x1.4p0, 1/3, inf or nan"
 MAX_EXPONENT: Final = 20_000  # of ten: fp128 ends at 4932; hexadecimal literals go to 2^±1600000
 MAX_EXPONENT_OF_TWO: Final = 1_600_000
 
-_DECIMAL: Final = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(?:[eE]([+-]?\d+))?", re.ASCII)
-_HEX: Final = re.compile(r"([+-]?)0[xX]([0-9a-fA-F]*)\.?([0-9a-fA-F]*)(?:[pP]([+-]?\d+))?", re.ASCII)
+# No two repetitions meet: what does not match is found not to in one pass, however long it is.
+_DECIMAL: Final = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d+))?", re.ASCII)
+_HEX: Final = re.compile(r"([+-]?)0[xX]([0-9a-fA-F]*)(?:\.([0-9a-fA-F]*))?(?:[pP]([+-]?\d+))?", re.ASCII)
 _RATIO: Final = re.compile(r"[+-]?\d{1,4000}/\d{1,4000}", re.ASCII)
 _WORD: Final = re.compile(r"([+-]?)(inf|infinity|nan|snan)", re.IGNORECASE)
 MAX_DIGITS: Final = 4000
@@ -36,7 +37,7 @@ def parse_number(text: str, where: str = "") -> Fraction | Value:
 def _why(text: str) -> str:
     """What is wrong with a text that is not read."""
     match = _DECIMAL.fullmatch(text) or _HEX.fullmatch(text)
-    if match is None or not any(x.isalnum() for x in match[2]):
+    if match is None or not (match[2] or match[3]):
         return f"is not a number; {ADVICE}"
     limit = f"10^{MAX_EXPONENT}" if _DECIMAL.fullmatch(text) else f"2^{MAX_EXPONENT_OF_TWO}"
     return f"is beyond what is read: numbers of at most {MAX_DIGITS} digits, times at most {limit}"
@@ -67,13 +68,14 @@ def _decimal(match: re.Match[str]) -> Fraction | Value | None:
 
 
 def _hexadecimal(match: re.Match[str]) -> Fraction | Value | None:
-    digits, power = match[2] + match[3], _power(match[4], MAX_EXPONENT_OF_TWO)
+    fraction = match[3] or ""
+    digits, power = match[2] + fraction, _power(match[4], MAX_EXPONENT_OF_TWO)
     if not digits or len(digits) > MAX_DIGITS or power is None:
         return None
     significand = int(digits, 16)
     if significand == 0:
         return exact.zero(int(match[1] == "-"))
-    return exact.finite(int(match[1] == "-"), significand, power - 4 * len(match[3]))
+    return exact.finite(int(match[1] == "-"), significand, power - 4 * len(fraction))
 
 
 def _power(text: str | None, limit: int) -> int | None:

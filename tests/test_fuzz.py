@@ -26,7 +26,7 @@ from softfloat_ref.errors import MAX_MESSAGE, Error
 from softfloat_ref.formats import get_format
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.suites import read_suite
-from softfloat_ref.literals import parse_code
+from softfloat_ref.literals import parse_code, parse_number
 from softfloat_ref.patterns import matches
 
 COUNT = int(os.environ.get("FUZZ_COUNT", "100"))
@@ -315,6 +315,12 @@ def test_ends_of_lines_in_a_manifest_do_not_reach_the_report(tmp_path: Path) -> 
 def test_products_of_formats_wider_than_words(tmp_path: Path) -> None:
     args = ("--op", "matmul", "--fmt", "fp128", "--out", "fp128", "--acc", "exact")
     assert "at most 64 bits" in refused("vectors", "generate", *args, "-o", "v", cwd=tmp_path)
+
+
+@pytest.mark.parametrize("text", ["9" * 70_000 + "x", "1." + "9" * 70_000 + "x", "0x" + "f" * 70_000 + "g"])
+def test_long_numbers_take_no_time(text: str) -> None:
+    """A pattern whose repetitions meet tries every place at which they may."""
+    assert not guard.call(lambda: parse_number(text), seconds=0.5)
 
 
 def test_patterns_of_brackets_take_no_time() -> None:
