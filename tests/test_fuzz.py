@@ -318,12 +318,12 @@ def test_products_of_formats_wider_than_words(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["9" * 20_000 + "x", "1." + "9" * 20_000 + "x", "0x" + "f" * 20_000 + "g"])
-def test_long_numbers_take_no_time(text: str) -> None:
+def test_long_numbers_take_no_time(text: str, work: Path) -> None:
     """A pattern whose repetitions meet tries every place at which they may."""
     assert not guard.call(lambda: parse_number(text), seconds=0.5)
 
 
-def test_patterns_of_brackets_take_no_time() -> None:
+def test_patterns_of_brackets_take_no_time(work: Path) -> None:
     assert not guard.call(lambda: read_suite("x", tomllib.loads(f'{SUITE}sets = ["{"[" * 30_000}"]')))
     assert matches("fma_fp16_rne", "fma_*_r[nu]?")
     assert not matches("x", "[" * 70_000)
