@@ -263,12 +263,15 @@ class _Processes:
         self._pool = self._start()
 
     def _start(self) -> ProcessPoolExecutor:
-        return _Pool(self.jobs, multiprocessing.get_context("spawn"), _begin)
+        pool = _Pool(self.jobs, multiprocessing.get_context("spawn"), _begin)
+        self._calls = getattr(pool, "_call_queue", None)
+        return pool
 
     def executor(self) -> Executor:
         return self._pool
 
     def renew(self) -> None:
+        self._let_go()
         self._pool.shutdown(wait=True)
         self._pool = self._start()
 
@@ -279,7 +282,14 @@ class _Processes:
         self._pool.shutdown(wait=False, cancel_futures=True)
         for process in set(multiprocessing.active_children()) - self._others:
             process.terminate()
+        self._let_go()
         self._pool.shutdown(wait=True)
+
+    def _let_go(self) -> None:
+        """What is being written to workers that have ended is written no longer: early versions of 3.11 wait for it for
+        ever, since it reads from the pipe itself (github.com/python/cpython/issues/94777)."""
+        with suppress(OSError, AttributeError):  # later versions have closed it, and others may have none
+            self._calls._reader.close()  # type: ignore[union-attr]
 
 
 # -- a cluster -------------------------------------------------------------------------------------------------------
