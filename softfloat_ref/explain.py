@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from softfloat_ref import exact
-from softfloat_ref.codec import check_random, decoder, encoder, needed_bits, target, to_value
+from softfloat_ref.codec import FLAGS, check_random, decoder, encoder, needed_bits, target, to_value
 from softfloat_ref.errors import Error
 from softfloat_ref.exact import FINITE, INF, NAN, Value
 from softfloat_ref.formats import Format
@@ -32,6 +32,7 @@ from softfloat_ref.policies import (
 )
 from softfloat_ref.rounding import Flags, Target, is_tiny, position, rounds_up
 
+MAX_FLAGS: Final = len(FLAGS) - 1
 Rows = list[tuple[str, str]]
 SHOWN_BITS: Final = 24  # of the discarded ones
 

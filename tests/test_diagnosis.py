@@ -18,7 +18,7 @@ from mutation.diagnosed import diagnosed
 from softfloat_ref.diagnosis import report
 from softfloat_ref.diagnosis.checked import space_of
 from softfloat_ref.diagnosis.cost import code_cost, simpler_codes
-from softfloat_ref.diagnosis.scalar import Scalar
+from softfloat_ref.diagnosis.operation_models import Scalar
 from softfloat_ref.formats import get_format
 from softfloat_ref.golden.dots import DotSet
 from softfloat_ref.golden.sets import VectorSet

@@ -13,7 +13,7 @@ from softfloat_ref.codec import decoder
 from softfloat_ref.diagnosis import report
 from softfloat_ref.diagnosis.conditions import binade
 from softfloat_ref.diagnosis.hypotheses import Inputs, Output
-from softfloat_ref.diagnosis.scalar import Scalar
+from softfloat_ref.diagnosis.operation_models import Scalar
 from softfloat_ref.formats import CATALOGUE
 from softfloat_ref.golden.dots import DotSet
 from softfloat_ref.golden.sets import VectorSet

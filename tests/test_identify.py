@@ -19,9 +19,9 @@ from command import refused, run
 from softfloat_ref.diagnosis import identified
 from softfloat_ref.diagnosis.asking import ask_arrays, ask_command, ask_model
 from softfloat_ref.diagnosis.identify import Examiner, Identification
+from softfloat_ref.diagnosis.operation_models import Scalar
 from softfloat_ref.diagnosis.policy_space import PolicySpace, nan_rules
 from softfloat_ref.diagnosis.pools import confirming, examiner
-from softfloat_ref.diagnosis.scalar import Scalar
 from softfloat_ref.diagnosis.selftest import selftest, subject
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.policies import NanRule

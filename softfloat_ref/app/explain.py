@@ -22,14 +22,21 @@ from softfloat_ref.app.options import (
 from softfloat_ref.block_formats import VALUE_BITS, BlockFormat, any_format, element_policy, resolve
 from softfloat_ref.codec import check_code, check_random, encoder, needed_bits, to_value
 from softfloat_ref.errors import Error
-from softfloat_ref.explain import Explanation, alternatives, describe, explain_conversion, explain_operation, flag_text
+from softfloat_ref.explain import (
+    MAX_FLAGS,
+    Explanation,
+    alternatives,
+    describe,
+    explain_conversion,
+    explain_operation,
+    flag_text,
+)
 from softfloat_ref.explain_block import BlockExplanation
 from softfloat_ref.formats import Format
 from softfloat_ref.literals import parse_code, parse_number
 from softfloat_ref.ops import OPERATIONS, evaluator, signature
 from softfloat_ref.policies import Policy
 
-MAX_FLAGS: Final = 0x1F
 MORE_BITS: Final = 16  # of 1/3, say, for defects that look at bits below the guard bit
 Run = Callable[[Policy], tuple[int, int]]
 
@@ -119,7 +126,8 @@ def _defects_of_operation(
     name: str, operands: list[str], fmt: str, out: str | None, choices: Choices, code: int, flags: int | None
 ) -> list[str]:
     """The listed defects that give the answer."""
-    from softfloat_ref.diagnosis.scalar import Scalar, scalar_defects
+    from softfloat_ref.diagnosis.operation_models import Scalar
+    from softfloat_ref.diagnosis.scalar import scalar_defects
 
     sig = signature(OPERATIONS[name], operand_formats(fmt, OPERATIONS[name].arity, name), out)
     inputs = [*(parse_code(x) for x in operands), choices.one_word() or 0]

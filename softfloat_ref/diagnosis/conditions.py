@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from softfloat_ref import exact
 from softfloat_ref.codec import decoder
 from softfloat_ref.diagnosis.hypotheses import Case, Inputs, Output
 from softfloat_ref.errors import Undefined
@@ -153,7 +154,7 @@ def kind(code: int, fmt: Format) -> str:
 
 def binade(x: Value) -> int | None:
     """The exponent of a finite number's leading bit."""
-    return x.exponent + x.significand.bit_length() - 1 if x.kind == FINITE and x.significand else None
+    return exact.top(x) if x.kind == FINITE and x.significand else None
 
 
 # -- blocks: of the codes that are wrong -----------------------------------------------------------------------------

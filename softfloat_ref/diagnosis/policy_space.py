@@ -10,7 +10,8 @@ from typing import Any, Final
 from softfloat_ref import exact
 from softfloat_ref.codec import encoder, target
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
-from softfloat_ref.diagnosis.scalar import Scalar, scalar_defects
+from softfloat_ref.diagnosis.operation_models import Scalar
+from softfloat_ref.diagnosis.scalar import scalar_defects
 from softfloat_ref.errors import Error
 from softfloat_ref.exact import GENERATED, NAN, Value
 from softfloat_ref.explain import choice_text, single_changes

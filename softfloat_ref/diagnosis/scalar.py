@@ -1,116 +1,31 @@
-"""Defects of a scalar operation: of its operands, of the operation itself, of its flags; and those of its rounding."""
+"""Defects of a scalar operation: of its operands, of the operation itself, of its rounding; and of its answer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
 from itertools import combinations
 from typing import Final
 
 from softfloat_ref import exact
 from softfloat_ref.codec import decoder, encoder
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output
+from softfloat_ref.diagnosis.answer_defects import answer_defects
+from softfloat_ref.diagnosis.hypotheses import Hypothesis
+from softfloat_ref.diagnosis.operation_models import Scalar, Values
 from softfloat_ref.diagnosis.random_defects import random_defects
 from softfloat_ref.diagnosis.stages import stage_defects
-from softfloat_ref.errors import Error, Undefined
-from softfloat_ref.exact import FINITE, NAN, Value
+from softfloat_ref.errors import Error
+from softfloat_ref.exact import FINITE, Value
 from softfloat_ref.formats import CATALOGUE, Format
-from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.ops import OPERATIONS, Signature, context, evaluator, get_operation, unrounded
-from softfloat_ref.ops.table import nan_operand
-from softfloat_ref.policies import Policy
-from softfloat_ref.rounding import INEXACT, INVALID, UNDERFLOW, Flags
+from softfloat_ref.ops import OPERATIONS, Signature, evaluator, unrounded
+from softfloat_ref.rounding import INEXACT, UNDERFLOW
 
 MORE_BITS: Final = 16  # of quotients and roots, for defects that look at bits below the guard bit
 _LETTERS: Final = "abc"
-Values = list[Value]
-
-
-@dataclass(frozen=True)
-class Scalar:
-    """An operation with its formats, under a policy: what defects are made from."""
-
-    sig: Signature
-    policy: Policy
-    source: str = ""  # of random bits
-
-    @staticmethod
-    def of(vectors: VectorSet, policy: Policy | None = None) -> Scalar:
-        """That of a vector set."""
-        sig = Signature(get_operation(vectors.op), vectors.formats, vectors.out)
-        return Scalar(sig, policy or vectors.policy, vectors.source)
-
-    @cached_property
-    def arity(self) -> int:
-        return self.sig.operation.arity
-
-    @cached_property
-    def rounds(self) -> bool:
-        """Whether it has an exact result that is then rounded."""
-        return self.sig.operation.result == "float"
-
-    def model(self, run: Callable[[Sequence[int], int], tuple[int, int]]) -> Model:
-        """A function of codes and random bits as a model."""
-        arity, takes_random = self.arity, self.policy.random_count > 0
-
-        def model(inputs: Inputs) -> Output | None:
-            try:
-                return run(inputs[:arity], inputs[arity] if takes_random and len(inputs) > arity else 0)
-            except Undefined:
-                return None
-
-        return model
-
-    def plain(self) -> Model:
-        """The operation as it is."""
-        return self.model(evaluator(self.sig, self.policy))
-
-    def on_values(self, change: Callable[[Sequence[int], Values], Values | None]) -> Model:
-        """The operation on operands that were changed after decoding; None leaves them as they are."""
-        operation, formats = self.sig.operation, self.sig.formats
-        decoders = [decoder(f, operation.flushes and self.policy.flush_inputs) for f in formats]
-        right, ctx, encode = (
-            evaluator(self.sig, self.policy),
-            context(self.sig, self.policy),
-            encoder(self.sig.out, self.policy),
-        )
-
-        def run(codes: Sequence[int], random_bits: int) -> tuple[int, int]:
-            values = [decode(code) for decode, code in zip(decoders, codes, strict=True)]
-            changed = change(codes, values)
-            if changed is None:
-                return right(codes, random_bits)
-            if any(x.kind == NAN for x in changed) and not operation.nans:
-                value, flags = nan_operand(self.policy.nan_rule, changed)
-            else:
-                value, flags = operation.function(ctx._replace(random_bits=random_bits), *changed)
-            code, more = encode(value, random_bits)
-            return code, flags | more
-
-        return self.model(run)
-
-    def flags_kept(self, wrong: Model) -> Model:
-        """Another model's result with the right flags."""
-        right = self.plain()
-
-        def model(inputs: Inputs) -> Output | None:
-            found, own = wrong(inputs), right(inputs)
-            return found if found is None or own is None else (found[0], own[1])
-
-        return model
-
-    def after(self, change: Callable[[Sequence[int], int, int], tuple[int, int]]) -> Model:
-        """The right answer, changed: operands, code and flags to code and flags."""
-        right = evaluator(self.sig, self.policy)
-        return self.model(lambda codes, r: change(codes, *right(codes, r)))
 
 
 def scalar_defects(s: Scalar) -> Iterator[Hypothesis]:
     """Every listed defect that the operation can have."""
-    yield from _flag_defects(s)
-    yield from _wire_defects(s)
-    yield from _nan_defects(s)
+    yield from answer_defects(s)
     if s.sig.operation.result == "float":
         yield from _rounding_defects(s)
         if s.sig.operation.name != "round_to_integral":
@@ -142,107 +57,6 @@ def _rounding_defects(s: Scalar) -> Iterator[Hypothesis]:
             return code, flags | more
 
         yield Hypothesis(row.name, row.says, s.model(run), size=row.size)
-
-
-# -- flags and NaNs --------------------------------------------------------------------------------------------------
-
-
-def _flag_defects(s: Scalar) -> Iterator[Hypothesis]:
-    for flag in Flags:
-        name, mask = str(flag.name).lower().replace("_", " "), int(flag)
-        yield Hypothesis(f"no {name}", f"never raises {name}", s.after(lambda _, c, f, m=mask: (c, f & ~m)))  # type: ignore[misc]
-    yield Hypothesis("no flags", "raises no flags at all", s.after(lambda _, c, f: (c, 0)))
-    overflow, underflow, inexact = Flags.OVERFLOW, Flags.UNDERFLOW, Flags.INEXACT
-    for name, raised in (("overflow", overflow), ("underflow", underflow)):
-        says = f"does not raise inexact with {name}"
-        yield Hypothesis(
-            f"{name} without inexact",
-            says,
-            s.after(lambda _, c, f, m=raised: (c, f & ~inexact if f & m else f)),  # type: ignore[misc]
-        )
-    yield Hypothesis(
-        "flag bits reversed",
-        "has its flags in the other order",
-        s.after(lambda _, c, f: (c, int(f"{f:0{len(Flags)}b}"[::-1], 2))),
-    )
-    formats = s.sig.formats
-
-    def quiet(codes: Sequence[int], code: int, flags: int) -> tuple[int, int]:
-        loud = any(decoder(f)(x).signaling for f, x in zip(formats, codes, strict=True))
-        return code, flags & ~INVALID if loud else flags
-
-    yield Hypothesis("signalling NaN not invalid", "does not raise invalid for a signalling NaN", s.after(quiet))
-
-
-def _wire_defects(s: Scalar) -> Iterator[Hypothesis]:
-    """Of the result's bits, whatever they mean."""
-    width = s.sig.out.width
-    for bit in range(width - 1, -1, -1):
-        for value in (0, 1):
-            stuck = s.after(lambda _, c, f, b=bit, v=value: (c & ~(1 << b) | v << b, f))  # type: ignore[misc]
-            yield Hypothesis(f"bit {bit} is {value}", f"has bit {bit} of its result stuck at {value}", stuck)
-    if width > 8 and width % 8 == 0:
-        size = width // 8
-        swapped = s.after(lambda _, c, f: (int.from_bytes(c.to_bytes(size, "big"), "little"), f))
-        yield Hypothesis("bytes reversed", "has the bytes of its result in reverse order", swapped)
-    mirrored = s.after(lambda _, c, f: (int(f"{c:0{width}b}"[::-1], 2), f))
-    yield Hypothesis("bits reversed", "has the bits of its result in reverse order", mirrored)
-
-
-def _nan_defects(s: Scalar) -> Iterator[Hypothesis]:
-    """Operands that are NaN, handed through as they are."""
-    out = s.sig.out
-    for i, fmt in enumerate(s.sig.formats):
-        cut = fmt.mantissa_bits - out.mantissa_bits
-        if not fmt.has_nan or fmt.exponent_bits != out.exponent_bits or cut < 0:
-            continue
-
-        def passed(
-            codes: Sequence[int], code: int, flags: int, i: int = i, fmt: Format = fmt, cut: int = cut
-        ) -> tuple[int, int]:
-            return (codes[i] >> cut if fmt.is_nan(codes[i]) else code), flags
-
-        name = f"NaN of {_LETTERS[i]} passed on" if s.arity > 1 else "NaN passed on"
-        says = "passes a NaN operand on as it is" + (", cut" if cut else "")
-        yield Hypothesis(
-            name, says if s.arity == 1 else says.replace("operand", f"in operand {_LETTERS[i]}"), s.after(passed)
-        )
-
-    out = s.sig.out
-    first = partial(_first_nan, s.sig.formats)
-    if out.has_nan and out.nan != "negative-zero" and out.sign_bit:
-        sign = s.after(
-            lambda codes, c, f: ((c & ~out.sign_bit | out.sign_bit * x[0].sign) if (x := first(codes)) else c, f)
-        )
-        yield Hypothesis("NaN with the operand's sign", "gives its NaN the operand's sign, and no payload", sign)
-    elif not out.has_nan and out.negative_zero:
-        zero = s.after(lambda codes, c, f: (out.sign_bit if first(codes) else c, f))
-        yield Hypothesis("NaN becomes -0", "gives -0 for a NaN", zero)
-        other = s.after(lambda codes, c, f: (out.sign_bit * (1 - x[0].sign) if (x := first(codes)) else c, f))
-        yield Hypothesis("NaN becomes zero of the other sign", "gives a zero of the other sign for a NaN", other)
-    if out.nan == "ieee" and out.quiet_bit:
-        yield Hypothesis("NaN not quieted", "passes a NaN's payload on without quieting it", s.after(partial(_loud, s)))
-        for name, code in (("all ones", out.magnitude_mask | out.sign_bit), ("all ones, positive", out.magnitude_mask)):
-            ones = s.after(lambda _, c, f, code=code: (code if out.is_nan(c) else c, f))  # type: ignore[misc]
-            yield Hypothesis(f"every NaN {name}", f"gives {out.hex(code)} for every NaN", ones)
-
-
-def _first_nan(formats: Sequence[Format], codes: Sequence[int]) -> tuple[Value, Format] | None:
-    """The first operand that is a NaN, and its format."""
-    found = ((decoder(f)(x), f) for f, x in zip(formats, codes, strict=True))
-    return next(((x, f) for x, f in found if x.kind == NAN), None)
-
-
-def _loud(s: Scalar, codes: Sequence[int], code: int, flags: int) -> tuple[int, int]:
-    """A NaN's upper bits as they are; where none of them is set, the last one, lest it be an infinity."""
-    out, found = s.sig.out, _first_nan(s.sig.formats, codes)
-    if found is None or not out.is_nan(code):
-        return code, flags
-    x, fmt = found
-    payload = x.significand | (0 if x.signaling else fmt.quiet_bit)
-    shift = out.mantissa_bits - fmt.mantissa_bits
-    moved = payload << shift if shift >= 0 else payload >> -shift
-    return out.inf_code | (moved or 1) | (out.sign_bit if x.sign else 0), flags
 
 
 # -- operands --------------------------------------------------------------------------------------------------------

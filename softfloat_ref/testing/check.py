@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from softfloat_ref.errors import Error
-from softfloat_ref.explain import Tried
+from softfloat_ref.explain import MAX_FLAGS, Tried
 from softfloat_ref.golden.dots import DotSet
 from softfloat_ref.golden.sets import Line, VectorSet
 from softfloat_ref.golden.writers import text_line
@@ -180,7 +180,7 @@ def parse_answer(text: str, vectors: Checkable, inputs: Sequence[int]) -> Answer
         raise DeviceError(f"it answered {text[:80]!r}, which is no line of a result and flags in hexadecimal")
     result, flags = codes[0], codes[1] if len(codes) == 2 else None
     assert result is not None
-    if flags is not None and flags > 0x1F:
+    if flags is not None and flags > MAX_FLAGS:
         raise DeviceError(f"it answered {text[:80]!r}; flags come after the result, and are at most 1f")
     return Answer(result, flags)
 
@@ -376,7 +376,7 @@ def _codes(array: NDArray[Any], what: str, count: int) -> list[int]:
             f"it returned {what} of {array.dtype} with {array[i]} at index {i}; codes are not negative: "
             f"give .view(np.{unsigned})"
         )
-    if what == "flags" and (array > 0x1F).any():
-        i = int((array > 0x1F).argmax())
+    if what == "flags" and (array > MAX_FLAGS).any():
+        i = int((array > MAX_FLAGS).argmax())
         raise DeviceError(f"it returned {what} of {array.dtype} with {array[i]} at index {i}; flags are at most 31")
     return [int(x) for x in array]

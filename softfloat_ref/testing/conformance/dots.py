@@ -14,12 +14,12 @@ from softfloat_ref.accumulate import Accumulator
 from softfloat_ref.accumulate.trees import Chain, Fuse, Pairs, Part, Products, Round, walk
 from softfloat_ref.codec import decoder, encode
 from softfloat_ref.errors import Error
-from softfloat_ref.explain import describe, flag_text
+from softfloat_ref.explain import MAX_FLAGS, describe, flag_text
 from softfloat_ref.formats import Format
 from softfloat_ref.golden.dots import DotSet
 from softfloat_ref.testing import dots, strategies
 from softfloat_ref.testing.compare import Answer, Rule, agrees, compare_nan
-from softfloat_ref.testing.conformance.operation import MAX_FLAGS, SYMMETRIC, code_of
+from softfloat_ref.testing.conformance.operation import SYMMETRIC, code_of
 from softfloat_ref.testing.conformance.suite import Properties, Property, Suite, fail, integer
 
 SMALL_SUM: Final = 1 << 7  # as many bits as the narrowest running result has

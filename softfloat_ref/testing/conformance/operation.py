@@ -15,7 +15,7 @@ from softfloat_ref import exact
 from softfloat_ref.codec import decoder, encode
 from softfloat_ref.errors import Error, Undefined
 from softfloat_ref.exact import Value
-from softfloat_ref.explain import describe, flag_text
+from softfloat_ref.explain import MAX_FLAGS, describe, flag_text
 from softfloat_ref.formats import Format
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.literals import hexadecimal
@@ -27,7 +27,6 @@ from softfloat_ref.testing.compare import Answer, Rule, agrees, compare_nan
 from softfloat_ref.testing.conformance.suite import Property, Suite, fail, integer
 from softfloat_ref.testing.ulp import Exact, exact_result
 
-MAX_FLAGS: Final = 0x1F
 SHORT_BITS: Final = 64
 NEAREST: Final = frozenset(("rne", "rna", "rnu", "rhz"))
 STOCHASTIC: Final = frozenset(("sr", "sr-b", "sr-c"))

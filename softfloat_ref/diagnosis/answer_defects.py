@@ -1,0 +1,121 @@
+"""Defects of a scalar operation's answer: its flags, the wires of its result, its NaNs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Final
+
+from softfloat_ref.codec import decoder
+from softfloat_ref.diagnosis.hypotheses import Hypothesis
+from softfloat_ref.diagnosis.operation_models import Scalar
+from softfloat_ref.exact import NAN, Value
+from softfloat_ref.formats import Format
+from softfloat_ref.rounding import INVALID, Flags
+
+_LETTERS: Final = "abc"
+
+
+def answer_defects(s: Scalar) -> Iterator[Hypothesis]:
+    """Every listed one."""
+    yield from _flag_defects(s)
+    yield from _wire_defects(s)
+    yield from _nan_defects(s)
+
+
+def _flag_defects(s: Scalar) -> Iterator[Hypothesis]:
+    for flag in Flags:
+        name, mask = str(flag.name).lower().replace("_", " "), int(flag)
+        yield Hypothesis(f"no {name}", f"never raises {name}", s.after(lambda _, c, f, m=mask: (c, f & ~m)))  # type: ignore[misc]
+    yield Hypothesis("no flags", "raises no flags at all", s.after(lambda _, c, f: (c, 0)))
+    overflow, underflow, inexact = Flags.OVERFLOW, Flags.UNDERFLOW, Flags.INEXACT
+    for name, raised in (("overflow", overflow), ("underflow", underflow)):
+        says = f"does not raise inexact with {name}"
+        yield Hypothesis(
+            f"{name} without inexact",
+            says,
+            s.after(lambda _, c, f, m=raised: (c, f & ~inexact if f & m else f)),  # type: ignore[misc]
+        )
+    yield Hypothesis(
+        "flag bits reversed",
+        "has its flags in the other order",
+        s.after(lambda _, c, f: (c, int(f"{f:0{len(Flags)}b}"[::-1], 2))),
+    )
+    formats = s.sig.formats
+
+    def quiet(codes: Sequence[int], code: int, flags: int) -> tuple[int, int]:
+        loud = any(decoder(f)(x).signaling for f, x in zip(formats, codes, strict=True))
+        return code, flags & ~INVALID if loud else flags
+
+    yield Hypothesis("signalling NaN not invalid", "does not raise invalid for a signalling NaN", s.after(quiet))
+
+
+def _wire_defects(s: Scalar) -> Iterator[Hypothesis]:
+    """Of the result's bits, whatever they mean."""
+    width = s.sig.out.width
+    for bit in range(width - 1, -1, -1):
+        for value in (0, 1):
+            stuck = s.after(lambda _, c, f, b=bit, v=value: (c & ~(1 << b) | v << b, f))  # type: ignore[misc]
+            yield Hypothesis(f"bit {bit} is {value}", f"has bit {bit} of its result stuck at {value}", stuck)
+    if width > 8 and width % 8 == 0:
+        size = width // 8
+        swapped = s.after(lambda _, c, f: (int.from_bytes(c.to_bytes(size, "big"), "little"), f))
+        yield Hypothesis("bytes reversed", "has the bytes of its result in reverse order", swapped)
+    mirrored = s.after(lambda _, c, f: (int(f"{c:0{width}b}"[::-1], 2), f))
+    yield Hypothesis("bits reversed", "has the bits of its result in reverse order", mirrored)
+
+
+def _nan_defects(s: Scalar) -> Iterator[Hypothesis]:
+    """Operands that are NaN, handed through as they are."""
+    out = s.sig.out
+    for i, fmt in enumerate(s.sig.formats):
+        cut = fmt.mantissa_bits - out.mantissa_bits
+        if not fmt.has_nan or fmt.exponent_bits != out.exponent_bits or cut < 0:
+            continue
+
+        def passed(
+            codes: Sequence[int], code: int, flags: int, i: int = i, fmt: Format = fmt, cut: int = cut
+        ) -> tuple[int, int]:
+            return (codes[i] >> cut if fmt.is_nan(codes[i]) else code), flags
+
+        name = f"NaN of {_LETTERS[i]} passed on" if s.arity > 1 else "NaN passed on"
+        says = "passes a NaN operand on as it is" + (", cut" if cut else "")
+        yield Hypothesis(
+            name, says if s.arity == 1 else says.replace("operand", f"in operand {_LETTERS[i]}"), s.after(passed)
+        )
+
+    out = s.sig.out
+    first = partial(_first_nan, s.sig.formats)
+    if out.has_nan and out.nan != "negative-zero" and out.sign_bit:
+        sign = s.after(
+            lambda codes, c, f: ((c & ~out.sign_bit | out.sign_bit * x[0].sign) if (x := first(codes)) else c, f)
+        )
+        yield Hypothesis("NaN with the operand's sign", "gives its NaN the operand's sign, and no payload", sign)
+    elif not out.has_nan and out.negative_zero:
+        zero = s.after(lambda codes, c, f: (out.sign_bit if first(codes) else c, f))
+        yield Hypothesis("NaN becomes -0", "gives -0 for a NaN", zero)
+        other = s.after(lambda codes, c, f: (out.sign_bit * (1 - x[0].sign) if (x := first(codes)) else c, f))
+        yield Hypothesis("NaN becomes zero of the other sign", "gives a zero of the other sign for a NaN", other)
+    if out.nan == "ieee" and out.quiet_bit:
+        yield Hypothesis("NaN not quieted", "passes a NaN's payload on without quieting it", s.after(partial(_loud, s)))
+        for name, code in (("all ones", out.magnitude_mask | out.sign_bit), ("all ones, positive", out.magnitude_mask)):
+            ones = s.after(lambda _, c, f, code=code: (code if out.is_nan(c) else c, f))  # type: ignore[misc]
+            yield Hypothesis(f"every NaN {name}", f"gives {out.hex(code)} for every NaN", ones)
+
+
+def _first_nan(formats: Sequence[Format], codes: Sequence[int]) -> tuple[Value, Format] | None:
+    """The first operand that is a NaN, and its format."""
+    found = ((decoder(f)(x), f) for f, x in zip(formats, codes, strict=True))
+    return next(((x, f) for x, f in found if x.kind == NAN), None)
+
+
+def _loud(s: Scalar, codes: Sequence[int], code: int, flags: int) -> tuple[int, int]:
+    """A NaN's upper bits as they are; where none of them is set, the last one, lest it be an infinity."""
+    out, found = s.sig.out, _first_nan(s.sig.formats, codes)
+    if found is None or not out.is_nan(code):
+        return code, flags
+    x, fmt = found
+    payload = x.significand | (0 if x.signaling else fmt.quiet_bit)
+    shift = out.mantissa_bits - fmt.mantissa_bits
+    moved = payload << shift if shift >= 0 else payload >> -shift
+    return out.inf_code | (moved or 1) | (out.sign_bit if x.sign else 0), flags

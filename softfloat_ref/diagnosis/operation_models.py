@@ -1,0 +1,97 @@
+"""A scalar operation with one of its steps replaced: what its defects are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from softfloat_ref.codec import decoder, encoder
+from softfloat_ref.diagnosis.hypotheses import Inputs, Model, Output
+from softfloat_ref.errors import Undefined
+from softfloat_ref.exact import NAN, Value
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.ops import Signature, context, evaluator, get_operation
+from softfloat_ref.ops.table import nan_operand
+from softfloat_ref.policies import Policy
+
+Values = list[Value]
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """An operation with its formats, under a policy: what defects are made from."""
+
+    sig: Signature
+    policy: Policy
+    source: str = ""  # of random bits
+
+    @staticmethod
+    def of(vectors: VectorSet, policy: Policy | None = None) -> Scalar:
+        """That of a vector set."""
+        sig = Signature(get_operation(vectors.op), vectors.formats, vectors.out)
+        return Scalar(sig, policy or vectors.policy, vectors.source)
+
+    @cached_property
+    def arity(self) -> int:
+        return self.sig.operation.arity
+
+    @cached_property
+    def rounds(self) -> bool:
+        """Whether it has an exact result that is then rounded."""
+        return self.sig.operation.result == "float"
+
+    def model(self, run: Callable[[Sequence[int], int], tuple[int, int]]) -> Model:
+        """A function of codes and random bits as a model."""
+        arity, takes_random = self.arity, self.policy.random_count > 0
+
+        def model(inputs: Inputs) -> Output | None:
+            try:
+                return run(inputs[:arity], inputs[arity] if takes_random and len(inputs) > arity else 0)
+            except Undefined:
+                return None
+
+        return model
+
+    def plain(self) -> Model:
+        """The operation as it is."""
+        return self.model(evaluator(self.sig, self.policy))
+
+    def on_values(self, change: Callable[[Sequence[int], Values], Values | None]) -> Model:
+        """The operation on operands that were changed after decoding; None leaves them as they are."""
+        operation, formats = self.sig.operation, self.sig.formats
+        decoders = [decoder(f, operation.flushes and self.policy.flush_inputs) for f in formats]
+        right, ctx, encode = (
+            evaluator(self.sig, self.policy),
+            context(self.sig, self.policy),
+            encoder(self.sig.out, self.policy),
+        )
+
+        def run(codes: Sequence[int], random_bits: int) -> tuple[int, int]:
+            values = [decode(code) for decode, code in zip(decoders, codes, strict=True)]
+            changed = change(codes, values)
+            if changed is None:
+                return right(codes, random_bits)
+            if any(x.kind == NAN for x in changed) and not operation.nans:
+                value, flags = nan_operand(self.policy.nan_rule, changed)
+            else:
+                value, flags = operation.function(ctx._replace(random_bits=random_bits), *changed)
+            code, more = encode(value, random_bits)
+            return code, flags | more
+
+        return self.model(run)
+
+    def flags_kept(self, wrong: Model) -> Model:
+        """Another model's result with the right flags."""
+        right = self.plain()
+
+        def model(inputs: Inputs) -> Output | None:
+            found, own = wrong(inputs), right(inputs)
+            return found if found is None or own is None else (found[0], own[1])
+
+        return model
+
+    def after(self, change: Callable[[Sequence[int], int, int], tuple[int, int]]) -> Model:
+        """The right answer, changed: operands, code and flags to code and flags."""
+        right = evaluator(self.sig, self.policy)
+        return self.model(lambda codes, r: change(codes, *right(codes, r)))
