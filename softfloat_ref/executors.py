@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import re
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -29,6 +30,7 @@ _ENDING: Final = [getattr(signal, name) for name in _NAMES if hasattr(signal, na
 ATTEMPTS: Final = 4  # how often a task is tried whose worker died
 CONNECT_SECONDS: Final = 10
 _CLOSE_SECONDS: Final = 5
+_CLOSES_THE_PIPE: Final = (3, 11, 5)
 _IN_FLIGHT: Final = 4  # tasks a worker, so that none waits for the next one, and results do not pile up
 _DYING: Final = f"worker processes keep dying ({ATTEMPTS} times at the same task): out of memory?"
 
@@ -287,9 +289,11 @@ class _Processes:
 
     def _let_go(self) -> None:
         """What is being written to workers that have ended is written no longer: early versions of 3.11 wait for it for
-        ever, since it reads from the pipe itself (github.com/python/cpython/issues/94777)."""
-        with suppress(OSError, AttributeError):  # later versions have closed it, and others may have none
-            self._calls._reader.close()  # type: ignore[union-attr]
+        ever, since it reads from the pipe itself (github.com/python/cpython/issues/94777). Later ones close the pipe,
+        in a thread of their own, and two threads must not close one file."""
+        if sys.version_info < _CLOSES_THE_PIPE:
+            with suppress(OSError, AttributeError):  # it may be closed, and others may have none
+                self._calls._reader.close()  # type: ignore[union-attr]
 
 
 # -- a cluster -------------------------------------------------------------------------------------------------------
