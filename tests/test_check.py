@@ -332,13 +332,20 @@ def test_results_of_a_simulator(golden: tuple[Path, list[str]], tmp_path: Path) 
         assert message in done.stdout
 
 
+@pytest.mark.parametrize("file", ["-", "report"])
+def test_two_reports_are_not_written_to_one_file(file: str, tmp_path: Path) -> None:
+    path = file if file == "-" else str(tmp_path / file)
+    assert f"both write to {path}" in refused("check", "add", "--fmt", "fp16", "--json", path, "--junit", path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_golden_has_its_own_policy_and_must_be_whole(golden: tuple[Path, list[str]], tmp_path: Path) -> None:
     folder, answers = golden
     results = tmp_path / "results.txt"
     results.write_text("\n".join(answers))
     args = ["check", "--golden", str(folder), "--results", str(results)]
     for more in (["--round", "rtz"], ["--fmt", "fp32"], ["--out", "bf16"], ["-n", "5"], ["--seed", "3"]):
-        assert "has its own cases and policy" in refused(*args, *more)
+        assert f"has its own cases and policy; leave {more[0]} out" in refused(*args, *more)
     text = folder / "mul_fp16_rne.tv"
     text.write_bytes(text.read_bytes()[:-2] + b"9\n")
     assert "SHA-256 differs" in refused(*args)

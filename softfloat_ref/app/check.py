@@ -91,6 +91,8 @@ def command(
 
     Exit code 0 if everything agrees, 1 for a mismatch or a device that dies, hangs or prints something else.
     """
+    if json_file is not None and json_file == junit:
+        raise Error(f"--json and --junit both write to {json_file}; give one of them another file")
     how: dict[str, Any] = {"nan": CompareNan(compare_nan), "flags": flags, "shown": show}
     how["limit"] = None if ulp is None else _limit(ulp)
     if golden is not None or results is not None:
@@ -99,7 +101,8 @@ def command(
             *(k for k, v in (("fmt", fmt), ("out", out), ("seed", seed), ("n", count)) if v is not None),
         ]
         if given:
-            raise Error(f"--golden has its own cases and policy; leave --{given[0].replace('_', '-')} out")
+            option = "-n" if given[0] == "n" else f"--{given[0].replace('_', '-')}"
+            raise Error(f"--golden has its own cases and policy; leave {option} out")
         found = _from_files(golden, results, op, dut or dut_lib, how)
     else:
         vectors: VectorSet | DotSet
