@@ -11,7 +11,7 @@ from collections import Counter
 
 import pytest
 
-from softfloat_ref.coverage import summary
+from softfloat_ref.coverage import shapes, solve, summary
 from softfloat_ref.coverage.directed import EXHAUSTIVE, LEVELS, RANDOM, stream
 from softfloat_ref.coverage.measure import measured
 from softfloat_ref.coverage.quotients import product_between, quotient, simplest
@@ -42,6 +42,23 @@ FULL = [
 
 def made(op, fmt, out=None, policy=None) -> Scalar:  # type: ignore[no-untyped-def]
     return scalar(signature(op, fmt, out), get_policy(policy))
+
+
+@pytest.mark.parametrize("fmt", ["s1e5m3", "fp16", "s1e4m3b9"])
+@pytest.mark.parametrize("op", ["sqrt", "rsqrt", "recip", "convert", "div"])
+def test_one_binade_stands_for_all(op: str, fmt: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And operands are where the inverse says: the same is found by trying every binade, and bisecting all codes."""
+    out = "s1e6m2" if op == "convert" else None
+    made = []
+    for everywhere in (False, True):
+        if everywhere:
+            monkeypatch.setattr(shapes, "_as_near_one", lambda where, shape: False)
+            monkeypatch.setattr(solve, "_bracket", lambda where, cell, low, high: (low, high))
+        coverage = scalar.__wrapped__(signature(op, fmt, out), get_policy(None))
+        bins = [(b.id, b.unreachable) for listed in coverage.bins().values() for b in listed]
+        made.append((bins, list(itertools.islice(stream(coverage, 2), 300))))
+    assert any(unreachable for _, unreachable in made[0][0])
+    assert made[0] == made[1]
 
 
 @pytest.mark.parametrize(("op", "fmt", "out", "policy"), FULL)

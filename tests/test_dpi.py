@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from test_docs import blocks
+from volume import FULL
 
 from softfloat_ref.errors import Error
 from softfloat_ref.golden.generate import generate
@@ -21,7 +22,7 @@ from softfloat_ref.rtl.simulators import Run, Simulator, find
 TOP = Path(__file__).parents[1]
 RTL = Path(__file__).parent / "rtl"
 CIRCUIT = TOP / "docs" / "examples" / "fp16_fma" / "fp16_fma.sv"
-COUNT = 15_000
+COUNT = 5_000
 
 pytestmark = pytest.mark.sim
 
@@ -71,7 +72,9 @@ def test_predictions_are_the_vectors(verilator: Simulator, tmp_path: Path) -> No
 def test_the_bench_in_the_documentation(verilator: Simulator, tmp_path: Path) -> None:
     """It passes; with a defect planted in the circuit it fails, and shows what the oracle says."""
     bench = tmp_path / "dpi_tb.sv"
-    bench.write_text(blocks(TOP / "docs" / "dpi.md", "systemverilog")[0])
+    text = blocks(TOP / "docs" / "dpi.md", "systemverilog")[0]
+    assert "COUNT = 50_000;" in text
+    bench.write_text(text if FULL else text.replace("COUNT = 50_000;", "COUNT = 10_000;"))
     done = simulate(verilator, tmp_path, "dpi_tb", CIRCUIT, bench)
     assert done.passed, done.output
     planted = run_again(tmp_path / "sim", "dpi_tb", "+defect=1")  # rne rounds half up

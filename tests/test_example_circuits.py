@@ -49,13 +49,13 @@ def conversion(fmt: str, rounding: str, saturation: str) -> Setting:
 
 
 def fma(rounding: str) -> Setting:
-    vectors = VectorSet.make("fma", "fp16", 10_000, policy={"rounding": rounding})
+    vectors = VectorSet.make("fma", "fp16", 5_000, policy={"rounding": rounding})
     return Setting(rounding, vectors, (f"+rm={ROUNDINGS.index(rounding)}",))
 
 
-BLOCKS = Setting("ocp", VectorSet.make("quantize", "mxfp8_e4m3", 4_000))
+BLOCKS = Setting("ocp", VectorSet.make("quantize", "mxfp8_e4m3", 1_500))
 
-DOTS = Setting("mx-fp32", DotSet.make("mxfp8_e4m3", 8_000))
+DOTS = Setting("mx-fp32", DotSet.make("mxfp8_e4m3", 4_000))
 
 # So many because two of the defects show once in 65,536 vectors.
 STOCHASTIC = Setting(
@@ -235,8 +235,8 @@ def replace(old: str, new: str, pattern: str, folder: Path) -> None:
 
 DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "cut": (cut_file, "not a word of 18"),
-    "cut at a line": (cut_at_a_line, "98 words, but vectors.svh says 10000"),
-    "one word more": (one_word_more, "10001 words, but vectors.svh says 10000"),
+    "cut at a line": (cut_at_a_line, "98 words, but vectors.svh says 5000"),
+    "one word more": (one_word_more, "5001 words, but vectors.svh says 5000"),
     "only comments": (only_comments, "no vectors"),
     "no words": (lambda folder: next(folder.glob("*.memh")).unlink(), "cannot read"),
     "no header": (lambda folder: (folder / "vectors.svh").unlink(), "cannot read"),

@@ -26,7 +26,7 @@ from softfloat_ref.exact import FINITE, INF, NAN, Value
 from softfloat_ref.formats import Format
 from softfloat_ref.policies import Policy
 from softfloat_ref.profiles import Profile
-from softfloat_ref.rounding import position
+from softfloat_ref.rounding import Target, position
 from softfloat_ref.scales import SCALE_RULES, largest
 
 Line = tuple[int, ...]
@@ -51,6 +51,7 @@ class BlockSetting:
         self.fmt, self.profile = resolve(fmt, profile)
         self.policy = element_policy(policy, self.profile)
         self.values = values
+        self.decode = decoder(values, self.policy.flush_inputs)  # of a value of the block
         self.memo: dict[str, object] = {}  # what models lay out once
 
     @property
@@ -62,10 +63,6 @@ class BlockSetting:
     def two_levels(self) -> bool:
         """Whether a line has a tensor scale."""
         return self.profile.tensor_scale != "none"
-
-    def decode(self, code: int) -> Value:
-        """A value of the block."""
-        return decoder(self.values, self.policy.flush_inputs)(code)
 
     def code(self, x: Value) -> int:
         """The nearest value's code; the largest finite one beyond."""
@@ -217,16 +214,16 @@ class BlockEvents:
         factor = decoder(self.where.fmt.scale)(self.scale)
         if factor.kind != FINITE or not factor.significand:
             return (None,) * len(self.codes)
-        divisor = exact.multiply(factor, self.factor)
-        return tuple(self._place(x, divisor) for x in flush(self.values, self.where.profile))
+        divisor, t = exact.multiply(factor, self.factor), target(self.where.fmt.element, self.where.policy)
+        return tuple(_place(x, divisor, t) for x in flush(self.values, self.where.profile))
 
-    def _place(self, x: Value, divisor: Value) -> Place | None:
-        if x.kind != FINITE or not x.significand:
-            return None
-        t, n = target(self.where.fmt.element, self.where.policy), _TAIL
-        q = exact.divide(x, divisor, 2 * _TAIL)
-        code, kept, discarded, rest = position(q.significand, q.exponent, q.significand.bit_length(), q.sticky, n, t)
-        return Place(code, kept, discarded >> n, discarded & ((1 << n) - 1), n, rest)
+
+def _place(x: Value, divisor: Value, t: Target) -> Place | None:
+    if x.kind != FINITE or not x.significand:
+        return None
+    q = exact.divide(x, divisor, 2 * _TAIL)
+    code, kept, discarded, rest = position(q.significand, q.exponent, q.significand.bit_length(), q.sticky, _TAIL, t)
+    return Place(code, kept, discarded >> _TAIL, discarded & ((1 << _TAIL) - 1), _TAIL, rest)
 
 
 @lru_cache(maxsize=64)

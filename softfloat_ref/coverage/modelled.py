@@ -58,6 +58,7 @@ class Modelled(Generic[W, E]):
         self._complete = complete
         self._models = {m.id: m for m in models}
         self._events = events
+        self._last: tuple[Line, E] | None = None
 
     @property
     def titles(self) -> Mapping[str, str]:
@@ -79,7 +80,7 @@ class Modelled(Generic[W, E]):
     def hits(self, case: Line) -> set[str]:
         """The bins a case hits."""
         try:
-            e = self._events(self.where, case)
+            e = self._events_of(case)
             return {name for m in self._models.values() for name in m.hits(e)}
         except Undefined:
             return set()
@@ -93,9 +94,15 @@ class Modelled(Generic[W, E]):
                 seen.add(case)
                 yield case
 
+    def _events_of(self, case: Line) -> E:
+        """Those of the last case are kept: what hits one bin is asked which others it hits."""
+        if self._last is None or self._last[0] != case:
+            self._last = case, self._events(self.where, case)
+        return self._last[1]
+
     def _hit(self, model: SettingModel[W, E], case: Line, name: str) -> bool:
         try:
-            return name in set(model.hits(self._events(self.where, case)))
+            return name in set(model.hits(self._events_of(case)))
         except Undefined:
             return False
 

@@ -132,6 +132,12 @@ def excluded_between(where: Setting, first: Value, last: Value) -> str:
     )
 
 
+def excluded_everywhere(where: Setting, cell: Value) -> str:
+    """Why none have it in a cell times any power of two."""
+    bounds = reach(where)
+    return "" if bounds is None else _sign(where, cell) or _too_precise(bounds, cell)
+
+
 def _sign(where: Setting, cell: Value) -> str:
     bounds = reach(where)
     return "no result is negative" if bounds is not None and cell.sign and not bounds.negative else ""
@@ -161,17 +167,27 @@ def too_small(where: Setting, cell: Value) -> str:
 def too_fine(where: Setting, cell: Value) -> str:
     """Whether a cell asks for more significant bits, or lower ones, than an exact result has."""
     bounds = reach(where)
-    if bounds is None:
-        return ""
+    return "" if bounds is None else _too_precise(bounds, cell) or _too_low(bounds, cell)
+
+
+def _too_precise(bounds: Reach, cell: Value) -> str:
     if cell.sticky:
-        return _no_interval(bounds, cell)
-    odd = cell.significand // (cell.significand & -cell.significand)
-    if odd.bit_length() > bounds.bits:
-        return f"an exact result with an end has at most {bounds.bits} significant bits"
-    unit = cell.exponent + (cell.significand // odd).bit_length() - 1
-    if bounds.unit is not None and unit < bounds.unit:
-        return f"every exact result is a multiple of 2^{bounds.unit}"
-    return ""
+        few = bounds.endless or cell.significand.bit_length() < bounds.bits
+        return "" if few else f"an exact result has at most {bounds.bits} significant bits"
+    few = cell.significand.bit_length() - _zeros(cell) <= bounds.bits
+    return "" if few else f"an exact result with an end has at most {bounds.bits} significant bits"
+
+
+def _too_low(bounds: Reach, cell: Value) -> str:
+    if (cell.sticky and bounds.endless) or bounds.unit is None:
+        return ""
+    low = cell.exponent <= bounds.unit if cell.sticky else cell.exponent + _zeros(cell) < bounds.unit
+    return f"every exact result is a multiple of 2^{bounds.unit}" if low else ""
+
+
+def _zeros(cell: Value) -> int:
+    """The zeros at the lower end of a point's significand."""
+    return (cell.significand & -cell.significand).bit_length() - 1
 
 
 class Term(NamedTuple):
@@ -226,13 +242,3 @@ def _reaches(x: Term, other: Term, lowest: int, e: int, above: bool) -> bool:
     helped = not above or (low_enough and other.high > lowest)
     alone = e < lowest + x.bits or (e == lowest + x.bits and helped)
     return lowest >= x.unit and (alone or (low_enough and e <= other.high + 1))
-
-
-def _no_interval(bounds: Reach, cell: Value) -> str:
-    if bounds.endless:
-        return ""
-    if bounds.unit is not None and cell.exponent <= bounds.unit:
-        return f"every exact result is a multiple of 2^{bounds.unit}"
-    if cell.significand.bit_length() >= bounds.bits:
-        return f"an exact result has at most {bounds.bits} significant bits"
-    return ""

@@ -12,12 +12,13 @@ from softfloat_ref.coverage.cells import between, point
 from softfloat_ref.coverage.draw import bits
 from softfloat_ref.coverage.events import Setting, limit
 from softfloat_ref.coverage.model import Bin, Model, largest, unreachable
-from softfloat_ref.coverage.reach import excluded, excluded_between, reach, span
-from softfloat_ref.coverage.solve import Codes, exponents, solve
+from softfloat_ref.coverage.reach import excluded, excluded_between, excluded_everywhere, reach, span
+from softfloat_ref.coverage.solve import Codes, decided, exponents, solve
 from softfloat_ref.exact import Value, finite
 from softfloat_ref.formats import Format
 
 _DRAWS: Final = 16  # significands tried for a shape in a binade
+_WHOLE: Final = 6  # with binades to this exponent and its negative, all operands of results in [1, 4) are there
 _BARREN: Final = 64  # cells asked without any operands, after which a search ends
 
 
@@ -109,7 +110,8 @@ def solved(where: Setting, shapes: Iterable[Shape]) -> Iterator[Codes]:
         for shape in listed:
             yield from by_low_bits(where, shape)
     tops = dict.fromkeys((*places(where.out), *_other_places(where, listed)))
-    for seed, e, shape in itertools.product(range(4), tops, listed):
+    possible = [(e, shape) for e in tops for shape in listed if not _excluded_from(where, shape, e)]
+    for seed, (e, shape) in itertools.product(range(4), possible):
         for cell in _cells(where.out, shape, e, seed):
             if excluded(where, cell):
                 continue
@@ -120,6 +122,12 @@ def solved(where: Setting, shapes: Iterable[Shape]) -> Iterator[Codes]:
             barren += 1
             if barren > _BARREN:
                 return
+
+
+def _excluded_from(where: Setting, shape: Shape, e: int) -> bool:
+    """Whether a binade has no cell of a shape, or none that an exact result can be in."""
+    cells = ends(where.out, shape, e)
+    return cells is None or bool(excluded_between(where, *cells))
 
 
 def by_low_bits(where: Setting, shape: Shape) -> Iterator[Codes]:
@@ -154,6 +162,20 @@ def _low(cell: Value) -> Value:
     return cell._replace(sign=0, sticky=0)
 
 
+def _as_near_one(where: Setting, shape: Shape) -> bool:
+    """Whether a shape that is proved to be in no binade near 1 is in no normal one: all have the same significands.
+
+    Operands of one binade are those of another times a power of two, and where the formats have binades whole these
+    are all. Those of (reciprocal) square roots differ in pairs.
+    """
+    fmt, source = where.out, where.formats[0]
+    cells = ends(fmt, shape, max(fmt.emin, 0))
+    if cells is None or excluded_everywhere(where, cells[0]):
+        return True
+    whole = all(f.has_normals and f.emin <= -_WHOLE and f.emax >= _WHOLE for f in (fmt, source))
+    return decided(where) and whole
+
+
 def never(where: Setting, shapes: Iterable[Shape], normal_only: bool = False) -> str:
     """Why none of some shapes can be had in any binade; '' where there is no proof."""
     reason = "no such number lies in the format's range"
@@ -170,7 +192,8 @@ def never(where: Setting, shapes: Iterable[Shape], normal_only: bool = False) ->
         if bounds is not None:
             low, high = max(low, exact.top(bounds.smallest)), min(high, exact.top(bounds.largest))
         near = range(max(low, 0), min(high, 2) + 1)
-        for e in (*near, *range(low, high + 1)):
+        normal = range(0) if _as_near_one(where, shape) else range(max(low, fmt.emin), high)
+        for e in (*near, *range(low, min(high, fmt.emin)), *normal, *range(max(low, high), high + 1)):
             cells = ends(fmt, shape, e)
             if cells is None or (cells[0].significand and exact.compare(_low(cells[0]), past) >= 0):
                 continue

@@ -88,7 +88,8 @@ def _unary(where: Setting, cell: Value, seed: int) -> Iterator[Codes]:
         first, last = _codes_inside(fmt, cell)
         first, last = max(first, low), min(last, high)
     else:
-        first, last = (_bisect(where, cell, low, high, sign, falling, last=end) for end in (False, True))
+        a, b = _bracket(where, cell, low, high)
+        first, last = (_bisect(where, cell, a, b, sign, falling, last=end) for end in (False, True))
     count = abs(last - first) + 1
     listed = [first, last, (first + last) // 2] if count > 2 * TRIES else []
     listed += [min(first, last) + word(seed, i) % count for i in range(TRIES)] if listed else []
@@ -109,6 +110,23 @@ def _codes_inside(fmt: Format, cell: Value) -> tuple[int, int]:
         return code, code
     last, end = below(fmt, finite(cell.sign, cell.significand + 1, cell.exponent))
     return code + 1, last - end
+
+
+def _bracket(where: Setting, cell: Value, low: int, high: int) -> tuple[int, int]:
+    """Magnitude codes between which all lie whose result may be in a cell, and one more to each side."""
+    fmt, found = where.formats[0], []
+    for significand in (cell.significand, cell.significand + cell.sticky):
+        x = finite(0, significand, cell.exponent)
+        if significand == 0 and where.name != "sqrt":
+            found.append(high)
+            continue
+        if where.name != "recip":
+            x = exact.multiply(x, x)
+        if where.name != "sqrt":
+            x = exact.divide(finite(0, 1, 0), x, 2 * fmt.precision)
+        found.append(below(fmt, x)[0])
+    a, b = (min(max(code, low), high) for code in (min(found) - 1, max(found) + 2))
+    return a, b
 
 
 def _bisect(where: Setting, cell: Value, low: int, high: int, sign: int, falling: bool, last: bool = False) -> int:
