@@ -19,16 +19,20 @@ settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 OBJECTS = pytest.StashKey[str]()
+BYTECODE = pytest.StashKey[str]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Signals as a terminal has them. Objects of circuits are shared by all builds of this run, other workers' too."""
+    """Signals as a terminal has them. All workers of this run share the objects of circuits that any has built, and
+    their bytecode where none is to stand beside the sources."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in a script's background; the tests send it
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # under nohup
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
     script = Path(__file__).with_name("objcache.sh")
     folder = tempfile.gettempdir()
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", "") and "PYTHONPYCACHEPREFIX" not in os.environ:
+        config.stash[BYTECODE] = os.environ["PYTHONPYCACHEPREFIX"] = tempfile.mkdtemp(prefix="bytecode-", dir=folder)
     if "OBJCACHE" in os.environ or " " in f"{script}{folder}":  # one's own ccache; make has no quotes
         return
     config.stash[OBJECTS] = tempfile.mkdtemp(prefix="objects-", dir=folder)
@@ -55,3 +59,6 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if folder := config.stash.get(OBJECTS, None):
         shutil.rmtree(folder, ignore_errors=True)
         del os.environ["OBJCACHE"]
+    if folder := config.stash.get(BYTECODE, None):
+        shutil.rmtree(folder, ignore_errors=True)
+        del os.environ["PYTHONPYCACHEPREFIX"]

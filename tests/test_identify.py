@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from command import refused, run
 
+from softfloat_ref.app import identify as app
 from softfloat_ref.diagnosis import identified
 from softfloat_ref.diagnosis.asking import ask_arrays, ask_command, ask_model
 from softfloat_ref.diagnosis.identify import Examiner, Identification
@@ -23,6 +25,7 @@ from softfloat_ref.diagnosis.operation_models import Scalar
 from softfloat_ref.diagnosis.policy_space import PolicySpace, nan_rules
 from softfloat_ref.diagnosis.pools import confirming, examiner
 from softfloat_ref.diagnosis.selftest import selftest, subject
+from softfloat_ref.errors import Error
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.policies import NanRule
 from softfloat_ref.testing.compare import CompareNan
@@ -249,3 +252,21 @@ def test_bad_usage() -> None:
     assert "--k is for dot" in refused("identify", "add", "--fmt", "fp16", "--k", "4", "--dut", "cat")
     assert "unknown format" in refused("identify", "add", "--fmt", "fp17", "--dut", "cat")
     assert "neither" in refused("identify", "--selftest", "--fmt", "fp16")
+
+
+@pytest.mark.parametrize(
+    ("device", "says"),
+    [
+        (("--dut", "no-such-program"), "no such program"),
+        (("--dut", "cat > log"), "without a shell"),
+        (("--dut-lib", "none.so:f"), "none.so"),
+    ],
+)
+def test_a_device_is_looked_for_before_the_cases_are_made(
+    device: tuple[str, str], says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for maker in ("examiner", "confirming"):
+        monkeypatch.setattr(app, maker, lambda *args: pytest.fail("the cases are made"))
+    done = CliRunner().invoke(app.command, ["add", "--fmt", "fp16", *device], standalone_mode=False)
+    assert isinstance(done.exception, Error)
+    assert says in str(done.exception)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any, Final
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
 
 import click
 
 from softfloat_ref.app.check import MAX_LIBRARY_WIDTH
 from softfloat_ref.app.options import Name
 from softfloat_ref.diagnosis import identified
-from softfloat_ref.diagnosis.asking import ask_arrays, ask_command
+from softfloat_ref.diagnosis.asking import Asker, ask_arrays, ask_command
 from softfloat_ref.diagnosis.pools import confirming, examiner
 from softfloat_ref.diagnosis.selftest import Summary, everything, selftest, subject
 from softfloat_ref.errors import Error
@@ -76,9 +78,10 @@ def command(
         raise Error("give one device: --dut CMD or --dut-lib PATH.so:NAME")
     vectors = subject(op.strip().lower().replace("-", "_"), fmt, out, k=k, sr_bits=sr_bits)
     wide = not isinstance(vectors, VectorSet) or vectors.block is not None
-    cases = confirming(vectors, (DEFAULT_WIDE if wide else DEFAULT_COUNT) if count is None else count, seed)
+    count = (DEFAULT_WIDE if wide else DEFAULT_COUNT) if count is None else count
     try:
-        found = _asked(vectors, dut, dut_lib, timeout, cases, CompareNan(compare_nan))
+        with _device(vectors, dut, dut_lib, timeout) as ask:  # first, since the cases take seconds
+            found = examiner(vectors, CompareNan(compare_nan)).identify(ask, confirming(vectors, count, seed))
     except DeviceError as e:
         print(f"device failure: {e}")
         return 1
@@ -90,20 +93,19 @@ def command(
     return 0 if found.complete else 1
 
 
-def _asked(
-    vectors: Checkable, dut: str | None, dut_lib: str | None, timeout: float, cases: Any, nan: CompareNan
-) -> Any:
-    made = examiner(vectors, nan)
+@contextmanager
+def _device(vectors: Checkable, dut: str | None, dut_lib: str | None, timeout: float) -> Iterator[Asker]:
     if dut is not None:
         with ask_command(vectors, dut, timeout) as ask:
-            return made.identify(ask, cases)
+            yield ask
+        return
     if not isinstance(vectors, VectorSet) or vectors.block is not None:
         raise Error("--dut-lib: functions of arrays take scalar operations; give a command, with --dut")
     widths = [f.width for f in vectors.fields if f.role in ("operand", "random", "result")]
     if max(widths) > MAX_LIBRARY_WIDTH:
         raise Error(f"--dut-lib: codes have up to {MAX_LIBRARY_WIDTH} bits there; give a command, with --dut")
     with load_library(str(dut_lib), len(widths) - 1, timeout) as device:
-        return made.identify(ask_arrays(vectors, device), cases)
+        yield ask_arrays(vectors, device)
 
 
 def _selftest(op: str | None, fmt: str | None, out: str | None, k: int | None, verbose: bool) -> int:

@@ -12,7 +12,7 @@ from softfloat_ref.golden.dots import DotSet
 from softfloat_ref.golden.writers import text_line
 from softfloat_ref.testing.check import Checkable, input_width, parse_answer
 from softfloat_ref.testing.compare import Answer
-from softfloat_ref.testing.devices import CommandDevice, DeviceError, Late
+from softfloat_ref.testing.devices import CommandDevice, DeviceError, Late, check_startable
 from softfloat_ref.testing.dialogue import Broken, Dialogue
 
 _LONGER_S: Final = 1.0  # than its first answers took, before a device is taken for one that answers at the end
@@ -25,8 +25,10 @@ def ask_command(vectors: Checkable, command: str, timeout_s: float = 10.0) -> It
     """A command, while the block lasts.
 
     One that answers line by line is kept running; one that answers when its input ends is started for each list of
-    questions. Which it is shows with the second list; the first says how long it takes to start and to answer.
+    questions. Which it is shows with the second list; the first says how long it takes to start and to answer. Raises
+    Error for a command that cannot be one.
     """
+    check_startable(command)
     as_operands = text_line([f for f in vectors.fields if f.role in ("operand", "random")])
     kept: Dialogue | None = None
 

@@ -12,6 +12,7 @@ import fcntl
 import os
 import select
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -61,6 +62,13 @@ def words_of(command: str, what: str) -> list[str]:
             f"{what} {command[:80]!r}: commands are run without a shell, which {shell[0]!r} is for; use sh -c '...'"
         )
     return words
+
+
+def check_startable(command: str) -> None:
+    """Raise Error for a command of which it is plain, before it is started, that it cannot be."""
+    words = words_of(command, "--dut")
+    if shutil.which(words[0]) is None:
+        raise Error(f"--dut {command!r}: cannot be started: no such program")
 
 
 def _as_typed(command: str) -> list[str]:
