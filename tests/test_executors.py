@@ -190,6 +190,7 @@ SETS = {
         "-n",
         "300000",
     ),
+    "blocks": ("--op", "dequantize", "--fmt", "mxfp8", "-n", "4500"),
     "by line": ("--op", "rem", "--fmt", "fp16", "-n", "9000"),
     "dot": ("--op", "dot", "--fmt", "fp16", "--acc", "nvidia-v100", "-n", "5000"),
     "a recipe": ("fp32_to_fp8_e4m3_rne", "-n", "5000"),

@@ -172,10 +172,10 @@ def too_fine(where: Setting, cell: Value) -> str:
 
 def _too_precise(bounds: Reach, cell: Value) -> str:
     if cell.sticky:
-        few = bounds.endless or cell.significand.bit_length() < bounds.bits
-        return "" if few else f"an exact result has at most {bounds.bits} significant bits"
-    few = cell.significand.bit_length() - _zeros(cell) <= bounds.bits
-    return "" if few else f"an exact result with an end has at most {bounds.bits} significant bits"
+        possible, which = bounds.endless or cell.significand.bit_length() < bounds.bits, ""
+    else:
+        possible, which = cell.significand.bit_length() - _zeros(cell) <= bounds.bits, " with an end"
+    return "" if possible else f"an exact result{which} has at most {bounds.bits} significant bits"
 
 
 def _too_low(bounds: Reach, cell: Value) -> str:
