@@ -20,7 +20,7 @@ from softfloat_ref.block_formats import BlockFormat, define_block_format
 from softfloat_ref.codec import decode
 from softfloat_ref.errors import Error
 from softfloat_ref.files import write_file
-from softfloat_ref.formats import CATALOGUE
+from softfloat_ref.formats import CATALOGUE, in_full
 from softfloat_ref.npz import read_array
 from softfloat_ref.profiles import Profile, define_profile
 
@@ -119,9 +119,7 @@ def _definition(text: bytes) -> tuple[BlockFormat, Profile, int]:
     fmt, profile, axis = table.get("format"), table.get("profile"), table.get("axis")
     if not isinstance(fmt, dict) or not isinstance(profile, dict) or type(axis) is not int:
         raise Error("definition.npy: format, profile or axis missing")
-    # A definition stands for itself: it neither names another file to read nor leans on a catalogue that may change.
-    tables = fmt.get("element"), fmt.get("scale"), profile
-    plain = all(isinstance(x, dict) and "like" not in x and "name" in x for x in tables)
-    if ".toml" in str(fmt.get("profile")) or not plain:
-        raise Error("definition.npy: format and profile are not given in full")
-    return define_block_format(fmt), define_profile(profile), axis
+    if "name" not in profile:
+        raise Error("definition.npy: the profile is not given in full")
+    with in_full():
+        return define_block_format(fmt), define_profile(profile), axis

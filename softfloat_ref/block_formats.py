@@ -13,7 +13,7 @@ from softfloat_ref import exact
 from softfloat_ref.codec import Encoder, check_code, decoder, encoder
 from softfloat_ref.errors import Error, Undefined, unknown
 from softfloat_ref.exact import FINITE, INF, NAN, Value
-from softfloat_ref.formats import ALIASES, CATALOGUE, Format, define_format, get_format, load_table
+from softfloat_ref.formats import ALIASES, CATALOGUE, Format, check_reference, define_format, get_format, load_table
 from softfloat_ref.formats.families import finite
 from softfloat_ref.policies import Overflow, Policy, get_policy
 from softfloat_ref.profiles import PROFILES, Profile, get_profile
@@ -168,11 +168,19 @@ def define_block_format(table: Mapping[str, Any], name: str | None = None) -> Bl
     if unknown_keys or missing:
         what = f"unknown {sorted(unknown_keys)[0]}" if unknown_keys else f"{sorted(missing)[0]} missing"
         raise Error(f"block format {where!r}: {what}; it has element, scale, size, and perhaps profile and source")
-    element, scale = (x if isinstance(x := table[k], str) else define_format(x) for k in ("element", "scale"))
+    element, scale = (_part(table[k]) for k in ("element", "scale"))
     profile, source = table.get("profile", "ocp"), str(table.get("source", "user definition"))
     if not isinstance(profile, str):
         raise Error(f"block format {where!r}: profile = {profile!r} is no name")
-    return BlockFormat(where, get_format(element), get_format(scale), _size(table["size"], where), profile, source)
+    return BlockFormat(where, element, scale, _size(table["size"], where), profile, source)
+
+
+def _part(fmt: object) -> Format:
+    """The format of a block format's elements or scales: a name or a table."""
+    if isinstance(fmt, str):
+        check_reference(fmt)
+        return get_format(fmt)
+    return define_format(fmt)  # type: ignore[arg-type]  # which says what is none
 
 
 class Block(NamedTuple):

@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Final, Literal, TypeVar
 
 from softfloat_ref.errors import Error, unknown
-from softfloat_ref.formats import ALIASES, Format, load_table
+from softfloat_ref.formats import ALIASES, Format, check_reference, load_table
 from softfloat_ref.rounding import Rounding
 
 
@@ -296,6 +296,8 @@ def get_policy(policy: Policy | str | Mapping[str, Any] | None = None, **fields:
         base = policy
     elif isinstance(policy, Mapping):
         table = dict(policy)
+        if "like" in table:
+            check_reference(table["like"])
         base = get_policy(table.pop("like", None)).replace(**table)
     elif not isinstance(policy, str):
         raise Error(f"a policy is a name, a table or a Policy, not {policy!r}")

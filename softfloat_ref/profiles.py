@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from softfloat_ref.errors import Error, unknown
-from softfloat_ref.formats import load_table
+from softfloat_ref.formats import check_reference, load_table
 from softfloat_ref.policies import ROUNDINGS, Overflow
 from softfloat_ref.scales import SCALE_RULES
 
@@ -251,6 +251,8 @@ def _changed(base: Profile, changes: list[str]) -> Profile:
 def define_profile(table: Mapping[str, Any], name: str | None = None, base: Profile | None = None) -> Profile:
     """A profile from a table: the fields of this class; those left out are `like`'s (ocp's). Raises Error."""
     values = dict(table)
+    if "like" in values:
+        check_reference(values["like"])
     like = values.pop("like", "ocp")
     where = name or str(values.get("name", "?"))
     for key, value in values.items():

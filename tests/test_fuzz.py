@@ -29,6 +29,8 @@ from softfloat_ref.golden.suites import read_suite
 from softfloat_ref.literals import parse_code, parse_number
 from softfloat_ref.patterns import matches
 
+OUTSIDE = "../outside.toml:a"
+PLAIN = "exponent_bits = 4\nmantissa_bits = 3\nbias = 7\n"
 COUNT = int(os.environ.get("FUZZ_COUNT", "100"))
 NAMES = (
     *("formats", "policies", "profiles", "block_formats", "accumulators", "recipes", "suites", "ports", "waivers"),
@@ -370,3 +372,50 @@ def test_a_manifests_name_that_is_too_long_for_a_file(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert ".tv: missing" in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
+
+
+def referring(value: Any) -> Iterator[Any]:
+    """A JSON tree with one of its values a reference to a file, or one of its tables like another; each in turn."""
+    if isinstance(value, dict):
+        yield {**value, "like": OUTSIDE}
+        yield {"like": OUTSIDE}
+        yield from ({**value, key: new} for key, old in value.items() for new in referring(old))
+    elif isinstance(value, list):
+        for old in value[:40]:
+            yield from ([new if x is old else x for x in value] for new in referring(old))
+    yield OUTSIDE
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n.startswith("manifest_")])
+def test_a_stored_definition_refers_to_nothing(name: str, readers: dict[str, Reader], work: Path) -> None:
+    """No file that a manifest names where it defines something is opened, wherever the name stands."""
+    (Path(work).parent / "outside.toml").write_text(
+        f"[formats.a]\n{PLAIN}[profiles.a]\n[accumulators.a]\nlike = 'exact'\n"
+    )
+    reader, tried, accepted = readers[name], 0, 0
+    manifest = json.loads(reader.examples[0])
+    for changed in referring(manifest["set"]):
+        data = json.dumps({**manifest, "set": changed}).encode()
+        accepted += guard.call(lambda data=data: reader.run(data, work))  # type: ignore[misc]
+        tried += 1
+    assert tried > 20
+    assert accepted < tried / 2
+
+
+def test_a_traces_command_is_whatever_it_was(readers: dict[str, Reader], work: Path) -> None:
+    """As in all other manifests."""
+    reader = readers["manifest_trace"]
+    manifest = json.loads(reader.examples[0])
+    for command in (["a"], [], None, 5, "text"):
+        assert guard.call(
+            lambda command=command: reader.run(json.dumps({**manifest, "command": command}).encode(), work)
+        )
+
+
+def test_a_tensor_of_a_trace_is_named_in_ascii(readers: dict[str, Reader], work: Path) -> None:
+    reader = readers["manifest_trace"]
+    text = reader.examples[0].decode()
+    name = json.loads(text)["set"]["tensors"][0]["name"]
+    reader.run(text.encode(), work)
+    with pytest.raises(Error, match="is no name of a tensor"):
+        reader.run(text.replace(name, f"{name}\uff11").encode(), work)

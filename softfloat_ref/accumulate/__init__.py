@@ -11,7 +11,7 @@ from softfloat_ref.accumulate.model import STATUSES, Accumulator, from_table, fr
 from softfloat_ref.block_formats import FP32_ONE, BlockFormat
 from softfloat_ref.codec import Encoded, check_code
 from softfloat_ref.errors import Error, unknown
-from softfloat_ref.formats import Format, get_format, load_table
+from softfloat_ref.formats import Format, check_reference, get_format, load_table
 
 __all__ = [
     "ACCUMULATORS",
@@ -53,6 +53,8 @@ def define_accumulator(table: Mapping[str, Any], name: str | None = None) -> Acc
     """An accumulator from a TOML table: the fields of Accumulator, or `like = NAME` with the fields that differ."""
     if not isinstance(table, Mapping):
         raise Error(f"accumulator {name or '?'}: a definition is a table, not {table!r}")
+    if "like" in table:
+        check_reference(table["like"])
     like = get_accumulator(table["like"]) if "like" in table else None
     return from_table(table, name or str(table.get("name", "unnamed")), like)
 

@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -21,8 +22,10 @@ __all__ = [
     "CATALOGUE",
     "GRAMMAR_HELP",
     "Format",
+    "check_reference",
     "define_format",
     "get_format",
+    "in_full",
     "load_format",
     "load_table",
     "p3109",
@@ -109,6 +112,24 @@ def read_toml(path: str) -> dict[str, Any]:
 
 
 _loading: Final[list[str]] = []  # definitions being read, to refuse one that refers to itself
+_in_full: Final[ContextVar[bool]] = ContextVar("in_full", default=False)
+
+
+@contextmanager
+def in_full() -> Iterator[None]:
+    """Definitions read within are those that a file of ours stores, in full: one that refers to a TOML file, which may
+    be anywhere, or to another definition, which may change, is refused."""
+    token = _in_full.set(True)
+    try:
+        yield
+    finally:
+        _in_full.reset(token)
+
+
+def check_reference(to: object) -> None:
+    """Raise Error where definitions are to be in full: this one refers to another."""
+    if _in_full.get():
+        raise Error(f"a stored definition is given in full; this one refers to {str(to)[:60]!r}")
 
 
 @contextmanager
@@ -117,6 +138,7 @@ def load_table(spec: str, kind: str) -> Iterator[tuple[dict[str, Any], str]]:
 
     NAME may be left out where the file has just one. Raises Error.
     """
+    check_reference(spec)
     path, _, name = spec.partition(".toml")
     path, name = path + ".toml", name.removeprefix(":")
     tables = read_toml(path).get(kind)
@@ -165,6 +187,7 @@ def define_format(table: Mapping[str, Any], name: str | None = None) -> Format:
     if name is not None:
         values["name"] = name
     if like is not None:
+        check_reference(like)
         return dataclasses.replace(get_format(like), **({"source": "user definition"} | values))
     missing = [k for k in ("name", "exponent_bits", "mantissa_bits", "bias") if k not in values]
     if missing:

@@ -8,6 +8,7 @@ from typing import Any
 
 from softfloat_ref.coverage.directed import EXHAUSTIVE, LEVELS
 from softfloat_ref.errors import Error
+from softfloat_ref.formats import in_full
 from softfloat_ref.golden.dots import DOT, DotSet
 from softfloat_ref.golden.intermediate import KEY, IntermediateSet
 from softfloat_ref.golden.matmuls import MATMUL, MatmulSet
@@ -18,6 +19,7 @@ from softfloat_ref.golden.trace.model import TRACE, TraceSet
 AnySet = VectorSet | MixedSet | DotSet | IntermediateSet
 
 
+@in_full()
 def read_set(table: Mapping[str, Any]) -> AnySet | MatmulSet | TraceSet:
     """The set a manifest stores, of any kind. Raises Error for one that this version cannot make."""
     if table.get("op") == TRACE:

@@ -405,8 +405,8 @@ class VectorSet:
             block = None if table["block"] is None else _stored_block(table["block"])
             return VectorSet(
                 str(table["op"]),
-                tuple(_stored_format(f) for f in table["formats"]),
-                _stored_format(table["out"]),
+                tuple(define_format(f) for f in table["formats"]),
+                define_format(table["out"]),
                 table["count"],
                 table["seed"],
                 Policy(**table["policy"]),
@@ -464,16 +464,9 @@ def in_arrays(vectors: VectorSet) -> bool:
     return held and vectors.profile.tensor_scale == "none"
 
 
-def _stored_format(table: Mapping[str, Any]) -> Format:
-    """A format as a manifest stores it: in full, without reference to another."""
-    if not isinstance(table, Mapping) or "like" in table:
-        raise Error(f"a stored format has all its fields, not {str(table)[:60]!r}")
-    return define_format(table)
-
-
 def _stored_block(table: Mapping[str, Any]) -> BlockFormat:
     return BlockFormat(
-        str(table["name"]), _stored_format(table["element"]), _stored_format(table["scale"]), table["size"]
+        str(table["name"]), define_format(table["element"]), define_format(table["scale"]), table["size"]
     )
 
 

@@ -26,7 +26,8 @@ CHUNK: Final = 1 << 16  # values at a time where something is made for them: it 
 _LOOPS: Final = "softfloat_ref.kernels.convert"
 
 Array = NDArray[Any]
-_NONE: Final = np.zeros(0, np.int64)
+_NO_WORDS: Final = np.zeros(0, np.uint32)
+_NO_FLAGS: Final = np.zeros(0, np.uint8)
 
 
 class _Uncompiled:
@@ -70,9 +71,9 @@ def encode(
             from softfloat_ref.kernels.convert import stochastic_codes32
 
             numbers, n = _plain(fmt, policy, source), policy.random_count
-            stochastic_codes32(x[part], words[part], out[part], numbers, int(policy.rounding), n)
+            stochastic_codes32(x[part], _as_drawn(words[part], n), out[part], numbers, int(policy.rounding), n)
         else:
-            rounded(x[part], source, fmt, policy, None if words is None else words[part], out[part], _NONE)
+            rounded(x[part], source, fmt, policy, None if words is None else words[part], out[part], _NO_FLAGS)
         if patch:
             _patch_nans(x[part], source, fmt, policy, out[part])
 
@@ -88,6 +89,11 @@ def drawn(source: RandomSource, n: int, start: int, count: int, compiled: bool) 
     return source.array(n, start, count)
 
 
+def _as_drawn(words: Array, n: int) -> Array:
+    """Random words of n bits in the type `drawn` has for them: each other type would be a loop more to compile."""
+    return words.astype(np.uint32 if n <= WORD_BITS // 2 else np.uint64, copy=False)
+
+
 def rounded(
     x: Array, source: Format, fmt: Format, policy: Policy, words: Array | None, out: Array, flags: Array
 ) -> int:
@@ -96,7 +102,7 @@ def rounded(
 
     numbers = np.array([source.mantissa_bits, source.bias, source.width, policy.flush_inputs], np.int64)
     plan = plans.generic(fmt, policy)
-    given = _NONE.view(np.uint64) if words is None else words
+    given = _NO_WORDS if words is None else _as_drawn(words, policy.random_count)
     return int(rounded_codes(x, numbers, given, out, flags, *plan))
 
 
@@ -120,7 +126,7 @@ def _loop(source: Format, fmt: Format, policy: Policy) -> Callable[[Array, Array
     if source is FP32 and plans.fits_table(fmt, policy):
         table = _upper_table(fmt, policy)
         return lambda x, out: convert.table_codes(x, table, out)
-    return lambda x, out: rounded(x, source, fmt, policy, None, out, _NONE)
+    return lambda x, out: rounded(x, source, fmt, policy, None, out, _NO_FLAGS)
 
 
 def _patch_nans(x: Array, source: Format, fmt: Format, policy: Policy, out: Array) -> None:
@@ -138,7 +144,7 @@ def _upper_table(fmt: Format, policy: Policy) -> Array:
     """The code of each upper half of a float32: of odd ones, of all between their neighbours."""
     halves = np.arange(1 << plans.UPPER, dtype=np.uint32) << np.uint32(plans.UPPER)
     table = np.zeros(halves.size, np.uint8 if fmt.width <= 8 else np.uint16)
-    rounded(halves, FP32, fmt, policy, None, table, _NONE)
+    rounded(halves, FP32, fmt, policy, None, table, _NO_FLAGS)
     return table
 
 
@@ -147,7 +153,7 @@ def _code_table(source: Format, fmt: Format, policy: Policy) -> Array:
     """The code of each code of a format of up to 16 bits."""
     codes = np.arange(1 << source.width, dtype=np.uint16)
     table = np.zeros(codes.size, f"u{max(1 << (fmt.width - 1).bit_length(), 8) // 8}")
-    rounded(codes, source, fmt, policy, None, table, _NONE)
+    rounded(codes, source, fmt, policy, None, table, _NO_FLAGS)
     if not nan_is_one(fmt, policy):
         _patch_nans(codes, source, fmt, policy, table)
     return table

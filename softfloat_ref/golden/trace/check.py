@@ -13,6 +13,7 @@ import numpy as np
 
 from softfloat_ref.errors import Error
 from softfloat_ref.files import read_bytes
+from softfloat_ref.formats import in_full
 from softfloat_ref.golden.manifest import MANIFEST
 from softfloat_ref.golden.sample import chosen_cases
 from softfloat_ref.golden.trace.case import Case, Operation
@@ -46,6 +47,7 @@ class Tally:
         )
 
 
+@in_full()
 def check_trace(
     folder: Path, manifest: dict[str, Any], trace: TraceSet, add: Add, sample: int | None = None, every: bool = False
 ) -> Tally:
@@ -94,8 +96,8 @@ def _others(folder: Path) -> Iterator[Path]:
 
 
 def _wrong_descriptions(manifest: dict[str, Any], trace: TraceSet) -> Iterator[str]:
-    wanted = make_manifest(trace, manifest["files"], manifest.get("command", []))
-    for key in (k for k in wanted if k not in ("version", "set")):
+    wanted = make_manifest(trace, manifest["files"], ())
+    for key in (k for k in wanted if k not in ("version", "command", "set")):
         if manifest.get(key) != wanted[key]:
             yield f"{MANIFEST}: {key} is not that of this trace"
 

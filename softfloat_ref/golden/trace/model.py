@@ -171,7 +171,8 @@ def _named(tensors: Sequence[Tensor]) -> dict[str, Tensor]:
     if len(found) < len(tensors) or len({t.file for t in tensors}) < len(tensors):
         raise Error("two tensors have one name")
     for t in tensors:
-        if not all(c.isalnum() or c in "_-./" for c in t.name) or t.name.startswith((".", "/")) or ".." in t.name:
+        plain = t.name.isascii() and all(c.isalnum() or c in "_-./" for c in t.name)
+        if not plain or t.name.startswith((".", "/")) or ".." in t.name:
             raise Error(f"{t.name[:60]!r} is no name of a tensor")
     return found
 
