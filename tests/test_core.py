@@ -49,6 +49,7 @@ HASHES: dict[str, str] = {
     "zero_sums": "8887fb9e724c2c36",
     "levels": "5392fb59fe132536",
     "definitions_of_sums": "2f0c0e4cab87fa88",
+    "references": "d3573293fde28b7d",
 }
 
 

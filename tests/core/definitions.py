@@ -9,7 +9,8 @@ import tempfile
 from pathlib import Path
 
 from core.samples import FORMATS, MODES, MORE, NAMED, Sample, said, sample
-from softfloat_ref.formats import ALIASES, define_format, get_format, p3109
+from softfloat_ref.accumulate import define_accumulator, get_accumulator
+from softfloat_ref.formats import ALIASES, define_format, get_format, in_full, p3109
 from softfloat_ref.policies import Policy, get_policy
 
 
@@ -274,3 +275,21 @@ def limits() -> Sample:
     ):
         p = said(lambda f=fields: get_policy(None, **f))
         yield fields, p, isinstance(p, str) or [str(p.overflow_for(get_format(n))) for n in ("u8", "i9", "s1e4m4")]  # type: ignore[attr-defined]
+
+
+@sample
+def references() -> Sample:
+    """What definitions may refer to, and that stored ones may not."""
+    for within in (in_full, contextlib.nullcontext, in_full):
+        with within():
+            for define, table in (
+                (define_format, {"like": "fp16", "name": "a"}),
+                (define_format, {"like": "x.toml:" + 80 * "a", "name": "a"}),
+                (define_format, get_format("fp8_e4m3").to_dict()),
+                (get_policy, {"like": "ieee", "flush_inputs": True}),
+                (get_policy, {"flush_inputs": True}),
+                (define_accumulator, {"like": "exact", "name": "a"}),
+                (define_accumulator, get_accumulator("exact").to_dict()),
+            ):
+                yield said(define, table)
+            yield said(get_format, "x.toml:a"), said(get_format, "bf16")
