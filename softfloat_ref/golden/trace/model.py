@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -71,8 +72,8 @@ class TraceSet:
 
     @property
     def name(self) -> str:
-        """A name for messages."""
-        return f"trace_{self.recipe_name}_step_{self.step}"
+        """A name for messages and files, whatever the recipe's file is called."""
+        return f"trace_{re.sub(r'[^A-Za-z0-9_.+-]', '_', self.recipe_name)}_step_{self.step}"
 
     @property
     def count(self) -> int:
