@@ -118,6 +118,8 @@ def _rounding_rows(value: Value, fmt: Format, policy: Policy, r: int, bits: int,
         return [*rows, ("rule", _special_rule(value, fmt, policy))]
     rows += _neighbour_rows(value, fmt, policy)
     rows += _bit_rows(value, fmt, policy, r)
+    if policy.flush_outputs and encoder(fmt, policy.replace(flush_outputs=False))(value, r)[0] != bits:
+        rows.append(("flushed", f"to zero: flush_outputs = on, flush_rule = {policy.flush_rule}"))
     if result.kind == FINITE:
         rows.append(("error", _error_text(value, result, fmt)))
     return rows
@@ -148,24 +150,34 @@ def _bit_rows(value: Value, fmt: Format, policy: Policy, r: int) -> Rows:
     magnitude = (value.significand, value.exponent, value.significand.bit_length(), value.sticky)
     shown = target(fmt, policy)._replace(random_count=SHOWN_BITS - 1)
     code, kept, discarded, rest = position(*magnitude, SHOWN_BITS - 1, shown)
+    dropped = [("sign", "dropped: the format has none")] if t.drop_sign and value.sign else []
     if code > fmt.max_code + 1:
-        return [("overflow", f"far beyond the largest finite value; {_overflow_rule(fmt, policy)}")]
+        far = "" if sign and not fmt.signed else "far "
+        return [*dropped, ("overflow", f"{far}{_overflow_text(sign, fmt, policy)}")]
     in_gap = bool(t.gap and code == 0)
     width = 1 if in_gap or fmt.twos_complement else t.mantissa_bits + 1
     unit = "the smallest normal" if in_gap else f"2^{max(exact.top(value), t.emin) - t.mantissa_bits}"
     tail = f"{discarded:0{SHOWN_BITS}b}".rstrip("0") or "0"
     up, rule = _decision(magnitude, sign, policy, r, t)
     rows = [
+        *dropped,
         ("kept", f"{kept:0{width}b} in units of {unit}"),
         ("discarded", f"{tail}{'...' if rest else ''} ({_fraction_text(discarded, rest)})"),
         ("rule", rule),
     ]
     if code + up > (t.max_negative_code if sign else t.max_code):
-        rows.append(("overflow", f"beyond the largest finite value; {_overflow_rule(fmt, policy)}"))
+        rows.append(("overflow", _overflow_text(sign, fmt, policy)))
     if is_tiny(sign, *magnitude, r, t.tininess, t):
-        flushed = f"; flush_outputs = on, flush_rule = {policy.flush_rule}" if policy.flush_outputs else ""
-        rows.append(("tiny", f"below the smallest normal, judged {policy.tininess} rounding{flushed}"))
+        rows.append(("tiny", f"below the smallest normal, judged {policy.tininess} rounding"))
     return rows
+
+
+def _overflow_text(sign: int, fmt: Format, policy: Policy) -> str:
+    if not sign or fmt.signed:
+        return f"beyond the largest finite value; {_overflow_rule(fmt, policy)}"
+    if fmt.is_integer or policy.overflow_for(fmt) != Overflow.SAT_NONE:
+        return f"below zero, and the format has no sign; {_overflow_rule(fmt, policy)}"
+    return "below zero, and the format has no sign; overflow = sat-none: NaN, or 0 where the rounding goes toward zero"
 
 
 def _overflow_rule(fmt: Format, policy: Policy) -> str:

@@ -18,6 +18,17 @@ def write_file(path: str | Path, write: Callable[[IO[bytes]], Any]) -> None:
         write(stream)
 
 
+def check_place(path: str | Path) -> None:
+    """Raise Error where `write_file` could not write, as far as that can be seen before."""
+    path = Path(os.path.realpath(path))
+    if path.is_dir():
+        raise Error(f"{path}: is a directory; give a file name")
+    if not path.parent.is_dir():
+        raise Error(f"{path}: cannot be written: there is no folder {path.parent}")
+    if not os.access(path if path.exists() and not path.is_file() else path.parent, os.W_OK):
+        raise Error(f"{path}: cannot be written: no permission")
+
+
 @contextmanager
 def new_file(path: str | Path) -> Iterator[IO[bytes]]:
     """A binary stream to a file that gets its name only when the block ends well. Raises Error."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Final
 
 from softfloat_ref import exact
 from softfloat_ref.errors import Error
-from softfloat_ref.exact import INF, NAN, Value
+from softfloat_ref.exact import FINITE, INF, NAN, Value
 
 ADVICE: Final = "use 1.25, 0x1.4p0, 1/3, inf or nan"
 MAX_EXPONENT: Final = 20_000  # of ten: fp128 ends at 4932; hexadecimal literals go to 2^±1600000
@@ -22,6 +23,9 @@ _RATIO: Final = re.compile(r"[+-]?\d{1,4000}/\d{1,4000}", re.ASCII)
 _WORD: Final = re.compile(r"([+-]?)(inf|infinity|nan|snan)", re.IGNORECASE)
 MAX_DIGITS: Final = 4000
 SHOWN_DIGITS: Final = 80
+MAX_PLACES: Final = 40  # of a number with a fraction that is shown with all digits
+_FLOAT64_BITS: Final = 53
+MAX_TOP: Final = 256  # of one that is: integers have no more bits
 
 
 def parse_number(text: str, where: str = "") -> Fraction | Value:
@@ -114,6 +118,24 @@ def shortest(x: Value) -> str:
         if len(text) <= 20:
             return sign + text
     return repr(float(x)) if -1000 < exact.top(x) < 1000 else hexadecimal(x)
+
+
+def exactly(x: Value) -> str:
+    """The value itself, which `parse_number` gives back: as `shortest` where that is it, else with all its digits, or
+    in hexadecimal where these are many."""
+    text = shortest(x)
+    if x.kind != FINITE or x.significand == 0 or x.sticky or "x" in text or Fraction(text) == x.as_fraction():
+        return text
+    if x.exponent >= -MAX_PLACES and exact.top(x) < MAX_TOP:
+        text = _exact_decimal(abs(x.as_fraction()))
+        if len(text) <= MAX_PLACES or x.exponent >= 0:
+            return f"{'-' if x.sign else ''}{text}"
+    return hexadecimal(x)
+
+
+def writer(bits: int) -> Callable[[Value], str]:
+    """How numbers of so many significant bits are written, so that they are found again: as float64s, or `exactly`."""
+    return shortest if bits <= _FLOAT64_BITS else exactly
 
 
 def _exact_decimal(x: Fraction) -> str:

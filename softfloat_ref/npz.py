@@ -38,6 +38,12 @@ def load(path: str | Path, names: Iterable[str] | None = None, kinds: str = CODE
         raise Error(f"{path}: not a readable .npz file of plain arrays") from None
 
 
+def names(path: str | Path) -> list[str]:
+    """The names of the arrays of a file that `load` has read."""
+    with zipfile.ZipFile(path) as archive:
+        return [e.filename.removesuffix(".npy") for e in archive.infolist() if e.filename.endswith(".npy")]
+
+
 def read_array(
     archive: zipfile.ZipFile, entry: zipfile.ZipInfo, fortran: bool = False, kinds: str = CODES
 ) -> NDArray[Any]:

@@ -94,12 +94,17 @@ def code_rows(path: str) -> Iterator[dict[str, Any]]:
     The file's arrays are codes: a, b [n, K] or [K]; c [n] or one; scales_a, scales_b [n, blocks] or [blocks].
     """
     found = load(path, ("a", "b"), ("c", "scales_a", "scales_b"))
+    for name in npz.names(path):
+        if name not in found:
+            raise Error(f"{path}: an array {name[:40]!r}; of operands there are a, b, c, scales_a and scales_b")
     if found["a"].ndim == 1:
         found = {name: x.reshape(1, -1) if name != "c" else x.reshape(-1) for name, x in found.items()}
     n = len(found["a"]) if found["a"].ndim else 0
     for name, x in found.items():
         if x.ndim != (1 if name == "c" else 2) or len(x) != n:
             raise Error(f"{path}: {name} is of shape {x.shape}; a, b [n, K], c [n], scales [n, blocks] fit together")
+    if n == 0:
+        raise Error(f"{path}: a is of shape {found['a'].shape}: no operands")
     for row in range(n):
         yield {"c": 0} | {name: int(x[row]) if name == "c" else x[row].tolist() for name, x in found.items()}
 

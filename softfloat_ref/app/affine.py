@@ -66,9 +66,12 @@ def run(
 ) -> None:
     """Quantize numbers as text, or an array, and print or write the result. Raises Error."""
     job = Job(get_affine_format(fmt), get_rule("exact" if rule is None else rule), choices)
+    axis = _axis()
     if not isinstance(given, list):
-        _array(job, given, output, form)
+        _array(job, given, axis, output, form)
         return
+    if axis is not None:
+        raise Error("--axis is for .npy input; numbers as text have one scale")
     text = "".join(line + "\n" for line in lines(_texts(job, given), form))
     if output is None:
         sys.stdout.write(text)
@@ -106,17 +109,21 @@ def _range(values: list[Value], rule: Rule) -> tuple[Value, Value]:
     return low, high
 
 
-def _array(job: Job, array: NDArray[Any], output: str | None, form: str | None) -> None:
-    """An array, per tensor, or per channel along --axis, to a file."""
+def _axis() -> int | None:
+    """--axis, where it was typed: its default means the last one, for blocks."""
+    context = click.get_current_context()
+    typed = context.get_parameter_source("axis") is click.core.ParameterSource.COMMANDLINE
+    return context.params["axis"] if typed else None
+
+
+def _array(job: Job, array: NDArray[Any], axis: int | None, output: str | None, form: str | None) -> None:
+    """An array, per tensor, or per channel along an axis, to a file."""
     import numpy as np
 
     from softfloat_ref import affine
 
-    context = click.get_current_context()
-    typed = context.get_parameter_source("axis") is click.core.ParameterSource.COMMANDLINE
     words = job.choices.words(array.size)
     shaped = None if words is None else np.array(words, np.uint64).reshape(array.shape)
-    axis = context.params["axis"] if typed else None
     q = affine.quantize(array, job.fmt, axis, job.rule, job.policy, shaped)
     if output is None or Path(output).suffix not in (".npy", ".npz"):
         raise Error("arrays of affine integers go to -o FILE.npy (values, or codes with --as hex) or FILE.npz")

@@ -14,7 +14,7 @@ from softfloat_ref.app.dot_options import dot_options, dot_set, refuse_dots
 from softfloat_ref.app.options import Choices, Name, operand_formats, policy_options, profile_option
 from softfloat_ref.block_formats import BlockFormat, any_format
 from softfloat_ref.errors import Error
-from softfloat_ref.files import write_file
+from softfloat_ref.files import check_place, write_file
 from softfloat_ref.golden.dots import DOT, DotSet
 from softfloat_ref.golden.intermediate import plain
 from softfloat_ref.golden.manifest import read_manifest
@@ -93,6 +93,9 @@ def command(
     """
     if json_file is not None and json_file == junit:
         raise Error(f"--json and --junit both write to {json_file}; give one of them another file")
+    for path in (json_file, junit):
+        if path not in (None, "-"):
+            check_place(str(path))
     how: dict[str, Any] = {"nan": CompareNan(compare_nan), "flags": flags, "shown": show}
     how["limit"] = None if ulp is None else _limit(ulp)
     if golden is not None or results is not None:

@@ -19,8 +19,8 @@ from softfloat_ref.errors import Error
 from softfloat_ref.files import read_bytes, write_file
 from softfloat_ref.golden.executed import executed
 from softfloat_ref.golden.generate import read_manifest
+from softfloat_ref.golden.manifest import SUITE
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.suites import SUITE
 from softfloat_ref.golden.verify import check_hashes
 
 WAIVERS: Final = "waivers.toml"  # in a folder of vectors

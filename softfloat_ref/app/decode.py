@@ -9,7 +9,7 @@ import click
 from softfloat_ref.app.options import SCALAR, scalar_format
 from softfloat_ref.codec import check_code, decoder
 from softfloat_ref.explain import describe, fields
-from softfloat_ref.literals import hexadecimal, parse_code, shortest
+from softfloat_ref.literals import hexadecimal, parse_code, writer
 
 
 @click.command("decode")
@@ -26,11 +26,12 @@ def command(fmt: str, form: str, codes: tuple[str, ...]) -> None:
             print(f"{describe(code, found)}  [{fields(code, found)}]")
         return
     values = [decode(code) for code in parsed]
+    text = writer(found.mantissa_bits + 1)
     if form == "value":
-        print("\n".join(shortest(v) for v in values))
+        print("\n".join(text(v) for v in values))
         return
     rows = [
-        {"code": found.hex(c), "value": shortest(v), "hex": hexadecimal(v) if v.is_finite else None}
+        {"code": found.hex(c), "value": text(v), "hex": hexadecimal(v) if v.is_finite else None}
         for c, v in zip(parsed, values, strict=True)
     ]
     print(json.dumps({"format": found.name, "codes": rows}, indent=1))

@@ -57,7 +57,7 @@ def refuse_dots(op: str, dots: dict[str, Any]) -> None:
     """Raises Error where an option of dot products was given with another operation."""
     for name, value in dots.items():
         if value not in (None, False):
-            raise Error(f"--{name} is for dot, not for {op}")
+            raise Error(f"--{name} is for {MATMUL if name in _MATMUL_OPTIONS else DOT}, not for {op}")
 
 
 def dot_set(

@@ -102,6 +102,11 @@ class Choices:
         rounding = resolve(fmt, profile)[1].rounding
         return replace(self, policy=self.policy.replace(rounding=rounding))
 
+    def check(self) -> None:
+        """Raise Error for random bits of a rounding that takes none."""
+        if "sr_bits" in self.given and not self.policy.rounding.stochastic:
+            raise Error(f"--sr-bits is for stochastic roundings; {rounding_name(self.policy.rounding)} takes no bits")
+
     def one_word(self) -> int | None:
         """The random bits of a single result."""
         if self.random_bits is not None:
@@ -144,6 +149,8 @@ def policy_options(function: F) -> F:
             policy = _with_profile(policy, given["profile"])
         spec, seed, bits = given.pop("random_source"), given.pop("seed"), given.pop("random_bits")
         source = None
+        if spec is not None and bits is not None:
+            raise Error("--random-bits are the random bits themselves; leave --random-source out")
         if policy.rounding.stochastic and bits is None and (spec is not None or seed is not None):
             source = parse_source(spec or "philox", seed)
         if spec is not None and not policy.rounding.stochastic:

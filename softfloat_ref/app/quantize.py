@@ -89,6 +89,7 @@ def command(
         choices = choices.for_blocks(found, profile)
     elif profile is not None:
         raise Error(f"--profile is for block formats; {found.name} is a scalar one")
+    choices.check()
     if output is not None and Path(output).suffix not in WRITERS:
         raise Error(f"{output}: unknown kind of file; use {', '.join(WRITERS)}")
     is_array = source is not None and _is_npy(source)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -16,7 +16,7 @@ from softfloat_ref.errors import Error
 from softfloat_ref.exact import Value
 from softfloat_ref.files import write_file
 from softfloat_ref.formats import CATALOGUE, Format
-from softfloat_ref.literals import shortest
+from softfloat_ref.literals import shortest, writer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -106,14 +106,14 @@ def _as_rows(result: Result, form: str | None) -> list[Row]:
 
 
 def _lines(result: Result, form: str | None) -> Iterator[str]:
-    rows = _as_rows(result, form)
+    rows, text = _as_rows(result, form), _writer(result.fmt)
     element = result.fmt.element if isinstance(result.fmt, BlockFormat) else result.fmt
     match form:
         case "json":
             yield json.dumps(_json(result, rows, element), indent=1)
         case "value":
             for row in rows:
-                yield " ".join(shortest(v) for v in row.values)
+                yield " ".join(map(text, row.values))
         case "hex":
             for row in rows:
                 yield from _hex_lines(row, result.fmt, element)
@@ -122,11 +122,19 @@ def _lines(result: Result, form: str | None) -> Iterator[str]:
                 yield from _table_lines(row, result.fmt, element)
 
 
+def _writer(fmt: Format | BlockFormat) -> Callable[[Value], str]:
+    """How values of the format are written."""
+    parts = (fmt.element, fmt.scale) if isinstance(fmt, BlockFormat) else (fmt,)
+    return writer(sum(f.mantissa_bits + 1 for f in parts))
+
+
 def _hex_lines(row: Row, fmt: Format | BlockFormat, element: Format) -> Iterator[str]:
-    """Codes; for blocks a line each, the scale in front."""
+    """Codes; for blocks a line each, the scale in front, and the tensor's above them."""
     if row.scales is None or isinstance(fmt, Format):
         yield " ".join(element.hex(c) for c in row.codes)
         return
+    if row.tensor_scale is not None:
+        yield f"tensor scale: {FP32.hex(row.tensor_scale)}"
     for i, scale in enumerate(row.scales):
         part = row.codes[i * row.size : (i + 1) * row.size]
         yield f"{fmt.scale.hex(scale)}: " + " ".join(element.hex(c) for c in part)
@@ -134,7 +142,7 @@ def _hex_lines(row: Row, fmt: Format | BlockFormat, element: Format) -> Iterator
 
 def _table_lines(row: Row, fmt: Format | BlockFormat, element: Format) -> Iterator[str]:
     """A line a value: as given, its code, what the code is worth; a block's scale above its values."""
-    width = max((len(x) for x in row.inputs), default=0)
+    width, text = max((len(x) for x in row.inputs), default=0), _writer(fmt)
     if row.tensor_scale is not None:
         yield f"tensor scale {FP32.hex(row.tensor_scale)} = {shortest(decoder(FP32)(row.tensor_scale))}"
     for i, (code, value) in enumerate(zip(row.codes, row.values, strict=True)):
@@ -144,7 +152,7 @@ def _table_lines(row: Row, fmt: Format | BlockFormat, element: Format) -> Iterat
             power = f"2^{exact.top(x)}" if x.significand == 1 else shortest(x)
             yield f"block {i // row.size}: scale {fmt.scale.hex(scale)} = {power}"
         given = f"{row.inputs[i]:>{width}}  " if row.inputs else ""
-        yield f"{given}{element.hex(code)}  {shortest(value)}"
+        yield f"{given}{element.hex(code)}  {text(value)}"
 
 
 def _json(result: Result, rows: list[Row], element: Format) -> dict[str, Any]:
@@ -155,7 +163,7 @@ def _json(result: Result, rows: list[Row], element: Format) -> dict[str, Any]:
             entry["scales"] = [result.fmt.scale.hex(s) for s in row.scales]
         if row.tensor_scale is not None:
             entry["tensor_scale"] = FP32.hex(row.tensor_scale)
-        entry["values"] = [shortest(v) for v in row.values]
+        entry["values"] = list(map(_writer(result.fmt), row.values))
         out["rows"].append(entry)
     return out
 

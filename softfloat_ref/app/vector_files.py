@@ -14,9 +14,10 @@ from softfloat_ref.errors import Error
 from softfloat_ref.executors import Workers
 from softfloat_ref.golden.intermediate import IntermediateSet
 from softfloat_ref.golden.kinds import AnySet
+from softfloat_ref.golden.manifest import SUITE
 from softfloat_ref.golden.recipes import load_recipe, recipe_files, suite_files
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.suites import SUITE, Suite, find_suite, generate_suite, verify_suite
+from softfloat_ref.golden.suites import Suite, find_suite, generate_suite, verify_suite
 from softfloat_ref.golden.verify import Report, problems, verify
 from softfloat_ref.golden.writers import DEFAULT_FORMATS, NAMES, parse_names
 

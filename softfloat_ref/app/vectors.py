@@ -223,9 +223,12 @@ def _from_options(
     formats: Any = fmt
     if op in BLOCK_OPERATIONS:
         choices = choices.for_blocks(get_block_format(fmt), profile)
+    elif profile is not None:
+        raise Error("--profile is for quantize and dequantize")
     else:
         operation = get_operation(op)
         formats = operand_formats(fmt, operation.arity, operation.name)
+    choices.check()
     source = choices.source.spec() if choices.source else None
     return VectorSet.make(
         op,

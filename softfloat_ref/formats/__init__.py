@@ -43,6 +43,7 @@ _BLOCK: Final = re.compile(
     r"mxfp8(_e5m2|_e4m3)?|mxfp6(_e3m2|_e2m3)?|mxfp4(_e2m1)?|mxint8|nvfp4|msfp1[1-6]|flexfp_e\d+m\d+|[^@/]+@[^@/]+/\w+",
     re.ASCII,
 )
+_AFFINE: Final = re.compile(r"qu?int\d{1,2}(_sym)?(_narrow)?", re.ASCII)  # likewise
 
 
 def get_format(name: str | Format) -> Format:
@@ -78,6 +79,8 @@ def _named(name: str) -> Format:
     if _BLOCK.fullmatch(key):
         shown = name.strip()[:60]
         raise Error(f"{shown!r} is a block format; this takes a scalar one, as its element (formats show {shown})")
+    if _AFFINE.fullmatch(key):
+        raise Error(f"{name.strip()!r} is an affine format, which quantize and plot take, and affine.quantize")
     raise unknown("format", name, [*CATALOGUE, *ALIASES], f" ({GRAMMAR_HELP})")
 
 
@@ -156,6 +159,8 @@ def load_table(spec: str, kind: str) -> Iterator[tuple[dict[str, Any], str]]:
     _loading.append(key)
     try:
         yield tables[name], name
+    except Error as e:
+        raise e if str(e).startswith(path) else Error(f"{path}: {e}") from None
     finally:
         _loading.remove(key)
 

@@ -23,6 +23,7 @@ from softfloat_ref.golden.manifest import (
     left_out_entry,
     make_manifest,
     read_manifest,
+    refuse_suite,
     to_json,
 )
 from softfloat_ref.golden.sets import Vectors
@@ -201,13 +202,14 @@ def _finished(folder: Path, vectors: Vectors, chosen: Sequence[Writer]) -> dict[
 
 
 def _refuse_other(folder: Path, vectors: Vectors) -> None:
+    refuse_suite(folder)
     existing = sorted(p.name for p in folder.glob("*.tv"))
     if existing not in ([], [f"{vectors.name}.tv"]):
         raise Error(f"{folder}: already holds {existing[0]}; a folder holds one set")
     if (folder / MANIFEST).exists():
         stored, wanted = _definition(_stored_set(folder)), _definition(vectors.to_dict())
         if stored != json.loads(json.dumps(wanted)):
-            raise Error(f"{folder}: already holds another set named {vectors.name}; choose another folder")
+            raise Error(f"{folder}: already holds another set than {vectors.name}; choose another folder")
 
 
 def _stored_set(folder: Path) -> dict[str, Any]:

@@ -21,6 +21,15 @@ from softfloat_ref.sources import Lfsr, Philox, parse_source
 
 AnyVectors = Vectors | MatmulSet
 MANIFEST: Final = "manifest.json"
+SUITE: Final = "suite.json"  # of a folder of such folders
+
+
+def refuse_suite(folder: Path) -> None:
+    """Raise Error for a folder that holds a suite: a set in it would not be verified with it."""
+    if (folder / SUITE).exists():
+        raise Error(f"{folder}: already holds a suite; choose another folder")
+
+
 SCHEMA: Final = 2
 WHY: Final = "no defined result under this policy"
 MAX_LISTED: Final = 4096  # cases without a defined result that a manifest lists; more have a file of their own

@@ -10,7 +10,14 @@ from typing import Any, Final
 
 from softfloat_ref.errors import Error
 from softfloat_ref.files import made_folder, read_bytes, write_file
-from softfloat_ref.golden.manifest import MANIFEST, left_out_entry, make_manifest, read_manifest, to_json
+from softfloat_ref.golden.manifest import (
+    MANIFEST,
+    left_out_entry,
+    make_manifest,
+    read_manifest,
+    refuse_suite,
+    to_json,
+)
 from softfloat_ref.golden.matmuls import Image, MatmulSet, Product
 from softfloat_ref.golden.writers import HEADER, LICENSE
 
@@ -36,6 +43,7 @@ def generate_matmul(vectors: MatmulSet, folder: str | Path, command: Sequence[st
 
 
 def _refuse_other(folder: Path, vectors: MatmulSet) -> None:
+    refuse_suite(folder)
     others = sorted(p.name for p in folder.glob("*.tv"))
     if others:
         raise Error(f"{folder}: already holds {others[0]}; a folder holds one set")

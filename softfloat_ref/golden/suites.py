@@ -21,13 +21,12 @@ from softfloat_ref.golden import recipes
 from softfloat_ref.golden.dots import DOT
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.kinds import AnySet, at_level, of_count
-from softfloat_ref.golden.manifest import MANIFEST, to_json
+from softfloat_ref.golden.manifest import MANIFEST, SUITE, to_json
 from softfloat_ref.golden.verify import Report, verify
 from softfloat_ref.golden.writers import DEFAULT_FORMATS
 from softfloat_ref.patterns import matches
 from softfloat_ref.policies import Policy
 
-SUITE: Final = "suite.json"
 SUITE_SCHEMA: Final = 1
 _SUITE_KEYS: Final = {"description", "count", "level", "seed", "policy", "set", "pack"}
 _PACK_KEYS: Final = {"count", "sets"}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from softfloat_ref import arrays
 from softfloat_ref.errors import Error
 from softfloat_ref.files import made_folder, read_bytes, write_file
-from softfloat_ref.golden.manifest import MANIFEST, SCHEMA, left_out_entry, to_json
+from softfloat_ref.golden.manifest import MANIFEST, SCHEMA, left_out_entry, refuse_suite, to_json
 from softfloat_ref.golden.trace.model import Tensor, TraceSet
 from softfloat_ref.golden.trace.numbers import Codes
 from softfloat_ref.golden.writers import LICENSE
@@ -53,6 +53,7 @@ def write_trace(
 
 def refuse_other(folder: Path) -> None:
     """Raise Error for a folder that holds vectors already."""
+    refuse_suite(folder)
     if any(folder.glob("*.memh")) or (folder / MANIFEST).exists():
         raise Error(f"{folder}: already holds vectors; give an empty folder, or another")
 
