@@ -87,6 +87,7 @@ def test_a_suites_folder_takes_no_set(op: str, tmp_path: Path) -> None:
     (tmp_path / "suite.json").write_text("{}")
     command = f"vectors generate --op {op} --fmt fp16 -n 1 -o ."
     assert "already holds a suite" in refused(*command.split(), cwd=tmp_path)
+    assert "holds a suite; give the folder of one of its sets" in refused("vectors", "diff", ".", ".", cwd=tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["suite.json"]
 
 

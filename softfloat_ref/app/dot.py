@@ -206,7 +206,7 @@ def _compare(a: Operand, b: Operand, c_format: Format, out: Format, c: int, give
     _refuse_json(given)
     traces, left_out = [], []
     names = [get_accumulator(given["acc"])] if given["acc"] else []
-    for acc in [*names, *ACCUMULATORS.values()]:
+    for acc in dict.fromkeys([*names, *ACCUMULATORS.values()]):
         try:
             s = _setting(a, b, c_format, out, acc, given)
             traces.append(trace(s, a, b, check_c(s, c)))

@@ -22,14 +22,6 @@ from softfloat_ref.sources import Lfsr, Philox, parse_source
 AnyVectors = Vectors | MatmulSet
 MANIFEST: Final = "manifest.json"
 SUITE: Final = "suite.json"  # of a folder of such folders
-
-
-def refuse_suite(folder: Path) -> None:
-    """Raise Error for a folder that holds a suite: a set in it would not be verified with it."""
-    if (folder / SUITE).exists():
-        raise Error(f"{folder}: already holds a suite; choose another folder")
-
-
 SCHEMA: Final = 2
 WHY: Final = "no defined result under this policy"
 MAX_LISTED: Final = 4096  # cases without a defined result that a manifest lists; more have a file of their own
@@ -46,6 +38,12 @@ _LFSR: Final = (
     "Fibonacci shift register: a step shifts left and puts the xor of the taps (tap t is bit t - 1) into bit 0; "
     "position i sees the state after i steps; of n bits, r is the top n of bits high..low"
 )
+
+
+def refuse_suite(folder: Path) -> None:
+    """Raise Error for a folder that holds a suite: a set in it would not be verified with it."""
+    if (folder / SUITE).exists():
+        raise Error(f"{folder}: already holds a suite; choose another folder")
 
 
 def make_manifest(
@@ -241,6 +239,8 @@ def _filled(parts: Sequence[str], indent: str) -> str:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a folder. Raises Error for one that is missing, broken or of another schema."""
     path = folder / MANIFEST
+    if (folder / SUITE).exists() and not path.exists():
+        raise Error(f"{folder}: holds a suite; give the folder of one of its sets")
     data = read_bytes(path)
     try:
         manifest = json.loads(data)
