@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -24,7 +25,7 @@ _WORD: Final = re.compile(r"([+-]?)(inf|infinity|nan|snan)", re.IGNORECASE)
 MAX_DIGITS: Final = 4000
 SHOWN_DIGITS: Final = 80
 MAX_PLACES: Final = 40  # of a number with a fraction that is shown with all digits
-_FLOAT64_BITS: Final = 53
+_FLOAT64_BITS: Final = sys.float_info.mant_dig
 MAX_TOP: Final = 256  # of one that is: integers have no more bits
 
 

@@ -26,7 +26,11 @@ from softfloat_ref.errors import MAX_MESSAGE, Error
 from softfloat_ref.formats import get_format
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.suites import read_suite
+from softfloat_ref.golden.trace.files import write_trace
+from softfloat_ref.golden.trace.step import trace_step
+from softfloat_ref.golden.verify import verify
 from softfloat_ref.literals import parse_code, parse_number
+from softfloat_ref.nn.recipe import read_recipe
 from softfloat_ref.patterns import matches
 
 OUTSIDE = "../outside.toml:a"
@@ -419,3 +423,14 @@ def test_a_tensor_of_a_trace_is_named_in_ascii(readers: dict[str, Reader], work:
     reader.run(text.encode(), work)
     with pytest.raises(Error, match="is no name of a tensor"):
         reader.run(text.replace(name, f"{name}\uff11").encode(), work)
+
+
+@pytest.mark.parametrize("name", ["é x", "a\nb", "\uff11"])
+def test_recipes_may_be_called_anything(name: str, tmp_path: Path) -> None:
+    """The files of a trace are plain ASCII, a line a statement."""
+    tables = {"model": {"kind": "mlp", "hidden": []}, "data": {"name": "blobs", "features": 2, "train": 4, "test": 1}}
+    write_trace(*trace_step(read_recipe(tables, name), 1), tmp_path / "t", [])
+    report = verify(tmp_path / "t")
+    assert report.passed, report.problems
+    (header,) = (tmp_path / "t").glob("*.svh")
+    assert all(line.startswith(("//", "localparam int ")) for line in header.read_text("ascii").splitlines())

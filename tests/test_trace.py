@@ -289,17 +289,6 @@ def test_a_trace_verifies(name: str, folders: Callable[[str], Path]) -> None:
     assert report.checked > 500
 
 
-@pytest.mark.parametrize("name", ["é x", "a\nb", "\uff11"])
-def test_recipes_may_be_called_anything(name: str, tmp_path: Path) -> None:
-    """The files of a trace are plain ASCII, a line a statement."""
-    tables = {"model": {"kind": "mlp", "hidden": []}, "data": {"name": "blobs", "features": 2, "train": 4, "test": 1}}
-    write_trace(*trace_step(read_recipe(tables, name), 1), tmp_path / "t", [])
-    report = verify(tmp_path / "t")
-    assert report.passed, report.problems
-    (header,) = (tmp_path / "t").glob("*.svh")
-    assert all(line.startswith(("//", "localparam int ")) for line in header.read_text("ascii").splitlines())
-
-
 def test_what_is_recorded_and_not_recomputed(traced: Callable[[str], Traced]) -> None:
     """Of networks of products, selections and sums only the loss."""
     for name in ("fp8-mlp", "mx-cnn"):
