@@ -26,6 +26,7 @@ MAX_BITS: Final = 16
 EPS: Final = exact.finite(0, 1, -23)  # FP32's
 _ONE: Final = exact.finite(0, 1, 0)
 _BITS: Final = 64  # of a quotient that is cut and then rounded to FP32 or, to nearest, to an integer
+_NEAREST: Final = Policy()
 _STEP: Final = Policy(overflow=Overflow.SAT_NONE)  # of a step in FP32
 GRAMMAR: Final = "qintN or quintN (N: 2 to 16), with _sym, _narrow or both behind it"
 
@@ -177,7 +178,12 @@ def get_rule(rule: str | Rule) -> Rule:
 
 def element_policy(policy: Policy | str | None, rule: Rule) -> Policy:
     """The policy of the rounding: the caller's, or the rule's rounding; integers saturate."""
-    chosen = get_policy(None, rounding=rule.rounding) if policy is None else get_policy(policy)
+    return _saturating(policy if policy is None else get_policy(policy), rule)
+
+
+@lru_cache(maxsize=256)
+def _saturating(policy: Policy | None, rule: Rule) -> Policy:
+    chosen = get_policy(None, rounding=rule.rounding) if policy is None else policy
     return chosen.replace(overflow=None, integers="riscv")
 
 
@@ -247,7 +253,7 @@ def _integer_encoder(wide: Format, policy: Policy) -> Callable[[Value, int], int
 
 
 def _nearest(x: Value, fmt: AffineFormat) -> int:
-    return _integer_encoder(fmt.wide, Policy())(x, 0)
+    return _integer_encoder(fmt.wide, _NEAREST)(x, 0)
 
 
 def _clamp(q: int, fmt: AffineFormat) -> int:

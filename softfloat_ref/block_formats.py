@@ -27,6 +27,8 @@ TENSOR: Final = -1  # the whole tensor
 _SIZES: Final = {"axis": AXIS, "tensor": TENSOR}
 FP32_ONE: Final = FP32.bias << FP32.mantissa_bits  # a tensor scale that changes nothing
 _ONE: Final = exact.finite(0, 1, 0)
+_NEAREST: Final = Policy()
+_SATURATING: Final = Policy(overflow=Overflow.SAT_FINITE)
 _BINADE: Final = exact.finite(0, 1, FP32.emax + 1)  # where FP32's exponent field puts an Inf
 MX_TABLE: Final = "OCP Microscaling Formats (MX) 1.0, table 1"
 SCALE_BITS: Final = 64  # of a quotient that a scale is rounded from; no scale format has as many
@@ -285,7 +287,7 @@ def block_scale(values: Sequence[Value], fmt: BlockFormat, profile: Profile, ten
 
 
 def _scale_of_inf(scale: Format) -> int:
-    return encoder(scale, Policy())(exact.inf(0), 0)[0]
+    return encoder(scale, _NEAREST)(exact.inf(0), 0)[0]
 
 
 def largest_magnitude(values: Sequence[Value]) -> Value | None:
@@ -319,7 +321,7 @@ def scale_of(amax: Value | None, fmt: BlockFormat, profile: Profile, tensor_scal
 
 def fp32(x: Value) -> Value:
     """A number rounded to FP32: a step of a computation that is done in FP32."""
-    return decoder(FP32)(encoder(FP32, Policy())(x, 0)[0])
+    return decoder(FP32)(encoder(FP32, _NEAREST)(x, 0)[0])
 
 
 def fp32_quotient(a: Value, b: Value) -> Value:
@@ -336,7 +338,7 @@ def fp32_product(a: Value, b: Value) -> Value:
 
 def _zero_scale(scale: Format, profile: Profile) -> int:
     if profile.zero_block == "one":
-        return encoder(scale, Policy())(_ONE, 0)[0]
+        return encoder(scale, _NEAREST)(_ONE, 0)[0]
     if profile.zero_block == "zero" and scale.zero:
         return 0
     return _lowest(scale, profile)
@@ -346,11 +348,15 @@ def _lowest(scale: Format, profile: Profile) -> int:
     return scale.min_normal_code if profile.scale_low == "smallest-normal" and scale.has_normals else scale.min_code
 
 
+@cache
+def _scale_encoder(scale: Format, rounding: Rounding, format_rule: bool) -> Encoder:
+    """The rounding to a scale format. format_rule: with the format's own overflow, else with saturation."""
+    return encoder(scale, (_NEAREST if format_rule else _SATURATING).replace(rounding=rounding))
+
+
 def _limited(x: Value, rounding: Rounding, scale: Format, profile: Profile) -> int:
     """A positive number (or, of FP32 steps, zero or Inf) rounded to the scale format, within the profile's limits."""
-    format_rule = profile.scale_high == "format"
-    policy = Policy(rounding=rounding) if format_rule else Policy(rounding=rounding, overflow=Overflow.SAT_FINITE)
-    code, flags = encoder(scale, policy)(x, 0)
+    code, flags = _scale_encoder(scale, rounding, profile.scale_high == "format")(x, 0)
     if (flags & OVERFLOW or x.kind == INF) and profile.scale_high == "nan":
         return scale.canonical_nan
     if scale.is_nan(code) or code == scale.inf_code:
@@ -406,11 +412,10 @@ def tensor_scale_of(amax: Value | None, fmt: BlockFormat, profile: Profile) -> i
     1.0 where the profile has none, or where it would be zero. Sources: arXiv 2509.25149, appendix C; torchao.
     """
     if profile.tensor_scale == "none" or amax is None:
-        return encoder(FP32, Policy())(_ONE, 0)[0]
+        return encoder(FP32, _NEAREST)(_ONE, 0)[0]
     reach = exact.multiply(largest(fmt.scale), largest(fmt.element))
-    policy = Policy(overflow=Overflow.SAT_FINITE)
-    code = encoder(FP32, policy)(quotient(amax, reach, SCALE_BITS), 0)[0]
-    return code or encoder(FP32, policy)(_ONE, 0)[0]
+    encode = encoder(FP32, _SATURATING)
+    return encode(quotient(amax, reach, SCALE_BITS), 0)[0] or encode(_ONE, 0)[0]
 
 
 # -- dequantize ------------------------------------------------------------------------------------------------------

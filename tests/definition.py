@@ -146,6 +146,7 @@ def past_the_end(fmt: Format, overflow: str, mode: str, negative: bool) -> int:
 
     RISC-V's results for integers; formats without zero (E8M0) for positive values only.
     """
+
     def nan() -> int:
         return fmt.canonical_nan if fmt.has_nan else 0
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import bisect
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import pytest
 from definition import UNBOUNDED, Line, expected, floor_log2, past_the_end
+from gmpy2 import mpq
 
 from softfloat_ref.block_formats import (
     BLOCK_FORMATS,
@@ -34,9 +34,11 @@ from softfloat_ref.profiles import CHOICES, Profile
 NAMES = [*BLOCK_FORMATS, "flexfp_e4m3", "binary8p3se@binary8p1ue/32", "fp4_e2m1@fp8_e4m3/16", "int8@ue5m3/8"]
 SATURATED = 5  # overflow and inexact
 
+ONE = mpq(1)
 
-def power(e: int) -> Fraction:
-    return Fraction(2) ** e
+
+def power(e: int) -> mpq:
+    return mpq(2) ** e
 
 
 @lru_cache
@@ -55,17 +57,17 @@ class Definition:
 
     fmt: BlockFormat
     profile: Profile
-    tensor_scale: Fraction = Fraction(1)
+    tensor_scale: mpq = ONE
 
     @cached_property
-    def largest(self) -> Fraction:
+    def largest(self) -> mpq:
         return line(self.fmt.element, False).values[-2]
 
     @cached_property
     def emax(self) -> int:
         return floor_log2(self.largest)
 
-    def power_wanted(self, amax: Fraction) -> int | None:
+    def power_wanted(self, amax: mpq) -> int | None:
         """The exponent that a rule for powers of two asks for; None for the other rules."""
         e = floor_log2(amax)
         match self.profile.scale_rule:
@@ -83,18 +85,18 @@ class Definition:
                 return next(k for k in (around, around + 1) if power(2 * k - 1) < square < power(2 * k + 1))
         return None
 
-    def scale(self, amax: Fraction) -> int:
+    def scale(self, amax: mpq) -> int:
         """The scale's code for a largest magnitude."""
         scale, profile = self.fmt.scale, self.profile
         values, codes = line(scale, False).values[:-1], line(scale, False).codes[:-1]
         if amax == 0:
             if profile.zero_block == "one":
-                return rounded(Fraction(1), scale)
-            return 0 if profile.zero_block == "zero" and scale.zero else self.lowest()
+                return rounded(mpq(1), scale)
+            return 0 if profile.zero_block == "zero" and scale.zero else self.lowest
         if profile.arithmetic == "fp32-reciprocal":
             with np.errstate(all="ignore"):
                 step = np.float32(float(amax)) / np.float32(float(self.largest)) / np.float32(float(self.tensor_scale))
-            code = codes[-1] if np.isinf(step) else rounded(Fraction(float(step)), scale)
+            code = codes[-1] if np.isinf(step) else rounded(mpq(float(step)), scale)
             return self.limited(UNBOUNDED if np.isinf(step) else code)
         amax /= self.tensor_scale
         k = self.power_wanted(amax)
@@ -116,8 +118,9 @@ class Definition:
             if profile.scale_high == "format" and scale.overflow == "inf":
                 return scale.inf_code
             return line(scale, False).codes[-2]
-        return code if profile.scale_low == "zero" and scale.zero else max(code, self.lowest())
+        return code if profile.scale_low == "zero" and scale.zero else max(code, self.lowest)
 
+    @cached_property
     def lowest(self) -> int:
         """The smallest positive scale, or the smallest that is normal."""
         scale = self.fmt.scale
@@ -135,20 +138,20 @@ class Definition:
             return scale.canonical_nan
         if infs and profile.inf == "largest":
             return line(scale, False).codes[-2]
-        magnitudes = [abs(v.as_fraction()) for v in self.flushed(values) if v.is_finite]
+        magnitudes = [abs(mpq(v.as_fraction())) for v in self.flushed(values) if v.is_finite]
         if infs and profile.inf == "binade":
             magnitudes.append(power(128))
         elif not magnitudes and values and profile.no_finite == "special":
             if not infs:
                 return scale.canonical_nan
             return scale.inf_code if scale.infinity else line(scale, False).codes[-2]
-        return self.scale(max(magnitudes, default=Fraction(0)))
+        return self.scale(max(magnitudes, default=mpq(0)))
 
     def flushed(self, values: list[Value]) -> list[Value]:
         bound, flush = power(self.profile.flush_below), self.profile.flush
-        if flush == "block" and any(not v.is_finite or abs(v.as_fraction()) >= bound for v in values):
+        if flush == "block" and any(not v.is_finite or abs(mpq(v.as_fraction())) >= bound for v in values):
             return values
-        small = [flush != "never" and v.is_finite and abs(v.as_fraction()) < bound for v in values]
+        small = [flush != "never" and v.is_finite and abs(mpq(v.as_fraction())) < bound for v in values]
         return [Value(0, v.sign) if s else v for v, s in zip(values, small, strict=True)]
 
     def element(self, x: Value, scale: Value, policy: Policy) -> tuple[int, int]:
@@ -159,7 +162,7 @@ class Definition:
         if scale.is_inf:  # IEEE P3109: an Inf over an Inf is one
             if not x.is_inf:
                 return self.signed_zero(x), 0
-            return self.project(Fraction(1), bool(x.sign), policy)
+            return self.project(mpq(1), bool(x.sign), policy)
         if scale.is_zero:
             return self.signed_zero(x), 0
         if x.is_inf:
@@ -168,7 +171,9 @@ class Definition:
             return self.by_reciprocal(x, scale, policy)
         if x.is_zero:
             return self.signed_zero(x), 0
-        return self.project(abs(x.as_fraction()) / scale.as_fraction() / self.tensor_scale, bool(x.sign), policy)
+        return self.project(
+            abs(mpq(x.as_fraction())) / mpq(scale.as_fraction()) / self.tensor_scale, bool(x.sign), policy
+        )
 
     def by_reciprocal(self, x: Value, scale: Value, policy: Policy) -> tuple[int, int]:
         """As float32 arithmetic has it, step by step."""
@@ -181,9 +186,9 @@ class Definition:
             return self.infinity(bool(x.sign))
         if product == 0:
             return self.signed_zero(x), 0
-        return self.project(Fraction(abs(float(product))), bool(x.sign), policy)
+        return self.project(mpq(abs(float(product))), bool(x.sign), policy)
 
-    def project(self, x: Fraction, negative: bool, policy: Policy) -> tuple[int, int]:
+    def project(self, x: mpq, negative: bool, policy: Policy) -> tuple[int, int]:
         fmt, mode = self.fmt.element, policy.rounding.name.lower()
         code, flags = expected(x, negative, line(fmt, negative), fmt, mode)
         if code == UNBOUNDED:
@@ -219,21 +224,21 @@ class Definition:
         return Block(code, tuple(c for c, _ in found), tuple(f for _, f in found))
 
 
-def rounded(x: Fraction, scale: Format) -> int:
+def rounded(x: mpq, scale: Format) -> int:
     """The nearest scale, ties to even."""
     return expected(x, False, line(scale, False), scale, "rne")[0] if x else 0
 
 
-def defined(fmt: str | BlockFormat, profile: str | Profile, tensor_scale: Fraction = Fraction(1)) -> Definition:
+def defined(fmt: str | BlockFormat, profile: str | Profile, tensor_scale: mpq = ONE) -> Definition:
     return Definition(*resolve(get_block_format(fmt), profile), tensor_scale)
 
 
-def amaxes(d: Definition, e: int) -> Iterator[Fraction]:
+def amaxes(d: Definition, e: int) -> Iterator[mpq]:
     """In a binade, the thresholds of all rules, and their FP32 neighbours."""
     *_, below, top, _ = line(d.fmt.element, False).values
-    root = Fraction(float(np.float32(2**0.5)))
+    root = mpq(float(np.float32(2**0.5)))
     m = d.largest / power(d.emax)
-    for point in (Fraction(1), 2 - (top - below) / 2 / power(d.emax), m, m * root / 2):
+    for point in (mpq(1), 2 - (top - below) / 2 / power(d.emax), m, m * root / 2):
         near = point * power(e)
         ulp = power(max(floor_log2(near) - 23, -149))
         near -= near % ulp
@@ -274,7 +279,7 @@ def cases(d: Definition, rng: np.random.Generator, count: int, wide: bool) -> It
             tie = (elements[i] + elements[i - 1]) / 2 * (1 + int(rng.integers(-1, 2)) * power(-20))
             numbers.append(min(tie / d.largest * power(floor_log2(amax)), amax) * (-1) ** int(rng.integers(2)))
         # dyadic, so that the values are exact; FP32 where the profile's arithmetic is
-        numbers = [Fraction(float(x if wide else np.float32(float(x)))) for x in numbers]
+        numbers = [mpq(float(x if wide else np.float32(float(x)))) for x in numbers]
         yield [to_value(numbers[i], 0) for i in rng.permutation(4)]
 
 

@@ -9,7 +9,7 @@ table; where representatives differ (a payload that is kept) or there is no answ
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -203,15 +203,17 @@ def _table(sig: Signature, policy: Policy) -> Table:
     select = KINDS[sig.operation.name] == oc.SELECT
     orders = 3 if select else 1
     table = np.zeros((oc.CLASSES**sig.operation.arity * orders, 3), np.int64)
-    flush = sig.operation.flushes and policy.flush_inputs
-    known = [representatives(f, flush) for f in sig.formats]
+    known, entry = (
+        [_decoded(f, sig.operation.flushes and policy.flush_inputs) for f in sig.formats],
+        _entries(sig, policy),
+    )
     for at, classes in enumerate(itertools.product(range(oc.CLASSES), repeat=sig.operation.arity)):
         cases = itertools.product(*(_few(codes[k], k, select) for codes, k in zip(known, classes, strict=True)))
         found: list[list[_Entry]] = [[] for _ in range(orders)]
         for case in cases:
-            values = [decoder(f, flush)(code) for f, code in zip(sig.formats, case, strict=True)]
+            codes, values = zip(*case, strict=True)
             order = _order(values) if select else 0
-            found[order].append(_entry(sig, policy, case, values, classes))
+            found[order].append(entry(codes, values, classes))
         for order, entries in enumerate(found):
             table[at * orders + order] = _common(entries)
     return table
@@ -236,7 +238,14 @@ def _common(entries: Sequence[_Entry]) -> tuple[int, int, int]:
     return distinct.pop() if len(distinct) == 1 else (oc.ORACLE, 0, 0)
 
 
-def _few(codes: tuple[int, ...], kind: int, select: bool) -> tuple[int, ...]:
+@lru_cache(maxsize=256)
+def _decoded(fmt: Format, flush: bool) -> tuple[tuple[tuple[int, Value], ...], ...]:
+    """The representatives, with their values."""
+    decode = decoder(fmt, flush)
+    return tuple(tuple((code, decode(code)) for code in codes) for codes in representatives(fmt, flush))
+
+
+def _few(codes: tuple[tuple[int, Value], ...], kind: int, select: bool) -> tuple[tuple[int, Value], ...]:
     return codes if select or kind >= oc.QUIET_CLASS else codes[:2]
 
 
@@ -246,26 +255,29 @@ def _order(values: Sequence[Value]) -> int:
     return 1 + exact.compare(finite[0], finite[1])
 
 
-def _entry(
-    sig: Signature, policy: Policy, case: Sequence[int], values: Sequence[Value], classes: Sequence[int]
-) -> _Entry:
-    """The action, code and flags of one case."""
-    operation = sig.operation
+def _entries(sig: Signature, policy: Policy) -> Callable[[Sequence[int], Sequence[Value], Sequence[int]], _Entry]:
+    """What gives the action, code and flags of one case: its codes, their values, and the values' classes."""
+    operation, given, run = sig.operation, context(sig, policy), evaluator(sig, policy)
     ask = _Entry(oc.ORACLE)
-    nans = any(x.kind == NAN for x in values)
-    if nans and (policy.nan_rule.propagate != "no" or operation.name == "total_order"):
-        return ask
-    chosen, raised = None, 0
-    if operation.nans or not nans:
-        chosen, raised = operation.function(context(sig, policy), *values)
-    zero = chosen is not None and chosen.is_zero and operation.result == "float"
-    if chosen is not None and chosen.kind == FINITE and operation.result == "float":
-        select = KINDS[operation.name] == oc.SELECT
-        second = select and chosen is not values[0]
-        if not zero or all(oc.FINITE_CLASS <= k < oc.FIRST_SPECIAL for k in classes):
-            return _Entry(oc.SECOND if second else oc.COMPUTE, 0, raised if select else 0)
-    try:
-        code, flags = evaluator(sig, policy)(case, 0)
-    except Undefined:
-        return ask
-    return _Entry(oc.CONSTANT, _signed(code), flags, zero)
+    by_oracle = policy.nan_rule.propagate != "no" or operation.name == "total_order"
+    select = KINDS[operation.name] == oc.SELECT
+
+    def entry(case: Sequence[int], values: Sequence[Value], classes: Sequence[int]) -> _Entry:
+        nans = any(x.kind == NAN for x in values)
+        if nans and by_oracle:
+            return ask
+        chosen, raised = None, 0
+        if operation.nans or not nans:
+            chosen, raised = operation.function(given, *values)
+        zero = chosen is not None and chosen.is_zero and operation.result == "float"
+        if chosen is not None and chosen.kind == FINITE and operation.result == "float":
+            second = select and chosen is not values[0]
+            if not zero or all(oc.FINITE_CLASS <= k < oc.FIRST_SPECIAL for k in classes):
+                return _Entry(oc.SECOND if second else oc.COMPUTE, 0, raised if select else 0)
+        try:
+            code, flags = run(case, 0)
+        except Undefined:
+            return ask
+        return _Entry(oc.CONSTANT, _signed(code), flags, zero)
+
+    return entry
