@@ -40,9 +40,9 @@ SETS = [
 
 @pytest.mark.parametrize(("op", "fmt", "out", "policy", "source"), SETS)
 def test_same_bytes(op, fmt, out, policy, source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
-    """Text, words, header and manifest: of specials, boundaries and 20,000 random cases, in several chunks."""
+    """Text, words, header and manifest: of specials, boundaries and 10,000 random cases, in several chunks."""
     formats = ["fp16", "i8"] if op == "scaleb" else fmt
-    vectors = VectorSet.make(op, formats, 20_000, out=out, seed=6, policy=policy, source=source)
+    vectors = VectorSet.make(op, formats, 10_000, out=out, seed=6, policy=policy, source=source)
     contents = []
     for threshold in (1, 1 << 60):
         monkeypatch.setattr(sets, "BULK_FROM", threshold)

@@ -40,12 +40,10 @@ def test_every_code_survives(fmt: Format) -> None:
             for overflow in (None, *Overflow)
             for tininess in ("after", "before")
         ] + list(POLICIES.values())
+    values = [(code, decode(code, fmt)) for code in range(1 << fmt.width) if not fmt.is_nan(code)]
     for policy in policies:
         encode_value = encoder(fmt, policy)
-        for code in range(1 << fmt.width):
-            if fmt.is_nan(code):
-                continue
-            value = decode(code, fmt)
+        for code, value in values:
             if value.is_inf and policy.overflow_for(fmt) == Overflow.SAT_FINITE:
                 assert encode_value(value, 0)[0] == (fmt.max_code | (fmt.sign_bit if value.sign else 0))
             elif value.is_finite and policy.flush_outputs and 0 < abs(value.as_fraction()) < Fraction(2) ** fmt.emin:

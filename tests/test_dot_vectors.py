@@ -50,14 +50,14 @@ def expected(codes: list[int], k: int, size: int) -> tuple[int, int] | None:
 
 @pytest.mark.parametrize("k", [32, 96])
 def test_lines_are_the_definition(k: int) -> None:
-    vectors, compared = DotSet.make("mxfp8", 1500, k=k), 0
+    vectors, compared = DotSet.make("mxfp8", 48_000 // k, k=k), 0
     for inputs in vectors.inputs():
         line = vectors.line(inputs)
         assert line is not None
         if (wanted := expected(list(inputs), k, 32)) is not None:
             assert line[-2:] == wanted
             compared += 1
-    assert compared > 1000
+    assert compared > vectors.count * 2 // 3
 
 
 def test_the_same_request_gives_the_same_bytes(tmp_path: Path) -> None:

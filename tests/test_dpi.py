@@ -74,7 +74,7 @@ def test_the_bench_in_the_documentation(verilator: Simulator, tmp_path: Path) ->
     bench = tmp_path / "dpi_tb.sv"
     text = blocks(TOP / "docs" / "dpi.md", "systemverilog")[0]
     assert "COUNT = 50_000;" in text
-    bench.write_text(text if FULL else text.replace("COUNT = 50_000;", "COUNT = 10_000;"))
+    bench.write_text(text if FULL else text.replace("COUNT = 50_000;", "COUNT = 5_000;"))
     done = simulate(verilator, tmp_path, "dpi_tb", CIRCUIT, bench)
     assert done.passed, done.output
     planted = run_again(tmp_path / "sim", "dpi_tb", "+defect=1")  # rne rounds half up

@@ -18,7 +18,7 @@ from softfloat_ref.ops import evaluator, signature
 from softfloat_ref.policies import get_policy
 from softfloat_ref.sources import Philox
 
-LONG = evaluate._BULK_FROM + 30_000
+LONG = evaluate._BULK_FROM + 10_000
 
 
 def expected(op: str, fmt: str, out: str | None, listed, words=None, policy=None) -> list[str]:  # type: ignore[no-untyped-def]

@@ -163,7 +163,7 @@ def test_selftest_with_a_killed_worker() -> None:
 
 
 SETS = {
-    "in bulk": ("--op", "add", "--fmt", "fp16", "-n", "700000"),
+    "in bulk": ("--op", "add", "--fmt", "fp16", "-n", "540000"),
     "in bulk, some left out": (
         "--op",
         "convert",
@@ -174,7 +174,7 @@ SETS = {
         "--nan-missing",
         "error",
         "-n",
-        "300000",
+        "270000",
     ),
     "random bits": (
         "--op",
@@ -188,11 +188,11 @@ SETS = {
         "--sr-bits",
         "8",
         "-n",
-        "300000",
+        "270000",
     ),
-    "blocks": ("--op", "dequantize", "--fmt", "mxfp8", "-n", "4500"),
+    "blocks": ("--op", "dequantize", "--fmt", "mxfp8", "-n", "4200"),
     "by line": ("--op", "rem", "--fmt", "fp16", "-n", "9000"),
-    "dot": ("--op", "dot", "--fmt", "fp16", "--acc", "nvidia-v100", "-n", "5000"),
+    "dot": ("--op", "dot", "--fmt", "fp16", "--acc", "nvidia-v100", "-n", "4200"),
     "a recipe": ("fp32_to_fp8_e4m3_rne", "-n", "5000"),
 }
 

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from volume import cases
 
 from softfloat_ref import arrays, slabs
 from softfloat_ref.codec import decoder, encoder
@@ -49,8 +50,8 @@ def inputs(fmt: Format, dtype: type, seed: int) -> np.ndarray:
     """Any bits; the format's values and the middles between them, and their neighbours in the dtype."""
     rng = np.random.default_rng(seed)
     size = np.dtype(dtype).itemsize
-    wild = rng.integers(0, 1 << (8 * size), 700, dtype=np.uint64).astype(f"u{size}").view(dtype)
-    codes = rng.integers(0, 1 << min(fmt.width, 60), 300, dtype=np.uint64).tolist()
+    wild = rng.integers(0, 1 << (8 * size), cases(400, 700), dtype=np.uint64).astype(f"u{size}").view(dtype)
+    codes = rng.integers(0, 1 << min(fmt.width, 60), cases(150, 300), dtype=np.uint64).tolist()
     values = np.array([float(decoder(fmt)(c)) for c in codes])
     with np.errstate(all="ignore"):
         near = np.concatenate([values, (values[:-1] + values[1:]) / 2, values * 2]).astype(dtype)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import volume
 
 from softfloat_ref.formats import Format, get_format
 from softfloat_ref.golden.cases import crossed, random_cases
@@ -19,7 +20,7 @@ from softfloat_ref.ops import evaluator, signature
 from softfloat_ref.policies import Policy
 from softfloat_ref.rounding import Rounding
 
-CASES = 50_000  # per operation and format
+CASES = volume.cases(25_000, 50_000)  # per operation and format
 FLOATS = ("fp16", "fp32", "fp64")
 INTEGERS = ("i32", "i64")
 DTYPES = {"fp16": np.float16, "fp32": np.float32, "fp64": np.float64, "i32": np.int32, "i64": np.int64}

@@ -18,7 +18,7 @@ from softfloat_ref.policies import Policy
 
 soft = pytest.importorskip("softfloatpy")
 
-CASES = int(os.environ.get("SOFTFLOAT_CASES", "10000"))  # per operation, over the ten combinations of modes
+CASES = int(os.environ.get("SOFTFLOAT_CASES", "6000"))  # per operation, over the ten combinations of modes
 
 ROUNDINGS = {
     "rne": soft.RoundingMode.NEAR_EVEN,

@@ -33,17 +33,17 @@ BLOCK_NAMES = ("mxfp8_e5m2", "mxfp8_e4m3", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2
 def test_every_operation(op: str, tmp_path: Path) -> None:
     operation = get_operation(op)
     fmt = ["fp16" if kind == "float" else "i8" for kind in operation.operands]
-    vectors = VectorSet.make(op, fmt, 400, out="bf16" if op == "convert" else None, seed=3)
+    vectors = VectorSet.make(op, fmt, 250, out="bf16" if op == "convert" else None, seed=3)
     manifest = generate(vectors, tmp_path)
     report = verify(tmp_path)
     assert report.passed, report.problems
-    assert report.checked == manifest["count"] == 400
+    assert report.checked == manifest["count"] == 250
 
 
 @pytest.mark.parametrize("op", BLOCK_OPERATIONS)
 @pytest.mark.parametrize("fmt", BLOCK_NAMES)
 def test_every_block_format(fmt: str, op: str, tmp_path: Path) -> None:
-    count = 1000 if FULL else 400
+    count = 1000 if FULL else 250
     generate(VectorSet.make(op, fmt, count), tmp_path)
     report = verify(tmp_path)
     assert report.passed, report.problems
@@ -55,7 +55,7 @@ def test_every_recipe(name: str, tmp_path: Path) -> None:
     recipe = load_recipe(name)
     assert recipe.description
     blocks = isinstance(recipe, VectorSet) and recipe.block is not None
-    generate(recipe if blocks and FULL else dataclasses.replace(recipe, count=300), tmp_path)
+    generate(recipe if blocks and FULL else dataclasses.replace(recipe, count=200), tmp_path)
     assert verify(tmp_path).passed
 
 
