@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from dot_inputs import fractions, vectors
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import softfloat_ref as sf
@@ -147,6 +147,7 @@ def test_probes() -> None:
 
 @pytest.mark.parametrize("fmt", ["fp8_e4m3", "fp8_e5m2", "bf16", "fp16", "int8", "fp6_e3m2"])
 @pytest.mark.parametrize("out", ["fp32", "fp16", "bf16"])
+@settings(max_examples=50)
 @given(data=st.data())
 def test_exact_is_the_sum_rounded_once(fmt: str, out: str, data: st.DataObject) -> None:
     a, b = data.draw(vectors(fmt))

@@ -129,7 +129,7 @@ def compare_some(sig: Signature, policy: Policy, count: int) -> int:
     ],
 )
 def test_many_random_cases(op: str, fmt: str, out: str | None) -> None:
-    sig, count = signature(op, fmt, out), cases(40_000, 100_000)
+    sig, count = signature(op, fmt, out), cases(20_000, 100_000)
     assert differences(sig, Policy(), list(random_cases(sig.formats, 11, count))) == count
 
 

@@ -43,13 +43,13 @@ def conversion(fmt: str, rounding: str, saturation: str) -> Setting:
     numbers = FORMATS.index(fmt), ROUNDINGS.index(rounding), SATURATIONS.index(saturation)
     return Setting(
         f"{fmt}-{rounding}-{saturation}",
-        VectorSet.make("convert", "fp32", 5_000, out=fmt, policy=policy),
+        VectorSet.make("convert", "fp32", 2_000, out=fmt, policy=policy),
         tuple(f"+{name}={n}" for name, n in zip(("fmt", "rm", "sat"), numbers, strict=True)),
     )
 
 
 def fma(rounding: str) -> Setting:
-    vectors = VectorSet.make("fma", "fp16", 5_000, policy={"rounding": rounding})
+    vectors = VectorSet.make("fma", "fp16", 3_000, policy={"rounding": rounding})
     return Setting(rounding, vectors, (f"+rm={ROUNDINGS.index(rounding)}",))
 
 
@@ -235,8 +235,8 @@ def replace(old: str, new: str, pattern: str, folder: Path) -> None:
 
 DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "cut": (cut_file, "not a word of 18"),
-    "cut at a line": (cut_at_a_line, "98 words, but vectors.svh says 5000"),
-    "one word more": (one_word_more, "5001 words, but vectors.svh says 5000"),
+    "cut at a line": (cut_at_a_line, "98 words, but vectors.svh says 3000"),
+    "one word more": (one_word_more, "3001 words, but vectors.svh says 3000"),
     "only comments": (only_comments, "no vectors"),
     "no words": (lambda folder: next(folder.glob("*.memh")).unlink(), "cannot read"),
     "no header": (lambda folder: (folder / "vectors.svh").unlink(), "cannot read"),
