@@ -27,6 +27,7 @@ def bad(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "noise.npy").write_bytes(b"\x93NUMPY\x01\x00\x10\x00{'descr': import os}")
     (folder / "x.csv").write_text("1.0\n2.0\n\n3.0\n1.25\n0.5\n1.2.3\n")
     (folder / "hole.csv").write_text("1,2,3\n4,,6\n")
+    (folder / "csv.npy").write_text("1,2\n")
     (folder / "end.csv").write_text("1, 2\n\n3, 4, \n")
     (folder / "start.csv").write_text(",1,2\n")
     (folder / "commas.csv").write_text("1\n,,\n")
@@ -39,7 +40,8 @@ def bad(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("args", "message"),
     [
         ("-i strings.npy", "array of <U1"),
-        ("-i objects.npy", "never unpickled"),
+        ("-i objects.npy", "holds Python objects, which are never unpickled"),
+        ("-i csv.npy", "does not begin as numpy.save begins one"),
         ("-i empty.npy", "empty array"),
         ("-i scalar.npy", "0-dimensional"),
         ("-i complex.npy", "array of complex128"),

@@ -82,6 +82,32 @@ def test_a_listed_defect_is_named(vectors: Checkable, name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("vectors", "first", "second"),
+    [
+        (FMA, "sticky dropped", "no underflow"),
+        (FMA, "double rounding via fp32", "every NaN all ones"),
+        (FMA, "flag bits reversed", "bit 3 is 1"),
+        (TO_E4M3, "overflow to the next code", "NaN with the operand's sign"),
+    ],
+)
+def test_two_defects_at_once(vectors: VectorSet, first: str, second: str) -> None:
+    under = defect(vectors, first)
+    space = space_of(vectors)
+    found = diagnosis(vectors, next(h.model for h in space.answer_defects(under) if h.name == second))
+    assert found.complete
+    assert f"{first}; {second}" in names(found)
+
+
+def test_no_double_rounding_through_a_format_that_holds_every_operand() -> None:
+    found = {h.name for h in space_of(TO_E4M3).defects(TO_E4M3.policy) if h.name.startswith("double rounding via")}
+    assert found == {
+        f"double rounding via {f}{more}" for f in ("fp16", "bf16") for more in ("", ", overflow to the next code")
+    }
+    bf16 = VectorSet.make("convert", "bf16", 1, out="fp8_e5m2")
+    assert not any("via fp32" in h.name for h in space_of(bf16).defects(bf16.policy))
+
+
+@pytest.mark.parametrize(
     ("vectors", "fields", "says"),
     [
         (FMA, {"rounding": "rtz"}, "rounding = rtz"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from volume import cases
 
-from softfloat_ref import arrays, slabs
+from softfloat_ref import arrays, blocks, slabs
 from softfloat_ref.codec import decoder, encoder
 from softfloat_ref.errors import Error
 from softfloat_ref.formats import CATALOGUE, Format, get_format
@@ -182,6 +182,10 @@ def test_out_strides_shapes_and_threads() -> None:
     for bad in (np.empty(3, np.uint8), np.empty(x.shape, np.uint16), "x"):
         with pytest.raises(Error):
             arrays.encode(x, "fp8_e4m3", out=bad)
+    for call in (lambda n: arrays.quantize(x, "bf16", threads=n), lambda n: blocks.quantize(x, "mxfp8", threads=n)):
+        for none in (0, -1):
+            with pytest.raises(Error, match=f"threads={none}: give 1 or more"):
+                call(none)
 
 
 def test_slabs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -142,8 +142,10 @@ def read_npy(source: str) -> np.memmap[Any, Any]:
             mapped = np.load(source, mmap_mode="r", allow_pickle=False)
     except Exception as e:  # numpy parses the header with Python's own tokenizer: a broken one raises anything
         reason = str(e).split("\n")[0]
-        if "allow_pickle" in reason or "Python objects" in reason:
+        if "Python objects" in reason or "Object arrays" in reason:
             reason = "holds Python objects, which are never unpickled"
+        elif "allow_pickle" in reason:  # numpy takes any file for a pickle that is none of its own
+            reason = "does not begin as numpy.save begins one (a pickle is never unpickled)"
         raise Error(f"{source}: not a readable .npy array: {reason or type(e).__name__}") from None
     array: np.memmap[Any, Any] = mapped
     if array.dtype.kind not in "fiub":

@@ -120,12 +120,13 @@ def _train(recipe: Recipe, out: Path | None, resume: bool, statistics: bool) -> 
 
     data = load_data(recipe)
     measure = "perplexity" if data.kind == "text" else "accuracy"
-    click.echo(f"epoch  train loss  test loss  {measure}")
+    header = iter([f"epoch  train loss  test loss  {measure}"])  # once there is an epoch: errors come without it
     with progress(recipe.training.epochs * steps_of(recipe, data)) as bar:
 
         def show(epoch: Epoch) -> None:
             bar.clear()
-            click.echo(_line(epoch, measure))
+            for line in (*header, _line(epoch, measure)):
+                click.echo(line)
 
         watch = Watch(step=_advance(bar), epoch=show)
         return train(recipe, out, resume=resume, watch=watch, statistics=statistics, data=data)

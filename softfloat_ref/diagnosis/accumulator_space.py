@@ -115,6 +115,9 @@ class AccumulatorSpace:
     def size(self, point: Accumulator) -> int:
         return 2 * self._name(point).count(", ") + 2 * (point != self.base)
 
+    def answer_defects(self, under: Model) -> Iterator[Hypothesis]:
+        return iter(())
+
     def defects(self, point: Accumulator) -> Iterator[Hypothesis]:
         try:
             made = dataclasses.replace(self.vectors, accumulator=point)

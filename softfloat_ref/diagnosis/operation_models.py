@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from softfloat_ref import exact
 from softfloat_ref.codec import decoder, encoder
 from softfloat_ref.diagnosis.hypotheses import Inputs, Model, Output
 from softfloat_ref.errors import Undefined
 from softfloat_ref.exact import NAN, Value
+from softfloat_ref.formats import Format
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.ops import Signature, context, evaluator, get_operation
 from softfloat_ref.ops.table import nan_operand
@@ -20,11 +22,16 @@ Values = list[Value]
 
 @dataclass(frozen=True)
 class Scalar:
-    """An operation with its formats, under a policy: what defects are made from."""
+    """An operation with its formats, under a policy: what defects are made from.
+
+    source: of random bits. under: what gives the answer that defects of the answer change, where that is not the
+    operation as it is.
+    """
 
     sig: Signature
     policy: Policy
-    source: str = ""  # of random bits
+    source: str = ""
+    under: Model | None = None
 
     @staticmethod
     def of(vectors: VectorSet, policy: Policy | None = None) -> Scalar:
@@ -92,6 +99,21 @@ class Scalar:
         return model
 
     def after(self, change: Callable[[Sequence[int], int, int], tuple[int, int]]) -> Model:
-        """The right answer, changed: operands, code and flags to code and flags."""
-        right = evaluator(self.sig, self.policy)
-        return self.model(lambda codes, r: change(codes, *right(codes, r)))
+        """The answer, changed: operands, code and flags to code and flags."""
+        before, arity = self.under or self.plain(), self.arity
+
+        def model(inputs: Inputs) -> Output | None:
+            found = before(inputs)
+            return None if found is None else change(inputs[:arity], *found)
+
+        return model
+
+
+def always_exact(source: Format, out: Format) -> bool:
+    """Whether every finite value of the source is one of the output; False where that takes a closer look."""
+    if source.twos_complement or out.twos_complement or source.p3109 != out.p3109 or out.gap or not out.zero:
+        return False
+    lowest = source.emin - source.mantissa_bits, out.emin - out.mantissa_bits
+    largest = [exact.finite(0, *f.magnitude(f.max_code)) for f in (source, out)]
+    signs = out.signed or not source.signed
+    return signs and source.precision <= out.precision and lowest[1] <= lowest[0] and exact.compare(*largest) <= 0

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
 from softfloat_ref import exact
 from softfloat_ref.codec import encoder, target
+from softfloat_ref.diagnosis.answer_defects import answer_defects
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
-from softfloat_ref.diagnosis.operation_models import Scalar
+from softfloat_ref.diagnosis.operation_models import Scalar, always_exact
 from softfloat_ref.diagnosis.scalar import scalar_defects
 from softfloat_ref.errors import Error
 from softfloat_ref.exact import GENERATED, NAN, Value
@@ -154,6 +155,9 @@ class PolicySpace:
     def defects(self, point: Policy) -> Iterator[Hypothesis]:
         return scalar_defects(self._scalar(point))
 
+    def answer_defects(self, under: Model) -> Iterator[Hypothesis]:
+        return answer_defects(replace(self._scalar(self.base), under=under))
+
     @cached_property
     def exhaustive(self) -> int:
         """How many operands there are in all."""
@@ -234,7 +238,7 @@ def _target_key(s: Scalar) -> tuple[Any, ...]:
     t: Target = target(s.sig.out, s.policy)
     if not t.flush:
         t = t._replace(flush=0)
-    if s.sig.operation.name == "convert" and _exact(s.sig.formats[0], s.sig.out):
+    if s.sig.operation.name == "convert" and always_exact(s.sig.formats[0], s.sig.out):
         t = t._replace(
             mode=0,
             random_count=0,
@@ -255,15 +259,6 @@ def _target_key(s: Scalar) -> tuple[Any, ...]:
     if not goes_beyond(t.mode, 1, t.odd_beyond):
         t = t._replace(beyond_negative=0)
     return tuple(t)
-
-
-def _exact(source: Format, out: Format) -> bool:
-    """Whether every finite value of the source is one of the output."""
-    if source.twos_complement or out.twos_complement or source.p3109 != out.p3109 or out.gap or not out.zero:
-        return False
-    lowest = source.emin - source.mantissa_bits, out.emin - out.mantissa_bits
-    signs = out.signed or not source.signed
-    return signs and source.precision <= out.precision and lowest[1] <= lowest[0] and source.emax < out.emax
 
 
 def _ends(out: Format, policy: Policy) -> tuple[Any, ...]:

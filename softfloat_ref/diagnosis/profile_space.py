@@ -136,6 +136,9 @@ class ProfileSpace:
         nearest = min(len(_differing(point, named)) for named in PROFILES.values())
         return min(2 * len(_differing(point, self.expected)), 2 * nearest + 3)
 
+    def answer_defects(self, under: Model) -> Iterator[Hypothesis]:
+        return iter(())
+
     def defects(self, point: Profile) -> Iterator[Hypothesis]:
         try:
             made = self.made(point)
@@ -194,6 +197,9 @@ class DequantizeSpace:
 
     def size(self, point: Profile) -> int:
         return int(point.dequantize_overflow != self.base.dequantize_overflow)
+
+    def answer_defects(self, under: Model) -> Iterator[Hypothesis]:
+        return iter(())
 
     def defects(self, point: Profile) -> Iterator[Hypothesis]:
         return value_defects(self.vectors)

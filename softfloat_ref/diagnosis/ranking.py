@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice
 from typing import Final, Generic
 
 from softfloat_ref.diagnosis.conditions import Common, Condition
@@ -174,7 +176,27 @@ class Search(Generic[P]):
                 self.try_all(_on_top(space, top, d) for d in space.defects(top))
             if self.ranked()[0].explained == before[0].explained:
                 break
-        return self._finals()
+        found = self._finals()
+        if not found or found[0].explained < len(self.cases):
+            missed = [c for c in self.cases if not found or not explains(found[0].hypothesis, c, self.lens)]
+            pairs = islice(self._two_defects(spread(missed, _PROBES) + self.few), FINALISTS)
+            found = sorted([*found, *(self.over_all(h) for h in pairs)], key=lambda f: f.rank)
+        return found
+
+    def _two_defects(self, some: Sequence[Case]) -> Iterator[Hypothesis]:
+        """A listed defect and one of the answer, where the two explain all of some cases.
+
+        Less than that is no evidence: of so many pairs some always explain a few cases more than their first.
+        """
+        for first in self.space.defects(self.space.base):
+            if first.also is not None:
+                continue
+            known = cache(first.model)
+            for second in self.space.answer_defects(lambda inputs, known=known: known(tuple(inputs))):  # type: ignore[misc]
+                if all(explains(second, c, self.lens) for c in some):
+                    says = f"{first.says}, and {second.says}"
+                    size = first.size + second.size
+                    yield Hypothesis(f"{first.name}; {second.name}", says, second.model, size=size, evidence=_EVIDENCE)
 
     def _finals(self) -> list[Finding]:
         ranked = self.ranked()

@@ -49,6 +49,9 @@ class Space(Protocol, Generic[P]):
     def defects(self, point: P) -> Iterator[Hypothesis]:
         """The listed defects, of a device that is otherwise this point."""
 
+    def answer_defects(self, under: Model) -> Iterator[Hypothesis]:
+        """The listed defects of nothing but the answer, of a device that otherwise answers so."""
+
 
 def hypothesis(space: Space[P], point: P) -> Hypothesis | None:
     """A point as a hypothesis; None where there is none."""

@@ -24,12 +24,16 @@ DEPTH: Final = 12  # bits below the kept ones that a defect may tell apart
 
 
 class StageDefect(NamedTuple):
-    """A row of the table: a name, what such a device does, and how it rounds. size: as a hypothesis's."""
+    """A row of the table: a name, what such a device does, and how it rounds.
+
+    size: as a hypothesis's. via: the format that it rounds to first, for all but numbers of that format.
+    """
 
     name: str
     says: str
     stage: Stage
     size: int = 2
+    via: Format | None = None
 
 
 class Cut(NamedTuple):
@@ -449,17 +453,19 @@ _SINGLE: Final = (
 
 def stage_defects() -> tuple[StageDefect, ...]:
     """The table: what does not depend on a format, then double roundings, then other formats of the same width."""
+    wider = {name: CATALOGUE[name] for name in _WIDER}
     through = (
-        StageDefect(f"double rounding via {name}", f"rounds to {name} first, then again", _through(CATALOGUE[name]))
-        for name in _WIDER
+        StageDefect(f"double rounding via {name}", f"rounds to {name} first, then again", _through(wide), via=wide)
+        for name, wide in wider.items()
     )
     unsaturated = (
         StageDefect(
             f"double rounding via {name}, overflow to the next code",
             f"rounds to {name} first, then again, and gives what overflows the code after the largest",
-            _through(CATALOGUE[name], _next_code),
+            _through(wide, _next_code),
+            via=wide,
         )
-        for name in _WIDER
+        for name, wide in wider.items()
     )
     other = (StageDefect(f"output as {name}", f"answers in {name}", _as_format(fmt)) for name, fmt in CATALOGUE.items())
     return (*_SINGLE, *through, *unsaturated, *other)

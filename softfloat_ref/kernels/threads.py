@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from softfloat_ref.errors import Error
+
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
@@ -17,8 +19,10 @@ def shared(count: int, size: int, threads: int, work: Callable[[slice], Any]) ->
     """Run work on slices of `count` things of `size` elements each, by this thread and `threads` - 1 others.
 
     Each takes the next slice when it is done with one, and this thread begins at once, so that threads which wake late
-    cost nothing.
+    cost nothing. Raises Error for fewer than one thread.
     """
+    if threads < 1:
+        raise Error(f"threads={threads}: give 1 or more")
     step = max(1, SHARE // max(size, 1))
     if threads <= 1 or count < 2 * step:
         work(slice(0, count))
