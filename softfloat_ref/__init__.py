@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from softfloat_ref.accumulate import ACCUMULATORS, Accumulator, dot, get_accumulator
 from softfloat_ref.codec import Encoded, decode, encode
 from softfloat_ref.errors import Error
 from softfloat_ref.exact import Value
@@ -15,6 +14,7 @@ from softfloat_ref.rounding import Flags, Rounding
 
 if TYPE_CHECKING:
     from softfloat_ref import affine, array_ops, arrays, blocks, exchange
+    from softfloat_ref.accumulate import ACCUMULATORS, Accumulator, dot, get_accumulator
     from softfloat_ref.affine import quantize_values as quantize
 
 __version__ = "0.1.0"
@@ -50,12 +50,18 @@ __all__ = [
 ]
 
 
+_LATER: Final = {  # names of modules that are imported when first asked for: array layers (numpy), accumulators
+    **{name: (name, None) for name in ("accumulate", "affine", "array_ops", "arrays", "blocks", "exchange")},
+    **{name: ("accumulate", name) for name in ("ACCUMULATORS", "Accumulator", "dot", "get_accumulator")},
+    "quantize": ("affine", "quantize_values"),
+}
+
+
 def __getattr__(name: str) -> Any:
-    """The array layers need numpy, which is imported when one of them is first asked for."""
+    if name not in _LATER:
+        raise AttributeError(f"module 'softfloat_ref' has no attribute {name!r}")
     import importlib
 
-    if name in ("affine", "array_ops", "arrays", "blocks", "exchange"):
-        return importlib.import_module(f"softfloat_ref.{name}")
-    if name == "quantize":
-        return importlib.import_module("softfloat_ref.affine").quantize_values
-    raise AttributeError(f"module 'softfloat_ref' has no attribute {name!r}")
+    module, attribute = _LATER[name]
+    found = importlib.import_module(f"softfloat_ref.{module}")
+    return getattr(found, attribute) if attribute else found
