@@ -268,7 +268,6 @@ def stripped(text: str) -> str:
     return "\n".join(line.split("AssertionError: ")[-1].strip() for line in text.splitlines())
 
 
-@pytest.mark.extra
 @pytest.mark.sim
 @pytest.mark.skipif(bool(why_not()), reason=why_not())
 @pytest.mark.parametrize("name", simulator_names())

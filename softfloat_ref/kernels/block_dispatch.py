@@ -13,6 +13,7 @@ from softfloat_ref.block_formats import BlockFormat, scale_of, special_element
 from softfloat_ref.codec import decoder
 from softfloat_ref.formats import CATALOGUE, Format
 from softfloat_ref.kernels import plans
+from softfloat_ref.kernels.dispatch import read_only
 from softfloat_ref.kernels.threads import shared
 from softfloat_ref.policies import Policy
 from softfloat_ref.profiles import Profile
@@ -114,7 +115,7 @@ def quantize(
     """
     from softfloat_ref.kernels.block_loops import quantize_columns, quantize_rows, quantize_rows32
 
-    blocks = -(-x.shape[axis] // size)
+    x, blocks = read_only(x), -(-x.shape[axis] // size)
     shape = (*x.shape[:axis], blocks, *x.shape[axis + 1 :])
     codes = np.empty(x.shape, np.uint8) if codes is None else codes
     scales = np.empty(shape, np.uint8) if scales is None else scales

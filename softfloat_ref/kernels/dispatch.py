@@ -46,6 +46,13 @@ def worthwhile(size: int) -> bool:
     return size >= _LOADED_FROM
 
 
+def read_only(x: Array) -> Array:
+    """The array as one that is not written: arrays that may be written would have all loops compiled once more."""
+    view = x.view()
+    view.flags.writeable = False
+    return view
+
+
 def can_encode(source: Format, fmt: Format, policy: Policy) -> bool:
     """Whether there is a compiled way from the source (an IEEE format of up to 64 bits) to the format."""
     ieee = source.nan == "ieee" and source.subnormals == "gradual" and source.mantissa_bits > 1
@@ -61,6 +68,7 @@ def encode(
     x: Array, source: Format, fmt: Format, policy: Policy, words: Array | None, out: Array, threads: int = 1
 ) -> None:
     """Codes of a flat array of bits, where `can_encode`."""
+    x = read_only(x)
     loop = _loop(source, fmt, policy) if words is None else None
     patch = not nan_is_one(fmt, policy) and (source.width > 16 or words is not None)  # a table has them patched
 
@@ -103,7 +111,7 @@ def rounded(
     numbers = np.array([source.mantissa_bits, source.bias, source.width, policy.flush_inputs], np.int64)
     plan = plans.generic(fmt, policy)
     given = _NO_WORDS if words is None else _as_drawn(words, policy.random_count)
-    return int(rounded_codes(x, numbers, given, out, flags, *plan))
+    return int(rounded_codes(read_only(x), numbers, given, out, flags, *plan))
 
 
 def _loop(source: Format, fmt: Format, policy: Policy) -> Callable[[Array, Array], Any]:
@@ -215,7 +223,7 @@ def quantize(x: Array, source: Format, fmt: Format, policy: Policy, out: Array, 
     found = _values_loop(fmt, policy) if source is FP32 else None
     if found is None:
         return False
-    loop, numbers = found
+    x, (loop, numbers) = read_only(x), found
     if threads == 1:
         loop(x, out, numbers)
     else:
@@ -239,6 +247,7 @@ def gather(codes: Array, table: Array, out: Array, threads: int = 1) -> None:
     """table[codes], for codes that are known to lie in the table."""
     from softfloat_ref.kernels.convert import table_values
 
+    codes = read_only(codes)
     shared(codes.size, 1, threads, lambda part: table_values(codes[part], table, out[part]))
 
 
