@@ -137,6 +137,7 @@ def test_numpy_casts_to_nearest_even() -> None:
         ("convert", "fp8_e5m2", "fp8_e4m3"),
         ("convert", "fp8_e4m3", "fp8_e5m2"),
         ("convert", "fp8_e5m2", "fp16"),
+        ("convert", "bf16", "fp32"),
         ("convert", "fp8_e5m2", "i8"),
         ("convert", "fp8_e4m3", "ue4m3"),
         ("sqrt", "fp8_e5m2", None),
