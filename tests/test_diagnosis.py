@@ -22,6 +22,7 @@ from softfloat_ref.diagnosis.operation_models import Scalar
 from softfloat_ref.formats import get_format
 from softfloat_ref.golden.dots import DotSet
 from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.policies import Policy
 from softfloat_ref.rtl.simulators import find
 from softfloat_ref.testing.check import Checkable
 
@@ -105,6 +106,15 @@ def test_no_double_rounding_through_a_format_that_holds_every_operand() -> None:
     }
     bf16 = VectorSet.make("convert", "bf16", 1, out="fp8_e5m2")
     assert not any("via fp32" in h.name for h in space_of(bf16).defects(bf16.policy))
+
+
+def test_no_overflow_to_the_next_code_where_it_goes_there_anyway() -> None:
+    found = {
+        str(mode): [h.name for h in space_of(FMA).defects(Policy(mode)) if "next code" in h.name]
+        for mode in ("rne", "rtz")
+    }
+    assert found["rne"] == []
+    assert "overflow to the next code" in found["rtz"]
 
 
 @pytest.mark.parametrize(

@@ -284,18 +284,20 @@ def _beyond(fmt: Format, policy: Policy) -> Encoder | None:
 
 
 def _next_code(fmt: Format, policy: Policy) -> Encoder | None:
-    """What overflows gets the code after the largest one, with its sign."""
+    """What overflows gets the code after the largest one, with its sign; None where it does anyway."""
     if fmt.max_code >= fmt.magnitude_mask:
         return None
-    right = encoder(fmt, policy)
+    right, beyond = encoder(fmt, policy), [fmt.max_code + 1 | (fmt.sign_bit if sign else 0) for sign in (0, 1)]
 
     def encode(x: Value, random_bits: int) -> tuple[int, int]:
         code, flags = right(x, random_bits)
         if (x.kind == FINITE and flags & OVERFLOW) or (x.kind == INF and not fmt.infinity):
-            return fmt.max_code + 1 | (fmt.sign_bit if x.sign else 0), flags
+            return beyond[x.sign], flags
         return code, flags
 
-    return encode
+    signs = (0, 1) if fmt.signed else (0,)
+    ends = [x for sign in signs for x in (exact.finite(sign, 1, fmt.emax + 2), exact.inf(sign))]
+    return None if all(encode(x, 0) == right(x, 0) for x in ends) else encode
 
 
 def _one_more_code(fmt: Format, policy: Policy) -> Encoder | None:
