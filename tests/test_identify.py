@@ -89,12 +89,26 @@ def test_several_changes_at_once(fma: Examiner[Any], fields: dict[str, object], 
     assert "questions chosen one by one" in identified.lines(found, fma.vectors)[-1]
 
 
-def test_a_device_with_a_defect(fma: Examiner[Any]) -> None:
-    space = PolicySpace(VectorSet.make("fma", "fp16", 1, policy="riscv"))
+@pytest.mark.parametrize(("policy", "named"), [("riscv", ""), ("arm", "policy arm; "), ("x86-sse", "policy x86-sse; ")])
+def test_a_device_with_a_defect(fma: Examiner[Any], policy: str, named: str) -> None:
+    """The policy is named where it is not the default: riscv is the same device as ieee here."""
+    space = PolicySpace(VectorSet.make("fma", "fp16", 1, policy=policy))
     model = next(h.model for h in space.defects(space.base) if h.name == "sticky dropped, inexact kept")
     found = asked(fma, model, 150)
     assert found.complete
-    assert "sticky dropped, inexact kept" in found.name
+    assert found.name == f"{named}sticky dropped, inexact kept"
+
+
+def test_an_accumulator_with_a_defect() -> None:
+    """Named even where it is the default: none goes without saying."""
+    e = examiner(subject("dot", "bf16", None, k=4))
+    e = dataclasses.replace(e, questions=e.questions[::30])
+    for name, defect in (("fp32-sequential", "last lane left out"), ("fp32-pairwise", "zeros -0")):
+        c = next(c for c in e.candidates.values() if c.name == f"accumulator {name}")
+        model = next(h.model for h in e.at(c.point).defects(c.point) if h.name == defect)
+        found = e.identify(ask_model(e.vectors, model), confirming(e.vectors, 40, 1))
+        assert found.complete
+        assert f"accumulator {name}; {defect}" in [f.hypothesis.name for f in found.closest]
 
 
 def test_an_unknown_device_departs_somewhere(fma: Examiner[Any]) -> None:

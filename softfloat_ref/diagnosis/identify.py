@@ -196,23 +196,33 @@ class _Session(Generic[P]):
         x, y = a.model(q), b.model(q)
         return x is not None and y is not None and self.lens(x) != self.lens(y)
 
-    def _search(self) -> tuple[Candidate[P], Search[P], list[Finding]]:
-        """The candidate that explains most of the answers, and what several changes and defects make of it."""
+    def _closest(self) -> Candidate[P]:
+        """The candidate that explains most of the answers."""
 
         def score(c: Candidate[P]) -> int:
             return sum(c.fits(q, got, self.lens) for q, got in self.asked.items())
 
-        nearest = max(self.examiner.candidates.values(), key=score)
+        return max(self.examiner.candidates.values(), key=score)
+
+    def _default(self) -> Candidate[P] | None:
+        """The candidate that is the default."""
+        return self.examiner.candidates.get(self.examiner.key_of(self.examiner.space.base))
+
+    def _search(self, start: Candidate[P]) -> tuple[Search[P], list[Finding]]:
+        """What several changes of a candidate, and defects, explain."""
         cases = []
         for q, got in self.asked.items():
-            own = nearest.answer(q)
+            own = start.answer(q)
             cases.append(Case(q, got if own is None else self.lens(own), got))
-        search = Search(self.examiner.at(nearest.point), self.lens, cases)
-        return nearest, search, search.run()
+        space = self.examiner.space
+        plain = start is self._default() and space.kind != "accumulator"  # of which none goes without saying
+        named = ("", 0) if plain else (start.name, space.size(start.point))
+        search = Search(self.examiner.at(start.point), self.lens, cases, *named)
+        return search, search.run()
 
     def _climbed(self) -> list[Candidate[P]]:
         """Points some changes away from every candidate that explain all answers."""
-        _, search, findings = self._search()
+        search, findings = self._search(self._closest())
         good = [f.hypothesis.name for f in findings if f.explained == len(search.cases)]
         points = [search.points[name] for name in good if name in search.points]
         found = classes(self.examiner.space, points)
@@ -220,7 +230,13 @@ class _Session(Generic[P]):
 
     def _nearest(self, found: Identification[P]) -> None:
         """What explains most of the answers, the listed defects and several changes at once among it."""
-        nearest, search, findings = self._search()
+        nearest = self._closest()
+        search, findings = self._search(nearest)
+        default = self._default()
+        if default is not None and default is not nearest:  # a defect may hide what the nearest seems to have
+            other, its = self._search(default)
+            if its and (not findings or its[0].rank < findings[0].rank):
+                nearest, search, findings = default, other, its
         space, cases = search.space, search.cases
         right = sum(c.agrees for c in cases)
         if not findings or findings[0].explained < right:

@@ -113,11 +113,16 @@ def sample(cases: Sequence[Case]) -> list[Case]:
 
 @dataclass
 class Search(Generic[P]):
-    """A search for what explains cases, over a space and its defects."""
+    """A search for what explains cases, over a space and its defects.
+
+    start, size: what the space's base is called, where that is to be said: defects are named with it; and its size.
+    """
 
     space: Space[P]
     lens: Lens
     cases: Sequence[Case]
+    start: str = ""
+    size: int = 0
     scores: dict[str, Finding] = field(default_factory=dict)
     points: dict[str, P] = field(default_factory=dict)  # those tried, by their names
 
@@ -161,7 +166,7 @@ class Search(Generic[P]):
         points, begin = self.points, time.monotonic()
         points |= {space.text(p): p for p in (*space.named(), *space.changes(base)) if space.key(p) != space.key(base)}
         self.try_all(hypothesis(space, p) for p in points.values())
-        self.try_all(space.defects(base))
+        self.try_all(self._defects())
         for _ in range(_STEPS):
             before = self.ranked()
             if not before or before[0].explained == len(self.few) or time.monotonic() - begin > _LONG_S:
@@ -183,12 +188,17 @@ class Search(Generic[P]):
             found = sorted([*found, *(self.over_all(h) for h in pairs)], key=lambda f: f.rank)
         return found
 
+    def _defects(self) -> Iterator[Hypothesis]:
+        """The listed defects of the base."""
+        for d in self.space.defects(self.space.base):
+            yield d._replace(name=f"{self.start}; {d.name}", size=self.size + d.size) if self.start else d
+
     def _two_defects(self, some: Sequence[Case]) -> Iterator[Hypothesis]:
         """A listed defect and one of the answer, where the two explain all of some cases.
 
         Less than that is no evidence: of so many pairs some always explain a few cases more than their first.
         """
-        for first in self.space.defects(self.space.base):
+        for first in self._defects():
             if first.also is not None:
                 continue
             known = cache(first.model)
