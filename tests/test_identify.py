@@ -89,18 +89,17 @@ def test_several_changes_at_once(fma: Examiner[Any], fields: dict[str, object], 
     assert "questions chosen one by one" in identified.lines(found, fma.vectors)[-1]
 
 
-@pytest.mark.parametrize(("policy", "named"), [("riscv", ""), ("arm", "policy arm; "), ("x86-sse", "policy x86-sse; ")])
+@pytest.mark.parametrize(("policy", "named"), [("riscv", "ieee"), ("arm", "arm"), ("x86-sse", "x86-sse")])
 def test_a_device_with_a_defect(fma: Examiner[Any], policy: str, named: str) -> None:
-    """The policy is named where it is not the default: riscv is the same device as ieee here."""
+    """With the policy it stands on: riscv is the same device as ieee here."""
     space = PolicySpace(VectorSet.make("fma", "fp16", 1, policy=policy))
     model = next(h.model for h in space.defects(space.base) if h.name == "sticky dropped, inexact kept")
     found = asked(fma, model, 150)
     assert found.complete
-    assert found.name == f"{named}sticky dropped, inexact kept"
+    assert found.name == f"policy {named}; sticky dropped, inexact kept"
 
 
 def test_an_accumulator_with_a_defect() -> None:
-    """Named even where it is the default: none goes without saying."""
     e = examiner(subject("dot", "bf16", None, k=4))
     e = dataclasses.replace(e, questions=e.questions[::30])
     for name, defect in (("fp32-sequential", "last lane left out"), ("fp32-pairwise", "zeros -0")):

@@ -209,15 +209,13 @@ class _Session(Generic[P]):
         return self.examiner.candidates.get(self.examiner.key_of(self.examiner.space.base))
 
     def _search(self, start: Candidate[P]) -> tuple[Search[P], list[Finding]]:
-        """What several changes of a candidate, and defects, explain."""
+        """What several changes of a candidate, and defects, explain; the defects are named with the candidate."""
         cases = []
         for q, got in self.asked.items():
             own = start.answer(q)
             cases.append(Case(q, got if own is None else self.lens(own), got))
-        space = self.examiner.space
-        plain = start is self._default() and space.kind != "accumulator"  # of which none goes without saying
-        named = ("", 0) if plain else (start.name, space.size(start.point))
-        search = Search(self.examiner.at(start.point), self.lens, cases, *named)
+        size = self.examiner.space.size(start.point)
+        search = Search(self.examiner.at(start.point), self.lens, cases, start.name, size)
         return search, search.run()
 
     def _climbed(self) -> list[Candidate[P]]:

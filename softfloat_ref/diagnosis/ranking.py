@@ -115,14 +115,15 @@ def sample(cases: Sequence[Case]) -> list[Case]:
 class Search(Generic[P]):
     """A search for what explains cases, over a space and its defects.
 
-    start, size: what the space's base is called, where that is to be said: defects are named with it; and its size.
+    start, start_size: what the space's base is called, where nothing is expected of the device: its defects are named
+    with it; and its size.
     """
 
     space: Space[P]
     lens: Lens
     cases: Sequence[Case]
     start: str = ""
-    size: int = 0
+    start_size: int = 0
     scores: dict[str, Finding] = field(default_factory=dict)
     points: dict[str, P] = field(default_factory=dict)  # those tried, by their names
 
@@ -191,7 +192,7 @@ class Search(Generic[P]):
     def _defects(self) -> Iterator[Hypothesis]:
         """The listed defects of the base."""
         for d in self.space.defects(self.space.base):
-            yield d._replace(name=f"{self.start}; {d.name}", size=self.size + d.size) if self.start else d
+            yield d._replace(name=f"{self.start}; {d.name}", size=self.start_size + d.size) if self.start else d
 
     def _two_defects(self, some: Sequence[Case]) -> Iterator[Hypothesis]:
         """A listed defect and one of the answer, where the two explain all of some cases.

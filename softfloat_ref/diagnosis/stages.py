@@ -26,7 +26,7 @@ DEPTH: Final = 12  # bits below the kept ones that a defect may tell apart
 class StageDefect(NamedTuple):
     """A row of the table: a name, what such a device does, and how it rounds.
 
-    size: as a hypothesis's. via: the format that it rounds to first, for all but numbers of that format.
+    size: as a hypothesis's. via: the format that it rounds to first; where that holds every operand, it is no defect.
     """
 
     name: str

@@ -203,10 +203,8 @@ def _table(sig: Signature, policy: Policy) -> Table:
     select = KINDS[sig.operation.name] == oc.SELECT
     orders = 3 if select else 1
     table = np.zeros((oc.CLASSES**sig.operation.arity * orders, 3), np.int64)
-    known, entry = (
-        [_decoded(f, sig.operation.flushes and policy.flush_inputs) for f in sig.formats],
-        _entries(sig, policy),
-    )
+    known = [_decoded(f, sig.operation.flushes and policy.flush_inputs) for f in sig.formats]
+    entry = _entries(sig, policy)
     for at, classes in enumerate(itertools.product(range(oc.CLASSES), repeat=sig.operation.arity)):
         cases = itertools.product(*(_few(codes[k], k, select) for codes, k in zip(known, classes, strict=True)))
         found: list[list[_Entry]] = [[] for _ in range(orders)]
