@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from softfloat_ref.codec import Encoded, decode, encode
-from softfloat_ref.errors import Error
-from softfloat_ref.exact import Value
-from softfloat_ref.formats import CATALOGUE, Format, get_format
-from softfloat_ref.ops import OPERATIONS, evaluate
-from softfloat_ref.policies import POLICIES, Overflow, Policy, Tininess, get_policy
-from softfloat_ref.rounding import Flags, Rounding
+from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.codec import Encoded, decode, encode
+from softfloat_ref.oracle.exact import Value
+from softfloat_ref.oracle.flags import Flags
+from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format, register_other_kind
+from softfloat_ref.oracle.operations import OPERATIONS, evaluate
+from softfloat_ref.oracle.policies import POLICIES, Overflow, Policy, Tininess, get_policy
+from softfloat_ref.oracle.rounding import Rounding
 
 if TYPE_CHECKING:
-    from softfloat_ref import affine, array_ops, arrays, blocks, exchange
-    from softfloat_ref.accumulate import ACCUMULATORS, Accumulator, dot, get_accumulator
-    from softfloat_ref.affine import quantize_values as quantize
+    from softfloat_ref import arrays
+    from softfloat_ref.arrays import affine, blocks, exchange
+    from softfloat_ref.arrays import operations as array_ops
+    from softfloat_ref.arrays.affine import quantize_values as quantize
+    from softfloat_ref.oracle.accumulate import ACCUMULATORS, Accumulator, dot, get_accumulator
 
 __version__ = "0.1.0"
 
@@ -50,10 +53,13 @@ __all__ = [
 ]
 
 
-_LATER: Final = {  # names of modules that are imported when first asked for: array layers (numpy), accumulators
-    **{name: (name, None) for name in ("accumulate", "affine", "array_ops", "arrays", "blocks", "exchange")},
-    **{name: ("accumulate", name) for name in ("ACCUMULATORS", "Accumulator", "dot", "get_accumulator")},
-    "quantize": ("affine", "quantize_values"),
+_LATER: Final = {  # names that are imported when first asked for: array layers (numpy), accumulators
+    "accumulate": ("oracle.accumulate", None),
+    "arrays": ("arrays", None),
+    **{name: (f"arrays.{name}", None) for name in ("affine", "blocks", "exchange")},
+    "array_ops": ("arrays.operations", None),
+    **{name: ("oracle.accumulate", name) for name in ("ACCUMULATORS", "Accumulator", "dot", "get_accumulator")},
+    "quantize": ("arrays.affine", "quantize_values"),
 }
 
 
@@ -65,3 +71,14 @@ def __getattr__(name: str) -> Any:
     module, attribute = _LATER[name]
     found = importlib.import_module(f"softfloat_ref.{module}")
     return getattr(found, attribute) if attribute else found
+
+
+def _other_kind_of_format(name: str) -> str:
+    """What to say of the name of a block or affine format where a scalar format is wanted."""
+    from softfloat_ref.oracle import affine
+    from softfloat_ref.oracle.blocks import formats
+
+    return formats.described(name) or affine.described(name)
+
+
+register_other_kind(_other_kind_of_format)

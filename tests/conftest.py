@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from skips import summary
 
 pytest_plugins = ["benches"]  # its fixtures serve several files
 
@@ -29,7 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # under nohup
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    script = Path(__file__).with_name("objcache.sh")
+    script = Path(__file__).parent / "support" / "objcache.sh"
     folder = tempfile.gettempdir()
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", "") and "PYTHONPYCACHEPREFIX" not in os.environ:
         config.stash[BYTECODE] = os.environ["PYTHONPYCACHEPREFIX"] = tempfile.mkdtemp(prefix="bytecode-", dir=folder)
@@ -47,12 +48,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason=f"needs {package}"))
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What was skipped for want of what, in a line."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    if reasons := [report.longrepr[2] for report in skipped if isinstance(report.longrepr, tuple)]:
+        terminalreporter.write_line(summary(reasons))
+
+
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small arrays by compiled loops too."""
-    from softfloat_ref.kernels import dispatch
+    from softfloat_ref.arrays.kernels import dispatch
 
-    monkeypatch.setattr(dispatch, "worthwhile", lambda size: size > 0)
+    monkeypatch.setattr(dispatch, "use_compiled", lambda size: size > 0)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

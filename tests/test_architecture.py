@@ -1,110 +1,186 @@
-"""The shape of the house: imports point one way, and rounding happens in one module."""
+"""The shape of the house: rooms import one way, no module imports itself, and rounding happens in one module."""
 
 from __future__ import annotations
 
 import ast
+import re
+import subprocess
+import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from softfloat_ref.oracle.operations import OPERATIONS
+
 PACKAGE = Path(__file__).parents[1] / "softfloat_ref"
-LAYERS = (
-    ("errors", "patterns"),
-    ("rounding", "formats", "files"),
-    ("policies", "exact", "sources", "packing", "executors", "npz"),
-    ("codec", "scales", "literals", "exchange", "slabs"),
-    ("profiles",),
-    ("ops", "block_formats", "affine_formats"),
-    ("accumulate",),
-    ("coverage",),
-    ("kernels",),
-    ("explain", "arrays"),
-    ("matmul", "array_ops"),
-    ("explain_block",),
-    ("block_files",),
-    ("block_arrays",),
-    ("blocks",),
-    ("affine",),
-    ("nn", "exponents"),
-    ("golden", "rtl", "exhaustive"),
-    ("testing", "plots"),
-    ("diagnosis",),
-    ("app", "__init__", "__main__"),
+ROOMS = (
+    "base",
+    "oracle",
+    "arrays",
+    "units",
+    "nn",
+    "explain",
+    "coverage",
+    "golden",
+    "rtl",
+    "testing",
+    "diagnosis",
+    "app",
 )
-RANK = {name: i for i, layer in enumerate(LAYERS) for name in layer}
-MODULES = sorted(PACKAGE.rglob("*.py"))
+# What stands beside the rooms: the names that users import, and the way in.
+PUBLIC = {"__init__", "__main__", "affine", "array_ops", "blocks", "exchange"}
+FILES = sorted(PACKAGE.rglob("*.py"))
+MODULES = {".".join(p.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__"): p for p in FILES}
+INSIDE = {name: path for name, path in MODULES.items() if name not in PUBLIC}
 # What a second rounding would be made of.
 ROUNDERS = {"round", "rint", "around", "floor", "ceil", "trunc", "fix", "log2", "log10", "log", "nearbyint", "quantize"}
 MODES = {"RNE", "RNA", "RTZ", "RUP", "RDN", "RTO", "RNU", "RHZ", "SR", "SR_B", "SR_C"}
 
 
-def part(path: Path) -> str:
-    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+def room(name: str) -> str:
+    return name.partition(".")[0]
 
 
-def imports(tree: ast.AST) -> set[str]:
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def imports(path: Path) -> frozenset[str]:
+    """The modules that a file imports, anywhere in it."""
     found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("softfloat_ref"):
-            inner = (node.module or "").split(".")[1:]
-            found |= {inner[0]} if inner else {a.name for a in node.names if a.name in RANK}
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "softfloat_ref":
+            parent = (node.module or "").partition(".")[2]
+            inner = {f"{parent}.{a.name}".strip(".") for a in node.names}
+            found |= {name for name in inner if name in MODULES} or {parent}
         elif isinstance(node, ast.Import):
-            found |= {a.name.split(".")[1] for a in node.names if a.name.startswith("softfloat_ref.")}
-    return found
+            found |= {a.name.partition(".")[2] for a in node.names if a.name.startswith("softfloat_ref")}
+    return frozenset(found - {""})
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_imports_point_one_way(path: Path) -> None:
-    mine = part(path)
-    for other in imports(ast.parse(path.read_text())):
-        assert other == mine or RANK[other] < RANK[mine] or (RANK[other] == RANK[mine] and (mine, other) in ALLOWED)
+def test_there_are_the_rooms_and_the_public_names_only() -> None:
+    assert {room(name) for name in MODULES} <= {*ROOMS, *PUBLIC}
 
 
-# Within a layer, these and not the other way round.
-ALLOWED = {("__main__", "app")}
+@pytest.mark.parametrize("name", INSIDE)
+def test_rooms_import_one_way(name: str) -> None:
+    for other in imports(INSIDE[name]):
+        assert ROOMS.index(room(other)) <= ROOMS.index(room(name)), f"{name} imports {other}"
 
 
-def test_every_module_has_a_layer() -> None:
-    assert {part(p) for p in MODULES} == set(RANK)
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """Within rooms too; an import inside a function counts."""
+    done: set[str] = set()
+
+    def visit(name: str, way: tuple[str, ...]) -> None:
+        assert name not in way, " -> ".join((*way[way.index(name) :], name))
+        if name not in done:
+            for other in sorted(imports(MODULES[name]) - {name}):
+                visit(other, (*way, name))
+            done.add(name)
+
+    for name in MODULES:
+        visit(name, ())
 
 
-@pytest.mark.parametrize(
-    "path", [p for p in MODULES if p.stem != "rounding"], ids=lambda p: str(p.relative_to(PACKAGE))
-)
-def test_no_rounding_decision_elsewhere(path: Path) -> None:
+@pytest.mark.parametrize("name", INSIDE)
+def test_no_arrow_is_hidden(name: str) -> None:
+    """A file names no other room's file in a text, and climbs no further than its own room: only recipes, which stand
+    in the checkout's vectors/, are looked for from the top."""
+    for node in ast.walk(tree(INSIDE[name])):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            for module in re.findall(r"\bsoftfloat_ref[./]([a-z_./]+)", node.value):
+                own = _at(module.replace("/", ".").removesuffix(".py"))
+                assert own is None or ROOMS.index(room(own)) <= ROOMS.index(room(name)), f"{name}: {node.value!r}"
+        if isinstance(node, ast.Attribute) and node.attr == "parents" and "__file__" in ast.dump(node):
+            assert name == "golden.vector_recipes", f"{name}:{node.lineno}: a path out of its room"
+
+
+def _at(name: str) -> str | None:
+    """The module inside a room that a dotted name starts with."""
+    while name and name not in INSIDE:
+        name = name.rpartition(".")[0]
+    return name or None
+
+
+@pytest.mark.parametrize("name", [x for x in INSIDE if x != "oracle.rounding"])
+def test_no_rounding_decision_elsewhere(name: str) -> None:
     """No floor, rint or logarithm, and no comparison with a rounding mode but those listed."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree(INSIDE[name])):
         if isinstance(node, ast.Call):
-            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-            own = name == "quantize" and isinstance(node.func, ast.Attribute) and _ours(node.func)
-            own = own or (name == "quantize" and part(path) in ("arrays", "blocks", "affine"))
-            own = own or (name == "floor" and part(path) == "matmul")  # splits sums exactly
-            own = own or (name in ("floor", "log2", "quantize") and path.stem == "bench_peers")  # a peer's
-            own = own or (name == "trunc" and path.stem == "random_words")  # LLVM's: the lower half of a word
-            assert name not in ROUNDERS or own, f"{path.name}:{node.lineno}: {name}"
+            called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            own = called == "quantize" and (_ours(node.func) or name.startswith("arrays."))
+            own = own or (called == "floor" and name == "arrays.matmul")  # splits sums exactly
+            own = own or (called in ("floor", "log2", "quantize") and name == "app.bench_peers")  # a peer's
+            own = own or (called == "trunc" and name == "arrays.kernels.random_words")  # LLVM's: a word's lower half
+            assert called not in ROUNDERS or own, f"{name}:{node.lineno}: {called}"
         if isinstance(node, ast.Compare):
             names = {getattr(x, "attr", getattr(x, "id", "")) for x in (node.left, *node.comparators)}
             # IEEE 754 6.3: the sign of an exact zero sum under rdn; it rounds nothing
             # and the stochastic loop is compiled for each mode that it hands to rounds_up
-            modes = {"ops": {"RDN"}, "kernels": {"SR", "SR_B", "SR_C"}}.get(part(path), set())
-            assert names & MODES <= modes, f"{path.name}:{node.lineno}"
+            modes = {"oracle.operations": {"RDN"}, "arrays.kernels": {"SR", "SR_B", "SR_C"}}
+            assert names & MODES <= modes.get(".".join(name.split(".")[:2]), set()), f"{name}:{node.lineno}"
 
 
-def _ours(node: ast.Attribute) -> bool:
+def _ours(node: ast.expr) -> bool:
     """Whether it is a function of a module of ours, by whatever name that is imported."""
-    return any(word in ast.dump(node) for word in ("affine", "arrays", "blocks", "dispatch"))
+    return isinstance(node, ast.Attribute) and any(
+        word in ast.dump(node) for word in ("affine", "convert", "blocks", "dispatch")
+    )
 
 
 def test_rounds_up_is_called_in_one_module() -> None:
     """explain shows the decision, and kernels makes a truth table of it, by asking the same function."""
-    callers = {part(p) for p in MODULES if "rounds_up(" in p.read_text()}
-    assert callers == {"rounding", "explain", "kernels"}
+    callers = {name for name, path in INSIDE.items() if "rounds_up(" in path.read_text(encoding="utf-8")}
+    kernels = {name for name in callers if name.startswith("arrays.kernels.")}
+    assert callers - kernels == {"oracle.rounding", "explain.scalar"}
+
+
+# Names of operations that are nothing else's too.
+NAMES = OPERATIONS.keys() - {"abs", "neg", "sub", "min", "max", "class", "clamp"}
+# A benchmark and a self-test of some operations; the nodes of a trace, which have names of their own.
+NAMED = ("app.bench_ops", "app.selftest", "golden.trace.numbers", "golden.trace.operations")
+
+
+def _is_name(node: ast.expr) -> bool:
+    """Whether an expression is called as an operation's name is: name, op, x.operation, x.operation.name."""
+    return getattr(node, "attr", getattr(node, "id", "")) in ("name", "op", "operation")
+
+
+def _texts(node: ast.AST | None) -> set[str]:
+    """The texts of a constant, or of the members of a tuple, list or set."""
+    members = node.elts if isinstance(node, (ast.Tuple, ast.List, ast.Set)) else [node]
+    return {x.value for x in members if isinstance(x, ast.Constant) and isinstance(x.value, str)}
+
+
+def _asked(node: ast.AST) -> set[str]:
+    """The operations that a comparison asks for by name, or that a list or table names."""
+    if isinstance(node, ast.Compare) and any(_is_name(x) for x in (node.left, *node.comparators)):
+        sides = (node.left, *node.comparators)
+        known = OPERATIONS.keys() if any(isinstance(x, ast.Attribute) for x in sides) else NAMES
+        return known & {text for x in sides for text in _texts(x)}
+    if isinstance(node, ast.MatchValue):
+        return OPERATIONS.keys() & _texts(node.value)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "startswith":
+        starts = _texts(node.args[0]) if _is_name(node.func.value) else set()
+        return {x for x in OPERATIONS for start in starts if x.startswith(start)}
+    if isinstance(node, ast.Dict):
+        return NAMES & {text for key in node.keys for text in _texts(key)}
+    found = NAMES & _texts(node) if isinstance(node, (ast.Tuple, ast.List, ast.Set)) else set()
+    return found if len(found) > 1 else set()
+
+
+@pytest.mark.parametrize("name", [x for x in INSIDE if not x.startswith(("oracle.operations", *NAMED))])
+def test_operations_are_known_by_their_rows(name: str) -> None:
+    """What an operation is stands on its row: no other module asks for one by name, or lists some."""
+    for node in ast.walk(tree(INSIDE[name])):
+        assert not _asked(node), f"{name}:{getattr(node, 'lineno', '')}: {', '.join(sorted(_asked(node)))}"
 
 
 def test_importing_the_package_is_light() -> None:
-    import subprocess
-    import sys
-
     code = "import sys, softfloat_ref.app.main; print(sorted({'numpy', 'gmpy2', 'numba'} & set(sys.modules)))"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"

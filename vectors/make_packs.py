@@ -6,8 +6,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from softfloat_ref.golden.recipes import suite_files
 from softfloat_ref.golden.suites import find_suite, generate_suite
+from softfloat_ref.golden.vector_recipes import suite_files
 
 TOP = Path(__file__).parents[1]
 

@@ -1,1 +1,1 @@
-"""The command line: click commands, one file a command group, no numerics."""
+"""The command line: click commands, one file per command group, no numerics."""

@@ -1,4 +1,4 @@
-"""`bench`: throughput on this machine, against what peers are installed. Medians of several runs, and ratios."""
+"""`bench`: throughput on this machine, beside the peers that are installed. Medians of several runs, and ratios."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def command() -> None:
 
 @command.command("scalar")
 def scalar() -> None:
-    """The scalar oracle: encode, evaluate, and `eval -` with the process's start."""
+    """The scalar oracle: encode, evaluate, and `eval -` including the start of the process."""
     show([_encode(), _evaluate(), _stream()])
 
 
 @command.command("quantize")
 def quantize() -> None:
-    """`quantize --fmt mxfp8` of a million values, process start and files included."""
+    """`quantize --fmt mxfp8` of a million values, including process start and file access."""
     show([_quantize()])
 
 
@@ -51,13 +51,13 @@ def arrays() -> None:
 
 @command.command("serve")
 def serve() -> None:
-    """`eval --serve`: predictions through a pipe, each waiting for the one before."""
+    """`eval --serve`: predictions through a pipe, each request sent after the previous answer."""
     show([_round_trips()])
 
 
 @command.command("train")
 def train() -> None:
-    """A training step in formats over the same step in FP32; FP32 against PyTorch where it is installed; one thread."""
+    """A training step in each format relative to the same step in FP32, and FP32 relative to PyTorch; one thread."""
     from softfloat_ref.app.bench_train import run
 
     run()
@@ -78,8 +78,8 @@ def _encode() -> Row:
 
 def _evaluate() -> Row:
     from softfloat_ref.golden.cases import random_cases
-    from softfloat_ref.ops import evaluator, signature
-    from softfloat_ref.policies import get_policy
+    from softfloat_ref.oracle.operations import evaluator, signature
+    from softfloat_ref.oracle.policies import get_policy
 
     sig = signature("fma", "fp16")
     run, operands = evaluator(sig, get_policy()), list(random_cases(sig.formats, 1, CASES))
@@ -102,7 +102,7 @@ def _evaluate() -> Row:
 
 def _stream() -> Row:
     from softfloat_ref.golden.cases import random_cases
-    from softfloat_ref.ops import signature
+    from softfloat_ref.oracle.operations import signature
 
     cases = random_cases(signature("fma", "fp16").formats, 1, STREAM_LINES)
     lines = "".join("%04x %04x %04x\n" % case for case in cases).encode()  # noqa: UP031
@@ -144,7 +144,7 @@ def _quantize() -> Row:
 
 def _round_trips() -> Row:
     from softfloat_ref.golden.cases import random_cases
-    from softfloat_ref.ops import signature
+    from softfloat_ref.oracle.operations import signature
 
     cases = random_cases(signature("fma", "fp16").formats, 1, CASES)
     lines = [b"0 %x %x %x\n" % case for case in cases]

@@ -1,4 +1,4 @@
-"""`bench arrays`: conversions of arrays against a plain copy and against what peers are installed. One thread."""
+"""`bench arrays`: conversions of arrays against a plain copy and the peers that are installed. One thread."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 VALUES: Final = 1 << 22
-MORE: Final = 16  # times as many, to share by threads
+MORE: Final = 16  # factor on the number of values, when threads share them
 MX8: Final = "mxfp8_e4m3"
 TURNS: Final = 3
-RUNS: Final = 4  # a turn
+RUNS: Final = 4  # per turn
 SIZES: Final = tuple(range(10, 29, 2))
 
 
 class Work(NamedTuple):
-    """Something to measure: bytes moved a value, ours, and the peers' ways of doing the same."""
+    """Something to measure: bytes moved per value, our function, and the peers' functions for the same work."""
 
     name: str
     moved: int
@@ -35,7 +35,7 @@ class Work(NamedTuple):
 
 
 def run() -> None:
-    """Measure and print: a line a work, with each peer's ratio, and what the memory's speed would allow."""
+    """Measure and print: one line per work, with each peer's ratio and the rate that the memory's speed would allow."""
     for name in THREADS:
         os.environ.setdefault(name, "1")  # read when numpy is imported, which nothing has done yet
     import numpy as np
@@ -53,17 +53,17 @@ def run() -> None:
     print(_threads(x))
     print(_threads(np.tile(x, MORE)))
     print(_first_call())
-    print("quantize to fp8_e4m3 by size, ns a value:", _curve(), sep="\n")
+    print("quantize to fp8_e4m3 by size, ns per value:", _curve(), sep="\n")
 
 
 def _first_call() -> str:
-    """What the first call of a process costs beyond the second, its code compiled and on disk."""
+    """The extra cost of a process's first call over its second, with the compiled code on disk."""
     lines = (
         "import time, numpy as np",
         "from softfloat_ref import arrays",
         "x, now = np.ones(1 << 17, np.float32), time.perf_counter",
-        "a = now(); arrays.encode(x, 'fp8_e4m3')",
-        "b = now(); arrays.encode(x, 'fp8_e4m3')",
+        "a = now(); convert.encode(x, 'fp8_e4m3')",
+        "b = now(); convert.encode(x, 'fp8_e4m3')",
         "print(b - a - (now() - b))",
     )
     code = "\n".join(lines)
@@ -77,9 +77,9 @@ def _seconds(work: Callable[[], Any]) -> float:
 
 
 def _each(*works: Callable[[], Any]) -> list[float]:
-    """The medians of works that take turns, so that what disturbs the machine disturbs all.
+    """The medians of works that take turns, so that a disturbance of the machine affects all of them.
 
-    A turn begins with a run that is not counted: it brings the work's own arrays into the caches.
+    A turn begins with an uncounted run, which brings the work's arrays into the caches.
     """
     times: list[list[float]] = [[] for _ in works]
     for _turn in range(TURNS):
@@ -94,7 +94,7 @@ def _each(*works: Callable[[], Any]) -> list[float]:
 
 def _print(work: Work, copy: float) -> None:
     ours, *theirs = _each(work.ours, *work.peers.values())
-    limit = copy * work.moved / 8  # a copy of float32 moves 8 bytes a value
+    limit = copy * work.moved / 8  # a copy of float32 moves 8 bytes per value
     rate, most = VALUES / ours / 1e6, VALUES / limit / 1e6
     text = f"{work.name:36}{rate:>7,.0f} M/s {copy / ours:5.2f} x copy, limit {most:>6,.0f}"
     for name, seconds in zip(work.peers, theirs, strict=True):
@@ -105,31 +105,31 @@ def _print(work: Work, copy: float) -> None:
 def _conversions(x: NDArray[np.float32]) -> list[Work]:
     import numpy as np
 
-    from softfloat_ref import arrays
-    from softfloat_ref.policies import Policy
-    from softfloat_ref.sources import Philox
+    from softfloat_ref.arrays import convert
+    from softfloat_ref.oracle.policies import Policy
+    from softfloat_ref.oracle.sources import Philox
 
     peers = bench_peers.casts(x)
     out8, out16, out32 = np.empty(x.size, np.uint8), np.empty(x.size, np.uint16), np.empty(x.size, np.float32)
     random = (Policy(rounding="sr", sr_bits=8), Philox(1))  # type: ignore[arg-type]
-    drawn = lambda: arrays.quantize(x, "fp8_e4m3", *random, out=out32)  # noqa: E731
-    codes = arrays.encode(x, "fp8_e4m3")
+    drawn = lambda: convert.quantize(x, "fp8_e4m3", *random, out=out32)  # noqa: E731
+    codes = convert.encode(x, "fp8_e4m3")
     return [
-        Work("fp8_e4m3 codes", 5, lambda: arrays.encode(x, "fp8_e4m3", out=out8), peers["e4m3"]),
-        Work("fp8_e4m3 and back", 8, lambda: arrays.quantize(x, "fp8_e4m3", out=out32), peers["back"]),
+        Work("fp8_e4m3 codes", 5, lambda: convert.encode(x, "fp8_e4m3", out=out8), peers["e4m3"]),
+        Work("fp8_e4m3 and back", 8, lambda: convert.quantize(x, "fp8_e4m3", out=out32), peers["back"]),
         Work("fp8_e4m3 and back, sr, Philox", 8, drawn, peers["sr"]),
-        Work("bf16 codes", 6, lambda: arrays.encode(x, "bf16", out=out16), peers["bf16"]),
-        Work("fp16 codes", 6, lambda: arrays.encode(x, "fp16", out=out16), peers["fp16"]),
-        Work("tf32 and back", 8, lambda: arrays.quantize(x, "tf32", out=out32), {}),
-        Work("s1e6m9 and back", 8, lambda: arrays.quantize(x, "s1e6m9", out=out32), {}),
-        Work("fp8_e4m3 codes to values", 5, lambda: arrays.decode(codes, "fp8_e4m3", out=out32), {}),
+        Work("bf16 codes", 6, lambda: convert.encode(x, "bf16", out=out16), peers["bf16"]),
+        Work("fp16 codes", 6, lambda: convert.encode(x, "fp16", out=out16), peers["fp16"]),
+        Work("tf32 and back", 8, lambda: convert.quantize(x, "tf32", out=out32), {}),
+        Work("s1e6m9 and back", 8, lambda: convert.quantize(x, "s1e6m9", out=out32), {}),
+        Work("fp8_e4m3 codes to values", 5, lambda: convert.decode(codes, "fp8_e4m3", out=out32), {}),
     ]
 
 
 def _blocks(x: NDArray[np.float32]) -> list[Work]:
     import numpy as np
 
-    from softfloat_ref import blocks
+    from softfloat_ref.arrays import blocks
 
     rows = x.reshape(-1, 1024)
     peers, out = bench_peers.blocks(rows), np.empty(rows.shape, np.float32)
@@ -144,18 +144,18 @@ def _blocks(x: NDArray[np.float32]) -> list[Work]:
 
 
 def _threads(x: NDArray[np.float32]) -> str:
-    """What two threads are worth, and what they are worth to a copy, which is all that memory allows."""
+    """The speedup of two threads, and that of a copy, which is the limit that memory sets."""
     import numpy as np
 
-    from softfloat_ref import arrays, blocks
-    from softfloat_ref.kernels.threads import shared
+    from softfloat_ref.arrays import blocks, convert
+    from softfloat_ref.arrays.kernels.threads import shared
 
     out, rows = np.empty_like(x), x.reshape(-1, 1024)
     made = blocks.quantize(rows, MX8)
     ways: dict[str, Callable[[int], Any]] = {
         "a copy": lambda n: shared(x.size, 1, n, lambda part: np.copyto(out[part], x[part])),
-        "fp8_e4m3 and back": lambda n: arrays.quantize(x, "fp8_e4m3", out=out, threads=n),
-        "fp16 and back": lambda n: arrays.quantize(x, "fp16", out=out, threads=n),
+        "fp8_e4m3 and back": lambda n: convert.quantize(x, "fp8_e4m3", out=out, threads=n),
+        "fp16 and back": lambda n: convert.quantize(x, "fp16", out=out, threads=n),
         f"{MX8} codes and scales": lambda n: blocks.quantize(rows, MX8, out=made, threads=n),
     }
     found = []
@@ -166,16 +166,16 @@ def _threads(x: NDArray[np.float32]) -> str:
 
 
 def _curve() -> str:
-    """The cost a value over the sizes."""
+    """The cost per value for each size."""
     import numpy as np
 
-    from softfloat_ref import arrays
+    from softfloat_ref.arrays import convert
 
     found = []
     for power in SIZES:
         x = np.random.default_rng(2).standard_normal(1 << power, np.float32)
         out = np.empty_like(x)
         repeat = max(1, (1 << 18) >> power)
-        took = _seconds(lambda: [arrays.quantize(x, "fp8_e4m3", out=out) for _ in range(repeat)])  # noqa: B023
+        took = _seconds(lambda: [convert.quantize(x, "fp8_e4m3", out=out) for _ in range(repeat)])  # noqa: B023
         found.append(f"  2^{power}: {took / repeat / x.size * 1e9:.3f}")
     return "\n".join(found)

@@ -1,4 +1,4 @@
-"""`bench dot`: matrix products against what peers are installed."""
+"""`bench dot`: matrix products beside the peers that are installed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ THREADS: Final = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 def run() -> None:
-    """Measure and print: one thread each."""
+    """Measure and print, with one thread each."""
     for name in THREADS:
         os.environ.setdefault(name, "1")  # read when numpy is imported, which nothing has done yet
     rows = [_blocks(fmt) for fmt in ("mxfp8_e4m3", "mxfp8_e5m2", "mxfp4_e2m1")]
@@ -28,10 +28,10 @@ def run() -> None:
 
 
 def _blocks(fmt: str) -> Row:
-    """mx-fp32 on blocks; beside it, dequantized operands in torch's FP32 product, which is what torchao emulates."""
+    """mx-fp32 on blocks; beside it, torch's FP32 product of the dequantized operands, as torchao emulates it."""
     import numpy as np
 
-    from softfloat_ref import blocks
+    from softfloat_ref.arrays import blocks
 
     rng = np.random.default_rng(1)
     a, b = (blocks.quantize(rng.standard_normal((SIZE, SIZE)).astype(np.float32), fmt, axis=i) for i in (1, 0))
@@ -50,11 +50,11 @@ def _blocks(fmt: str) -> Row:
 def _fused(acc: str, fmt: str) -> Row:
     import numpy as np
 
-    from softfloat_ref import arrays, blocks
+    from softfloat_ref.arrays import blocks, convert
 
     n = FUSED_SIZE
     rng = np.random.default_rng(1)
-    a, b = (arrays.encode(rng.standard_normal((n, n)).astype(np.float32), fmt) for _ in range(2))
+    a, b = (convert.encode(rng.standard_normal((n, n)).astype(np.float32), fmt) for _ in range(2))
     ours = median_rate(n**3, lambda: blocks.matmul(a, b, acc, fmt=fmt))
     peer = _mmasim(acc, a, b)
     name = f"{fmt} {acc}, {n}^3"
@@ -62,7 +62,7 @@ def _fused(acc: str, fmt: str) -> Row:
 
 
 def _mmasim(acc: str, a: np.ndarray, b: np.ndarray) -> float | None:
-    """MMA-Sim's rate on one tile of the same unit, or None where it is not installed or not compared."""
+    """MMA-Sim's rate on one tile of the same unit, or None if it is not installed or not compared."""
     units = {"nvidia-h100": ("Hopper", "m16n8k16.f32.bf16.bf16.f32", "bfloat16"),
              "nvidia-ada-fp8": ("Ada Lovelace", "m16n8k32.f32.e4m3.e4m3.f32", "float8_e4m3fn")}  # fmt: skip
     if acc not in units or any(importlib.util.find_spec(x) is None for x in ("torch", "mmasim")):

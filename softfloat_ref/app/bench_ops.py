@@ -8,14 +8,15 @@ import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from softfloat_ref import array_ops
 from softfloat_ref.app.rates import Row, median_rate
-from softfloat_ref.arrays import code_dtype
+from softfloat_ref.arrays import operations
+from softfloat_ref.arrays.convert import code_dtype
 from softfloat_ref.golden import bulk
 from softfloat_ref.golden.generate import generate
+from softfloat_ref.golden.kinds import Cases
+from softfloat_ref.golden.parts import batches
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.writers import DEFAULT_FORMATS
-from softfloat_ref.ops import signature
+from softfloat_ref.oracle.operations import signature
 
 ELEMENTS: Final = 1 << 20
 LINES: Final = 1 << 20
@@ -30,9 +31,9 @@ FILES: Final = OPERATIONS[:3]
 
 
 def rows() -> list[Row]:
-    """Operations with flags on random codes, beside SoftFloat called one by one; then vectors to files."""
+    """Operations with flags on random codes, beside SoftFloat called case by case; then vectors to files."""
     lines = [_vectors(("tv",), *x) for x in FILES]
-    both = [_vectors(DEFAULT_FORMATS, *x) for x in FILES]
+    both = [_vectors(Cases.default, *x) for x in FILES]
     return [*(_operation(*x) for x in OPERATIONS), *lines, *both, _lines(*FILES[0])]
 
 
@@ -44,14 +45,14 @@ def _operation(op: str, fmt: str, out: str | None) -> Row:
     formats = signature(op, fmt, out).formats
     codes = bulk.random_cases(formats, 1, ELEMENTS)
     operands = [x.astype(code_dtype(f)) for x, f in zip(codes, formats, strict=True)]
-    ours = median_rate(ELEMENTS, lambda: array_ops.evaluate(op, operands, fmt, out, flags="each"))
+    ours = median_rate(ELEMENTS, lambda: operations.evaluate(op, operands, fmt, out, flags="each"))
     peer = _softfloat(op, [x[:PEER_CASES] for x in operands], fmt, out)
     rate = 0.0 if peer is None else median_rate(PEER_CASES, peer)
     return Row(f"{_named(op, fmt, out)} with flags", ours, "results/s", "softfloatpy" if peer else "", rate)
 
 
 def _softfloat(op: str, operands: list[Any], fmt: str, out: str | None) -> Callable[[], None] | None:
-    """SoftFloat's function on each case with its flags, or None where it has none, or is not installed."""
+    """SoftFloat's function on each case with its flags, or None if it has no such function or is not installed."""
     types = {"fp16": ("f16", "Float16"), "fp32": ("f32", "Float32")}
     if fmt not in types or importlib.util.find_spec("softfloatpy") is None:
         return None
@@ -90,7 +91,7 @@ def _lines(op: str, fmt: str, out: str | None) -> Row:
 
     def work() -> None:
         stream = io.BytesIO()
-        for columns, _ in bulk.batches(vectors):
-            stream.write(bulk.text(columns, vectors.fields).tobytes())
+        for given in batches(vectors):
+            stream.write(given.batch.text)
 
     return Row(f"lines to a pipe: {_named(op, fmt, out)}", median_rate(LINES, work), "lines/s")

@@ -1,4 +1,4 @@
-"""What the benchmarks compare with: other libraries where they are installed, and methods of theirs restated."""
+"""What the benchmarks compare with: other libraries, where installed, and reimplementations of their methods."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BLOCK: Final = 32
 
 
 def torch_module() -> Any:
-    """torch on one thread; None where it is not installed."""
+    """torch on one thread; None if it is not installed."""
     if importlib.util.find_spec("torch") is None:
         return None
     with warnings.catch_warnings():
@@ -56,7 +56,7 @@ def _qtorch() -> Any:
         return None
     try:
         from qtorch.quant import float_quantize
-    except Exception:  # a peer that does not build is no peer
+    except Exception:  # a peer that does not build is left out
         return None
     return float_quantize
 

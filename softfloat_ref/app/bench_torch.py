@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from softfloat_ref.app.bench_train import median_seconds
+from softfloat_ref.app.rates import median_seconds
 
 _CLASSES: Final = 10
 _MLP: Final = (256, (512, 512), 128)  # inputs, hidden, batch
@@ -15,14 +15,14 @@ _CNN: Final = ((32, 32, 3), (32, 64, 128), 32)  # image, channels, batch
 
 
 def show() -> None:
-    """Measure and print a line a network."""
+    """Measure, and print one line per network."""
     torch: Any = importlib.import_module("torch")
     torch.set_num_threads(1)
     for name, (network, x), module in (("mlp", _mlp(), _torch_mlp(torch)), ("cnn", _cnn(), _torch_cnn(torch))):
         ours = _ours(network, x)
         theirs = _theirs(torch, module, x)
         click.echo(
-            f"{name:6}{'fp32':18}{ours * 1e3:9.1f} ms a step   PyTorch {theirs * 1e3:.1f}, ratio {ours / theirs:.2f}"
+            f"{name:6}{'fp32':18}{ours * 1e3:9.1f} ms per step   PyTorch {theirs * 1e3:.1f}, ratio {ours / theirs:.2f}"
         )
 
 

@@ -1,28 +1,28 @@
-"""`bench train`: a training step in formats over the same step in FP32, and FP32 against PyTorch; one thread.
+"""`bench train`: a training step in each format relative to the same step in FP32, and FP32 to PyTorch; one thread.
 
-Times are the processor's, so that what else runs does not count.
+Times are processor times, so that other processes do not count.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import os
-import statistics
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from softfloat_ref.app.rates import RUNS, median_seconds
+
 if TYPE_CHECKING:
     from softfloat_ref.nn.layers import Layer
     from softfloat_ref.nn.numerics import Run
 
 THREADS: Final = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
-RUNS: Final = 5
 _SR: Final = {"rounding": "sr", "sr_bits": 16}
 _ROLES: Final = ("weight", "activation", "error", "weight_gradient")
-# what is measured: the formats of the four roles, their policy, and the ratio that is asked of it
+# what is measured: the formats of the four roles, their policy, and the largest ratio allowed
 SCHEMES: Final[dict[str, tuple[str, Mapping[str, Any] | str | None, float]]] = {
     "s1e5m2, rne": ("s1e5m2", None, 1.5),
     "s1e6m1b46, rne": ("s1e6m1b46", None, 1.5),
@@ -60,10 +60,10 @@ def run() -> None:
 
 def _show_network(kind: str) -> None:
     plain, inside = _time_step(kind, None, None)
-    click.echo(f"{kind:6}{'fp32':18}{plain * 1e3:9.1f} ms a step, {inside / plain:.0%} of it in matrix products")
+    click.echo(f"{kind:6}{'fp32':18}{plain * 1e3:9.1f} ms per step, {inside / plain:.0%} of it in matrix products")
     for name, (fmt, policy, limit) in SCHEMES.items():
         taken, _ = _time_step(kind, fmt, policy)
-        click.echo(f"{kind:6}{name:18}{taken * 1e3:9.1f} ms a step, ratio {taken / plain:.2f} (at most {limit})")
+        click.echo(f"{kind:6}{name:18}{taken * 1e3:9.1f} ms per step, ratio {taken / plain:.2f} (at most {limit})")
 
 
 def make(kind: str, fmt: str | None, policy: Mapping[str, Any] | str | None) -> tuple[Layer, Run, Any, Any]:
@@ -72,7 +72,7 @@ def make(kind: str, fmt: str | None, policy: Mapping[str, Any] | str | None) -> 
 
     from softfloat_ref.nn.models import Input, build
     from softfloat_ref.nn.numerics import Run
-    from softfloat_ref.nn.recipe import read_recipe
+    from softfloat_ref.nn.training_recipe import read_recipe
 
     shape = () if kind == "lstm" else _IMAGE
     network, run = build(NETWORKS[kind], Input(shape, _SYMBOLS, 1)), Run(1)
@@ -117,13 +117,3 @@ def _timed(product: Callable[..., Any], spent: list[float]) -> Callable[..., Any
         return found
 
     return timed
-
-
-def median_seconds(work: Callable[[], object]) -> float:
-    """The median of the runs, after one warm-up."""
-    times = []
-    for _ in range(RUNS + 1):
-        begin = time.process_time()
-        work()
-        times.append(time.process_time() - begin)
-    return statistics.median(times[1:])

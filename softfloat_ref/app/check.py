@@ -10,56 +10,59 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from softfloat_ref.app.dot_options import dot_options, dot_set, refuse_dots
-from softfloat_ref.app.options import Choices, Name, operand_formats, policy_options, profile_option
-from softfloat_ref.block_formats import BlockFormat, any_format
-from softfloat_ref.errors import Error
-from softfloat_ref.files import check_place, write_file
-from softfloat_ref.golden.dots import DOT, DotSet
-from softfloat_ref.golden.intermediate import plain
+from softfloat_ref.app.options import Choices, Name, policy_options, profile_option
+from softfloat_ref.app.requests import DOT, QUANTIZATIONS, dot_options, request
+from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import check_place, write_file
 from softfloat_ref.golden.manifest import read_manifest
-from softfloat_ref.golden.sets import BLOCK_OPERATIONS, VectorSet
+from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import check_hashes
-from softfloat_ref.literals import parse_number
-from softfloat_ref.ops import OPERATIONS, get_operation
+from softfloat_ref.oracle.literals import parse_number
+from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.testing import report as reports
 from softfloat_ref.testing.check import SHOWN, Report, check_arrays, check_command, check_results
 from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.testing.library import load_library
+from softfloat_ref.units import REQUESTS
 
 if TYPE_CHECKING:
     from softfloat_ref.diagnosis.ranking import Diagnosis
 
 DEFAULT_COUNT: Final = 100_000
-DEFAULT_DOTS: Final = 10_000
-DEFAULT_BLOCKS: Final = 10_000
+DEFAULT_WIDE: Final = 10_000
 COUNT: Final = click.IntRange(min=1)
 MAX_LIBRARY_WIDTH: Final = 64
 
 
 @click.command("check")
-@click.argument("op", required=False, type=Name("OP", [*OPERATIONS, *BLOCK_OPERATIONS, DOT]))
-@click.option("--fmt", default=None, help="Format, or one an operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32.")
+@click.argument("op", required=False, type=Name("OP", [*OPERATIONS, *QUANTIZATIONS, DOT]))
+@click.option("--fmt", default=None, help="Format, or one per operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32.")
 @click.option("--out", default=None, help="The result's format.")
 @click.option("--dut", default=None, metavar="CMD", help="A command: operand lines in, `result [flags]` lines out.")
 @click.option("--dut-lib", default=None, metavar="SO:NAME", help="A C function of arrays in a shared library.")
 @click.option("--golden", default=None, metavar="DIR", help="A folder of vectors, with --results.")
-@click.option("--results", default=None, metavar="FILE", help="What a simulator wrote: one answer a line.")
+@click.option("--results", default=None, metavar="FILE", help="What a simulator wrote: one answer per line.")
 @click.option(
     "-n",
     "count",
     type=click.IntRange(min=1),
     default=None,
-    help=f"Cases [{DEFAULT_COUNT}; wide: {DEFAULT_DOTS}].",
+    help=f"Number of cases [{DEFAULT_COUNT}; blocks, dot: {DEFAULT_WIDE}].",
 )
 @click.option("--compare-nan", type=click.Choice([str(c) for c in CompareNan]), default="exact", show_default=True)
+@click.option("--flags/--no-flags", default=True, show_default=True, help="Compare flags, if the device has any.")
+@click.option("--ulp", default=None, metavar="N", help="Largest error allowed, in ulp, such as 0.75.")
 @click.option(
-    "--flags/--no-flags", default=True, show_default=True, help="Whether flags count where the device has any."
+    "--timeout",
+    type=click.FloatRange(min=0.01),
+    default=10.0,
+    show_default=True,
+    help="Timeout per answer, in seconds.",
 )
-@click.option("--ulp", default=None, metavar="N", help="The largest error allowed, in ulp: 1, 0.75, ...; else none is.")
-@click.option("--timeout", type=click.FloatRange(min=0.01), default=10.0, show_default=True, help="Seconds an answer.")
-@click.option("--show", type=click.IntRange(min=0), default=SHOWN, show_default=True, help="Mismatches to show.")
-@click.option("--diagnose/--no-diagnose", default=True, show_default=True, help="Say what the device seems to do.")
+@click.option(
+    "--show", type=click.IntRange(min=0), default=SHOWN, show_default=True, help="Number of mismatches to show."
+)
+@click.option("--diagnose/--no-diagnose", default=True, show_default=True, help="Report what the device seems to do.")
 @click.option("--json", "json_file", default=None, metavar="FILE", help="Write the report as JSON (- for stdout).")
 @click.option("--junit", default=None, metavar="FILE", help="Write the report as JUnit XML (- for stdout).")
 @dot_options
@@ -87,7 +90,7 @@ def command(
     json_file: str | None,
     junit: str | None,
 ) -> int:
-    """Check a device for OP: special cases first, then random ones; the first mismatches are explained.
+    """Check a device for OP: special cases first, then random cases. The first mismatches are explained.
 
     Exit code 0 if everything agrees, 1 for a mismatch or a device that dies, hangs or prints something else.
     """
@@ -108,13 +111,8 @@ def command(
             raise Error(f"--golden has its own cases and policy; leave {option} out")
         found = _from_files(golden, results, op, dut or dut_lib, how)
     else:
-        vectors: VectorSet | DotSet
-        if op == DOT:
-            vectors = dot_set(fmt, out, count or DEFAULT_DOTS, seed, choices, dots)
-        else:
-            refuse_dots(str(op), dots)
-            default = DEFAULT_BLOCKS if op in BLOCK_OPERATIONS else DEFAULT_COUNT
-            vectors = request(op, fmt, out, count or default, seed, choices, profile)
+        default = DEFAULT_WIDE if op in REQUESTS else DEFAULT_COUNT
+        vectors = request(op, fmt, out, choices, profile, dots, count=count or default, seed=seed or 0)
         found = _from_device(vectors, dut, dut_lib, timeout, how)
     if "-" not in (json_file, junit):
         for line in reports.text(found):
@@ -134,43 +132,8 @@ def _limit(text: str) -> Fraction:
     if isinstance(limit, Fraction):
         return limit
     if limit is None or not limit.is_zero:
-        raise Error(f"--ulp {text[:40]}: give a number of units in the last place, as 1 or 0.75")
+        raise Error(f"--ulp {text[:40]}: give a number of units in the last place, such as 1 or 0.75")
     return Fraction(0)
-
-
-def request(
-    op: str | None,
-    fmt: str | None,
-    out: str | None,
-    count: int,
-    seed: int | None,
-    choices: Choices,
-    profile: str | None = None,
-) -> VectorSet:
-    """The vector set that the options ask for."""
-    if op is None or fmt is None:
-        raise Error("give the operation and --fmt")
-    if choices.random_bits is not None:
-        raise Error("cases take their random bits from a source: give --random-source or --seed")
-    source = choices.source.spec() if choices.source else None
-    if op in BLOCK_OPERATIONS:
-        block = any_format(fmt)
-        policy = None
-        if isinstance(block, BlockFormat) and choices.given:
-            policy = choices.for_blocks(block, profile).policy
-        return VectorSet.make(op, fmt, count, out=out, seed=seed or 0, policy=policy, source=source, profile=profile)
-    if profile is not None:
-        raise Error("--profile is for quantize and dequantize")
-    operation = get_operation(op)
-    return VectorSet.make(
-        op,
-        operand_formats(fmt, operation.arity, operation.name),
-        count,
-        out=out,
-        seed=seed or 0,
-        policy=choices.policy,
-        source=source,
-    )
 
 
 def _from_files(
@@ -181,14 +144,11 @@ def _from_files(
     if op is not None or device is not None:
         raise Error("--golden has its own operation and formats, and no device; leave OP, --dut and --dut-lib out")
     manifest = read_manifest(Path(golden))
-    vectors = plain(check_hashes(Path(golden), manifest))
-    if not isinstance(vectors, (VectorSet, DotSet)):
-        raise Error(f"{golden}: a mixed set; its results are checked by its test bench")
-    return check_results(vectors, results, **how)
+    return check_results(check_hashes(Path(golden), manifest).compared(), results, **how)
 
 
 def _from_device(
-    vectors: VectorSet | DotSet, dut: str | None, dut_lib: str | None, timeout: float, how: dict[str, Any]
+    vectors: VectorSet, dut: str | None, dut_lib: str | None, timeout: float, how: dict[str, Any]
 ) -> Report:
     if (dut is None) == (dut_lib is None):
         raise Error("give one device: --dut CMD or --dut-lib PATH.so:NAME (or --golden DIR --results FILE)")
@@ -202,7 +162,7 @@ def _from_device(
 
 
 def _diagnosis(found: Report, dut: str | None, timeout: float, how: dict[str, Any]) -> Diagnosis | None:
-    """What the device seems to do; a command that behaves is asked for simpler mismatches."""
+    """What the device seems to do; a command that still answers is queried for simpler mismatches."""
     if not found.wrong:
         return None
     from softfloat_ref.diagnosis.asking import ask_command
@@ -210,15 +170,15 @@ def _diagnosis(found: Report, dut: str | None, timeout: float, how: dict[str, An
 
     if dut is None or found.failure:
         return diagnosis_of(found, how["nan"], how["flags"])
-    with ask_command(found.vectors, dut, timeout) as ask:
+    with ask_command(found.vectors.unit, dut, timeout) as ask:
         return diagnosis_of(found, how["nan"], how["flags"], ask)
 
 
 def _deliver(found: Report, cause: Diagnosis | None, json_file: str | None, junit: str | None) -> None:
     from softfloat_ref.diagnosis import report as causes
 
-    said = causes.lines(cause, found.vectors) if cause else []
-    more = {"diagnosis": causes.as_dict(cause, found.vectors)} if cause else {}
+    said = causes.lines(cause, found.vectors.unit) if cause else []
+    more = {"diagnosis": causes.as_dict(cause, found.vectors.unit)} if cause else {}
     if json_file == "-":
         print(reports.to_json(found, more))
     elif junit != "-":

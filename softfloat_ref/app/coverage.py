@@ -11,26 +11,25 @@ from typing import Any, Final
 
 import click
 
-from softfloat_ref.coverage import measure, page
-from softfloat_ref.coverage.protocol import Coverage
-from softfloat_ref.coverage.scalar import Scalar
-from softfloat_ref.coverage.waivers import read_waivers
-from softfloat_ref.errors import Error
-from softfloat_ref.files import read_bytes, write_file
+from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import read_bytes, write_file
+from softfloat_ref.coverage.engine import measure, page
+from softfloat_ref.coverage.engine.framework import Coverage
+from softfloat_ref.coverage.engine.waivers import read_waivers
 from softfloat_ref.golden.executed import executed
 from softfloat_ref.golden.generate import read_manifest
 from softfloat_ref.golden.manifest import SUITE
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import check_hashes
 
-WAIVERS: Final = "waivers.toml"  # in a folder of vectors
+WAIVERS: Final = "waivers.toml"  # the file's name in a folder of vectors
 
 _show = (
-    click.option("--json", "as_json", is_flag=True, help="The report as JSON, every bin."),
-    click.option("--html", default=None, metavar="FILE", help="The report as one page."),
+    click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, with every bin."),
+    click.option("--html", default=None, metavar="FILE", help="Write the report as one HTML page."),
     click.option("--bins", "every_bin", is_flag=True, help="In the text: every bin, not only the empty ones."),
     click.option("--waive", "waivers", default=None, metavar="FILE", help="TOML: bins that need not be hit, and why."),
-    click.option("--require-coverage", "required", is_flag=True, help="Exit code 1 where a reachable bin is empty."),
+    click.option("--require-coverage", "required", is_flag=True, help="Exit with code 1 if a reachable bin is empty."),
 )
 
 
@@ -42,17 +41,17 @@ def _shown(function: Any) -> Any:
 
 @click.group("coverage")
 def command() -> None:
-    """What vectors cover, bin by bin; what a simulation executed; waivers; covergroups."""
+    """Coverage of vectors and of simulations, bin by bin; waivers; covergroups."""
 
 
 @command.command("report")
 @click.argument("folder", metavar="DIR")
-@click.option("--limit", type=click.IntRange(min=1), default=measure.MOST, show_default=True, help="Cases to look at.")
+@click.option("--limit", type=click.IntRange(min=1), default=measure.MOST, show_default=True, help="Cases to examine.")
 @_shown
 def report(folder: str, limit: int, **how: Any) -> int:
-    """List each coverage model's bins, as the vectors in DIR hit them.
+    """List the bins of each coverage model and how often the vectors in DIR hit them.
 
-    A bin is hit, empty, waived, or unreachable: then nothing can hit it, and the report says why.
+    A bin is hit, empty, waived, or unreachable. Nothing can hit an unreachable bin; the report gives the reason.
     """
     vectors, coverage = _set(folder)
     found = measure.measured(vectors, _waived(folder, how["waivers"], coverage), limit)
@@ -63,15 +62,15 @@ def report(folder: str, limit: int, **how: Any) -> int:
 @command.command("from-results")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option("--golden", "folder", required=True, metavar="DIR", help="The vectors that were simulated.")
-@click.option("--merge", is_flag=True, help="One report of all runs together.")
+@click.option("--merge", is_flag=True, help="Write one report of all runs together.")
 @_shown
 def from_results(runs: Sequence[str], folder: str, merge: bool, **how: Any) -> int:
-    """Measure what a simulation really executed: RUN is a log of its results.
+    """Measure what a simulation executed. RUN is a log of its results.
 
     A line of a log is `operands result [flags]`, or `result [flags]` in the order of the vectors in DIR.
     """
     if not merge and len(runs) > 1 and (how["as_json"] or how["html"]):
-        raise Error("several runs make several reports; give --merge for one, or one RUN")
+        raise Error("several runs need --merge, which makes one report of them; or give one RUN")
     vectors, coverage = _set(folder)
     waived = _waived(folder, how["waivers"], coverage)
     counted = [measure.count(coverage, executed(vectors, run)) for run in runs]
@@ -90,9 +89,9 @@ def from_results(runs: Sequence[str], folder: str, merge: bool, **how: Any) -> i
 @click.argument("waivers", metavar="FILE")
 @click.argument("folder", metavar="DIR")
 def waive(waivers: str, folder: str) -> None:
-    """Waive bins of the vectors in DIR: FILE is checked and kept there, and reports on DIR use it.
+    """Waive bins of the vectors in DIR. FILE is checked and copied there, and reports on DIR use it.
 
-    FILE is TOML: tables [[waive]] with bin, an id or a pattern with * and ?, and reason. It replaces those kept before.
+    FILE is TOML: tables [[waive]] with bin (an id, or a pattern with * and ?) and reason. It replaces earlier waivers.
     """
     _, coverage = _set(folder)
     waived = read_waivers(waivers, coverage)
@@ -105,16 +104,16 @@ def waive(waivers: str, folder: str) -> None:
 
 
 def _replaced(folder: str, waived: dict[str, str], coverage: Coverage) -> str:
-    """What the new waivers do to those that the folder keeps, for the summary; '' where there are none."""
+    """For the summary, how the new waivers change those that the folder has; '' if it has none."""
     kept = Path(folder, WAIVERS)
     if not kept.is_file():
         return ""
     try:
         before = read_waivers(kept, coverage)
-    except Error:  # a broken file is replaced by a whole one
-        return "; replaced a file that was none of waivers"
+    except Error:  # a broken file is replaced by a valid one
+        return "; replaced a file that did not hold waivers"
     lost = len(before.keys() - waived.keys())
-    return f"; replaced those kept before, {_bins(len(before))}, {lost} of them no longer waived"
+    return f"; replaced the earlier waivers, {_bins(len(before))}, {lost} of them no longer waived"
 
 
 def _bins(number: int) -> str:
@@ -123,36 +122,37 @@ def _bins(number: int) -> str:
 
 @command.command("export-sv")
 @click.argument("folder", metavar="DIR")
-@click.option("-o", "--output", required=True, metavar="FILE.sv", help="The package with the covergroups.")
+@click.option("-o", "--output", required=True, metavar="FILE.sv", help="The package to write, with the covergroups.")
 def export_sv(folder: str, output: str) -> None:
     """Write SystemVerilog covergroups with the ids of the bins of the vectors in DIR.
 
-    They are sampled with a case's fields; docs/coverage.md says which models they have.
+    They are sampled with the fields of a case. docs/coverage.md lists the models they contain.
     """
-    from softfloat_ref.coverage.covergroups import package
+    from softfloat_ref.coverage.operation.covergroups import package
+    from softfloat_ref.coverage.operation.setting import Setting
 
     vectors, coverage = _set(folder)
-    if not isinstance(coverage, Scalar):
-        raise Error(f"export-sv has covergroups of scalar operations, not of {vectors.name}")
+    if not isinstance(coverage.where, Setting):
+        raise Error(f"export-sv writes covergroups of scalar operations, not of {vectors.name}")
     written = package(coverage, vectors.name)
     write_file(output, lambda stream: stream.write(written.text.encode("ascii")))
     print(f"{output}: {written.bins} bins of {', '.join(written.models)}", file=sys.stderr)
 
 
 def _set(folder: str) -> tuple[VectorSet, Coverage]:
-    """The set of a folder and its models. Raises Error where there are none."""
+    """The set of a folder and its coverage models. Raises Error if there are none."""
     path = Path(folder)
     if (path / SUITE).is_file():
         raise Error(f"{folder}: a suite; give the folder of one of its sets")
-    vectors: Any = check_hashes(path, read_manifest(path))
-    coverage = getattr(vectors, "coverage", None)
+    vectors = check_hashes(path, read_manifest(path))
+    coverage = vectors.coverage
     if coverage is None:
         raise Error(f"{folder}: there are no coverage models for {vectors.name}")
     return vectors, coverage
 
 
 def _waived(folder: str, waivers: str | None, coverage: Coverage) -> dict[str, str]:
-    """The waivers given, and those kept in the folder."""
+    """The waivers given, and those in the folder."""
     kept = Path(folder, WAIVERS)
     found = read_waivers(kept, coverage) if kept.is_file() else {}
     return {**found, **(read_waivers(waivers, coverage) if waivers is not None else {})}
@@ -161,7 +161,7 @@ def _waived(folder: str, waivers: str | None, coverage: Coverage) -> dict[str, s
 def _print(
     found: measure.Report, as_json: bool, html: str | None, every_bin: bool, required: bool, waivers: str | None
 ) -> int:
-    """The report as asked for; returns the exit code."""
+    """Print the report in the chosen form; returns the exit code."""
     if html is not None:
         written = page.html(found).encode()
         write_file(html, lambda stream: stream.write(written))

@@ -7,13 +7,13 @@ import json
 import click
 
 from softfloat_ref.app.options import SCALAR, scalar_format
-from softfloat_ref.codec import check_code, decoder
-from softfloat_ref.explain import describe, fields
-from softfloat_ref.literals import hexadecimal, parse_code, writer
+from softfloat_ref.explain.scalar import describe, fields
+from softfloat_ref.oracle.codec import check_code, decoder
+from softfloat_ref.oracle.literals import hexadecimal, parse_code, writer
 
 
 @click.command("decode")
-@click.option("--fmt", required=True, type=SCALAR, help="The codes' format.")
+@click.option("--fmt", required=True, type=SCALAR, help="The format of the codes.")
 @click.option("--as", "form", type=click.Choice(["table", "value", "json"]), default="table", show_default=True)
 @click.argument("codes", nargs=-1, required=True)
 def command(fmt: str, form: str, codes: tuple[str, ...]) -> None:

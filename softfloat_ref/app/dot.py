@@ -1,4 +1,4 @@
-"""`dot`: dot products as matrix units add them up; traces, comparisons, probes, captures."""
+"""`dot`: dot products as matrix units compute them; traces, comparisons, probes, captures."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Any, Final
 
 import click
 
-from softfloat_ref.accumulate import ACCUMULATORS, Accumulator, get_accumulator, parse_operand_formats
-from softfloat_ref.accumulate.captures import Capture, capture_of, code_rows, replay
-from softfloat_ref.accumulate.dots import Operand, Setting, check_c, operand, run, setting
-from softfloat_ref.accumulate.model import summary
-from softfloat_ref.accumulate.probes import COLUMNS, PROBES, answer
-from softfloat_ref.accumulate.trace import Trace, losses, number_text, trace, trace_dict, trace_text
 from softfloat_ref.app.options import ANY, Name, NumbersCommand, scalar_format, unmark
-from softfloat_ref.block_formats import BlockFormat, any_format
-from softfloat_ref.codec import check_code, decoder, encode
-from softfloat_ref.errors import Error
-from softfloat_ref.exact import FINITE, Value
-from softfloat_ref.formats import Format, get_format
-from softfloat_ref.literals import parse_code, parse_number
+from softfloat_ref.arrays.captures import Capture, capture_of, code_rows, replay
+from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.accumulate import ACCUMULATORS, Accumulator, get_accumulator, parse_operand_formats
+from softfloat_ref.oracle.accumulate.dots import Operand, Setting, check_c, operand, run, setting
+from softfloat_ref.oracle.accumulate.model import summary
+from softfloat_ref.oracle.accumulate.probes import COLUMNS, PROBES, answer
+from softfloat_ref.oracle.accumulate.trace import Trace, losses, number_text, trace, trace_dict, trace_text
+from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
+from softfloat_ref.oracle.codec import check_code, decoder, encode
+from softfloat_ref.oracle.exact import FINITE, Value
+from softfloat_ref.oracle.formats import Format, get_format
+from softfloat_ref.oracle.literals import parse_code, parse_number
 
 _SHOWN_MISMATCHES: Final = 10
 _ACC: Final = Name("NAME", ACCUMULATORS)
 _VALUES: Final = ("fmt", "acc", "out", "c", "scales_a", "scales_b", "values", "extrapolate")
-# What does something else than one product: the option, and those that go with it beside --json, which says so itself.
+# The modes that do something other than one product, and the options allowed with each; --json checks this itself.
 _MODES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "traced": ("--trace", _VALUES),
     "compare": ("--compare", _VALUES),
@@ -44,34 +44,34 @@ _OPTIONS: Final = {"source": "-i"}
 )
 @click.option("--acc", default=None, type=_ACC, metavar="NAME", help="Accumulator: a name, an expression or FILE.toml.")
 @click.option("--out", default=None, metavar="F", help="Format of the result and of c [fp32].")
-@click.option("--c", "c", default=None, metavar="CODE", help="What the products are added to [0].")
-@click.option("--scales-a", default=None, metavar="CODES", help="With a block format: A's scales, one a block.")
-@click.option("--scales-b", default=None, metavar="CODES", help="With a block format: B's scales, one a block.")
+@click.option("--c", "c", default=None, metavar="CODE", help="The addend c, as a code [0].")
+@click.option("--scales-a", default=None, metavar="CODES", help="With a block format: A's scales, one per block.")
+@click.option("--scales-b", default=None, metavar="CODES", help="With a block format: B's scales, one per block.")
 @click.option(
     "-i", "source", default=None, metavar="FILE.npz", help="Codes a, b [n, K]; c [n], scales_a, scales_b [n, blocks]."
 )
 @click.option("--values", is_flag=True, help="A, B and c are numbers, rounded to their formats (rne), not codes.")
-@click.option("--extrapolate", is_flag=True, help="Apply a unit's model to formats that the unit does not have.")
+@click.option("--extrapolate", is_flag=True, help="Apply a unit's model to formats that the unit does not support.")
 @click.option("--trace", "traced", is_flag=True, help="Show each stage.")
 @click.option(
-    "--compare", is_flag=True, help="Run every accumulator that takes these formats; say which differ, and why."
+    "--compare", is_flag=True, help="Run every accumulator that takes these formats; show which differ, and why."
 )
-@click.option("--json", "as_json", is_flag=True, help="With --trace, --list, --show: as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="With --trace, --list, --show: print JSON.")
 @click.option("--list", "listed", is_flag=True, help="List the named accumulators.")
 @click.option("--show", default=None, type=_ACC, metavar="NAME", help="Show an accumulator's definition.")
-@click.option("--probes", is_flag=True, help="Table of probes that tell accumulators apart; [NAME...]: the columns.")
+@click.option("--probes", is_flag=True, help="Print the probes that tell accumulators apart; NAME... selects columns.")
 @click.option("--replay", "replayed", is_flag=True, help="Replay captures of hardware: FILE.npz...")
 @click.argument("operands", nargs=-1, metavar="[A B]")
 def command(operands: tuple[str, ...], **given: Any) -> int | None:
-    """The dot product of A and B: result and flags.
+    """Compute the dot product of A and B: result and flags.
 
-    A and B are lists of codes (or of numbers, with --values), with commas or spaces: 3c00,4000 3c00,3c00. With -i, one
-    result a row of the file's arrays.
+    A and B are lists of codes (--values: of numbers), with commas or spaces: 3c00,4000 3c00,3c00. With -i, print one
+    result for each row of the file's arrays.
     """
     operands = tuple(map(unmark, operands))
     modes = [m for m in _MODES if given[m]]
     if len(modes) > 1:
-        raise Error("--trace, --compare, --list, --show, --probes and --replay: one at a time")
+        raise Error("give only one of --trace, --compare, --list, --show, --probes and --replay")
     if modes:
         _refuse_others(modes[0], operands, given)
     match modes[0] if modes else "":
@@ -95,7 +95,7 @@ def command(operands: tuple[str, ...], **given: Any) -> int | None:
 
 
 def _refuse_others(mode: str, operands: tuple[str, ...], given: dict[str, Any]) -> None:
-    """Raises Error for what was given beside a mode that would not look at it."""
+    """Raises Error for options that the mode does not use."""
     name, takes = _MODES[mode]
     if operands and mode in ("listed", "show"):
         raise Error(f"{name} takes no operands; leave {operands[0][:40]!r} out")
@@ -110,7 +110,7 @@ def _refuse_others(mode: str, operands: tuple[str, ...], given: dict[str, Any]) 
 def _operands(operands: tuple[str, ...], given: dict[str, Any]) -> tuple[Operand, Operand, Format, Format, int]:
     """A and B, the formats of c and the result, and c's code."""
     if len(operands) != 2 or given["fmt"] is None:
-        raise Error("dot needs --fmt FORMAT and two lists of codes, as: dot --fmt fp16 3c00,4000 3c00,3c00")
+        raise Error("dot needs --fmt FORMAT and two lists of codes, for example: dot --fmt fp16 3c00,4000 3c00,3c00")
     fmt_a, fmt_b, fmt_c = parse_operand_formats(given["fmt"])
     out = scalar_format(given["out"] or "fp32")
     c_format = out if fmt_c is None else scalar_format(str(fmt_c))
@@ -177,12 +177,12 @@ def _setting(a: Operand, b: Operand, c: Format, out: Format, acc: Accumulator, g
 
 
 def _rows(operands: tuple[str, ...], given: dict[str, Any]) -> None:
-    """One line a row of a file."""
+    """Print one line for each row of a file."""
     path = given["source"]
     _refuse_json(given)
     clash = operands or given["values"] or any(given[x] is not None for x in ("c", "scales_a", "scales_b"))
     if clash or given["fmt"] is None:
-        raise Error("-i FILE.npz needs --fmt, and holds a, b, c and the scales itself; give no others")
+        raise Error("-i FILE.npz needs --fmt; a, b, c and the scales come from the file, so leave them out")
     fmt_a, fmt_b, fmt_c = parse_operand_formats(given["fmt"])
     out = scalar_format(given["out"] or "fp32")
     c_format = out if fmt_c is None else scalar_format(str(fmt_c))
@@ -202,7 +202,7 @@ def _rows(operands: tuple[str, ...], given: dict[str, Any]) -> None:
 
 
 def _compare(a: Operand, b: Operand, c_format: Format, out: Format, c: int, given: dict[str, Any]) -> None:
-    """One line an accumulator; `exact` is what the others are measured by."""
+    """Print one line per accumulator; the others are measured against `exact`."""
     _refuse_json(given)
     traces, left_out = [], []
     names = [get_accumulator(given["acc"])] if given["acc"] else []
@@ -223,13 +223,13 @@ def _compare(a: Operand, b: Operand, c_format: Format, out: Format, c: int, give
     results = len({t.bits for t in traces})
     print(f"{len(traces)} accumulators, {results} results, {differing} differ from exact", file=sys.stderr)
     if left_out:
-        print(f"left out, having other formats: {' '.join(left_out)}", file=sys.stderr)
+        print(f"left out, since they take other formats: {' '.join(left_out)}", file=sys.stderr)
 
 
 def _distance(t: Trace, reference: Trace) -> str:
     """How far a result is from the exact one, in codes."""
     if t.bits == reference.bits:
-        return "as exact"
+        return "exact"
     out = t.setting.out
     x, y = (decoder(out)(code) for code in (t.bits, reference.bits))
     if x.kind != FINITE or y.kind != FINITE or out.twos_complement:
@@ -249,7 +249,7 @@ def _list(as_json: bool) -> None:
     if as_json:
         print(json.dumps([a.to_dict() for a in ACCUMULATORS.values()], indent=1))
         return
-    rows = [("accumulator", "products a step", "F", "result", "status", "source")]
+    rows = [("accumulator", "products per step", "F", "result", "status", "source")]
     rows += [(a.name, *summary(a), a.status, a.source) for a in ACCUMULATORS.values()]
     _table(rows)
 
@@ -281,9 +281,9 @@ def _table(rows: Sequence[Sequence[str]]) -> None:
 
 
 def _replay(files: tuple[str, ...], given: dict[str, Any]) -> int:
-    """One line a file; exit code 1 if any row differs."""
+    """Print one line per file; the exit code is 1 if any row differs."""
     if not files:
-        raise Error("--replay needs the files, as A100_bf16_fp32.npz")
+        raise Error("--replay needs capture files, such as A100_bf16_fp32.npz")
     total = wrong = 0
     for path in files:
         capture = _capture(path, given)
@@ -301,13 +301,13 @@ def _replay(files: tuple[str, ...], given: dict[str, Any]) -> int:
 
 
 def _capture(path: str, given: dict[str, Any]) -> Capture:
-    """What a file holds: as the options say, else as its name does."""
+    """The capture in a file, described by the options or else by its name."""
     known = capture_of(path)
     acc, fmt, out = given["acc"], given["fmt"], given["out"]
     if known is None and not (acc and fmt):
-        raise Error(f"{path}: not named GPU_input_output.npz for a GPU known here; give --acc, --fmt and --out")
+        raise Error(f"{path}: the name is not GPU_input_output.npz with a known GPU; give --acc, --fmt and --out")
     if given["c"] is not None and set(given["c"]) != {"0"}:
-        raise Error("--replay: --c 0 leaves out the file's c; other values are not replayed")
+        raise Error("--replay: --c 0 ignores the file's c; other values are not supported")
     use_c = given["c"] is None and (known is None or known.use_c)
     if known is None:
         return Capture(acc, fmt, out or "fp32", use_c)

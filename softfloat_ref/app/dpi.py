@@ -1,4 +1,4 @@
-"""`dpi`: the files with which SystemVerilog asks the oracle."""
+"""`dpi`: the files through which SystemVerilog queries the oracle."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from softfloat_ref.rtl.dpi import write_dpi
 
 
 @click.command("dpi")
-@click.option("-o", "--output", required=True, metavar="DIR", help="The folder to write to, made if need be.")
+@click.option("-o", "--output", required=True, metavar="DIR", help="The folder to write to, created if needed.")
 def command(output: str) -> None:
     """Write a C file and a SystemVerilog package whose functions predict one transaction at a time.
 
-    They start `softfloat-ref eval --serve` and ask it; docs/dpi.md shows how to use them.
+    They start `softfloat-ref eval --serve` and query it; docs/dpi.md shows how to use them.
     """
     for path in write_dpi(output):
         print(path)

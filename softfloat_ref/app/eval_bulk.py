@@ -1,22 +1,23 @@
-"""Answers to many operand lines at once; imported when a stream has shown that it is long."""
+"""Answers to many operand lines at once; imported only when a stream turns out to be long."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from softfloat_ref.array_ops import COMPILED_FROM, Bulk
+from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
+from softfloat_ref.arrays.operations import COMPILED_FROM, Bulk
 from softfloat_ref.golden import bulk
-from softfloat_ref.golden.sets import FLAG_BITS, Field
-from softfloat_ref.kernels.opcodes import UNKNOWN
-from softfloat_ref.ops import Signature
-from softfloat_ref.policies import Policy
-from softfloat_ref.sources import RandomSource
+from softfloat_ref.oracle.operations import Signature
+from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.oracle.sources import RandomSource
+from softfloat_ref.units import Field
+from softfloat_ref.units.unit import FLAG_BITS
 
 
 def answers(sig: Signature, policy: Policy, source: RandomSource | None, position: int, block: bytes) -> str | None:
-    """TestFloat lines for operand lines; None where any of them is not plain, not of the formats, or without result.
+    """TestFloat lines for operand lines; None if any line is not plain, does not fit the formats, or has no result.
 
-    source: gives the lines from `position` on their random words; without one they are the lines' last operands.
+    source: where the random words come from, starting at `position`; without one, they are each line's last operand.
     """
     inputs = bulk.parse(block)
     n, arity = policy.random_count, len(sig.formats)

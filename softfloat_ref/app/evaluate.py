@@ -1,4 +1,4 @@
-"""`eval`: operations on codes, one or a stream of them."""
+"""`eval`: operations on codes, one case or a stream of cases."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ import click
 
 from softfloat_ref.app.options import Choices, Name, operand_formats, policy_options
 from softfloat_ref.app.serve import serve as run_server
-from softfloat_ref.codec import check_code, check_random
-from softfloat_ref.errors import Error, Undefined
-from softfloat_ref.literals import parse_code
-from softfloat_ref.ops import OPERATIONS, Signature, evaluator, get_operation, signature
-from softfloat_ref.policies import Policy
-from softfloat_ref.sources import RandomSource
+from softfloat_ref.base.errors import Error, Undefined
+from softfloat_ref.oracle.codec import check_code, check_random
+from softfloat_ref.oracle.literals import parse_code
+from softfloat_ref.oracle.operations import OPERATIONS, Signature, evaluator, get_operation, signature
+from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.oracle.sources import RandomSource
 
 _CHUNK: Final = 1 << 16
 _WORDS: Final = 1024
-_BULK_FROM: Final = 1 << 16  # lines answered one by one before compiled code is worth loading
-_BULK_LEAST: Final = 64  # lines at once
+_BULK_FROM: Final = 1 << 16  # lines answered one by one before loading compiled code pays off
+_BULK_LEAST: Final = 64  # lines per bulk answer
 _NO_CHOICES = Choices(Policy(), None, None)
 
 
 @click.command("eval")
-@click.option("--fmt", default=None, help="Format, or one an operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32.")
-@click.option("--out", default=None, help="The result's format (default: the operands' one).")
+@click.option("--fmt", default=None, help="Format, or one per operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32.")
+@click.option("--out", default=None, help="The format of the result [that of the operands].")
 @click.option("--serve", is_flag=True, help="Answer requests for any operation on stdin; see docs/dpi.md.")
 @click.argument("op", type=Name("OP", OPERATIONS), required=False)
 @click.argument("operands", nargs=-1, metavar="[BITS...|-]")
@@ -42,14 +42,14 @@ def command(
     op: str | None,
     operands: tuple[str, ...],
 ) -> None:
-    """Evaluate OP on codes: prints result and flags. With -, reads operand lines and writes TestFloat lines.
+    """Evaluate OP on codes, and print result and flags. With -, read operand lines and write TestFloat lines.
 
-    For a stochastic rounding the random bits are a line's last operand, unless a random source is named. With --serve
-    and nothing else, each line asks for an operation, formats and policy of its own.
+    For a stochastic rounding, the random bits are a line's last operand, unless a random source is given. With --serve
+    alone, requests on stdin open any operation with its own formats and policy.
     """
     if serve:
         if (choices, seed, fmt, out, op) != (_NO_CHOICES, None, None, None, None):
-            raise Error("--serve takes nothing else: each `open` line gives an operation, formats and policy")
+            raise Error("--serve takes no other arguments: each `open` line gives an operation, formats and policy")
         run_server()
         return
     if op is None or fmt is None or not operands:
@@ -67,9 +67,9 @@ def command(
 
 
 def stream(sig: Signature, choices: Choices) -> None:
-    """Operand lines on stdin to TestFloat lines on stdout, answered as they come; in bulk once many have come."""
+    """Operand lines on stdin to TestFloat lines on stdout, answered as they arrive, in bulk once many have arrived."""
     if choices.random_bits is not None:
-        raise Error("--random-bits is for one result; in a stream they are each line's last operand, or a source's")
+        raise Error("--random-bits is for one result; in a stream, they are the last operand of each line")
     words = _Words(choices.source, choices.policy.random_count)
     answer = _answerer(sig, choices.policy, words)
     number = 0
@@ -91,7 +91,7 @@ def stream(sig: Signature, choices: Choices) -> None:
 
 
 class _Words:
-    """The random words of a source, one a line, in order; none where each line has its own."""
+    """The random words of a source, one per line, in order; none if each line has its own."""
 
     def __init__(self, source: RandomSource | None, n: int) -> None:
         self.source, self.n, self.position = source, n, 0
@@ -110,7 +110,7 @@ class _Words:
 
 
 def _in_bulk(sig: Signature, policy: Policy, words: _Words, block: bytes) -> str | None:
-    """The answers to lines of one plain layout; None where they must be looked at one by one, as those in error."""
+    """The answers to lines of one plain shape; None if they must be read one by one, such as lines with errors."""
     if (
         block.count(b"\n") < _BULK_LEAST
         or policy.random_count > 63
@@ -154,12 +154,12 @@ def _answerer(sig: Signature, policy: Policy, words: _Words) -> Callable[[str, i
 
 
 def _blocks() -> Iterator[bytes]:
-    """Whole lines, as many as have come."""
+    """All whole lines that have arrived."""
     rest = b""
     while chunk := os.read(0, _CHUNK):
         block, newline, rest = (rest + chunk).rpartition(b"\n")
         if len(rest) > _CHUNK:
-            raise Error("stdin: a line of more than 65536 characters; one case a line")
+            raise Error("stdin: a line of more than 65536 characters; give one case per line")
         if newline:
             yield block + newline
     if rest.strip():
@@ -177,7 +177,7 @@ def _line_error(line: str, number: int, columns: int) -> Error:
         return Error(f"stdin:{number}: {len(words)} fields, but {columns} operands are needed: {line[:60]!r}")
     for word in words:
         parse_code(word, f"stdin:{number}")
-    return Error(f"stdin:{number}: {line[:60]!r} is no line of {columns} hexadecimal operands")
+    return Error(f"stdin:{number}: {line[:60]!r} is not a line of {columns} hexadecimal operands")
 
 
 def _too_wide(codes: list[int], widths: list[int], number: int) -> Error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -19,10 +20,10 @@ from softfloat_ref.app.options import (
     scalar_format,
     unmark,
 )
-from softfloat_ref.block_formats import VALUE_BITS, BlockFormat, any_format, element_policy, resolve
-from softfloat_ref.codec import check_code, check_random, encoder, needed_bits, to_value
-from softfloat_ref.errors import Error
-from softfloat_ref.explain import (
+from softfloat_ref.app.requests import request
+from softfloat_ref.base.errors import Error
+from softfloat_ref.explain.block import BlockExplanation
+from softfloat_ref.explain.scalar import (
     MAX_FLAGS,
     Explanation,
     alternatives,
@@ -31,22 +32,28 @@ from softfloat_ref.explain import (
     explain_operation,
     flag_text,
 )
-from softfloat_ref.explain_block import BlockExplanation
-from softfloat_ref.formats import Format
-from softfloat_ref.literals import parse_code, parse_number
-from softfloat_ref.ops import OPERATIONS, evaluator, signature
-from softfloat_ref.policies import Policy
+from softfloat_ref.explain.steps import alternatives as unit_alternatives
+from softfloat_ref.explain.steps import steps
+from softfloat_ref.oracle.blocks.formats import VALUE_BITS, BlockFormat, any_format, element_policy, resolve
+from softfloat_ref.oracle.codec import check_code, check_random, encoder, needed_bits, to_value
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.literals import parse_code, parse_number
+from softfloat_ref.oracle.operations import OPERATIONS, evaluator, signature
+from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.testing import affine  # noqa: F401  (its view and its steps enter the tables)
+from softfloat_ref.testing.views import view_of
+from softfloat_ref.units import REQUESTS, Unit
 
-MORE_BITS: Final = 16  # of 1/3, say, for defects that look at bits below the guard bit
+MORE_BITS: Final = 16  # extra bits of a number such as 1/3, for defects that depend on bits below the guard bit
 Run = Callable[[Policy], tuple[int, int]]
 
 
 @click.command("explain", cls=NumbersCommand)
-@click.option("--fmt", required=True, type=ANY, help="Format, or one an operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32.")
-@click.option("--out", default=None, help="The result's format.")
+@click.option("--fmt", required=True, type=ANY, help="Format, or one per operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32.")
+@click.option("--out", default=None, help="The format of the result.")
 @click.option("--got", default=None, metavar="BITS", help="What the device answered instead.")
 @click.option("--got-flags", default=None, metavar="HEX", help="The flags it raised.")
-@click.option("--json", "as_json", is_flag=True, help="The steps as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the steps as JSON.")
 @click.argument("words", nargs=-1, required=True)
 @profile_option
 @policy_options
@@ -62,10 +69,16 @@ def command(
     profile: str | None,
 ) -> None:
     """Explain WORDS: a number to convert (`--fmt fp8_e4m3 0.3`), an operation and its operands' codes
-    (`fma --fmt fp16 3c00 0400 8001`), or a block of numbers (`--fmt mxfp8 1 2.5 449`). With --got (of a block:
-    SCALE:CODE,CODE,...): which policies or profiles would have given the device's answer."""
+    (`fma --fmt fp16 3c00 0400 8001`), an affine integer (`quantize --fmt qint8 3fc00000 3c000000 05`), or a block of
+    numbers (`--fmt mxfp8 1 2.5 449`). With --got (a block: SCALE:CODE,CODE,...), also list the policies, profiles or
+    rules that give the device's answer."""
     texts = [unmark(w) for w in words]
     name = texts[0].lower().replace("-", "_")
+    if name in REQUESTS:
+        if got_flags is not None:
+            raise Error("--got-flags is for operations and conversions")
+        _explain_unit(name, texts[1:], fmt, out, choices, profile, got, as_json)
+        return
     block = _block_format(fmt)
     if block is not None:
         if name in OPERATIONS:
@@ -76,14 +89,14 @@ def command(
         _explain_block(_block(texts, block, out, choices, profile), got, got_flags, as_json)
         return
     if profile is not None:
-        raise Error(f"--profile is for block formats, as mxfp8; {fmt} is a scalar one")
+        raise Error(f"--profile is for block formats, such as mxfp8; {fmt} is a scalar format")
     flags = _flags(got, got_flags)
     if name in OPERATIONS:
         explanation, run, target = _operation(name, texts[1:], fmt, out, choices)
         defects = partial(_defects_of_operation, name, texts[1:], fmt, out, choices)
     else:
         if len(texts) != 1:
-            raise Error(f"explain takes one number, or an operation and its operands; {texts[0]!r} is no operation")
+            raise Error(f"explain takes one number, or an operation and its operands; {texts[0]!r} is not an operation")
         explanation, run, target = _conversion(texts[0], fmt, out, choices)
         defects = partial(_defects_of_conversion, texts[0], target, choices)
     found = None
@@ -110,12 +123,64 @@ def command(
         _print_got(describe(parse_code(got), target), flags, found)
 
 
+def _explain_unit(
+    name: str,
+    texts: list[str],
+    fmt: str,
+    out: str | None,
+    choices: Choices,
+    profile: str | None,
+    got: str | None,
+    as_json: bool,
+) -> None:
+    """The steps of a unit whose fields have one code each."""
+    unit = request(name, fmt, out, replace(choices, random_bits=None), profile, count=1).unit
+    inputs = _inputs(unit, texts, choices)
+    rows, (answer, *_) = steps(unit, inputs), unit.answer(inputs)
+    field, found, code = unit.results[0], None, 0
+    if got is not None:
+        code = parse_code(got, "--got")
+        if code >> field.width:
+            raise Error(f"--got {got}: {field.name} has {field.width} bits")
+        found = unit_alternatives(unit, inputs, (code,))
+    if as_json:
+        bits = f"{answer:0{field.digits}x}"
+        print(json.dumps({"bits": bits, "steps": dict(rows), **({} if found is None else {"got": found})}, indent=1))
+        return
+    print("\n".join(f"{label:11} {text}" for label, text in rows))
+    if found is not None:
+        print(f"{'got':11} {view_of(unit).answer_text(code, None)}")
+        for text in [_change_text(c) for c in found] or ["no other rule, and no change of two, gives this answer"]:
+            print(f"{'':11} {text}")
+
+
+def _inputs(unit: Unit, texts: list[str], choices: Choices) -> list[int]:
+    """The codes of a unit's fields, and its random word. Raises Error for wrong input."""
+    if len(unit.result_formats) != 1 or any(f.lanes > 1 for f in unit.inputs):
+        op = unit.properties()["op"]
+        raise Error(
+            f"explain {op} is for fields of one code each; for blocks, give the numbers alone (--fmt mxfp8 1 2.5); "
+            "for dot products, use softfloat-ref dot --trace"
+        )
+    fields = [f for f in unit.inputs if f.role == "operand"]
+    if len(texts) != len(fields):
+        names = ", ".join(f.name for f in fields)
+        raise Error(f"{unit.properties()['op']} takes {len(fields)} codes, {names}, not {len(texts)}")
+    codes = [parse_code(x) for x in texts]
+    for code, f in zip(codes, fields, strict=True):
+        if code >> f.width:
+            raise Error(f"{code:x} does not fit {f.name}, of {f.width} bits")
+    if unit.random_field is None:
+        return codes
+    return [*codes, check_random(choices.policy, choices.one_word())]
+
+
 def _flags(got: str | None, text: str | None) -> int | None:
     """The flags that the device raised. Raises Error."""
     if text is None:
         return None
     if got is None:
-        raise Error("--got-flags goes with --got: give the bits that the device answered too")
+        raise Error("--got-flags needs --got: give the bits that the device answered too")
     flags = parse_code(text, "--got-flags")
     if flags > MAX_FLAGS:
         raise Error(f"--got-flags {text.strip()[:40]}: flags are at most {MAX_FLAGS:x}")
@@ -126,8 +191,8 @@ def _defects_of_operation(
     name: str, operands: list[str], fmt: str, out: str | None, choices: Choices, code: int, flags: int | None
 ) -> list[str]:
     """The listed defects that give the answer."""
+    from softfloat_ref.diagnosis.operation_defects import scalar_defects
     from softfloat_ref.diagnosis.operation_models import Scalar
-    from softfloat_ref.diagnosis.scalar import scalar_defects
 
     sig = signature(OPERATIONS[name], operand_formats(fmt, OPERATIONS[name].arity, name), out)
     inputs = [*(parse_code(x) for x in operands), choices.one_word() or 0]
@@ -136,8 +201,8 @@ def _defects_of_operation(
 
 
 def _defects_of_conversion(text: str, fmt: Format, choices: Choices, code: int, flags: int | None) -> list[str]:
-    """The same, of a number's conversion."""
-    from softfloat_ref.diagnosis.stages import stage_defects
+    """The listed defects of a conversion that give the answer."""
+    from softfloat_ref.diagnosis.rounding_defects import stage_defects
 
     r = choices.one_word() or 0
     value = to_value(parse_number(text), needed_bits(fmt, choices.policy) + MORE_BITS)
@@ -182,7 +247,7 @@ def _explain_block(block: BlockExplanation, got: str | None, got_flags: str | No
     if found is not None:
         print(f"{'got':10} {got}")
         for text in found or ["no named profile, and no change of one or two fields, gives this answer"]:
-            print(f"{'':10} {'as by ' + text if found else text}")
+            print(f"{'':10} {'matches ' + text if found else text}")
 
 
 def _got_block(text: str, block: BlockExplanation) -> tuple[int, list[int]]:
@@ -204,8 +269,12 @@ def _print_got(answer: str, flags: int | None, found: list[dict[str, str]]) -> N
     if not found:
         print(f"{'':10} no change of one or two policy fields, and no listed defect, gives this answer")
     for change in found:
-        text = ", ".join(f"{k} = {v}" for k, v in change.items() if v != "None")
-        print(f"{'':10} {'as by ' + text if text else 'agrees'}")
+        print(f"{'':10} {_change_text(change)}")
+
+
+def _change_text(change: dict[str, str]) -> str:
+    text = ", ".join(f"{k} = {v}" for k, v in change.items() if v != "None")
+    return f"matches {text}" if text else "agrees"
 
 
 def _operation(

@@ -9,25 +9,25 @@ from typing import Any
 import click
 
 from softfloat_ref.app.options import ANY, SCALAR, scalar_format
-from softfloat_ref.block_formats import BLOCK_FORMATS, BlockFormat, any_format
-from softfloat_ref.codec import decoder
-from softfloat_ref.errors import Error
-from softfloat_ref.explain import fields, value_text
-from softfloat_ref.formats import ALIASES, CATALOGUE, GRAMMAR_HELP, Format
-from softfloat_ref.literals import hexadecimal, shortest
+from softfloat_ref.base.errors import Error
+from softfloat_ref.explain.scalar import fields, value_text
+from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS, BlockFormat, any_format
+from softfloat_ref.oracle.codec import decoder
+from softfloat_ref.oracle.formats import ALIASES, CATALOGUE, GRAMMAR_HELP, Format
+from softfloat_ref.oracle.literals import hexadecimal, shortest
 
 MAX_TABLE_BITS = 16
 
 
 @click.group("formats")
 def command() -> None:
-    """List the number formats, show one, or table its codes."""
+    """List the number formats, show one, or list its codes."""
 
 
 @command.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Full definitions as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print full definitions as JSON.")
 def list_formats(as_json: bool) -> None:
-    """One line a format."""
+    """List the formats, one per line."""
     if as_json:
         print(json.dumps([f.to_dict() for f in CATALOGUE.values()], indent=1))
         return
@@ -55,9 +55,9 @@ def _specials(f: Format) -> str:
 
 @command.command("show")
 @click.argument("names", nargs=-1, required=True, type=ANY)
-@click.option("--json", "as_json", is_flag=True, help="The full definition as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the full definition as JSON.")
 def show(names: tuple[str, ...], as_json: bool) -> None:
-    """Constants, ranges and special codes of formats."""
+    """Show constants, ranges and special codes of formats."""
     found = [any_format(n) for n in names]
     if as_json:
         print(json.dumps([_definition(f) for f in found], indent=1))
@@ -116,7 +116,7 @@ def _code_row(f: Format, code: int) -> str:
 
 
 def _digits(x: float) -> str:
-    """Seventeen digits where they are needed, in exponent form where that is shorter."""
+    """Up to seventeen digits, in exponent form if that is shorter."""
     text = repr(x)
     return f"{x:.16e}" if "e" in text and len(text) > 22 else text
 
@@ -124,10 +124,10 @@ def _digits(x: float) -> str:
 @command.command("table")
 @click.argument("name", type=SCALAR)
 def table(name: str) -> None:
-    """Every code: fields and exact value."""
+    """List every code of a format: its fields and exact value."""
     f = scalar_format(name)
     if f.width > MAX_TABLE_BITS:
-        raise Error(f"{f.name} has 2^{f.width} codes; tables go to {MAX_TABLE_BITS} bits (`decode` shows single codes)")
+        raise Error(f"{f.name} has 2^{f.width} codes; the limit is {MAX_TABLE_BITS} bits (`decode` shows single codes)")
     decode = decoder(f)
     for code in range(1 << f.width):
         print(f"{f.hex(code)}  {fields(code, f)}  {value_text(decode(code))}")

@@ -1,4 +1,4 @@
-"""`identify`: which policy, block profile or accumulator an unknown device is."""
+"""`identify`: which policy, block profile, accumulator or affine rule an unknown device is."""
 
 from __future__ import annotations
 
@@ -12,26 +12,25 @@ import click
 
 from softfloat_ref.app.check import MAX_LIBRARY_WIDTH
 from softfloat_ref.app.options import Name
+from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis import identified
 from softfloat_ref.diagnosis.asking import Asker, ask_arrays, ask_command
 from softfloat_ref.diagnosis.pools import confirming, examiner
 from softfloat_ref.diagnosis.selftest import Summary, everything, selftest, subject
-from softfloat_ref.errors import Error
-from softfloat_ref.golden.dots import DOT
-from softfloat_ref.golden.sets import BLOCK_OPERATIONS, VectorSet
-from softfloat_ref.ops import OPERATIONS
-from softfloat_ref.testing.check import Checkable
+from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.testing.devices import DeviceError
 from softfloat_ref.testing.library import load_library
+from softfloat_ref.units import Unit
 
 DEFAULT_COUNT: Final = 2000
 DEFAULT_WIDE: Final = 200
+REQUESTED: Final = ("quantize", "dequantize", "dot")  # subjects besides the operations
 
 
 @click.command("identify")
-@click.argument("op", required=False, type=Name("OP", [*OPERATIONS, *BLOCK_OPERATIONS, DOT]))
-@click.option("--fmt", default=None, help="Format, or one an operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32.")
+@click.argument("op", required=False, type=Name("OP", [*OPERATIONS, *REQUESTED]))
+@click.option("--fmt", default=None, help="Format, or one per operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32.")
 @click.option("--out", default=None, help="The result's format.")
 @click.option("--dut", default=None, metavar="CMD", help="A command: operand lines in, `result [flags]` lines out.")
 @click.option("--dut-lib", default=None, metavar="SO:NAME", help="A C function of arrays in a shared library.")
@@ -40,16 +39,27 @@ DEFAULT_WIDE: Final = 200
     "count",
     type=click.IntRange(min=0),
     default=None,
-    help=f"Cases to confirm on [{DEFAULT_COUNT}; blocks and dot: {DEFAULT_WIDE}].",
+    help=f"Number of cases to confirm on [{DEFAULT_COUNT}; blocks and dot: {DEFAULT_WIDE}].",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the cases to confirm on.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of those cases.")
 @click.option("--compare-nan", type=click.Choice([str(c) for c in CompareNan]), default="exact", show_default=True)
-@click.option("--timeout", type=click.FloatRange(min=0.01), default=10.0, show_default=True, help="Seconds an answer.")
-@click.option("--sr-bits", type=click.IntRange(1, 64), default=None, help="The device takes random bits, so many.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0.01),
+    default=10.0,
+    show_default=True,
+    help="Timeout per answer, in seconds.",
+)
+@click.option(
+    "--sr-bits",
+    type=click.IntRange(1, 64),
+    default=None,
+    help="Number of random bits per operation, an operand of the device.",
+)
 @click.option("--k", "k", type=click.IntRange(min=1), default=None, help="dot: elements [64].")
-@click.option("--json", "as_json", is_flag=True, help="The findings as JSON.")
-@click.option("--selftest", "itself", is_flag=True, help="Identify every choice of the library, as a device.")
-@click.option("--verbose", "-v", is_flag=True, help="With --selftest: a line a device, and which are the same.")
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@click.option("--selftest", "itself", is_flag=True, help="Identify every model of the library as if it were a device.")
+@click.option("--verbose", "-v", is_flag=True, help="With --selftest, print each device, and those that are identical.")
 def command(
     op: str | None,
     fmt: str | None,
@@ -66,50 +76,50 @@ def command(
     itself: bool,
     verbose: bool,
 ) -> int:
-    """Name an unknown device for OP: no golden choice is given. Questions are chosen one by one, then cases confirm.
+    """Identify an unknown device for OP, without a golden model. Questions are chosen one by one; cases then confirm.
 
-    Exit code 0 if something explains every answer, 1 if not, or where the device dies, hangs or prints something else.
+    Exit code 0 if a model explains every answer, 1 if not, or if the device dies, hangs or prints something else.
     """
     if itself:
         return _selftest(op, fmt, out, k, verbose)
     if op is None or fmt is None:
-        raise Error("give the operation and --fmt, as: identify fma --fmt fp16 --dut CMD; or --selftest")
+        raise Error("give the operation and --fmt, for example: identify fma --fmt fp16 --dut CMD; or --selftest")
     if (dut is None) == (dut_lib is None):
         raise Error("give one device: --dut CMD or --dut-lib PATH.so:NAME")
     vectors = subject(op.strip().lower().replace("-", "_"), fmt, out, k=k, sr_bits=sr_bits)
-    wide = not isinstance(vectors, VectorSet) or vectors.block is not None
-    count = (DEFAULT_WIDE if wide else DEFAULT_COUNT) if count is None else count
+    count = (DEFAULT_WIDE if vectors.cases.wide else DEFAULT_COUNT) if count is None else count
     try:
-        with _device(vectors, dut, dut_lib, timeout) as ask:  # first, since the cases take seconds
+        with _device(vectors.unit, dut, dut_lib, timeout) as ask:  # first, since the cases take seconds
             found = examiner(vectors, CompareNan(compare_nan)).identify(ask, confirming(vectors, count, seed))
     except DeviceError as e:
         print(f"device failure: {e}")
         return 1
     print(
-        json.dumps(identified.as_dict(found, vectors), indent=1)
+        json.dumps(identified.as_dict(found, vectors.unit), indent=1)
         if as_json
-        else "\n".join(identified.lines(found, vectors))
+        else "\n".join(identified.lines(found, vectors.unit))
     )
     return 0 if found.complete else 1
 
 
 @contextmanager
-def _device(vectors: Checkable, dut: str | None, dut_lib: str | None, timeout: float) -> Iterator[Asker]:
+def _device(unit: Unit, dut: str | None, dut_lib: str | None, timeout: float) -> Iterator[Asker]:
     if dut is not None:
-        with ask_command(vectors, dut, timeout) as ask:
+        with ask_command(unit, dut, timeout) as ask:
             yield ask
         return
-    if not isinstance(vectors, VectorSet) or vectors.block is not None:
+    fields = [*unit.inputs, *unit.results]
+    if any(f.lanes > 1 for f in fields):
         raise Error("--dut-lib: functions of arrays take scalar operations; give a command, with --dut")
-    widths = [f.width for f in vectors.fields if f.role in ("operand", "random", "result")]
+    widths = [f.width for f in fields]
     if max(widths) > MAX_LIBRARY_WIDTH:
         raise Error(f"--dut-lib: codes have up to {MAX_LIBRARY_WIDTH} bits there; give a command, with --dut")
     with load_library(str(dut_lib), len(widths) - 1, timeout) as device:
-        yield ask_arrays(vectors, device)
+        yield ask_arrays(unit, device)
 
 
 def _selftest(op: str | None, fmt: str | None, out: str | None, k: int | None, verbose: bool) -> int:
-    """A table: for each operation and format, how many devices there are and were found again; the questions."""
+    """Print a table: for each operation and format, the devices, those identified, and the number of questions."""
     if (op is None) != (fmt is None):
         raise Error("--selftest: give the operation and --fmt, or neither")
     found = everything() if op is None or fmt is None else iter([selftest(op, fmt, out, k)])

@@ -9,9 +9,9 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from softfloat_ref.coverage.directed import EXHAUSTIVE, LEVELS
-from softfloat_ref.errors import Error
-from softfloat_ref.golden.kinds import AnySet, at_level
+from softfloat_ref.base.errors import Error
+from softfloat_ref.coverage.engine.directed import EXHAUSTIVE, LEVELS
+from softfloat_ref.golden.sets import VectorSet
 
 F = TypeVar("F", bound=Callable[..., Any])
 UNASKED: Final = 1 << 24  # cases that need no confirmation
@@ -20,18 +20,18 @@ NAMES: Final = (*LEVELS, EXHAUSTIVE)
 
 @dataclass(frozen=True)
 class LevelChoice:
-    """What the options say."""
+    """The values of the options."""
 
     name: str | None
     yes: bool
     required: bool
 
-    def applied(self, vectors: AnySet, given: int | None) -> AnySet:
-        """A set at this level."""
-        return vectors if self.name is None else at_level(vectors, self.name, given)
+    def applied(self, vectors: VectorSet, given: int | None) -> VectorSet:
+        """The set at this level."""
+        return vectors if self.name is None else vectors.at_level(self.name, given)
 
     def confirm(self, vectors: Any) -> None:
-        """Say how many cases there are; ask, where they are very many. Raises Error where nobody can answer."""
+        """Print the number of cases; ask for confirmation if it is large. Raises Error if stdin is not a terminal."""
         if self.name != EXHAUSTIVE:
             return
         print(f"exhaustive: {vectors.count} cases of {vectors.name}", file=sys.stderr)
@@ -45,7 +45,7 @@ class LevelChoice:
         """With --require-coverage: print the empty bins of a set; returns the exit code."""
         if not self.required:
             return 0
-        from softfloat_ref.coverage.measure import measured, require
+        from softfloat_ref.coverage.engine.measure import measured, require
 
         report = measured(vectors)
         if report is None:
@@ -66,13 +66,13 @@ def level_options(function: F) -> F:
     sizes = ", ".join(f"{name} ({level.cases})" for name, level in LEVELS.items())
     for option in (
         click.option("--require-coverage", is_flag=True, help="Exit code 1 where a reachable bin is empty."),
-        click.option("--yes", is_flag=True, help=f"Write more than {UNASKED} exhaustive cases without asking."),
+        click.option("--yes", is_flag=True, help=f"Write more than {UNASKED} exhaustive cases without confirmation."),
         click.option(
             "--level",
             "level_name",
             type=click.Choice(NAMES),
             default=None,
-            help=f"How many cases, all directed ones among them: {sizes}, or every case there is.",
+            help=f"Number of cases, including all directed ones: {sizes}, or every possible case.",
         ),
     ):
         wrapped = option(wrapped)

@@ -12,32 +12,32 @@ import click
 
 from softfloat_ref import __version__
 from softfloat_ref.app.signals import Stopped, end_of_signals, on_signals
-from softfloat_ref.errors import Error, unknown
+from softfloat_ref.base.errors import Error, unknown
 
 MAX_MESSAGE: Final = 600
 
-# name: (module, what --help says). A command's module is imported when it runs, so --help stays fast.
+# name: (module, help text). A command's module is imported when it runs, so --help stays fast.
 COMMANDS: Final = {
-    "formats": ("formats", "List the number formats, show one, or table its codes."),
+    "formats": ("formats", "List the number formats, show one, or list its codes."),
     "explain": ("explain", "Explain a conversion or an operation, step by step."),
     "quantize": ("quantize", "Quantize values or arrays to a scalar or block format."),
     "decode": ("decode", "Decode codes to their exact values."),
     "eval": ("evaluate", "Evaluate an operation on codes: result and flags."),
-    "dot": ("dot", "Dot products as matrix units add them up; traces, probes, captures."),
+    "dot": ("dot", "Compute dot products as matrix units do; traces, probes, captures."),
     "vectors": ("vectors", "Generate, verify and list golden vectors."),
-    "coverage": ("coverage", "What vectors cover, bin by bin; what a simulation executed."),
+    "coverage": ("coverage", "Measure the coverage of vectors and simulations, bin by bin."),
     "check": ("check", "Check a device against the oracle, and explain what it gets wrong."),
-    "identify": ("identify", "Name the policy, block profile or accumulator of an unknown device."),
-    "dpi": ("dpi", "Write the C file and the package that let SystemVerilog ask the oracle."),
+    "identify": ("identify", "Identify the policy, block profile, accumulator or affine rule of a device."),
+    "dpi": ("dpi", "Write the C file and the package through which SystemVerilog queries the oracle."),
     "train": ("train", "Train small networks with every tensor in the format under study."),
-    "plot": ("plot", "Pictures: exponents of tensors over formats' ranges, curves of trainings."),
+    "plot": ("plot", "Plot exponents of tensors over the ranges of formats, and training curves."),
     "bench": ("bench", "Measure throughput on this machine."),
     "selftest": ("selftest", "Check this installation against exact rationals (needs gmpy2)."),
 }
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are asked for."""
+    """A group whose commands are imported when they are needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names, in the table's order."""
@@ -54,7 +54,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click's, with the closest names in the error."""
+        """Like click's method, with the closest names in the error."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             raise unknown("command", args[0], COMMANDS)
         return super().resolve_command(ctx, args)
@@ -70,7 +70,7 @@ class LazyGroup(click.Group):
 def cli() -> None:
     """What must my circuit output? Exact answers, golden vectors, and a diagnosis.
 
-    Exit codes: 0 done or agree, 1 a mismatch was found, 2 bad usage or bad input.
+    Exit codes: 0 success, 1 a mismatch was found, 2 bad usage or bad input.
     """
 
 
@@ -94,7 +94,7 @@ def main(args: list[str] | None = None) -> None:
     except (KeyboardInterrupt, click.Abort):
         code = 130
     except (Stopped, RuntimeError) as e:
-        stopped = e.__cause__ if isinstance(e, RuntimeError) else e  # Python 3.11 wraps it while it makes a class
+        stopped = e.__cause__ if isinstance(e, RuntimeError) else e  # Python 3.11 wraps it when it creates a class
         if not isinstance(stopped, Stopped):
             raise
         code = 128 + int(stopped.args[0])
@@ -109,7 +109,7 @@ def main(args: list[str] | None = None) -> None:
 
 
 def _run(args: list[str]) -> object:
-    """As click's own main, which would turn a closed pipe into exit code 1."""
+    """Like click's own main, which would turn a closed pipe into exit code 1."""
     if "_SOFTFLOAT_REF_COMPLETE" in os.environ:
         return cli.main(args, prog_name="softfloat-ref")
     with cli.make_context("softfloat-ref", args) as context:
@@ -129,7 +129,7 @@ def _end(code: int) -> None:
 
 
 def _fail(message: str) -> int:
-    """The one line of an error, without the control characters that a name or a file may have brought in."""
+    """Print an error as one line, without control characters, which a name or a file may contain."""
     line = "".join(c if c.isprintable() else "?" for c in message.replace("\n", " "))
     shown = line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 3] + "..."
     if sys.stderr is not None:

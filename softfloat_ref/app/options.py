@@ -10,11 +10,12 @@ from typing import Any, Final, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from softfloat_ref.block_formats import BLOCK_ALIASES, BLOCK_FORMATS, BlockFormat, any_format, resolve
-from softfloat_ref.errors import Error
-from softfloat_ref.formats import CATALOGUE, Format
-from softfloat_ref.ops import parse_formats
-from softfloat_ref.policies import (
+from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.blocks.formats import BLOCK_ALIASES, BLOCK_FORMATS, BlockFormat, any_format, resolve
+from softfloat_ref.oracle.blocks.profiles import PROFILES, get_profile
+from softfloat_ref.oracle.formats import CATALOGUE, Format
+from softfloat_ref.oracle.operations import parse_formats
+from softfloat_ref.oracle.policies import (
     POLICIES,
     ROUNDINGS,
     Integers,
@@ -26,8 +27,7 @@ from softfloat_ref.policies import (
     get_policy,
     rounding_name,
 )
-from softfloat_ref.profiles import PROFILES, get_profile
-from softfloat_ref.sources import RandomSource, parse_source
+from softfloat_ref.oracle.sources import RandomSource, parse_source
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -39,7 +39,7 @@ class NumbersCommand(click.Command):
     """A command whose arguments may be negative numbers."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Hide the minus of arguments from click: `-1.5` is no option. The value of an option needs no hiding."""
+        """Hide the minus of arguments from click: `-1.5` is not an option. The value of an option needs no hiding."""
         valued = {o for p in self.params if isinstance(p, click.Option) and not p.is_flag for o in p.opts}
         marked, previous = [], ""
         for arg in args:
@@ -54,14 +54,14 @@ def unmark(text: str) -> str:
 
 
 class Name(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """A name from a list, for completion only: the library says what is wrong with others."""
+    """A name from a list, for completion only: the library reports errors for other names."""
 
     def __init__(self, what: str, names: Iterable[str]) -> None:
         self.name = what
         self.names = tuple(str(n) for n in names)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The names that begin so."""
+        """The names that begin with the typed text."""
         return [CompletionItem(n) for n in self.names if n.startswith(incomplete)]
 
 
@@ -73,15 +73,15 @@ _POLICY_OPTIONS: Final = (
     ("--policy", Name("NAME", POLICIES), f"Named policy ({', '.join(POLICIES)}) or FILE.toml[:NAME]."),
     ("--round", Name("MODE", ROUNDINGS), f"Rounding: {' '.join(ROUNDINGS)}."),
     ("--overflow", Name("RULE", Overflow), f"Overflow: {' '.join(Overflow)}."),
-    ("--flush-inputs", Name("on|off", ("on", "off")), "Subnormal operands are zero (DAZ)."),
-    ("--flush-outputs", Name("on|off", ("on", "off")), "Tiny results become zero (FTZ)."),
-    ("--flush-rule", Name("WHEN", Tininess), "FTZ judged after rounding (x86) or before (Arm)."),
-    ("--tininess", Name("WHEN", Tininess), "Judged before or after rounding."),
-    ("--nan", Name("RULE", ("canonical", "ones", "negative", "propagate")), "Which NaN comes out: a word, or a code."),
-    ("--nan-missing", Name("RULE", NanMissing), f"NaN to a format without: {' '.join(NanMissing)}."),
+    ("--flush-inputs", Name("on|off", ("on", "off")), "Treat subnormal operands as zero (DAZ)."),
+    ("--flush-outputs", Name("on|off", ("on", "off")), "Flush tiny results to zero (FTZ)."),
+    ("--flush-rule", Name("WHEN", Tininess), "Detect tininess for FTZ after rounding (x86) or before (Arm)."),
+    ("--tininess", Name("WHEN", Tininess), "Detect tininess before or after rounding."),
+    ("--nan", Name("RULE", ("canonical", "ones", "negative", "propagate")), "NaN result: a rule, or a code."),
+    ("--nan-missing", Name("RULE", NanMissing), f"NaN to a format without NaN: {' '.join(NanMissing)}."),
     ("--integers", Name("RULE", Integers), f"Conversions to integers out of range: {' '.join(Integers)}."),
     ("--specials", Name("FAMILY", Specials), f"Special cases of operations: {' '.join(Specials)}."),
-    ("--sr-bits", click.INT, "Random bits of a stochastic rounding."),
+    ("--sr-bits", click.INT, "Number of random bits of a stochastic rounding."),
 )
 _FIELDS: Final = {"round": "rounding"}
 
@@ -96,14 +96,14 @@ class Choices:
     given: tuple[str, ...] = ()  # the options that were typed
 
     def for_blocks(self, fmt: BlockFormat, profile: str | None) -> Choices:
-        """These choices with the rounding of the block profile, where none was typed."""
+        """These choices with the rounding of the block profile, unless one was typed."""
         if "round" in self.given or "policy" in self.given:
             return self
         rounding = resolve(fmt, profile)[1].rounding
         return replace(self, policy=self.policy.replace(rounding=rounding))
 
     def check(self) -> None:
-        """Raise Error for random bits of a rounding that takes none."""
+        """Raise Error for random bits given to a rounding that takes none."""
         if "sr_bits" in self.given and not self.policy.rounding.stochastic:
             raise Error(f"--sr-bits is for stochastic roundings; {rounding_name(self.policy.rounding)} takes no bits")
 
@@ -114,7 +114,7 @@ class Choices:
         return self.source.bits(self.policy.random_count, 0, 1)[0] if self.source else None
 
     def words(self, count: int) -> list[int] | None:
-        """The random bits of so many results."""
+        """The random bits of `count` results."""
         if self.random_bits is not None:
             words = [_hex_word(w) for w in self.random_bits.split(",")]
             if len(words) != count:
@@ -125,15 +125,15 @@ class Choices:
 
 def _hex_word(text: str) -> int:
     if not re.fullmatch(r"(0[xX])?[0-9a-fA-F]{1,16}", text.strip()):
-        raise Error(f"--random-bits: {text!r} is no hexadecimal word")
+        raise Error(f"--random-bits: {text!r} is not a hexadecimal word")
     return int(text, 16)
 
 
 def _with_profile(policy: Policy, profile: str) -> Policy:
-    """The policy with a block profile's own rounding; as it is where the name is no block profile's."""
+    """The policy with a block profile's own rounding; unchanged if the name is not a block profile."""
     try:
         return get_policy(policy, rounding=get_profile(profile).rounding)
-    except Error:  # said where the profile is used; and affine formats have profiles of their own
+    except Error:  # reported where the profile is used; affine formats have their own profiles
         return policy
 
 
@@ -150,7 +150,7 @@ def policy_options(function: F) -> F:
         spec, seed, bits = given.pop("random_source"), given.pop("seed"), given.pop("random_bits")
         source = None
         if spec is not None and bits is not None:
-            raise Error("--random-bits are the random bits themselves; leave --random-source out")
+            raise Error("--random-bits gives the random bits; leave --random-source out")
         if policy.rounding.stochastic and bits is None and (spec is not None or seed is not None):
             source = parse_source(spec or "philox", seed)
         if spec is not None and not policy.rounding.stochastic:
@@ -165,9 +165,9 @@ def policy_options(function: F) -> F:
             click.option(option, type=kind, metavar=kind.name.upper() if kind is click.INT else kind.name, help=text)
             for option, kind, text in _POLICY_OPTIONS
         ),
-        click.option("--random-bits", metavar="HEX[,HEX...]", default=None, help="The random bits themselves."),
+        click.option("--random-bits", metavar="HEX[,HEX...]", default=None, help="The random bits."),
         click.option("--random-source", metavar="SPEC", default=None, help="philox:seed=S or lfsr:width=..,taps=.."),
-        click.option("--seed", type=click.IntRange(min=0), default=None, help="Seed of the source (alone: philox)."),
+        click.option("--seed", type=click.IntRange(min=0), default=None, help="Seed of the random source [philox]."),
     ]
     for option in reversed(options):
         wrapped = option(wrapped)
@@ -175,7 +175,7 @@ def policy_options(function: F) -> F:
 
 
 def profile_option(function: F) -> F:
-    """Add --profile; None where it is not given."""
+    """Add --profile; None if it is not given."""
     kind = Name("PROFILE", PROFILES)
     text = "Block profile: a name, NAME,field=choice,... or FILE.toml[:NAME] [the format's own]."
     return click.option("--profile", type=kind, metavar="PROFILE", default=None, help=text)(function)
@@ -185,12 +185,12 @@ def scalar_format(name: str) -> Format:
     """A scalar format. Raises Error for block formats too."""
     found = any_format(name)
     if isinstance(found, BlockFormat):
-        raise Error(f"{found.name} is a block format; this takes a scalar one, as its element {found.element.name}")
+        raise Error(f"{found.name} is a block format; give a scalar format, such as its element {found.element.name}")
     return found
 
 
 def operand_formats(text: str, arity: int, name: str) -> str | list[Format]:
-    """`fp16`, or one format an operand: `a=fp8_e4m3,b=fp8_e5m2,c=fp32`. Raises Error for block formats."""
+    """`fp16`, or one format per operand: `a=fp8_e4m3,b=fp8_e5m2,c=fp32`. Raises Error for block formats."""
     if "=" not in text:
         scalar_format(text)
         return text

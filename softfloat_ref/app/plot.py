@@ -1,4 +1,4 @@
-"""`plot histogram` and `plot training`: pictures of tensors and of runs, with their figures as a table."""
+"""`plot histogram` and `plot training`: plots of tensors and of training runs, with the numbers as a table."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import click
 
 from softfloat_ref.app.options import ANY, Choices, policy_options
-from softfloat_ref.errors import Error, unknown
-from softfloat_ref.literals import shortest
-from softfloat_ref.patterns import matches
+from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.patterns import matches
+from softfloat_ref.oracle.literals import shortest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from softfloat_ref.exponents import AnyFormat, Exponents, Shares
+    from softfloat_ref.arrays.exponents import AnyFormat, Exponents, Shares
 
 GRADIENTS: Final = "gradients.npz"
 LOG: Final = "log.jsonl"
@@ -31,7 +31,7 @@ Tensor = tuple[str, "NDArray[Any]"]
 
 @click.group("plot")
 def command() -> None:
-    """Pictures of tensors and of training runs, by matplotlib; the figures in them as a table."""
+    """Plot tensors and training runs with matplotlib, and print the numbers as a table."""
 
 
 # -- histogram -------------------------------------------------------------------------------------------------------
@@ -39,10 +39,10 @@ def command() -> None:
 
 @command.command("histogram")
 @click.argument("inputs", nargs=-1, required=True, metavar="RUN|FILE.npy|FILE.npz...")
-@click.option("--fmt", "formats", multiple=True, type=ANY, metavar="FORMAT", help="A format to hold against them.")
-@click.option("--tensor", "patterns", multiple=True, metavar="PATTERN", help="Only these tensors, as conv*.error.")
-@click.option("--scale", type=click.FLOAT, default=1.0, help="Factor on the values, as a loss scale [1].")
-@click.option("--title", default="", help="A line above the picture.")
+@click.option("--fmt", "formats", multiple=True, type=ANY, metavar="FORMAT", help="A format to compare them with.")
+@click.option("--tensor", "patterns", multiple=True, metavar="PATTERN", help="Only these tensors, such as conv*.error.")
+@click.option("--scale", type=click.FLOAT, default=1.0, help="Factor on the values, such as a loss scale [1].")
+@click.option("--title", default="", help="Title of the picture.")
 @click.option("-o", "--output", metavar="FILE.png|.svg|.pdf", help="The picture [only the table].")
 @policy_options
 def histogram(
@@ -55,13 +55,13 @@ def histogram(
     choices: Choices,
     seed: int | None,
 ) -> None:
-    """Exponents of tensors, over the ranges of formats; the share that each format turns into zero.
+    """Plot exponents of tensors over the ranges of formats, with the share that each format rounds to zero.
 
-    An input is an array, an .npz of several, which count together, or the folder of a run trained with --statistics:
+    An input is an array, an .npz of several arrays, counted together, or the folder of a run trained with --statistics:
     the gradients of its last step, loss scale included.
     """
-    from softfloat_ref import plots
-    from softfloat_ref.exponents import find_format
+    from softfloat_ref.app import plots
+    from softfloat_ref.arrays.exponents import find_format
 
     if output is not None:
         plots.check_output(output)
@@ -79,7 +79,7 @@ def histogram(
 
 def _check_scale(scale: float) -> None:
     if not 0 < scale < float("inf"):
-        raise Error(f"--scale {scale}: a number above 0")
+        raise Error(f"--scale {scale}: give a number above 0")
 
 
 def _label(given: str) -> str:
@@ -88,7 +88,7 @@ def _label(given: str) -> str:
 
 
 def _chosen(given: str, patterns: tuple[str, ...]) -> Iterator[Tensor]:
-    """The tensors of an input that a pattern meets. Raises Error where none does."""
+    """The tensors of an input that match a pattern. Raises Error if none does."""
     tensors = list(_tensors(Path(given)))
     kept = [t for t in tensors if not patterns or any(matches(t[0], p) for p in patterns)]
     if not kept:
@@ -97,7 +97,7 @@ def _chosen(given: str, patterns: tuple[str, ...]) -> Iterator[Tensor]:
 
 
 def _tensors(path: Path) -> Iterator[Tensor]:
-    from softfloat_ref.app.quantize import read_npy
+    from softfloat_ref.app.quantize_input import read_npy
 
     if not path.exists():
         raise Error(f"{path}: no such file or folder")
@@ -112,8 +112,8 @@ def _tensors(path: Path) -> Iterator[Tensor]:
 
 
 def _npz(path: Path) -> Iterator[Tensor]:
-    """The arrays of floats and integers that are not empty. Raises Error."""
-    from softfloat_ref import npz
+    """The nonempty arrays of floats and integers. Raises Error if there are none."""
+    from softfloat_ref.base import npz
     from softfloat_ref.nn.checkpoint import META
 
     arrays = npz.load(path, kinds=npz.PLAIN)
@@ -126,12 +126,12 @@ def _npz(path: Path) -> Iterator[Tensor]:
 def _measured(
     tensors: Sequence[Tensor], formats: Sequence[AnyFormat], scale: float, choices: Choices
 ) -> tuple[Exponents, list[Shares]]:
-    from softfloat_ref import arrays
-    from softfloat_ref.exponents import EMPTY, NOTHING, exponents, shares
+    from softfloat_ref.arrays import convert
+    from softfloat_ref.arrays.exponents import EMPTY, NOTHING, exponents, shares
 
     total, found = EMPTY, [NOTHING] * len(formats)
     for _, x in tensors:
-        scaled = x if scale == 1 else arrays.to_float64(x) * scale
+        scaled = x if scale == 1 else convert.to_float64(x) * scale
         total += exponents(scaled)
         for i, fmt in enumerate(formats):
             found[i] += shares(scaled, fmt, _policy(fmt, choices), choices.source)
@@ -139,8 +139,8 @@ def _measured(
 
 
 def _policy(fmt: AnyFormat, choices: Choices) -> Any:
-    """The policy, where an option of it was typed; a block profile's own rounding where none was."""
-    from softfloat_ref.block_formats import BlockFormat
+    """The policy, if an option of it was typed; its rounding is the block profile's unless one was typed."""
+    from softfloat_ref.oracle.blocks.formats import BlockFormat
 
     if not choices.given:
         return None
@@ -162,8 +162,8 @@ def _lines(name: str, found: Exponents, shares: Sequence[Shares], formats: Seque
 
 
 def _ends(fmt: AnyFormat) -> tuple[str, str]:
-    from softfloat_ref.codec import decoder
-    from softfloat_ref.formats import Format
+    from softfloat_ref.oracle.codec import decoder
+    from softfloat_ref.oracle.formats import Format
 
     if not isinstance(fmt, Format):
         return "scaled", "scaled"
@@ -179,7 +179,7 @@ def _short(x: float, text: str) -> str:
 
 
 class Run(NamedTuple):
-    """A run: the name of its recipe, its seed, and its lines of whole epochs, the first in each."""
+    """A run: the name of its training recipe, its seed, and its log lines at epoch ends."""
 
     recipe: str
     seed: int
@@ -188,19 +188,19 @@ class Run(NamedTuple):
 
 @command.command("training")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option("--title", default="", help="A line above the picture.")
+@click.option("--title", default="", help="Title of the picture.")
 @click.option("-o", "--output", metavar="FILE.png|.svg|.pdf", help="The picture [only the table].")
 def training(runs: tuple[str, ...], title: str, output: str | None) -> None:
-    """Loss, and accuracy or perplexity, over epochs: a curve a recipe.
+    """Plot loss, and accuracy or perplexity, over epochs: one curve per training recipe.
 
-    Runs of one recipe with several seeds are drawn as their mean, in a band from the lowest to the highest.
+    Runs of one training recipe with several seeds are drawn as their mean, in a band from the lowest to the highest.
     """
     print("\n".join(draw_training(runs, output, title)))
 
 
 def draw_training(runs: Sequence[str], output: str | None, title: str = "") -> list[str]:
-    """Write the picture of runs' folders, where there is a place for it; the lines of the table. Raises Error."""
-    from softfloat_ref import plots
+    """Write the picture of the runs, if an output is given; returns the lines of the table. Raises Error."""
+    from softfloat_ref.app import plots
 
     if output is not None:
         plots.check_output(output)
@@ -210,7 +210,7 @@ def draw_training(runs: Sequence[str], output: str | None, title: str = "") -> l
         groups.setdefault(run.recipe, []).append(run)
     measures = [m for m in _MEASURES if all(m in run.epochs[-1] for run in found)]
     if not measures:
-        raise Error("these runs have no measure in common: accuracies and perplexities make two pictures")
+        raise Error("these runs have no measure in common: plot accuracies and perplexities separately")
     panels = [(_MEASURES[m], [_curve(name, m, group) for name, group in groups.items()]) for m in measures]
     if output is not None:
         plots.training(output, panels, title)
@@ -223,24 +223,24 @@ def _run(path: Path) -> Run:
 
     log = path / LOG if path.is_dir() else path
     if not log.is_file():
-        raise Error(f"{path}: no run: it has no {LOG}")
+        raise Error(f"{path}: not a training run: it has no {LOG}")
     lines = read_log(log)
     epochs = [x for x in lines if type(x.get("epoch")) is int and any(m in x for m in _MEASURES)]
     if not epochs:
-        raise Error(f"{log}: has no line of a whole epoch yet")
+        raise Error(f"{log}: has no line of a complete epoch yet")
     for x in epochs:
         for measure in _MEASURES:
             if measure in x and not is_number(x[measure]):
-                raise Error(f"{log}: {measure} of epoch {x['epoch']} is {repr(x[measure])[:40]}, no number")
+                raise Error(f"{log}: {measure} of epoch {x['epoch']} is {repr(x[measure])[:40]}, not a number")
             if (measure in x) != (measure in epochs[-1]):
-                raise Error(f"{log}: {measure} stands in some lines of epochs and not in others")
+                raise Error(f"{log}: {measure} is missing from some lines of epochs")
     head = lines[0] if "recipe" in lines[0] else {}
     seed = head.get("seed", 0)
     return Run(str(head.get("recipe", path.resolve().name)), seed if isinstance(seed, int) else 0, epochs)
 
 
 def _curve(name: str, measure: str, group: Sequence[Run]) -> Any:
-    from softfloat_ref.plots import Curve
+    from softfloat_ref.app.plots import Curve
 
     values: dict[int, list[float]] = {}
     for run in group:
@@ -263,7 +263,7 @@ def _deviation(x: Sequence[float]) -> float:
 
 
 def _table(groups: dict[str, list[Run]], measures: Sequence[str]) -> Iterator[str]:
-    """Of each recipe, its runs and epochs, and the last epoch's figures."""
+    """For each training recipe, its runs, its epochs, and the numbers of the last epoch."""
     width = max(len("recipe"), *map(len, groups))
     heads = "".join(f"  {_MEASURES[m]:>19}" for m in measures)
     yield f"{'recipe':{width}}  runs  epochs{heads}"

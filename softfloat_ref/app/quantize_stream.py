@@ -1,4 +1,4 @@
-"""`quantize` from a .npy file to a .npy file in chunks: arrays larger than memory, the same bytes as at once.
+"""`quantize` from a .npy file to a .npy file in chunks: arrays larger than memory, with the same bytes as in one piece.
 
 Chunks are read and written, not mapped: pages of a mapped file count as the process's memory until the system takes
 them back, and a full disk would end the process where a write merely fails.
@@ -14,14 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
-from softfloat_ref.app.options import Choices
+from softfloat_ref.app.quantize_kinds import Arrays, Kind
 from softfloat_ref.app.tally import Tally
-from softfloat_ref.block_formats import AXIS, FP32, TENSOR, BlockFormat, tensor_scale_of
-from softfloat_ref.codec import decode, to_value
-from softfloat_ref.errors import Error
-from softfloat_ref.files import new_file
-from softfloat_ref.formats import Format
-from softfloat_ref.profiles import Profile
+from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import new_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +27,7 @@ _CHUNK: Final = 1 << 18  # values: a chunk's temporaries take some tens of MiB
 
 
 class Part(NamedTuple):
-    """A chunk: values from a position on, as rows that hold whole blocks, or the end of an axis."""
+    """A chunk: values from a position on, as rows of whole blocks; a block at the end of an axis may be short."""
 
     start: int
     shape: tuple[int, int]
@@ -43,54 +39,40 @@ class Stream:
 
     path: str
     array: np.memmap[Any, Any]
-    fmt: Format | BlockFormat
-    choices: Choices
-    axis: int
-    profile: Profile
+    kind: Kind
+    axis: int | None
 
     def parts(self) -> Iterator[Part] | None:
-        """The chunks, in the order of the file; None where the array has to be taken whole.
+        """The chunks, in the order of the file; None if the array must be read whole.
 
-        That is where its memory order is Fortran's, blocks run along another axis than the last, or a scale belongs
-        to more values than a chunk has, and where the random bits are listed one by one.
+        This is so if its memory order is Fortran's, blocks run along another axis than the last, a scale belongs
+        to more values than a chunk has, or the random bits are listed one by one.
         """
-        shape = self.array.shape
-        if isinstance(self.fmt, BlockFormat):
-            self._check_axis(self.fmt)
-        if not self.array.flags.c_contiguous or self.choices.random_bits is not None:
-            return None
-        if isinstance(self.fmt, Format):
-            return _parts(1, self.array.size, 1)
-        if self.axis not in (-1, len(shape) - 1) or self.fmt.size == TENSOR:
-            return None
-        length = self.array.size if self.profile.tail == "flatten" and self.fmt.size != AXIS else shape[-1]
-        if self.fmt.size == AXIS and length > _CHUNK:
-            return None
-        return _parts(self.array.size // length, length, length if self.fmt.size == AXIS else self.fmt.size)
-
-    def _check_axis(self, fmt: BlockFormat) -> None:
-        """Refuse now what would be refused at the end of an axis."""
-        from softfloat_ref.block_arrays import Layout, check_axis
-
         with errors_of(self.path):
-            Layout(self.array.shape, check_axis(self.array, self.axis), fmt, self.profile)
+            pieces = self.kind.pieces(self.array, self.axis)
+        if pieces is None or not self.array.flags.c_contiguous or self.kind.choices.random_bits is not None:
+            return None
+        if pieces.size is None and pieces.length > _CHUNK:
+            return None
+        return _parts(pieces.rows, pieces.length, pieces.size or pieces.length)
 
     def run(self, parts: Iterator[Part], output: str, as_codes: bool) -> str:
         """Write the output file; returns the summary."""
         import numpy as np
 
-        tally = Tally(self.fmt)
+        tally = Tally(self.kind.fmt)
         with ExitStack() as stack:
             source = stack.enter_context(open(self.path, "rb"))
             with errors_of(self.path):
-                scale = self._tensor_scale(source)
+                scale = self.kind.tensor_scale(lambda: self._largest(source))
             target: IO[bytes] | None = None
             for part in parts:
                 with errors_of(self.path):
                     x = self._read(source, part.start, math.prod(part.shape)).reshape(part.shape)
-                    codes, values = self._quantize(x, part, scale, tally)
-                made = codes if as_codes else values
-                if target is None:  # only now, so that a refusal leaves nothing behind
+                    found = self._quantize(x, part, scale)
+                tally.add(x, found.values, found.blocks)
+                made = found.codes if as_codes else found.values
+                if target is None:  # only now, so that an error leaves no file behind
                     target = stack.enter_context(new_file(output))
                     _header(target, made.dtype, self.array.shape)
                 target.write(np.ascontiguousarray(made).data)
@@ -105,42 +87,27 @@ class Stream:
             raise Error("the file became shorter while it was read")
         return found
 
-    def _quantize(
-        self, x: NDArray[Any], part: Part, tensor_scale: float | None, tally: Tally
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """A chunk's codes and values."""
-        from softfloat_ref import arrays, blocks
+    def _quantize(self, x: NDArray[Any], part: Part, tensor_scale: float | None) -> Arrays:
+        """Quantize a chunk."""
+        source, n = self.kind.choices.source, self.kind.choices.policy.random_count
+        words = None if source is None else source.array(n, part.start, x.size).reshape(x.shape)
+        return self.kind.array(x, words, tensor_scale=tensor_scale)
 
-        policy, source = self.choices.policy, self.choices.source
-        words = None if source is None else source.array(policy.random_count, part.start, x.size).reshape(x.shape)
-        values: NDArray[Any]
-        if isinstance(self.fmt, BlockFormat):
-            quantized = blocks.quantize(x, self.fmt, -1, self.profile, policy, words, tensor_scale)
-            codes, values = quantized.codes, quantized.dequantize()
-            tally.add(x, values, quantized)
-        else:
-            codes = arrays.encode(x, self.fmt, policy, words)
-            values = arrays.decode(codes, self.fmt)
-            tally.add(x, values)
-        return codes, values
-
-    def _tensor_scale(self, source: IO[bytes]) -> float | None:
-        """The second-level scale, from the largest magnitude of the whole file: a pass of its own."""
+    def _largest(self, source: IO[bytes]) -> float:
+        """The largest finite magnitude of the whole file: a pass of its own."""
         import numpy as np
 
-        from softfloat_ref import arrays
+        from softfloat_ref.arrays import convert
 
-        if isinstance(self.fmt, Format) or self.profile.tensor_scale == "none":
-            return None
-        amax, flush = 0.0, self.choices.policy.flush_inputs
+        amax, flush = 0.0, self.kind.choices.policy.flush_inputs
         for start, (_, count) in _parts(1, self.array.size, 1):
-            values = np.abs(arrays.to_float64(arrays.as_source(self._read(source, start, count)), flush))
+            values = np.abs(convert.to_float64(convert.as_source(self._read(source, start, count)), flush))
             amax = max(amax, float(values[np.isfinite(values)].max(initial=0.0)))
-        return float(decode(tensor_scale_of(to_value(amax, 0) if amax else None, self.fmt, self.profile), FP32))
+        return amax
 
 
 def _parts(rows: int, length: int, size: int) -> Iterator[Part]:
-    """Chunks of so many rows of that length: whole rows, or pieces of a row cut between blocks of a size."""
+    """Chunks of `rows` rows of that length: whole rows, or pieces of a row cut between blocks of `size`."""
     if length <= _CHUNK:
         step = _CHUNK // length
         for row in range(0, rows, step):
@@ -153,7 +120,7 @@ def _parts(rows: int, length: int, size: int) -> Iterator[Part]:
 
 
 def _header(stream: IO[bytes], dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
-    """What np.save writes before the data."""
+    """Write the header that np.save writes before the data."""
     from numpy.lib import format as npy
 
     fields = {"descr": npy.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
@@ -161,7 +128,7 @@ def _header(stream: IO[bytes], dtype: np.dtype[Any], shape: tuple[int, ...]) -> 
 
 
 def stream(one: Stream, output: str, form: str | None) -> bool:
-    """Quantize a mapped .npy file to a .npy file in chunks; whether that could be done. Raises Error."""
+    """Quantize a mapped .npy file to a .npy file in chunks; returns whether that was possible. Raises Error."""
     if Path(output).suffix != ".npy" or form == "json":
         return False
     parts = one.parts()
@@ -174,7 +141,7 @@ def stream(one: Stream, output: str, form: str | None) -> bool:
 
 @contextmanager
 def errors_of(name: str) -> Iterator[None]:
-    """Errors that name the file they are about."""
+    """Put the file's name in front of errors."""
     try:
         yield
     except Error as e:

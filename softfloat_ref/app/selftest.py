@@ -1,5 +1,5 @@
-"""`selftest`: is this installation's arithmetic right? Exact rationals (gmpy2's) are the arbiter, or, for every float32
-through the arrays layer, the oracle's thresholds."""
+"""`selftest`: checks this installation's arithmetic against exact rationals (gmpy2's) or, for every float32 through the
+arrays layer, against the oracle's thresholds."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import click
 
 from softfloat_ref.app.options import SCALAR, SCHEDULERS, Name
 from softfloat_ref.app.selftest_exhaustive import run
-from softfloat_ref.codec import decoder, encoder
-from softfloat_ref.errors import Error
-from softfloat_ref.formats import CATALOGUE, Format
+from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.cases import cases
-from softfloat_ref.ops import evaluator, signature
-from softfloat_ref.policies import POLICIES, ROUNDINGS
+from softfloat_ref.oracle.codec import decoder, encoder
+from softfloat_ref.oracle.formats import CATALOGUE, Format
+from softfloat_ref.oracle.operations import evaluator, signature
+from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS
 
 FORMATS: Final = ("fp8_e5m2", "fp16", "bf16", "fp32", "fp64")
 CASES: Final = 2000
@@ -23,10 +23,19 @@ CASES: Final = 2000
 
 @click.command("selftest")
 @click.option("--exhaustive", is_flag=True, help="Every float32, through the arrays layer.")
-@click.option("--fmt", "formats", multiple=True, type=SCALAR, help="Exhaustive: a format (all up to 8 bits and more).")
-@click.option("--round", "roundings", multiple=True, type=Name("MODE", ROUNDINGS), help="Exhaustive: a rounding (all).")
+@click.option(
+    "--fmt", "formats", multiple=True, type=SCALAR, help="Exhaustive: a format (default: all up to 8 bits, and more)."
+)
+@click.option(
+    "--round", "roundings", multiple=True, type=Name("MODE", ROUNDINGS), help="Exhaustive: a rounding (default: all)."
+)
 @click.option("--slice", "piece", default=None, metavar="I/N", help="Exhaustive: the I-th of N slices of the inputs.")
-@click.option("--jobs", type=click.IntRange(1, 1024), default=None, help="Exhaustive: processes (all processors).")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 1024),
+    default=None,
+    help="Exhaustive: number of processes (default: one per processor).",
+)
 @click.option("--scheduler", default=None, metavar=SCHEDULERS, help="Exhaustive: on a Dask cluster.")
 def command(
     exhaustive: bool,
@@ -39,7 +48,7 @@ def command(
     """Check this installation: every code round trip, and results against exact rational arithmetic.
 
     With --exhaustive: all 2^32 float32 through the arrays layer, for every format up to 8 bits, bf16, fp16 and tf32
-    and every rounding (stochastic ones with fixed random bits), against the places where the oracle's code changes.
+    and every rounding (stochastic ones with fixed random bits), compared with the oracle's thresholds.
     Exit code 1 if anything disagrees.
     """
     if exhaustive:
@@ -60,7 +69,7 @@ def _by_rationals() -> int:
 
 
 def _round_trips() -> int:
-    """Every non-NaN code of every format up to 16 bits decodes and encodes to itself, quietly."""
+    """Every non-NaN code of every format up to 16 bits decodes and encodes to itself without raising a flag."""
     failures = checked = 0
     for fmt in CATALOGUE.values():
         if fmt.width <= 16:
@@ -74,7 +83,7 @@ def _round_trips() -> int:
 
 
 def _arithmetic(fmt: Format, mpq: Any) -> int:
-    """Each finite result of add, mul and fma is no farther from the exact one than its neighbours."""
+    """Each finite result of add, mul and fma is at least as close to the exact one as its neighbours."""
     failures = checked = 0
     decode = decoder(fmt)
     for op, arity in (("add", 2), ("mul", 2), ("fma", 3)):

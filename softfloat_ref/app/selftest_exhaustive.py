@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING
 
 from softfloat_ref.app.options import scalar_format
 from softfloat_ref.app.progress import progress
-from softfloat_ref.errors import Error
-from softfloat_ref.executors import in_order, workers
-from softfloat_ref.policies import parse_rounding
-from softfloat_ref.rounding import Rounding
+from softfloat_ref.base.errors import Error
+from softfloat_ref.base.executors import in_order, workers
+from softfloat_ref.oracle.policies import parse_rounding
+from softfloat_ref.oracle.rounding import Rounding
 
 if TYPE_CHECKING:
-    from softfloat_ref.exhaustive import Checked, Run
+    from softfloat_ref.arrays.exhaustive import Checked, Run
 
 
 def run(
     formats: Sequence[str], roundings: Sequence[str], piece: str | None, jobs: int | None, scheduler: str | None
 ) -> int:
-    """Check the formats under the roundings, all where none are named; returns the exit code.
+    """Check the formats under the roundings, by default all of them; returns the exit code.
 
-    A line a run goes to stdout, without its time, so that it is the same wherever the work was done.
+    Prints one line per run to stdout, without times, so that the output is the same on every machine.
     """
-    from softfloat_ref import exhaustive
+    from softfloat_ref.arrays import exhaustive
 
     index, of = _slice(piece)
     wanted = [scalar_format(f) for f in formats] or exhaustive.default_formats()
@@ -36,8 +36,8 @@ def run(
     begin = time.monotonic()
     total = sum(len(s.blocks) for part in shards for s in part)
     wrong = 0
-    with workers(jobs, scheduler) as crew, progress(total) as bar:
-        results = in_order(crew, exhaustive.check, (s for part in shards for s in part))
+    with workers(jobs, scheduler) as pool, progress(total) as bar:
+        results = in_order(pool, exhaustive.check, (s for part in shards for s in part))
         for one, part in zip(runs, shards, strict=True):
             done = []
             for shard, checked in zip(part, islice(results, len(part)), strict=True):
@@ -58,7 +58,7 @@ def _slice(text: str | None) -> tuple[int, int]:
         return 1, 1
     match = re.fullmatch(r"([0-9]{1,5})/([0-9]{1,5})", text)
     if not match or not 1 <= int(match[1]) <= int(match[2]):
-        raise Error(f"--slice {text!r}: use I/N, 1 to N, as 3/997")
+        raise Error(f"--slice {text!r}: give I/N with I from 1 to N, such as 3/997")
     return int(match[1]), int(match[2])
 
 

@@ -1,9 +1,9 @@
-"""`eval --serve`: one process predicts for any operation, formats and policy, a line at a time.
+"""`eval --serve`: one process that predicts for any unit, line by line.
 
-Every line that is not blank gets exactly one line back, at once; docs/dpi.md describes them:
+Every line that is not blank gets exactly one line back, at once; docs/dpi.md describes the lines:
 
-    open OP [ROUNDING|POLICY] --fmt F [...]     ->  context ID a=16 b=16 ... result=16    (eval's own options)
-    ID OPERANDS... [RANDOM BITS]                ->  RESULT FLAGS
+    open OP [ROUNDING|POLICY] --fmt F [...]     ->  context ID a=16 b=16 ... result=16    (eval's or check's options)
+    ID OPERANDS... [RANDOM BITS]                ->  RESULT... [FLAGS]
     anything else                               ->  error WHAT IS WRONG
 """
 
@@ -16,24 +16,27 @@ import select
 import shlex
 import time
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Any, Final
 
 import click
 
-from softfloat_ref.app.options import Choices, operand_formats, policy_options
-from softfloat_ref.errors import Error
-from softfloat_ref.literals import parse_code
-from softfloat_ref.ops import Signature, evaluator, get_operation, signature
-from softfloat_ref.policies import POLICIES, ROUNDINGS
+from softfloat_ref.app.options import Choices, operand_formats, policy_options, profile_option
+from softfloat_ref.app.requests import product_options, refuse_dots, request
+from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.literals import parse_code
+from softfloat_ref.oracle.operations import get_operation
+from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS
+from softfloat_ref.oracle.sources import RandomSource
+from softfloat_ref.units import REQUESTS, Field, OperationUnit, Unit
 
-Predictor = Callable[[bytes], bytes]  # the operands' text to the answer's line
+Predictor = Callable[[bytes], bytes]  # from the operands' text to the answer's line
 
 _CHUNK: Final = 1 << 16
 _LOOK_S: Final = 0.0003
 _MAX_LINE: Final = 1 << 16
 _MAX_ERROR: Final = 400
-_WORDS: Final = 1024  # drawn at a time from a source of random bits
-_CODE: Final = rb"(?:0[xX])?([0-9a-fA-F]{1,80})"
+_WORDS: Final = 1024  # words drawn at a time from a random source
+_CODE: Final = rb"(?:0[xX])?[0-9a-fA-F]{1,80}"
 
 
 def serve() -> None:
@@ -44,7 +47,7 @@ def serve() -> None:
 
 
 def _chunks() -> Iterator[list[bytes]]:
-    """Whole lines, as many as have come; blank ones left out."""
+    """All whole lines that have arrived, without blank ones."""
     rest = b""
     look = select.poll()
     look.register(0, select.POLLIN)
@@ -52,13 +55,13 @@ def _chunks() -> Iterator[list[bytes]]:
         *lines, rest = (rest + chunk).split(b"\n")
         yield [x for line in lines if (x := line.strip())]
         if len(rest) > _MAX_LINE:
-            raise Error(f"stdin: a line of more than {_MAX_LINE} characters; one request a line")
+            raise Error(f"stdin: a line of more than {_MAX_LINE} characters; give one request per line")
     if rest := rest.strip():
         yield [rest]
 
 
 def _read(look: select.poll) -> bytes:
-    """The next bytes. Looks for a moment before it sleeps: waking up takes several times as long as an answer."""
+    """The next bytes. Polls for a moment before it sleeps: waking up takes several times as long as an answer."""
     end = time.perf_counter() + _LOOK_S
     while not look.poll(0) and time.perf_counter() < end:
         pass
@@ -71,13 +74,13 @@ def _write(data: bytes) -> None:
 
 
 class Server:
-    """The contexts that were opened, and the answer to a line."""
+    """The open contexts, and the answers to lines."""
 
     def __init__(self) -> None:
         self._contexts: dict[bytes, Predictor] = {}
 
     def answer(self, line: bytes) -> bytes:
-        """One line for one line."""
+        """The answer to one line."""
         head, *rest = line.split(None, 1)
         predict = self._contexts.get(head)
         try:
@@ -94,11 +97,17 @@ class Server:
             raise Error(f"{_shown(line)} begins neither with open nor with a context's number ({known})")
         arguments = _named(words[1:])
         with _opened.make_context("open", arguments) as ctx:
-            sig, choices = _opened.invoke(ctx)
+            unit, source = _opened.invoke(ctx)
         number = b"%d" % len(self._contexts)
-        self._contexts[number] = predictor(sig, choices)
-        fields = " ".join(f"{name}={width}" for name, width in [*_inputs(sig, choices), ("result", sig.out.width)])
+        self._contexts[number] = predictor(unit, source)
+        fields = " ".join(map(_field, (*_inputs(unit, source), *unit.results)))
         return b"context %s %s\n" % (number, fields.encode())
+
+
+def _field(f: Field) -> str:
+    """A field in the answer to `open`: `a=16`, or with several codes `elements=8x32`."""
+    name = "random" if f.role == "random" else f.name
+    return f"{name}={f.width}" + (f"x{f.lanes}" if f.lanes > 1 else "")
 
 
 def _words(line: bytes) -> list[str]:
@@ -123,56 +132,60 @@ def _named(words: list[str]) -> list[str]:
 @click.option("--fmt", required=True)
 @click.option("--out", default=None)
 @click.argument("op")
+@product_options
+@profile_option
 @policy_options
-def _opened(choices: Choices, seed: int | None, fmt: str, out: str | None, op: str) -> tuple[Signature, Choices]:
-    """What an `open` line asks for."""
+def _opened(
+    choices: Choices, seed: int | None, fmt: str, out: str | None, op: str, profile: str | None, dots: dict[str, Any]
+) -> tuple[Unit, RandomSource | None]:
+    """The unit that an `open` line describes, and its random source, unless the random bits come from the lines."""
     if choices.random_bits is not None:
-        raise Error("--random-bits: here they are each line's last operand, unless a random source is named")
+        raise Error("--random-bits: the random bits are each line's last operand, unless a random source is given")
+    if op.strip().lower() in REQUESTS:
+        return request(op, fmt, out, choices, profile, dots, count=1).unit, choices.source
+    refuse_dots(op, dots)
+    if profile is not None:
+        raise Error("--profile is for quantize and dequantize")
     operation = get_operation(op)
-    sig = signature(operation, operand_formats(fmt, operation.arity, operation.name), out)
-    if operation.result == "float" and sig.out.has_nan:
-        choices.policy.nan_rule.code(sig.out)  # a rule that does not fit the format is refused now, not at some NaN
-    return sig, choices
+    unit = OperationUnit.make(op, operand_formats(fmt, operation.arity, operation.name), out, choices.policy)
+    if operation.result == "float" and unit.out.has_nan:
+        choices.policy.nan_rule.code(unit.out)  # refuse a rule that does not fit the format now, not at the first NaN
+    return unit, choices.source
 
 
-def _inputs(sig: Signature, choices: Choices) -> list[tuple[str, int]]:
-    """Names and widths of the fields of a request."""
-    fields = [(name, f.width) for name, f in zip("abcdefghi", sig.formats, strict=False)]
-    n = choices.policy.random_count
-    return [*fields, ("random", n)] if n and choices.source is None else fields
+def _inputs(unit: Unit, source: RandomSource | None) -> tuple[Field, ...]:
+    """The fields of a request; without random bits if a random source gives them."""
+    return unit.inputs if source is None else tuple(f for f in unit.inputs if f.role != "random")
 
 
-def predictor(sig: Signature, choices: Choices) -> Predictor:
-    """The function that answers a context's lines. Raises Error for a line that is wrong."""
-    run, arity = evaluator(sig, choices.policy), len(sig.formats)
-    inputs = _inputs(sig, choices)
-    widths = [width for _, width in inputs]
-    match = re.compile(rb"\s+".join([_CODE] * len(inputs))).fullmatch
-    template = b"%%0%dx %%02x\n" % sig.out.digits
-    drawn = _drawn(choices)
-    has_random = len(inputs) > arity
+def predictor(unit: Unit, source: RandomSource | None) -> Predictor:
+    """The function that answers a context's lines. It raises Error for a malformed line."""
+    widths = [f.width for f in _inputs(unit, source) for _ in range(f.lanes)]
+    match = re.compile(rb"%b(?:\s+%b){%d}" % (_CODE, _CODE, len(widths) - 1)).fullmatch
+    outputs = [f for f in unit.outputs for _ in range(f.lanes)]
+    template = b" ".join(b"%%0%dx" % f.digits for f in outputs) + b"\n"
+    drawn = _drawn(unit, source)
 
     def predict(text: bytes) -> bytes:
-        found = match(text)
-        if found is None:
-            raise _misread(text, len(inputs))
-        codes = [int(x, 16) for x in found.groups()]
+        if match(text) is None:
+            raise _misread(text, len(widths))
+        codes = [int(x, 16) for x in text.split()]
         for code, width in zip(codes, widths, strict=True):
             if code >> width:
                 raise Error(f"{code:x} does not fit {width} bits")
-        random_bits = codes.pop() if has_random else drawn()
-        return template % run(codes, random_bits)
+        return template % tuple(unit.answer([*codes, *drawn()]))
 
     return predict
 
 
-def _drawn(choices: Choices) -> Callable[[], int]:
-    """The next random bits of the context's source; 0 where none are needed."""
-    source, n = choices.source, choices.policy.random_count
-    if source is None:
-        return lambda: 0
+def _drawn(unit: Unit, source: RandomSource | None) -> Callable[[], list[int]]:
+    """The next random words of the context's source; none if none are needed."""
+    field = unit.random_field
+    if source is None or field is None:
+        return list
     starts = itertools.count(0, _WORDS)
-    return itertools.chain.from_iterable(source.bits(n, start, _WORDS) for start in starts).__next__
+    words = itertools.chain.from_iterable(source.bits(field.width, start, _WORDS) for start in starts)
+    return lambda: list(itertools.islice(words, field.lanes))
 
 
 def _misread(text: bytes, count: int) -> Error:
@@ -181,7 +194,7 @@ def _misread(text: bytes, count: int) -> Error:
         return Error(f"{len(words)} fields, but {count} operands are needed: {_shown(text)}")
     for word in words:
         parse_code(word.decode("ascii", "replace"))
-    return Error(f"{_shown(text)} is no line of {count} hexadecimal operands")
+    return Error(f"{_shown(text)} is not a line of {count} hexadecimal operands")
 
 
 def _shown(text: bytes) -> str:

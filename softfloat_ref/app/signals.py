@@ -1,4 +1,4 @@
-"""Signals that end a process end this one through its `finally` clauses, so that nothing half-written stays."""
+"""Signals that end the process run its `finally` clauses first, so that no half-written file stays."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ _PATIENCE_S: Final = 1.0
 _AGAIN_S: Final = 0.1
 _DEEPEST: Final = 100
 
-_before: dict[int, Any] = {}  # handlers, while there are others
-_hooks: list[Callable[[sys.UnraisableHookArgs], Any]] = []  # likewise
+_before: dict[int, Any] = {}  # the previous handlers, while ours are installed
+_hooks: list[Callable[[sys.UnraisableHookArgs], Any]] = []  # the previous hook, likewise
 
 
 class Stopped(BaseException):
-    """A signal asked the process to end."""
+    """A signal requests the process to end."""
 
 
 def on_signals() -> None:
     """From here on a signal raises Stopped in the main thread.
 
-    One that whoever started us ignores (nohup, a job in a script's background) stays ignored. A second Ctrl-C right
-    after the first does not cut the cleaning short. Raised while C code calls back (a destructor, LLVM asking its
-    cache), the exception is dropped there: so it is raised again until somebody handles it.
+    A signal that the parent ignores (nohup, a background job of a script) stays ignored. A second Ctrl-C right
+    after the first does not interrupt the cleanup. If raised while C code calls back (a destructor, LLVM querying its
+    cache), the exception is dropped there, so it is raised again until it is handled.
     """
-    if threading.current_thread() is not threading.main_thread():  # whoever is may have his own
+    if threading.current_thread() is not threading.main_thread():  # the main thread may have its own handlers
         return
     stopped_at = -_PATIENCE_S
 
@@ -55,7 +55,7 @@ def _handle(number: int, handler: Any) -> None:
 
 
 def _raise_again(number: int) -> None:
-    """From now on, until it is handled."""
+    """Raise Stopped again and again until it is handled."""
 
     def again(*_: object) -> None:
         if not _is_ending():
@@ -77,14 +77,14 @@ def _is_ending() -> bool:
 
 
 def _show(dropped: sys.UnraisableHookArgs) -> None:
-    """Python tells of an exception that is dropped, in a traceback; not of a Stopped."""
+    """Hide the traceback that Python prints for a dropped exception, if it is Stopped."""
     if dropped.exc_type is not Stopped and _hooks:
         _hooks[-1](dropped)
 
 
 def end_of_signals(stopped: bool = False) -> None:
-    """Handlers are what they were before. stopped: signals are ignored, while the process ends by one, whose exit code
-    another would change."""
+    """Restore the handlers. stopped: ignore signals instead, while the process ends by one, whose exit code
+    another signal would change."""
     if hasattr(signal, "setitimer") and signal.SIGALRM in _before:
         signal.setitimer(signal.ITIMER_REAL, 0)
     while _before:

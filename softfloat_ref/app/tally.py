@@ -1,38 +1,39 @@
-"""What became of an array's values, counted piece by piece, in a line (float64: for reading only)."""
+"""A one-line summary of a quantized array, counted piece by piece (in float64: for display only)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from softfloat_ref.block_formats import BlockFormat
-from softfloat_ref.codec import decoder
-from softfloat_ref.formats import Format
-from softfloat_ref.scales import largest
+from softfloat_ref.oracle.affine import AffineFormat
+from softfloat_ref.oracle.blocks.formats import BlockFormat
+from softfloat_ref.oracle.blocks.scale_rules import largest
+from softfloat_ref.oracle.codec import decoder
+from softfloat_ref.oracle.formats import Format
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from softfloat_ref.block_arrays import BlockArray
+    from softfloat_ref.arrays.block_array import BlockArray
 
-_PIECE: Final = 1 << 18  # values at a time: the temporaries are many
+_PIECE: Final = 1 << 18  # values at a time, since there are many temporaries
 
 
 class Tally:
     """Counts over any number of parts of an array."""
 
-    def __init__(self, fmt: Format | BlockFormat) -> None:
+    def __init__(self, fmt: Format | BlockFormat | AffineFormat) -> None:
         self._fmt = fmt
         self._values = self._finite = self._flushed = self._saturated = self._beyond = 0
         self._blocks = self._nan_blocks = 0
         self._largest_error = self._squared_error = self._square = 0.0
 
     def add(self, array: NDArray[Any], values: NDArray[Any], quantized: BlockArray | None = None) -> None:
-        """Some values, what they are worth after quantization, and, of a block format, their blocks."""
+        """Count values, given with their quantized values and, for a block format, their blocks."""
         x, y = array.reshape(-1), values.reshape(-1)
         for start in range(0, x.size, _PIECE):
             self._add_piece(x[start : start + _PIECE], y[start : start + _PIECE])
         if quantized is not None:
-            from softfloat_ref import blocks
+            from softfloat_ref.arrays import blocks
 
             self._blocks += quantized.scales.size
             self._nan_blocks += int((quantized.scales == quantized.fmt.scale.canonical_nan).sum())
@@ -60,11 +61,13 @@ class Tally:
             self._square += float((x * x).sum())
 
     def text(self, dtype: object, shape: tuple[int, ...]) -> str:
-        """The line."""
-        blocks = f"{self._blocks} blocks, {self._nan_blocks} NaN, " if isinstance(self._fmt, BlockFormat) else ""
-        beyond = f", {self._beyond} overflowed" if self._beyond else ""
-        what = f"{self._fmt.name}: {self._values} values of {dtype}, shape {shape}: {blocks}{self._saturated} saturated"
-        return f"{what}{beyond}, {self._flushed} flushed to zero; {self._error()}"
+        """The summary line."""
+        counts = [f"{self._blocks} blocks, {self._nan_blocks} NaN"] if isinstance(self._fmt, BlockFormat) else []
+        counts += [] if isinstance(self._fmt, AffineFormat) else [f"{self._saturated} saturated"]
+        counts += [f"{self._beyond} overflowed"] if self._beyond else []
+        counts += [f"{self._flushed} flushed to zero"]
+        what = f"{self._fmt.name}: {self._values} values of {dtype}, shape {shape}"
+        return f"{what}: {', '.join(counts)}; {self._error()}"
 
     def _error(self) -> str:
         """Maximum and root-mean-square error over the finite values."""
@@ -77,6 +80,6 @@ class Tally:
 
 
 def _reach(fmt: Format) -> tuple[float, float]:
-    """The smallest and the largest finite value; of an unsigned format, as if it had a sign."""
+    """The smallest and the largest finite value; for an unsigned format, as if it had a sign."""
     high = float(largest(fmt))
     return float(decoder(fmt)(fmt.sign_bit)) if fmt.twos_complement and fmt.signed else -high, high

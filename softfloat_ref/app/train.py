@@ -1,4 +1,4 @@
-"""`train`: a recipe's network, with every tensor in its format."""
+"""`train`: trains the network of a training recipe, with every tensor in its format."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import click
 from softfloat_ref.app.progress import Progress, progress
 
 if TYPE_CHECKING:
-    from softfloat_ref.nn.recipe import Recipe
     from softfloat_ref.nn.train import Epoch, Result
+    from softfloat_ref.nn.training_recipe import Recipe
 
 
 class _Train(click.Group):
     """`train compare ...`, or `train RECIPE ...`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """What does not begin with a subcommand is a run."""
+        """Arguments that do not begin with a subcommand are those of `run`."""
         if not args or args[0] not in ("compare", "run", "-h", "--help"):
             args = ["run", *args]
         return super().parse_args(ctx, args)
@@ -29,7 +29,7 @@ class _Train(click.Group):
         return ["run", "compare"]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name, imported when it is asked for."""
+        """The command of that name, imported when it is needed."""
         if cmd_name == "compare":
             from softfloat_ref.app import train_compare
 
@@ -41,22 +41,25 @@ class _Train(click.Group):
 def command() -> None:
     """Train small networks with every tensor in the format under study.
 
-    `train RECIPE` trains one; `train --list` names the recipes that come with the package. `train run -h` lists the
-    options: --epochs, --seed, --out, --resume, --trace, --statistics.
+    `train RECIPE` trains one network; `train --list` lists the training recipes. `train run -h` lists the options:
+    --epochs, --seed, --out, --resume, --trace, --statistics.
     """
 
 
 @click.command("run")
 @click.argument("recipe", required=False)
-@click.option("--list", "listed", is_flag=True, help="List the recipes that come with the package.")
-@click.option("--epochs", type=click.IntRange(min=1), help="Instead of the recipe's.")
-@click.option("--seed", type=click.IntRange(min=0), help="Instead of the recipe's.")
+@click.option("--list", "listed", is_flag=True, help="List the training recipes of the package.")
+@click.option("--epochs", type=click.IntRange(min=1), help="Number of epochs [the recipe's].")
+@click.option("--seed", type=click.IntRange(min=0), help="Random seed [the recipe's].")
 @click.option("-o", "--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for log and checkpoints.")
-@click.option("--resume", is_flag=True, help="Go on from the checkpoint in DIR.")
+@click.option("--resume", is_flag=True, help="Continue from the checkpoint in DIR.")
 @click.option(
-    "--trace", type=click.IntRange(min=1), metavar="STEP", help="Write that step's tensors as golden vectors to DIR."
+    "--trace",
+    type=click.IntRange(min=1),
+    metavar="STEP",
+    help="Write the tensors of this step as golden vectors to DIR.",
 )
-@click.option("--statistics", is_flag=True, help="Log what formats do to gradients; keep the last ones in DIR.")
+@click.option("--statistics", is_flag=True, help="Log the effect of formats on gradients; keep the last ones in DIR.")
 def run(
     recipe: str | None,
     listed: bool,
@@ -74,9 +77,9 @@ def run(
     if listed:
         return _list()
     if recipe is None:
-        raise click.UsageError("give a recipe: a name from --list, or FILE.toml")
+        raise click.UsageError("give a training recipe: a name from --list, or FILE.toml")
     from softfloat_ref.nn.divergence import Diverged
-    from softfloat_ref.nn.recipe import load_recipe
+    from softfloat_ref.nn.training_recipe import load_recipe
 
     chosen = load_recipe(recipe).with_training(epochs=epochs, seed=seed)
     try:
@@ -96,7 +99,7 @@ def _trace(recipe: Recipe, step: int, out: Path | None, other: bool) -> int:
     from softfloat_ref.nn.train import Watch
 
     if out is None or other:
-        raise click.UsageError("--trace takes --out DIR, and neither --resume nor --statistics")
+        raise click.UsageError("--trace needs --out DIR, and excludes --resume and --statistics")
     with progress(step) as bar:
         trace = write_step(recipe, step, out, command_line(), Watch(step=_advance(bar)))
     made = len({name for node in trace.nodes for name in node.outputs})
@@ -106,7 +109,7 @@ def _trace(recipe: Recipe, step: int, out: Path | None, other: bool) -> int:
 
 
 def _list() -> int:
-    from softfloat_ref.nn.recipe import load_recipe, recipe_files
+    from softfloat_ref.nn.training_recipe import load_recipe, recipe_files
 
     found = [load_recipe(name) for name in recipe_files()]
     width = max(len(r.name) for r in found)
@@ -120,7 +123,7 @@ def _train(recipe: Recipe, out: Path | None, resume: bool, statistics: bool) -> 
 
     data = load_data(recipe)
     measure = "perplexity" if data.kind == "text" else "accuracy"
-    header = iter([f"epoch  train loss  test loss  {measure}"])  # once there is an epoch: errors come without it
+    header = iter([f"epoch  train loss  test loss  {measure}"])  # printed with the first epoch
     with progress(recipe.training.epochs * steps_of(recipe, data)) as bar:
 
         def show(epoch: Epoch) -> None:

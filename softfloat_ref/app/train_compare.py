@@ -1,4 +1,4 @@
-"""`train compare`: several recipes with several seeds, as a table and as curves."""
+"""`train compare`: several training recipes with several seeds, as a table and as curves."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ CURVES = "curves.png"
 
 @click.command("compare")
 @click.argument("recipes", nargs=-1, required=True)
-@click.option("--seeds", type=click.IntRange(min=1), default=5, show_default=True, help="Runs of each, seeds 1 to N.")
-@click.option("--epochs", type=click.IntRange(min=1), help="Instead of the recipes'.")
-@click.option("--jobs", type=click.IntRange(1, 1024), help="Processes [all processors].")
+@click.option(
+    "--seeds", type=click.IntRange(min=1), default=5, show_default=True, help="Number of runs of each recipe."
+)
+@click.option("--epochs", type=click.IntRange(min=1), help="Number of epochs [the recipes'].")
+@click.option("--jobs", type=click.IntRange(1, 1024), help="Number of processes [one per processor].")
 @click.option("--scheduler", metavar="tcp://...|FILE.json", help="Train on a Dask cluster.")
-@click.option("--json", "as_json", is_flag=True, help="Summaries and runs as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print summaries and runs as JSON.")
 @click.option(
     "-o",
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Folder for logs, outcomes and curves; runs that it holds already are not done again.",
+    help="Folder for logs, outcomes and curves; runs already there are not repeated.",
 )
 def command(
     recipes: tuple[str, ...],
@@ -40,23 +42,23 @@ def command(
     as_json: bool,
     out: Path | None,
 ) -> int:
-    """Train RECIPES, each with several seeds, and set their losses side by side.
+    """Train the networks of RECIPES, each with the seeds 1 to N, and compare their losses.
 
-    The first recipe is what the others are held against. Times are of the processor; run with one thread a process
+    The first recipe is the baseline for the others. Times are processor times; use one thread per process
     (OMP_NUM_THREADS=1) to compare them. Exit code 1: every run of a recipe diverged.
     """
-    from softfloat_ref.executors import workers
+    from softfloat_ref.base.executors import workers
     from softfloat_ref.nn import compare
-    from softfloat_ref.nn.recipe import load_recipe
+    from softfloat_ref.nn.training_recipe import load_recipe
 
     chosen = [load_recipe(name).with_training(epochs=epochs) for name in recipes]
     total = seeds * len(chosen)
-    with workers(jobs if scheduler or jobs else None, scheduler) as crew, progress(total) as bar:
+    with workers(jobs if scheduler or jobs else None, scheduler) as pool, progress(total) as bar:
 
         def done(outcome: Outcome) -> None:
             bar.advance(f"{outcome.recipe}, seed {outcome.seed}", 1)
 
-        outcomes = compare.compare(chosen, range(1, seeds + 1), crew, out, done)
+        outcomes = compare.compare(chosen, range(1, seeds + 1), pool, out, done)
     found = compare.summaries(outcomes)
     click.echo(json.dumps(compare.as_json(outcomes), indent=1) if as_json else "\n".join(table(found)))
     if out is not None:
@@ -86,7 +88,7 @@ def table(found: Sequence[Summary]) -> list[str]:
 
 
 def _measure(value: Spread, text: bool, sign: bool = False) -> str:
-    """Perplexity, or accuracy in per cent."""
+    """Perplexity, or accuracy in percent."""
     return (
         _cell(value, 2, sign)
         if text
@@ -102,7 +104,7 @@ def _cell(value: Spread, digits: int, sign: bool = False) -> str:
 
 
 def _curves(outcomes: Sequence[Outcome], out: Path) -> None:
-    """The picture, where matplotlib is installed."""
+    """Draw the picture, if matplotlib is installed."""
     import importlib.util
 
     from softfloat_ref.app import plot

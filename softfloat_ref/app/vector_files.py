@@ -1,7 +1,8 @@
-"""Files of vectors for the commands: the options that choose them, suites, folders to verify, and what there is."""
+"""Files of vectors for the commands: the options that select them, suites, folders to verify, lists of recipes."""
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,16 +11,15 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from softfloat_ref.errors import Error
-from softfloat_ref.executors import Workers
-from softfloat_ref.golden.intermediate import IntermediateSet
-from softfloat_ref.golden.kinds import AnySet
+from softfloat_ref.base.errors import Error
+from softfloat_ref.base.executors import Workers
+from softfloat_ref.golden.kinds import Cases
 from softfloat_ref.golden.manifest import SUITE
-from softfloat_ref.golden.recipes import load_recipe, recipe_files, suite_files
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.suites import Suite, find_suite, generate_suite, verify_suite
+from softfloat_ref.golden.vector_recipes import load_recipe, recipe_files, suite_files
 from softfloat_ref.golden.verify import Report, problems, verify
-from softfloat_ref.golden.writers import DEFAULT_FORMATS, NAMES, parse_names
+from softfloat_ref.golden.writers import NAMES, parse_names
 
 F = TypeVar("F", bound=Callable[..., Any])
 _WORKER_OPTIONS: Final = ("--jobs", "--scheduler")
@@ -27,7 +27,7 @@ _WORKER_OPTIONS: Final = ("--jobs", "--scheduler")
 
 @dataclass(frozen=True)
 class Files:
-    """What the options of `vectors generate` say of the files."""
+    """The options of `vectors generate` about files."""
 
     formats: tuple[str, ...]
     given: bool
@@ -36,18 +36,16 @@ class Files:
     pack: bool
 
     def refuse(self) -> None:
-        """Raises Error where an option was given that is for lines in a folder."""
+        """Raises Error for options that apply only to lines in a folder."""
         for name, value in (("format", self.given), ("resume", self.resume), ("intermediate", self.intermediate)):
             if value:
                 raise Error(f"--{name} is for sets of lines in a folder")
 
-    def with_intermediate(self, vectors: AnySet) -> AnySet:
-        """The set, with its unrounded intermediate if that is wanted. Raises Error where it has none."""
+    def with_intermediate(self, vectors: VectorSet) -> VectorSet:
+        """The set, with its unrounded intermediate if requested. Raises Error if it has none."""
         if not self.intermediate:
             return vectors
-        if not isinstance(vectors, VectorSet):
-            raise Error("--intermediate is for a set of one operation that rounds")
-        return IntermediateSet(vectors)
+        return dataclasses.replace(vectors, unit=vectors.unit.with_intermediate())
 
 
 def file_options(function: F) -> F:
@@ -55,18 +53,20 @@ def file_options(function: F) -> F:
 
     def with_files(**given: Any) -> Any:
         text = given.pop("format_names")
-        formats = DEFAULT_FORMATS if text is None else parse_names(text)
+        formats = () if text is None else parse_names(text)
         flags = [given.pop(name) for name in ("resume", "intermediate", "pack")]
         return function(files=Files(formats, text is not None, *flags), **given)
 
     wrapped: Any = with_files
     wrapped.__name__, wrapped.__doc__ = function.__name__, function.__doc__
     wrapped.__click_params__ = getattr(function, "__click_params__", [])
-    shown = ",".join(DEFAULT_FORMATS)
+    shown = ",".join(Cases.default)
     for option in (
-        click.option("--pack", is_flag=True, help="Of a suite: its small excerpt."),
-        click.option("--intermediate", is_flag=True, help="Add columns: the exact result's kept bits, guard, sticky."),
-        click.option("--resume", is_flag=True, help="Go on where a run that was killed had stopped."),
+        click.option("--pack", is_flag=True, help="Write the small excerpt of a suite."),
+        click.option(
+            "--intermediate", is_flag=True, help="Add columns: kept bits, guard and sticky bit of the exact result."
+        ),
+        click.option("--resume", is_flag=True, help="Continue an interrupted run."),
         click.option(
             "--format", "format_names", default=None, metavar="NAMES", help=f"Some of {','.join(NAMES)} [{shown}]."
         ),
@@ -76,7 +76,7 @@ def file_options(function: F) -> F:
 
 
 def command_line() -> list[str]:
-    """The command, but for who makes the set and in how many runs: that does not show in its files."""
+    """The command without the options that do not change the files: who makes the set, and in how many runs."""
     given = iter(sys.argv[1:])
     kept = ["softfloat-ref"]
     for arg in given:
@@ -94,7 +94,7 @@ def write_suite(
     seed: int | None,
     level: str | None,
     files: Files,
-    crew: Workers | None,
+    pool: Workers | None,
 ) -> None:
     """`vectors generate SUITE`. Raises Error."""
     if files.intermediate:
@@ -102,13 +102,13 @@ def write_suite(
     if files.pack and (count, seed, level) != (None, None, None):
         raise Error("--pack has its own count, seed and level")
     suite = suite.packed() if files.pack else suite.replaced(count, seed, level)
-    found = generate_suite(suite, folder, command_line(), crew, formats=files.formats, resume=files.resume)
+    found = generate_suite(suite, folder, command_line(), pool, formats=files.formats, resume=files.resume)
     sets = len(found["sets"])
     print(f"{found['count']} vectors of {suite.name} in {folder}: {sets} sets, {SUITE}", file=sys.stderr)
 
 
 def verify_folders(folders: Sequence[str], sample: int | None, every: bool) -> int:
-    """Check folders of sets and of suites; prints what is wrong. The exit code."""
+    """Check folders of sets and of suites; prints what is wrong, and returns the exit code."""
     failed = unreadable = 0
     for folder in folders:
         try:
@@ -132,7 +132,7 @@ def _reports(folder: str, sample: int | None, every: bool) -> Iterator[tuple[str
 
 
 def print_list() -> None:
-    """The recipes and the suites."""
+    """List the vector recipes and the suites."""
     files, suites = recipe_files(), suite_files()
     width = max(map(len, (*files, *suites)), default=0) + 1
     for name, path in files.items():

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def summary(vectors: Any) -> dict[str, Any] | None:
-    """What a set's directed cases cover, in numbers, as a manifest has it; None where no models look at the set."""
-    from softfloat_ref.coverage import measure
+    """The coverage of a set's directed cases in numbers, for its manifest; None if the set has no models."""
+    from softfloat_ref.coverage.engine import measure
 
     return measure.summary(vectors)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from softfloat_ref.codec import decoder, encode
-from softfloat_ref.formats import Format
+from softfloat_ref.oracle.codec import decoder, encode
+from softfloat_ref.oracle.formats import Format
 
 COARSE: Final = {
     "zero": "zero",
@@ -52,7 +52,7 @@ def specials(fmt: Format) -> tuple[int, ...]:
 
 @lru_cache(maxsize=64)
 def few_specials(fmt: Format) -> tuple[int, ...]:
-    """The ones to cross where there are many operands: zeros, smallest, one, largest, Inf, NaN, of each sign."""
+    """The special codes to cross if there are many operands: zeros, smallest, one, largest, Inf, NaN, of each sign."""
     one = encode(1, fmt).bits
     codes = [0, fmt.min_code, one, fmt.max_code]
     codes += [fmt.inf_code] if fmt.infinity else []
@@ -78,7 +78,7 @@ def complete(fmt: Format, sign: int, magnitude: int) -> int:
 
 
 def class_of(fmt: Format, code: int) -> str:
-    """`pos.norm`, `neg.minsub`, `qnan`, ...: what a code is, before any flush of operands."""
+    """`pos.norm`, `neg.minsub`, `qnan`, ...: the class of a code, before any flush of operands."""
     x = decoder(fmt)(code)
     if x.is_nan:
         return "snan" if x.signaling else "qnan"

@@ -1,5 +1,5 @@
-"""What a device does instead: hypotheses, each run over the device's own cases; and which device an unknown one is.
+"""Diagnosis of faulty devices by hypotheses, each run over the device's cases; identification of unknown devices.
 
-A hypothesis is a policy, profile or accumulator of the library, or a listed defect. It stands or falls by all cases:
-those that the device got wrong must come out as the device has them, and those that it got right must stay right.
+A hypothesis is a policy, profile or accumulator of the library, or a listed defect. All cases count for or against it:
+it must give the device's answer for the wrong cases, and the right answer for the others.
 """

@@ -1,4 +1,4 @@
-"""Accumulators as a space: the named ones, and what one change of the tree or of a field makes of them."""
+"""Accumulators as a space: the named ones, and those with one change of the tree or of a field."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from softfloat_ref.accumulate import ACCUMULATORS, Accumulator
-from softfloat_ref.accumulate.trees import Round, walk
+from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.dot_defects import dot_defects
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
 from softfloat_ref.diagnosis.remembered import Products, dot_model
-from softfloat_ref.errors import Error
-from softfloat_ref.formats import Format, get_format
-from softfloat_ref.golden.dots import DotSet
+from softfloat_ref.oracle.accumulate import ACCUMULATORS, Accumulator
+from softfloat_ref.oracle.accumulate.trees import Round, walk
+from softfloat_ref.oracle.formats import Format, get_format
+from softfloat_ref.units import DotUnit
 
 _ROUNDINGS: Final = ("rne", "rz", "rna", "rto", "rup", "rd")
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {
@@ -31,22 +31,22 @@ _FLAGS: Final = "flags"
 _ROUND: Final = re.compile(r"(-> |\|)(\w+):(\w+)")
 _BITS: Final = re.compile(r"F=(\d+), (rz|rd)")
 _PRODUCT: Final = re.compile(r"\bp(?:\[[^\]]*\])? -> (\w+):(\w+)")
-_BEYOND: Final = frozenset({"rne", "rna"})  # overflow to Inf whatever the accumulator's rule is
+_BEYOND: Final = frozenset({"rne", "rna"})  # these overflow to Inf under every rule of the accumulator
 _FLOOR: Final = re.compile(r", floor=[\w:|.-]+")
 
 
 @dataclass(frozen=True)
 class AccumulatorSpace:
-    """The accumulators of a dot product. vectors: formats, length, and the accumulator that is expected."""
+    """The accumulators of a dot product. unit: formats, length, and the expected accumulator."""
 
-    vectors: DotSet
+    unit: DotUnit
     kind: str = "accumulator"
     labels: dict[Accumulator, str] = field(default_factory=dict, compare=False, repr=False)
     products: Products = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def base(self) -> Accumulator:
-        return self.vectors.accumulator
+        return self.unit.accumulator
 
     def named(self) -> Iterator[Accumulator]:
         yield from ACCUMULATORS.values()
@@ -69,15 +69,15 @@ class AccumulatorSpace:
 
     def model(self, point: Accumulator) -> Model | None:
         try:
-            made = dataclasses.replace(self.vectors, accumulator=point)
-        except Error:  # it has not these formats
+            made = dataclasses.replace(self.unit, accumulator=point)
+        except Error:  # it does not support these formats
             return None
         return dot_model(made, self.products)
 
     def key(self, point: Accumulator) -> Hashable:
-        """Its fields but for the names, with what the formats and the length make of the step."""
+        """Its fields except the names, with the step as it follows from the formats and the length."""
         try:
-            made = dataclasses.replace(self.vectors, accumulator=point)
+            made = dataclasses.replace(self.unit, accumulator=point)
         except Error:
             return point
         s = made.setting
@@ -90,7 +90,7 @@ class AccumulatorSpace:
         return self._tree(point, s.result.name), step, own, rest, more
 
     def _tree(self, point: Accumulator, result: str) -> str:
-        """The tree's text for this running result, without the mode of roundings of products that are exact."""
+        """The tree's text for this running result, without the rounding modes of exact products."""
         tree = _of_format(point, result)
         for match in reversed(list(_PRODUCT.finditer(tree))):
             if self._holds_products(get_format(match[1])):
@@ -98,8 +98,8 @@ class AccumulatorSpace:
         return tree
 
     def _holds_products(self, fmt: Format) -> bool:
-        """Whether every product of two finite operands is a number of that format."""
-        a, b = self.vectors.a, self.vectors.b
+        """Whether the format represents every product of two finite operands."""
+        a, b = self.unit.a, self.unit.b
         if not (isinstance(a, Format) and isinstance(b, Format)):
             return False
         lowest = a.emin - a.mantissa_bits + b.emin - b.mantissa_bits
@@ -110,7 +110,7 @@ class AccumulatorSpace:
         return self._name(point)
 
     def says(self, point: Accumulator) -> str:
-        return f"adds up as {self._name(point)}"
+        return f"accumulates like {self._name(point)}"
 
     def size(self, point: Accumulator) -> int:
         return 2 * self._name(point).count(", ") + 2 * (point != self.base)
@@ -120,14 +120,14 @@ class AccumulatorSpace:
 
     def defects(self, point: Accumulator) -> Iterator[Hypothesis]:
         try:
-            made = dataclasses.replace(self.vectors, accumulator=point)
+            made = dataclasses.replace(self.unit, accumulator=point)
         except Error:
             return iter(())
         return dot_defects(made, self.products)
 
 
 def _of_format(point: Accumulator, result: str) -> str:
-    """The tree's text with the choices for this format of the running result alone."""
+    """The tree's text with only the choices for this format of the running result."""
     alone = re.sub(rf"-> (?:[\w:]+\|)*({result}:[\w:]+)(?:\|[\w:]+)*", r"-> \1", point.tree)
     return re.sub(rf"floor=(?:[\w:.-]+\|)*{result}:(-?\d+)(?:\|[\w:.-]+)*", r"floor=\1", alone).replace(
         "-> out:", f"-> {result}:"
@@ -135,7 +135,7 @@ def _of_format(point: Accumulator, result: str) -> str:
 
 
 def _changes(point: Accumulator) -> Iterator[tuple[str, dict[str, object]]]:
-    """Each change of one thing: what it is, and the fields."""
+    """Each single change: its description, and the fields."""
     for name, choices in _CHOICES.items():
         for choice in choices:
             if choice != getattr(point, name):
@@ -148,7 +148,7 @@ def _changes(point: Accumulator) -> Iterator[tuple[str, dict[str, object]]]:
 
 
 def _tree_changes(tree: str) -> Iterator[tuple[str, dict[str, object]]]:
-    """Each change of one thing in a tree."""
+    """Each single change in a tree."""
     rounds = list(_ROUND.finditer(tree))
     for i, match in enumerate(rounds):
         for mode in _ROUNDINGS:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Final
 
-from softfloat_ref.codec import decoder
-from softfloat_ref.diagnosis.hypotheses import Hypothesis
+from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
 from softfloat_ref.diagnosis.operation_models import Scalar
-from softfloat_ref.exact import NAN, Value
-from softfloat_ref.formats import Format
-from softfloat_ref.rounding import INVALID, Flags
-
-_LETTERS: Final = "abc"
+from softfloat_ref.oracle.codec import decoder
+from softfloat_ref.oracle.exact import NAN, Value
+from softfloat_ref.oracle.flags import INVALID, Flags
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.operations.table import LETTERS
 
 
 def answer_defects(s: Scalar) -> Iterator[Hypothesis]:
-    """Every listed one."""
+    """Every listed defect of the answer."""
     yield from _flag_defects(s)
-    yield from _wire_defects(s)
+    yield from wire_defects(s.sig.out.width, lambda change: s.after(lambda _, c, f: (change(c), f)))
     yield from _nan_defects(s)
 
 
@@ -38,7 +36,7 @@ def _flag_defects(s: Scalar) -> Iterator[Hypothesis]:
         )
     yield Hypothesis(
         "flag bits reversed",
-        "has its flags in the other order",
+        "has its flag bits in reverse order",
         s.after(lambda _, c, f: (c, int(f"{f:0{len(Flags)}b}"[::-1], 2))),
     )
     formats = s.sig.formats
@@ -50,23 +48,22 @@ def _flag_defects(s: Scalar) -> Iterator[Hypothesis]:
     yield Hypothesis("signalling NaN not invalid", "does not raise invalid for a signalling NaN", s.after(quiet))
 
 
-def _wire_defects(s: Scalar) -> Iterator[Hypothesis]:
-    """Of the result's bits, whatever they mean."""
-    width = s.sig.out.width
+def wire_defects(width: int, after: Callable[[Callable[[int], int]], Model]) -> Iterator[Hypothesis]:
+    """Defects of the result's bits, regardless of their meaning. after: gives the model with a changed result code."""
     for bit in range(width - 1, -1, -1):
         for value in (0, 1):
-            stuck = s.after(lambda _, c, f, b=bit, v=value: (c & ~(1 << b) | v << b, f))  # type: ignore[misc]
+            stuck = after(lambda c, b=bit, v=value: c & ~(1 << b) | v << b)  # type: ignore[misc]
             yield Hypothesis(f"bit {bit} is {value}", f"has bit {bit} of its result stuck at {value}", stuck)
     if width > 8 and width % 8 == 0:
         size = width // 8
-        swapped = s.after(lambda _, c, f: (int.from_bytes(c.to_bytes(size, "big"), "little"), f))
+        swapped = after(lambda c: int.from_bytes(c.to_bytes(size, "big"), "little"))
         yield Hypothesis("bytes reversed", "has the bytes of its result in reverse order", swapped)
-    mirrored = s.after(lambda _, c, f: (int(f"{c:0{width}b}"[::-1], 2), f))
+    mirrored = after(lambda c: int(f"{c:0{width}b}"[::-1], 2))
     yield Hypothesis("bits reversed", "has the bits of its result in reverse order", mirrored)
 
 
 def _nan_defects(s: Scalar) -> Iterator[Hypothesis]:
-    """Operands that are NaN, handed through as they are."""
+    """Defects of NaN operands and NaN results."""
     out = s.sig.out
     for i, fmt in enumerate(s.sig.formats):
         cut = fmt.mantissa_bits - out.mantissa_bits
@@ -78,10 +75,10 @@ def _nan_defects(s: Scalar) -> Iterator[Hypothesis]:
         ) -> tuple[int, int]:
             return (codes[i] >> cut if fmt.is_nan(codes[i]) else code), flags
 
-        name = f"NaN of {_LETTERS[i]} passed on" if s.arity > 1 else "NaN passed on"
-        says = "passes a NaN operand on as it is" + (", cut" if cut else "")
+        name = f"NaN of {LETTERS[i]} passed on" if s.arity > 1 else "NaN passed on"
+        says = "passes a NaN operand on unchanged" + (", cut" if cut else "")
         yield Hypothesis(
-            name, says if s.arity == 1 else says.replace("operand", f"in operand {_LETTERS[i]}"), s.after(passed)
+            name, says if s.arity == 1 else says.replace("operand", f"in operand {LETTERS[i]}"), s.after(passed)
         )
 
     out = s.sig.out
@@ -110,7 +107,7 @@ def _first_nan(formats: Sequence[Format], codes: Sequence[int]) -> tuple[Value, 
 
 
 def _loud(s: Scalar, codes: Sequence[int], code: int, flags: int) -> tuple[int, int]:
-    """A NaN's upper bits as they are; where none of them is set, the last one, lest it be an infinity."""
+    """The unchanged upper bits of a NaN; if none is set, the last bit is, so that the code is not an infinity."""
     out, found = s.sig.out, _first_nan(s.sig.formats, codes)
     if found is None or not out.is_nan(code):
         return code, flags

@@ -1,4 +1,4 @@
-"""Ways to ask a device questions, a list at a time: a command, a function of arrays, a model."""
+"""Ways to query a device with lists of questions: a command, a function of arrays, a model."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from softfloat_ref.diagnosis.hypotheses import Model, Output
-from softfloat_ref.golden.dots import DotSet
 from softfloat_ref.golden.writers import text_line
-from softfloat_ref.testing.check import Checkable, input_width, parse_answer
+from softfloat_ref.testing.check import parse_answer
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.devices import CommandDevice, DeviceError, Late, check_startable
 from softfloat_ref.testing.dialogue import Broken, Dialogue
+from softfloat_ref.units import Unit
 
-_LONGER_S: Final = 1.0  # than its first answers took, before a device is taken for one that answers at the end
+_LONGER_S: Final = 1.0  # longer than its first answers took, before assuming that a device answers only at the end
 Questions = Sequence[tuple[int, ...]]
-Asker = Callable[[Questions], list[Answer]]  # as many answers as questions. Raises DeviceError
+Asker = Callable[[Questions], list[Answer]]  # returns one answer per question. Raises DeviceError
 
 
 @contextmanager
-def ask_command(vectors: Checkable, command: str, timeout_s: float = 10.0) -> Iterator[Asker]:
-    """A command, while the block lasts.
+def ask_command(unit: Unit, command: str, timeout_s: float = 10.0) -> Iterator[Asker]:
+    """A command that runs while the block lasts.
 
     One that answers line by line is kept running; one that answers when its input ends is started for each list of
     questions. Which it is shows with the second list; the first says how long it takes to start and to answer. Raises
     Error for a command that cannot be one.
     """
     check_startable(command)
-    as_operands = text_line([f for f in vectors.fields if f.role in ("operand", "random")])
+    as_operands = text_line(unit.inputs)
     kept: Dialogue | None = None
 
     def answers(lines: list[str]) -> list[str]:
@@ -51,7 +51,7 @@ def ask_command(vectors: Checkable, command: str, timeout_s: float = 10.0) -> It
         if not questions:
             return []
         lines = answers([as_operands(q) for q in questions])
-        return [parse_answer(line, vectors, q) for line, q in zip(lines, questions, strict=True)]
+        return [parse_answer(line, unit, q) for line, q in zip(lines, questions, strict=True)]
 
     try:
         yield ask
@@ -61,7 +61,7 @@ def ask_command(vectors: Checkable, command: str, timeout_s: float = 10.0) -> It
 
 
 def _alone(command: str, lines: Sequence[str], timeout_s: float) -> list[str]:
-    """The answers to these lines of a process of their own, which must end well. Raises DeviceError."""
+    """The answers of a new process to these lines; it must end with exit code 0. Raises DeviceError."""
     with CommandDevice(command, timeout_s) as device:
         try:
             found = [x for x in device.answers(iter(lines)) if x.strip()]
@@ -73,34 +73,32 @@ def _alone(command: str, lines: Sequence[str], timeout_s: float) -> list[str]:
     return found
 
 
-def ask_arrays(vectors: Checkable, device: Callable[..., Any]) -> Asker:
-    """A function of arrays: codes of each operand in, result codes or (result, flags) out; scalar operations only."""
+def ask_arrays(unit: Unit, device: Callable[..., Any]) -> Asker:
+    """A function of arrays: codes of each operand in, result codes or (result, flags) out.
+
+    Raises Error for a unit with fields of several codes.
+    """
     import numpy as np
 
-    from softfloat_ref.arrays import code_dtype
-    from softfloat_ref.testing.check import columns
+    from softfloat_ref.testing.check import array_types, columns
 
-    assert not isinstance(vectors, DotSet)
-    kinds = [code_dtype(f) for f in vectors.formats]
-    kinds += [np.dtype(np.uint64)] * (input_width(vectors) - len(kinds))
+    kinds = array_types(unit)
 
     def ask(questions: Questions) -> list[Answer]:
         arrays = [np.array(c, k) for c, k in zip(zip(*questions, strict=True), kinds, strict=True)]
         results, flags = columns(device(*arrays), len(questions))
-        return [Answer(r, f) for r, f in zip(results, flags, strict=True)]
+        return [Answer((r,), f) for r, f in zip(results, flags, strict=True)]
 
     return ask
 
 
-def ask_model(vectors: Checkable, model: Model, has_flags: bool = True) -> Asker:
-    """A device made of a model of this library; where that has no answer, it gives zeros."""
-    block = getattr(vectors, "block", None) is not None
-    width = sum(f.lanes for f in vectors.fields) - input_width(vectors)
+def ask_model(unit: Unit, model: Model, has_flags: bool = True) -> Asker:
+    """A device that answers as a model of this library, with zeros if the model has no answer."""
+    count = len(unit.result_formats)
+    flags = has_flags and unit.has_flags
 
     def answer(output: Output | None) -> Answer:
-        found = output or (0,) * width
-        if block:
-            return Answer(found[0], None, found)
-        return Answer(found[0], found[1] if has_flags else None)
+        found = output or (0,) * (count + flags)
+        return Answer(found[:count], found[count] if flags else None)
 
     return lambda questions: [answer(model(q)) for q in questions]

@@ -1,4 +1,4 @@
-"""Defects of block conversions: of the scale, of the lanes, of the elements' rounding; of values on the way back."""
+"""Defects of block conversions: in the scale, in the lanes, in the elements' rounding; and in dequantized values."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Final
 
-from softfloat_ref import exact
-from softfloat_ref.block_formats import (
+from softfloat_ref.base.errors import Undefined
+from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output
+from softfloat_ref.diagnosis.operation_defects import hidden_bit, low_exponent
+from softfloat_ref.diagnosis.rounding_defects import stage_defects
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.blocks.formats import (
     FP32,
     BlockFormat,
     block_scale,
@@ -18,15 +22,11 @@ from softfloat_ref.block_formats import (
     flush,
     special_element,
 )
-from softfloat_ref.codec import Encoder, decoder, encoder
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output
-from softfloat_ref.diagnosis.scalar import hidden_bit, low_exponent
-from softfloat_ref.diagnosis.stages import stage_defects
-from softfloat_ref.errors import Undefined
-from softfloat_ref.exact import FINITE, INF, NAN, Value
-from softfloat_ref.formats import CATALOGUE, Format
-from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.policies import Overflow, Policy
+from softfloat_ref.oracle.codec import Encoder, decoder, encoder
+from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
+from softfloat_ref.oracle.formats import CATALOGUE, Format
+from softfloat_ref.oracle.policies import Overflow, Policy
+from softfloat_ref.units import DequantizeUnit, QuantizeUnit
 
 _ONE: Final = exact.finite(0, 1, 0)
 Values = list[Value]
@@ -35,23 +35,17 @@ ScaleOf = Callable[[Sequence[Value]], int]
 
 @dataclass(frozen=True)
 class Quantizer:
-    """A quantization in its steps, for a device that has one of them wrong."""
+    """A quantization in steps, for a device with one wrong step."""
 
-    made: VectorSet
+    unit: QuantizeUnit
 
     @cached_property
     def block(self) -> BlockFormat:
-        assert self.made.block is not None
-        return self.made.block
+        return self.unit.block
 
     @cached_property
     def encode(self) -> Encoder:
-        return encoder(self.block.element, self.made.policy)
-
-    @property
-    def tensor(self) -> bool:
-        """Whether there is a second-level scale."""
-        return self.made.profile.tensor_scale != "none"
+        return encoder(self.block.element, self.unit.policy)
 
     def model(
         self,
@@ -62,17 +56,17 @@ class Quantizer:
         encode: Encoder | None = None,
         lanes: Callable[[tuple[int, ...]], tuple[int, ...]] | None = None,
     ) -> Model:
-        """The steps, some of them replaced: how the scale comes of the values, which scale the elements are divided
-        by, what the values are, how an element is rounded, where the elements go."""
-        decode = decoder(self.made.formats[0], self.made.policy.flush_inputs)
+        """The steps, some of them replaced: how the scale follows from the values, the scale that elements are divided
+        by, the values, how an element is rounded, and the order of the elements."""
+        decode = decoder(self.unit.values, self.unit.policy.flush_inputs)
         size = self.block.size
 
         def model(inputs: Inputs) -> Output | None:
             found = [decode(x) for x in inputs[:size]]
             if values is not None:
                 found = values(inputs[:size], found)
-            second = decoder(FP32)(inputs[size]) if self.tensor else _ONE
-            words = inputs[size + self.tensor :] or (0,) * size
+            second = decoder(FP32)(inputs[size]) if self.unit.two_levels else _ONE
+            words = inputs[size + self.unit.two_levels :] or (0,) * size
             try:
                 code = scale(self._scale(second), found) if scale is not None else self._scale(second)(found)
                 codes = self._elements(found, used(code) if used else code, second, words, encode or self.encode)
@@ -83,12 +77,12 @@ class Quantizer:
         return model
 
     def _scale(self, second: Value) -> ScaleOf:
-        return lambda values: block_scale(values, self.block, self.made.profile, second)
+        return lambda values: block_scale(values, self.block, self.unit.profile, second)
 
     def _elements(
         self, values: Values, scale: int, second: Value, words: Sequence[int], encode: Encoder
     ) -> tuple[int, ...]:
-        block, policy, profile = self.block, self.made.policy, self.made.profile
+        block, policy, profile = self.block, self.unit.policy, self.unit.profile
         factor = decoder(block.scale)(scale)
         if factor.kind == NAN:
             return (special_element(block, policy),) * block.size
@@ -102,9 +96,9 @@ class Quantizer:
         return tuple(codes)
 
 
-def block_defects(made: VectorSet) -> Iterator[Hypothesis]:
+def block_defects(unit: QuantizeUnit) -> Iterator[Hypothesis]:
     """Every listed defect that the quantization can have."""
-    q = Quantizer(made)
+    q = Quantizer(unit)
     plain = q.model()
 
     def last(inputs: Inputs) -> Output | None:
@@ -115,11 +109,11 @@ def block_defects(made: VectorSet) -> Iterator[Hypothesis]:
     yield from _scale_defects(q)
     yield from _lane_defects(q)
     yield from _value_defects(q)
-    if not made.policy.flush_outputs:
-        flushing = encoder(q.block.element, made.policy.replace(flush_outputs=True))
+    if not unit.policy.flush_outputs:
+        flushing = encoder(q.block.element, unit.policy.replace(flush_outputs=True))
         yield Hypothesis("flush_outputs = on", "flushes tiny elements to zero", q.model(encode=flushing))
     for row in stage_defects():
-        encode = row.stage(q.block.element, made.policy)
+        encode = row.stage(q.block.element, unit.policy)
         if encode is not None and not row.name.startswith("output"):
             yield Hypothesis(row.name, f"{row.says}, in its elements", q.model(encode=encode), size=row.size)
 
@@ -133,7 +127,7 @@ def _scale_defects(q: Quantizer) -> Iterator[Hypothesis]:
     if element.exponent_bits:
         offsets[element.emax] = "without the element's emax"
         bias = element.emax - element.bias
-        text = f"off by the element's bias ({element.bias} in place of emax {element.emax})"
+        text = f"off by the element's bias ({element.bias} instead of emax {element.emax})"
         offsets[bias] = f"{offsets[bias]}, {text}" if bias in offsets else text
         offsets.pop(0, None)
     for by, says in offsets.items():
@@ -144,13 +138,13 @@ def _scale_defects(q: Quantizer) -> Iterator[Hypothesis]:
         )
         yield Hypothesis(
             f"scale byte {by:+d}",
-            f"gives out a scale {says}, but divides by the right one",
+            f"outputs a scale {says}, but divides by the right one",
             q.model(scale=lambda f, v, by=by: _moved(f(v), by, scale), used=lambda c, by=by: _moved(c, -by, scale)),  # type: ignore[misc]
         )
     if not scale.mantissa_bits:
         yield Hypothesis(
             "scale wraps",
-            "does not hold the scale's exponent at its smallest: it wraps around",
+            "does not clamp the scale's exponent to its minimum: it wraps around",
             _wrapping_model(q),
         )
     for n, lane in ((0, "first"), (q.block.size - 1, "last")):
@@ -162,7 +156,7 @@ def _scale_defects(q: Quantizer) -> Iterator[Hypothesis]:
     for kind, name in ((NAN, "NaN"), (INF, "infinity")):
         yield Hypothesis(
             f"amax skips {name}",
-            f"skips {name} when it looks for the largest magnitude; such elements saturate",
+            f"skips {name} in the search for the largest magnitude; such elements saturate",
             q.model(
                 scale=lambda f, v, k=kind: f([x for x in v if x.kind != k]),  # type: ignore[misc]
                 values=partial(_nothing_left, kind),
@@ -171,16 +165,16 @@ def _scale_defects(q: Quantizer) -> Iterator[Hypothesis]:
         )
     yield Hypothesis(
         "amax signed",
-        "takes the largest value, not the largest magnitude",
+        "uses the largest value instead of the largest magnitude",
         q.model(scale=lambda f, v: f([x for x in v if not x.sign] or [exact.zero(0)])),
     )
 
 
 def _binades(q: Quantizer, values: Sequence[Value], by: int) -> Values:
-    """The values so many binades higher, after what is flushed: the scale then is as many steps higher."""
+    """The values `by` binades higher, after flushing, so that the scale is `by` steps higher."""
     return [
         x._replace(exponent=x.exponent + by) if x.kind == FINITE and x.significand else x
-        for x in flush(values, q.made.profile)
+        for x in flush(values, q.unit.profile)
     ]
 
 
@@ -195,7 +189,7 @@ def _wrapping(q: Quantizer) -> Callable[[ScaleOf, Sequence[Value]], int]:
 
     def wrapped(right: ScaleOf, values: Sequence[Value]) -> int:
         code = right(values)
-        finite = [x for x in flush(values, q.made.profile) if x.kind == FINITE and x.significand]
+        finite = [x for x in flush(values, q.unit.profile) if x.kind == FINITE and x.significand]
         if scale.is_nan(code) or not finite:
             return code
         wanted = max(map(exact.top, finite)) - element.emax + scale.bias
@@ -205,15 +199,15 @@ def _wrapping(q: Quantizer) -> Callable[[ScaleOf, Sequence[Value]], int]:
 
 
 def _nothing_left(skipped: int, codes: Sequence[int], values: Values) -> Values:
-    """Zeros in place of what is skipped, where nothing else than that and zeros is in the block."""
+    """Zeros in place of skipped values, if the block contains only those and zeros."""
     if any(x.kind != skipped and not x.is_zero for x in values):
         return values
     return [exact.zero(x.sign) for x in values]
 
 
 def _wrapping_model(q: Quantizer) -> Model:
-    """A scale that wraps around. Where that ends at NaN, the elements are divided by a number all the same."""
-    scale, decode, size = q.block.scale, decoder(q.made.formats[0]), q.block.size
+    """A scale that wraps around. Even if it becomes the NaN code, the elements are divided by a number."""
+    scale, decode, size = q.block.scale, decoder(q.unit.values), q.block.size
     right, wrong = q.model(), q.model(scale=_wrapping(q), used=lambda c: scale.max_code if scale.is_nan(c) else c)
 
     def model(inputs: Inputs) -> Output | None:
@@ -224,8 +218,8 @@ def _wrapping_model(q: Quantizer) -> Model:
 
 
 def _saturating(q: Quantizer) -> Encoder:
-    """The elements' rounding where NaN and Inf count as huge numbers."""
-    huge = encoder(q.block.element, q.made.policy.replace(overflow=Overflow.SAT_FINITE))
+    """The elements' rounding with NaN and Inf treated as huge numbers."""
+    huge = encoder(q.block.element, q.unit.policy.replace(overflow=Overflow.SAT_FINITE))
 
     def encode(x: Value, random_bits: int) -> tuple[int, int]:
         return huge(exact.inf(x.sign), 0) if x.kind != FINITE else q.encode(x, random_bits)
@@ -259,21 +253,21 @@ def _lane_defects(q: Quantizer) -> Iterator[Hypothesis]:
 
 
 def _value_defects(q: Quantizer) -> Iterator[Hypothesis]:
-    fmt = q.made.formats[0]
+    fmt = q.unit.values
     rows: list[tuple[str, str, Callable[[int, Value], Value]]] = [
         (
             "subnormals as normal",
-            "takes subnormal values for normal ones, with a leading one",
+            "treats subnormal values as normal, with a leading one",
             lambda c, x: hidden_bit(c, x, fmt),
         ),
         (
             "subnormals with exponent 0",
-            "gives subnormal values the exponent 0 in place of 1",
+            "gives subnormal values the exponent 0 instead of 1",
             lambda c, x: low_exponent(c, x, fmt),
         ),
         ("sign ignored", "ignores the values' sign", lambda c, x: x._replace(sign=0)),
     ]
-    never = dataclasses.replace(q.made, profile=q.made.profile.replace(flush="never"))
+    never = dataclasses.replace(q.unit, profile=q.unit.profile.replace(flush="never"))
     for name, says, change in rows:
         quantizer = Quantizer(never) if "subnormal" in name else q
         yield Hypothesis(
@@ -292,24 +286,23 @@ def _value_defects(q: Quantizer) -> Iterator[Hypothesis]:
 
 
 def _each(change: Callable[[int, Value], Value], codes: Sequence[int], values: Values) -> Values:
-    """The finite values changed, each by its own code."""
+    """The finite values, each changed depending on its code."""
     return [change(c, x) if x.kind == FINITE else x for c, x in zip(codes, values, strict=True)]
 
 
 # -- dequantization --------------------------------------------------------------------------------------------------
 
 
-def value_defects(made: VectorSet) -> Iterator[Hypothesis]:
+def value_defects(unit: DequantizeUnit) -> Iterator[Hypothesis]:
     """Every listed defect that the dequantization can have."""
-    block = made.block
-    assert block is not None
+    block = unit.block
     size = block.size
 
     def model(
         encode: Encoder, change: Callable[[int, tuple[int, ...]], tuple[int, tuple[int, ...]]] | None = None
     ) -> Model:
         def run(inputs: Inputs) -> Output:
-            second = decoder(FP32)(inputs[1 + size]) if made.profile.tensor_scale != "none" else _ONE
+            second = decoder(FP32)(inputs[1 + size]) if unit.two_levels else _ONE
             scale, codes = inputs[0], tuple(inputs[1 : 1 + size])
             if change is not None:
                 scale, codes = change(scale, codes)
@@ -317,7 +310,7 @@ def value_defects(made: VectorSet) -> Iterator[Hypothesis]:
 
         return run
 
-    saturate = made.profile.dequantize_overflow == "saturate"
+    saturate = unit.profile.dequantize_overflow == "saturate"
     policy = Policy(overflow=Overflow.SAT_PROPAGATE if saturate else Overflow.SAT_NONE)
     right = encoder(FP32, policy)
     modes = ((m, encoder(FP32, policy.replace(rounding=m))) for m in ("rtz", "rna", "rup", "rdn"))
@@ -333,18 +326,18 @@ def value_defects(made: VectorSet) -> Iterator[Hypothesis]:
     for name, by in steps.items():
         yield Hypothesis(
             f"scale {name}",
-            f"takes the scale one step off ({name})",
+            f"reads the scale one step off ({name})",
             model(right, partial(_other_scale, scale, by)),
         )
     yield Hypothesis(
-        "scale 00 as 0.0", "takes the smallest scale for zero or infinitely small", _zero_scale(model(right), size)
+        "scale 00 as 0.0", "treats the smallest scale as zero or infinitely small", _zero_scale(model(right), size)
     )
     if scale.has_nan:
         top = scale.max_code
         nan = scale.canonical_nan
         yield Hypothesis(
             "NaN scale a number",
-            "takes the NaN of the scale for a number",
+            "treats the NaN of the scale as a number",
             model(right, lambda s, c: (top if s == nan else s, c)),
         )
     yield Hypothesis("lanes reversed", "has its lanes in reverse order", model(right, lambda s, c: (s, c[::-1])))

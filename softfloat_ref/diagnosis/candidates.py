@@ -1,4 +1,4 @@
-"""Candidates for an unknown device: the points of a space, those that are one device as one, and their answers."""
+"""Candidates for an unknown device: the points of a space, with identical devices merged, and their answers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic
 
-from softfloat_ref.diagnosis.hypotheses import Lens, Model, Output
+from softfloat_ref.diagnosis.hypotheses import Comparator, Model, Output
 from softfloat_ref.diagnosis.spaces import P, Space
 
 Question = tuple[int, ...]
@@ -15,7 +15,7 @@ Question = tuple[int, ...]
 
 @dataclass
 class Candidate(Generic[P]):
-    """One device: a point, and the names of all points that no operands tell from it."""
+    """One device: a point, and the names of all points that no operands distinguish from it."""
 
     point: P
     model: Model
@@ -24,23 +24,23 @@ class Candidate(Generic[P]):
 
     @property
     def name(self) -> str:
-        """What it is called: by the first of its names."""
+        """The first of its names."""
         return self.names[0]
 
     def answer(self, question: Question) -> Output | None:
-        """What it answers, remembered."""
+        """Its answer to a question, cached."""
         if question not in self.outputs:
             self.outputs[question] = self.model(question)
         return self.outputs[question]
 
-    def fits(self, question: Question, got: Output, lens: Lens) -> bool:
-        """Whether it may have given an answer: whatever it is, where it has none itself."""
+    def fits(self, question: Question, got: Output, comparator: Comparator) -> bool:
+        """Whether it may have given an answer; always true if its own answer is undefined."""
         own = self.answer(question)
-        return own is None or lens(own) == got
+        return own is None or comparator(own) == got
 
 
 def classes(space: Space[P], points: Iterable[P]) -> dict[Hashable, Candidate[P]]:
-    """The points as candidates, by their keys, in the order in which they come."""
+    """The points as candidates, by their keys, in the given order."""
     found: dict[Hashable, Candidate[P]] = {}
     for point in points:
         key = space.key(point)
@@ -57,27 +57,27 @@ def classes(space: Space[P], points: Iterable[P]) -> dict[Hashable, Candidate[P]
 
 @dataclass
 class Pool(Generic[P]):
-    """Questions that may be asked, and which of them splits candidates best; found once for the same candidates."""
+    """A pool of questions, and the question that splits candidates best, cached per set of candidates."""
 
     questions: Sequence[Question]
     known: dict[Hashable, Question | None] = field(default_factory=dict, repr=False)
 
-    def best(self, alive: Sequence[Candidate[P]], lens: Lens) -> Question | None:
-        """The question after whose answer the fewest candidates are to be expected; None where none tells any apart."""
-        key = (lens, tuple(id(c) for c in alive))
+    def best(self, alive: Sequence[Candidate[P]], comparator: Comparator) -> Question | None:
+        """The question that leaves the fewest candidates on average; None if none distinguishes any."""
+        key = (comparator, tuple(id(c) for c in alive))
         if key not in self.known:
-            self.known[key] = self._best(alive, lens)
+            self.known[key] = self._best(alive, comparator)
         return self.known[key]
 
-    def _best(self, alive: Sequence[Candidate[P]], lens: Lens) -> Question | None:
+    def _best(self, alive: Sequence[Candidate[P]], comparator: Comparator) -> Question | None:
         best, least = None, len(alive) ** 2
         for question in self.questions:
             answers = [c.answer(question) for c in alive]
-            groups = Counter(lens(x) for x in answers if x is not None)
+            groups = Counter(comparator(x) for x in answers if x is not None)
             silent = answers.count(None)
             expected = sum((n + silent) ** 2 for n in groups.values()) + (silent**2 if silent else 0)
             if len(groups) > 1 and expected < least:
                 best, least = question, expected
-                if least == len(alive):  # one answer each: none is better
+                if least == len(alive):  # all answers differ: no question is better
                     break
         return best

@@ -6,36 +6,17 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from softfloat_ref import exact
-from softfloat_ref.block_formats import FP32
-from softfloat_ref.codec import decoder, encode
-from softfloat_ref.exact import FINITE
-from softfloat_ref.formats import Format
-from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.testing.check import Checkable
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.codec import decoder, encode
+from softfloat_ref.oracle.exact import FINITE
+from softfloat_ref.oracle.formats import Format
 
-_SPECIAL: Final = 6  # what an infinity or NaN costs; a payload costs its bits
-
-
-def operand_formats(vectors: Checkable) -> tuple[Format | None, ...]:
-    """The format of each input code; None for random words."""
-    known = {"fp32": FP32} | {x.name: x for x in _formats(vectors)}
-    fields = [f for f in vectors.fields if f.role in ("operand", "random")]
-    return tuple(known.get(f.format) for f in fields for _ in range(f.lanes))
-
-
-def _formats(vectors: Checkable) -> Iterator[Format]:
-    if isinstance(vectors, VectorSet):
-        yield from vectors.formats
-        yield from (vectors.block.element, vectors.block.scale) if vectors.block else ()
-        return
-    for x in (vectors.a, vectors.b, vectors.c):
-        yield from (x,) if isinstance(x, Format) else (x.element, x.scale)
+_SPECIAL: Final = 6  # cost of an infinity or NaN; a payload adds its bits
 
 
 @lru_cache(maxsize=1 << 16)
 def code_cost(code: int, fmt: Format | None) -> int:
-    """What an operand's code costs."""
+    """The cost of an operand's code."""
     if fmt is None:
         return code.bit_count()
     x = decoder(fmt)(code)
@@ -48,13 +29,13 @@ def code_cost(code: int, fmt: Format | None) -> int:
 
 
 def cost(inputs: Sequence[int], formats: Sequence[Format | None]) -> int:
-    """What a case costs: the sum over its operands."""
+    """The cost of a case: the sum over its operands."""
     return sum(code_cost(x, f) for x, f in zip(inputs, formats, strict=True))
 
 
 @lru_cache(maxsize=1 << 14)
 def simpler_codes(code: int, fmt: Format | None) -> tuple[int, ...]:
-    """Codes to try in place of one: each costs less."""
+    """Cheaper codes to try in place of one."""
     if fmt is None:
         tried = {0, code & (code - 1), code >> 1}
         return tuple(x for x in sorted(tried) if code_cost(x, None) < code_cost(code, None))
@@ -80,7 +61,7 @@ def _one(fmt: Format) -> int:
 
 
 def _moved(code: int, fmt: Format) -> Iterator[int]:
-    """With the exponent nearer to zero: at once, half way, by one."""
+    """Codes with the exponent closer to zero: at zero, halfway, by one."""
     field = (code & fmt.magnitude_mask) >> fmt.mantissa_bits
     rest = code & ~(fmt.magnitude_mask >> fmt.mantissa_bits << fmt.mantissa_bits)
     off = field - fmt.bias
@@ -92,7 +73,7 @@ def _moved(code: int, fmt: Format) -> Iterator[int]:
 
 
 def moved_together(inputs: Sequence[int], formats: Sequence[Format | None]) -> Iterator[tuple[int, ...]]:
-    """Pairs of operands moved by the same number of binades, each way: what keeps their distance."""
+    """Pairs of operands moved by the same number of binades, in the same and in opposite directions."""
     for i in range(len(inputs)):
         for j in range(i + 1, len(inputs)):
             for step in (1, -1, 4, -4, 16, -16):

@@ -1,4 +1,4 @@
-"""Defects of dot products: lanes, operands and scales, and each rounding of the accumulator's tree."""
+"""Defects of dot products: in lanes, operands and scales, and in each rounding of the accumulator's tree."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
-from softfloat_ref import exact
-from softfloat_ref.accumulate.dots import Operand
-from softfloat_ref.accumulate.evaluate import Rounding, Step
-from softfloat_ref.accumulate.terms import Decode, Term, operand_decoder
-from softfloat_ref.accumulate.trees import RESULT, Round, To, walk
-from softfloat_ref.codec import decoder, encoder
+from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output
+from softfloat_ref.diagnosis.operation_defects import flushed, hidden_bit, low_exponent
 from softfloat_ref.diagnosis.remembered import Products, dot_model
-from softfloat_ref.diagnosis.scalar import flushed, hidden_bit, low_exponent
-from softfloat_ref.diagnosis.stages import Stage, StageDefect, stage_defects
+from softfloat_ref.diagnosis.rounding_defects import Stage, StageDefect, stage_defects
 from softfloat_ref.diagnosis.sum_defects import Dot, sum_defects, wrapped_products
-from softfloat_ref.errors import Error
-from softfloat_ref.exact import FINITE, Value
-from softfloat_ref.formats import Format
-from softfloat_ref.golden.dots import DotSet
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.accumulate.dots import Operand
+from softfloat_ref.oracle.accumulate.evaluate import Rounding, Step
+from softfloat_ref.oracle.accumulate.terms import Decode, Term, operand_decoder
+from softfloat_ref.oracle.accumulate.trees import RESULT, Round, To, walk
+from softfloat_ref.oracle.codec import decoder, encoder
+from softfloat_ref.oracle.exact import FINITE, Value
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.units import DotUnit
 
 _HELD: Final = ("fp16", "bf16", "tf32", "fp32", "fp64")
 _LAST: Final = re.compile(r"-> (\w+):(\w+)")
@@ -32,7 +32,7 @@ _WHERE: Final = ("inner", "last", "every")
 
 @dataclass
 class WrongStep(Step):
-    """A step some of whose roundings are a defect's: the last one of the tree, those before it, or all."""
+    """A step with some roundings replaced by a defect's: the last one of the tree, those before it, or all."""
 
     stage: Stage | None = None
     where: str = "every"
@@ -66,26 +66,26 @@ class WrongStep(Step):
         return made
 
 
-def dot_defects(made: DotSet, kept: Products) -> Iterator[Hypothesis]:
-    """Every listed defect that the dot product can have. kept: products of questions, as `dot_model` keeps them."""
-    d = Dot(made)
-    yield from _held_defects(made, kept)
+def dot_defects(unit: DotUnit, kept: Products) -> Iterator[Hypothesis]:
+    """Every listed defect that the dot product can have. kept: cached products of questions, as for `dot_model`."""
+    d = Dot(unit)
+    yield from _held_defects(unit, kept)
     yield from _rounding_defects(d)
     yield from _lane_defects(d)
     yield from _operand_defects(d)
     yield from _scale_defects(d)
     yield from _zero_defects(d)
-    yield from sum_defects(made)
+    yield from sum_defects(unit)
 
 
 def _policies() -> tuple[StageDefect, ...]:
-    """Changes of the policy of a rounding, as defects of it."""
+    """Changes of a rounding's policy, as defects."""
 
     def changed(**fields: Any) -> Stage:
         return lambda fmt, policy: encoder(fmt, policy.replace(**fields))
 
     return (
-        StageDefect("tininess before rounding", "judges tininess before rounding", changed(tininess="before")),
+        StageDefect("tininess before rounding", "detects tininess before rounding", changed(tininess="before")),
         StageDefect("saturation", "saturates", changed(overflow="sat-finite")),
         StageDefect("FTZ", "flushes tiny results to zero", changed(flush_outputs=True)),
         *(StageDefect(f"{m}", f"rounds by {m}", changed(rounding=m)) for m in ("rtz", "rna", "rto", "rup", "rdn")),
@@ -93,7 +93,7 @@ def _policies() -> tuple[StageDefect, ...]:
 
 
 def _rounding_defects(d: Dot) -> Iterator[Hypothesis]:
-    rounds = [x for x in walk(d.made.accumulator.root) if isinstance(x, Round)]
+    rounds = [x for x in walk(d.unit.accumulator.root) if isinstance(x, Round)]
     wheres = _WHERE if len(rounds) > 1 else ("every",)
     shown = {
         "inner": "of inner sums",
@@ -110,18 +110,18 @@ def _rounding_defects(d: Dot) -> Iterator[Hypothesis]:
             )
 
 
-def _held_defects(made: DotSet, kept: Products) -> Iterator[Hypothesis]:
-    """The running result held in another format, from which it is put into its own."""
-    tree = made.accumulator.tree
+def _held_defects(unit: DotUnit, kept: Products) -> Iterator[Hypothesis]:
+    """The running result rounded to another format first, and then to its own."""
+    tree = unit.accumulator.tree
     last = list(_LAST.finditer(tree))[-1:]
     for name in _HELD:
-        for match in (m for m in last if name != (made.out.name if m[1] == RESULT else m[1])):
+        for match in (m for m in last if name != (unit.out.name if m[1] == RESULT else m[1])):
             changed = f"{tree[: match.start()]}-> {name}:{match[2]} {tree[match.start() :]}"
             try:
-                other = dataclasses.replace(made, accumulator=made.accumulator.replace(tree=changed))
+                other = dataclasses.replace(unit, accumulator=unit.accumulator.replace(tree=changed))
             except Error:
                 continue
-            says = f"holds the running result in {name}"
+            says = f"keeps the running result in {name}"
             yield Hypothesis(f"running result in {name}", says, dot_model(other, kept))
 
 
@@ -129,7 +129,7 @@ def _held_defects(made: DotSet, kept: Products) -> Iterator[Hypothesis]:
 
 
 def _zero_lane(operand: Operand, lane: int) -> Operand:
-    """Without that lane's finite value; a NaN or Inf stays."""
+    """The operand without the lane's finite value; a NaN or Inf stays."""
     code = operand.codes[lane]
     if decoder(operand.fmt)(code).kind != FINITE:
         return operand
@@ -138,7 +138,7 @@ def _zero_lane(operand: Operand, lane: int) -> Operand:
 
 
 def _lane_defects(d: Dot) -> Iterator[Hypothesis]:
-    k = d.made.k
+    k = d.unit.k
     ends = {0: "first lane", k - 1: "last lane"}
     for lane in (0, *range(k - 1, 0, -1)):
         name = ends.get(lane, f"lane {lane}")
@@ -151,13 +151,13 @@ def _lane_defects(d: Dot) -> Iterator[Hypothesis]:
         for side in "ab":
             yield Hypothesis(
                 f"NaN in the {name} lane of {side} a number",
-                f"takes a NaN in the {name} lane of {side} for a number",
+                f"treats a NaN in the {name} lane of {side} as a number",
                 _number_lane(d, side, lane),
             )
     yield Hypothesis("c left out", "leaves c out of the sum", d.model(inputs=lambda a, b, c: (a, b, 0)))
     yield Hypothesis(
         "order reversed",
-        "takes the products in reverse order",
+        "adds the products in reverse order",
         d.model(inputs=lambda a, b, c: (_reversed(a), _reversed(b), c)),
     )
 
@@ -167,14 +167,14 @@ def _reversed(x: Operand) -> Operand:
 
 
 def _number_lane(d: Dot, side: str, lane: int) -> Model:
-    """One lane's NaN taken for the number that its code would be; a NaN elsewhere is one."""
-    setting, i = d.made.setting, "ab".index(side)
-    decoders = [operand_decoder(f, d.made.accumulator.flush_inputs) for f in setting.formats]
+    """A NaN in this lane read as the number that its code would be; a NaN in another lane stays a NaN."""
+    setting, i = d.unit.setting, "ab".index(side)
+    decoders = [operand_decoder(f, d.unit.accumulator.flush_inputs) for f in setting.formats]
     decoders[i] = _as_number(decoders[i], setting.formats[i])
     right, wrong = d.model(), d.model(decoders=decoders)
 
     def model(codes: Inputs) -> Output | None:
-        sides = d.made.sides(codes)
+        sides = d.unit.sides(codes)
         x = sides[0] if side == "a" else sides[1]
         others = any(x.fmt.is_nan(code) for k, code in enumerate(x.codes) if k != lane)
         return right(codes) if others else wrong(codes)
@@ -183,7 +183,7 @@ def _number_lane(d: Dot, side: str, lane: int) -> Model:
 
 
 def _as_number(decode: Decode, fmt: Format) -> Decode:
-    """The decoder of a device that does not know NaN: its exponent and fraction mean what they would in a number."""
+    """The decoder of a device without NaN: exponent and fraction mean the same as in a number."""
 
     def decoded(code: int) -> Value:
         if not fmt.is_nan(code):
@@ -202,19 +202,19 @@ def _doubled(code: int, x: Value, fmt: Format) -> Value:
 
 
 _CHANGES: Final[tuple[tuple[str, str, Callable[[int, Value, Format], Value]], ...]] = (
-    ("subnormals flushed", "takes subnormal elements for zero", flushed),
+    ("subnormals flushed", "treats subnormal elements as zero", flushed),
     ("subnormals with exponent 0", "gives subnormal elements the exponent 0 in place of 1", low_exponent),
-    ("subnormals as normal", "takes subnormal elements for normal ones", hidden_bit),
+    ("subnormals as normal", "treats subnormal elements as normal ones", hidden_bit),
     (
         "normals x2",
-        "takes the exponent field as it is, so that normal elements count twice beside subnormal ones",
+        "uses the exponent field unadjusted, so that normal elements count twice relative to subnormal ones",
         _doubled,
     ),
 )
 
 
 def _operand_defects(d: Dot) -> Iterator[Hypothesis]:
-    formats, flush = d.made.setting.formats, d.made.accumulator.flush_inputs
+    formats, flush = d.unit.setting.formats, d.unit.accumulator.flush_inputs
     right = [operand_decoder(f, flush) for f in formats]
     for name, says, change in _CHANGES:
         for sides in ("ab", "a", "b"):
@@ -242,7 +242,7 @@ def _changed(decode: Decode, fmt: Format, change: Callable[[int, Value, Format],
 
 def _scale_defects(d: Dot) -> Iterator[Hypothesis]:
     for side in "ab":
-        fmt = getattr(d.made, side)
+        fmt = getattr(d.unit, side)
         scale = getattr(fmt, "scale", None)
         if scale is None:
             continue
@@ -252,7 +252,7 @@ def _scale_defects(d: Dot) -> Iterator[Hypothesis]:
         ) -> tuple[Operand, Operand, int]:
             x = a if side == "a" else b
             y = b if side == "a" else a
-            if len(x.scales) == len(y.scales):  # the largest scale, and the next code: as much in the other one
+            if len(x.scales) == len(y.scales):  # the largest scale, and the next code: compensate in the other scale
                 more = [t + (scale.is_nan(s) and t < scale.max_code) for s, t in zip(x.scales, y.scales, strict=True)]
                 y = dataclasses.replace(y, scales=tuple(more))
             x = dataclasses.replace(x, scales=tuple(scale.max_code if scale.is_nan(s) else s for s in x.scales))
@@ -267,13 +267,13 @@ def _scale_defects(d: Dot) -> Iterator[Hypothesis]:
             return (x, b, c) if side == "a" else (a, x, c)
 
         yield Hypothesis(
-            f"NaN scale of {side} a number", f"takes the NaN scale of {side} for a number", d.model(inputs=number)
+            f"NaN scale of {side} a number", f"treats the NaN scale of {side} as a number", d.model(inputs=number)
         )
         yield Hypothesis(f"scale of {side} ignored", f"ignores the scale of {side}", d.model(inputs=ignored))
 
 
 def _zero_defects(d: Dot) -> Iterator[Hypothesis]:
-    out = d.made.out
+    out = d.unit.out
 
     def signed(sign: int, code: int, flags: int) -> tuple[int, int]:
         return (out.sign_bit * sign if not code & out.magnitude_mask else code), flags

@@ -1,28 +1,27 @@
-"""Hypotheses: what a device may be doing, as a function from operands to its answer."""
+"""Hypotheses: possible behaviours of a device, as functions from operands to answers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from softfloat_ref.codec import decoder
-from softfloat_ref.formats import Format
-from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.testing import block_answers
-from softfloat_ref.testing.check import Checkable, input_width
-from softfloat_ref.testing.compare import Answer, CompareNan, Rule
+from softfloat_ref.base.errors import Undefined
+from softfloat_ref.oracle.codec import decoder
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.testing.compare import Answer, CompareNan
+from softfloat_ref.units import Unit
 
 Inputs = Sequence[int]
-Output = tuple[int, ...]  # result and flags; of a block its scale and codes, or its values
+Output = tuple[int, ...]  # the codes of the results, then flags if the unit has any
 Model = Callable[[Inputs], Output | None]  # None: no answer is defined for these operands
 
 
 class Hypothesis(NamedTuple):
-    """A device that would answer so. name: for tables; says: what such a device does, after "the device".
+    """A possible device. name: for tables; says: what such a device does, as a predicate of "the device".
 
-    size: twice the choices that differ from what was expected; simpler ones come first among equals. kind: policy,
-    profile, accumulator or defect. also: other answers that such a device may give, where it is free to choose.
-    evidence: the mismatches that must be explained before it is said without a "perhaps".
+    size: twice the number of choices that differ from the expected; among equals, smaller comes first. kind: policy,
+    profile, accumulator or defect. also: other answers that such a device may give, if it is free to choose.
+    evidence: the number of mismatches to explain before it is reported without "perhaps".
     """
 
     name: str
@@ -35,7 +34,7 @@ class Hypothesis(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A question with the device's answer and the expected one, both as the comparison sees them."""
+    """A question with the device's answer and the expected answer, both normalized for comparison."""
 
     inputs: tuple[int, ...]
     expected: Output
@@ -47,29 +46,24 @@ class Case(NamedTuple):
         return self.expected == self.got
 
 
-class Lens(NamedTuple):
-    """How answers are compared: NaNs that count as equal are made equal, and flags that do not count are left out."""
+class Comparator(NamedTuple):
+    """How answers are compared: NaNs that count as equal are made identical, ignored flags left out."""
 
-    outputs: tuple[Format | None, ...]  # the format of each code; None for flags
+    formats: tuple[Format | None, ...]  # of the results' codes
     nan: CompareNan = CompareNan.EXACT
+    has_flags: bool = False  # whether flags are compared
 
     @staticmethod
-    def of(vectors: Checkable, rule: Rule, has_flags: bool) -> Lens:
-        """That of a check."""
-        if isinstance(vectors, VectorSet) and vectors.block is not None:
-            return Lens(block_answers.formats(vectors), rule.nan)
-        return Lens((vectors.out, None) if rule.flags and has_flags else (vectors.out,), rule.nan)
-
-    @property
-    def has_flags(self) -> bool:
-        """Whether flags count."""
-        return None in self.outputs
+    def of(unit: Unit, nan: CompareNan, flags: bool) -> Comparator:
+        """The comparator of a unit's answers. flags: whether to compare flags, if the unit raises any."""
+        return Comparator(unit.result_formats, nan, flags and unit.has_flags)
 
     def __call__(self, output: Output) -> Output:
-        """What is compared of a model's output."""
-        if self.nan == CompareNan.EXACT:
-            return output[: len(self.outputs)]
-        return tuple(map(self._code, output, self.outputs))  # as many as there are formats
+        """The part of a model's output that is compared."""
+        codes = output[: len(self.formats)]
+        if self.nan != CompareNan.EXACT:
+            codes = tuple(map(self._code, codes, self.formats))
+        return (*codes, output[len(self.formats)]) if self.has_flags else codes
 
     def _code(self, code: int, fmt: Format | None) -> int:
         if fmt is None or code >> fmt.width or not fmt.is_nan(code):
@@ -78,18 +72,17 @@ class Lens(NamedTuple):
         return code if loud else fmt.canonical_nan
 
     def answer(self, answer: Answer) -> Output:
-        """What is compared of a device's answer."""
-        if answer.codes:
-            return self(answer.codes)
-        return self((answer.result, answer.flags or 0))
+        """The part of a device's answer that is compared."""
+        return self((*answer.codes, answer.flags or 0))
 
 
-def expected_model(vectors: Checkable) -> Model:
-    """The set's own expectation as a model."""
-    width = input_width(vectors)
+def expected_model(unit: Unit) -> Model:
+    """The unit itself as a model."""
 
     def model(inputs: Inputs) -> Output | None:
-        line = vectors.line(tuple(inputs))
-        return None if line is None else line[width:]
+        try:
+            return tuple(unit.answer(tuple(inputs)))
+        except Undefined:
+            return None
 
     return model

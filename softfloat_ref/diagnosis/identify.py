@@ -1,4 +1,4 @@
-"""Which device an unknown one is: questions chosen one by one among candidates, then confirmed on many cases."""
+"""Identification of an unknown device: questions chosen one by one among candidates, then many confirming cases."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Final, Generic
 
 from softfloat_ref.diagnosis.asking import Asker
 from softfloat_ref.diagnosis.candidates import Candidate, Pool, Question, classes
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Lens, Output
+from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis, Output
 from softfloat_ref.diagnosis.ranking import Finding, Search, explains
 from softfloat_ref.diagnosis.spaces import P, Space
-from softfloat_ref.testing.check import Checkable
-from softfloat_ref.testing.compare import CompareNan, Rule
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.testing.compare import CompareNan
 
 _CHALLENGES: Final = 4
 
 
 @dataclass
 class Identification(Generic[P]):
-    """What an unknown device is.
+    """The identification of an unknown device.
 
-    found: the candidates that explain every answer; they are told apart by no question there is. questions: how many
-    were asked one by one; confirmed: on how many further cases the device then agreed, of `tried`. closest: where no
-    candidate explains all, what comes nearest, best first, over all cases asked; exception: a case that the best of
-    them does not explain. tied: whether every operand was tried for what tells those found apart.
+    found: the candidates that explain every answer, which no question tells apart. questions: how many
+    were asked one by one; confirmed: number of further cases, of `tried`, on which the device agreed. closest: if no
+    candidate explains all, the closest models over all cases asked, best first; exception: a case that the best of
+    them does not explain. tied: whether all operands were tried to distinguish the candidates found.
     """
 
     found: list[Candidate[P]]
@@ -39,12 +39,12 @@ class Identification(Generic[P]):
 
     @property
     def complete(self) -> bool:
-        """Whether something explains every answer."""
+        """Whether a model explains every answer."""
         return bool(self.found) or (bool(self.closest) and self.closest[0].explained == self.examined)
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of the best model."""
         if self.found:
             return self.found[0].name
         return self.closest[0].hypothesis.name if self.closest else "none"
@@ -52,14 +52,14 @@ class Identification(Generic[P]):
 
 @dataclass
 class Examiner(Generic[P]):
-    """Identifies devices for one operation and its formats; what it learns of its candidates is kept between devices.
+    """Identifies devices for one operation and its formats; the answers of its candidates are cached between devices.
 
-    space: its base is the default that neighbours are taken from. pool: questions to choose from. at: a space whose
-    base is another point, for what is nearest. every: all operands there are, where these are few.
+    space: neighbours are those of its base. pool: questions to choose from. at: gives a space with another
+    base, for the search of the closest model. every: all operands, if they are few.
     """
 
     space: Space[P]
-    vectors: Checkable
+    vectors: VectorSet
     questions: Sequence[Question]
     at: Callable[[P], Space[P]]
     every: Callable[[], Iterable[Question]] | None = None
@@ -74,19 +74,19 @@ class Examiner(Generic[P]):
         self.ties: dict[tuple[int, int], bool] = {}
 
     def identify(self, ask: Asker, confirm: Sequence[Question]) -> Identification[P]:
-        """Ask a device. Raises DeviceError where it does not answer as a device must."""
+        """Identify a device. Raises DeviceError if it breaks the protocol."""
         return _Session(self, ask).run(confirm)
 
     def extended(self, point: P) -> list[Candidate[P]]:
-        """The candidates next to a point. Those that are new are kept aside: the next device starts from the first."""
+        """The neighbours of a point. New ones are kept separately: each device starts from the initial candidates."""
         return [self.kept(key, c) for key, c in classes(self.space, self.space.changes(point)).items()]
 
     def kept(self, key: Hashable, candidate: Candidate[P]) -> Candidate[P]:
-        """The candidate of that key that there is already, with what it has answered; else this one from now on."""
+        """The known candidate of that key, with its cached answers; otherwise this one is kept."""
         return self.candidates.get(key) or self.neighbours.setdefault(key, candidate)
 
     def same(self, a: Candidate[P], b: Candidate[P]) -> bool | None:
-        """Whether two candidates answer alike for all operands there are; None where these are too many."""
+        """Whether two candidates answer alike for all operands; None if there are too many."""
         if self.every is None:
             return None
         key = (id(a), id(b))
@@ -95,32 +95,31 @@ class Examiner(Generic[P]):
         return self.ties[key]
 
     def key_of(self, point: P) -> Hashable:
-        """What the point's answers depend on."""
+        """The key of a point: everything that its answers depend on."""
         return self.space.key(point)
 
 
 class _Session(Generic[P]):
-    """One device being asked."""
+    """The identification of one device."""
 
     def __init__(self, examiner: Examiner[P], ask: Asker) -> None:
         self.examiner, self.ask = examiner, ask
-        self.lens = self._lens(True)
+        self.comparator = self._comparator(True)
         self.asked: dict[Question, Output] = {}
         self.has_flags = True
         self.first = True
 
-    def _lens(self, has_flags: bool) -> Lens:
-        vectors = self.examiner.vectors
-        return Lens.of(vectors, Rule(vectors.out, self.examiner.nan), has_flags)
+    def _comparator(self, has_flags: bool) -> Comparator:
+        return Comparator.of(self.examiner.vectors.unit, self.examiner.nan, has_flags)
 
     def put(self, questions: Sequence[Question]) -> list[Output]:
-        """Ask; the first answer says whether there are flags."""
+        """Ask the questions; the first answer shows whether the device gives flags."""
         answers = self.ask(questions)
-        if self.first and answers and not answers[0].codes:
+        if self.first and answers and self.examiner.vectors.unit.has_flags:
             self.has_flags = answers[0].flags is not None
-            self.lens = self._lens(self.has_flags)
+            self.comparator = self._comparator(self.has_flags)
         self.first = False
-        found = [self.lens.answer(a) for a in answers]
+        found = [self.comparator.answer(a) for a in answers]
         self.asked.update(zip(questions, found, strict=True))
         return found
 
@@ -153,10 +152,10 @@ class _Session(Generic[P]):
         return found
 
     def _fits(self, c: Candidate[P]) -> bool:
-        return all(c.fits(q, got, self.lens) for q, got in self.asked.items())
+        return all(c.fits(q, got, self.comparator) for q, got in self.asked.items())
 
     def _apart(self, alive: list[Candidate[P]]) -> list[Candidate[P]]:
-        """Without those that are, for every operand, the first: their names join its names."""
+        """The candidates without those identical to the first for every operand, whose names join its names."""
         kept = alive[:1]
         for c in alive[1:]:
             if self.examiner.same(kept[0], c):
@@ -166,19 +165,19 @@ class _Session(Generic[P]):
         return kept
 
     def narrow(self, alive: list[Candidate[P]]) -> list[Candidate[P]]:
-        """Ask the best question until no question tells the candidates left apart."""
+        """Ask the best question until no question distinguishes the remaining candidates."""
         while len(alive) > 1:
-            question = self.examiner.pool.best(alive, self.lens)
+            question = self.examiner.pool.best(alive, self.comparator)
             if question is None:
                 return self._exhaust(alive)
-            if question in self.asked:  # its answer left candidates that have none of their own
+            if question in self.asked:  # its answer left candidates whose own answer is undefined
                 return alive
             [got] = self.put([question])
-            alive = [c for c in alive if c.fits(question, got, self.lens)]
+            alive = [c for c in alive if c.fits(question, got, self.comparator)]
         return alive
 
     def _exhaust(self, alive: list[Candidate[P]]) -> list[Candidate[P]]:
-        """Where all operands can be tried: the first that tells two apart is asked."""
+        """If all operands can be tried, ask the first question that distinguishes two candidates."""
         examiner = self.examiner
         if examiner.every is None:
             return alive
@@ -189,37 +188,37 @@ class _Session(Generic[P]):
             question = next((q for q in examiner.every() if self._differ(first, other, q)), None)
             if question is not None and question not in self.asked:
                 [got] = self.put([question])
-                return self.narrow([c for c in alive if c.fits(question, got, self.lens)])
+                return self.narrow([c for c in alive if c.fits(question, got, self.comparator)])
         return self._apart(alive)
 
     def _differ(self, a: Candidate[P], b: Candidate[P], q: Question) -> bool:
         x, y = a.model(q), b.model(q)
-        return x is not None and y is not None and self.lens(x) != self.lens(y)
+        return x is not None and y is not None and self.comparator(x) != self.comparator(y)
 
     def _closest(self) -> Candidate[P]:
         """The candidate that explains most of the answers."""
 
         def score(c: Candidate[P]) -> int:
-            return sum(c.fits(q, got, self.lens) for q, got in self.asked.items())
+            return sum(c.fits(q, got, self.comparator) for q, got in self.asked.items())
 
         return max(self.examiner.candidates.values(), key=score)
 
     def _default(self) -> Candidate[P] | None:
-        """The candidate that is the default."""
+        """The default candidate."""
         return self.examiner.candidates.get(self.examiner.key_of(self.examiner.space.base))
 
     def _search(self, start: Candidate[P]) -> tuple[Search[P], list[Finding]]:
-        """What several changes of a candidate, and defects, explain; the defects are named with the candidate."""
+        """A search over several changes of a candidate, and defects, which are named together with the candidate."""
         cases = []
         for q, got in self.asked.items():
             own = start.answer(q)
-            cases.append(Case(q, got if own is None else self.lens(own), got))
+            cases.append(Case(q, got if own is None else self.comparator(own), got))
         size = self.examiner.space.size(start.point)
-        search = Search(self.examiner.at(start.point), self.lens, cases, start.name, size)
+        search = Search(self.examiner.at(start.point), self.comparator, cases, start.name, size)
         return search, search.run()
 
     def _climbed(self) -> list[Candidate[P]]:
-        """Points some changes away from every candidate that explain all answers."""
+        """Points several changes away from every candidate that explain all answers."""
         search, findings = self._search(self._closest())
         good = [f.hypothesis.name for f in findings if f.explained == len(search.cases)]
         points = [search.points[name] for name in good if name in search.points]
@@ -227,11 +226,13 @@ class _Session(Generic[P]):
         return [self.examiner.kept(key, c) for key, c in found.items()]
 
     def _nearest(self, found: Identification[P]) -> None:
-        """What explains most of the answers, the listed defects and several changes at once among it."""
+        """Find the closest models, including the listed defects and several changes at once."""
         nearest = self._closest()
         search, findings = self._search(nearest)
         default = self._default()
-        if default is not None and default is not nearest:  # a defect may hide what the nearest seems to have
+        if (
+            default is not None and default is not nearest
+        ):  # a defect may hide behind the choices of the nearest candidate
             other, its = self._search(default)
             if its and (not findings or its[0].rank < findings[0].rank):
                 nearest, search, findings = default, other, its
@@ -247,10 +248,10 @@ class _Session(Generic[P]):
             found.examined = len(cases)
         found.closest = findings
         best = findings[0].hypothesis
-        found.exception = next((c for c in cases if not explains(best, c, self.lens)), None)
+        found.exception = next((c for c in cases if not explains(best, c, self.comparator)), None)
 
     def _told_apart(self, tied: list[Finding]) -> tuple[list[Finding], int]:
-        """Those that are left when what tells them apart has been asked, and the questions that took."""
+        """The findings left after asking the questions that distinguish them, and the number of questions."""
         before = len(self.asked)
         as_candidates = [Candidate(self.examiner.space.base, f.hypothesis.model, [f.hypothesis.name]) for f in tied]
         left = [c.name for c in self.narrow(as_candidates)]

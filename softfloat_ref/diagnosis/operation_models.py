@@ -1,4 +1,4 @@
-"""A scalar operation with one of its steps replaced: what its defects are made from."""
+"""A scalar operation with one of its steps replaced, from which its defects are made."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from softfloat_ref import exact
-from softfloat_ref.codec import decoder, encoder
+from softfloat_ref.base.errors import Undefined
 from softfloat_ref.diagnosis.hypotheses import Inputs, Model, Output
-from softfloat_ref.errors import Undefined
-from softfloat_ref.exact import NAN, Value
-from softfloat_ref.formats import Format
-from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.ops import Signature, context, evaluator, get_operation
-from softfloat_ref.ops.table import nan_operand
-from softfloat_ref.policies import Policy
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.codec import decoder, encoder
+from softfloat_ref.oracle.exact import NAN, Value
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.operations import Signature, context, evaluator
+from softfloat_ref.oracle.operations.table import nan_operand
+from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.units import OperationUnit
 
 Values = list[Value]
 
 
 @dataclass(frozen=True)
 class Scalar:
-    """An operation with its formats, under a policy: what defects are made from.
+    """An operation with its formats, under a policy, from which defects are made.
 
-    source: of random bits. under: what gives the answer that defects of the answer change, where that is not the
-    operation as it is.
+    source: the random source. under: the model whose answer is changed by defects of the answer, if it is not the
+    plain operation.
     """
 
     sig: Signature
@@ -34,10 +34,9 @@ class Scalar:
     under: Model | None = None
 
     @staticmethod
-    def of(vectors: VectorSet, policy: Policy | None = None) -> Scalar:
-        """That of a vector set."""
-        sig = Signature(get_operation(vectors.op), vectors.formats, vectors.out)
-        return Scalar(sig, policy or vectors.policy, vectors.source)
+    def of(unit: OperationUnit, policy: Policy | None = None, source: str = "") -> Scalar:
+        """The operation of a unit, under its policy or another."""
+        return Scalar(unit.signature, policy or unit.policy, source)
 
     @cached_property
     def arity(self) -> int:
@@ -45,7 +44,7 @@ class Scalar:
 
     @cached_property
     def rounds(self) -> bool:
-        """Whether it has an exact result that is then rounded."""
+        """Whether it rounds an exact result."""
         return self.sig.operation.result == "float"
 
     def model(self, run: Callable[[Sequence[int], int], tuple[int, int]]) -> Model:
@@ -61,11 +60,11 @@ class Scalar:
         return model
 
     def plain(self) -> Model:
-        """The operation as it is."""
+        """The plain operation."""
         return self.model(evaluator(self.sig, self.policy))
 
     def on_values(self, change: Callable[[Sequence[int], Values], Values | None]) -> Model:
-        """The operation on operands that were changed after decoding; None leaves them as they are."""
+        """The operation on operands that are changed after decoding; None leaves them unchanged."""
         operation, formats = self.sig.operation, self.sig.formats
         decoders = [decoder(f, operation.flushes and self.policy.flush_inputs) for f in formats]
         right, ctx, encode = (
@@ -89,7 +88,7 @@ class Scalar:
         return self.model(run)
 
     def flags_kept(self, wrong: Model) -> Model:
-        """Another model's result with the right flags."""
+        """The result of another model with the right flags."""
         right = self.plain()
 
         def model(inputs: Inputs) -> Output | None:
@@ -99,7 +98,7 @@ class Scalar:
         return model
 
     def after(self, change: Callable[[Sequence[int], int, int], tuple[int, int]]) -> Model:
-        """The answer, changed: operands, code and flags to code and flags."""
+        """The model with a changed answer: the change maps operands, code and flags to code and flags."""
         before, arity = self.under or self.plain(), self.arity
 
         def model(inputs: Inputs) -> Output | None:
@@ -110,7 +109,7 @@ class Scalar:
 
 
 def always_exact(source: Format, out: Format) -> bool:
-    """Whether every finite value of the source is one of the output; False where that takes a closer look."""
+    """Whether every finite value of the source is a value of the output; False in unclear cases."""
     if source.twos_complement or out.twos_complement or source.p3109 != out.p3109 or out.gap or not out.zero:
         return False
     lowest = source.emin - source.mantissa_bits, out.emin - out.mantissa_bits

@@ -1,29 +1,28 @@
-"""Policies as a space: the named ones and what one field more makes of them; which of them are one device."""
+"""Policies as a space: the named ones and those with one changed field; and which of them are the same device."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Final
 
-from softfloat_ref import exact
-from softfloat_ref.codec import encoder, target
+from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.answer_defects import answer_defects
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
+from softfloat_ref.diagnosis.operation_defects import scalar_defects
 from softfloat_ref.diagnosis.operation_models import Scalar, always_exact
-from softfloat_ref.diagnosis.scalar import scalar_defects
-from softfloat_ref.errors import Error
-from softfloat_ref.exact import GENERATED, NAN, Value
-from softfloat_ref.explain import choice_text, single_changes
-from softfloat_ref.formats import Format
-from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.ops import context
-from softfloat_ref.policies import POLICIES, ROUNDINGS, NanRule, Policy, parse_rounding, rounding_name
-from softfloat_ref.rounding import Target, goes_beyond
+from softfloat_ref.explain.scalar import choice_text, single_changes
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.codec import encoder, target
+from softfloat_ref.oracle.exact import GENERATED, NAN, Value
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.operations import context
+from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS, NanRule, Policy, parse_rounding, rounding_name
+from softfloat_ref.oracle.rounding import Target, goes_beyond
+from softfloat_ref.units import OperationUnit
 
 _FIELDS: Final = tuple(Policy().to_dict())
-_ROUNDS: Final = {
+ROUNDS: Final = {
     "rne": "rounds to nearest, ties to even",
     "rna": "rounds to nearest, ties away from zero (half up)",
     "rtz": "rounds toward zero (truncates)",
@@ -37,47 +36,51 @@ _ROUNDS: Final = {
     "sr-c": "rounds stochastically, by P3109's C",
 }
 _SAYS: Final[dict[str, dict[str, str]]] = {
-    "rounding": _ROUNDS,
+    "rounding": ROUNDS,
     "overflow": {
         "sat-none": "does not saturate",
-        "sat-propagate": "saturates what overflows, but not an infinity",
+        "sat-propagate": "saturates overflows, but not infinities",
         "sat-finite": "saturates, infinities too",
         "sat-narrow": "saturates formats of at most 8 bits",
     },
-    "flush_inputs": {"on": "takes subnormal operands for zero (DAZ)", "off": "takes subnormal operands as they are"},
+    "flush_inputs": {"on": "treats subnormal operands as zero (DAZ)", "off": "does not flush subnormal operands"},
     "flush_outputs": {"on": "flushes tiny results to zero (FTZ)", "off": "gives subnormal results"},
     "flush_rule": {
-        "after": "flushes what is tiny after rounding, raising inexact (x86)",
-        "before": "flushes what is tiny before rounding, raising underflow only (Arm)",
+        "after": "flushes results that are tiny after rounding, raising inexact (x86)",
+        "before": "flushes results that are tiny before rounding, raising only underflow (Arm)",
     },
-    "tininess": {"before": "judges tininess before rounding", "after": "judges tininess after rounding"},
+    "tininess": {"before": "detects tininess before rounding", "after": "detects tininess after rounding"},
     "nan_missing": {"max": "gives the largest value for a NaN", "zero": "gives zero for a NaN"},
     "integers": {
-        "riscv": "converts to integers as RISC-V",
-        "x86": "converts to integers as x86 (integer indefinite)",
-        "arm": "converts to integers as Arm",
-        "ptx": "converts to integers as PTX",
+        "riscv": "converts to integers like RISC-V",
+        "x86": "converts to integers like x86 (integer indefinite)",
+        "arm": "converts to integers like Arm",
+        "ptx": "converts to integers like PTX",
     },
     "specials": {"ieee": "has IEEE 754's special cases", "p3109": "has P3109's special cases"},
-    "bare_widening": {"on": "widens by appending zeros alone"},
+    "bare_widening": {"on": "widens only by appending zeros"},
 }
 
 
 @dataclass(frozen=True)
 class PolicySpace:
-    """The policies of a scalar operation. vectors: the operation, its formats, and the policy that is expected."""
+    """The policies of a scalar operation.
 
-    vectors: VectorSet
+    unit: the operation, its formats, and the expected policy. source: the random source, if known.
+    """
+
+    unit: OperationUnit
     kind: str = "policy"
-    names_first: bool = False  # whether a named policy is called by its name where one change says as much
-    reference: Policy | None = None  # what names and sizes are relative to, where not the base
+    names_first: bool = False  # whether to use the name of a named policy even if one change describes it
+    reference: Policy | None = None  # the point that names and sizes are relative to, if not the base
+    source: str = ""
 
     @property
     def base(self) -> Policy:
-        return self.vectors.policy
+        return self.unit.policy
 
     def named(self) -> Iterator[Policy]:
-        """Those of the catalogue; with the expected rounding's random bits, where it has any."""
+        """The policies of the catalogue, with the random bits of the expected rounding, if it has any."""
         for policy in POLICIES.values():
             if self.base.sr_bits:
                 yield policy.replace(rounding=self.base.rounding, sr_bits=self.base.sr_bits)
@@ -108,14 +111,14 @@ class PolicySpace:
             return None
 
     def _scalar(self, point: Policy) -> Scalar:
-        return Scalar.of(self.vectors, point)
+        return Scalar.of(self.unit, point, self.source)
 
     def key(self, point: Policy) -> Hashable:
         return behaviour(self._scalar(point))
 
     @property
     def expected(self) -> Policy:
-        """What names and sizes are relative to."""
+        """The point that names and sizes are relative to."""
         return self.reference or self.base
 
     def text(self, point: Policy) -> str:
@@ -129,9 +132,9 @@ class PolicySpace:
         return ", ".join((f"policy {name}", *(f"{k} = {fields[k]}" for k in differing)))
 
     def _texts(self, policy: Policy) -> dict[str, str]:
-        """Its fields in words, the overflow rule as it is for this result."""
+        """Its fields in words, with the overflow rule that applies to this result."""
         known = {k: choice_text(getattr(policy, k)) for k in _FIELDS}
-        return known | {"overflow": str(policy.overflow_for(self.vectors.out))}
+        return known | {"overflow": str(policy.overflow_for(self.unit.out))}
 
     def _differing(self, fields: dict[str, str], other: Policy) -> list[str]:
         theirs = self._texts(other)
@@ -141,7 +144,7 @@ class PolicySpace:
         fields = self._texts(point)
         own = self._differing(fields, self.expected)
         if not own:
-            return "does what is expected"
+            return "behaves as expected"
         if len(own) > 2 and self.text(point).startswith("policy"):
             return "follows " + self.text(point)
         return " and ".join(_sentence(k, fields[k]) for k in own if k != "sr_bits")
@@ -157,12 +160,6 @@ class PolicySpace:
 
     def answer_defects(self, under: Model) -> Iterator[Hypothesis]:
         return answer_defects(replace(self._scalar(self.base), under=under))
-
-    @cached_property
-    def exhaustive(self) -> int:
-        """How many operands there are in all."""
-        width = sum(f.width for f in self.vectors.formats) + self.base.random_count
-        return 1 << width
 
 
 def _sentence(field: str, value: str) -> str:
@@ -206,39 +203,36 @@ def _rule_text(propagate: str, generated: str | int, switches: tuple[bool, ...],
 
 # -- which policies are one device -----------------------------------------------------------------------------------
 
-_NEVER_UP: Final = ("rtz", "rto")  # never to a power of two from below: tiny before is tiny after
-_FUSED: Final = ("fma", "faa", "dot2", "dot4")
-# Whose special cases are others under P3109's rules.
-_P3109: Final = ("div", "recip", "rsqrt", "copysign", "next_up", "next_down", "total_order")
+_NEVER_UP: Final = ("rtz", "rto")  # never round up to a power of two: tiny before rounding is tiny after
 
 
 def behaviour(s: Scalar) -> Hashable:
-    """All that an operation's answers depend on: equal for two policies, they answer alike for all operands.
+    """Everything that an operation's answers depend on: if equal, two policies answer alike for all operands.
 
-    What the operation, its formats or the policy itself make irrelevant is left out.
+    Fields that the operation, its formats or the policy make irrelevant are left out.
     """
     sig, policy = s.sig, s.policy
     operation, formats, out = sig
     floats = [f for f in formats if not f.is_integer]
     subnormals = any(f.subnormals == "gradual" and f.has_normals and f.min_normal_code > 1 for f in floats)
     flush = policy.flush_inputs and operation.flushes and subnormals
-    special = operation.name in _P3109 and context(sig, policy).p3109
+    special = operation.p3109 and context(sig, policy).p3109
     if operation.result in ("boolean", "class"):
         return operation.name, flush, special
     rules = _nan_key(s, floats)
     if operation.result == "same":
         return operation.name, rules, _ends(out, policy), special, () if out.signed else _target_key(s)
-    widening = policy.bare_widening and operation.name == "convert" and out.width >= formats[0].width
-    own = policy.rounding if operation.name.startswith("round_to_integral") else None
+    widening = policy.bare_widening and operation.is_conversion and out.width >= formats[0].width
+    own = policy.rounding if operation.integral else None
     return flush, special, rules, _target_key(s), _ends(out, policy), widening, own
 
 
 def _target_key(s: Scalar) -> tuple[Any, ...]:
-    """The integers that rounding depends on; of a conversion that is always exact, only those of flushing."""
+    """The integers that rounding depends on; for a conversion that is always exact, only those of flushing."""
     t: Target = target(s.sig.out, s.policy)
     if not t.flush:
         t = t._replace(flush=0)
-    if s.sig.operation.name == "convert" and always_exact(s.sig.formats[0], s.sig.out):
+    if s.sig.operation.is_conversion and always_exact(s.sig.formats[0], s.sig.out):
         t = t._replace(
             mode=0,
             random_count=0,
@@ -262,19 +256,19 @@ def _target_key(s: Scalar) -> tuple[Any, ...]:
 
 
 def _ends(out: Format, policy: Policy) -> tuple[Any, ...]:
-    """What zeros and infinities become."""
+    """How zeros and infinities are encoded."""
     encode = encoder(out, policy)
     return tuple(encode(x, 0) for sign in (0, 1) for x in (exact.zero(sign), exact.inf(sign)))
 
 
 def _nan_key(s: Scalar, floats: list[Format]) -> tuple[Any, ...]:
-    """What the NaN of a result depends on."""
+    """Everything that the NaN of a result depends on."""
     out, rule = s.sig.out, s.policy.nan_rule
     encode = encoder(out, s.policy)
-    fused = s.sig.operation.name in _FUSED
+    fused = s.sig.operation.fused
     switches = (rule.fma_quiet, rule.fma_generated) if fused else ()
     with_nan = [f for f in floats if f.has_nan]
-    made = [] if s.sig.operation.name == "convert" else [encode(GENERATED, 0)[0]]  # it makes no NaN of its own
+    made = [] if s.sig.operation.is_conversion else [encode(GENERATED, 0)[0]]  # a conversion generates no NaN
     for f in with_nan:
         made += [encode(Value(NAN, sign, 0, max(f.mantissa_bits - 1, 0)), 0)[0] for sign in (0, 1)]
     carried = rule.propagate != "no" and out.has_nan and not rule.has_code(out) and out.nan != "negative-zero"

@@ -1,4 +1,4 @@
-"""Block profiles as a space, and the two devices that a dequantization may be."""
+"""Block profiles as a space, and the two possible devices of a dequantization."""
 
 from __future__ import annotations
 
@@ -8,54 +8,53 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from softfloat_ref.block_formats import BlockFormat, resolve
+from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.block_defects import block_defects, value_defects
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output
-from softfloat_ref.errors import Error, Undefined
-from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.policies import rounding_name
-from softfloat_ref.profiles import CHOICES, PROFILES, Profile
+from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model, expected_model
+from softfloat_ref.oracle.blocks.formats import BlockFormat, resolve
+from softfloat_ref.oracle.blocks.profiles import CHOICES, PROFILES, Profile
+from softfloat_ref.oracle.policies import rounding_name
+from softfloat_ref.units import DequantizeUnit, QuantizeUnit
 
-# What a single block does not show, or what is not the device's to choose.
+# Fields that a single block does not reveal, or that the device does not choose.
 _UNSEEN: Final = ("tail", "dequantize_overflow", "tensor_scale")
 _FIELDS: Final = (*(k for k in CHOICES if k not in _UNSEEN), "flush_below")
-_ERRORS: Final = "error"  # a device must answer something
+_ERRORS: Final = "error"  # a device always gives an answer
 
 
 @dataclass(frozen=True)
 class ProfileSpace:
-    """The profiles of a quantization. vectors: the block format, and the profile that is expected."""
+    """The profiles of a quantization. unit: the block format, and the expected profile."""
 
-    vectors: VectorSet
+    unit: QuantizeUnit
     kind: str = "profile"
-    reference: Profile | None = None  # what names and sizes are relative to, where not the base
+    reference: Profile | None = None  # the point that names and sizes are relative to, if not the base
 
     @property
     def expected(self) -> Profile:
-        """What names and sizes are relative to."""
+        """The point that names and sizes are relative to."""
         return self.reference or self.base
 
     @cached_property
     def base(self) -> Profile:
-        """The profile, with the rounding that was asked for."""
-        return self.vectors.profile.replace(rounding=rounding_name(self.vectors.policy.rounding))
+        """The profile, with the requested rounding."""
+        return self.unit.profile.replace(rounding=rounding_name(self.unit.policy.rounding))
 
     @cached_property
     def block(self) -> BlockFormat:
         """The block format with the full range of its elements."""
-        block = self.vectors.block
-        assert block is not None
+        block = self.unit.block
         return dataclasses.replace(block, element=dataclasses.replace(block.element, symmetric=False))
 
     def named(self) -> Iterator[Profile]:
-        """Those of the catalogue that have second-level scales just where the expected one does."""
+        """The profiles of the catalogue that agree with the expected one on second-level scales."""
         for profile in PROFILES.values():
             if profile.tensor_scale == self.base.tensor_scale:
-                sr = self.vectors.policy.random_count > 0
+                sr = self.unit.policy.random_count > 0
                 yield profile.replace(rounding=self.base.rounding) if sr else profile
 
     def changes(self, point: Profile) -> Iterator[Profile]:
-        n = self.vectors.policy.random_count
+        n = self.unit.policy.random_count
         for field in CHOICES:
             for choice in CHOICES[field]:
                 stochastic = field == "rounding" and choice.startswith("sr")
@@ -70,32 +69,19 @@ class ProfileSpace:
             made = self.made(point)
         except Error:
             return None
-        width = self.block.size
-        skip = sum(f.lanes for f in made.fields if f.role in ("operand", "random"))
-        takes, arity = made.policy.random_count > 0, width + (made.profile.tensor_scale != "none")
+        right, arity = expected_model(made), made.operand_width
+        return right if made.policy.random_count else lambda inputs: right(inputs[:arity])
 
-        def model(inputs: Inputs) -> Output | None:
-            try:
-                line = made.line(tuple(inputs) if takes else tuple(inputs[:arity]))
-            except Undefined:
-                return None
-            return None if line is None else line[skip:]
-
-        return model
-
-    def made(self, point: Profile) -> VectorSet:
-        """The set under another profile. Raises Error where it does not go with the format."""
+    def made(self, point: Profile) -> QuantizeUnit:
+        """The unit under another profile. Raises Error if it does not suit the format."""
         block, profile = resolve(self.block, point)
-        policy = self.vectors.policy.replace(rounding=profile.rounding, overflow=profile.overflow)
+        policy = self.unit.policy.replace(rounding=profile.rounding, overflow=profile.overflow)
         if not policy.rounding.stochastic:
             policy = policy.replace(sr_bits=None)
-        source = self.vectors.source if policy.random_count else ""
-        return dataclasses.replace(
-            self.vectors, block=block, profile=profile, policy=policy, out=block.element, source=source, level=""
-        )
+        return dataclasses.replace(self.unit, block=block, profile=profile, policy=policy)
 
     def key(self, point: Profile) -> Hashable:
-        """Its fields, without those that this format or the others make irrelevant."""
+        """Its fields, without those that this format or other fields make irrelevant."""
         fields = {k: getattr(point, k) for k in _FIELDS}
         block = self.block
         if not block.element.twos_complement:
@@ -113,7 +99,7 @@ class ProfileSpace:
             fields["scale_low"] = "smallest" if fields["scale_low"] == "smallest-normal" else fields["scale_low"]
         if not block.element.negative_zero:
             fields["negative_zero"] = ""
-        if self.vectors.policy.random_count == 0 and fields["arithmetic"] == "fp32-reciprocal":
+        if self.unit.policy.random_count == 0 and fields["arithmetic"] == "fp32-reciprocal":
             fields["scale_rule"] = ""
         return tuple(fields.values())
 
@@ -129,7 +115,7 @@ class ProfileSpace:
         own = _differing(point, self.expected)
         text = self.text(point)
         if not own:
-            return "does what is expected"
+            return "behaves as expected"
         return f"follows {text}" if text.startswith("profile") else f"quantizes with {text}"
 
     def size(self, point: Profile) -> int:
@@ -153,14 +139,14 @@ def _differing(point: Profile, other: Profile) -> list[str]:
 
 @dataclass(frozen=True)
 class DequantizeSpace:
-    """The profiles of a dequantization differ in one choice: what becomes of values beyond FP32."""
+    """The profiles of a dequantization, which differ in one choice: the result for values beyond FP32."""
 
-    vectors: VectorSet
+    unit: DequantizeUnit
     kind: str = "profile"
 
     @property
     def base(self) -> Profile:
-        return self.vectors.profile
+        return self.unit.profile
 
     def named(self) -> Iterator[Profile]:
         yield from self.changes(PROFILES["ocp"])
@@ -172,16 +158,8 @@ class DequantizeSpace:
                 yield point.replace(dequantize_overflow=choice)
 
     def model(self, point: Profile) -> Model | None:
-        made = dataclasses.replace(
-            self.vectors, profile=self.base.replace(dequantize_overflow=point.dequantize_overflow)
-        )
-        width = sum(f.lanes for f in made.fields if f.role == "operand")
-
-        def model(inputs: Inputs) -> Output | None:
-            line = made.line(tuple(inputs))
-            return None if line is None else line[width:]
-
-        return model
+        profile = self.base.replace(dequantize_overflow=point.dequantize_overflow)
+        return expected_model(dataclasses.replace(self.unit, profile=profile))
 
     def key(self, point: Profile) -> Hashable:
         return point.dequantize_overflow
@@ -202,4 +180,4 @@ class DequantizeSpace:
         return iter(())
 
     def defects(self, point: Profile) -> Iterator[Hypothesis]:
-        return value_defects(self.vectors)
+        return value_defects(self.unit)

@@ -8,25 +8,25 @@ from functools import lru_cache, partial
 from typing import Final
 
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
-from softfloat_ref.rounding import OVERFLOW
-from softfloat_ref.sources import Lfsr, parse_source
+from softfloat_ref.oracle.flags import OVERFLOW
+from softfloat_ref.oracle.sources import Lfsr, parse_source
 
 Run = Callable[[Sequence[int], int], tuple[int, int]]
-_WORDS: Final = 16  # random words that are tried where any may be the device's
-_STEPS: Final = 1 << 13  # of a shift register whose taps may be wrong
-_LOOSE: Final = 20  # the size of a hypothesis that allows several answers: every other one comes first
+_WORDS: Final = 16  # random words to try if the device may use any word
+_STEPS: Final = 1 << 13  # steps of a shift register with possibly wrong taps
+_LOOSE: Final = 20  # the size of a hypothesis that allows several answers, so that every other one comes first
 
 
 def random_defects(
     model: Callable[[Run], Model], right: Run, n: int, arity: int, source_text: str
 ) -> Iterator[Hypothesis]:
-    """Every listed defect of the random bits. right: the operation, of codes and random bits, n of them; model: makes
-    a model of such a function; source_text: where the bits come from, if that is known."""
+    """Every listed defect of the random bits. right: the operation, from codes and n random bits; model: turns
+    such a function into a model; source_text: the random source, if known."""
     rows: list[tuple[str, str, Callable[[int], int]]] = [
-        ("random bits reversed", "takes the random bits in reverse order", lambda r: int(f"{r:0{n}b}"[::-1], 2)),
+        ("random bits reversed", "uses the random bits in reverse order", lambda r: int(f"{r:0{n}b}"[::-1], 2)),
         ("random bits inverted", "inverts the random bits", lambda r: r ^ (1 << n) - 1),
         ("random bits ignored", "uses no random bits", lambda r: 0),
-        ("one ulp missed", "misses a carry of exactly one ulp (> in place of >=)", lambda r: r - 1),
+        ("one ulp missed", "misses a carry of exactly one ulp (> instead of >=)", lambda r: r - 1),
         ("exact values move", "adds one to the random bits, so that exact values may move", lambda r: r + 1),
     ]
     for k in range(1, n):
@@ -34,16 +34,16 @@ def random_defects(
         rows.append((f"low {k} random bits", f"uses only the low {k} random bits", lambda r, k=k: r & (1 << k) - 1))  # type: ignore[misc]
     source = parse_source(source_text) if source_text else None
     if isinstance(source, Lfsr) and source.width == n:
-        rows.append(("next random word", "takes the register's next state", partial(_next_state, source)))
+        rows.append(("next random word", "uses the register's next state", partial(_next_state, source)))
         rows += _wrong_taps(source)
     for name, says, change in rows:
         yield Hypothesis(name, says, model(lambda codes, r, change=change: right(codes, change(r))))  # type: ignore[misc]
-    for name, says, change in rows[3:5]:  # adders with a carry that is wrong, beside flags that are not
+    for name, says, change in rows[3:5]:  # adders with a wrong carry but right flags
         yield Hypothesis(f"{name}, flags kept", says, model(partial(_other_code, right, change)))
     words = sorted({0, 1, (1 << n) - 1} | {(1 << n) * i // _WORDS for i in range(_WORDS)})
     yield Hypothesis(
         "other random bits",
-        "rounds stochastically, by other random bits than it was given",
+        "rounds stochastically with other random bits than those given",
         model(right),
         size=_LOOSE,
         also=lambda inputs: (right(inputs[:arity], r) for r in words),
@@ -51,7 +51,7 @@ def random_defects(
 
 
 def _other_code(right: Run, change: Callable[[int], int], codes: Sequence[int], r: int) -> tuple[int, int]:
-    """The result by other random bits; flags, but for overflow, by the right ones."""
+    """The result with other random bits; flags, except overflow, with the right bits."""
     code, flags = right(codes, change(r))
     return code, right(codes, r)[1] & ~OVERFLOW | flags & OVERFLOW
 
@@ -61,7 +61,7 @@ def _next_state(source: Lfsr, r: int) -> int:
 
 
 def _wrong_taps(source: Lfsr) -> Iterator[tuple[str, str, Callable[[int], int]]]:
-    """A tap that is off by one: the words by the place that the right word has in the sequence."""
+    """Registers with one tap off by one; words correspond by their position in the sequence."""
     for tap in source.taps:
         for wrong in (tap - 1, tap + 1):
             if wrong in source.taps or not 1 <= wrong <= source.width:
@@ -73,7 +73,7 @@ def _wrong_taps(source: Lfsr) -> Iterator[tuple[str, str, Callable[[int], int]]]
 
 @lru_cache(maxsize=64)
 def _words(right: Lfsr, other: Lfsr) -> dict[int, int]:
-    """The other register's word by the right one's, of the first steps."""
+    """A map from the right register's words to the other's, for the first steps."""
     pairs = zip(right.bits(right.width, 0, _STEPS), other.bits(right.width, 0, _STEPS), strict=True)
     found: dict[int, int] = {}
     for word, others in pairs:

@@ -10,27 +10,27 @@ from itertools import islice
 from typing import Final, Generic
 
 from softfloat_ref.diagnosis.conditions import Common, Condition
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Inputs, Lens, Model, Output
+from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis, Inputs, Model, Output
 from softfloat_ref.diagnosis.spaces import P, Space, hypothesis
 
-SAMPLE: Final = 96  # mismatches, and as many cases that agree, that every hypothesis is tried on
-SAMPLE_WIDE: Final = 40  # of blocks and dot products
-_WIDE: Final = 9  # operands that make a case wide
+SAMPLE: Final = 96  # mismatches, and as many agreeing cases, on which every hypothesis is tried
+SAMPLE_WIDE: Final = 40  # for blocks and dot products
+_WIDE: Final = 9  # number of operands from which a case is wide
 FINALISTS: Final = 6
-_CLIMBED: Final = 3  # points whose neighbours are tried
-_STEPS: Final = 4  # changes on top of one another
-_LONG_S: Final = 20.0  # seconds of search after which no more changes are put on top of others
-_SHOWN: Final = 4  # codes of an answer
-_PROBES: Final = 16  # mismatches of which a hypothesis must explain one, to be looked at further
-_RESTRICTED: Final = 16  # hypotheses that are tried under conditions
-_FEWEST: Final = 8  # cases of which anything is said without a "perhaps"
-_EVIDENCE: Final = 8  # mismatches that a hypothesis under a condition must explain
-_TRIED: Final = 512  # mismatches, and twice as many cases that agree, on which they are
+_CLIMBED: Final = 3  # number of points whose neighbours are tried
+_STEPS: Final = 4  # number of successive changes
+_LONG_S: Final = 20.0  # seconds of search after which no further changes are combined
+_SHOWN: Final = 4  # codes shown of an answer
+_PROBES: Final = 16  # mismatches of which a hypothesis must explain at least one
+_RESTRICTED: Final = 16  # number of hypotheses tried under conditions
+_FEWEST: Final = 8  # the fewest cases for a finding without "perhaps"
+_EVIDENCE: Final = 8  # mismatches that a hypothesis with a condition must explain
+_TRIED: Final = 512  # mismatches, and twice as many agreeing cases, on which these are tried
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A hypothesis and how many of the cases it explains; mismatches: how many of these the device got wrong."""
+    """A hypothesis and the number of cases that it explains; mismatches: how many of these the device got wrong."""
 
     hypothesis: Hypothesis
     explained: int
@@ -38,19 +38,19 @@ class Finding:
 
     @property
     def rank(self) -> tuple[int, int]:
-        """The better one is less: more explained, then simpler."""
+        """Sort key, the best first: more explained cases, then simpler."""
         return -self.explained, self.hypothesis.size
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What the device seems to do.
+    """The diagnosis of a device.
 
-    findings: best first; those that explain as many as the best are all possible. examined: how many cases they were
-    run over, of which the device got `wrong` wrong. simplest: the simplest mismatch; asked: questions it took; alone:
-    whether the device gets it wrong when asked just that, where it was asked. shared: what all mismatches have in
-    common; codes: what the wrong codes of blocks have, in words. late: by how many lines the answers come late (early:
-    less than 0), where that explains nearly all, `in_order` of them.
+    findings: best first; all that explain as many as the best are possible. examined: the number of cases they were
+    run on, of which the device got `wrong` wrong. simplest: the simplest mismatch; asked: questions needed; alone:
+    whether the device also gets it wrong when asked only that, if it was asked. shared: what all mismatches have in
+    common; codes: the same for wrong codes of blocks, in words. late: by how many lines the answers are late (early:
+    less than 0), if a shift explains nearly all, `in_order` of them.
     """
 
     examined: int
@@ -78,7 +78,7 @@ class Diagnosis:
 
     @property
     def sure(self) -> bool:
-        """Whether nearly everything is explained, and there is enough of it."""
+        """Whether nearly all cases are explained, and there are enough of them."""
         first = self.findings[0]
         few = 20 * (self.examined - first.explained) <= self.wrong
         return few and self.wrong >= first.hypothesis.evidence and self.examined >= _FEWEST
@@ -89,23 +89,23 @@ class Diagnosis:
         return bool(self.findings) and self.findings[0].explained == self.examined
 
 
-def explains(h: Hypothesis, case: Case, lens: Lens) -> bool:
-    """Whether such a device gives this answer."""
+def explains(h: Hypothesis, case: Case, comparator: Comparator) -> bool:
+    """Whether the hypothesis gives this answer."""
     output = h.model(case.inputs)
-    if output is not None and lens(output) == case.got:
+    if output is not None and comparator(output) == case.got:
         return True
-    return h.also is not None and any(lens(x) == case.got for x in h.also(case.inputs))
+    return h.also is not None and any(comparator(x) == case.got for x in h.also(case.inputs))
 
 
 def spread(cases: Sequence[Case], count: int) -> list[Case]:
-    """So many of the cases, spread evenly."""
+    """`count` of the cases, spread evenly."""
     if len(cases) <= count:
         return list(cases)
     return [cases[i * len(cases) // count] for i in range(count)]
 
 
 def sample(cases: Sequence[Case]) -> list[Case]:
-    """Mismatches and cases that agree, as many of each as there are up to a count; mismatches first."""
+    """Mismatches and then agreeing cases, up to a maximum number of each."""
     count = SAMPLE_WIDE if cases and len(cases[0].inputs) > _WIDE else SAMPLE
     wrong, right = [c for c in cases if not c.agrees], [c for c in cases if c.agrees]
     return spread(wrong, count) + spread(right, count)
@@ -113,40 +113,40 @@ def sample(cases: Sequence[Case]) -> list[Case]:
 
 @dataclass
 class Search(Generic[P]):
-    """A search for what explains cases, over a space and its defects.
+    """A search for hypotheses that explain cases, over a space and its defects.
 
-    start, start_size: what the space's base is called, where nothing is expected of the device: its defects are named
-    with it; and its size.
+    start, start_size: for a device without an expected model, the name of the space's base, which its defects are named
+    with, and its size.
     """
 
     space: Space[P]
-    lens: Lens
+    comparator: Comparator
     cases: Sequence[Case]
     start: str = ""
     start_size: int = 0
     scores: dict[str, Finding] = field(default_factory=dict)
-    points: dict[str, P] = field(default_factory=dict)  # those tried, by their names
+    points: dict[str, P] = field(default_factory=dict)  # the points tried, by their names
 
     def __post_init__(self) -> None:
         self.few = sample(self.cases)
         self.wrong = sum(not c.agrees for c in self.few)
-        self.best: list[int] = []  # what the best hypotheses explain
-        self.bar = 0  # what one must explain to be a finalist
+        self.best: list[int] = []  # numbers of cases that the best hypotheses explain
+        self.bar = 0  # number of cases that a finalist must explain
 
     def score(self, h: Hypothesis) -> Finding | None:
-        """How many of the sample it explains; None where it explains none of some mismatches spread over the sample.
+        """How much of the sample it explains; None if it explains none of some mismatches spread over the sample.
 
-        Of one that can no longer be among the finalists, not all cases that agree are looked at.
+        Stops early if the hypothesis can no longer be among the finalists.
         """
         wrong, right = self.few[: self.wrong], self.few[self.wrong :]
         probes = spread(wrong, _PROBES)
-        if wrong and not any(explains(h, c, self.lens) for c in probes):
+        if wrong and not any(explains(h, c, self.comparator) for c in probes):
             return None
-        mismatches = count = sum(explains(h, c, self.lens) for c in wrong)
+        mismatches = count = sum(explains(h, c, self.comparator) for c in wrong)
         for left, c in zip(range(len(right), 0, -1), right, strict=True):
             if count + left < self.bar:
                 break
-            count += explains(h, c, self.lens)
+            count += explains(h, c, self.comparator)
         return Finding(h, count, mismatches)
 
     def try_all(self, hypotheses: Iterable[Hypothesis | None]) -> None:
@@ -162,7 +162,7 @@ class Search(Generic[P]):
         return sorted(self.scores.values(), key=lambda f: f.rank)
 
     def run(self) -> list[Finding]:
-        """The finalists over all cases, best first."""
+        """Search, and return the finalists over all cases, best first."""
         space, base = self.space, self.space.base
         points, begin = self.points, time.monotonic()
         points |= {space.text(p): p for p in (*space.named(), *space.changes(base)) if space.key(p) != space.key(base)}
@@ -184,7 +184,7 @@ class Search(Generic[P]):
                 break
         found = self._finals()
         if not found or found[0].explained < len(self.cases):
-            missed = [c for c in self.cases if not found or not explains(found[0].hypothesis, c, self.lens)]
+            missed = [c for c in self.cases if not found or not explains(found[0].hypothesis, c, self.comparator)]
             pairs = islice(self._two_defects(spread(missed, _PROBES) + self.few), FINALISTS)
             found = sorted([*found, *(self.over_all(h) for h in pairs)], key=lambda f: f.rank)
         return found
@@ -195,23 +195,23 @@ class Search(Generic[P]):
             yield d._replace(name=f"{self.start}; {d.name}", size=self.start_size + d.size) if self.start else d
 
     def _two_defects(self, some: Sequence[Case]) -> Iterator[Hypothesis]:
-        """A listed defect and one of the answer, where the two explain all of some cases.
+        """Pairs of a listed defect and a defect of the answer that together explain all of some cases.
 
-        Less than that is no evidence: of so many pairs some always explain a few cases more than their first.
+        Anything less is not evidence: among many pairs, some always explain a few cases more than their first defect.
         """
         for first in self._defects():
             if first.also is not None:
                 continue
             known = cache(first.model)
             for second in self.space.answer_defects(lambda inputs, known=known: known(tuple(inputs))):  # type: ignore[misc]
-                if all(explains(second, c, self.lens) for c in some):
+                if all(explains(second, c, self.comparator) for c in some):
                     says = f"{first.says}, and {second.says}"
                     size = first.size + second.size
                     yield Hypothesis(f"{first.name}; {second.name}", says, second.model, size=size, evidence=_EVIDENCE)
 
     def _finals(self) -> list[Finding]:
         ranked = self.ranked()
-        least = sum(c.agrees for c in self.few)  # what doing nothing explains
+        least = sum(c.agrees for c in self.few)  # the number of cases explained without a fault
         good = [f for f in ranked if f.explained > least] or ranked[:1]
         tied = [f for f in good if f.explained == good[0].explained][:FINALISTS]
         rest = [f for f in good if f.explained < good[0].explained][: max(FINALISTS - len(tied), 2)]
@@ -219,12 +219,12 @@ class Search(Generic[P]):
         return sorted(found, key=lambda f: f.rank)
 
     def over_all(self, h: Hypothesis) -> Finding:
-        """How many of all cases it explains."""
-        explained = [c for c in self.cases if explains(h, c, self.lens)]
+        """The number of all cases that it explains."""
+        explained = [c for c in self.cases if explains(h, c, self.comparator)]
         return Finding(h, len(explained), sum(not c.agrees for c in explained))
 
     def restricted(self, found: Sequence[Condition]) -> list[Finding]:
-        """The hypotheses that explain nearly all mismatches, of a device that does so only under a condition."""
+        """The hypotheses that explain nearly all mismatches, restricted to a condition."""
         right = self.space.model(self.space.base)
         ranked = sorted(self.scores.values(), key=lambda f: (-f.mismatches, f.hypothesis.size, -f.explained))
         best = [f.hypothesis for f in ranked if 10 * f.mismatches >= 9 * self.wrong][:_RESTRICTED]
@@ -233,10 +233,12 @@ class Search(Generic[P]):
         some = spread(self.cases[: sum(not c.agrees for c in self.cases)], _TRIED) + spread(
             [c for c in self.cases if c.agrees], 2 * _TRIED
         )
-        under = {tuple(x.holds(c.inputs, c.expected) for c in some): x for x in reversed(found)}  # the first of alike
+        under = {
+            tuple(x.holds(c.inputs, c.expected) for c in some): x for x in reversed(found)
+        }  # of equivalent conditions, the first
         scored: list[tuple[int, int, int, Hypothesis, Condition]] = []
         for h in best:
-            fits = [explains(h, c, self.lens) for c in some]
+            fits = [explains(h, c, self.comparator) for c in some]
             for holds, x in under.items():
                 count = sum(fit if held else c.agrees for fit, held, c in zip(fits, holds, some, strict=True))
                 scored.append((-count, h.size, len(scored), h, x))
@@ -262,14 +264,16 @@ def _on_top(space: Space[P], point: P, defect: Hypothesis) -> Hypothesis:
 
 def _constant(answer: Output, count: int, wrong: int) -> Finding:
     shown = " ".join(f"{x:x}" for x in answer[:_SHOWN]) + (" ..." if len(answer) > _SHOWN else "")
-    return Finding(Hypothesis("one answer", f"gives {shown} whatever it is asked", lambda _: answer), count, wrong)
+    return Finding(Hypothesis("one answer", f"gives {shown} for every question", lambda _: answer), count, wrong)
 
 
-def diagnose(space: Space[P], lens: Lens, cases: Sequence[Case], found: Sequence[Condition] = ()) -> Diagnosis:
-    """What explains the cases, best first, with the case that refutes the runner-up.
+def diagnose(
+    space: Space[P], comparator: Comparator, cases: Sequence[Case], found: Sequence[Condition] = ()
+) -> Diagnosis:
+    """The hypotheses that explain the cases, best first, with the case that refutes the runner-up.
 
-    What explains no more cases than a device that is right but for its mismatches is left out. found: conditions that
-    all mismatches fulfil, under which alone a device may do something.
+    A hypothesis that explains no more cases than assuming no fault is left out. found: conditions that
+    all mismatches fulfil, to which a fault may be restricted.
     """
     wrong = sum(not c.agrees for c in cases)
     if not wrong:
@@ -277,7 +281,7 @@ def diagnose(space: Space[P], lens: Lens, cases: Sequence[Case], found: Sequence
     answers = {c.got for c in cases}
     if len(answers) == 1 and len(cases) >= _FEWEST:
         return Diagnosis(len(cases), wrong, (_constant(answers.pop(), len(cases), wrong),))
-    search = Search(space, lens, cases)
+    search = Search(space, comparator, cases)
     findings = search.run()
     right = len(cases) - wrong
     least = max([right, *(f.explained for f in findings[:1])])
@@ -289,7 +293,7 @@ def diagnose(space: Space[P], lens: Lens, cases: Sequence[Case], found: Sequence
     if not findings:
         return made
     best, second = findings[0].hypothesis, made.runner_up
-    refutes = (c for c in cases if second and not explains(second.hypothesis, c, lens))
-    refutation = next((c for c in refutes if explains(best, c, lens)), None)
-    exception = next((c for c in cases if not explains(best, c, lens)), None)
+    refutes = (c for c in cases if second and not explains(second.hypothesis, c, comparator))
+    refutation = next((c for c in refutes if explains(best, c, comparator)), None)
+    exception = next((c for c in cases if not explains(best, c, comparator)), None)
     return Diagnosis(len(cases), wrong, tuple(findings), refutation, exception)

@@ -1,4 +1,4 @@
-"""Dot products for many candidates: what a step of an accumulator made of the same terms before is not made again."""
+"""Dot products for many candidates: the results of an accumulator's steps are cached by their terms."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
-from softfloat_ref.accumulate.dots import accumulate, products
-from softfloat_ref.accumulate.evaluate import Rounding, Step
-from softfloat_ref.accumulate.terms import Term
-from softfloat_ref.accumulate.trees import Node, To
 from softfloat_ref.diagnosis.hypotheses import Inputs, Model, Output
-from softfloat_ref.golden.dots import DotSet
+from softfloat_ref.oracle.accumulate.dots import accumulate, products
+from softfloat_ref.oracle.accumulate.evaluate import Rounding, Step
+from softfloat_ref.oracle.accumulate.terms import Term
+from softfloat_ref.oracle.accumulate.trees import Node, To
+from softfloat_ref.units import DotUnit
 
-_QUESTIONS: Final = 2048  # whose products are kept
-_STEPS: Final = 8192  # of an accumulator
+_QUESTIONS: Final = 2048  # number of questions whose products are cached
+_STEPS: Final = 8192  # number of cached steps of an accumulator
 Memo = dict[tuple[Term, ...], tuple[list[Term], int, int]]
 Products = dict[tuple[Any, ...], list[Term]]
 
 
 @dataclass
 class RememberedStep(Step):
-    """A step that looks its terms up first. memo: for the terms of a step, what the tree makes of them, code, flags."""
+    """A step that looks up its terms in a cache. memo: for the terms of a step, the tree's result, code and flags."""
 
     memo: Memo = field(default_factory=dict)
 
@@ -42,10 +42,10 @@ class RememberedStep(Step):
         return result
 
 
-def dot_model(made: DotSet, kept: Products) -> Model:
-    """The dot product as a model. kept: products of questions, shared by accumulators that multiply alike."""
-    setting, unit = made.setting, made.accumulator
-    alike = unit.flush_inputs, unit.product_limit, unit.product_exponent
+def dot_model(unit: DotUnit, kept: Products) -> Model:
+    """The dot product as a model. kept: cached products of questions, shared by accumulators that multiply alike."""
+    setting, accumulator = unit.setting, unit.accumulator
+    alike = accumulator.flush_inputs, accumulator.product_limit, accumulator.product_exponent
     memo: Memo = {}
     roundings: dict[To, Rounding] = {}
     make = partial(RememberedStep, memo=memo, roundings=roundings)
@@ -57,7 +57,7 @@ def dot_model(made: DotSet, kept: Products) -> Model:
         if terms is None:
             if len(kept) >= _QUESTIONS:
                 kept.clear()
-            a, b, _ = made.sides(codes)
+            a, b, _ = unit.sides(codes)
             terms = kept[key] = [x._replace(label="") for x in products(setting, a, b)]
         return accumulate(setting, terms, codes[-1], make=make)
 

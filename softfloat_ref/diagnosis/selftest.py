@@ -1,4 +1,4 @@
-"""Identification of itself: every named choice and every single change of the default, as a device, found again."""
+"""Selftest of the identification: every named choice and every single change of the default must be identified."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.asking import ask_model
 from softfloat_ref.diagnosis.candidates import Candidate
 from softfloat_ref.diagnosis.identify import Examiner, Identification
 from softfloat_ref.diagnosis.pools import confirming, examiner
-from softfloat_ref.errors import Error
-from softfloat_ref.golden.dots import DotSet
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.testing.check import Checkable
 
 CONFIRM: Final = 20
-# Operation, format, output: what devices are made for.
+# The subjects: operation, format, output.
 SUBJECTS: Final = (
     ("fma", "fp16", None),
     ("add", "bf16", None),
@@ -30,6 +28,7 @@ SUBJECTS: Final = (
     ("quantize", "mxfp4_e2m1", None),
     ("quantize", "mxint8", None),
     ("quantize", "nvfp4", None),
+    ("quantize", "qint8", None),
     ("dot", "fp16", None),
     ("dot", "bf16", None),
     ("dot", "fp8_e4m3", None),
@@ -37,22 +36,24 @@ SUBJECTS: Final = (
     ("dot", "fp4_e2m1", None),
     ("dot", "mxfp8_e4m3", None),
 )
-DOT_K: Final = 64
+DEFAULTS: Final[dict[str, dict[str, Any]]] = {"dot": {"k": 64}}  # options by default
 
 
-def subject(op: str, fmt: str, out: str | None, *, k: int | None = None, sr_bits: int | None = None) -> Checkable:
-    """What is asked about, with nothing chosen: the default policy, profile or accumulator. Raises Error."""
-    if op == "dot":
-        return DotSet.make(fmt, 1, out=out, k=k or DOT_K)
-    if k is not None:
+def subject(op: str, fmt: str, out: str | None, *, k: int | None = None, sr_bits: int | None = None) -> VectorSet:
+    """The subject with default choices of policy, profile, accumulator or rule. Raises Error."""
+    options = dict(DEFAULTS.get(op, {}))
+    if k is not None and "k" not in options:
         raise Error("--k is for dot")
-    policy = {"rounding": "sr", "sr_bits": sr_bits} if sr_bits else None
-    return VectorSet.make(op, fmt, 1, out=out, policy=policy)
+    if sr_bits and "k" in options:
+        raise Error(f"--sr-bits is for operations that round stochastically, not for {op}")
+    options |= {"k": k} if k is not None else {}
+    options |= {"policy": {"rounding": "sr", "sr_bits": sr_bits}} if sr_bits else {}
+    return VectorSet.make(op, fmt, 1, out=out, **options)
 
 
 @dataclass(frozen=True)
 class Device:
-    """A device made of the library, and what was said of it."""
+    """A device made from a model of the library, and its identification."""
 
     subject: str
     name: str
@@ -62,7 +63,7 @@ class Device:
 
 @dataclass
 class Summary:
-    """The devices of one subject. same: names of which no operands tell one from another."""
+    """The devices of one subject. same: groups of names that no operands distinguish."""
 
     subject: str
     candidates: int
@@ -77,12 +78,12 @@ class Summary:
 
     @property
     def recovered(self) -> int:
-        """How many were named right."""
+        """The number identified correctly."""
         return sum(d.recovered for d in self.devices)
 
 
 def selftest(op: str, fmt: str, out: str | None, k: int | None = None) -> Summary:
-    """Identify every candidate of a subject, as a device."""
+    """Identify every candidate of a subject as if it were a device."""
     vectors = subject(op, fmt, out, k=k)
     found: Examiner[Any] = examiner(vectors)
     confirm = confirming(vectors, CONFIRM, 1)
@@ -90,13 +91,13 @@ def selftest(op: str, fmt: str, out: str | None, k: int | None = None) -> Summar
     candidates = list(found.candidates.values())
     devices = []
     for c in candidates:
-        result = found.identify(ask_model(vectors, c.model), confirm)
+        result = found.identify(ask_model(vectors.unit, c.model), confirm)
         devices.append(Device(title, c.name, result, _recovered(found, c, result)))
     return Summary(title, len(candidates), devices, [c.names for c in candidates if len(c.names) > 1])
 
 
 def _recovered(e: Examiner[Any], c: Candidate[Any], result: Identification[Any]) -> bool:
-    """Whether the device is what was found, or one that no operands there are tell from it."""
+    """Whether the device itself was found, or one that no operands distinguish from it."""
     wanted: Hashable = e.key_of(c.point)
     return any(wanted == e.key_of(x.point) or c.name in x.names for x in result.found)
 

@@ -1,41 +1,51 @@
-"""The simplest operands that still show a mismatch, found by asking the device."""
+"""The simplest operands that still show a mismatch, found by querying the device."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from softfloat_ref.diagnosis.cost import cost, moved_together, operand_formats, simpler_codes
-from softfloat_ref.diagnosis.hypotheses import Case, Lens, Model, Output, expected_model
-from softfloat_ref.formats import Format
-from softfloat_ref.testing.check import Checkable
+from softfloat_ref.diagnosis.cost import cost, moved_together, simpler_codes
+from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Inputs, Model, Output, expected_model
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.units import Unit
 
-Ask = Callable[[Sequence[tuple[int, ...]]], Sequence[Output | None]]  # questions to what is compared of the answers
+Ask = Callable[
+    [Sequence[tuple[int, ...]]], Sequence[Output | None]
+]  # from questions to the compared parts of the answers
 ROUNDS: Final = 30
-QUESTIONS: Final = 400  # a round
-_PAIRED: Final = 3  # operands up to which pairs are moved together
+QUESTIONS: Final = 400  # per round
+_PAIRED: Final = 3  # up to this many operands, pairs are moved together
 
 
-def simplest(cases: Sequence[Case], vectors: Checkable) -> Case | None:
+def simplest(cases: Sequence[Case], unit: Unit) -> Case | None:
     """The simplest of the mismatches."""
-    formats = operand_formats(vectors)
+    formats = unit.input_formats
     wrong = [c for c in cases if not c.agrees]
     return min(wrong, key=lambda c: (cost(c.inputs, formats), c.inputs), default=None)
 
 
-def shrink(case: Case, vectors: Checkable, lens: Lens, ask: Ask, explained: Model | None) -> tuple[Case, int]:
-    """The simplest mismatch that can be reached from one by making it simpler step by step; the questions asked.
+def shrink(
+    case: Case,
+    unit: Unit,
+    comparator: Comparator,
+    ask: Ask,
+    explained: Model | None,
+    askable: Callable[[Inputs], bool] = lambda inputs: True,
+) -> tuple[Case, int]:
+    """The simplest mismatch reached by simplifying one step by step, and the number of questions asked.
 
     explained: where given, the device must go on doing what this says, so that no other defect takes its place.
+    askable: whether a question has an answer at all.
     """
-    formats, expected = operand_formats(vectors), expected_model(vectors)
+    formats, expected = unit.input_formats, expected_model(unit)
     asked = 0
     for _ in range(ROUNDS):
-        questions = _simpler(case.inputs, formats)
+        questions = [x for x in _simpler(case.inputs, formats) if askable(x)]
         if not questions:
             break
         asked += len(questions)
-        found = _failing(questions, ask(questions), expected, lens, explained, case)
+        found = _failing(questions, ask(questions), expected, comparator, explained, case)
         if found is None:
             break
         case = found
@@ -59,7 +69,7 @@ def _changed(inputs: tuple[int, ...], formats: Sequence[Format | None]) -> Itera
 
 
 def _zeroed(inputs: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Whole stretches of zeros, in halves, quarters, ...: of many operands at once."""
+    """Many operands set to zero at once: halves, quarters, ..."""
     size = len(inputs) // 2
     while size >= 2:
         for start in range(0, len(inputs), size):
@@ -72,25 +82,25 @@ def _failing(
     questions: Sequence[tuple[int, ...]],
     answers: Sequence[Output | None],
     expected: Model,
-    lens: Lens,
+    comparator: Comparator,
     explained: Model | None,
     case: Case,
 ) -> Case | None:
     """The first question that the device gets wrong in the same way."""
     for inputs, got in zip(questions, answers, strict=True):
         wanted = expected(inputs)
-        if wanted is None or got is None or lens(wanted) == got:
+        if wanted is None or got is None or comparator(wanted) == got:
             continue
-        if not _alike(lens(wanted), got, case):
+        if not _alike(comparator(wanted), got, case):
             continue
         if explained is not None:
             says = explained(inputs)
-            if says is None or lens(says) != got:
+            if says is None or comparator(says) != got:
                 continue
-        return Case(inputs, lens(wanted), got)
+        return Case(inputs, comparator(wanted), got)
     return None
 
 
 def _alike(expected: Output, got: Output, case: Case) -> bool:
-    """Whether the same part of the answer is wrong: the result, or the flags alone."""
+    """Whether the same part of the answer is wrong: the result, or only the flags."""
     return (expected[0] == got[0]) == (case.expected[0] == case.got[0])

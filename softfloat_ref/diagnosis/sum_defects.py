@@ -1,4 +1,4 @@
-"""Defects of the sums of a dot product: widths of adders, alignment, signs of zeros; of products on their way there."""
+"""Defects of the sums of a dot product: widths of adders, alignment, signs of zeros; and of their products."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from softfloat_ref import exact
-from softfloat_ref.accumulate.dots import Operand, accumulate, products
-from softfloat_ref.accumulate.evaluate import Aligned, Step
-from softfloat_ref.accumulate.terms import Decode, Term
-from softfloat_ref.accumulate.trees import Chain, Fuse, Pairs, Part, Products
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output
-from softfloat_ref.exact import FINITE, Value
-from softfloat_ref.formats import Format
-from softfloat_ref.golden.dots import DotSet
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.accumulate.dots import Operand, accumulate, products
+from softfloat_ref.oracle.accumulate.evaluate import Aligned, Step
+from softfloat_ref.oracle.accumulate.terms import Decode, Term
+from softfloat_ref.oracle.accumulate.trees import Chain, Fuse, Pairs, Part, Products
+from softfloat_ref.oracle.exact import FINITE, Value
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.units import DotUnit
 
-_NARROW: Final = 8  # bits of elements whose products are added in fixed point
-_PLACES: Final = (0, 1, 2, 3, 4)  # below the larger addend's last bit
+_NARROW: Final = 8  # elements of up to this many bits have products that are added in fixed point
+_PLACES: Final = (0, 1, 2, 3, 4)  # places below the larger addend's last bit
 
 
 @dataclass(frozen=True)
 class Dot:
-    """A dot product that a device has in part wrong."""
+    """A dot product with one wrong part."""
 
-    made: DotSet
+    unit: DotUnit
 
     def model(
         self,
@@ -37,11 +37,11 @@ class Dot:
         make: Callable[..., Step] = Step,
         after: Callable[[int, int], tuple[int, int]] | None = None,
     ) -> Model:
-        """The dot product, with other operands, decoders, products or tree, or another answer."""
-        s = self.made.setting
+        """The dot product, with other operands, decoders, products or tree, or a changed answer."""
+        s = self.unit.setting
 
         def model(codes: Inputs) -> Output | None:
-            a, b, c = self.made.sides(codes)
+            a, b, c = self.unit.sides(codes)
             if inputs is not None:
                 a, b, c = inputs(a, b, c)
             found = products(s, a, b, decoders)
@@ -57,17 +57,17 @@ def product_bits(formats: Sequence[Format]) -> int:
 
 
 def in_units(x: Value, unit: int) -> int:
-    """A magnitude that is a multiple of 2^unit, in these units."""
+    """A magnitude that is a multiple of 2^unit, in units of 2^unit."""
     return x.significand << x.exponent - unit if x.exponent >= unit else x.significand >> unit - x.exponent
 
 
 def wrapped(magnitude: int, bits: int) -> int:
-    """What so many bits hold of a magnitude."""
+    """The last `bits` bits of a magnitude."""
     return magnitude & (1 << bits) - 1
 
 
 def wrapped_products(formats: Sequence[Format]) -> Callable[[list[Term]], list[Term]]:
-    """The products in as many bits as the largest one needs."""
+    """The products wrapped to the number of bits that the largest one needs."""
     bits, unit = product_bits(formats), sum(f.emin - f.mantissa_bits for f in formats)
 
     def held(x: Term) -> Term:
@@ -84,7 +84,7 @@ def wrapped_products(formats: Sequence[Format]) -> Callable[[list[Term]], list[T
 class ShortStep(Step):
     """A step whose exact sum of products is a two's complement integer that lacks the bit below its sign.
 
-    bits: those that are left, with the sign; unit: of the integer, where the scales are one.
+    bits: the remaining bits, with the sign; unit: of the integer, with scales of one.
     """
 
     bits: int = 0
@@ -107,7 +107,7 @@ class ShortStep(Step):
 
 @dataclass
 class QuietStep(Step):
-    """A step that raises no flag for what alignment cuts off."""
+    """A step that raises no flag for bits that alignment cuts off."""
 
     def sum(self, node: Fuse, terms: list[tuple[Term, Part]], largest: int) -> tuple[Value, list[Aligned]]:
         before = self.flags
@@ -118,7 +118,7 @@ class QuietStep(Step):
 
 @dataclass
 class NegativeStep(Step):
-    """A step whose last sum is -0 where terms of both signs make zero."""
+    """A step whose last sum is -0 if terms of both signs cancel."""
 
     def sum(self, node: Fuse, terms: list[tuple[Term, Part]], largest: int) -> tuple[Value, list[Aligned]]:
         value, aligned = super().sum(node, terms, largest)
@@ -129,38 +129,36 @@ class NegativeStep(Step):
         return value, aligned
 
 
-def sum_defects(made: DotSet) -> Iterator[Hypothesis]:
+def sum_defects(unit: DotUnit) -> Iterator[Hypothesis]:
     """Every listed defect of the sums."""
-    d, formats = Dot(made), made.setting.formats
+    d, formats = Dot(unit), unit.setting.formats
     yield Hypothesis("x - x is -0", "gives -0 where a sum cancels to zero", d.model(make=NegativeStep))
     if all(f.exponent_bits and f.width <= _NARROW for f in formats):
-        bits = product_bits(formats) + (made.setting.block - 1).bit_length()
-        unit = sum(f.emin - f.mantissa_bits for f in formats)
-        make = partial(ShortStep, bits=bits, unit=unit)
+        bits = product_bits(formats) + (unit.setting.block - 1).bit_length()
+        last = sum(f.emin - f.mantissa_bits for f in formats)
+        make = partial(ShortStep, bits=bits, unit=last)
         yield Hypothesis(
             "sum of products one bit short",
             "has one bit too few below the sign of its exact sum of products, which wraps around",
             d.model(make=make),
         )
-    yield from _alignment(made)
-    if not (isinstance(made.a, Format) and isinstance(made.b, Format)):
-        yield Hypothesis(
-            "scales above one x2", "doubles what it multiplies by scales above one", d.model(terms=_doubled)
-        )
+    yield from _alignment(unit)
+    if not (isinstance(unit.a, Format) and isinstance(unit.b, Format)):
+        yield Hypothesis("scales above one x2", "doubles products with scales above one", d.model(terms=_doubled))
 
 
-def _alignment(made: DotSet) -> Iterator[Hypothesis]:
-    """Adders that keep some places below the larger addend's last bit, and no sticky bit."""
-    tree, p = made.accumulator.tree, made.setting.result.precision
+def _alignment(unit: DotUnit) -> Iterator[Hypothesis]:
+    """Adders that keep some places below the larger addend's last bit, without a sticky bit."""
+    tree, p = unit.accumulator.tree, unit.setting.result.precision
     end = tree.rfind(")")
     if not tree.startswith("fuse(") or "F=" in tree[tree.rfind("c") : end]:
         return
     for places in _PLACES:
         cut = f"{tree[:end]}, F={p - 1 + places}, rz{tree[end:]}"
-        short = dataclasses.replace(made, accumulator=made.accumulator.replace(tree=cut))
+        short = dataclasses.replace(unit, accumulator=unit.accumulator.replace(tree=cut))
         yield Hypothesis(
             f"smaller addend cut {places} places below the larger",
-            f"drops what lies more than {places} places below the larger addend's last bit, without a sticky bit",
+            f"drops bits more than {places} places below the larger addend's last bit, without a sticky bit",
             Dot(short).model(make=QuietStep),
         )
 

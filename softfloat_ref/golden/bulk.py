@@ -1,4 +1,4 @@
-"""Vectors of scalar operations in bulk: the cases of `VectorSet.inputs`, evaluated and written as arrays."""
+"""VectorSet of scalar operations in bulk: the cases of `Cases.inputs`, evaluated and written as arrays."""
 
 from __future__ import annotations
 
@@ -8,28 +8,20 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref.array_ops import Bulk
-from softfloat_ref.coverage.directed import EXHAUSTIVE
-from softfloat_ref.formats import Format
-from softfloat_ref.golden import cases
-from softfloat_ref.golden.sets import SHARP, Field, Line, VectorSet
-from softfloat_ref.kernels.opcodes import UNKNOWN
-from softfloat_ref.ops import Signature, get_operation
-from softfloat_ref.sources import WORD_BITS, Philox
+from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
+from softfloat_ref.arrays.operations import Bulk
+from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
+from softfloat_ref.golden import cases as codes_of
+from softfloat_ref.golden.kinds.base import SHARP
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.sources import WORD_BITS, Philox
+from softfloat_ref.units import Field, Line
 
 CHUNK: Final = 1 << 13
 _STREAM: Final = 1  # of the cases' random words
 _WORDS_A_CODE: Final = 2
 
 Table = NDArray[np.int64]
-
-
-def batches(vectors: VectorSet, chunks: Container[int] | None = None) -> Iterator[tuple[Table, list[Line]]]:
-    """The set's lines: rows of codes, one a field; and the inputs of those cases that have no defined result.
-
-    chunks: some of the chunks that they are made in, by number; all where none are named."""
-    for _, columns, undefined in numbered(vectors, chunks):
-        yield defined(columns, undefined)
 
 
 def defined(columns: Table, undefined: NDArray[np.bool_]) -> tuple[Table, list[Line]]:
@@ -40,13 +32,11 @@ def defined(columns: Table, undefined: NDArray[np.bool_]) -> tuple[Table, list[L
     return np.ascontiguousarray(columns[:, ~undefined]), [tuple(case) for case in inputs.T.tolist()]
 
 
-def numbered(
-    vectors: VectorSet, chunks: Container[int] | None = None
-) -> Iterator[tuple[int, Table, NDArray[np.bool_]]]:
-    """Chunk by chunk the number of its first case, its rows, and which cases have no defined result."""
-    sig = Signature(get_operation(vectors.op), vectors.formats, vectors.out)
-    run = Bulk(sig, vectors.policy, vectors.count)
-    n, arity = vectors.policy.random_count, len(vectors.formats)
+def numbered(vectors: Any, chunks: Container[int] | None = None) -> Iterator[tuple[int, Table, NDArray[np.bool_]]]:
+    """For each chunk the number of its first case, its rows, and which cases have no defined result."""
+    unit = vectors.unit
+    run = Bulk(unit.signature, unit.policy, vectors.count)
+    n, arity = unit.policy.random_count, len(unit.formats)
     for position, inputs in _inputs(vectors, range(most_chunks(vectors)) if chunks is None else chunks):
         columns = np.empty((len(vectors.fields), inputs.shape[1]), np.int64)
         columns[:-2] = inputs
@@ -56,15 +46,15 @@ def numbered(
         yield position, columns, flags == UNKNOWN
 
 
-def most_chunks(vectors: VectorSet) -> int:
-    """How many chunks a set has at most: the last directed one and the last random one need not be full."""
-    return vectors.count // CHUNK + 2
+def most_chunks(vectors: Any) -> int:
+    """The maximum number of chunks of a set: the last directed one and the last random one need not be full."""
+    return int(vectors.count) // CHUNK + 2
 
 
-def _inputs(vectors: VectorSet, wanted: Container[int]) -> Iterator[tuple[int, Table]]:
-    """The inputs of the cases in those chunks, a row a field, and the position of each chunk's first: the directed
+def _inputs(vectors: Any, wanted: Container[int]) -> Iterator[tuple[int, Table]]:
+    """The inputs of the cases in those chunks, one row per field, and the position of each chunk's first: the directed
     cases, then the others."""
-    directed = vectors.directed_inputs()
+    directed = vectors.cases.directed_inputs()
     number = -(-len(directed) // CHUNK)
     for i in range(number):
         if i in wanted:
@@ -74,23 +64,24 @@ def _inputs(vectors: VectorSet, wanted: Container[int]) -> Iterator[tuple[int, T
             yield start, _numbered(vectors, start, min(CHUNK, vectors.count - start), start - len(directed))
 
 
-def _numbered(vectors: VectorSet, position: int, size: int, first: int) -> Table:
+def _numbered(vectors: Any, position: int, size: int, first: int) -> Table:
     """The inputs of cases that are not directed, from a position in the set on; first: their number among them."""
-    n, arity = vectors.policy.random_count, len(vectors.formats)
+    formats, cases = vectors.unit.formats, vectors.cases
+    n, arity = vectors.unit.policy.random_count, len(formats)
     table = np.empty((arity + (n > 0), size), np.int64)
     if vectors.level == EXHAUSTIVE:
-        table[:arity] = _every_case(vectors.formats, first, size)
+        table[:arity] = _every_case(formats, first, size)
     else:
-        table[:arity] = random_cases(vectors.formats, vectors.seed, size, first)
+        table[:arity] = random_cases(formats, vectors.seed, size, first)
     if n:
-        table[arity] = vectors.random_array(position, size)
-        if vectors.sharpens:
-            _sharpen(vectors, table[0], table[arity], position)
+        table[arity] = cases.random_array(position, size)
+        if cases.makes_near_carry_cases:
+            _put_near_carry(cases, table[0], table[arity], position)
     return table
 
 
 def _every_case(formats: Sequence[Format], first: int, size: int) -> Table:
-    """Cases number first, first + 1, ... of all there are: the last operand changes fastest."""
+    """Cases first, first + 1, ... of the exhaustive enumeration: the last operand changes fastest."""
     numbers = np.arange(first, first + size, dtype=np.int64)
     rows = []
     for f in reversed(formats):
@@ -100,9 +91,9 @@ def _every_case(formats: Sequence[Format], first: int, size: int) -> Table:
 
 
 def random_cases(formats: Sequence[Format], seed: int, count: int, start: int = 0) -> Table:
-    """`cases.random_cases` as an array, a row an operand; formats of at most 64 bits."""
+    """`cases.random_cases` as an array, one row per operand; formats of at most 64 bits."""
+    from softfloat_ref.arrays.kernels import random_words
     from softfloat_ref.golden import compiled
-    from softfloat_ref.kernels import random_words
 
     weighted_codes: Any = compiled.weighted_codes
     stride = _WORDS_A_CODE * len(formats)
@@ -111,17 +102,17 @@ def random_cases(formats: Sequence[Format], seed: int, count: int, start: int = 
     for i, f in enumerate(formats):
         mask = (1 << f.width) - 1
         numbers = [f.width, mask, f.mantissa_bits, f.exponent_bits, f.bias, f.sign_bit]
-        known = np.array(cases.specials(f), np.uint64).view(np.int64)
+        known = np.array(codes_of.specials(f), np.uint64).view(np.int64)
         settings = np.array([x % (1 << 64) for x in numbers], np.uint64).view(np.int64)
         weighted_codes(words, stride, _WORDS_A_CODE * i, settings, known, out[i])
     return out
 
 
-def _sharpen(vectors: VectorSet, operands: Table, words: Table, position: int) -> None:
-    """As VectorSet.inputs does it, one in so many."""
+def _put_near_carry(cases: Any, operands: Table, words: Table, position: int) -> None:
+    """Replaces one case in N, as Cases.inputs does."""
     for i in range(-position % SHARP, operands.size, SHARP):
         case = (int(operands.view(np.uint64)[i]),)
-        operands.view(np.uint64)[i] = vectors.sharpened(case, int(words[i]), (position + i) // SHARP)[0]
+        operands.view(np.uint64)[i] = cases.near_carry_case(case, (int(words[i]),), (position + i) // SHARP)[0]
 
 
 def text(columns: Table, fields: Sequence[Field]) -> NDArray[np.uint8]:
@@ -147,8 +138,8 @@ def words(lines: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def parse(data: bytes) -> Table | None:
-    """The codes of lines of hexadecimal digits, a row a column; None where the lines differ in layout, or are not of
-    digits and single spaces only."""
+    """The codes of lines of hexadecimal digits, one row per column; None if the lines differ in layout, or contain
+    anything except digits and single spaces."""
     from softfloat_ref.golden import compiled
 
     first = data.find(b"\n") + 1

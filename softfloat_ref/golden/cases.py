@@ -1,4 +1,4 @@
-"""Cases: operand codes that are worth trying, in an order that depends on nothing but the request.
+"""Cases: operand codes for tests, in an order that depends only on the request.
 
 First the special values of each operand crossed with those of the others; for conversions every value and midpoint of
 a small target (of a wider one, those at the ends of its ranges), with its neighbours; then random codes from the keyed
@@ -11,17 +11,17 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from softfloat_ref import exact
-from softfloat_ref.codec import encode, encoder
 from softfloat_ref.coverage.classes import few_specials as few_specials
 from softfloat_ref.coverage.classes import specials as specials
-from softfloat_ref.formats import Format
-from softfloat_ref.policies import POLICIES
-from softfloat_ref.sources import WORD_BITS, Philox
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.codec import encode, encoder
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.policies import POLICIES
+from softfloat_ref.oracle.sources import WORD_BITS, Philox
 
 GENERATOR: Final = "directed-then-weighted-2"
 
-# Crossing more than this many special cases says less than random ones do.
+# Above this many crossed special cases, random cases test more.
 MAX_CROSSED: Final = 1 << 16
 MAX_BOUNDARY_BITS: Final = 8
 _AROUND: Final = 4  # codes on each side of a place worth testing in a wider format
@@ -29,7 +29,7 @@ _CHUNK: Final = 4096
 
 
 def crossed(formats: Sequence[Format], limit: int = MAX_CROSSED) -> Iterator[tuple[int, ...]]:
-    """Every special code of each operand with every one of the others; fewer special codes, or none, past the limit."""
+    """Every special code of each operand with every one of the others; fewer, or none, above the limit."""
     for choice in (specials, few_specials):
         sets = [choice(f) for f in formats]
         if _product(len(s) for s in sets) <= limit:
@@ -45,7 +45,7 @@ def _product(sizes: Iterator[int]) -> int:
 
 
 def words_per_code(fmt: Format) -> int:
-    """Random words a code takes: one that says what kind it is, and its bits."""
+    """The number of random words per code: one that chooses the kind of code, and the bits."""
     return 1 + -(-fmt.width // WORD_BITS)
 
 
@@ -109,8 +109,8 @@ def _from_words(fmt: Format, words: Iterator[int], size: int) -> int:
 
 
 def values_and_midpoints(fmt: Format) -> list[tuple[int, int]]:
-    """(significand, exponent) of positive values, and of the middle to the next one: of all in a format of at most 8
-    bits, of those at zero, the smallest normal, one and the largest in wider ones."""
+    """(significand, exponent) of positive values, and of the midpoint to the next one: of all values in a format of at
+    most 8 bits, of those at zero, the smallest normal, one and the largest in wider ones."""
     codes: Iterable[int] = range(fmt.max_code)
     if fmt.width > MAX_BOUNDARY_BITS:
         places = (0, fmt.min_normal_code, encode(1, fmt).bits & fmt.magnitude_mask, fmt.max_code)

@@ -1,4 +1,4 @@
-"""A file of vectors against what it must hold, byte by byte, in constant memory."""
+"""Compares a file of vectors with its expected content, byte by byte, in constant memory."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final
 
-from softfloat_ref.golden.sets import Field, Line, Vectors
-from softfloat_ref.golden.writers import Batch, Facts, Piece, Slice, Stream, Writer, text_line
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.golden.writers import Batch, Data, Facts, Piece, Slice, Stream, Writer, text_line
+from softfloat_ref.units import Field, Line
 
 MAX_PROBLEMS: Final = 10
 _SHOWN: Final = 120
@@ -39,14 +40,14 @@ class Layout:
 
 
 class _Unread(Stream):
-    """A stream of which only the size is known."""
+    """A stream with only its size known."""
 
     def crc(self, crc: int = 0) -> int:
         return 0
 
 
-def layout(writer: Writer, vectors: Vectors, facts: Facts, path: Path, add: Add) -> Layout:
-    """Where the streams lie in a file; what is around them is compared."""
+def layout(writer: Writer, vectors: VectorSet, facts: Facts, path: Path, add: Add) -> Layout:
+    """The positions of the streams in a file; the text around them is compared."""
     size = path.stat().st_size
     unread: list[Stream] = [_Unread(path, 0, n) for n in writer.sizes(vectors, facts, size)]
     found, at, before = Layout(writer, path), 0, 0
@@ -60,8 +61,8 @@ def layout(writer: Writer, vectors: Vectors, facts: Facts, path: Path, add: Add)
             at += len(piece)
     placed = [Stream(path, places[i][0], whole.size) for i, whole in enumerate(unread)]
     if at != size or not _same_around(writer.pieces(vectors, facts, placed), path):
-        what = "this set's header must be" if writer.key == "svh" else "this set's file must be, around its lines"
-        add(f"{path.name}: is not what {what}")
+        what = "the text around its lines" if writer.openings(vectors) else "the header"
+        add(f"{path.name}: {what} does not match this set")
     openings, names = writer.openings(vectors), writer.names(vectors) if placed else []
     for i, (opening, name) in enumerate(zip(openings, names, strict=True)):
         start, length = places[i]
@@ -72,7 +73,7 @@ def layout(writer: Writer, vectors: Vectors, facts: Facts, path: Path, add: Add)
 
 
 def _same_around(pieces: Iterable[Piece], path: Path) -> bool:
-    """Whether a file has, around its streams, what it must have."""
+    """Whether a file has the expected content around its streams."""
     with open(path, "rb") as stream:
         for piece in pieces:
             if isinstance(piece, Slice):
@@ -83,12 +84,12 @@ def _same_around(pieces: Iterable[Piece], path: Path) -> bool:
 
 
 class Comparison:
-    """The files of a folder, line by line against batches of what they must hold.
+    """The files of a folder, compared line by line with batches of expected lines.
 
-    Only where bytes differ are lines looked at one by one: what stands there, and what the oracle says.
+    Only if bytes differ, lines are compared one by one: the file's line with the oracle's.
     """
 
-    def __init__(self, vectors: Vectors, layouts: Sequence[Layout], add: Add) -> None:
+    def __init__(self, vectors: VectorSet, layouts: Sequence[Layout], add: Add) -> None:
         self.vectors = vectors
         self.add = add
         self.lines = 0
@@ -104,10 +105,10 @@ class Comparison:
             reader.stream.close()
 
     def opening(self) -> None:
-        """What the streams begin with."""
+        """Check the beginning of the streams."""
         for reader in self._each():
             if reader.read(len(reader.region.opening)) != reader.region.opening:
-                self.add(f"{reader.file}: does not begin as this set's file must")
+                self.add(f"{reader.file}: the start of the file does not match this set")
                 reader.broken = True
 
     def _each(self) -> Iterator[_Reader]:
@@ -129,7 +130,7 @@ class Comparison:
         """No file may have more lines than there are cases."""
         for reader in self._each():
             if not reader.broken and not reader.at_end:
-                self.add(f"{reader.file}: goes on after the last of this set's cases")
+                self.add(f"{reader.file}: continues after the last case of this set")
 
     def _differing(self, writer: Writer, reader: _Reader, batch: Batch, got: bytes, wanted: bytes) -> None:
         record, text = reader.region.record, writer.text
@@ -137,7 +138,7 @@ class Comparison:
             ours, theirs = ([x[i : i + record] for i in range(0, len(x), record)] for x in (wanted, got))
         else:
             ours, theirs = (x.splitlines(keepends=True) for x in (wanted, got))
-            reader.broken = True  # what follows need not be in step
+            reader.broken = True  # the following lines need not be aligned
         for i, line in enumerate(ours):
             found = theirs[i] if i < len(theirs) else b""
             if found == line or (
@@ -147,23 +148,23 @@ class Comparison:
             if writer.key == "tv":
                 self._wrong_line(reader, self.lines + i, found, batch.lines[i])
             else:
-                at = reader.place(self.lines + i, text)
-                self.add(f"{at}: {shown(found, text)} but the oracle says {self._truth(writer, reader, batch, i)}")
+                truth = self._truth(writer, reader, batch, i)
+                self.add(difference(reader.file, reader.region, self.lines + i, text, found, truth))
             if not record:
                 return
 
-    def _truth(self, writer: Writer, reader: _Reader, batch: Batch, i: int) -> str:
-        """A line of a file as the scalar oracle has it, however the batch was made."""
+    def _truth(self, writer: Writer, reader: _Reader, batch: Batch, i: int) -> Data:
+        """A case recomputed by the scalar oracle, whichever way the batch was generated."""
         line = self.vectors.line(batch.lines[i][: self.inputs])
         if line is None:
-            return "no defined result"
+            return b"no defined result"
         tag = next(itertools.islice(batch.tags(), i, None))
         parts = writer.part(self.vectors, Batch(self.vectors.fields, [(tag, 1)], [line]))
-        return shown(parts[reader.number], writer.text)
+        return parts[reader.number]
 
     def _wrong_line(self, reader: _Reader, number: int, text: bytes, expected: Line) -> None:
-        """A line of TestFloat text has its own operands: what is right for those."""
-        at, said = reader.place(number, True), shown(text, True)
+        """A line of TestFloat text has its own operands: report the expected result for those."""
+        at, said = reader.location(number, True), shown(text, True)
         given = parse_line(text, self.vectors.fields)
         if given is None:
             self.add(f"{at}: not a line of this set: {said!r}")
@@ -171,7 +172,7 @@ class Comparison:
         inputs = given[: self.inputs]
         if inputs != expected[: self.inputs] and not self.foreign:
             self.foreign = True
-            self.add(f"{at}: from here on, not the cases of this set's seed and generator")
+            self.add(f"{at}: from here on, the cases do not match the set's seed and generator")
         line = self.vectors.line(inputs)
         if line != given:
             right = "no defined result" if line is None else text_line(self.vectors.fields)(line).strip()
@@ -192,23 +193,35 @@ class _Reader:
 
     @property
     def at_end(self) -> bool:
-        """Whether all was read."""
+        """Whether the whole stream was read."""
         return self.left == 0
 
     def read(self, size: int) -> bytes:
-        """The next bytes, or what is left."""
+        """The next bytes, or the remaining ones."""
         data = self.stream.read(min(size, self.left))
         self.left -= len(data)
         return data
 
-    def place(self, line: int, text: bool) -> str:
+    def location(self, line: int, text: bool) -> str:
         """Where a line is: file and number, or array and index."""
-        return place(self.file, self.region, line, text)
+        return location(self.file, self.region, line, text)
 
 
-def place(file: str, region: Region, line: int, text: bool) -> str:
+def location(file: str, region: Region, line: int, text: bool) -> str:
     """Where a line is: file and number, or array and index."""
     return f"{file}:{region.lines_before + line + 1}" if text else f"{file}: {region.name}[{line}]"
+
+
+def difference(file: str, region: Region, number: int, text: bool, got: Data, wanted: Data) -> str:
+    """The text of a case in a file, and the expected text; for a case with several lines, the first that differs."""
+    ours, theirs = bytes(memoryview(wanted)), bytes(memoryview(got))
+    lines = ours.splitlines(keepends=True) if text else [ours]
+    if len(lines) > 1:
+        others = theirs.splitlines(keepends=True)
+        others += [b""] * (len(lines) - len(others))
+        k = next((i for i, (x, y) in enumerate(zip(lines, others, strict=False)) if x != y), 0)
+        ours, theirs, number = lines[k], others[k], number * len(lines) + k
+    return f"{location(file, region, number, text)}: {shown(theirs, text)} but the oracle says {shown(ours, text)}"
 
 
 def shown(data: Any, text: bool) -> str:
@@ -219,7 +232,7 @@ def shown(data: Any, text: bool) -> str:
 
 
 def parse_line(text: bytes, fields: Sequence[Field]) -> Line | None:
-    """The codes of a line of TestFloat text, or None where it is not exactly one of the set's."""
+    """The codes of a line of TestFloat text, or None if it is not exactly a line of the set."""
     if not text.endswith(b"\n"):
         return None
     parts = text[:-1].decode("ascii", "replace").split(" ")

@@ -1,6 +1,6 @@
-"""Compiled loops for vectors in bulk: the codes made of random words, and lines of hexadecimal text.
+"""Compiled loops for vectors in bulk: codes from random words, and lines of hexadecimal text.
 
-The codes are made by `cases.weighted` itself, compiled.
+The codes come from the compiled `cases.weighted`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic, register_jitable
 
+from softfloat_ref.arrays.kernels.jit import compiled
 from softfloat_ref.golden import cases
-from softfloat_ref.kernels.jit import compiled
 
 for _function in (cases.weighted, cases.pattern):
     register_jitable(forceinline=True)(_function)
@@ -24,7 +24,7 @@ PADDING: Final = 8
 
 @compiled(nogil=True, error_model="numpy")
 def weighted_codes(words: Any, stride: int, at: int, numbers: Any, known: Any, out: Any) -> None:
-    """out[i] = the code that word `at` of a case's words (its kind) and the next (its bits) make."""
+    """out[i] = the code from word `at` of a case's words (its kind) and the next one (its bits)."""
     width, mask, m, exponent_bits = numbers[0], numbers[1], numbers[2], numbers[3]
     bias, sign_bit = numbers[4], numbers[5]
     for i in range(out.size):
@@ -39,7 +39,7 @@ def weighted_codes(words: Any, stride: int, at: int, numbers: Any, known: Any, o
 
 @intrinsic
 def _store(context: Any, out: Any, place: Any, word: Any) -> Any:
-    """Eight bytes into an array of bytes from a place on, the most significant first."""
+    """Store eight bytes into an array of bytes from an index on, the most significant first."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         from llvmlite import ir
@@ -70,7 +70,7 @@ def _hexadecimal(value: Any) -> Any:
 def text_lines(columns: Any, digits: Any, out: Any) -> None:
     """Lines of upper-case hexadecimal, single spaces between the columns; `out` has PADDING bytes more than they need.
 
-    Eight bytes are stored at a time; those too many are overwritten by what follows.
+    Eight bytes are stored at a time; the next store overwrites surplus bytes.
     """
     place = 0
     for i in range(columns.shape[1]):
@@ -98,7 +98,7 @@ def as_words(text: Any, out: Any) -> None:
 
 @compiled(nogil=True)
 def parse_lines(text: Any, lines: int, digits: Any, out: Any) -> bool:
-    """The columns of lines of hexadecimal digits, all of the same layout; False where a line has another one."""
+    """The columns of lines of hexadecimal digits, all of the same layout; False if a line has a different layout."""
     place = 0
     for i in range(lines):
         for j in range(digits.size):

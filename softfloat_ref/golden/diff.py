@@ -1,4 +1,4 @@
-"""What changed between two folders of vectors: the definition, the cases, the expected values."""
+"""The changes between two folders of vectors: the definition, the cases, the expected values."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from softfloat_ref.errors import Error
-from softfloat_ref.files import read_bytes
+from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import read_bytes
 from softfloat_ref.golden.manifest import MANIFEST, read_manifest
 from softfloat_ref.golden.verify import check_hashes
 
@@ -18,7 +18,7 @@ Lines = dict[tuple[str, ...], tuple[str, ...]]  # inputs to expected values
 
 @dataclass
 class Difference:
-    """The differences of two folders, in words; empty lists where there are none."""
+    """The differences of two folders, in words; empty lists if there are none."""
 
     definition: list[str] = field(default_factory=list)
     only_first: list[str] = field(default_factory=list)
@@ -32,7 +32,7 @@ class Difference:
 
 
 def diff(first: str | Path, second: str | Path) -> Difference:
-    """Compare two folders of vectors. Raises Error where one has no readable manifest, or lacks its file."""
+    """Compare two folders of vectors. Raises Error if one has no readable manifest, or its file is missing."""
     folders = Path(first), Path(second)
     manifests = [read_manifest(f) for f in folders]
     for folder, manifest in zip(folders, manifests, strict=True):
@@ -40,7 +40,7 @@ def diff(first: str | Path, second: str | Path) -> Difference:
     found = Difference(definition=list(_changes(manifests[0]["set"], manifests[1]["set"], "")))
     shapes = [_shape(m) for m in manifests]
     if shapes[0] != shapes[1]:
-        found.definition.append(f"fields: {_names(shapes[0])} became {_names(shapes[1])}: lines cannot be compared")
+        found.definition.append(f"fields: {_names(shapes[0])} became {_names(shapes[1])}; the lines cannot be compared")
         return found
     before, after = (_lines(f, m) for f, m in zip(folders, manifests, strict=True))
     found.only_first = [" ".join((*k, *v)) for k, v in before.items() if k not in after]
@@ -52,7 +52,7 @@ def diff(first: str | Path, second: str | Path) -> Difference:
     ]
     hashes = [sorted((f["name"], f["sha256"]) for f in m["files"]) for m in manifests]
     if found.same and hashes[0] != hashes[1]:
-        found.definition.append("the same cases and values in another order, or written in another way")
+        found.definition.append("the same cases and values, in a different order or notation")
     return found
 
 
@@ -80,7 +80,7 @@ def _lines(folder: Path, manifest: dict[str, Any]) -> Lines:
     """The lines of the text file, inputs apart from expected values."""
     names = [str(f.get("name")) for f in manifest["files"] if str(f.get("name")).endswith(".tv")]
     if len(names) != 1 or Path(names[0]).name != names[0]:
-        raise Error(f"{folder / MANIFEST}: names no text file of vectors; diff reads .tv files")
+        raise Error(f"{folder / MANIFEST}: lists no text file of vectors; diff reads .tv files")
     inputs = sum(int(f["lanes"]) for f in manifest["fields"] if f["role"] in ("control", "operand", "random"))
     lines = read_bytes(folder / names[0]).decode("ascii", "replace").splitlines()
     parts = [tuple(line.split()) for line in lines]

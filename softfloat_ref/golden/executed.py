@@ -1,24 +1,25 @@
-"""What a simulation really executed: the cases of a result log, to be measured."""
+"""The cases that a simulation executed, from a result log, for coverage."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from softfloat_ref.errors import Error
-from softfloat_ref.golden.sets import Line, VectorSet
+from softfloat_ref.base.errors import Error
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.units import Line
 
 _COMMENTS = ("//", "#")
 
 
 def executed(vectors: VectorSet, log: str | Path) -> Iterator[Line]:
-    """The inputs of each case that a log has an answer for.
+    """The inputs of each case with a result in a log.
 
-    A line is `operands result [flags]`, or `result [flags]` alone: then it answers the set's next case. Raises Error
-    for lines that are neither, for more answers than cases, and for a log without any.
+    A line is `operands result [flags]`, or `result [flags]` alone, which belongs to the set's next case. Raises
+    Error for other lines, for more results than cases, and for a log without results.
     """
-    widths = [f.width for f in vectors.fields if f.role in ("operand", "random") for _ in range(f.lanes)]
-    results = sum(f.lanes for f in vectors.fields if f.role == "result")
+    widths = [f.width for f in vectors.unit.inputs for _ in range(f.lanes)]
+    results = len(vectors.unit.result_formats)
     cases = (inputs for inputs in vectors.inputs() if vectors.line(inputs) is not None)
     answers = 0
     try:
@@ -29,13 +30,13 @@ def executed(vectors: VectorSet, log: str | Path) -> Iterator[Line]:
                     continue
                 codes = [_code(word) for word in words]
                 if any(x is None for x in codes):
-                    raise Error(f"{log}:{number}: {text.strip()[:80]!r} is no line of hexadecimal numbers")
+                    raise Error(f"{log}:{number}: {text.strip()[:80]!r} is not a line of hexadecimal numbers")
                 answers += 1
                 yield _inputs(f"{log}:{number}", [x for x in codes if x is not None], widths, results, cases)
     except OSError as e:
         raise Error(f"{log}: {e.strerror or e}") from None
     if not answers:
-        raise Error(f"{log}: no answers; nothing was executed")
+        raise Error(f"{log}: the log has no results")
 
 
 def _inputs(where: str, codes: list[int], widths: list[int], results: int, cases: Iterator[Line]) -> Line:
@@ -46,11 +47,12 @@ def _inputs(where: str, codes: list[int], widths: list[int], results: int, cases
         return tuple(codes[:n])
     if len(codes) not in (results, results + 1):
         raise Error(
-            f"{where}: {len(codes)} numbers; a line has {n} operands, {results} of a result, and flags; or these alone"
+            f"{where}: {len(codes)} numbers; expected {n} operands, {results} for the result, and flags, "
+            "or only the last two"
         )
     case = next(cases, None)
     if case is None:
-        raise Error(f"{where}: more answers than the set has cases")
+        raise Error(f"{where}: more results than the set has cases")
     return case
 
 

@@ -10,9 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from softfloat_ref.errors import Error
-from softfloat_ref.executors import Workers
-from softfloat_ref.files import made_folder, read_bytes
+from softfloat_ref.base.errors import Error
+from softfloat_ref.base.executors import Workers
+from softfloat_ref.base.files import made_folder, read_bytes
 from softfloat_ref.golden import parts, writers
 from softfloat_ref.golden.journal import Journal, discard
 from softfloat_ref.golden.manifest import (
@@ -26,8 +26,8 @@ from softfloat_ref.golden.manifest import (
     refuse_suite,
     to_json,
 )
-from softfloat_ref.golden.sets import Vectors
-from softfloat_ref.golden.writers import DEFAULT_FORMATS, HEADER, Facts, Piece, Slice, Stream, Writer
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.golden.writers import HEADER, Facts, Piece, Slice, Stream, Writer
 
 __all__ = ["HEADER", "MANIFEST", "SCHEMA", "file_sha256", "generate", "make_manifest", "read_manifest"]
 
@@ -35,34 +35,35 @@ _BLOCK: Final = 1 << 20
 
 
 def generate(
-    vectors: Vectors,
+    vectors: VectorSet,
     folder: str | Path,
     command: Sequence[str] = (),
-    crew: Workers | None = None,
+    workers: Workers | None = None,
     *,
-    formats: Sequence[str] = DEFAULT_FORMATS,
+    formats: Sequence[str] = (),
     resume: bool = False,
 ) -> dict[str, Any]:
     """Write the set's files into a folder; returns the manifest.
 
-    crew: who makes the lines, where not this process. formats: names of writers. resume: what a process that was
-    killed had written is kept as far as it is whole, and so is what this one writes, if it is stopped.
-    The manifest is written last, so a folder with one is complete. Raises Error where the folder already holds
-    another set, where nothing could be written, and where no case has a defined result.
+    workers: processes that generate the lines; None for this process. formats: names of writers; by default those of
+    the kind of unit. resume: keep the complete parts that a killed process has written, and those that this process
+    writes if it is stopped.
+    The manifest is written last, so a folder with a manifest is complete. Raises Error if the folder already holds
+    another set, if it cannot be written, and if no case has a defined result.
     """
     folder = Path(folder)
-    chosen = writers.chosen(formats, vectors, int(getattr(vectors, "count", 0)))
+    chosen = writers.chosen(formats, vectors, vectors.count)
     _refuse_other(folder, vectors)
     with made_folder(folder):
         if resume and (stored := _finished(folder, vectors, chosen)):
-            discard(folder)  # it may have been killed when all was done but this
+            discard(folder)  # an earlier run may have been killed just before this
             return stored
         try:
             journal = Journal(folder, _request(vectors, chosen), _openings(vectors, chosen), resume)
         except OSError as e:
             raise _unwritable(folder, e) from None
         try:
-            _write_parts(vectors, chosen, journal, crew)
+            _write_parts(vectors, chosen, journal, workers)
             manifest = _Assembly(vectors, folder, chosen, journal).finish(command)
         except BaseException as e:
             if resume and journal.parts and not isinstance(e, Error):
@@ -80,20 +81,20 @@ def _unwritable(folder: Path, e: OSError) -> Error:
     return Error(f"{folder}: cannot be written: {e.strerror or e}")
 
 
-def _request(vectors: Vectors, chosen: Sequence[Writer]) -> dict[str, Any]:
-    """What the parts in a journal depend on."""
+def _request(vectors: VectorSet, chosen: Sequence[Writer]) -> dict[str, Any]:
+    """The request on which the parts in a journal depend."""
     from softfloat_ref import __version__
 
     formats = [w.key for w in chosen]
     return {"schema": SCHEMA, "version": __version__, "formats": formats, "set": vectors.to_dict()}
 
 
-def _openings(vectors: Vectors, chosen: Sequence[Writer]) -> dict[str, bytes]:
+def _openings(vectors: VectorSet, chosen: Sequence[Writer]) -> dict[str, bytes]:
     return {f"{w.key}.{i}": data for w in chosen for i, data in enumerate(w.openings(vectors))}
 
 
-def _write_parts(vectors: Vectors, chosen: Sequence[Writer], journal: Journal, crew: Workers | None) -> None:
-    for made in parts.made(vectors, [w.key for w in chosen], journal.parts, crew):
+def _write_parts(vectors: VectorSet, chosen: Sequence[Writer], journal: Journal, workers: Workers | None) -> None:
+    for made in parts.made(vectors, [w.key for w in chosen], journal.parts, workers):
         journal.add(made)
     journal.finish()
     if journal.lines == 0:
@@ -101,9 +102,9 @@ def _write_parts(vectors: Vectors, chosen: Sequence[Writer], journal: Journal, c
 
 
 class _Assembly:
-    """The files of a set whose lines are all made."""
+    """The files of a set whose lines are complete."""
 
-    def __init__(self, vectors: Vectors, folder: Path, chosen: Sequence[Writer], journal: Journal) -> None:
+    def __init__(self, vectors: VectorSet, folder: Path, chosen: Sequence[Writer], journal: Journal) -> None:
         self.vectors = vectors
         self.folder = folder
         self.chosen = chosen
@@ -120,7 +121,9 @@ class _Assembly:
         manifest = make_manifest(self.vectors, command, self.facts.count, left_out, files, self.facts.runs())
         path = self.journal.folder / f"new.{MANIFEST}"
         path.write_bytes(to_json(manifest).encode("ascii") + b"\n")
-        (self.folder / MANIFEST).unlink(missing_ok=True)  # until the new files stand, nothing may vouch for them
+        (self.folder / MANIFEST).unlink(
+            missing_ok=True
+        )  # no manifest may describe the new files until they are complete
         for name, made in (*self.made.items(), (MANIFEST, path)):
             os.replace(made, self.folder / name)
         for name in stale:
@@ -129,7 +132,7 @@ class _Assembly:
 
     def _listed_before(self) -> set[str]:
         """The files of this set that an earlier manifest lists."""
-        known = {w.file_name(self.vectors) for w in writers.WRITERS.values()} | {LEFT_OUT}
+        known = {w.file_name(self.vectors) for w in writers.of_set(self.vectors)} | {LEFT_OUT}
         with suppress(Error):
             return known & {f["name"] for f in read_manifest(self.folder)["files"]}
         return set()
@@ -174,7 +177,7 @@ def _put_together(pieces: Sequence[Piece], streams: Sequence[Stream], path: Path
 
 
 def file_sha256(path: Path) -> str:
-    """Of a file of any size. Raises Error where it cannot be read."""
+    """The SHA-256 of a file of any size. Raises Error if it cannot be read."""
     try:
         with open(path, "rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -182,8 +185,8 @@ def file_sha256(path: Path) -> str:
         raise Error(f"{path}: {e.strerror or e}") from None
 
 
-def _finished(folder: Path, vectors: Vectors, chosen: Sequence[Writer]) -> dict[str, Any] | None:
-    """The manifest of a folder that already holds this very set, whole."""
+def _finished(folder: Path, vectors: VectorSet, chosen: Sequence[Writer]) -> dict[str, Any] | None:
+    """The manifest of a folder that already holds exactly this set, complete."""
     from softfloat_ref import __version__
 
     if not (folder / MANIFEST).exists():
@@ -201,7 +204,7 @@ def _finished(folder: Path, vectors: Vectors, chosen: Sequence[Writer]) -> dict[
     return manifest
 
 
-def _refuse_other(folder: Path, vectors: Vectors) -> None:
+def _refuse_other(folder: Path, vectors: VectorSet) -> None:
     refuse_suite(folder)
     existing = sorted(p.name for p in folder.glob("*.tv"))
     if existing not in ([], [f"{vectors.name}.tv"]):
@@ -209,20 +212,20 @@ def _refuse_other(folder: Path, vectors: Vectors) -> None:
     if (folder / MANIFEST).exists():
         stored, wanted = _definition(_stored_set(folder)), _definition(vectors.to_dict())
         if stored != json.loads(json.dumps(wanted)):
-            raise Error(f"{folder}: already holds another set than {vectors.name}; choose another folder")
+            raise Error(f"{folder}: already holds a set other than {vectors.name}; choose another folder")
 
 
 def _stored_set(folder: Path) -> dict[str, Any]:
-    """The definition that a manifest of any schema stores; what is no manifest of ours is refused."""
+    """The definition that a manifest of any schema stores; other files are refused."""
     try:
         stored = json.loads(read_bytes(folder / MANIFEST))["set"]
     except (ValueError, KeyError, TypeError, RecursionError):
         stored = None
     if not isinstance(stored, dict):
-        raise Error(f"{folder / MANIFEST}: no manifest of vectors; choose another folder")
+        raise Error(f"{folder / MANIFEST}: not a manifest of vectors; choose another folder")
     return stored
 
 
 def _definition(table: dict[str, Any]) -> dict[str, Any]:
-    """A set but for how many cases it has, and which: those may be made anew in place."""
-    return {k: v for k, v in table.items() if k not in ("count", "level", "seed", "random_source", "parts")}
+    """The definition of a set without its count, level and seed: sets that differ only in these may be replaced."""
+    return {k: v for k, v in table.items() if k not in ("count", "level", "seed", "random_sources")}

@@ -1,8 +1,8 @@
-"""Parts of a set on their way into a folder: streams under a temporary name, and a journal that vouches for them.
+"""Parts of a set while they are written: streams under temporary names, and a journal with their hashes.
 
-After each part the journal gets a line: how many cases and lines there are so far, of each stream the size and the
-SHA-256 of everything up to there, and a SHA-256 of the line itself. What a process that was killed left behind is
-trusted as far as those hashes agree, and cut there.
+After each part the journal gets a line: the number of cases and lines so far, the size and SHA-256 of each
+stream up to there, and a SHA-256 of the line itself. The files of a killed process are used as far as these hashes
+agree, and cut there.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import IO, Any, Final
 
-from softfloat_ref.errors import Error
-from softfloat_ref.golden.parts import Made
+from softfloat_ref.base.errors import Error
+from softfloat_ref.golden.parts import EncodedBatch
 from softfloat_ref.golden.tags import Run, merged
 from softfloat_ref.golden.writers.batch import Stream
 
@@ -48,12 +48,12 @@ class _Output:
 
 
 class Journal:
-    """The streams of a set that is being written. Close it, or remove it, in the end."""
+    """The streams of a set that is being written. Close or remove it at the end."""
 
     def __init__(self, folder: Path, request: dict[str, Any], openings: dict[str, bytes], resume: bool) -> None:
-        """request: what the streams are of; openings: what each of them begins with, by name.
+        """request: the definition of the streams; openings: the beginning of each stream, by name.
 
-        Raises Error where another process writes here, and where what is to be continued is of another request."""
+        Raises Error if another process writes here, and if the parts to be continued are of a different request."""
         self.folder = folder / UNFINISHED
         self.parts = self.cases = self.lines = 0
         self.resumed = 0
@@ -91,9 +91,7 @@ class Journal:
         if not entries:
             return None
         if entries[0] != self._request:
-            raise Error(
-                f"{self.folder}: holds parts of another request, or of another version; leave --resume out to drop them"
-            )
+            raise Error(f"{self.folder}: holds parts of a different request or version; omit --resume to delete them")
         sizes = [e["streams"] for e in takewhile(lambda e: _is_part(e, len(self._names)), entries[1:])]
         good = len(sizes)
         for i, name in enumerate(self._names):
@@ -122,8 +120,8 @@ class Journal:
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
-    def add(self, made: Made) -> None:
-        """What some lines add; when a part is complete, its entry."""
+    def add(self, made: EncodedBatch) -> None:
+        """Append the text of some lines and, if a part is complete, its entry."""
         if made.part != self.parts:
             self._checkpoint()
             self.parts = made.part
@@ -136,7 +134,7 @@ class Journal:
         self.lines += made.lines
 
     def _checkpoint(self) -> None:
-        """Vouch for what is written so far."""
+        """Write a journal entry for all bytes so far."""
         for output in self._outputs:
             output.stream.flush()
         marks = [[output.size, output.sha256.hexdigest()] for output in self._outputs]
@@ -150,7 +148,7 @@ class Journal:
     # -- reading, when all is written --------------------------------------------------------------------------------
 
     def finish(self) -> None:
-        """All is written: vouch for it and close the streams, but not the journal."""
+        """Write the last entry and close the streams, but not the journal."""
         self._checkpoint()
         for output in self._outputs:
             output.stream.close()
@@ -160,7 +158,7 @@ class Journal:
         return [Stream(o.path, 0, o.size) for o in self._outputs[start : start + count]]
 
     def sha256(self, number: int) -> str:
-        """Of a whole stream."""
+        """The SHA-256 of a whole stream."""
         found: str = self._outputs[number].sha256.hexdigest()
         return found
 
@@ -170,11 +168,11 @@ class Journal:
 
     @property
     def left_out_path(self) -> Path:
-        """The cases without a defined result: a line each, number and inputs."""
+        """The cases without a defined result: one line each, with number and inputs."""
         return self.folder / _LEFT_OUT
 
     def close(self) -> None:
-        """Close the files, which stay."""
+        """Close the files and keep them."""
         for output in self._outputs:
             output.stream.close()
         self._journal.close()
@@ -191,7 +189,7 @@ class Journal:
 
 
 def discard(folder: Path) -> None:
-    """Remove what a process that was killed left in a folder. Raises Error where another one writes there."""
+    """Remove the files of a killed process from a folder. Raises Error if another process writes there."""
     path = folder / UNFINISHED
     if path.is_dir():
         with open(path / _JOURNAL, "ab") as stream:
@@ -200,7 +198,7 @@ def discard(folder: Path) -> None:
 
 
 def _lock(stream: IO[bytes], folder: Path) -> None:
-    """So that no two processes write the same parts; where the system has no such locks, users must see to it."""
+    """A lock so that no two processes write the same parts; without such locks in the system, users must avoid it."""
     try:
         import fcntl
     except ImportError:
@@ -208,7 +206,7 @@ def _lock(stream: IO[bytes], folder: Path) -> None:
     try:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        raise Error(f"{folder}: another process is writing here") from None
+        raise Error(f"{folder}: another process is writing to this folder") from None
 
 
 def _entry(line: bytes) -> dict[str, Any] | None:
@@ -220,12 +218,12 @@ def _entry(line: bytes) -> dict[str, Any] | None:
 
 
 def _digest(entry: dict[str, Any]) -> str:
-    """Of an entry: what it counts stands nowhere else."""
+    """The SHA-256 of an entry, whose counts are stored nowhere else."""
     return hashlib.sha256(json.dumps(entry, sort_keys=True).encode("ascii")).hexdigest()
 
 
 def _is_part(entry: dict[str, Any], streams: int) -> bool:
-    """Whether an entry is that of a part, as it was written."""
+    """Whether an entry is the unchanged entry of a part."""
     rest = {k: v for k, v in entry.items() if k != "sha256"}
     marks = rest.get("streams")
     return (
@@ -238,7 +236,7 @@ def _is_part(entry: dict[str, Any], streams: int) -> bool:
 
 
 def _agreeing(path: Path, marks: Sequence[Sequence[Any]]) -> int:
-    """How many of the marks (size, SHA-256 of all bytes up to there) a file agrees with, from the first on."""
+    """The number of marks (size, SHA-256 of all bytes up to there), from the first on, with which a file agrees."""
     digest, at = hashlib.sha256(), 0
     try:
         with open(path, "rb") as stream:

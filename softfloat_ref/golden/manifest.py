@@ -1,28 +1,26 @@
-"""The manifest of a folder of vectors: everything that a reader needs to use the files, and to make them again."""
+"""The manifest of a folder of vectors: everything that a reader needs to use the files, and to generate them again."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from softfloat_ref.errors import Error
-from softfloat_ref.files import read_bytes
-from softfloat_ref.golden.dots import DotSet
-from softfloat_ref.golden.intermediate import IntermediateSet, plain
-from softfloat_ref.golden.matmuls import MatmulSet
-from softfloat_ref.golden.mixed import MixedSet
-from softfloat_ref.golden.sets import Field, Vectors, VectorSet
+from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import read_bytes
+from softfloat_ref.golden import manifest_schema2
+from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import Run, groups
 from softfloat_ref.golden.writers.layout import positions
-from softfloat_ref.rounding import Flags
-from softfloat_ref.sources import Lfsr, Philox, parse_source
+from softfloat_ref.oracle.flags import Flags
+from softfloat_ref.oracle.sources import Lfsr, Philox, parse_source
+from softfloat_ref.units import Field
 
-AnyVectors = Vectors | MatmulSet
 MANIFEST: Final = "manifest.json"
 SUITE: Final = "suite.json"  # of a folder of such folders
-SCHEMA: Final = 2
+SCHEMA: Final = 3
 WHY: Final = "no defined result under this policy"
 MAX_LISTED: Final = 4096  # cases without a defined result that a manifest lists; more have a file of their own
 _LINE: Final = 110
@@ -47,14 +45,14 @@ def refuse_suite(folder: Path) -> None:
 
 
 def make_manifest(
-    vectors: AnyVectors,
+    vectors: VectorSet,
     command: Sequence[str],
     count: int,
     left_out: dict[str, Any],
     files: list[dict[str, Any]],
     runs: Iterable[Run] = (),
 ) -> dict[str, Any]:
-    """The manifest of a set of so many lines. left_out: what `left_out_entry` makes; runs: the tags of the lines."""
+    """The manifest of a set of `count` lines. left_out: result of `left_out_entry`; runs: the tags of the lines."""
     from softfloat_ref import __version__
 
     return {
@@ -73,31 +71,31 @@ def make_manifest(
     }
 
 
-def wrong_descriptions(manifest: dict[str, Any], vectors: AnyVectors) -> Iterator[str]:
-    """What a manifest says of its own set, and that is not so."""
+def wrong_descriptions(manifest: dict[str, Any], vectors: VectorSet) -> Iterator[str]:
+    """The entries of a manifest that do not match its own set."""
     wanted = {"name": vectors.name, **_described(vectors)}
     if _sorted({key: manifest.get(key) for key in wanted}) == _sorted(wanted):
         return
     for key, value in wanted.items():
         if _sorted(manifest.get(key)) != _sorted(value):  # as texts, for there 1 is not true
-            yield f"{MANIFEST}: {key} is not that of this set"
+            yield f"{MANIFEST}: {key} does not match this set"
 
 
-def _described(vectors: AnyVectors) -> dict[str, Any]:
-    """The set's definition, and what follows from it, spelled out for readers that do not know our names."""
+def _described(vectors: VectorSet) -> dict[str, Any]:
+    """The set's definition, and its consequences, written out for readers that do not know the names."""
     return {
         "set": vectors.to_dict(),
-        "conventions": _conventions(vectors),
+        "conventions": vectors.cases.conventions(),
         "generators": _generators(vectors),
         "flags": "10 invalid, 08 divide by zero, 04 overflow, 02 underflow, 01 inexact",
         "flag_bits": {flag.name.lower(): flag.value.bit_length() - 1 for flag in Flags if flag.name},
         "block_order": "lane 0 first in text, lowest in a word",
-        "fields": [] if isinstance(vectors, MatmulSet) else _field_entries(vectors.fields),
+        "fields": _field_entries(vectors.fields),
     }
 
 
 def left_out_entry(count: int, listed: Sequence[str]) -> dict[str, Any]:
-    """The cases without a defined result: their numbers and inputs, or, where they are many, the file that has them."""
+    """The cases without a defined result: their numbers and inputs, or, if there are many, the file that lists them."""
     entry: dict[str, Any] = {"count": count, "why": WHY}
     if count > MAX_LISTED:
         return {**entry, "file": LEFT_OUT}
@@ -105,68 +103,24 @@ def left_out_entry(count: int, listed: Sequence[str]) -> dict[str, Any]:
     return {**entry, "cases": [int(number) for number, _ in parts], "inputs": [inputs for _, inputs in parts]}
 
 
-def _coverage(vectors: AnyVectors) -> Any:
-    """How many bins of each coverage model the directed cases hit."""
+def _coverage(vectors: VectorSet) -> Any:
+    """The number of bins of each coverage model that the directed cases hit."""
     from softfloat_ref.coverage import summary
 
-    return summary(plain(vectors))
+    return summary(vectors)
 
 
-def _conventions(vectors: AnyVectors) -> list[dict[str, Any]]:
-    """Rounding, overflow, NaN rule, tininess and flushes of each kind of line, as they are in effect."""
-    if isinstance(vectors, IntermediateSet):
-        return _conventions(vectors.vectors)
-    if isinstance(vectors, MixedSet):
-        return [_convention(part) for part in vectors.parts]
-    if isinstance(vectors, VectorSet):
-        return [_convention(vectors)]
-    return [{"op": vectors.to_dict()["op"], "rule": "each Round node of the accumulator has its own rounding"}]
-
-
-def _convention(part: VectorSet) -> dict[str, Any]:
-    policy, out = part.policy, part.out
-    table = policy.to_dict()
-    code = policy.nan_rule.code(out) if out.has_nan else None
-    found: dict[str, Any] = {
-        "op": part.op,
-        "operands": [f.name for f in part.formats],
-        "result": out.name,
-        "rounding": table["rounding"],
-        "random_bits": policy.random_count,
-        "overflow": str(policy.overflow_for(out)),
-        "nan": {"rule": policy.nan, "code": None if code is None else f"{code:x}"},
-        **{k: table[k] for k in ("tininess", "flush_inputs", "flush_outputs", "flush_rule")},
-    }
-    if part.block is not None:
-        found["block"] = {
-            "format": part.block.name,
-            "size": part.block.size,
-            "scale_rule": part.profile.to_dict()["scale_rule"],
-            "element_order": "lane i is element i of the block",
-        }
-    return found
-
-
-def _generators(vectors: AnyVectors) -> dict[str, Any]:
-    """Where the cases and the random bits of stochastic roundings come from, in full."""
-    table = vectors.to_dict()
-    if isinstance(vectors, MixedSet):
-        streams = {"operands, of part i with seed + i": 1, "order of the parts": 2, "operands that are not boxed": 3}
-    elif isinstance(vectors, MatmulSet):
-        streams = {"a and b": 0, "c": 1}
-    else:
-        streams = {"operands": 0 if isinstance(vectors, DotSet) else 1}
+def _generators(vectors: VectorSet) -> dict[str, Any]:
+    """The full definition of the sources of cases and random bits."""
+    words = {"kind": "philox", "seed": vectors.seed, "streams": vectors.cases.streams, "definition": _PHILOX}
     return {
-        "cases": {
-            "name": table.get("generator"),
-            "random_words": {"kind": "philox", "seed": table.get("seed"), "streams": streams, "definition": _PHILOX},
-        },
-        "random_bits": _source(table.get("random_source")),
+        "cases": {"name": vectors.cases.generator, "random_words": words},
+        "random_bits": [_source(x) for x in vectors.sources],
     }
 
 
-def _source(spec: object) -> dict[str, Any] | None:
-    if not isinstance(spec, str) or not spec:
+def _source(spec: str) -> dict[str, Any] | None:
+    if not spec:
         return None
     source = parse_source(spec)
     if isinstance(source, Philox):
@@ -202,7 +156,7 @@ def _field_entry(f: Field, lsb: int) -> dict[str, Any]:
 
 
 def to_json(value: Any, indent: str = "") -> str:
-    """JSON text: what fits on a line has one of its own."""
+    """JSON text: each value that fits on a line is on one line."""
     if type(value) is str:
         return _quoted(value)
     if type(value) is int:
@@ -225,7 +179,7 @@ def _listed(parts: Sequence[str], indent: str) -> str:
 
 
 def _filled(parts: Sequence[str], indent: str) -> str:
-    """As many on a line as it takes."""
+    """Items filled into lines."""
     lines, line = [], indent + parts[0]
     for part in parts[1:]:
         if len(line) + len(part) > _LINE:
@@ -247,17 +201,32 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as e:
         raise Error(f"{path}: not valid JSON: {str(e)[:80]}") from None
     if not isinstance(manifest, dict) or type(manifest.get("schema")) is not int:
-        raise Error(f"{path}: no manifest of vectors")
+        raise Error(f"{path}: not a manifest of vectors")
     _check_schema(path, manifest["schema"])
     for key, kind in (("set", dict), ("files", list), ("count", int), ("fields", list), ("left_out", dict)):
         if not isinstance(manifest.get(key), kind):
-            raise Error(f"{path}: {key} is missing or no {kind.__name__}")
+            raise Error(f"{path}: {key} is missing or not of type {kind.__name__}")
     _check_tables(path, manifest)
-    return manifest
+    return _upgraded(manifest) if manifest["schema"] == 2 else manifest
+
+
+def _upgraded(manifest: dict[str, Any]) -> dict[str, Any]:
+    """A manifest of schema 2 as one of this schema: matrix products had neither fields nor tags."""
+    found = manifest_schema2.upgraded_manifest(manifest)
+    if "unit" in found["set"] and isinstance(generators := found.get("generators"), dict):
+        sources = found["set"]["random_sources"]
+        told = _source(sources[0]) if len(sources) == 1 else None  # of several, nothing was told
+        if generators.get("random_bits") == told:
+            found["generators"] = {**generators, "random_bits": [_source(x) for x in sources]}
+    if not found["fields"]:
+        with suppress(Error, KeyError, TypeError, ValueError, AttributeError):  # reading the set reports the error
+            vectors = VectorSet.from_dict(found["set"])
+            found |= {"fields": _field_entries(vectors.fields), "groups": groups(vectors.tag_runs())}
+    return found
 
 
 def require_file(folder: Path, manifest: dict[str, Any], *keys: str) -> None:
-    """Raises Error where a folder has no file of any of those types: nothing could read its vectors."""
+    """Raises Error if a folder has no file of any of those types."""
     if not any(f.get("format") in keys for f in manifest["files"]):
         raise Error(f"{folder}: has no file of type {' or '.join(keys)}; generate the vectors with --format {keys[0]}")
 
@@ -265,7 +234,7 @@ def require_file(folder: Path, manifest: dict[str, Any], *keys: str) -> None:
 def _check_schema(path: Path, schema: int) -> None:
     if schema > SCHEMA:
         raise Error(f"{path}: schema {schema}; this version reads schema {SCHEMA}: use a newer softfloat-ref")
-    if schema != SCHEMA:
+    if schema not in (2, SCHEMA):
         raise Error(f"{path}: schema {schema}; this version reads schema {SCHEMA}: generate the vectors again")
 
 
@@ -274,9 +243,9 @@ def _check_tables(path: Path, manifest: dict[str, Any]) -> None:
         isinstance(f, dict) and isinstance(f.get("lanes"), int) and isinstance(f.get("role"), str)
         for f in manifest["fields"]
     ):
-        raise Error(f"{path}: fields are no tables with name, role, width and lanes")
+        raise Error(f"{path}: fields are not tables with name, role, width and lanes")
     for f in manifest["files"]:
         if not isinstance(f, dict) or not {"name", "sha256", "lines"} <= f.keys() or not isinstance(f["name"], str):
-            raise Error(f"{path}: files are no tables with name, sha256 and lines")
+            raise Error(f"{path}: files are not tables with name, sha256 and lines")
     if type(manifest["left_out"].get("count")) is not int:
         raise Error(f"{path}: left_out has no count")

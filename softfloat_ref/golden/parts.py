@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from softfloat_ref.executors import Workers, in_order
+from softfloat_ref.base.executors import Workers, in_order
 from softfloat_ref.golden import writers
-from softfloat_ref.golden.sets import Line, Vectors, VectorSet, in_arrays, in_bulk
+from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import Run, TagCursor, defined_runs
 from softfloat_ref.golden.writers.batch import Batch, Data
+from softfloat_ref.units import Line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,10 +24,10 @@ CASES: Final = 1 << 12  # a part, where each line is made by itself
 CHUNKS: Final = 1 << 5  # a part, in bulk
 
 
-_ScalarTask = tuple[Vectors, Sequence[str], int, list[Line], list[Run]]
+_ScalarTask = tuple[VectorSet, Sequence[str], int, list[Line], list[Run]]
 
 
-class Given(NamedTuple):
+class NumberedBatch(NamedTuple):
     """Some lines in a row, of one part; and the cases among them without a defined result: number and inputs."""
 
     part: int
@@ -35,7 +36,7 @@ class Given(NamedTuple):
     left_out: list[tuple[int, Line]]
 
 
-class Made(NamedTuple):
+class EncodedBatch(NamedTuple):
     """The bytes that some lines add to each stream."""
 
     part: int
@@ -46,10 +47,10 @@ class Made(NamedTuple):
     left_out: list[tuple[int, Line]]
 
 
-def batches(vectors: Vectors, first: int = 0, compiled: bool = True) -> Iterator[Given]:
+def batches(vectors: VectorSet, first: int = 0, compiled: bool = True) -> Iterator[NumberedBatch]:
     """The set's lines from a part on. compiled: whether large sets of operations and blocks are made in arrays; else
     every line comes from the scalar oracle."""
-    if compiled and isinstance(vectors, VectorSet) and in_bulk(vectors):
+    if compiled and vectors.cases.chunked:
         from softfloat_ref.golden import bulk
 
         chunks = range(first * CHUNKS, max(bulk.most_chunks(vectors), first * CHUNKS + 1))
@@ -63,32 +64,32 @@ def batches(vectors: Vectors, first: int = 0, compiled: bool = True) -> Iterator
         number += 1
 
 
-def _in_bulk(vectors: VectorSet, chunks: range, cursor: TagCursor) -> Iterator[Given]:
+def _in_bulk(vectors: VectorSet, chunks: range, cursor: TagCursor) -> Iterator[NumberedBatch]:
     from softfloat_ref.golden import bulk
 
-    # no chunk is left out before the last, so those that come are those asked for, in order
+    # only the last chunk can be missing, so the chunks arrive in the order requested
     for number, (position, columns, undefined) in zip(chunks, bulk.numbered(vectors, chunks), strict=False):
         yield _of_chunk(vectors, number // CHUNKS, position, columns, undefined, cursor)
 
 
 def _of_chunk(
     vectors: VectorSet, part: int, position: int, columns: Table, undefined: Mask, cursor: TagCursor
-) -> Given:
+) -> NumberedBatch:
     from softfloat_ref.golden import bulk
 
     cases = int(columns.shape[1])
     runs = cursor.take(position, cases)
     kept, inputs = bulk.defined(columns, undefined)
     if not inputs:
-        return Given(part, cases, Batch(vectors.fields, runs, table=kept), [])
+        return NumberedBatch(part, cases, Batch(vectors.fields, runs, table=kept), [])
     places = undefined.nonzero()[0].tolist()
     left_out = [(position + place, case) for place, case in zip(places, inputs, strict=True)]
-    return Given(part, cases, Batch(vectors.fields, defined_runs(runs, places), table=kept), left_out)
+    return NumberedBatch(part, cases, Batch(vectors.fields, defined_runs(runs, places), table=kept), left_out)
 
 
-def inputs_at(vectors: Vectors, numbers: Sequence[int]) -> Iterator[tuple[int, Line]]:
+def inputs_at(vectors: VectorSet, numbers: Sequence[int]) -> Iterator[tuple[int, Line]]:
     """The inputs of some cases, by increasing number: the set's own, whatever files say."""
-    if isinstance(vectors, VectorSet) and in_bulk(vectors):
+    if vectors.cases.chunked:
         yield from _bulk_inputs_at(vectors, numbers)
         return
     wanted = iter(numbers)
@@ -114,47 +115,50 @@ def _bulk_inputs_at(vectors: VectorSet, numbers: Sequence[int]) -> Iterator[tupl
             yield number, tuple(column.view("u8").tolist())
             number = next(wanted, -1)
     if number >= 0:
-        raise RuntimeError(f"case {number} is in no chunk that was made")
+        raise RuntimeError(f"case {number} is not in any chunk that was generated")
 
 
-def _given(vectors: Vectors, part: int, cases: Sequence[Line], runs: list[Run], compiled: bool = True) -> Given:
+def _given(
+    vectors: VectorSet, part: int, cases: Sequence[Line], runs: list[Run], compiled: bool = True
+) -> NumberedBatch:
     lines = _lines(vectors, cases, compiled)
     undefined = [i for i, line in enumerate(lines) if line is None]
     left_out = [(part * CASES + i, cases[i]) for i in undefined]
     rows = [line for line in lines if line is not None]
-    return Given(part, len(cases), Batch(vectors.fields, defined_runs(runs, undefined), rows), left_out)
+    return NumberedBatch(part, len(cases), Batch(vectors.fields, defined_runs(runs, undefined), rows), left_out)
 
 
-def _lines(vectors: Vectors, cases: Sequence[Line], compiled: bool) -> Sequence[Line | None]:
+def _lines(vectors: VectorSet, cases: Sequence[Line], compiled: bool) -> Sequence[Line | None]:
     """The lines of those cases; None for one without a defined result."""
-    if compiled and isinstance(vectors, VectorSet) and in_arrays(vectors):
-        from softfloat_ref.golden import block_lines
+    if compiled and vectors.cases.in_arrays:
+        import numpy as np
 
-        if (made := block_lines.lines(vectors, cases)) is not None:
-            return made
+        inputs = np.array(cases, np.uint64)
+        if (found := vectors.unit.answers(inputs)) is not None:
+            return [tuple(line) for line in np.hstack([inputs, found]).tolist()]
     return [vectors.line(inputs) for inputs in cases]
 
 
-def written(vectors: Vectors, given: Given, names: Sequence[str]) -> Made:
+def written(vectors: VectorSet, given: NumberedBatch, names: Sequence[str]) -> EncodedBatch:
     """A batch as the writers of those names have it."""
     data = [x for name in names for x in writers.WRITERS[name].part(vectors, given.batch)]
-    return Made(given.part, given.cases, given.batch.count, data, given.batch.runs, given.left_out)
+    return EncodedBatch(given.part, given.cases, given.batch.count, data, given.batch.runs, given.left_out)
 
 
-def made(vectors: Vectors, names: Sequence[str], first: int, crew: Workers | None) -> Iterator[Made]:
-    """The set's lines from a part on, for the writers of those names. crew: who makes them, where not this process."""
-    if crew is None:
+def made(vectors: VectorSet, names: Sequence[str], first: int, workers: Workers | None) -> Iterator[EncodedBatch]:
+    """The set's lines from a part on, for the writers of those names. workers: those who make them, if any."""
+    if workers is None:
         return (written(vectors, given, names) for given in batches(vectors, first))
-    if isinstance(vectors, VectorSet) and in_bulk(vectors):
+    if vectors.cases.chunked:
         from softfloat_ref.golden import bulk
 
         last = -(-bulk.most_chunks(vectors) // CHUNKS)
         tasks = ((vectors, names, part) for part in range(first, last))
-        return in_order(crew, _bulk_part, tasks)
-    return in_order(crew, _scalar_part, _cases(vectors, names, first))
+        return in_order(workers, _bulk_part, tasks)
+    return in_order(workers, _scalar_part, _cases(vectors, names, first))
 
 
-def _cases(vectors: Vectors, names: Sequence[str], first: int) -> Iterator[_ScalarTask]:
+def _cases(vectors: VectorSet, names: Sequence[str], first: int) -> Iterator[_ScalarTask]:
     cursor = TagCursor(vectors)
     rest = islice(iter(vectors.inputs()), first * CASES, None)
     number = first
@@ -163,20 +167,20 @@ def _cases(vectors: Vectors, names: Sequence[str], first: int) -> Iterator[_Scal
         number += 1
 
 
-def _scalar_part(task: _ScalarTask) -> Made:
+def _scalar_part(task: _ScalarTask) -> EncodedBatch:
     vectors, names, part, cases, runs = task
     return written(vectors, _given(vectors, part, cases, runs), names)
 
 
-def _bulk_part(task: tuple[VectorSet, Sequence[str], int]) -> Made:
+def _bulk_part(task: tuple[VectorSet, Sequence[str], int]) -> EncodedBatch:
     vectors, names, part = task
     chunks = range(part * CHUNKS, (part + 1) * CHUNKS)
     found = [written(vectors, given, names) for given in _in_bulk(vectors, chunks, TagCursor(vectors))]
     if not found:
-        return Made(part, 0, 0, [], [], [])
+        return EncodedBatch(part, 0, 0, [], [], [])
     streams = zip(*(m.data for m in found), strict=True)
     data = [b"".join(memoryview(x) for x in stream) for stream in streams]
-    return Made(
+    return EncodedBatch(
         part,
         sum(m.cases for m in found),
         sum(m.lines for m in found),

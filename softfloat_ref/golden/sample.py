@@ -7,19 +7,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from softfloat_ref.golden.compare import Add, Layout, Region, place, shown
+from softfloat_ref.golden.compare import Add, Layout, Region, difference
 from softfloat_ref.golden.parts import inputs_at
-from softfloat_ref.golden.sets import Vectors
+from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import TagCursor
 from softfloat_ref.golden.writers import Batch
-from softfloat_ref.sources import Philox
+from softfloat_ref.oracle.sources import Philox
 
 _STREAM: Final = 5  # of the keyed generator, for the choice of cases
 _AT_ONCE: Final = 1 << 16  # cases that are held in memory
 
 
 def chosen_cases(total: int, count: int, seed: int) -> list[int]:
-    """The numbers of so many cases, one from each of as many equal stretches, by the keyed generator."""
+    """The numbers of that many cases, one from each of as many equal stretches, by the keyed generator."""
     count = min(count, total)
     words = Philox(seed % (1 << 64), _STREAM).words(0, count)
     edges = [k * total // count for k in range(count + 1)]
@@ -27,7 +27,7 @@ def chosen_cases(total: int, count: int, seed: int) -> list[int]:
 
 
 def check_sample(
-    vectors: Vectors, layouts: Sequence[Layout], numbers: Sequence[int], left_out: Sequence[int], add: Add
+    vectors: VectorSet, layouts: Sequence[Layout], numbers: Sequence[int], left_out: Sequence[int], add: Add
 ) -> int:
     """Recompute those cases and compare their line in every file; returns how many there were.
 
@@ -44,7 +44,7 @@ def check_sample(
 
 
 def _expected(
-    vectors: Vectors, numbers: Sequence[int], left_out: Sequence[int], cursor: TagCursor, add: Add
+    vectors: VectorSet, numbers: Sequence[int], left_out: Sequence[int], cursor: TagCursor, add: Add
 ) -> Iterator[tuple[int, Batch]]:
     """The number and content of the lines of those cases."""
     for number, inputs in inputs_at(vectors, numbers):
@@ -52,13 +52,13 @@ def _expected(
         listed = skipped < len(left_out) and left_out[skipped] == number
         runs, line = cursor.take(number, 1), vectors.line(inputs)
         if (line is None) != listed:
-            add(f"case {number}: {'has a' if line else 'has no'} defined result, which the manifest denies")
+            add(f"case {number}: {'has a' if line else 'has no'} defined result, contrary to the manifest")
         elif line is not None:
             yield number - skipped, Batch(vectors.fields, runs, [line])
 
 
 def _compare(
-    vectors: Vectors, found: Layout, stream: int, region: Region, expected: Sequence[tuple[int, Batch]], add: Add
+    vectors: VectorSet, found: Layout, stream: int, region: Region, expected: Sequence[tuple[int, Batch]], add: Add
 ) -> None:
     numbers = [number for number, _ in expected]
     read = _fixed if region.record else _scanned
@@ -66,8 +66,7 @@ def _compare(
         wanted = bytes(memoryview(found.writer.part(vectors, batch)[stream]))
         if got != wanted and not (region.trim and got == wanted[: -region.trim]):
             text = found.writer.text
-            at = place(found.path.name, region, number, text)
-            add(f"{at}: {shown(got, text)} but the oracle says {shown(wanted, text)}")
+            add(difference(found.path.name, region, number, text, got, wanted))
 
 
 def _fixed(path: Path, region: Region, numbers: Sequence[int]) -> Iterator[bytes]:
@@ -88,7 +87,7 @@ def _scanned(path: Path, region: Region, numbers: Sequence[int]) -> Iterator[byt
         while first + len(lines) <= wanted and (block := next(blocks, b"")):
             first += len(lines)
             ends = block.count(b"\n")
-            if ends and first + ends <= wanted:  # none of the lines that end here is asked for
+            if ends and first + ends <= wanted:  # no requested line ends here
                 first, lines, rest = first + ends, [], block[block.rindex(b"\n") + 1 :]
             else:
                 *lines, rest = (rest + block).split(b"\n")

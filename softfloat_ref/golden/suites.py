@@ -12,41 +12,39 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from softfloat_ref.coverage.directed import EXHAUSTIVE
-from softfloat_ref.errors import Error, unknown
-from softfloat_ref.executors import Workers
-from softfloat_ref.files import made_folder, read_bytes, write_file
-from softfloat_ref.formats import read_toml
-from softfloat_ref.golden import recipes
-from softfloat_ref.golden.dots import DOT
+from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.executors import Workers
+from softfloat_ref.base.files import made_folder, read_bytes, write_file
+from softfloat_ref.base.patterns import matches
+from softfloat_ref.base.tables import read_file
+from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
+from softfloat_ref.golden import vector_recipes
 from softfloat_ref.golden.generate import generate
-from softfloat_ref.golden.kinds import AnySet, at_level, of_count
 from softfloat_ref.golden.manifest import MANIFEST, SUITE, to_json
+from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import Report, verify
-from softfloat_ref.golden.writers import DEFAULT_FORMATS
-from softfloat_ref.patterns import matches
-from softfloat_ref.policies import Policy
+from softfloat_ref.oracle.policies import Policy
 
 SUITE_SCHEMA: Final = 1
 _SUITE_KEYS: Final = {"description", "count", "level", "seed", "policy", "set", "pack"}
 _PACK_KEYS: Final = {"count", "sets"}
 _POLICY_KEYS: Final = tuple(f.name for f in dataclasses.fields(Policy))
-_SET_KEYS: Final = {*recipes.KEYS, *recipes.DOT_KEYS, *_POLICY_KEYS, "label", "part", "padding", "unboxed", "width"}
-_NAMED: Final = ("op", "fmt", "out", "rounding", "acc")  # what a set's own name says
+_SET_KEYS: Final = {*vector_recipes.ALL_KEYS, *_POLICY_KEYS, "label", "part", "padding", "unboxed", "width"}
+_NAMED: Final = ("op", "fmt", "out", "rounding", "acc")  # properties in a set's own name
 
 
 @dataclass(frozen=True)
 class Suite:
-    """A suite: the folder of each set, and the set. pack: how many lines its small committed excerpt has of which."""
+    """A suite: the folder of each set, and the set. pack: number of lines and sets of its small excerpt."""
 
     name: str
     description: str
-    sets: dict[str, AnySet]
+    sets: dict[str, VectorSet]
     pack_count: int = 0
     pack_sets: tuple[str, ...] = ()
 
     def replaced(self, count: int | None, seed: int | None, level: str | None = None) -> Suite:
-        """This suite with another number of lines, seed or level in every set; a level leaves exhaustive ones be."""
+        """This suite with another number of lines, seed or level in every set; exhaustive sets ignore a level."""
         sets = {folder: _replaced(v, count, seed, level) for folder, v in self.sets.items()}
         return dataclasses.replace(self, sets=sets)
 
@@ -54,46 +52,40 @@ class Suite:
         """The small excerpt: some of the sets, with few lines."""
         found = {k: v for k, v in self.sets.items() if any(matches(k, p) for p in self.pack_sets)}
         if not found or self.pack_count < 1:
-            raise Error(f"suite {self.name}: [pack] says neither count nor sets that there are")
+            raise Error(f"suite {self.name}: [pack] needs a count and sets that exist")
         return dataclasses.replace(self, sets=found).replaced(self.pack_count, None)
 
 
-def _replaced(vectors: AnySet, count: int | None, seed: int | None, level: str | None) -> AnySet:
+def _replaced(vectors: VectorSet, count: int | None, seed: int | None, level: str | None) -> VectorSet:
     if seed is not None:
-        vectors = dataclasses.replace(vectors, seed=seed)  # type: ignore[arg-type]
-    if level is not None and getattr(vectors, "level", "") != EXHAUSTIVE:
-        return at_level(vectors, level, count)
-    return vectors if count is None else of_count(vectors, count)
+        vectors = dataclasses.replace(vectors, seed=seed)
+    if level is not None and vectors.level != EXHAUSTIVE:
+        return vectors.at_level(level, count)
+    return vectors if count is None else vectors.of_count(count)
 
 
 def find_suite(name: str) -> Suite | None:
-    """The shipped suite of that name, or that of a TOML file; None where it is no suite. Raises Error."""
-    path = Path(name) if name.endswith(".toml") else recipes.suite_files().get(name)
+    """The shipped suite of that name, or that of a TOML file; None if it is not a suite. Raises Error."""
+    path = Path(name) if name.endswith(".toml") else vector_recipes.suite_files().get(name)
     if path is None:
         return None
-    table: dict[str, Any] = read_toml(str(path))
-    if "set" not in table:
-        return None
-    try:
-        return read_suite(path.stem, table)
-    except Error as e:
-        raise Error(f"{path}: {e}") from None
+    return read_file(path, lambda table: read_suite(path.stem, table) if "set" in table else None)
 
 
 # -- from a table ------------------------------------------------------------------------------------------------------
 
 
 def read_suite(name: str, table: Mapping[str, Any]) -> Suite:
-    """The suite that a table defines: in a [[set]], each key may be a list, and every one goes with every one.
+    """The suite that a table defines: each key of a [[set]] may be a list; every combination is a set.
 
     Raises Error."""
     _only(table, _SUITE_KEYS, "")
     tables, pack = table["set"], table.get("pack", {})
     if not isinstance(tables, list) or not tables or not all(isinstance(t, dict) for t in tables):
-        raise Error("[[set]] are tables, one for each kind of set")
+        raise Error("[[set]] must be an array of tables")
     count, patterns = _pack(pack)
     shared = {k: table[k] for k in ("description", "count", "level", "seed", "policy") if k in table}
-    sets: dict[str, AnySet] = {}
+    sets: dict[str, VectorSet] = {}
     for given in tables:
         for folder, found in _expanded(given, shared):
             if folder in sets:
@@ -101,21 +93,21 @@ def read_suite(name: str, table: Mapping[str, Any]) -> Suite:
             sets[folder] = found
     for pattern in patterns:
         if not any(matches(folder, pattern) for folder in sets):
-            raise Error(f"[pack]: no set is {pattern[:60]!r}")
+            raise Error(f"[pack]: no set matches {pattern[:60]!r}")
     return Suite(name, str(table.get("description", "")), sets, count, patterns)
 
 
 def _pack(pack: object) -> tuple[int, tuple[str, ...]]:
     """Count and patterns of a [pack]. Raises Error."""
     if not isinstance(pack, dict) or not isinstance(pack.get("sets", []), list):
-        raise Error("[pack] has count, and sets: a list of patterns")
+        raise Error("[pack] needs count, and sets, a list of patterns")
     _only(pack, _PACK_KEYS, " (in [pack])")
     count, patterns = pack.get("count", 0), tuple(pack.get("sets", []))
     if type(count) is not int:
-        raise Error(f"[pack]: count = {str(count)[:60]!r} is no integer")
+        raise Error(f"[pack]: count = {str(count)[:60]!r} is not an integer")
     for pattern in patterns:
         if not isinstance(pattern, str):
-            raise Error(f"[pack]: {str(pattern)[:60]!r} is no pattern; use texts, as 'add_fp16_*'")
+            raise Error(f"[pack]: {str(pattern)[:60]!r} is not a pattern; use a string such as 'add_fp16_*'")
     return count, patterns
 
 
@@ -125,33 +117,35 @@ def _only(table: Mapping[str, Any], keys: set[str], where: str) -> None:
             raise unknown("key", key, sorted(keys), where)
 
 
-def _expanded(given: Mapping[str, Any], shared: Mapping[str, Any]) -> Iterator[tuple[str, AnySet]]:
+def _expanded(given: Mapping[str, Any], shared: Mapping[str, Any]) -> Iterator[tuple[str, VectorSet]]:
     """Folder and set of each combination."""
     _only(given, _SET_KEYS, " (in [[set]])")
     label = given.get("label", "")
     if not isinstance(label, str) or not re.fullmatch(r"\w*", label):
-        raise Error(f"label = {label!r}: letters, digits and _")
+        raise Error(f"label = {label!r}: use only letters, digits and _")
     if "part" in given:
-        found = recipes.set_of({**shared, **{k: v for k, v in given.items() if k != "label"}})
+        found = vector_recipes.set_of({**shared, **{k: v for k, v in given.items() if k != "label"}})
         yield label or found.name, found
         return
     listed = [k for k, v in given.items() if isinstance(v, list)]
     for values in itertools.product(*(given[k] for k in listed)):
         one = {**{k: v for k, v in given.items() if k != "label"}, **dict(zip(listed, values, strict=True))}
-        found = recipes.set_of(_recipe(dict(one), shared))
+        found = vector_recipes.set_of(_recipe(dict(one), shared))
         more = [str(one[k]) for k in listed if k not in _NAMED]
         name = "_".join([found.name, *([label] if label else []), *more])
         yield re.sub(r"[^A-Za-z0-9_.]+", "_", name), found
 
 
 def _recipe(one: dict[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
-    """A recipe's table: the fields of a policy, wherever they stand, in its policy."""
+    """A recipe's table: with all fields of a policy moved into its policy."""
     fields = {k: one.pop(k) for k in _POLICY_KEYS if k in one}
-    own = {"count", "level"} & one.keys()  # a set that says one of these does not take the suite's other
+    own = {"count", "level"} & one.keys()  # a set with one of these keys ignores the suite's other one
     table = {**{k: v for k, v in shared.items() if not (own and k in ("count", "level"))}, **one}
-    if table.get("op") == DOT:
+    if "policy" not in vector_recipes.keys_of(table.get("op")):
         if fields:
-            raise Error(f"{next(iter(fields))}: a dot product has its roundings in its accumulator")
+            raise Error(
+                f"{next(iter(fields))}: does not apply to dot products: their accumulator defines the roundings"
+            )
         table.pop("policy", None)
         return table
     policy = table.get("policy", {})
@@ -167,12 +161,12 @@ def generate_suite(
     suite: Suite,
     folder: str | Path,
     command: Sequence[str] = (),
-    crew: Workers | None = None,
+    workers: Workers | None = None,
     *,
-    formats: Sequence[str] = DEFAULT_FORMATS,
+    formats: Sequence[str] = (),
     resume: bool = False,
 ) -> dict[str, Any]:
-    """Write every set into a folder of its own, and the suite's manifest last; returns that. Raises Error."""
+    """Write every set into a folder of its own, and the suite's manifest last; returns the manifest. Raises Error."""
     from softfloat_ref import __version__
 
     folder = Path(folder)
@@ -181,7 +175,7 @@ def generate_suite(
         _refuse_other(folder, suite)
         (folder / SUITE).unlink(missing_ok=True)
         for name, vectors in suite.sets.items():
-            manifest = generate(vectors, folder / name, command, crew, formats=formats, resume=resume)
+            manifest = generate(vectors, folder / name, command, workers, formats=formats, resume=resume)
             entries.append({"folder": name, "count": manifest["count"], "sha256": _sha256(folder / name)})
         found = {
             "schema": SUITE_SCHEMA,
@@ -219,12 +213,12 @@ def read_suite_manifest(folder: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as e:
         raise Error(f"{path}: not valid JSON: {str(e)[:80]}") from None
     if not isinstance(found, dict) or type(found.get("schema")) is not int or not isinstance(found.get("suite"), str):
-        raise Error(f"{path}: no manifest of a suite")
+        raise Error(f"{path}: not a manifest of a suite")
     if found["schema"] != SUITE_SCHEMA:
         raise Error(f"{path}: schema {found['schema']}; this version reads schema {SUITE_SCHEMA}")
     sets = found.get("sets")
     if not isinstance(sets, list) or not all(isinstance(s, dict) and _is_entry(s) for s in sets):
-        raise Error(f"{path}: sets are no tables with folder, count and sha256")
+        raise Error(f"{path}: sets are not tables with folder, count and sha256")
     return found
 
 
@@ -247,7 +241,9 @@ def verify_suite(folder: Path, sample: int | None = None, every: bool = False) -
     for entry in stored["sets"]:
         report = verify(folder / entry["folder"], sample, every)
         if _sha256(folder / entry["folder"]) != entry["sha256"] or report.count != entry["count"]:
-            report.add(f"{SUITE}: {entry['folder']} is another set than was written: its {MANIFEST} differs")
+            report.add(
+                f"{SUITE}: {entry['folder']} differs from the set that was written: its {MANIFEST} has another hash"
+            )
         total += report.count
         yield str(folder / entry["folder"]), report
     if total != stored.get("count"):

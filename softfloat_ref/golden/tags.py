@@ -12,7 +12,7 @@ Run = tuple[str, int]  # a tag, and how many cases in a row have it
 
 
 def tag_runs(vectors: Any) -> Iterator[Run]:
-    """(tag, number of cases) in the order of the set's inputs; one endless run where the set has no tags."""
+    """(tag, number of cases) in the order of the set's inputs; one endless run if the set has no tags."""
     if hasattr(vectors, "tag_runs"):
         yield from vectors.tag_runs()
     else:
@@ -20,7 +20,7 @@ def tag_runs(vectors: Any) -> Iterator[Run]:
 
 
 class TagCursor:
-    """The tags of a set's cases, asked for in increasing order."""
+    """The tags of a set's cases, queried in increasing order."""
 
     def __init__(self, vectors: Any) -> None:
         self._runs = tag_runs(vectors)
@@ -29,7 +29,7 @@ class TagCursor:
         self._at = 0
 
     def take(self, start: int, count: int) -> list[Run]:
-        """The runs of `count` cases from case number `start` on, which no earlier question has passed."""
+        """The runs of `count` cases from case number `start` on, which must not lie before an earlier query."""
         self._skip(start - self._at)
         found: list[Run] = []
         self._at += count
@@ -48,7 +48,7 @@ class TagCursor:
             count -= n
 
     def _filled(self) -> int:
-        """What is left of the current run, or of the next one that has cases."""
+        """The rest of the current run, or of the next run with cases."""
         while not self._left:
             self._tag, self._left = next(self._runs, (UNTAGGED, 1 << 62))
         return self._left
@@ -84,8 +84,8 @@ def merged(runs: Iterable[Run]) -> Iterator[Run]:
 
 
 def groups(runs: Iterable[Run]) -> list[dict[str, Any]] | None:
-    """The runs as a manifest lists them: tag, the number of the first line (from 0), and how many; None for too many
-    to be worth it."""
+    """The runs as a manifest lists them: tag, the number of the first line (from 0), and the count; None
+    if there are too many runs."""
     found: list[dict[str, Any]] = []
     first = 0
     for tag, count in runs:

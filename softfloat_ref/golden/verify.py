@@ -10,29 +10,28 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from softfloat_ref.errors import Error, one_line
+from softfloat_ref.base.errors import Error, one_line
 from softfloat_ref.golden import parts
 from softfloat_ref.golden.compare import Comparison, Layout, layout
-from softfloat_ref.golden.kinds import AnySet, read_set
 from softfloat_ref.golden.manifest import LEFT_OUT, MANIFEST, left_out_entry, read_manifest, wrong_descriptions
-from softfloat_ref.golden.matmul_files import check_images
-from softfloat_ref.golden.matmuls import MatmulSet
 from softfloat_ref.golden.sample import check_sample, chosen_cases
-from softfloat_ref.golden.sets import Line, Vectors, VectorSet, in_arrays, in_bulk
+from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import Run, groups, merged, tag_runs
-from softfloat_ref.golden.trace.model import TraceSet
-from softfloat_ref.golden.writers import WRITERS, Facts, Writer
+from softfloat_ref.golden.trace.model import TRACE, TraceSet
+from softfloat_ref.golden.writers import Facts, Writer, of_set
+from softfloat_ref.oracle.formats import in_full
+from softfloat_ref.units import Line
 
 MAX_PROBLEMS: Final = 10
-ORACLE_LINES: Final = 1 << 20  # a set made in bulk of up to so many lines is recomputed by the oracle alone
-ORACLE_SAMPLE: Final = 1 << 16  # of larger ones so many are; the compiled code recomputes all
+ORACLE_LINES: Final = 1 << 20  # a bulk set of at most this many lines is recomputed by the oracle alone
+ORACLE_SAMPLE: Final = 1 << 16  # lines of larger sets that it recomputes; the compiled code recomputes all
 _BLOCK: Final = 1 << 20
 _DIGITS: Final = 19  # so that the number of a case fits 64 bits
 
 
 @dataclass
 class Report:
-    """What was found: how many lines the oracle recomputed, how many compiled code did, and the first problems."""
+    """The result: the numbers of lines that the oracle and compiled code recomputed, and the first problems."""
 
     name: str
     count: int = 0
@@ -41,54 +40,50 @@ class Report:
     problems: list[str] = field(default_factory=list)
     more: int = 0
     words: str = ""  # the summary, where it is of another kind
+    noun: str = "vectors"
 
     @property
     def passed(self) -> bool:
-        """Whether everything agreed, and there was something to check."""
+        """Whether everything agreed, and at least one line was checked."""
         return self.checked > 0 and not self.problems
 
     def add(self, problem: str) -> None:
         """Note a problem, as one line; beyond the first ten only their number is kept."""
         if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(one_line(problem))  # a manifest's own words may stand in it
+            self.problems.append(one_line(problem))  # it may quote the manifest
         else:
             self.more += 1
 
     def summary(self) -> str:
-        """What was done, in words."""
+        """The summary in words."""
         if self.words:
             return self.words
         if self.compiled:
             return (
-                f"{self.compiled} vectors of {self.name} recomputed by compiled code, "
+                f"{self.compiled} {self.noun} of {self.name} recomputed by compiled code, "
                 f"{self.checked} of them, spread over the set, by the scalar oracle"
             )
         if self.checked < self.count and not self.problems:
-            return f"{self.checked} of {self.count} vectors of {self.name} recomputed, spread over the set"
-        return f"{self.checked} vectors of {self.name} recomputed"
+            return f"{self.checked} of {self.count} {self.noun} of {self.name} recomputed, spread over the set"
+        return f"{self.checked} {self.noun} of {self.name} recomputed"
 
 
 def verify(folder: str | Path, sample: int | None = None, every: bool = False) -> Report:
-    """Check a folder against its manifest and the oracle. Raises Error where there is no readable manifest.
+    """Check a folder against its manifest and the oracle. Raises Error if there is no readable manifest.
 
-    sample: how many lines, spread over the set, are recomputed, instead of all. every: the scalar oracle recomputes
-    every line, also of a set so large that otherwise compiled code does, and the oracle only a sample.
+    sample: the number of lines to recompute, spread over the set; by default all. every: the scalar oracle recomputes
+    every line; by default, compiled code recomputes large sets, and the oracle only a sample.
     """
     folder = Path(folder)
     manifest = read_manifest(folder)
     vectors = stored_set(folder, manifest)
     report = Report(vectors.name, manifest["count"])
-    if isinstance(vectors, MatmulSet):
-        report.checked, found = check_images(folder, manifest, vectors)
-        report.count = report.checked
-        for problem in (*wrong_descriptions(manifest, vectors), *found):
-            report.add(problem)
-        return report
     if isinstance(vectors, TraceSet):
         return _verify_trace(folder, manifest, vectors, sample, every)
+    report.noun = vectors.cases.noun
     check = _Check(folder, manifest, vectors, report)
     check.files()
-    if not check.others():  # where only hashes differ, the lines say where
+    if not check.others():  # if only hashes differ, comparing the lines shows where
         check.lines(sample, every)
     if report.checked == 0 and not report.problems:
         report.add(f"{folder}: no vectors")
@@ -102,26 +97,29 @@ def _verify_trace(folder: Path, manifest: dict[str, Any], trace: TraceSet, sampl
     tally = check_trace(folder, manifest, trace, report.add, sample, every)
     report.checked, report.words = tally.by_oracle, tally.summary(trace.name)
     if not tally.by_oracle and not report.problems:
-        report.add(f"{folder}: no operation to recompute")
+        report.add(f"{folder}: no operation can be recomputed")
     return report
 
 
-def stored_set(folder: Path, manifest: dict[str, Any]) -> AnySet | MatmulSet | TraceSet:
+def stored_set(folder: Path, manifest: dict[str, Any]) -> VectorSet | TraceSet:
     """The set a manifest defines. Raises Error, naming the manifest."""
+    table = manifest["set"]
     try:
-        return read_set(manifest["set"])
+        if table.get("op") == TRACE:
+            with in_full():
+                return TraceSet.from_dict(table)
+        return VectorSet.from_dict(table)
     except Error as e:
         raise Error(f"{folder / MANIFEST}: {e}") from None
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError, RecursionError) as e:
         raise Error(f"{folder / MANIFEST}: the set's definition is incomplete or wrong: {str(e)[:80]}") from None
 
 
-def check_hashes(folder: Path, manifest: dict[str, Any]) -> AnySet:
-    """The set of a folder. Raises Error where its vectors are not those that its manifest describes."""
+def check_hashes(folder: Path, manifest: dict[str, Any]) -> VectorSet:
+    """The set of a folder. Raises Error if its vectors do not match its manifest."""
     vectors, report = stored_set(folder, manifest), Report(str(folder))
-    if isinstance(vectors, (MatmulSet, TraceSet)):
-        kind = "memory images of matrix products" if isinstance(vectors, MatmulSet) else "a trace of a training step"
-        raise Error(f"{folder}: {kind}; they have no lines to compare with")
+    if isinstance(vectors, TraceSet):
+        raise Error(f"{folder}: holds a trace of a training step, which has no lines to compare with")
     _Check(folder, manifest, vectors, report).files()
     if report.problems:
         raise Error(f"{folder}: {report.problems[0]}")
@@ -131,25 +129,25 @@ def check_hashes(folder: Path, manifest: dict[str, Any]) -> AnySet:
 class _Check:
     """One folder being verified."""
 
-    def __init__(self, folder: Path, manifest: dict[str, Any], vectors: AnySet, report: Report) -> None:
+    def __init__(self, folder: Path, manifest: dict[str, Any], vectors: VectorSet, report: Report) -> None:
         self.folder = folder
         self.manifest = manifest
         self.vectors = vectors
         self.report = report
         self.entries = {f["name"]: f for f in manifest["files"]}
-        self.changed = 0  # files of another hash that are as long as they should be
-        self.known = {w.file_name(vectors): w for w in WRITERS.values()}
+        self.changed = 0  # files with a wrong hash but the right length
+        self.known = {w.file_name(vectors): w for w in of_set(vectors)}
         self.total = manifest["count"] + manifest["left_out"]["count"]
         self.facts = Facts(manifest["count"], lambda: merged(_line_runs(vectors, self.total, self._left_out())))
 
     # -- the manifest, and the files as wholes -----------------------------------------------------------------------
 
     def files(self) -> None:
-        """Which files there are, what the manifest says of the set and of them, hashes and counts."""
+        """Check the list of files, the manifest's entries about the set and the files, hashes and counts."""
         add = self.report.add
         listed = [name for name in self.entries if name != LEFT_OUT]
         if not listed or any(name not in self.known for name in listed):
-            # so no path of a manifest is ever opened but these
+            # so no other path of a manifest is ever opened
             add(f"{MANIFEST}: files {sorted(self.entries)}, but this set has {sorted(self.known)}")
             return
         there = set(os.listdir(self.folder))
@@ -163,29 +161,29 @@ class _Check:
             self._check_facts()
 
     def others(self) -> int:
-        """How many problems there are beside files that were changed, but not cut."""
+        """The number of problems except for files that were changed, but not cut."""
         return len(self.report.problems) + self.report.more - self.changed
 
     def _check_manifest(self) -> None:
-        """What the manifest says of its own set: fields, and how many cases it has."""
+        """Check the manifest's entries about its own set: fields, and number of cases."""
         manifest, add = self.manifest, self.report.add
         for problem in wrong_descriptions(manifest, self.vectors):
             add(problem)
         if manifest["count"] < 1:
-            add(f"{MANIFEST}: counts no vectors")
+            add(f"{MANIFEST}: the count of vectors is 0")
         if manifest["set"].get("count", self.total) != self.total or manifest["left_out"]["count"] < 0:
-            add(f"{MANIFEST}: the set's count is not the vectors' and the left out cases'")
+            add(f"{MANIFEST}: the set's count is not vectors plus cases left out")
 
     def _check_file(self, name: str, entry: dict[str, Any]) -> None:
         add, path = self.report.add, self.folder / name
-        if not os.path.isfile(path):  # which a name too long is not
+        if not os.path.isfile(path):  # a name that is too long does not exist either
             add(f"{name}: missing")
             return
         sha256, lines = _read(path)
         writer = self.known.get(name)
         if entry.get("format") != (writer.key if writer else "left_out"):
             add(f"{MANIFEST}: {name} is not of format {entry.get('format')!r}")
-        if writer is not None and writer.key == "memh":
+        if writer is not None and writer.comments:
             lines -= sum(x.count(b"\n") for x in writer.openings(self.vectors))
         empty, counted = not path.stat().st_size, writer is None or writer.text
         count = f"{lines} lines, but the manifest counts {entry['lines']}"
@@ -200,23 +198,23 @@ class _Check:
             add(f"{name}: {count}")
 
     def _check_facts(self) -> None:
-        """What follows from how many lines there are, and from the cases that are left out."""
+        """Check the entries that follow from the number of lines and the cases left out."""
         manifest, add = self.manifest, self.report.add
         listed = manifest["left_out"]
         if listed.get("file") != (LEFT_OUT if LEFT_OUT in self.entries else None):
-            add(f"{MANIFEST}: left_out does not name the file of the cases that were left out")
+            add(f"{MANIFEST}: left_out does not name the file that lists the cases left out")
         elif LEFT_OUT not in self.entries and not _is_list(listed):
-            add(f"{MANIFEST}: left_out lists other than {listed['count']} cases")
+            add(f"{MANIFEST}: left_out does not list {listed['count']} cases")
         else:
             if manifest.get("groups") != groups(self.facts.runs()):
-                add(f"{MANIFEST}: groups are not those of this set")
+                add(f"{MANIFEST}: groups do not match this set")
             for name, entry in self.entries.items():
                 lines = listed["count"] if name == LEFT_OUT else self.known[name].lines(self.vectors, self.facts)
                 if entry["lines"] != lines:
                     add(f"{name}: {entry['lines']} lines, but {manifest['count']} vectors make {lines}")
 
     def _left_out(self) -> Iterator[tuple[int, str]]:
-        """Number and inputs of the cases without a line, as manifest or file have them."""
+        """Number and inputs of the cases without a line, as listed in the manifest or the file."""
         if LEFT_OUT in self.entries:
             with open(self.folder / LEFT_OUT, encoding="ascii", errors="replace") as stream:
                 for line in stream:
@@ -238,9 +236,10 @@ class _Check:
         ]
         if self.others() > before:
             return
-        fast = isinstance(self.vectors, VectorSet) and (in_bulk(self.vectors) or in_arrays(self.vectors))
         lanes = max((f.lanes for f in self.vectors.fields), default=1)
-        compiled = fast and self.manifest["count"] * lanes > ORACLE_LINES and sample is None and not every
+        compiled = (
+            self.vectors.compiled and self.manifest["count"] * lanes > ORACLE_LINES and sample is None and not every
+        )
         if sample is None:
             count = self._compare_all(layouts, compiled)
             if not compiled:
@@ -264,7 +263,7 @@ class _Check:
                 comparison.compare(given.batch)
                 cases += given.cases
                 if not _same_left_out(given.left_out, listed):
-                    add(f"{MANIFEST}: the cases that were left out are not those without a defined result")
+                    add(f"{MANIFEST}: the cases left out are not the cases without a defined result")
                     return comparison.lines
             comparison.finish()
         if comparison.lines != self.manifest["count"] or cases != self.total:
@@ -283,12 +282,12 @@ def _is_list(listed: dict[str, Any]) -> bool:
 
 
 def _same_left_out(found: Iterable[tuple[int, Line]], listed: Iterator[tuple[int, str]]) -> bool:
-    """Whether the cases without a result are the next ones listed."""
+    """Whether the next cases listed are the cases without a result."""
     return all(next(listed, None) == (number, " ".join(f"{x:x}" for x in case)) for number, case in found)
 
 
-def _line_runs(vectors: Vectors, total: int, left_out: Iterable[tuple[int, str]]) -> Iterator[Run]:
-    """The tags of the set's lines: of its cases, but for those that have no line."""
+def _line_runs(vectors: VectorSet, total: int, left_out: Iterable[tuple[int, str]]) -> Iterator[Run]:
+    """The tags of the set's lines: of its cases, except those without a line."""
     skipped = iter(left_out)
     number, _ = next(skipped, (-1, ""))
     start = 0

@@ -1,4 +1,4 @@
-"""Checkpoints: named arrays and a table, in one .npz or .safetensors file that is whole or not there."""
+"""Checkpoints: named arrays and a table, in one .npz or .safetensors file, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref import npz
-from softfloat_ref.errors import Error, unknown
-from softfloat_ref.files import read_bytes, write_file
+from softfloat_ref.base import npz
+from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.files import read_bytes, write_file
 from softfloat_ref.nn.plain import plain, restored
 
 META: Final = "meta"  # of an .npz file: the table as JSON, in bytes
@@ -39,15 +39,15 @@ def save(path: str | Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str
 
 
 def load(path: str | Path) -> Loaded:
-    """The arrays and the table of a checkpoint. Raises Error for a file that is none, or is broken; never unpickles."""
+    """The arrays and the table of a checkpoint. Raises Error for any other or damaged file; never unpickles."""
     path = Path(path)
     arrays, text = _kind(path)[1](path)
     try:
         meta = json.loads(text)
     except (ValueError, RecursionError) as e:
-        raise Error(f"{path}: not a whole checkpoint: {str(e)[:80]}") from None
+        raise Error(f"{path}: incomplete or damaged checkpoint: {str(e)[:80]}") from None
     if not isinstance(meta, dict):
-        raise Error(f"{path}: not a checkpoint: its table is none")
+        raise Error(f"{path}: not a checkpoint: its metadata is not a table")
     return arrays, restored(meta)
 
 
@@ -94,9 +94,9 @@ def _from_safetensors(path: Path) -> tuple[Arrays, str]:
         size = int.from_bytes(data[:8], "little")
         table = json.loads(data[8 : 8 + size]).get("__metadata__") or {}
     except (safetensors.SafetensorError, ValueError, KeyError, RecursionError) as e:
-        raise Error(f"{path}: not a whole safetensors file: {str(e)[:80]}") from None
+        raise Error(f"{path}: incomplete or damaged safetensors file: {str(e)[:80]}") from None
     if META not in table:
-        raise Error(f"{path}: not a checkpoint: its metadata have no {META!r}")
+        raise Error(f"{path}: not a checkpoint: its metadata has no {META!r}")
     return arrays, table[META]
 
 

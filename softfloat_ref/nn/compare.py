@@ -1,4 +1,4 @@
-"""Several recipes with several seeds: the runs, and what they come to, as means with their spread."""
+"""Several training recipes with several seeds: the runs, and their results as means with a spread."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from statistics import median
 from typing import Any, Final, NamedTuple
 
 from softfloat_ref import __version__
-from softfloat_ref.errors import Error
-from softfloat_ref.executors import Workers, in_order
-from softfloat_ref.files import make_folder, read_bytes, write_file
+from softfloat_ref.base.errors import Error
+from softfloat_ref.base.executors import Workers, in_order
+from softfloat_ref.base.files import make_folder, read_bytes, write_file
 from softfloat_ref.nn.data import Dataset
 from softfloat_ref.nn.divergence import Diverged
 from softfloat_ref.nn.plain import is_number, plain, restored
-from softfloat_ref.nn.recipe import Recipe
 from softfloat_ref.nn.runlog import RunLog
 from softfloat_ref.nn.train import Epoch, Result, load_data, train
+from softfloat_ref.nn.training_recipe import Recipe
 
 OUTCOME: Final = "outcome.json"
 LOG: Final = "log.jsonl"
@@ -42,7 +42,7 @@ class Outcome:
 
 
 class Spread(NamedTuple):
-    """Mean and standard deviation (of a sample: n - 1) of so many runs."""
+    """Mean and standard deviation (of a sample: n - 1) of the runs."""
 
     mean: float
     deviation: float
@@ -50,8 +50,8 @@ class Spread(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What the runs of a recipe come to. gain: what averaging the weights gains in the measure, run by run (positive:
-    better); time: the median over that of the first recipe's runs."""
+    """The results of the runs of a training recipe. gain: what averaging the weights gains in the measure, run by run
+    (positive: better); time: the median over that of the first recipe's runs."""
 
     recipe: str
     text: bool
@@ -68,11 +68,11 @@ class Summary(NamedTuple):
 def compare(
     recipes: Sequence[Recipe],
     seeds: Iterable[int],
-    crew: Workers,
+    pool: Workers,
     out: Path | None = None,
     done: Callable[[Outcome], None] = lambda outcome: None,
 ) -> list[Outcome]:
-    """Train each recipe with each seed; the outcomes by recipe and seed, whoever did them.
+    """Train each recipe with each seed; the outcomes by recipe and seed, whichever worker ran them.
 
     out: a folder for a log and the outcome of each run; runs whose outcome it holds already, of the same recipe and
     version, are not done again. Raises Error for recipes of one name, or of data that have no measure in common.
@@ -80,10 +80,10 @@ def compare(
     names = [r.name for r in recipes]
     twice = {n for n in names if names.count(n) > 1}
     if twice:
-        raise Error(f"{', '.join(sorted(twice))}: named twice")
+        raise Error(f"{', '.join(sorted(twice))}: given twice")
     jobs = [recipe.with_training(seed=seed) for seed in seeds for recipe in recipes]
     stored = {i: found for i, job in enumerate(jobs) if (found := _stored(job, out)) is not None}
-    made = in_order(crew, run, [job for i, job in enumerate(jobs) if i not in stored])
+    made = in_order(pool, run, [job for i, job in enumerate(jobs) if i not in stored])
     outcomes = []
     for i, job in enumerate(jobs):
         outcome = stored.get(i) or _kept(next(made), job, out)
@@ -116,7 +116,7 @@ _LOADED: dict[str, Dataset] = {}
 
 
 def _data(key: str, recipe: Recipe) -> Dataset:
-    """The recipe's data, read once a process."""
+    """The recipe's data, read once per process."""
     if key not in _LOADED:
         _LOADED.clear()
         _LOADED[key] = load_data(recipe)
@@ -138,7 +138,7 @@ def _identity(recipe: Recipe) -> str:
 
 
 def _stored(recipe: Recipe, out: Path | None) -> Outcome | None:
-    """The outcome of a run that was done before; None where there is none, or one of something else."""
+    """The outcome of an earlier run; None if there is none, or if it belongs to another recipe or version."""
     if out is None or not (path := folder_of(recipe, out) / OUTCOME).exists():
         return None
     try:
@@ -193,7 +193,7 @@ def _log_lines(outcome: Outcome) -> Iterator[dict[str, float]]:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Mean and deviation; NaN of none, a deviation of 0 of one."""
+    """Mean and deviation; NaN of no values; of one value the deviation is 0."""
     n = len(values)
     if not n:
         return Spread(float("nan"), 0.0, 0)
@@ -202,7 +202,7 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def summaries(outcomes: Sequence[Outcome]) -> list[Summary]:
-    """A summary a recipe, in the order of the outcomes; runs that diverged count as such and in nothing else."""
+    """One summary per recipe, in the order of the outcomes; diverged runs are only counted as such."""
     groups: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         groups.setdefault(outcome.recipe, []).append(outcome)
@@ -234,7 +234,7 @@ def _summary(name: str, group: Sequence[Outcome], base: float) -> Summary:
 
 
 def as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Summaries and runs as plain tables; numbers that are none are null."""
+    """Summaries and runs as plain tables; missing numbers are null."""
     made = [
         {k: v._asdict() if isinstance(v, Spread) else v for k, v in s._asdict().items()} for s in summaries(outcomes)
     ]

@@ -1,4 +1,4 @@
-"""A training that has gone out of range: which tensor, at which step, and whether by overflow or NaN."""
+"""A training run that diverged: which tensor, at which step, and whether by overflow or NaN."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Diverged(Exception):
 
 
 def describe(x: Array) -> str:
-    """What is wrong with a tensor that is not finite."""
+    """A description of the values of a tensor that are not finite."""
     nans, infinite = int(np.isnan(x).sum()), int(np.isinf(x).sum())
     parts = [f"overflow, {infinite} Inf"] * (infinite > 0) + [f"{nans} NaN"] * (nans > 0)
     return f"{' and '.join(parts)} among {x.size} values"
@@ -45,14 +45,14 @@ def find(network: Layer, step: int, work: Callable[[], object], wrong: Array, te
     finally:
         for _, layer in network.walk():
             del layer.forward, layer.backward  # the wrappers, which hid the methods
-    return found[0] if found else Diverged(tensor, step, describe(wrong))
+    return found[0] if found else Diverged(tensor, step, describe(np.asarray(wrong)))
 
 
 def _watched(method: Any, tensor: str, step: int, found: list[Diverged]) -> Any:
     def watch(x: Array) -> Array:
         y: Array = method(x)
-        if not found and y.dtype.kind == "f" and not np.isfinite(y).all():
-            found.append(Diverged(tensor, step, describe(y)))
+        if not found and y.dtype.kind == "f" and not np.isfinite(np.asarray(y)).all():
+            found.append(Diverged(tensor, step, describe(np.asarray(y))))
         return y
 
     return watch

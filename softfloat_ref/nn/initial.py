@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref.sources import Philox
+from softfloat_ref.oracle.sources import Philox
 
 _STREAM = 4  # of Philox's keys: 0 rounds, others serve vectors
 _BITS = 24  # of a uniform number: what float32 holds

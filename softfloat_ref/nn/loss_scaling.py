@@ -8,8 +8,8 @@ from itertools import pairwise
 from math import isfinite
 from typing import Any, Final, Protocol
 
-from softfloat_ref.errors import Error
-from softfloat_ref.nn.spec import made, refuse
+from softfloat_ref.base.errors import Error, refuse
+from softfloat_ref.base.tables import variant
 
 
 class Kind(Protocol):
@@ -30,7 +30,7 @@ class Constant:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        refuse("loss scaling 'constant'", ("scale is a number above 0", not _positive(self.scale)))
+        refuse("loss scaling 'constant'", ("scale must be a number above 0", not _positive(self.scale)))
 
     @property
     def start(self) -> float:
@@ -72,8 +72,8 @@ class Dynamic:
         refuse(
             "dynamic loss scaling",
             ("0 < smallest <= scale <= largest", not ordered),
-            ("factor is above 1", not 1 < self.factor < float("inf")),
-            ("interval is at least 1", self.interval < 1),
+            ("factor must be above 1", not 1 < self.factor < float("inf")),
+            ("interval must be at least 1", self.interval < 1),
         )
 
     @property
@@ -100,7 +100,7 @@ class Enhanced(Dynamic):
     (Mellempudi et al., Mixed Precision Training With 8-bit Floating Point, 2019.)
     """
 
-    floors: tuple[tuple[int, float], ...] = ((40_000, 8192.0), (150_000, 32768.0))
+    floors: tuple[tuple[Any, ...] | Any, ...] = ((40_000, 8192.0), (150_000, 32768.0))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -108,7 +108,7 @@ class Enhanced(Dynamic):
         rising = len(pairs) == len(self.floors) and list(pairs) == sorted(pairs)
         rising = rising and all(_positive(b) and b <= self.largest for _, b in pairs)
         rising = rising and all(a[1] <= b[1] for a, b in pairwise(pairs))
-        refuse("loss scaling 'enhanced'", ("floors are rising pairs [step, floor] up to largest", not rising))
+        refuse("loss scaling 'enhanced'", ("floors must be rising pairs [step, floor] up to largest", not rising))
 
     def floor_at(self, step: int) -> float:
         return max([float(self.smallest), *(float(floor) for begin, floor in self.floors if step >= begin)])
@@ -161,4 +161,4 @@ class LossScaler:
 def loss_scaler(spec: Mapping[str, Any] | str | None) -> LossScaler:
     """A loss scaler: `{kind = "constant", scale = 131072}`, `{kind = "dynamic", interval = 2000}`,
     `{kind = "enhanced", floors = [[40000, 8192]]}` or `{kind = "none"}`. Raises Error."""
-    return LossScaler(made("loss scaling", KINDS, spec, "none"))
+    return LossScaler(variant("loss scaling", KINDS, spec, "none"))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from softfloat_ref.errors import Error, unknown
+from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.tables import Range, arguments, check
 from softfloat_ref.nn.layers import (
     LSTM,
     BatchNorm,
@@ -26,6 +26,10 @@ from softfloat_ref.nn.layers import (
     Tanh,
 )
 
+Size = Annotated[int, Range(1)]
+Sizes = tuple[Size, ...]
+Maybe = Annotated[int, Range(0)]
+
 FUNCTIONS: Final[dict[str, Callable[[], Layer]]] = {"relu": ReLU, "sigmoid": Sigmoid, "tanh": Tanh}
 _RESNET_STAGES: Final = 3
 
@@ -39,7 +43,7 @@ class Input:
     seed: int
 
 
-def mlp(of: Input, *, hidden: Sequence[int] = (64,), function: str = "relu", dropout: float = 0.0) -> Sequential:
+def mlp(of: Input, *, hidden: Sizes = (64,), function: str = "relu", dropout: float = 0.0) -> Sequential:
     """Fully connected layers of `hidden` widths, each followed by the activation function."""
     if function not in FUNCTIONS:
         raise unknown("activation function", function, FUNCTIONS)
@@ -59,7 +63,7 @@ def mlp(of: Input, *, hidden: Sequence[int] = (64,), function: str = "relu", dro
     return Sequential(layers)
 
 
-def cnn(of: Input, *, channels: Sequence[int] = (16, 32), convolutions: int = 1, norm: bool = True) -> Sequential:
+def cnn(of: Input, *, channels: Sizes = (16, 32), convolutions: Size = 1, norm: bool = True) -> Sequential:
     """Stages of 3x3 convolutions, halved by max pooling; then the mean over the image and a linear layer."""
     inputs = _channels(of)
     layers: dict[str, Layer] = {}
@@ -78,7 +82,7 @@ def cnn(of: Input, *, channels: Sequence[int] = (16, 32), convolutions: int = 1,
     return Sequential(layers)
 
 
-def resnet(of: Input, *, depth: int = 20, width: int = 16) -> Sequential:
+def resnet(of: Input, *, depth: Size = 20, width: Size = 16) -> Sequential:
     """The residual networks for small images (He et al., CVPR 2016, 4.2): depth 6n + 2, three stages of n blocks.
 
     A block that changes the width has a 1x1 convolution of stride 2 with batch norm beside it.
@@ -119,10 +123,10 @@ def _residual(inputs: int, outputs: int, stride: int, seed: int, name: str) -> R
     return Residual(body, Sequential({"conv": beside, "norm": BatchNorm(outputs)}))
 
 
-def lstm(of: Input, *, layers: int = 1, width: int = 128, embedding: int = 0, dropout: float = 0.0) -> Sequential:
+def lstm(of: Input, *, layers: Size = 1, width: Size = 128, embedding: Maybe = 0, dropout: float = 0.0) -> Sequential:
     """A language model: embedding, layers of LSTM, a linear layer to the symbols. embedding: its width (0: width)."""
     if of.shape:
-        raise Error("an lstm is trained on text, as the data sets text and ptb")
+        raise Error("an lstm takes text, for example the data sets text and ptb")
     inputs = embedding or width
     made: dict[str, Layer] = {"embedding": Embedding(of.classes, inputs, seed=of.seed)}
     for i in range(1, layers + 1):
@@ -136,7 +140,7 @@ def lstm(of: Input, *, layers: int = 1, width: int = 128, embedding: int = 0, dr
 
 def _channels(of: Input) -> int:
     if len(of.shape) != 3:
-        raise Error(f"a network of convolutions takes images, not examples of shape {of.shape}")
+        raise Error(f"a convolutional network takes images, not examples of shape {of.shape}")
     return of.shape[2]
 
 
@@ -148,25 +152,8 @@ def check_model(table: Mapping[str, Any]) -> None:
     kind = table.get("kind")
     if not isinstance(kind, str) or kind not in MODELS:
         raise unknown("model", str(kind), MODELS)
-    known = {k: p.default for k, p in inspect.signature(MODELS[kind]).parameters.items() if k != "of"}
-    for key, value in table.items():
-        if key == "kind":
-            continue
-        if key not in known:
-            raise unknown(f"key of model {kind}:", key, known)
-        if not _is_like(value, known[key]):
-            raise Error(f"model {kind}: {key} = {value!r}; its default is {known[key]!r}")
-
-
-def _is_like(value: object, default: object) -> bool:
-    """Whether a value has a default's type; numbers are positive where the default is, lists not empty."""
-    if isinstance(default, tuple):
-        return isinstance(value, (list, tuple)) and all(type(x) is int and x > 0 for x in value)
-    if isinstance(default, float):
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
-    if type(default) is int:
-        return type(value) is int and value >= min(default, 1)
-    return type(value) is type(default)
+    sizes = {k: v for k, v in table.items() if k != "kind"}
+    check(sizes, f"model {kind}", arguments(MODELS[kind], "of"), word=f"key of model {kind}:")
 
 
 def build(table: Mapping[str, Any], of: Input) -> Sequential:

@@ -1,24 +1,26 @@
-"""The one interface that every number a format could hold passes through; one `Numerics` a layer.
+"""The one interface that every number in a format passes through; one `Numerics` per layer.
 
-A tensor is held in the format of its role before a product; a product has FP32 results; a result goes into the format
-of its role; vector operations have a format of their own. Quantization has the derivative of the identity (the
-straight-through estimator), or none where a value was beyond the format, if the recipe says clip.
+It has the operations that layers are made of, and the conversions and products between them. A tensor is held in the
+format of its role before a product; a product has FP32 results; a result goes into the format of its role; vector
+operations have a format of their own. Quantization has the derivative of the identity (the straight-through
+estimator), or none where a value was beyond the format, if the recipe says clip.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref.blocks import matmul
+from softfloat_ref.arrays.blocks import matmul
+from softfloat_ref.nn.operations import Operations
 from softfloat_ref.nn.quantizers import Quantizer, quantizer
 from softfloat_ref.nn.tensor_format import TensorFormat
-from softfloat_ref.sources import Philox
+from softfloat_ref.oracle.sources import Philox
 
 Array = NDArray[Any]  # float32; float64 where gradients are checked numerically
 ROLES: Final = ("weight", "activation", "error", "weight_gradient", "function", "vector", "master", "optimizer")
@@ -35,6 +37,7 @@ class Run:
     seed: int = 0
     step: int = 0
     training: bool = True
+    phase: str = ""  # what is being done: forward, backward, ...; and the time step
     probe: Callable[[str, str, Array, Array], None] | None = None  # sees (layer, role, before, after) of tensors
     _seen: dict[str, int] = field(default_factory=dict)
 
@@ -53,12 +56,14 @@ class Run:
 
 class Held:
     """A tensor as products take it. values: float32, in the format where that is scalar; blocks are made at each
-    product, along the axis it reduces."""
+    product, along the axis it reduces. inside: where the format did not clip."""
 
-    __slots__ = ("_blocks", "inside", "quantizer", "source", "values")
+    __slots__ = ("_blocks", "inside", "quantizer", "role", "source", "values")
 
-    def __init__(self, values: Array, by: Quantizer | None, source: Any = None, inside: Array | None = None) -> None:
-        self.values, self.quantizer, self.source, self.inside = values, by, source, inside
+    def __init__(
+        self, values: Array, role: str, by: Quantizer | None, source: Any = None, inside: Array | None = None
+    ) -> None:
+        self.values, self.role, self.quantizer, self.source, self.inside = values, role, by, source, inside
         self._blocks: dict[int, Array] = {}
 
     def along(self, axis: int) -> Array:
@@ -72,7 +77,7 @@ class Held:
 
     def moved(self, values: Array) -> Held:
         """Other values that are held likewise: rearranged, or several tensors as one."""
-        return Held(values, self.quantizer, self.source)
+        return Held(values, self.role, self.quantizer, self.source)
 
     def operand(self, axis: int, place: int) -> tuple[Any, Any]:
         """What a bit-exact product takes, the reduced axis at `place`: a BlockArray, or codes and their format."""
@@ -82,8 +87,8 @@ class Held:
         return self.quantizer.operand(values, None if self.source is None else self.source(axis), place)
 
 
-class Numerics:
-    """The formats of one layer. Without specs: FP32 throughout, no copies."""
+class Numerics(Operations):
+    """The operations and formats of one layer. Without specs: FP32 throughout, no copies."""
 
     def __init__(
         self,
@@ -97,6 +102,66 @@ class Numerics:
         self._by_role: dict[str, Quantizer | None] = dict.fromkeys(ROLES)
         self._by_role |= {role: quantizer(spec) for role, spec in self.specs.items()}
         self.is_plain = accumulator == BLAS and not any(self._by_role.values())
+
+    @property
+    def takes_values(self) -> bool:
+        """Whether products take values, whatever their axis, rather than codes."""
+        return self.accumulator == BLAS
+
+    def steps(self, order: Iterable[int]) -> Iterator[int]:
+        """Time steps in an order, each with a phase of its own."""
+        phase = self.run.phase
+        for t in order:
+            self.run.phase = f"{phase}/t{t}"
+            yield t
+        self.run.phase = phase
+
+    # -- tensors ---------------------------------------------------------------------------------------------------
+
+    def given(self, name: str, x: Array) -> Array:
+        """A tensor that comes from before the step."""
+        return x
+
+    def number(self, name: str, value: float) -> Any:
+        """A constant."""
+        return value
+
+    def random(self, n: int, shape: tuple[int, ...], name: str) -> Array:
+        """Random words of n bits, of this layer and step."""
+        return self.run.source(f"{self.name}/{name}").array(n, 0, int(np.prod(shape))).reshape(shape)
+
+    def computed(self, op: str, inputs: Sequence[Array], x: Array, name: str, **options: Any) -> Array:
+        """A tensor computed from these without a recorded operation."""
+        return x
+
+    def assign(self, target: Array, values: Array) -> Array:
+        """Values in place of others."""
+        if values is not target:
+            target[...] = values
+        return target
+
+    # -- of several operations ---------------------------------------------------------------------------------------
+
+    def sigmoid_slope(self, y: Array, name: str = "slope") -> Array:
+        """The derivative of the sigmoid function where its value is y: y (1 - y)."""
+        slope = self.sub(self.number("one", 1), y, f"{name}_complement")
+        return self.mul(y, slope, name, out=slope)
+
+    def tanh_slope(self, y: Array, name: str = "slope") -> Array:
+        """The derivative of tanh where its value is y: 1 - y y."""
+        slope = self.mul(y, y, f"{name}_square")
+        return self.sub(self.number("one", 1), slope, name, out=slope)
+
+    def parts(self, x: Array, names: Sequence[str]) -> list[Array]:
+        """A matrix cut into matrices of as many columns each."""
+        n = x.shape[1] // len(names)
+        return [self.slice(x, 1, i * n, (i + 1) * n, name) for i, name in enumerate(names)]
+
+    def at(self, x: Array, i: int, name: str) -> Array:
+        """x[i]."""
+        return self.slice(x, 0, i, i + 1, name).reshape(x.shape[1:])
+
+    # -- formats -----------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Array]:
         """What a checkpoint stores: the ranges that observers have seen, by role."""
@@ -117,7 +182,7 @@ class Numerics:
         return self._by_role[role]
 
     def block_size(self, role: str) -> int:
-        """Of the role's block format: values in a block; 0 where there are no blocks."""
+        """The block size of the role's block format; 0 for other formats."""
         return getattr(getattr(self._by_role[role], "fmt", None), "size", 0) if self._is_blocked(role) else 0
 
     def _is_blocked(self, role: str) -> bool:
@@ -128,16 +193,16 @@ class Numerics:
         """A tensor for products: quantized now where the format is scalar, later where it has blocks."""
         by = self._by_role[role]
         if by is None:
-            return Held(x, None)
+            return Held(x, role, None)
         if by.by_product:
-            return Held(x, by, self._source_by_axis(role) if self._draws(by) else None)
-        values = self._into(x, by, role)
-        clip = role in self.specs and self.specs[role].clip
-        return Held(values, by, None, np.abs(x) <= by.largest() if clip else None)
+            return Held(x, role, by, self._source_by_axis(role) if self._draws(by) else None)
+        values, clip = self._into(x, by, role), role in self.specs and self.specs[role].clip
+        limit = self.number(f"largest_{self.specs[role].format}", by.largest()) if clip else None
+        return Held(values, role, by, None, self.inside(x, limit, f"{role}_inside") if clip else None)
 
     def through(self, gradient: Array, held: Held) -> Array:
         """The straight-through estimator: the gradient of what was held, as it is, or nothing where it was clipped."""
-        return gradient if held.inside is None else gradient * held.inside
+        return gradient if held.inside is None else self.mul(gradient, held.inside, f"{held.role}_clipped")
 
     def product(self, a: Held, b: Held, a_axis: int, b_axis: int) -> Array:
         """The matrix product that reduces an axis of a with one of b; float32, the other axis of a first."""
@@ -168,7 +233,7 @@ class Numerics:
     def function(self, x: Array) -> Array:
         """What goes into an activation function, and what comes out."""
         by = self._by_role["function"]
-        return self.vector(x) if by is None else self._into(np.ascontiguousarray(x), by, "function")
+        return self.vector(x) if by is None else self._into(x, by, "function")
 
     def function_error(self, x: Array) -> Array:
         """The error behind an activation function: where functions have a format, in that of errors."""

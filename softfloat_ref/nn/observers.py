@@ -1,8 +1,8 @@
 """Observers: the range of a tensor, from what was seen of it; and FlexFP's shared exponent bias.
 
 MinMax keeps the smallest and largest value of all; MovingAverageMinMax moves towards each tensor's own by a part.
-Steps are in FP32, as in PyTorch's observers of the same names, whose results these are bit for bit. NaN and Inf have
-no say.
+Steps are in FP32, as in PyTorch's observers of the same names, whose results these are bit for bit. NaN and Inf are
+ignored.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Final, Literal, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softfloat_ref import affine, arrays
-from softfloat_ref.affine_formats import AffineFormat, Rule
-from softfloat_ref.errors import Error, unknown
-from softfloat_ref.formats import Format, get_format
+from softfloat_ref.arrays import affine, convert
+from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.oracle.affine import AffineFormat, Rule
+from softfloat_ref.oracle.formats import Format, get_format
 
 Ends = NDArray[np.float32]
 KINDS: Final = ("minmax", "moving-average")
@@ -25,7 +25,7 @@ MAX_SHIFT: Final = 127  # of a shared bias either way: the offset is a power of 
 
 
 class Observer:
-    """The range of what was seen, of the whole tensor, or of each channel along an axis."""
+    """The range of the values seen, of the whole tensor, or of each channel along an axis."""
 
     def __init__(self, kind: str, axis: int | None, momentum: float) -> None:
         self.kind, self.axis, self.momentum = kind, axis, np.float32(momentum)
@@ -34,7 +34,7 @@ class Observer:
 
     def observe(self, x: ArrayLike) -> None:
         """Take in a tensor of floats. Raises Error for one without the axis, or with other channels than before."""
-        values = x if _is_fp32(x) else arrays.round_to_fp32(arrays.to_float64(x))
+        values = x if _is_fp32(x) else convert.round_to_fp32(convert.to_float64(x))
         others = None if self.axis is None else self._others(values.ndim)
         if not values.size:
             return
@@ -52,7 +52,7 @@ class Observer:
     def _others(self, ndim: int) -> tuple[int, ...]:
         axis = self.axis or 0
         if not -ndim <= axis < ndim:
-            raise Error(f"an observer along axis {axis} of an array that has {ndim} dimensions")
+            raise Error(f"axis {axis} of an observer is out of range for an array of {ndim} dimensions")
         return tuple(i for i in range(ndim) if i != axis % ndim)
 
     def _take(self, low: Ends, high: Ends) -> None:
@@ -70,7 +70,7 @@ class Observer:
     def range(self) -> tuple[Ends, Ends]:
         """Smallest and largest value, float32, of shape () or one a channel. Raises Error before anything was seen."""
         if self._low is None or self._high is None:
-            raise Error("an observer has no range before it has seen a finite value")
+            raise Error("the observer has no range yet: it has not seen a finite value")
         return self._low, self._high
 
     def parameters(
@@ -93,7 +93,7 @@ class Observer:
         low, high = (np.asarray(state[k], np.float32) for k in ("low", "high"))
         wrong = low.shape != high.shape or low.ndim != (self.axis is not None)
         if wrong or not np.isfinite([low, high]).all() or (low > high).any():
-            raise Error("an observer's low and high are finite numbers in order, one each or one each a channel")
+            raise Error("an observer's low and high are finite numbers in order, one pair, or one pair per channel")
         self._low, self._high = low, high
 
 
@@ -123,8 +123,8 @@ def shared_bias(x: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Format:
 
     FlexFP(e, m) with offset b is an IEEE-style format of bias 2^(e-1) - 1 - b; b is the smallest integer, from -127 to
     127, under which the largest finite magnitude of x does not exceed the format's. 0 for a tensor of zeros. The codes
-    are those of the block format `flexfp_eXmY`, the scale 2^b apart. NaN and Inf have no say. Raises Error for formats
-    that are none.
+    are those of the block format `flexfp_eXmY`, the scale 2^b apart. NaN and Inf are ignored. Raises Error for invalid
+    formats.
     """
     base = get_format(f"s1e{exponent_bits}m{mantissa_bits}")
     return _shifted(exponent_bits, mantissa_bits, _offset(*_largest(x), base))
@@ -132,7 +132,7 @@ def shared_bias(x: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Format:
 
 def _largest(x: ArrayLike) -> tuple[int, int]:
     """The largest finite magnitude as (significand, exponent), from the largest code, since magnitudes are in order."""
-    codes, fmt = arrays.as_source(x)
+    codes, fmt = convert.as_source(x)
     magnitudes = codes & codes.dtype.type(fmt.magnitude_mask)
     code = int(magnitudes.max(initial=0))
     if code > fmt.max_code:

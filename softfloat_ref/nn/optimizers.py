@@ -25,17 +25,17 @@ class SGD:
 
     def update(self, name: str, weight: Array, gradient: Array, factor: float, numerics: Numerics) -> None:
         """Change a weight in place. factor: of the rate, from the schedule; gradient: unscaled, and may be changed."""
-        number = weight.dtype.type
+        n, number = numerics, weight.dtype.type
         if self.weight_decay:
-            gradient += number(self.weight_decay) * weight
+            decay = n.mul(n.number("weight_decay", number(self.weight_decay)), weight, "decay")
+            gradient = n.add(gradient, decay, "decayed", out=gradient)
         if self.momentum:
-            velocity = self.velocity.setdefault(name, np.zeros_like(weight))
-            velocity *= number(self.momentum)
-            velocity += gradient
-            _hold(velocity, "optimizer", numerics)
-            gradient = velocity
-        weight -= number(self.rate * factor) * gradient
-        _hold(weight, "master", numerics)
+            velocity = self.velocity.setdefault(name, np.zeros(weight.shape, weight.dtype))
+            velocity = n.given("velocity_before", velocity)
+            velocity = n.mul(velocity, n.number("momentum", number(self.momentum)), "momentum", out=velocity)
+            gradient = _stored(n.add(velocity, gradient, "velocity", out=velocity), "optimizer", n)
+        change = n.mul(n.number("rate", number(self.rate * factor)), gradient, "change")
+        _stored(n.sub(weight, change, "updated", out=weight), "master", n)
 
     def state(self) -> dict[str, Array]:
         """What a checkpoint stores."""
@@ -46,7 +46,6 @@ class SGD:
         self.velocity = {name: array.copy() for name, array in state.items()}
 
 
-def _hold(x: Array, role: str, numerics: Numerics) -> None:
-    held = numerics.hold(x, role).along(-1)
-    if held is not x:
-        x[...] = held
+def _stored(x: Array, role: str, numerics: Numerics) -> Array:
+    """x in the format of its role, in place."""
+    return numerics.assign(x, numerics.hold(x, role).along(-1))

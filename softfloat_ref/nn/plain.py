@@ -1,4 +1,4 @@
-"""What JSON holds of numbers and tables: infinite numbers and NaN, which it lacks, as "inf", "-inf" and "nan"."""
+"""Numbers and tables for JSON: infinite numbers and NaN, which JSON lacks, are written as "inf", "-inf" and "nan"."""
 
 from __future__ import annotations
 

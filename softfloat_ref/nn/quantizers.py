@@ -1,4 +1,4 @@
-"""How the tensors of a role are held: in a scalar format, in blocks, as affine integers, with a shared exponent."""
+"""How the tensors of a role are stored: in a scalar format, in blocks, as affine integers, with a shared exponent."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref import affine, arrays, blocks
-from softfloat_ref.affine_formats import AffineFormat
-from softfloat_ref.block_formats import TENSOR, BlockFormat, resolve, scale_of
-from softfloat_ref.codec import decode, to_value
-from softfloat_ref.errors import Error
-from softfloat_ref.formats import CATALOGUE, Format, get_format
-from softfloat_ref.kernels import dispatch
+from softfloat_ref.arrays import affine, blocks, convert
+from softfloat_ref.arrays.kernels import dispatch
+from softfloat_ref.base.errors import Error
 from softfloat_ref.nn.tensor_format import TensorFormat
-from softfloat_ref.policies import Policy, get_policy
-from softfloat_ref.sources import RandomSource
+from softfloat_ref.oracle.affine import AffineFormat
+from softfloat_ref.oracle.blocks.formats import TENSOR, BlockFormat, resolve, scale_of
+from softfloat_ref.oracle.codec import decode, to_value
+from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
+from softfloat_ref.oracle.policies import Policy, get_policy
+from softfloat_ref.oracle.sources import RandomSource
 
 Array = NDArray[np.float32]
 FP32: Final = CATALOGUE["fp32"]
@@ -31,12 +31,10 @@ class Quantizer(Protocol):
     by_product: bool
     stochastic: bool
 
-    def values(
-        self, x: Array, source: RandomSource | None, axis: int = -1, out: Array | None = None, training: bool = True
-    ) -> Array:
+    def values(self, x: Array, source: RandomSource | None, axis: int = -1, training: bool = True) -> Array:
         """The values of x after quantization, each rounded once; source: random bits by position, of a stochastic
-        rounding (none: to nearest even instead, as in inference). axis: of blocks. out: where they go.
-        training: whether ranges are learned from x."""
+        rounding (none: to nearest even instead, as in inference). axis: of blocks. training: whether
+        ranges are learned from x."""
 
     def operand(self, x: Array, source: RandomSource | None, axis: int) -> tuple[Any, Any]:
         """What a bit-exact product takes: a BlockArray of x, or the codes of values that are quantized already, and
@@ -65,7 +63,7 @@ class _Stateless:
 
 
 def quantizer(spec: TensorFormat) -> Quantizer | None:
-    """The quantizer of a spec; None where nothing is to be done: FP32. Raises Error."""
+    """The quantizer of a spec; None for FP32, which needs none. Raises Error."""
     fmt = spec.resolved()
     if isinstance(fmt, AffineFormat):
         return AffineQuantizer(fmt, spec)
@@ -87,52 +85,47 @@ class ScalarQuantizer(_Stateless):
     by_product = False
 
     def __init__(self, fmt: Format, spec: TensorFormat) -> None:
-        if arrays.value_dtype(fmt) != np.float32:
-            raise Error(f"{fmt.name}: float32 does not hold its values; tensors are held in formats that it holds")
+        if convert.value_dtype(fmt) != np.float32:
+            raise Error(f"{fmt.name}: float32 does not hold its values; a tensor's format must fit in float32")
         self.fmt = fmt
         self.policy = spec.resolved_policy()
         self.stochastic = self.policy.random_count > 0
 
-    def values(
-        self, x: Array, source: RandomSource | None, axis: int = -1, out: Array | None = None, training: bool = True
-    ) -> Array:
+    def values(self, x: Array, source: RandomSource | None, axis: int = -1, training: bool = True) -> Array:
         """The values after one rounding each."""
         if self.stochastic and source is not None:
-            return stochastic(x, self.fmt, self.policy, source, out)
-        return rounded(x, self.fmt, _deterministic(self.policy), out)
+            return stochastic(x, self.fmt, self.policy, source)
+        return rounded(x, self.fmt, _deterministic(self.policy))
 
     def operand(self, x: Array, source: RandomSource | None, axis: int) -> tuple[Any, Any]:
         """The codes of values that the format holds."""
-        return arrays.encode(x, self.fmt), self.fmt
+        return convert.encode(x, self.fmt), self.fmt
 
     def largest(self) -> float:
         """The largest finite magnitude."""
         return float(decode(self.fmt.max_code, self.fmt))
 
 
-def rounded(x: Array, fmt: Format, policy: Policy, out: Array | None = None) -> Array:
-    """`arrays.quantize` without random bits, straight to the compiled loop whatever the size."""
+def rounded(x: Array, fmt: Format, policy: Policy) -> Array:
+    """`convert.quantize` without random bits, straight to the compiled loop whatever the size."""
     quick = _quick(fmt, policy)
     if quick is None or (policy.nan_rule.propagate != "no" and bool(np.isnan(x).any())):
-        return arrays.quantize(x, fmt, policy, out=out)
+        return convert.quantize(x, fmt, policy)
     source = x if x.flags.c_contiguous else np.ascontiguousarray(x)
-    made = out if out is not None and out.flags.c_contiguous else np.empty(x.shape, np.float32)
+    made = np.empty(x.shape, np.float32)
     if x.size:
         bits, target = source.reshape(-1).view(np.uint32), made.reshape(-1).view(np.uint32)
         dispatch.quantize(bits, FP32, fmt, quick, target)
-    if out is not None and made is not out:
-        out[...] = made
-        return out
     return made
 
 
 def stochastic(x: Array, fmt: Format, policy: Policy, source: RandomSource, out: Array | None = None) -> Array:
-    """`arrays.quantize` with a source of random bits, straight to the compiled loops whatever the size."""
+    """`convert.quantize` with a source of random bits, straight to the compiled loops whatever the size."""
     if fmt.width > _TABLE_BITS or not dispatch.can_encode(FP32, fmt, policy) or x.dtype != np.float32:
-        return arrays.quantize(x, fmt, policy, source, out=out)
+        return convert.quantize(x, fmt, policy, source, out=out)
     made = out if out is not None and out.flags.c_contiguous else np.empty(x.shape, np.float32)
     bits, target = np.ascontiguousarray(x).reshape(-1).view(np.uint32), made.reshape(-1)
-    room = np.empty(min(dispatch.CHUNK, x.size), arrays.code_dtype(fmt))
+    room = np.empty(min(dispatch.CHUNK, x.size), convert.code_dtype(fmt))
     for start in range(0, x.size, dispatch.CHUNK):
         part = slice(start, start + dispatch.CHUNK)
         codes = room[: bits[part].size]
@@ -148,7 +141,7 @@ def stochastic(x: Array, fmt: Format, policy: Policy, source: RandomSource, out:
 @lru_cache(maxsize=256)
 def _values(fmt: Format) -> Array:
     """The value of each code."""
-    return arrays.decode(np.arange(1 << fmt.width, dtype=arrays.code_dtype(fmt)), fmt)
+    return convert.decode(np.arange(1 << fmt.width, dtype=convert.code_dtype(fmt)), fmt)
 
 
 @lru_cache(maxsize=1024)
@@ -185,11 +178,9 @@ class BlockQuantizer(_Stateless):
         random_bits = source if policy.random_count else None
         return blocks.quantize(np.ascontiguousarray(x), self.fmt, axis, self.profile, policy, random_bits)
 
-    def values(
-        self, x: Array, source: RandomSource | None, axis: int = -1, out: Array | None = None, training: bool = True
-    ) -> Array:
+    def values(self, x: Array, source: RandomSource | None, axis: int = -1, training: bool = True) -> Array:
         """The values that scales times elements are worth."""
-        return self._array(x, source, axis).dequantize(out=out)
+        return self._array(x, source, axis).dequantize()
 
     def largest(self) -> float:
         """Each block has its own."""
@@ -211,19 +202,17 @@ class SharedQuantizer(_Stateless):
         self.policy = policy.replace(overflow=self.profile.overflow)
         self.stochastic = policy.random_count > 0
 
-    def values(
-        self, x: Array, source: RandomSource | None, axis: int = -1, out: Array | None = None, training: bool = True
-    ) -> Array:
+    def values(self, x: Array, source: RandomSource | None, axis: int = -1, training: bool = True) -> Array:
         """The values under the bias of this tensor."""
         policy = self.policy if source is not None else _deterministic(self.policy)
         random_bits = source if policy.random_count else None
         fmt = self.tensor_format(x)
         if fmt is None:
             made = blocks.quantize(np.ascontiguousarray(x), self.fmt, axis, self.profile, policy, random_bits)
-            return made.dequantize(out=out)
+            return made.dequantize()
         if random_bits is not None:
-            return stochastic(x, fmt, policy, random_bits, out)
-        return rounded(x, fmt, policy, out)
+            return stochastic(x, fmt, policy, random_bits)
+        return rounded(x, fmt, policy)
 
     def tensor_format(self, x: Array) -> Format | None:
         """The scalar format of a tensor; None where the blocks' own way must do it: NaN, Inf, the ends of the range."""
@@ -236,7 +225,9 @@ class SharedQuantizer(_Stateless):
 
     def operand(self, x: Array, source: RandomSource | None, axis: int) -> tuple[Any, Any]:
         """None: no accumulator is documented with a scale for a whole tensor."""
-        raise Error(f'{self.fmt.name}: no accumulator takes one scale for a whole tensor; use accumulator = "blas"')
+        raise Error(
+            f'{self.fmt.name}: accumulators do not support one scale for a whole tensor; use accumulator = "blas"'
+        )
 
     def largest(self) -> float:
         """Each tensor has its own."""
@@ -269,16 +260,12 @@ class AffineQuantizer:
 
             self._average = observer(spec.observer, spec.axis, spec.momentum)
 
-    def values(
-        self, x: Array, source: RandomSource | None, axis: int = -1, out: Array | None = None, training: bool = True
-    ) -> Array:
+    def values(self, x: Array, source: RandomSource | None, axis: int = -1, training: bool = True) -> Array:
         """The values that the integers stand for."""
         policy = self.policy if source is not None else _deterministic(self.policy)
         random_bits = source if policy.random_count else None
         given = self._parameters(x, training)
-        return affine.values(
-            np.ascontiguousarray(x), self.fmt, self.axis, "exact", policy, random_bits, **given, out=out
-        )
+        return affine.values(np.ascontiguousarray(x), self.fmt, self.axis, "exact", policy, random_bits, **given)
 
     def _parameters(self, x: Array, training: bool) -> dict[str, Any]:
         """Scale and zero point of the averaged range; nothing for the tensor's own."""
@@ -291,7 +278,7 @@ class AffineQuantizer:
 
     def operand(self, x: Array, source: RandomSource | None, axis: int) -> tuple[Any, Any]:
         """None: an affine product is one of integers, with corrections."""
-        raise Error(f"{self.fmt.name}: no accumulator takes affine integers; use accumulator = 'blas'")
+        raise Error(f"{self.fmt.name}: accumulators do not support affine integers; use accumulator = 'blas'")
 
     def largest(self) -> float:
         """Each tensor has its own."""

@@ -1,4 +1,4 @@
-"""A run's log: one JSON object a line. A line that a kill cut short is dropped when the run goes on."""
+"""A run's log: one JSON object per line. A line that was cut short is dropped when the run is resumed."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 from typing import IO, Any
 
-from softfloat_ref.errors import Error
-from softfloat_ref.files import read_bytes, write_file
+from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import read_bytes, write_file
 from softfloat_ref.nn.plain import plain, restored
 
 
 class RunLog:
-    """A log that is appended to, and on disk after each line. Raises Error where it cannot be written.
+    """A log that is appended to and flushed to disk after each line. Raises Error if it cannot be written.
 
     Infinite numbers and NaN, which JSON lacks, stand as "inf", "-inf" and "nan".
     """
@@ -33,7 +33,7 @@ class RunLog:
             raise Error(f"{self.path}: cannot be written: {e.strerror or e}") from None
 
     def truncate_after(self, step: int) -> None:
-        """Keep the lines up to this step, and those without a step before them; what follows will be written anew."""
+        """Keep the lines up to this step, and those without a step before them; later lines will be written again."""
         self.close()
         if not self.path.exists():
             return
@@ -67,7 +67,7 @@ def read_log(path: str | Path) -> list[dict[str, Any]]:
         if fields is not None:
             found.append(fields)
         elif number < len(lines) or line.endswith(b"\n"):
-            raise Error(f"{path}:{number}: no line of a log: a JSON object was expected")
+            raise Error(f"{path}:{number}: not a line of a log; expected a JSON object")
     return found
 
 

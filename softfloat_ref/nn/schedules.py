@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from softfloat_ref.nn.spec import integers, made, numbers, refuse
+from softfloat_ref.base.errors import refuse
+from softfloat_ref.base.tables import variant
 
 
 class Kind(Protocol):
@@ -32,9 +33,11 @@ class Step:
     divide: float = 10.0
 
     def __post_init__(self) -> None:
-        bad = not integers(self.at) or any(b <= a for a, b in zip((0, *self.at), self.at, strict=False))
+        bad = any(b <= a for a, b in zip((0, *self.at), self.at, strict=False))
         refuse(
-            "schedule 'step'", ("at is a rising list of epochs from 1", bad), ("divide is above 0", self.divide <= 0)
+            "schedule 'step'",
+            ("at must be a rising list of epochs from 1", bad),
+            ("divide must be above 0", self.divide <= 0),
         )
 
     def factor(self, epoch: int) -> float:
@@ -49,7 +52,11 @@ class Exponential:
     after: int = 6
 
     def __post_init__(self) -> None:
-        refuse("schedule 'exponential'", ("base is above 0", self.base <= 0), ("after is not negative", self.after < 0))
+        refuse(
+            "schedule 'exponential'",
+            ("base must be above 0", self.base <= 0),
+            ("after must not be negative", self.after < 0),
+        )
 
     def factor(self, epoch: int) -> float:
         return _power(self.base, max(0, epoch + 1 - self.after))
@@ -57,13 +64,13 @@ class Exponential:
 
 @dataclass(frozen=True)
 class Cyclical:
-    """One factor an epoch, over and over."""
+    """One factor per epoch, repeated."""
 
     factors: tuple[float, ...] = (1.0, 0.5, 0.25)
 
     def __post_init__(self) -> None:
-        bad = not self.factors or not numbers(self.factors) or min(self.factors) <= 0
-        refuse("schedule 'cyclical'", ("factors are numbers above 0", bad))
+        bad = not self.factors or min(self.factors) <= 0
+        refuse("schedule 'cyclical'", ("factors must be numbers above 0", bad))
 
     def factor(self, epoch: int) -> float:
         return float(self.factors[epoch % len(self.factors)])
@@ -83,7 +90,7 @@ def schedule(spec: Mapping[str, Any] | str | None) -> Callable[[int], float]:
     spec: `{kind = "step", at = [80, 120], divide = 10}`, `{kind = "exponential", base = 0.8, after = 6}`,
     `{kind = "cyclical", factors = [1, 0.5, 0.25]}` or `{kind = "constant"}`. Raises Error.
     """
-    return made("schedule", KINDS, spec, "constant").factor
+    return variant("schedule", KINDS, spec, "constant").factor
 
 
 def _power(base: float, count: int) -> float:

@@ -1,4 +1,5 @@
-"""What formats do to gradients: per tensor, the share of zeros, of what was flushed to zero, and of what overflowed."""
+"""The effect of formats on gradients: per tensor, the share of zeros, of what was flushed to zero, and of what
+overflowed."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref.errors import Error
-from softfloat_ref.nn.spec import made, refuse
+from softfloat_ref.base.errors import Error, refuse
+from softfloat_ref.base.tables import variant
 
 Weights = Mapping[str, NDArray[Any]]
 
@@ -63,7 +63,7 @@ class After:
     def __post_init__(self) -> None:
         refuse(
             "swa 'after'",
-            ("apart and count are at least 1", self.apart < 1 or self.count < 1),
+            ("apart and count must be at least 1", self.apart < 1 or self.count < 1),
             ("give begin, or the epochs of the training", self.begin is None and self.epochs is None),
         )
         last = self.first + (self.count - 1) * self.apart
@@ -117,7 +117,7 @@ class Every:
     at_end = False
 
     def __post_init__(self) -> None:
-        refuse("swa 'every'", ("begin is at least 1", self.begin < 1))
+        refuse("swa 'every'", ("begin must be at least 1", self.begin < 1))
 
     def collects(self, done: int) -> bool:
         return done >= self.begin
@@ -140,7 +140,7 @@ class Averager:
         table: dict[str, Any] = {"kind": spec or "none"} if spec is None or isinstance(spec, str) else dict(spec)
         if epochs is not None:
             table["epochs"] = epochs
-        self._kind = made("swa", KINDS, table, "none")
+        self._kind = variant("swa", KINDS, table, "none")
         self._mean: dict[str, NDArray[np.float64]] = {}
         self._types: dict[str, np.dtype[Any]] = {}
         self.count = 0
@@ -155,13 +155,13 @@ class Averager:
     def average(self) -> dict[str, NDArray[Any]] | None:
         """After training: the averaged weights, in the weights' own types; None where there is nothing to put in place.
 
-        Statistics of batch normalisation belong to other weights and are computed anew for these.
+        Statistics of batch normalisation belong to other weights and are computed again for these.
         """
         return self._rounded() if self._kind.at_end and self.count else None
 
     def _collect(self, params: Weights) -> None:
         if self.count and {k: v.shape for k, v in params.items()} != {k: v.shape for k, v in self._mean.items()}:
-            raise Error("the weights to average have other names or shapes than those before")
+            raise Error("the weights to average differ from the earlier ones in names or shapes")
         n = self.count
         for name, w in params.items():
             wide = w.astype(np.float64)

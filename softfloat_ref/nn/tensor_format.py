@@ -1,4 +1,4 @@
-"""What a recipe says of one role: a format and how values are brought into it."""
+"""The format of one role in a training recipe, and how values are converted to it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from softfloat_ref.affine_formats import AffineFormat, get_affine_format, is_affine
-from softfloat_ref.block_formats import BlockFormat, any_format, resolve
-from softfloat_ref.errors import Error, unknown
-from softfloat_ref.formats import Format
-from softfloat_ref.policies import Policy, get_policy
+from softfloat_ref.base import tables
+from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.oracle.affine import AffineFormat, get_affine_format, is_affine
+from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format, resolve
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.policies import Policy, get_policy
 
 OBSERVERS: Final = ("minmax", "moving-average")
 
@@ -41,10 +42,10 @@ class TensorFormat:
             raise unknown("observer", self.observer, OBSERVERS)
         if self.profile is not None:
             if not isinstance(fmt, BlockFormat):
-                raise Error(f"profile: {self.format} is no block format")
+                raise Error(f"profile: {self.format} is not a block format")
             resolve(fmt, self.profile)
         if not isinstance(fmt, AffineFormat) and (self.axis is not None or self.observer != "minmax"):
-            raise Error(f"observer and axis are of affine formats, not of {self.format}")
+            raise Error(f"observer and axis apply to affine formats, not to {self.format}")
 
     def resolved(self) -> Format | BlockFormat | AffineFormat:
         """The format. Raises Error."""
@@ -66,31 +67,13 @@ class TensorFormat:
         return self.format if len(table) == 1 else table
 
 
-FIELDS: Final = {f.name: f for f in dataclasses.fields(TensorFormat)}
-_TYPES: Final[dict[str, tuple[type, ...]]] = {
-    "format": (str,),
-    "policy": (str, dict),
-    "profile": (str,),
-    "observer": (str,),
-    "momentum": (float, int),
-    "axis": (int,),
-    "clip": (bool,),
-}
-
-
 def read_tensor_format(value: object, where: str, policy: Mapping[str, Any] | str | None = None) -> TensorFormat:
-    """A spec from a format's name or a table; policy: where it names none. Raises Error, which says where."""
+    """A spec from a format's name or a table; policy: the default. Raises Error, which says where."""
     table = {"format": value} if isinstance(value, str) else value
     if not isinstance(table, Mapping):
         raise Error(f"{where} = {value!r}: a format's name, or a table with format = NAME")
-    for key, found in table.items():
-        if key not in FIELDS:
-            raise unknown(f"key of {where}:", str(key), FIELDS)
-        if not isinstance(found, _TYPES[key]) or (isinstance(found, bool) and bool not in _TYPES[key]):
-            raise Error(f"{where}: {key} = {found!r} is no {' or '.join(t.__name__ for t in _TYPES[key])}")
-    given = dict(table)
-    given.setdefault("policy", policy)
+    values = tables.check({"policy": policy, **table}, where, tables.hints(TensorFormat))
     try:
-        return TensorFormat(**given)
+        return TensorFormat(**values)
     except Error as e:
         raise Error(f"{where}: {e}") from None

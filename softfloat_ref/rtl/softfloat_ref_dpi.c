@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD
  *
  * The DPI side of softfloat_ref_pkg: starts `softfloat-ref eval --serve` and passes lines to and from it through a
- * pair of pipes. There is no numerics here. The program is $SOFTFLOAT_REF, a path, or else softfloat-ref on PATH.
+ * pair of pipes. It contains no numerics. The program is $SOFTFLOAT_REF, a path, or else softfloat-ref on PATH.
  *
  * C99 and C++ (some simulators compile every source as C++), POSIX. One thread at a time may call it.
  */
@@ -106,7 +106,7 @@ static int start(void) {
     return fail("cannot start ", detail);
 }
 
-/* The server closed its end: say how it ended, and forget it and its contexts. */
+/* The server closed its end: report how it ended, and drop it and its contexts. */
 static int died(void) {
     char detail[128];
     int status = 0;
@@ -123,7 +123,7 @@ static int died(void) {
     return -1;
 }
 
-/* ---------------------------------------------------------------- one line there, one line back */
+/* ---------------------------------------------------------------- one request, one answer */
 
 /* A pipe without a reader must not end the simulator by a signal. */
 static int write_all(const char *line, size_t length) {
@@ -186,7 +186,7 @@ static int misunderstood(void) {
     char detail[128];
 
     snprintf(detail, sizeof detail, "%.40s answered '%.60s'", program(), answer);
-    return fail("this is no softfloat-ref eval --serve: ", detail);
+    return fail("this program is not softfloat-ref eval --serve: ", detail);
 }
 
 /* ---------------------------------------------------------------- lines */
@@ -207,7 +207,7 @@ static int hex_digit(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The text after the digits; NULL where there are none, or too many. */
+/* The text after the digits; NULL if there are none, or too many. */
 static const char *get_hex(const char *at, svBitVecVal *code, int words) {
     const char *begin = at;
     int i;
@@ -238,7 +238,7 @@ static int remember_context(const char *line) {
     return context_count++;
 }
 
-/* ---------------------------------------------------------------- what the package imports */
+/* ---------------------------------------------------------------- functions that the package imports */
 
 #ifdef __cplusplus
 extern "C" {
@@ -252,7 +252,7 @@ int sf_dpi_open(const char *op, const char *fmt, const char *out, const char *op
 
     length = snprintf(line, sizeof line, "open %s --fmt %s%s%s %s", op, fmt, *out ? " --out " : "", out, options);
     if (length < 0 || length + 1 >= MAX_LINE) return fail("sf_open: the request is too long", "");
-    if (strpbrk(line, "\n\r")) return fail("sf_open: a name holds an end of line", "");
+    if (strpbrk(line, "\n\r")) return fail("sf_open: a name contains a line break", "");
     context = find_context(line);
     if (context >= 0) return context;
     if (start() != 0) return -1;
@@ -260,8 +260,8 @@ int sf_dpi_open(const char *op, const char *fmt, const char *out, const char *op
     if (ask(line, (size_t)length + 1) != 0) return -1;
     line[length] = '\0';
     width = strstr(answer, " result=");
-    if (sscanf(answer, "context %d ", &number) != 1 || number != context_count || !width) return misunderstood();
-    if (atoi(width + strlen(" result=")) > 32 * WORDS) {
+    if (sscanf(answer, "context %d ", &number) != 1 || number != context_count) return misunderstood();
+    if (width && atoi(width + strlen(" result=")) > 32 * WORDS) {
         remember_context(""); /* the server has numbered it: keep the numbers in step */
         return fail("sf_open: the result has more than 128 bits", "");
     }
@@ -275,7 +275,7 @@ int sf_dpi_predict(int context, int count, const svBitVecVal *operands, svBitVec
     svBitVecVal raised;
     int i;
 
-    if (context < 0 || context >= context_count) return fail("no such handle; sf_open gives one", "");
+    if (context < 0 || context >= context_count) return fail("invalid handle; sf_open returns one", "");
     if (count < 0 || count > MAX_OPERANDS) return fail("too many operands", "");
     end += sprintf(end, "%d", context);
     for (i = 0; i < count; i++) {
@@ -285,8 +285,26 @@ int sf_dpi_predict(int context, int count, const svBitVecVal *operands, svBitVec
     *end++ = '\n';
     if (ask(line, (size_t)(end - line)) != 0) return -1;
     rest = get_hex(answer, result, WORDS);
-    if (!rest || *rest != ' ' || !(rest = get_hex(rest + 1, &raised, 1)) || *rest) return misunderstood();
+    if (!rest) return misunderstood();
+    raised = 0; /* a unit without flags raises none */
+    if (*rest && (*rest != ' ' || !(rest = get_hex(rest + 1, &raised, 1)))) return misunderstood();
+    if (*rest) return fail("the answer has several codes; use sf_predict_line", "");
     *flags = (int)raised;
+    return 0;
+}
+
+/* 0, and the whole answer to a line of operands, for any unit; or -1. */
+int sf_dpi_answer(int context, const char *operands, const char **codes) {
+    char line[MAX_LINE];
+    int length;
+
+    *codes = "";
+    if (context < 0 || context >= context_count) return fail("invalid handle; sf_open returns one", "");
+    if (strpbrk(operands, "\n\r")) return fail("sf_predict_line: the operands contain a line break", "");
+    length = snprintf(line, sizeof line, "%d %s\n", context, operands);
+    if (length < 0 || length >= MAX_LINE) return fail("sf_predict_line: too many operands", "");
+    if (ask(line, (size_t)length) != 0) return -1;
+    *codes = answer;
     return 0;
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: 0BSD
 //
-// What must my circuit output? One transaction at a time, from softfloat-ref's
-// oracle, through softfloat_ref_dpi.c. For UVM and for plain SystemVerilog.
+// Predicts the results of a circuit, one transaction at a time, with
+// softfloat-ref's oracle, through softfloat_ref_dpi.c. For UVM and plain
+// SystemVerilog.
 //
 //   int fma = sf_open("fma", "fp16", "", "rup");
 //   expected = sf_predict3(fma, a, b, c, flags);
 //
-// An operand, format or option that is wrong, and a server that cannot start or
-// dies, end the simulation with $fatal and one line that says why.
+// An invalid operand, format or option, and a server that cannot start or dies,
+// end the simulation with $fatal and a one-line reason.
 
 package softfloat_ref_pkg;
 
@@ -22,12 +23,13 @@ package softfloat_ref_pkg;
       input string op, input string fmt, input string out, input string options);
   import "DPI-C" function int sf_dpi_predict(
       input int handle, input int count, input sf_operands_t operands, output sf_code_t result, output int flags);
+  import "DPI-C" function int sf_dpi_answer(input int handle, input string operands, output string answer);
   import "DPI-C" function string sf_dpi_message();
 
   // A handle for predictions. The same arguments give the same handle.
   //   op       an operation, as in `softfloat-ref eval`: "fma", "convert", ...
-  //   fmt      a format, or one an operand: "a=fp8_e4m3,b=fp8_e5m2,c=fp32"
-  //   out      the result's format; "" for the operands' one
+  //   fmt      a format, or one per operand: "a=fp8_e4m3,b=fp8_e5m2,c=fp32"
+  //   out      the result's format; "" for the operands' format
   //   options  "" or words: a rounding ("rup"), a policy ("riscv"), or any
   //            policy option of the command line ("--flush-inputs on")
   function automatic int sf_open(string op, string fmt, string out = "", string options = "");
@@ -49,7 +51,7 @@ package softfloat_ref_pkg;
   endfunction
 
   // Any number of operands, in order; the random bits of a stochastic rounding
-  // are the last one, unless the options name a source.
+  // are the last one, unless the options name a random source.
   function automatic sf_code_t sf_predict(int handle, sf_operand_t operands[], output sf_flags_t flags);
     logic [128*SF_MAX_OPERANDS-1:0] packed_operands = '0;
     if (operands.size() > SF_MAX_OPERANDS) begin
@@ -58,6 +60,12 @@ package softfloat_ref_pkg;
     end
     foreach (operands[i]) packed_operands[128*i+:128] = operands[i];
     return sf_ask(handle, operands.size(), packed_operands, flags);
+  endfunction
+
+  // Any unit, such as quantize and dot: the input codes in hexadecimal, in order,
+  // separated by spaces; returns all output codes, and flags if the unit has them.
+  function automatic string sf_predict_line(int handle, string operands);
+    if (sf_dpi_answer(handle, operands, sf_predict_line) != 0) $fatal(1, "%s", sf_dpi_message());
   endfunction
 
   function automatic sf_code_t sf_ask(

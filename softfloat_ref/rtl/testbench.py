@@ -1,4 +1,4 @@
-"""Self-checking SystemVerilog benches: the text of one, for a user's module, from a manifest and a port map."""
+"""Self-checking SystemVerilog benches: the text of a bench for a user's module, from a manifest and a port map."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from softfloat_ref.rtl.binding import Bound, Controls, Move, bind
-from softfloat_ref.rtl.ports import PortMap
+from softfloat_ref.rtl.binding import Bound, Controls, Move, bind, connections
+from softfloat_ref.rtl.module_ports import instance, string_literal
+from softfloat_ref.rtl.port_map import PortMap
 
 _TEMPLATE: Final = Path(__file__).with_name("bench.sv")
 _UNLIMITED: Final = (1 << 31) - 1
@@ -24,8 +25,8 @@ def bench_text(
 ) -> str:
     """The text of a bench: one SystemVerilog file, for Verilator 5 and Icarus 11.
 
-    controls: what the vectors say of themselves (golden.mixed.controls); folder: where the bench looks for the words,
-    unless +vectors=DIR says otherwise. Raises Error where ports and vectors do not fit.
+    controls: the properties of the vectors (units.controls); folder: the folder of the words, unless +vectors=DIR is
+    given. Raises Error if ports and vectors do not fit.
     """
     bound = bind(manifest, controls, ports)
     return _filled(
@@ -60,17 +61,13 @@ def _literal(width: int, value: int) -> str:
     return f"{width}'h{value:x}"
 
 
-def _string(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") + '"'
-
-
 def _word_chars(bound: Bound) -> int:
     lanes = sum(f.lanes for f in bound.fields)
     return bound.word_width // 4 + lanes - 1
 
 
 def _constants(bound: Bound, ports: PortMap, folder: str) -> str:
-    shake, tags = ports.handshake, 1 << ports.tag.width if ports.tag else 1
+    shake, tags = ports.handshake.ports, 1 << ports.tag.width if ports.tag else 1
     limit = min(ports.outstanding or _UNLIMITED, tags if ports.tag else _UNLIMITED)
     numbers = {
         "COUNT": bound.count,
@@ -79,9 +76,9 @@ def _constants(bound: Bound, ports: PortMap, folder: str) -> str:
         "IN_WIDTH": bound.input_width,
         "OUT_WIDTH": bound.output_width,
         "LATENCY": ports.latency or 0,
-        "IN_STALLS": ports.stalls if "in_valid" in shake else 0,
-        "OUT_STALLS": ports.stalls if "out_ready" in shake else 0,
-        "SEED": ports.seed,
+        "IN_STALLS": ports.handshake.stalls if "in_valid" in shake else 0,
+        "OUT_STALLS": ports.handshake.stalls if "out_ready" in shake else 0,
+        "SEED": ports.handshake.seed,
         "OUTSTANDING": limit,
         "TAG_WIDTH": ports.tag.width if ports.tag else 1,
         "TAGS": 2 * tags if not ports.tag else tags,
@@ -98,12 +95,15 @@ def _constants(bound: Bound, ports: PortMap, folder: str) -> str:
         "TAGGED": ports.tag is not None,
         "STICKY": ports.sticky is not None,
         "STABLE": ports.stable,
-        "RESET_ACTIVE": ports.reset is not None and ports.reset.high,
+        "RESET_ACTIVE": ports.reset is not None and ports.reset.active == "high",
         # Around its operations a clocked device gets other operands, so that a wrong latency shows with one vector too;
         # not where flags are sticky, which would gather those operands' flags.
         "SPOILED": ports.clock is not None and ports.sticky is None,
     }
-    lines = [f"localparam VEC_FILE = {_string(bound.file)};", f"localparam VEC_FOLDER = {_string(folder)};"]
+    lines = [
+        f"localparam VEC_FILE = {string_literal(bound.file)};",
+        f"localparam VEC_FOLDER = {string_literal(folder)};",
+    ]
     lines += [f"localparam int {name} = {value};" for name, value in numbers.items()]
     lines += [f"localparam logic {name} = {int(value)};" for name, value in bits.items()]
     lines += [f"localparam logic [OUT_WIDTH-1:0] FLAGS = {_literal(bound.output_width, bound.flags)};"]
@@ -114,19 +114,10 @@ def _constants(bound: Bound, ports: PortMap, folder: str) -> str:
 
 
 def _instance(bound: Bound, ports: PortMap) -> str:
-    """The module under test, and constants for the handshake that it does not have."""
-    shake = ports.handshake
-    pins = {w.port: f"stimulus[{w.lsb + w.width - 1}:{w.lsb}]" for w in bound.inputs}
-    pins |= {w.port: f"got[{w.lsb + w.width - 1}:{w.lsb}]" for w in bound.outputs}
-    pins |= {shake[key]: key for key in shake}
-    pins |= {ports.clock: "clk"} if ports.clock else {}
-    pins |= {ports.reset.port: "reset"} if ports.reset else {}
-    pins |= {ports.tag.into: "tag_in", ports.tag.out: "tag_out"} if ports.tag else {}
-    pins |= {ports.sticky.clear: "clear"} if ports.sticky and ports.sticky.clear else {}
-    values = [f".{k}({_string(v) if isinstance(v, str) else v})" for k, v in ports.parameters.items()]
-    given = f"#({', '.join(values)}) " if values else ""
-    lines = [f"{ports.module} {given}dut ("]
-    lines += _with_commas(f"  .{port}({signal})" for port, signal in pins.items())
+    """The module under test, and constants for the handshake signals that it does not have."""
+    shake = ports.handshake.ports
+    lines = [f"{instance(ports.module, ports.parameters)} ("]
+    lines += _with_commas(f"  .{c.port}({c.signal})" for c in connections(bound, ports))
     lines += [");"]
     lines += [] if "in_ready" in shake else ["assign in_ready = 1'b1;"]
     lines += [] if "out_valid" in shake else ["assign out_valid = 1'b0;"]
@@ -141,7 +132,7 @@ def _with_commas(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _select(bound: Bound) -> str:
-    """The task that sets control bits and what to compare, by the control fields of `word`."""
+    """The task that sets the control bits and the bits to compare, by the control fields of `word`."""
     lines = ["task select;"]
     body = []
     for part in bound.parts:
@@ -201,11 +192,11 @@ def _record(bound: Bound) -> str:
 
 
 def _report(bound: Bound, ports: PortMap) -> str:
-    """Statements that print a mismatch: the kind of vector, its inputs, and each output, expected and got."""
+    """Statements that print a mismatch: the kind of vector, its inputs, and each output, expected and actual."""
     lines = []
     if len(bound.parts) > 1:
         lines += [f"case (word[WORD-1:{bound.key_lsb}])"]
-        lines += [f"  {_key(bound, p.key)}: $write({_string(p.label + ' ')});" for p in bound.parts]
+        lines += [f"  {_key(bound, p.key)}: $write({string_literal(p.label + ' ')});" for p in bound.parts]
         lines += ['  default: $write("? ");', "endcase"]
     if ports.lanes > 1:
         lines += ['$write("lane %0d ", lane);']

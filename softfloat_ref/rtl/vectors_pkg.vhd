@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: 0BSD
 -- Written by softfloat-ref for the vectors of @name@. VHDL-2008.
 --
--- Slice a field as word(VEC_A). Of a field with lanes, lane i is
+-- Slice a field as word(VEC_A). In a field with lanes, lane i is
 -- word(VEC_A_LSB + i * VEC_A_STRIDE + VEC_A_WIDTH - 1 downto VEC_A_LSB + i * VEC_A_STRIDE).
 
 library ieee;
@@ -34,7 +34,7 @@ package vectors_pkg is
   );
 
   -- Read the next vector. found is false once, after the last of exactly
-  -- VEC_COUNT vectors; whatever else is in the file ends the simulation.
+  -- VEC_COUNT vectors; any other content of the file ends the simulation.
   procedure read_vector(
     file vectors   : text;
     variable place : inout vec_place;
@@ -77,7 +77,7 @@ package body vectors_pkg is
   begin
     say("FAIL: " & message);
     report message severity failure;
-    wait;  -- for simulators that were told to go on
+    wait;  -- for simulators that continue after an error
   end procedure fail;
 
   function hex(value : std_logic_vector) return string is
@@ -116,7 +116,7 @@ package body vectors_pkg is
     place := (as_text => as_text, at_line => 0, vectors => 0);
     file_open(status, vectors, PATH, read_mode);
     if status /= open_ok then
-      fail("cannot read " & PATH & "; the generic folder says where it is");
+      fail("cannot read " & PATH & "; set the generic folder");
     end if;
   end procedure open_vectors;
 

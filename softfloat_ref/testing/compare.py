@@ -1,18 +1,19 @@
-"""Comparing a device's answers with the oracle's: what counts as equal, and what kind of mismatch it is."""
+"""Comparing a device's answers with the oracle's: which answers count as equal, and the kind of a mismatch."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from softfloat_ref.codec import decoder
-from softfloat_ref.errors import unknown
-from softfloat_ref.exact import Value
-from softfloat_ref.formats import Format
+from softfloat_ref.base.errors import unknown
+from softfloat_ref.oracle.codec import decoder
+from softfloat_ref.oracle.exact import Value
+from softfloat_ref.oracle.formats import Format
 
 
 class CompareNan(StrEnum):
-    """exact: the NaN's bits count; quiet: any quiet NaN will do; any: any NaN will do."""
+    """exact: a NaN's bits must match; quiet: any quiet NaN matches; any: any NaN matches."""
 
     EXACT = "exact"
     QUIET = "quiet"
@@ -20,25 +21,26 @@ class CompareNan(StrEnum):
 
 
 def compare_nan(name: object) -> CompareNan:
-    """The comparison of that name. Raises Error."""
+    """The comparison of that name. Raises Error for an unknown name."""
     if name not in list(CompareNan):
         raise unknown("comparison of NaNs", str(name), CompareNan)
     return CompareNan(str(name))
 
 
 class Answer(NamedTuple):
-    """What a device said: a result and, if it gave them, flags.
+    """A device's answer: the codes of its results, and flags if it gave any."""
 
-    codes: of a block, all its codes; result is then the first.
-    """
-
-    result: int
+    codes: tuple[int, ...]
     flags: int | None = None
-    codes: tuple[int, ...] = ()
+
+    @property
+    def result(self) -> int:
+        """The only result, or the first."""
+        return self.codes[0]
 
 
 class Rule(NamedTuple):
-    """How answers are compared. flags: whether they count, where the device gives them."""
+    """How answers are compared. fmt: format of the result. flags: whether to compare flags, if the device gives any."""
 
     fmt: Format
     nan: CompareNan = CompareNan.EXACT
@@ -51,12 +53,12 @@ def agrees(expected: tuple[int, int], got: Answer, rule: Rule) -> bool:
 
 
 def same_flags(expected: int, got: Answer, rule: Rule) -> bool:
-    """Whether the flags agree, or do not count."""
+    """Whether the flags agree, or are not compared."""
     return not rule.flags or got.flags is None or got.flags == expected
 
 
 def same_result(expected: int, got: int, rule: Rule) -> bool:
-    """Whether the results agree, NaNs as the rule says."""
+    """Whether the results agree, with NaNs compared by the rule."""
     if expected == got:
         return True
     if (
@@ -67,6 +69,14 @@ def same_result(expected: int, got: int, rule: Rule) -> bool:
     ):
         return False
     return rule.nan == CompareNan.ANY or not decoder(rule.fmt)(got).signaling
+
+
+def differing(
+    expected: Sequence[int], got: Sequence[int], formats: Sequence[Format | None], nan: CompareNan
+) -> list[int]:
+    """The places of the codes that differ; codes without a format are compared bit by bit."""
+    rows = enumerate(zip(expected, got, formats, strict=True))
+    return [i for i, (x, y, f) in rows if not (x == y if f is None else same_result(x, y, Rule(f, nan)))]
 
 
 def classify(expected: tuple[int, int], got: Answer, rule: Rule) -> str:

@@ -1,8 +1,8 @@
 """Devices under test that speak lines: a command that reads operand lines and answers `result [flags]` lines.
 
-The command's input is fed as fast as it reads it and no faster; its answers are read as they come. A device that dies,
-hangs, prints something else, too few or too many lines, or answers before it has read anything, is a DeviceError that
-says so.
+The command's input is fed as fast as it reads, and its answers are read as they arrive. A device that dies,
+hangs, prints anything else, too few or too many lines, or answers before it has read anything, raises a DeviceError
+that describes the fault.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from softfloat_ref.errors import Error
+from softfloat_ref.base.errors import Error
 
 _CHUNK: Final = 1 << 16
 _STDERR_KEPT: Final = 2000
 _BATCH: Final = 512
-_PIPE: Final = 4096  # what a pipe that can be written to takes without blocking
+_PIPE: Final = 4096  # bytes that a writable pipe accepts without blocking
 _JOIN_S: Final = 5.0
 MAX_LINE: Final = 4096
 _OF_A_SHELL: Final = frozenset(
     ("|", "||", "|&", "&", "&&", ";", "<", "<<", "<<<", ">", ">>", "2>", "2>>", "2>&1", "&>", ">&2", "1>&2")
 )
-_WAITING_KEPT: Final = 4096  # questions kept to name the one that got no answer
-_QUOTED: Final = 3  # answers that a report of too many quotes
+_WAITING_KEPT: Final = 4096  # questions kept, to name the one without an answer
+_QUOTED: Final = 3  # answers quoted in a report of too many answers
 
 
 class DeviceError(Exception):
-    """The device did not answer as a device must: what happened, after how many answers."""
+    """The device broke the protocol: what happened, after how many answers."""
 
 
 class Late(DeviceError):
-    """The time limit passed: how the device ended says nothing, since it has not."""
+    """The time limit passed. The device has not ended, so there is no exit code to report."""
 
 
 def words_of(command: str, what: str) -> list[str]:
-    """The words of a device's command. Raises Error for one that is empty, or that only a shell would understand.
+    """The words of a device's command. Raises Error if it is empty, or if it needs a shell.
 
-    what: what the command is called in messages, as --dut.
+    what: the command's name in messages, such as --dut.
     """
     try:
         words = shlex.split(command)
@@ -58,21 +58,19 @@ def words_of(command: str, what: str) -> list[str]:
     if not words:
         raise Error(f"{what} is empty; give a command that reads operand lines and answers result lines")
     if shell := [x for x in _as_typed(command) if x in _OF_A_SHELL]:
-        raise Error(
-            f"{what} {command[:80]!r}: commands are run without a shell, which {shell[0]!r} is for; use sh -c '...'"
-        )
+        raise Error(f"{what} {command[:80]!r}: commands run without a shell, which {shell[0]!r} needs; use sh -c '...'")
     return words
 
 
 def check_startable(command: str) -> None:
-    """Raise Error for a command of which it is plain, before it is started, that it cannot be."""
+    """Raise Error for a command that obviously cannot be started."""
     words = words_of(command, "--dut")
     if shutil.which(words[0]) is None:
         raise Error(f"--dut {command!r}: cannot be started: no such program")
 
 
 def _as_typed(command: str) -> list[str]:
-    """The words with their quotes, for a quoted ';' is the device's own; none where they are too odd to tell."""
+    """The words with their quotes, because a quoted ';' belongs to the device; no words if they cannot be parsed."""
     try:
         return shlex.split(command, posix=False)
     except ValueError:
@@ -80,27 +78,27 @@ def _as_typed(command: str) -> list[str]:
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process that leads a session, and all that it started but what has made a session of its own."""
+    """Kill a process that leads a session, and its children, except those with a session of their own."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def how_ended(process: subprocess.Popen[bytes], complaints: bytes = b"") -> str:
-    """For reports: the exit code or signal, and what the device last said on stderr."""
+    """For reports: the exit code or signal, and the device's last line on stderr."""
     try:
         code = process.wait(1.0)
     except subprocess.TimeoutExpired:
         return "it is still running"
     text = f"it died of signal {signal.Signals(-code).name}" if code < 0 else f"it ended with exit code {code}"
     said = complaints.decode("utf-8", "replace").strip().splitlines()
-    return f"{text}; its last words: {said[-1][:200]}" if said else text
+    return f"{text}; its last line on stderr: {said[-1][:200]}" if said else text
 
 
 class _Tally:
-    """How many questions a device was given and how many lines it answered; enough of both to quote them.
+    """The number of questions a device was given and of lines it answered, with enough of both to quote them.
 
-    Both threads write here, each into its own fields; the deque is safe between one that appends and one that pops.
+    Both threads write here, each into its own fields; one thread may append to a deque while another pops.
     """
 
     def __init__(self) -> None:
@@ -110,7 +108,7 @@ class _Tally:
         self._first: list[str] = []
 
     def feed(self, lines: Iterator[str]) -> Iterator[str]:
-        """The lines, counted."""
+        """The lines, counted as they are fed."""
         for line in lines:
             if len(self._waiting) < _WAITING_KEPT:  # a device may read everything before it answers
                 self._waiting.append((self.fed, line))
@@ -118,7 +116,7 @@ class _Tally:
             yield line
 
     def answer(self, line: str) -> None:
-        """One more answer."""
+        """Count an answer."""
         if self._waiting and self._waiting[0][0] == self.answered:
             self._waiting.popleft()
         self.answered += 1
@@ -126,7 +124,7 @@ class _Tally:
             self._first.append(line)
 
     def complaint(self) -> str:
-        """For a device that has ended: what is wrong with the number of its answers, or ''."""
+        """For a device that has ended: the fault in the number of its answers, or ''."""
         if self.answered < self.fed:
             known = self._waiting and self._waiting[0][0] == self.answered
             question = f" to {self._waiting[0][1].strip()[:80]!r}" if known else ""
@@ -144,13 +142,13 @@ def _count(number: int, what: str) -> str:
 
 
 class CommandDevice:
-    """A command as a device. Use as a context manager: it ends with the block, with all that it started in its session.
+    """A command as a device. Use as a context manager: it ends with the block, with all processes of its session.
 
-    A daemon, which made a session of its own (setsid), is its own to end.
+    A daemon with its own session (setsid) is not ended.
     """
 
     def __init__(self, command: str, timeout_s: float = 10.0) -> None:
-        """Start the command. Raises Error where it cannot be started."""
+        """Start the command. Raises Error if it cannot be started."""
         self.command = command
         self.timeout_s = timeout_s
         words = words_of(command, "--dut")
@@ -164,7 +162,7 @@ class CommandDevice:
             os.close(sink)
             raise Error(f"--dut {command!r}: cannot be started: {e.strerror or e}") from None
         self._sink = os.fdopen(sink, "wb", buffering=0)
-        self._source: int | None = source  # kept until the first answer, to see what the device has read by then
+        self._source: int | None = source  # kept until the first answer, to see how much the device has read by then
         self._written = 0
         self._writing = threading.Lock()
         self._complaints = b""
@@ -182,7 +180,7 @@ class CommandDevice:
     def __exit__(self, *_: object) -> None:
         end_group(self._process)
         self._stop.set()
-        for thread in self._threads:  # before the pipes are closed: their numbers may serve other files then
+        for thread in self._threads:  # before the pipes are closed: their numbers may be reused for other files
             if thread.ident is not None:  # a signal may have come before it was started
                 thread.join(_JOIN_S)
         self._close_source()
@@ -192,9 +190,9 @@ class CommandDevice:
                     stream.close()
 
     def answers(self, lines: Iterable[str]) -> Iterator[str]:
-        """Feed the lines; yield the answer lines as they come, until the device closes its output.
+        """Feed the lines; yield the answer lines as they arrive, until the device closes its output.
 
-        Raises DeviceError where nothing moves for the time limit.
+        Raises DeviceError if nothing happens within the time limit.
         """
         self._threads = [
             threading.Thread(target=self._feed, args=(iter(lines),), daemon=True),
@@ -221,8 +219,8 @@ class CommandDevice:
             raise self._feed_failure
 
     def finish(self) -> None:
-        """After its last answer: it must have answered all, and end by itself, and well. Raises DeviceError."""
-        self._close_source()  # of a device that has ended, so that no thread waits to feed it
+        """Check that the device answered everything and ends by itself with exit code 0. Raises DeviceError."""
+        self._close_source()  # so that no thread waits to feed a device that has ended
         try:
             code = self._process.wait(self.timeout_s)
         except subprocess.TimeoutExpired:
@@ -232,10 +230,10 @@ class CommandDevice:
         if complaint := self._tally.complaint():
             raise DeviceError(complaint)
         if code:
-            raise DeviceError("it answered everything, but not well")
+            raise DeviceError("it answered everything, but failed")
 
     def how_it_ended(self) -> str:
-        """For reports: the exit code or signal, and what the device last said on stderr."""
+        """For reports: the exit code or signal, and the device's last line on stderr."""
         return how_ended(self._process, self._complaints)
 
     def _counted(self, answer: bytes) -> str:
@@ -244,7 +242,7 @@ class CommandDevice:
         return text
 
     def _read(self, descriptor: int) -> bytes:
-        """The next bytes of the device's output. Raises DeviceError after the time limit without an answer; until the
+        """The next bytes of the device's output. Raises DeviceError after the time limit without an answer. Until the
         first one, a device that reads its input is not late."""
         while True:
             left = self._moved + self.timeout_s - time.monotonic()
@@ -255,7 +253,7 @@ class CommandDevice:
                 return os.read(descriptor, _CHUNK)
 
     def _check_read(self, answer: bytes) -> None:
-        """At the first answer: all that was written may not still lie in the pipe. Raises DeviceError."""
+        """At the first answer, check that the device has read some of its input. Raises DeviceError."""
         if self._source is None:
             return
         with self._writing:
@@ -267,7 +265,7 @@ class CommandDevice:
             raise DeviceError(f"it answered {shown!r} before it read any operands")
 
     def _close_source(self) -> None:
-        """From here on, writing to a device that closed its input fails."""
+        """Close our read end, so that writing to a device that closed its input fails."""
         if self._source is not None:
             os.close(self._source)
             self._source = None
@@ -288,7 +286,7 @@ class CommandDevice:
             self._sink.close()
         except (BrokenPipeError, OSError):
             pass
-        except BaseException as e:  # of the generator: shown by the thread that reads
+        except BaseException as e:  # raised by the generator: reported by the thread that reads
             self._feed_failure = e
             with contextlib.suppress(OSError):
                 self._sink.close()

@@ -1,7 +1,7 @@
 """A conversation with a command: some operand lines, their answers, then the next lines, which depend on them.
 
-A device that answers each line as it comes is kept running. One that answers at the end of its input only (many fill a
-buffer first) is started again for each question, which takes longer.
+A device that answers each line as it arrives keeps running. A device that answers only at the end of its input (many
+programs fill a buffer first) is restarted for each question, which takes longer.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from typing import Final, NoReturn
 from softfloat_ref.testing.devices import MAX_LINE, DeviceError, end_group, how_ended, words_of
 
 _CHUNK: Final = 1 << 15  # bytes written before their answers are read: a pipe holds more
-_PATIENCE_S: Final = 2.0  # for the first answer, before the device is taken for one that answers at the end
+_PATIENCE_S: Final = 2.0  # for the first answer, before assuming that the device answers only at the end
 
 
 class Broken(BaseException):
-    """The device died, hung or said something else. Not an Exception: no search for a simpler case follows."""
+    """The device died, hung or printed other text. Not an Exception, so that no search for a simpler case starts."""
 
 
 class Dialogue:
-    """A command that is asked again and again. Use as a context manager, or call `close`."""
+    """A command that is queried repeatedly. Use as a context manager, or call `close`."""
 
     def __init__(self, command: str, timeout_s: float = 10.0, *, patience_s: float = _PATIENCE_S) -> None:
-        """Nothing is started yet. Raises Error for a command that is no command.
+        """Starts nothing yet. Raises Error for an invalid command.
 
-        patience_s: how long the first answer may take before the device is taken for one that answers at the end.
+        patience_s: how long the first answer may take before the device is assumed to answer only at the end.
         """
         self._words = words_of(command, "the device")
         self.command, self.timeout_s, self.patience_s = command, timeout_s, patience_s
@@ -40,9 +40,9 @@ class Dialogue:
         self._asked = False
         self._broken = ""
         self._process: subprocess.Popen[bytes] | None = None
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115  (what it says on stderr; closed in `close`)
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115  (its stderr; closed in `close`)
         self._rest = b""
-        self._got = 0  # answers to the lines written last
+        self._got = 0  # number of answers to the last lines written
 
     def __enter__(self) -> Dialogue:
         return self
@@ -56,9 +56,9 @@ class Dialogue:
         self._said.close()
 
     def ask(self, lines: Sequence[str]) -> list[str]:
-        """The answers to these lines, one each. Raises Broken; after that, SkipTest for whatever is asked."""
+        """The answers to these lines, one each. Raises Broken; after that, SkipTest for every call."""
         if self._broken:
-            raise unittest.SkipTest("not asked: the device failed before")
+            raise unittest.SkipTest("skipped: the device failed before")
         self._got, found = 0, list[str]()
         try:
             if not self._asked:
@@ -67,12 +67,12 @@ class Dialogue:
                 self._got = 0
                 found += self._talk(batch) if self.answers_at_once else self._alone(batch)
         except DeviceError as e:
-            # From the question on that got no answer: that is the one a device that ended died of.
+            # Start with the question without an answer: a device that ended died of that one.
             self.fail(str(e), lines[len(found) + self._got :])
         return found
 
     def fail(self, what: str, lines: Sequence[str]) -> NoReturn:
-        """Ask no more: the device did what no device may do, asked these lines. Raises Broken."""
+        """Stop asking: the device broke the protocol when asked these lines. Raises Broken."""
         said = f"; {how_ended(self._process, self._complaints())}" if self._process else ""
         more = f" and {len(lines) - 1} more lines" if len(lines) > 1 else ""
         self._broken = f"{what}{said}; it was asked {lines[0].strip()[:80]!r}{more}"
@@ -80,7 +80,7 @@ class Dialogue:
         raise Broken(self._broken) from None
 
     def _first(self, line: str) -> None:
-        """Find out whether it answers a line before its input ends."""
+        """Find out whether the device answers a line before its input ends."""
         self._asked = True
         try:
             self._start()
@@ -98,7 +98,7 @@ class Dialogue:
             raise DeviceError(f"no answer for {self.timeout_s:g} s") from None
 
     def _alone(self, lines: Sequence[str]) -> list[str]:
-        """In a process of their own."""
+        """Ask these lines in a new process."""
         self._start()
         self._write(lines)
         assert self._process is not None
@@ -136,7 +136,7 @@ class Dialogue:
             raise DeviceError("it closed its input") from None
 
     def _read(self, count: int, timeout_s: float) -> list[str]:
-        """So many lines. Raises TimeoutError where nothing comes for that long, DeviceError for the output's end."""
+        """Read `count` lines. Raises TimeoutError if nothing arrives in time, DeviceError at the end of the output."""
         assert self._process is not None
         assert self._process.stdout is not None
         descriptor, found = self._process.stdout.fileno(), list[str]()
@@ -146,7 +146,7 @@ class Dialogue:
             found += [line.decode("ascii", "replace") for line in whole if line.strip()]
             self._got = len(found) if len(found) < count else 0
             if len(found) > count:
-                raise DeviceError(f"it answered more lines than were asked: {found[count][:80]!r}")
+                raise DeviceError(f"it answered more lines than it was asked: {found[count][:80]!r}")
             if len(found) == count:
                 return found
             left = limit - time.monotonic()
@@ -154,7 +154,7 @@ class Dialogue:
                 raise TimeoutError
             chunk = os.read(descriptor, 1 << 16)
             if not chunk and self._rest.strip():
-                chunk = b"\n"  # a last line without its end
+                chunk = b"\n"  # a last line without a line end
             if not chunk:
                 raise DeviceError(f"it closed its output {count - len(found)} answers too early")
             limit = time.monotonic() + timeout_s
@@ -178,7 +178,7 @@ class Dialogue:
 
 
 def _batches(lines: Sequence[str]) -> list[list[str]]:
-    """The lines in parts of so few bytes that a pipe holds them."""
+    """The lines in batches that fit into a pipe."""
     found: list[list[str]] = [[]]
     size = 0
     for line in lines:

@@ -1,4 +1,4 @@
-"""Devices under test that are a C function of arrays, in a shared library that another process loads."""
+"""Devices under test that are C functions of arrays, in a shared library that a separate process loads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from softfloat_ref.errors import Error
+from softfloat_ref.base.errors import Error
 from softfloat_ref.testing.devices import DeviceError, Late, end_group, how_ended
 
 if TYPE_CHECKING:
@@ -27,12 +27,12 @@ _CHUNK: Final = 1 << 20
 class LibraryDevice:
     """The C function of `PATH.so:NAME`, as a function of arrays. Use as a context manager: its process ends with it.
 
-    void NAME(size_t n, const uint64_t *a, ..., uint64_t *result, uint8_t *flags), one pointer an operand; flags are
-    preset to FF, and a device that leaves them so has none.
+    void NAME(size_t n, const uint64_t *a, ..., uint64_t *result, uint8_t *flags), one pointer per operand; flags are
+    preset to FF, and a device that does not change them has no flags.
     """
 
     def __init__(self, spec: str, operands: int, timeout_s: float = 10.0) -> None:
-        """Load the library. Raises Error where there is no such function."""
+        """Load the library. Raises Error if it has no such function."""
         path, _, name = spec.rpartition(":")
         if not path:
             raise Error(f"--dut-lib {spec}: give PATH.so:FUNCTION")
@@ -47,7 +47,7 @@ class LibraryDevice:
             why = self._line()
         except DeviceError as e:
             self.close()
-            raise Error(f"--dut-lib {spec}: while it was loaded, {e}") from None
+            raise Error(f"--dut-lib {spec}: cannot be loaded: {e}") from None
         if why:
             self.close()
             raise Error(f"--dut-lib {spec}: {why}")
@@ -59,7 +59,7 @@ class LibraryDevice:
         self.close()
 
     def close(self) -> None:
-        """End the process, with all that it started."""
+        """End the process and all that it started."""
         end_group(self._process)
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
@@ -67,13 +67,13 @@ class LibraryDevice:
                     stream.close()
 
     def __call__(self, *columns: Codes) -> tuple[Codes, Codes] | Codes:
-        """Results, and flags if it has any. Raises DeviceError where it crashes, ends, or takes too long."""
+        """Results, and flags if the device has any. Raises DeviceError if it crashes, ends, or takes too long."""
         import numpy as np
 
         n, deadline = columns[0].size, time.monotonic() + self.timeout_s
         request = n.to_bytes(8, "little") + b"".join(np.ascontiguousarray(c, "<u8").tobytes() for c in columns)
         assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it died: said where its answer is missed
+        with contextlib.suppress(BrokenPipeError):  # it died: reported when its answer is missing
             self._process.stdin.write(request)
             self._process.stdin.flush()
         answer = self._read(9 * n, deadline)
@@ -101,5 +101,5 @@ class LibraryDevice:
 
 
 def load_library(spec: str, operands: int, timeout_s: float = 10.0) -> LibraryDevice:
-    """The device of `PATH.so:NAME`, which takes so many operands. Raises Error where there is no such function."""
+    """The device `PATH.so:NAME` with this number of operands. Raises Error if there is no such function."""
     return LibraryDevice(spec, operands, timeout_s)

@@ -1,7 +1,7 @@
-"""The process that holds a device's shared library: it may crash or hang without taking the check along.
+"""The process that loads a device's shared library: it may crash or hang without ending the check.
 
-Run by path as `library_host.py PATH NAME OPERANDS`, with nothing but the standard library, so that it starts at once.
-First it writes a line: empty, or why the function cannot be had. Then, for each call: 8 bytes of a count n and n words
+Run by path as `library_host.py PATH NAME OPERANDS`. It uses only the standard library, so that it starts quickly.
+It first writes a line: empty, or why the function cannot be loaded. Then, for each call: 8 bytes of a count n, n words
 of 8 bytes for each operand in; n words of results and n bytes of flags out.
 """
 
@@ -16,7 +16,7 @@ def main() -> None:
     """Load the function and serve calls until the input ends."""
     path, name, operands = sys.argv[1], sys.argv[2], int(sys.argv[3])
     source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what the library prints is no answer
+    os.dup2(2, 1)  # keep what the library prints out of the answers
     try:
         function = getattr(ctypes.CDLL(path), name)
     except (OSError, AttributeError) as e:

@@ -1,5 +1,5 @@
-"""The pytest plugin's work: a suite for a device command, without test files. The options stand in
-_softfloat_ref_pytest, which is all that pytest imports where they are not used."""
+"""The implementation of the pytest plugin: a suite for a device command, without test files. The options are defined in
+_softfloat_ref_pytest, the only module that pytest imports if they are not used."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any, Final
 
 import pytest
 
-from softfloat_ref.errors import Error
-from softfloat_ref.policies import Policy, get_policy
+from softfloat_ref.base import assignments
+from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.policies import Policy, get_policy
 from softfloat_ref.testing.compare import compare_nan
 from softfloat_ref.testing.conformance.device import DOT, dot_suite, known_operation, operation_suite
 from softfloat_ref.testing.conformance.suite import NotConforming, Suite
@@ -54,7 +55,7 @@ class DeviceSuite(pytest.Collector):
 
 
 class DevicePlugin:
-    """Registered where --softfloat-dut is given."""
+    """Registered if --softfloat-dut is given."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.command = str(config.getoption("softfloat_dut"))
@@ -66,7 +67,7 @@ class DevicePlugin:
             self.device.close()
             raise pytest.UsageError(f"--softfloat: {e}") from None
         if config.args_source is not pytest.Config.ArgsSource.ARGS:
-            config.args = []  # the suite alone: no files were named
+            config.args = []  # only the suite: no files were named
 
     def _suite(self, config: pytest.Config) -> Suite[Any]:
         op, fmt = config.getoption("softfloat_op"), config.getoption("softfloat_fmt")
@@ -87,30 +88,32 @@ class DevicePlugin:
         return operation_suite(self.op, self.fmt, self.device, policy=_policy(config), **common)
 
     def pytest_report_header(self) -> str:
-        """What is tested."""
+        """The header line: what is tested."""
         silent = sum(1 for reason in self.reasons.values() if reason)
         return (
             f"softfloat-ref: {self.op} {self.fmt}, device {self.command!r}: "
-            f"{len(self.reasons) - silent} properties, {silent} that say nothing here (-rs: why)"
+            f"{len(self.reasons) - silent} properties, {silent} not applicable (-rs shows why)"
         )
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
-        """The suite's tests after those of files, if any."""
+        """Put the suite's tests after those of files, if any."""
         name = f"softfloat-dut {self.op} {self.fmt}"
         items += session.genitems(DeviceSuite.from_parent(session, name=name, nodeid="softfloat-dut", suite=self.suite))
 
     def pytest_unconfigure(self) -> None:
-        """The device ends with the session."""
+        """End the device with the session."""
         self.device.close()
 
 
 def _check_options(config: pytest.Config, op: str) -> None:
-    """Raises Error for numbers out of range, and for options that say nothing of the operation."""
+    """Raises Error for numbers out of range, and for options that do not apply to the operation."""
     timeout = config.getoption("softfloat_timeout")
     if not LEAST_TIMEOUT <= timeout < math.inf:
-        raise Error(f"--softfloat-timeout={timeout:g}: give the seconds of an answer, {LEAST_TIMEOUT:g} or more")
-    for name, what in (("examples", "cases of a property"), ("k", "products of a dot product")):
+        raise Error(
+            f"--softfloat-timeout={timeout:g}: give the timeout per answer in seconds, {LEAST_TIMEOUT:g} or more"
+        )
+    for name, what in (("examples", "number of cases per property"), ("k", "number of products")):
         number = config.getoption(f"softfloat_{name}")
         if number is not None and number < 1:
             raise Error(f"--softfloat-{name}={number}: give the {what}, 1 or more")
@@ -126,8 +129,7 @@ def _policy(config: pytest.Config) -> Policy:
     if (rounding := config.getoption("softfloat_round")) is not None:
         fields["rounding"] = rounding
     for word in config.getoption("softfloat_set") or ():
-        name, equals, value = word.partition("=")
-        if not equals:
-            raise Error(f"--softfloat-set {word!r}: write FIELD=VALUE, as tininess=before")
-        fields[name.strip().replace("-", "_")] = int(value) if value.isdigit() and "sr" in name else value
+        usage = "give FIELD=VALUE, such as tininess=before"
+        for name, value in assignments.parse(word, f"--softfloat-set {word!r}", usage=usage, separator=None).items():
+            fields[name.replace("-", "_")] = int(value) if value.isdigit() and "sr" in name else value
     return get_policy(config.getoption("softfloat_policy"), **fields)

@@ -1,6 +1,6 @@
-"""Hypothesis strategies: codes, exact values, blocks, formats and policies, weighted to the cases that are hard.
+"""Hypothesis strategies: codes, exact values, blocks, formats and policies, weighted towards hard cases.
 
-They shrink to what is easily read: +0, then 1.0 and its neighbours in exponent, few significand bits, policy `ieee`.
+They shrink to readable cases: +0, then 1.0 and its neighbours in exponent, few significand bits, policy `ieee`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final
 
-from softfloat_ref.errors import Error
+from softfloat_ref.base.errors import Error
 
 try:
     from hypothesis import strategies as st
@@ -18,21 +18,32 @@ try:
 except ImportError:
     raise Error("softfloat_ref.testing needs Hypothesis: pip install 'softfloat-ref[testing]'") from None
 
-from softfloat_ref import exact
-from softfloat_ref.block_formats import BlockFormat, get_block_format
-from softfloat_ref.codec import decoder, encode, encoder
 from softfloat_ref.coverage.classes import complete, few_specials, specials
-from softfloat_ref.exact import Value
-from softfloat_ref.formats import CATALOGUE, Format, get_format, p3109
-from softfloat_ref.ops import Signature
-from softfloat_ref.policies import POLICIES, ROUNDINGS, Overflow, Policy, Tininess
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.blocks.formats import BlockFormat, get_block_format
+from softfloat_ref.oracle.codec import decoder, encode, encoder
+from softfloat_ref.oracle.exact import Value
+from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format, p3109
+from softfloat_ref.oracle.operations import Signature
+from softfloat_ref.oracle.operations.formula import (
+    DIFFERENCE,
+    IDENTITY,
+    MULTIPLY_ADD,
+    PRODUCT,
+    QUOTIENT,
+    ROOT,
+    SUM,
+    SUM_OF_THREE,
+    Formula,
+)
+from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS, Overflow, Policy, Tininess
 
 __all__ = ["bits", "blocks", "formats", "operands", "policies", "values"]
 
-MAX_RANDOM_BITS: Final = 8  # of the stochastic policies that `policies` draws
+MAX_RANDOM_BITS: Final = 8  # in the stochastic policies that `policies` draws
 MIN_WIDTH: Final = 3  # of the formats that `formats` draws
 _ODD_WIDTH: Final = 6
-_NEAR: Final = 3  # codes on each side of a place
+_NEAR: Final = 3  # codes on each side of a code
 _OFFSETS: Final = tuple(x for n in range(_NEAR + 1) for x in ((n, -n) if n else (0,)))  # in the order of shrinking
 
 
@@ -43,9 +54,9 @@ _COIN: Final = st.booleans()
 
 
 def bits(fmt: str | Format, *, finite: bool = False) -> SearchStrategy[int]:
-    """Codes of a format: special ones and their neighbours, few significand bits, exponents near 1, and any code.
+    """Codes of a format: special codes and their neighbours, few significand bits, exponents near 1.0, any code.
 
-    finite: neither NaN nor Inf. Raises Error for an unknown format.
+    finite: without NaN and Inf. Raises Error for an unknown format.
     """
     found = get_format(fmt)
     return _finite_bits(found) if finite else _bits(found)
@@ -68,7 +79,7 @@ def _finite_bits(fmt: Format) -> SearchStrategy[int]:
 
 
 def _plainness(fmt: Format, code: int) -> tuple[bool, bool, int, int, int]:
-    """The order in which special codes are simpler: +0, 1, positive numbers of few bits, negative ones, Inf, NaN."""
+    """The order of special codes, simplest first: +0, 1, positive numbers of few bits, negative numbers, Inf, NaN."""
     x = decoder(fmt)(code)
     kind = 0 if x.is_zero else 1 if code & fmt.magnitude_mask == encode(1, fmt).bits else 2
     return not x.is_finite, bool(x.sign), kind, x.significand.bit_count() if x.is_finite else 0, code
@@ -97,14 +108,14 @@ def _composed(fmt: Format) -> SearchStrategy[int]:
 
 
 def _around(bias: int, index: int, top: int) -> int:
-    """The exponent field number `index`, counted outward from that of 1.0: its own, the one above, the one below..."""
+    """The exponent field number `index`, counted outward from the field of 1.0: itself, above, below, ..."""
     step = (index + 1) >> 1
     return (bias + (step if index & 1 else -step)) % (top + 1)
 
 
 @lru_cache(maxsize=256)
 def significands(m: int) -> SearchStrategy[int]:
-    """Trailing significands of m bits: few bits from the top, runs of ones, any; shrinking to 0, then few bits."""
+    """Trailing significands of m bits: few leading bits, runs of ones, or any; they shrink to 0, then to few bits."""
     if m == 0:
         return st.just(0)
     mask = (1 << m) - 1
@@ -116,22 +127,22 @@ def significands(m: int) -> SearchStrategy[int]:
 
 
 def _reversed(x: int, m: int) -> int:
-    """The bits of x in the opposite order, so that a small x is a significand of few leading bits."""
+    """The bits of x in reverse order, so that a small x gives a significand of few leading bits."""
     return int(f"{x:0{m}b}"[::-1], 2)
 
 
 # -- values ----------------------------------------------------------------------------------------------------------
 
-# Between two neighbours: on the lower one, halfway, just beside these, elsewhere.
+# Fractions of the way between two neighbours: the lower one, halfway, just beside these, elsewhere.
 _TINY: Final = Fraction(1, 1 << 40)
 _HALF: Final = Fraction(1, 2)
 _PARTS: Final = (Fraction(0), _HALF, _HALF, _HALF + _TINY, _HALF - _TINY, _TINY, 1 - _TINY, _HALF / 2, 3 * _HALF / 2)
 
 
 def values(fmt: str | Format, *, finite: bool = False) -> SearchStrategy[Value]:
-    """Exact numbers to convert to a format: its values, ties, near-ties, numbers beyond and below it, Inf and NaN.
+    """Exact numbers to convert to a format: its values, ties, near-ties, numbers beyond its range, Inf and NaN.
 
-    finite: numbers only. Every number is dyadic (`.as_fraction()`). Raises Error for an unknown format.
+    finite: without Inf and NaN. Every number is dyadic (`.as_fraction()`). Raises Error for an unknown format.
     """
     return _values(get_format(fmt), finite)
 
@@ -152,7 +163,7 @@ def _signs(fmt: Format) -> SearchStrategy[int]:
 
 @lru_cache(maxsize=256)
 def _places(fmt: Format) -> SearchStrategy[int]:
-    """Magnitude codes up to one past the largest finite one; of some, the next one has another exponent."""
+    """Magnitude codes up to one past the largest finite one; some are the last of their binade."""
     mask, ones = fmt.magnitude_mask, (1 << fmt.mantissa_bits) - 1
     near_top = st.integers(0, min(2, fmt.max_code)).map(lambda x: fmt.max_code + 1 - x)
     ends = _bits(fmt).map(lambda code: min(code & mask | ones, fmt.max_code))
@@ -165,7 +176,7 @@ def _parts() -> SearchStrategy[Fraction]:
 
 
 def _between(fmt: Format, sign: int, code: int, part: Fraction) -> Value:
-    """That part of the way from a magnitude to the next one; of the last one, an ulp of it further."""
+    """The value at that fraction of the way from a magnitude to the next one; past the last one, steps are its ulp."""
     low = _magnitude(fmt, code)
     size = low + part * (_magnitude(fmt, code + 1) - low)
     return exact.from_fraction(-size if sign else size, 0) if size else exact.zero(sign)
@@ -184,28 +195,32 @@ def _magnitude(fmt: Format, code: int) -> Fraction:
 
 
 def operands(sig: Signature) -> SearchStrategy[tuple[int, ...]]:
-    """Operand codes of an operation: those of `bits`; and each beside the ones before it, so that sums overlap and
-    cancel, and conversions, products and roots fall on and beside ties. Raises Error for what is no signature."""
+    """Operand codes of an operation: from `bits`, and related to the previous operands, so that sums overlap and
+    cancel, and conversions, products and roots fall on and beside ties. Raises Error unless sig is a Signature."""
     if not isinstance(sig, Signature):
-        raise Error(f"operands takes a signature, as softfloat_ref.ops.signature('fma', 'fp16'), not {str(sig)[:40]!r}")
-    op, fmts = sig.operation.name, sig.formats
+        raise Error(
+            f"operands takes a signature, such as softfloat_ref.oracle.operations.signature('fma', 'fp16'), "
+            f"not {str(sig)[:40]!r}"
+        )
+    operation, fmts = sig.operation, sig.formats
     free = st.tuples(*(_bits(f) for f in fmts))
-    hard = _HARD.get(op)
-    more = [_same_size(sig)] if sig.operation.name not in _ARITHMETIC and len(set(fmts)) == 1 else []
-    return free if hard is None else st.one_of(free, hard(sig), hard(sig), *more)
+    if operation.ordering:
+        return st.one_of(free, _sums(sig), _sums(sig), *([_same_size(sig)] if len(set(fmts)) == 1 else []))
+    hard = _HARD.get(operation.formula) if operation.formula else None
+    return free if hard is None else st.one_of(free, hard(sig), hard(sig))
 
 
 @st.composite
 def _same_size(draw: DrawFn, sig: Signature) -> tuple[int, ...]:
-    """Numbers of one magnitude, half of them zeros, of any sign."""
+    """Numbers of one magnitude and any sign, half of them zeros."""
     fmt = sig.formats[0]
     size = draw(st.just(0) | st.sampled_from(few_specials(fmt))) & fmt.magnitude_mask
     return tuple(complete(fmt, draw(_signs(fmt)), size) for _ in sig.formats)
 
 
 def related(code: int, source: Format, fmt: Format, draw: DrawFn, precision: int) -> int:
-    """A code beside `code` of another format: its opposite or itself, some codes or binades away. precision: that of
-    the result of a sum of both."""
+    """A code beside `code` of another format: its opposite or itself, some codes or binades away. precision: of
+    the result of their sum."""
     x = decoder(source)(code)
     if x.is_zero and draw(_COIN):
         return fmt.sign_bit if draw(_COIN) else 0
@@ -215,7 +230,7 @@ def related(code: int, source: Format, fmt: Format, draw: DrawFn, precision: int
     away = draw(_distances(precision))
     moved = exact.finite(x.sign ^ negative, x.significand, x.exponent + away)
     near = encoder(fmt, POLICIES["ieee"])(moved, 0)[0]
-    if draw(_COIN):  # a significand of its own
+    if draw(_COIN):  # an unrelated significand
         kept = near & ~((1 << fmt.mantissa_bits) - 1)
         return kept | draw(significands(fmt.mantissa_bits)) if not fmt.twos_complement else near
     return (near + draw(_offsets())) % (1 << fmt.width)
@@ -223,7 +238,7 @@ def related(code: int, source: Format, fmt: Format, draw: DrawFn, precision: int
 
 @lru_cache(maxsize=64)
 def _distances(precision: int) -> SearchStrategy[int]:
-    """Binades between two terms: none, one, about as many as make one of them half an ulp of the other, any."""
+    """Binades between two terms: none, one, about as many as make one term half an ulp of the other, or any number."""
     places = [by * (precision + more) for more in (0, 1, -1) for by in (-1, 1)]
     most = 2 * precision + 2
     return st.one_of(st.just(0), st.sampled_from([1, -1, *places]), st.integers(-most, most))
@@ -250,7 +265,7 @@ def _products_and_addend(draw: DrawFn, sig: Signature) -> tuple[int, ...]:
 
 @st.composite
 def _near_results(draw: DrawFn, sig: Signature) -> tuple[int, ...]:
-    """Dividends and products whose quotient, or other factor, is a simple value or a tie beside one."""
+    """Dividends and products whose quotient, or other factor, is a simple value or a tie next to one."""
     second = draw(_bits(sig.formats[1]))
     result = draw(_values(sig.out, False))
     divisor = decoder(sig.formats[1])(second)
@@ -259,7 +274,7 @@ def _near_results(draw: DrawFn, sig: Signature) -> tuple[int, ...]:
     fmt = sig.formats[0]
     exactly = (
         exact.multiply(result, divisor)
-        if sig.operation.name == "div"
+        if sig.operation.formula == QUOTIENT
         else exact.divide(result, divisor, 2 * fmt.precision + 4)
     )
     code = encoder(fmt, POLICIES["ieee"])(exactly, 0)[0]
@@ -280,15 +295,12 @@ def _near_values(draw: DrawFn, sig: Signature) -> tuple[int, ...]:
     return ((code + draw(_offsets())) % (1 << fmt.width),)
 
 
-_ARITHMETIC: Final = ("add", "sub", "faa", "mul", "div", "fma", "sqrt", "convert")
-_HARD: Final[dict[str, Callable[[Signature], SearchStrategy[tuple[int, ...]]]]] = {
-    **dict.fromkeys(("add", "sub", "faa"), _sums),
-    **dict.fromkeys(("eq", "lt", "le", "eq_signaling", "lt_quiet", "le_quiet", "total_order"), _sums),
-    **dict.fromkeys(("minimum", "maximum", "minimum_number", "maximum_number", "min", "max"), _sums),
-    **dict.fromkeys(("mul", "div"), _near_results),
-    "fma": _products_and_addend,
-    "sqrt": _near_squares,
-    "convert": _near_values,
+_HARD: Final[dict[Formula, Callable[[Signature], SearchStrategy[tuple[int, ...]]]]] = {
+    **dict.fromkeys((SUM, DIFFERENCE, SUM_OF_THREE), _sums),
+    **dict.fromkeys((PRODUCT, QUOTIENT), _near_results),
+    MULTIPLY_ADD: _products_and_addend,
+    ROOT: _near_squares,
+    IDENTITY: _near_values,
 }
 
 
@@ -298,16 +310,16 @@ _HARD: Final[dict[str, Callable[[Signature], SearchStrategy[tuple[int, ...]]]]] 
 def blocks(
     fmt: str | BlockFormat, source: str | Format = "fp32", *, size: int | None = None, finite: bool = False
 ) -> SearchStrategy[list[int]]:
-    """Blocks of codes of `source`, to be quantized to a block format: `size` of them (default: the format's).
+    """Blocks of codes of `source`, to be quantized to a block format: `size` codes each (default: the format's size).
 
-    A block's exponents lie within the element format's reach of each other, its largest magnitude often beside a place
-    where the scale changes; zeros, and, unless `finite`, NaN and Inf. They shrink to zeros at the end. Raises Error.
+    A block's exponents lie within the element format's range of each other. Its largest magnitude is often near a value
+    where the scale changes. Blocks contain zeros and, unless `finite`, NaN and Inf. They shrink to trailing zeros.
     """
     found, given = get_block_format(fmt), get_format(source)
     if not given.exponent_bits:
-        raise Error(f"source: {given.name} has no exponent; blocks are made of floats, as fp32")
+        raise Error(f"source: {given.name} has no exponent; blocks need a floating-point format, such as fp32")
     if size is not None and size < 1:
-        raise Error(f"size = {size}: a block has one value or more")
+        raise Error(f"size = {size}: a block has at least one value")
     return _blocks(found, given, size or max(found.size, 1), finite)
 
 
@@ -330,12 +342,12 @@ def _blocks(draw: DrawFn, fmt: BlockFormat, source: Format, size: int, finite: b
 
 @st.composite
 def _amax(draw: DrawFn, fmt: BlockFormat, source: Format) -> int:
-    """A magnitude beside the element's largest, or a power of two, times a power of two; or any."""
+    """A magnitude next to the element's largest value or a power of two, times a power of two; or any magnitude."""
     if not draw(st.integers(0, 4)):
         return draw(_finite_bits(source))
     significand, exponent = fmt.element.magnitude(fmt.element.max_code)
     place = draw(st.sampled_from([(1, 0), (significand, exponent), (2 * significand + 1, exponent - 1)]))
-    least, most = sorted((source.emin, source.emax))  # without normal numbers, emax is the smaller one
+    least, most = sorted((source.emin, source.emax))  # without normal numbers, emax is less than emin
     power = draw(st.integers(-8, 8) | st.integers(least, most))
     code = encoder(source, POLICIES["ieee"])(exact.finite(0, place[0], place[1] + power), 0)[0]
     near = (code + draw(_offsets())) & source.magnitude_mask
@@ -350,12 +362,12 @@ def _below(fmt: Format, largest: int, sign: int, down: int, significand: int) ->
 
 
 def formats(*, max_width: int = 32, integers: bool = False) -> SearchStrategy[Format]:
-    """Scalar formats: the catalogue's up to max_width bits, every IEEE P3109 shape, odd IEEE-style shapes.
+    """Scalar formats: the catalogue's up to max_width bits, every IEEE P3109 shape, and unusual IEEE-style shapes.
 
-    Raises Error for fewer bits than the smallest of them has.
+    Raises Error for fewer bits than the smallest format has.
     """
     if max_width < MIN_WIDTH:
-        raise Error(f"max_width = {max_width}: the smallest formats have {MIN_WIDTH} bits")
+        raise Error(f"max_width = {max_width}: the smallest format has {MIN_WIDTH} bits")
     named = sorted((f for f in CATALOGUE.values() if f.width <= max_width), key=lambda f: f.width)
     known = [f for f in named if integers or not f.is_integer]
     shapes = st.builds(
@@ -376,7 +388,7 @@ def formats(*, max_width: int = 32, integers: bool = False) -> SearchStrategy[Fo
 
 
 def policies(*, stochastic: bool = False, roundings: Sequence[str] | None = None) -> SearchStrategy[Policy]:
-    """Policies: the named ones, and combinations of their fields. stochastic: those that take random bits too."""
+    """Policies: the named ones, and combinations of their fields. stochastic: also policies that take random bits."""
     modes = list(roundings or (m for m in ROUNDINGS if stochastic or not m.startswith("sr")))
     words = st.integers(1, MAX_RANDOM_BITS)
 

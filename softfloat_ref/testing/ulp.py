@@ -1,18 +1,18 @@
-"""Errors in ulp, exactly: of devices that are allowed one.
+"""Exact errors in ulp, for devices that may differ from the exactly rounded result.
 
-An ulp of a number x is that of the result's format at the exact result: 2^(max(e, emin) - m), where
+An ulp is that of the result's format at the exact result x: 2^(max(e, emin) - m), where
 2^e <= |x| < 2^(e+1) and m is the number of stored mantissa bits (Goldberg's, extended to real numbers: Muller et al.,
 Handbook of Floating-Point Arithmetic, 2nd edition, 2.3.2); beyond the largest finite value, it is that value's ulp.
 The error of a finite answer is its distance from x, in such units.
 
-What is no number, or no nearby one:
-- NaN and Inf that the exact operation gives must come out; anything else is an infinite error, as is a NaN or Inf
-  where a number was due.
-- Inf, or what the policy gives on overflow instead, stands for all magnitudes from one ulp past the largest finite
-  value; so it is right, or a little wrong, beside the overflow threshold.
-- Where the policy's own answer is more than an ulp off (saturation, a flush to zero, an integer's limits), the error
+Special cases:
+- If the exact operation gives NaN or Inf, so must the device; anything else is an infinite error, as is a NaN or Inf
+  in place of a number.
+- Inf, or the policy's replacement for it on overflow, stands for all magnitudes from one ulp past the largest finite
+  value, so near the overflow threshold its error is zero or small.
+- If the policy's own answer is more than an ulp off (saturation, a flush to zero, an integer's limits), the error
   is the distance from that answer.
-- Where the exact result is zero, the zero must have its sign. An ulp there is the smallest subnormal.
+- If the exact result is zero, the answer's zero must have its sign. The ulp of zero is the smallest subnormal.
 """
 
 from __future__ import annotations
@@ -26,23 +26,24 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-from softfloat_ref.codec import decoder, target
-from softfloat_ref.errors import Error
-from softfloat_ref.exact import FINITE, Value
-from softfloat_ref.formats import Format
-from softfloat_ref.golden.sets import Line, VectorSet
-from softfloat_ref.ops import Signature, get_operation, unrounded
-from softfloat_ref.policies import Policy
-from softfloat_ref.rounding import DIVIDE_BY_ZERO, INVALID
-from softfloat_ref.testing.compare import Answer, Rule, classify, same_result
+from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.codec import decoder, target
+from softfloat_ref.oracle.exact import FINITE, Value
+from softfloat_ref.oracle.flags import DIVIDE_BY_ZERO, INVALID
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.operations import Signature, unrounded
+from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.testing.compare import Answer, CompareNan, Rule, classify, same_result
+from softfloat_ref.units import Line, OperationUnit
 
-FLAGS: Final = INVALID | DIVIDE_BY_ZERO  # those that no error allowed to a result can change
+FLAGS: Final = INVALID | DIVIDE_BY_ZERO  # the flags that do not depend on the allowed error
 _MORE_BITS: Final = 64
 _LARGEST: Final = Fraction(sys.float_info.max)
 
 
 class Exact(NamedTuple):
-    """An exact result: `value`, or the square root of it. kind: as a Value's; NaN and Inf have no value."""
+    """An exact result: `value`, or its square root. kind: as for a Value; NaN and Inf have no value."""
 
     kind: int
     sign: int
@@ -54,7 +55,7 @@ class Exact(NamedTuple):
         return self.kind == FINITE
 
     def compare(self, x: Fraction) -> int:
-        """-1, 0 or 1 as this number is below, at or above x: exactly, of roots too."""
+        """-1, 0 or 1 if this number is below, equal to or above x: exact, also for roots."""
         mine, other = self.value, x
         if self.root:
             if x < 0:
@@ -63,7 +64,7 @@ class Exact(NamedTuple):
         return (mine > other) - (mine < other)
 
     def top(self) -> int:
-        """The exponent e with 2^e <= |x| < 2^(e+1). Of a number that is not zero."""
+        """The exponent e with 2^e <= |x| < 2^(e+1), for a nonzero number."""
         numerator, denominator = abs(self.value.numerator), self.value.denominator
         e = numerator.bit_length() - denominator.bit_length()
         if numerator << max(-e, 0) < denominator << max(e, 0):
@@ -71,7 +72,7 @@ class Exact(NamedTuple):
         return e // 2 if self.root else e
 
     def near(self, bits: int) -> Fraction:
-        """The number itself, or of a root at least so many leading bits."""
+        """The number itself, or at least this many leading bits of a root."""
         if not self.root or not self.value:
             return self.value
         shift = max(0, bits - self.top())
@@ -79,13 +80,13 @@ class Exact(NamedTuple):
 
 
 def exact_result(sig: Signature, policy: Policy) -> Callable[[Sequence[int], int], Exact]:
-    """The function of checked codes and random bits to the exact result. Raises Error for operations on codes."""
+    """The function from checked codes and random bits to the exact result. Raises Error for operations on codes."""
     if sig.operation.result != "float":
-        raise Error(f"{sig.operation.name} has no error in ulp: its result is no rounded number")
-    compute = unrounded(sig, policy)
+        raise Error(f"{sig.operation.name} has no error in ulp: its result is not a rounded number")
+    formula = sig.operation.formula
+    compute = unrounded(sig, policy, 0 if formula else _MORE_BITS)
     flush = sig.operation.flushes and policy.flush_inputs
     decoders = tuple(decoder(f, flush) for f in sig.formats)
-    name = sig.operation.name
 
     def run(codes: Sequence[int], random_bits: int = 0) -> Exact:
         x = compute(codes, random_bits)[0]
@@ -93,21 +94,13 @@ def exact_result(sig: Signature, policy: Policy) -> Callable[[Sequence[int], int
             return Exact(x.kind, x.sign)
         if not x.sticky:
             return Exact(FINITE, x.sign, x.as_fraction())
-        return _uncut(name, [d(c) for d, c in zip(decoders, codes, strict=True)], x)
+        if formula is None:  # any number past the cut: no number that it is compared with has so many bits
+            beyond = exact.finite(x.sign, 2 * x.significand + 1, x.exponent - 1)
+            return Exact(FINITE, x.sign, beyond.as_fraction())
+        values = [decode(code) for decode, code in zip(decoders, codes, strict=True)]
+        return Exact(FINITE, x.sign, formula.fraction(values), formula.root)
 
     return run
-
-
-def _uncut(name: str, operands: Sequence[Value], x: Value) -> Exact:
-    """The exact form of a result that the oracle cut."""
-    first = operands[0].as_fraction()
-    if name == "div":
-        return Exact(FINITE, x.sign, first / operands[1].as_fraction())
-    if name == "recip":
-        return Exact(FINITE, x.sign, 1 / first)
-    if name in ("sqrt", "rsqrt"):
-        return Exact(FINITE, 0, first if name == "sqrt" else 1 / first, root=True)
-    raise Error(f"{name}: its exact result is not known as a fraction or a root")
 
 
 def unit(fmt: Format, x: Exact) -> Fraction:
@@ -122,7 +115,7 @@ def within(x: Exact, place: Fraction, most: Fraction) -> bool:
 
 
 class Judged(NamedTuple):
-    """An answer's error in ulp (None: infinite), and whether it is more than is allowed."""
+    """An answer's error in ulp (None: infinite), and whether it exceeds the limit."""
 
     error: Fraction | None
     wrong: bool
@@ -140,14 +133,15 @@ class Case:
 
 @dataclass
 class Errors:
-    """The errors of a device: limit, how many cases in each range, the worst ones."""
+    """The errors of a device for an operation: the limit, the number of cases in each range, and the worst cases."""
 
+    operation: OperationUnit
     limit: Fraction
     kept: int
     compared: int = 0
     infinite: int = 0
     largest: Fraction = Fraction(0)
-    ranges: Counter[int] = field(default_factory=Counter)  # number -1: none; k: up to 2^(k-1) ulp
+    ranges: Counter[int] = field(default_factory=Counter)  # key -1: no error; k: up to 2^(k-1) ulp
     _heap: list[tuple[bool, Fraction, int, Case]] = field(default_factory=list)
 
     def count(self, case: Case) -> None:
@@ -178,21 +172,18 @@ def _range(error: Fraction) -> int:
 class Tolerance:
     """Judges a device's answers by their errors in ulp. limit: the largest error allowed. Raises Error."""
 
-    def __init__(self, vectors: Any, limit: Fraction, kept: int) -> None:
-        if not isinstance(vectors, VectorSet) or vectors.block is not None:
-            raise Error("--ulp is for scalar operations; dot products and blocks are compared exactly")
+    def __init__(self, operation: OperationUnit, limit: Fraction, kept: int) -> None:
         if limit < 0:
             raise Error("--ulp is an error in units in the last place: 0, 0.5, 1, ...")
-        self.sig = Signature(get_operation(vectors.op), vectors.formats, vectors.out)
-        self.policy = vectors.policy
-        self.errors = Errors(limit, kept)
-        self._exact = exact_result(self.sig, vectors.policy)
-        self._target = target(vectors.out, vectors.policy)
-        self._bits = 4 * vectors.out.precision + _MORE_BITS
+        self.sig, self.policy = operation.signature, operation.policy
+        self.errors = Errors(operation, limit, kept)
+        self._exact = exact_result(self.sig, self.policy)
+        self._target = target(self.sig.out, self.policy)
+        self._bits = 4 * self.sig.out.precision + _MORE_BITS
 
-    def kind(self, line: Line, answer: Answer, rule: Rule) -> tuple[str, Fraction | None]:
-        """What kind of mismatch an answer is ('' for none), and its error (None: infinite); it is counted."""
-        arity = len(self.sig.formats)
+    def kind(self, line: Line, answer: Answer, nan: CompareNan, flags: bool) -> tuple[str, Fraction | None]:
+        """The kind of mismatch of an answer ('' if right), and its error (None: infinite). Counts the case."""
+        arity, rule = len(self.sig.formats), Rule(self.sig.out, nan, flags)
         r = line[arity] if self.policy.random_count else 0
         judged = self.judge(line[-2], answer.result, self._exact(line[:arity], r), rule)
         self.errors.count(Case(tuple(line[:-2]), line[-2], answer.result, judged.error))
@@ -204,7 +195,7 @@ class Tolerance:
         return "flags only" if flags_differ else "", judged.error
 
     def judge(self, expected: int, got: int, x: Exact, rule: Rule) -> Judged:
-        """The error of an answer: `expected` is the policy's own, x the exact result."""
+        """The error of an answer: `expected` is the policy's answer, x the exact result."""
         fmt = self.sig.out
         if same_result(expected, got, rule):
             right = decoder(fmt)(expected)
@@ -228,11 +219,11 @@ class Tolerance:
         return Judged(error, not within(x, place, limit * ulp))
 
     def _departs(self, right: Value, x: Exact) -> bool:
-        """Whether the policy's own finite answer is more than an ulp from the exact result."""
+        """Whether the policy's finite answer is more than an ulp from the exact result."""
         return not within(x, right.as_fraction(), unit(self.sig.out, x))
 
     def _place(self, code: int, x: Exact) -> Fraction | None:
-        """Where an answer stands among the numbers; None for one that is no number."""
+        """The number that an answer stands for; None if it is not a number."""
         fmt, t = self.sig.out, self._target
         beyond, largest = (t.beyond_negative, t.largest_negative) if x.sign else (t.beyond_positive, t.largest_positive)
         if code == beyond != largest:
@@ -248,12 +239,12 @@ class Tolerance:
 
 
 def number(x: Fraction | None) -> str:
-    """An error, or a limit, for people: six digits."""
+    """An error or a limit as text, with six digits."""
     return "infinite" if x is None else f"{_decimal(x):.6g}"
 
 
 def _decimal(x: Fraction) -> float:
-    """The nearest float64; of what is beyond them, the largest one."""
+    """The nearest float64; beyond the range, the largest one."""
     return float(x) if x < _LARGEST else float(_LARGEST)
 
 
@@ -270,20 +261,22 @@ def _range_name(k: int) -> str:
     return "none" if k < 0 else f"up to {number(Fraction(2) ** (k - 1))} ulp"
 
 
-def text(errors: Errors, vectors: VectorSet) -> list[str]:
+def text(errors: Errors) -> list[str]:
     """The histogram and the worst cases."""
     rows = [(_range_name(k), errors.ranges[k]) for k in sorted(errors.ranges)]
     rows += [("infinite", errors.infinite)] if errors.infinite else []
+    operation = errors.operation
     lines = [f"error {name:16}{n:10}  {100 * n / errors.compared:8.4f} %" for name, n in rows]
     for case in errors.worst:
-        codes = " ".join(f"{code:0{f.digits}x}" for f, code in zip(vectors.fields, case.operands, strict=False))
-        answers = f"{vectors.out.hex(case.got)}, exactly rounded {vectors.out.hex(case.expected)}"
-        lines.append(f"worst {number(case.error)} ulp: {vectors.op} {codes} = {answers}")
+        codes = " ".join(f"{code:0{f.digits}x}" for f, code in zip(operation.fields, case.operands, strict=False))
+        answers = f"{operation.out.hex(case.got)}, exactly rounded {operation.out.hex(case.expected)}"
+        lines.append(f"worst {number(case.error)} ulp: {operation.op} {codes} = {answers}")
     return lines
 
 
-def to_dict(errors: Errors, vectors: VectorSet) -> dict[str, Any]:
-    """The same for JSON: errors as decimal numbers, None for an infinite one; ranges by their upper ends."""
+def to_dict(errors: Errors) -> dict[str, Any]:
+    """The errors for JSON: decimal numbers, None for an infinite error; ranges by their upper ends."""
+    operation = errors.operation
     return {
         "limit": _decimal(errors.limit),
         "largest": None if errors.infinite else _decimal(errors.largest),
@@ -295,8 +288,8 @@ def to_dict(errors: Errors, vectors: VectorSet) -> dict[str, Any]:
         ],
         "worst": [
             {
-                "operands": [f"{c:0{f.digits}x}" for f, c in zip(vectors.fields, case.operands, strict=False)],
-                "expected": vectors.out.hex(case.expected),
+                "operands": [f"{c:0{f.digits}x}" for f, c in zip(operation.fields, case.operands, strict=False)],
+                "expected": operation.out.hex(case.expected),
                 "got": f"{case.got:x}",
                 "error": None if case.error is None else _decimal(case.error),
             }

@@ -60,6 +60,20 @@ module dpi_cases_tb;
         operands = new[11];
         r = sf_predict(h, operands, f);
       end
+      11, 12: begin
+        h = sf_open("quantize", "qint8", "", "--profile torch-fake");
+        r = sf_predict3(h, 32'h40200000, 32'h3f800000, 8'h05, f);
+        $display("%h %h", r[7:0], f);
+        $display("%s", sf_predict_line(h, $sformatf("%h %h %h", 32'h40200000, 32'h3f800000, 8'h06)));
+        h = sf_open("dequantize", "fp8_e4m3@e8m0/4");
+        $display("%s", sf_predict_line(h, "7f 38 40 b8 00"));
+        operands = new[5];
+        if (number == 12) r = sf_predict(h, operands, f);
+      end
+      13: begin
+        h = sf_open("quantize", "qint8");
+        $display("%s", sf_predict_line(h, "1 2"));
+      end
       default: $display("PASS: 1 of 1 vectors");  // it was built
     endcase
     $display("END");

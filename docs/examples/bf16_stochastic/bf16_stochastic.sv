@@ -77,7 +77,7 @@ module bf16_stochastic #(
 
   // ------------------------------------------------------------------ round
   // BF16 lacks FP32's low 16 bits, in the subnormal range too. With v the part of
-  // an ulp that they hold, a number goes away from zero if v 2^16 + random reaches
+  // an ulp that they hold, a number is rounded away from zero if v 2^16 + random reaches
   // 2^16: if the sum's carry leaves the 16 bits. As exponent and fraction are one
   // integer, it goes where it must, and an exact number never moves.
   wire [15:0] discarded = magnitude[15:0];

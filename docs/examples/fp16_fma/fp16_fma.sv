@@ -24,7 +24,7 @@
 //    9  tininess judged before rounding
 //   10  no underflow for results stored as the smallest normal number
 //   11  0 * infinity + quiet NaN is not invalid
-//   12  NaN operand c is passed on as it is
+//   12  NaN operand c is passed on unchanged
 //   13  subnormal addend has exponent 0, not 1
 //   14  sticky is not borrowed in a subtraction
 //   15  cancellation normalised by at most 23 places

@@ -7,9 +7,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from softfloat_ref.errors import Error
+from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.generate import generate
-from softfloat_ref.golden.recipes import load_recipe
+from softfloat_ref.golden.vector_recipes import load_recipe
 from softfloat_ref.rtl.simulators import find
 
 HERE = Path(__file__).resolve().parent

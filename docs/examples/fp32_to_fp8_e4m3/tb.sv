@@ -28,7 +28,7 @@ module tb;
   int                   file, words, misshapen, mismatches;
   logic                 passed;
 
-  // $readmemh is no judge of a file: given too few words, one simulator warns
+  // $readmemh does not check a file: given too few words, one simulator warns
   // and another leaves zeros, and a word cut short is a smaller number to both.
   // So the file is read as text first: every line is a comment or one word.
   task read_lines;

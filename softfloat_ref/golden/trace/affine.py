@@ -6,8 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from softfloat_ref import affine
-from softfloat_ref.affine_formats import (
+from softfloat_ref.arrays import affine
+from softfloat_ref.base.errors import Error
+from softfloat_ref.golden.trace.case import ByElement, Case, Part
+from softfloat_ref.golden.trace.conversions import policy_of
+from softfloat_ref.golden.trace.numbers import FP32, Codes
+from softfloat_ref.oracle.affine import (
     AffineFormat,
     Parameters,
     choose,
@@ -15,13 +19,9 @@ from softfloat_ref.affine_formats import (
     get_affine_format,
     quantize_value,
 )
-from softfloat_ref.codec import decoder
-from softfloat_ref.errors import Error
-from softfloat_ref.exact import Value, compare
-from softfloat_ref.formats import Format, get_format
-from softfloat_ref.golden.trace.case import ByElement, Case, Part
-from softfloat_ref.golden.trace.conversions import policy_of
-from softfloat_ref.golden.trace.numbers import FP32, Codes
+from softfloat_ref.oracle.codec import decoder
+from softfloat_ref.oracle.exact import Value, compare
+from softfloat_ref.oracle.formats import Format, get_format
 
 
 def integers(fmt: AffineFormat) -> Format:
@@ -36,7 +36,7 @@ def _format(case: Case) -> AffineFormat:
 def _axis(case: Case, x: Codes) -> int | None:
     axis = case.options.get("axis")
     if axis is not None and (type(axis) is not int or not 0 <= axis < x.ndim):
-        raise Error(f"option axis = {axis!r} is none of {x.ndim}")
+        raise Error(f"option axis = {axis!r}, but the tensor has {x.ndim} axes")
     return axis
 
 
@@ -48,7 +48,7 @@ def _signed(codes: Codes, fmt: AffineFormat) -> Codes:
 
 
 class AffineRange:
-    """x: scale and zero point for its smallest and largest finite value, of the tensor or of each channel."""
+    """Input x: scale and zero point from its smallest and largest finite value, per tensor or per channel."""
 
     def compute(self, case: Case) -> list[Codes]:
         case.needs(1, 2)
@@ -58,7 +58,7 @@ class AffineRange:
         return [made.scale.view(np.uint32), (made.zero_point & mask).astype(np.uint32)]
 
     def units(self, case: Case) -> int:
-        """One a channel."""
+        """One per channel."""
         return case.outputs[0].size
 
     def one(self, case: Case, unit: int) -> list[Part]:
@@ -92,7 +92,7 @@ class _WithParameters(ByElement):
         return {"scale": case.values(1).view(np.float32), "zero_point": _signed(case.inputs[2], fmt)}
 
     def parameters(self, case: Case, place: int) -> Parameters:
-        """Those of one element."""
+        """The parameters of one element."""
         x = case.inputs[0]
         axis = _axis(case, x)
         channel = 0 if axis is None else int(np.unravel_index(place, x.shape)[axis])
@@ -101,7 +101,7 @@ class _WithParameters(ByElement):
 
 
 class Affine(_WithParameters):
-    """x, scale, zero point, and random words where the rounding takes some: the integers of an affine format."""
+    """Inputs x, scale, zero point, and random words if the rounding takes some: the integers of an affine format."""
 
     def compute(self, case: Case) -> list[Codes]:
         policy = policy_of(case, 3)

@@ -6,10 +6,11 @@ from itertools import product
 
 import numpy as np
 
-from softfloat_ref.errors import Error
+from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.trace.case import ByElement, Case, spread
-from softfloat_ref.golden.trace.numbers import FP32, NAN, ONE, Codes, apply, apply_one, positive, root
-from softfloat_ref.ops import evaluate
+from softfloat_ref.golden.trace.numbers import FP32, NAN, ONE, Codes, apply, apply_one, matrix, positive, root
+from softfloat_ref.nn import images
+from softfloat_ref.oracle.operations import evaluate
 
 
 class Binary(ByElement):
@@ -29,7 +30,7 @@ class Binary(ByElement):
 
 
 class Relu(ByElement):
-    """x where it is above zero or NaN, else +0."""
+    """x if it is above zero or NaN, else +0."""
 
     def compute(self, case: Case) -> list[Codes]:
         case.needs(1)
@@ -42,7 +43,7 @@ class Relu(ByElement):
 
 
 class ReluGradient(ByElement):
-    """dy, y: dy times one where y is above zero, else dy times zero, which keeps the sign."""
+    """Inputs dy, y: dy times one where y is above zero, else dy times zero, which keeps the sign."""
 
     def compute(self, case: Case) -> list[Codes]:
         case.needs(2)
@@ -71,27 +72,21 @@ class RowSum(ByElement):
 
     def compute(self, case: Case) -> list[Codes]:
         case.needs(1)
-        rows = _matrix(case.values(0))
+        rows = matrix(case.values(0))
         total = rows[0].copy()
         for row in rows[1:]:
             total = apply("add", total, row)
         return [total]
 
     def element(self, case: Case, place: int) -> int:
-        first, *others = _matrix(case.values(0))[:, place].tolist()
+        first, *others = matrix(case.values(0))[:, place].tolist()
         for code in others:
             first = apply_one("add", first, code)
         return int(first)
 
 
-def _matrix(codes: Codes) -> Codes:
-    if codes.ndim != 2 or not codes.size:
-        raise Error(f"takes a matrix, not an array of shape {codes.shape}")
-    return codes
-
-
 class PixelSum(ByElement):
-    """Of images (batch, height, width, channels), the sum of the pixels, one after the other, by image and channel."""
+    """For images (batch, height, width, channels), the sequential sum of the pixels of each image and channel."""
 
     def compute(self, case: Case) -> list[Codes]:
         case.needs(1)
@@ -116,12 +111,12 @@ class PixelSum(ByElement):
 
 def _image(codes: Codes) -> Codes:
     if codes.ndim != 4 or not codes.size:
-        raise Error(f"takes images (batch, height, width, channels), not an array of shape {codes.shape}")
+        raise Error(f"expects images (batch, height, width, channels), not an array of shape {codes.shape}")
     return codes
 
 
 class _Windows:
-    """The places of a convolution's patches: of each output pixel and place in the kernel, the input pixel, or none."""
+    """The positions of a convolution's patches: for each output pixel and kernel position, the input pixel, or none."""
 
     def __init__(self, case: Case, shape: tuple[int, ...]) -> None:
         self.k, self.s = case.integer("kernel", 1, 64), case.integer("stride", 1, 64)
@@ -153,18 +148,13 @@ class _Windows:
 
 
 class Patches(ByElement):
-    """Images to patches: a row an output pixel, of (kernel row, kernel column, channel); outside the image is zero."""
+    """Images to patches: one row per output pixel, with (kernel row, kernel column, channel); zero outside."""
 
     def compute(self, case: Case) -> list[Codes]:
         case.needs(1)
         x = _image(case.inputs[0])
         at = _Windows(case, x.shape)
-        padded = np.zeros(at.padded(), x.dtype)
-        at.inside(padded)[...] = x
-        made = np.empty(at.patches, x.dtype)
-        for i, j in product(range(at.k), repeat=2):
-            made[:, :, :, i, j] = padded[(slice(None), *at.slices(i, j))]
-        return [made]
+        return [images.patches(x, at.k, at.s, at.p)]
 
     def element(self, case: Case, place: int) -> int:
         x = _image(case.inputs[0])
@@ -175,7 +165,7 @@ class Patches(ByElement):
 
 
 class PatchSum(ByElement):
-    """Patches to images: what overlaps is added to +0, in the order of the kernel's places."""
+    """Patches to images: overlapping values are added to +0, in the order of the kernel's positions."""
 
     def compute(self, case: Case) -> list[Codes]:
         case.needs(1)
@@ -208,11 +198,11 @@ class PatchSum(ByElement):
 
 
 class _Pool(ByElement):
-    """Windows side by side; what is left at the edge is dropped."""
+    """Windows side by side; an incomplete window at the edge is dropped."""
 
     @staticmethod
     def windows(case: Case, x: Codes) -> Codes:
-        """(batch, rows, columns, channels, places in the window)."""
+        """(batch, rows, columns, channels, positions in the window)."""
         size = case.integer("size", 1, 64)
         n, h, w, c = _image(x).shape
         cut = x[:, : h // size * size, : w // size * size].reshape(n, h // size, size, w // size, size, c)
@@ -220,7 +210,7 @@ class _Pool(ByElement):
 
 
 class MaxPool(_Pool):
-    """The largest of each window, no NaN among them; of equals, +0 before -0."""
+    """The largest value of each window, which has no NaN; +0 is larger than -0."""
 
     def compute(self, case: Case) -> list[Codes]:
         case.needs(1)
@@ -272,30 +262,10 @@ def _order(code: int) -> int:
 
 
 def _value(code: int) -> int:
-    """The same with one zero."""
+    """The same with a single zero."""
     return 0 if code == FP32.sign_bit else _order(code)
 
 
 def _ordered(codes: Codes) -> Codes:
     wide = codes.astype(np.int64)
     return np.where(wide < FP32.sign_bit, wide, -(wide ^ FP32.sign_bit) - 1)
-
-
-class Gather(ByElement):
-    """table (rows, width), indices: the rows that indices name."""
-
-    def compute(self, case: Case) -> list[Codes]:
-        case.needs(2)
-        table, rows = self._operands(case)
-        return [table[rows]]
-
-    def element(self, case: Case, place: int) -> int:
-        table, rows = self._operands(case)
-        return int(table[rows].reshape(-1)[place])
-
-    @staticmethod
-    def _operands(case: Case) -> tuple[Codes, Codes]:
-        table, rows = _matrix(case.inputs[0]), case.inputs[1].reshape(-1)
-        if rows.size and int(rows.max()) >= len(table):
-            raise Error(f"a row beyond the {len(table)} of the table")
-        return table, rows

@@ -1,4 +1,4 @@
-"""One node with the codes of its inputs, and what every operation of a trace offers."""
+"""One node with the codes of its inputs, and the interface of a trace's operations."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from softfloat_ref.errors import Error
-from softfloat_ref.formats import Format
+from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.trace.model import Tensor
 from softfloat_ref.golden.trace.numbers import Codes, fp32
+from softfloat_ref.oracle.formats import Format
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Case:
-    """A node's inputs in the shapes it takes them in, with their formats; its outputs, and its options."""
+    """A node's inputs in the shapes in which it takes them, with their formats; its outputs, and its options."""
 
     inputs: tuple[Codes, ...]
     formats: tuple[Format, ...]
@@ -27,7 +27,7 @@ class Case:
     _known: dict[object, Any] = field(default_factory=dict, compare=False)
 
     def once(self, key: object, make: Callable[[], T]) -> T:
-        """What is needed for every unit, made once."""
+        """Values needed for every unit, computed once."""
         if key not in self._known:
             self._known[key] = make()
         found: T = self._known[key]
@@ -41,17 +41,17 @@ class Case:
         """An option that is an integer between two. Raises Error."""
         value = self.options.get(name)
         if type(value) is not int or not low <= value <= high:
-            raise Error(f"option {name} = {value!r} is no integer from {low} to {high}")
+            raise Error(f"option {name} = {value!r} is not an integer from {low} to {high}")
         return value
 
     def needs(self, inputs: int, outputs: int = 1) -> None:
-        """Raise Error where the node has other numbers of them."""
+        """Raise Error if the node has different numbers of them."""
         if (len(self.inputs), len(self.outputs)) != (inputs, outputs):
             raise Error(f"takes {inputs} inputs to {outputs} outputs, not {len(self.inputs)} to {len(self.outputs)}")
 
 
 class Part(NamedTuple):
-    """What the oracle says of some codes: of which output, at which places (in row order), and the codes."""
+    """The oracle's codes: of which output, at which positions (in row order), and the codes."""
 
     output: int
     places: list[int]
@@ -59,30 +59,30 @@ class Part(NamedTuple):
 
 
 class Operation(Protocol):
-    """An operation of a trace: all at once, and unit by unit by the scalar oracle."""
+    """An operation of a trace, computed on arrays, and unit by unit by the scalar oracle."""
 
     def compute(self, case: Case) -> list[Codes]:
-        """The codes of every output. Raises Error where inputs, outputs and options do not fit."""
+        """The codes of every output. Raises Error if inputs, outputs and options do not match."""
 
     def units(self, case: Case) -> int:
-        """How many parts the oracle can compute on their own."""
+        """The number of units that the oracle can compute independently."""
 
     def one(self, case: Case, unit: int) -> list[Part]:
-        """One of them."""
+        """Compute one of them."""
 
 
 def spread(codes: Codes, shape: tuple[int, ...], place: int) -> int:
-    """The code that broadcasting puts at a place of a shape."""
+    """The code at a position of a shape after broadcasting."""
     at = np.unravel_index(place, shape)
     kept = at[len(shape) - codes.ndim :]
     return int(codes[tuple(0 if n == 1 else i for i, n in zip(kept, codes.shape, strict=True))])
 
 
 class ByElement:
-    """What operations have in common whose only output has one unit an element."""
+    """The base of operations with one output and one unit per element."""
 
     def units(self, case: Case) -> int:
-        """One an element."""
+        """One per element."""
         return case.outputs[0].size
 
     def one(self, case: Case, unit: int) -> list[Part]:
@@ -90,5 +90,5 @@ class ByElement:
         return [Part(0, [unit], [self.element(case, unit)])]
 
     def element(self, case: Case, place: int) -> int:
-        """The code at a place, by the oracle."""
+        """The code at a position, by the oracle."""
         raise NotImplementedError

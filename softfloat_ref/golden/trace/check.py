@@ -1,4 +1,4 @@
-"""Verification of a trace: hashes, then every node from its inputs, all at once and a sample by the scalar oracle."""
+"""Verification of a trace: hashes, then every node from its inputs, in arrays, and a sample by the scalar oracle."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from softfloat_ref.errors import Error
-from softfloat_ref.files import read_bytes
-from softfloat_ref.formats import in_full
+from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import read_bytes
 from softfloat_ref.golden.manifest import MANIFEST
 from softfloat_ref.golden.sample import chosen_cases
 from softfloat_ref.golden.trace.case import Case, Operation
@@ -21,6 +20,7 @@ from softfloat_ref.golden.trace.files import HEADER, header_text, make_manifest,
 from softfloat_ref.golden.trace.model import Node, TraceSet
 from softfloat_ref.golden.trace.numbers import Codes
 from softfloat_ref.golden.trace.operations import OPERATIONS, RECORDED
+from softfloat_ref.oracle.formats import in_full
 
 SAMPLE: Final = 64  # units of each node that the oracle recomputes
 MAX_SHOWN: Final = 3  # wrong codes of a node that are shown
@@ -30,7 +30,7 @@ Add = Callable[[str], None]
 
 @dataclass
 class Tally:
-    """What was recomputed: codes by compiled code, units by the oracle; and what was not: recorded tensors, inputs."""
+    """The numbers of codes recomputed in arrays, of units by the oracle, and of tensors recorded or given."""
 
     codes: int = 0
     by_oracle: int = 0
@@ -39,11 +39,11 @@ class Tally:
     given: int = 0
 
     def summary(self, name: str) -> str:
-        """In words."""
+        """The summary in words."""
         return (
-            f"{self.codes} codes of {name} recomputed from their inputs, {self.by_oracle} results of its {self.nodes} "
-            f"operations, spread over each, by the scalar oracle; {self.recorded} tensors recorded and {self.given} "
-            "given, held by their hashes"
+            f"{self.codes} codes of {name} recomputed from their inputs, {self.by_oracle} results, spread over its "
+            f"{self.nodes} operations, by the scalar oracle; {self.recorded} recorded and {self.given} given tensors "
+            "checked by their hashes"
         )
 
 
@@ -78,14 +78,14 @@ def _files(folder: Path, manifest: dict[str, Any], trace: TraceSet, add: Add) ->
     wanted = {t.file: t.size for t in trace.tensors.values()}
     entries = {str(f["name"]): f for f in manifest["files"]}
     if sorted(entries) != sorted([*wanted, HEADER]) or len(entries) != len(manifest["files"]):
-        add(f"{MANIFEST}: its files are not those of its tensors")
+        add(f"{MANIFEST}: the files listed do not match the tensors")
         return False
     problems = [*_wrong_descriptions(manifest, trace), *_wrong_files(folder, entries, wanted)]
     known = {*entries, MANIFEST}
     problems += [f"{p.name}: is in the folder, but not in the manifest" for p in _others(folder) if p.name not in known]
     text = header_text(trace).encode("ascii")
     if not problems and read_bytes(folder / HEADER) != text:
-        problems.append(f"{HEADER}: is not what this trace's header must be")
+        problems.append(f"{HEADER}: differs from this trace's header")
     for problem in problems:
         add(problem)
     return not problems
@@ -99,12 +99,12 @@ def _wrong_descriptions(manifest: dict[str, Any], trace: TraceSet) -> Iterator[s
     wanted = make_manifest(trace, manifest["files"], ())
     for key in (k for k in wanted if k not in ("version", "command", "set")):
         if manifest.get(key) != wanted[key]:
-            yield f"{MANIFEST}: {key} is not that of this trace"
+            yield f"{MANIFEST}: {key} does not match this trace"
 
 
 def _wrong_files(folder: Path, entries: dict[str, dict[str, Any]], wanted: Mapping[str, int]) -> Iterator[str]:
     for name, entry in entries.items():
-        if not os.path.isfile(folder / name):  # which a name too long is not
+        if not os.path.isfile(folder / name):  # a name that is too long does not exist either
             yield f"{name}: missing"
         elif hashlib.sha256(read_bytes(folder / name)).hexdigest() != entry["sha256"]:
             yield f"{name}: SHA-256 differs from the manifest's: the file was changed or cut"
@@ -125,7 +125,7 @@ def case_of(trace: TraceSet, node: Node, codes: Mapping[str, Codes]) -> Case:
 def operation(node: Node) -> Operation:
     """The operation of a node. Raises Error."""
     if node.op not in OPERATIONS:
-        raise Error("no operation of this version")
+        raise Error("this version does not have the operation")
     return OPERATIONS[node.op]
 
 

@@ -6,24 +6,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from softfloat_ref import arrays, blocks
-from softfloat_ref.accumulate import define_accumulator
-from softfloat_ref.accumulate.dots import run, setting
-from softfloat_ref.block_formats import BlockFormat, dequantize_to_fp32, quantize_block
-from softfloat_ref.codec import decoder, encoder
-from softfloat_ref.errors import Error
-from softfloat_ref.formats import Format
+from softfloat_ref.arrays import blocks, convert
+from softfloat_ref.arrays.matmul import Matrix, multiply
+from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.trace.case import ByElement, Case, Part
 from softfloat_ref.golden.trace.model import block_format
 from softfloat_ref.golden.trace.numbers import FP32, Codes, canonical
-from softfloat_ref.matmul import Matrix, multiply
-from softfloat_ref.policies import Policy, get_policy
-from softfloat_ref.profiles import Profile, define_profile
-from softfloat_ref.sources import RandomSource, parse_source
+from softfloat_ref.oracle.accumulate import define_accumulator
+from softfloat_ref.oracle.accumulate.dots import run, setting
+from softfloat_ref.oracle.blocks.formats import BlockFormat, dequantize_to_fp32, quantize_block
+from softfloat_ref.oracle.blocks.profiles import Profile, define_profile
+from softfloat_ref.oracle.codec import decoder, encoder
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.policies import Policy, get_policy
+from softfloat_ref.oracle.sources import RandomSource, parse_source
 
 
 class Random(ByElement):
-    """The random words of a source, by position. transposed: stored the other way round, as what they round is."""
+    """The random words of a source, by position. transposed: stored transposed, as the values that they round."""
 
     def compute(self, case: Case) -> list[Codes]:
         case.needs(0)
@@ -45,18 +45,18 @@ class Random(ByElement):
     @staticmethod
     def _source(case: Case) -> tuple[RandomSource, int]:
         if case.options.get("transposed") and len(case.outputs[0].shape) != 2:
-            raise Error("only words of a matrix are transposed")
+            raise Error("only random words of a matrix are transposed")
         return parse_source(str(case.options.get("source"))), case.outputs[0].fmt.width
 
 
 class Convert(ByElement):
-    """x, and random words where the rounding takes some: each value, as FP32 has it, rounded once to the format."""
+    """Inputs x, and random words if the rounding takes some: each FP32 value rounded once to the format."""
 
     def compute(self, case: Case) -> list[Codes]:
         policy = policy_of(case)
         x, words = case.values(0), case.inputs[1] if policy.random_count else None
         shaped = None if words is None else words.reshape(x.shape)
-        return [np.asarray(arrays.encode(x.view(np.float32), case.outputs[0].fmt, policy, shaped))]
+        return [np.asarray(convert.encode(x.view(np.float32), case.outputs[0].fmt, policy, shaped))]
 
     def element(self, case: Case, place: int) -> int:
         policy = policy_of(case)
@@ -66,7 +66,7 @@ class Convert(ByElement):
 
 
 def policy_of(case: Case, inputs: int = 1, outputs: int = 1) -> Policy:
-    """The policy of a node that takes so many inputs, and random words where its rounding takes some. Raises Error."""
+    """The policy of a node that takes `inputs` inputs, and random words if its rounding takes some. Raises Error."""
     policy = get_policy(_table(case, "policy"))
     case.needs(inputs + (policy.random_count > 0), outputs)
     return policy
@@ -93,9 +93,9 @@ class _Blocks(NamedTuple):
 
 
 class Quantize:
-    """x, a matrix, and random words where the rounding takes some: elements and scales, blocks along `axis` of x.
+    """Inputs x, a matrix, and random words if the rounding takes some: elements and scales, blocks along `axis` of x.
 
-    Elements and scales are stored with that axis last, which is how a product takes them.
+    Elements and scales are stored with that axis last, as matrix products take them.
     """
 
     def compute(self, case: Case) -> list[Codes]:
@@ -104,7 +104,7 @@ class Quantize:
         return [made.codes, made.scales]
 
     def units(self, case: Case) -> int:
-        """One a block."""
+        """One per block."""
         b = case.once("blocks", lambda: self._read(case))
         return len(b.x) * b.across
 
@@ -125,7 +125,7 @@ class Quantize:
         policy = policy_of(case, outputs=2)
         fmt, x = block_format(_table(case, "format")), case.values(0)
         if x.ndim != 2 or fmt.size < 1:
-            raise Error(f"takes a matrix and a format of blocks, not shape {x.shape} and {fmt.name}")
+            raise Error(f"expects a matrix and a block format, not shape {x.shape} and {fmt.name}")
         x = x if case.integer("axis", 0, 1) else x.T
         words = case.inputs[1].reshape(x.shape) if policy.random_count else None
         return _Blocks(fmt, define_profile(_table(case, "profile")), policy, x, words)
@@ -151,12 +151,12 @@ class Dequantize(ByElement):
         fmt, (codes, scales) = block_format(_table(case, "format")), case.inputs
         shape = (len(codes), -(-codes.shape[1] // fmt.size)) if codes.ndim == 2 and fmt.size > 0 else None
         if case.formats != (fmt.element, fmt.scale) or scales.shape != shape:
-            raise Error(f"elements and scales are not those of {fmt.name}")
+            raise Error(f"elements and scales do not match {fmt.name}")
         return fmt
 
 
 class Matmul(ByElement):
-    """The matrix product of two operands over the axes that `axes` names, each result added up by `accumulator`.
+    """The matrix product of two operands over the axes `axes`, summed by `accumulator`.
 
     An operand is a matrix of codes, or elements and scales, whose blocks run along the last axis. c is +0.
     """
@@ -177,7 +177,7 @@ class Matmul(ByElement):
     def _operands(self, case: Case) -> tuple[Matrix, Matrix]:
         blocked, axes = case.options.get("blocks"), case.options.get("axes")
         if not isinstance(blocked, list) or len(blocked) != 2 or axes not in ([0, 0], [0, 1], [1, 0], [1, 1]):
-            raise Error("options blocks and axes are lists of two")
+            raise Error("options blocks and axes must be lists of two")
         case.needs(2 + sum(x is not None for x in blocked))
         inputs = list(zip(case.inputs, case.formats, strict=True))
         found = [self._operand(inputs, fmt, axis) for fmt, axis in zip(blocked, axes, strict=True)]
@@ -190,11 +190,11 @@ class Matmul(ByElement):
         """Takes one or two of the inputs."""
         codes, fmt = inputs.pop(0)
         if codes.ndim != 2:
-            raise Error(f"takes matrices, not shape {codes.shape}")
+            raise Error(f"expects matrices, not shape {codes.shape}")
         if table is None:
             return Matrix(fmt, np.ascontiguousarray(codes if axis else codes.T))
         blocked, (scales, scale_format) = block_format(table), inputs.pop(0)
         shape = (len(codes), -(-codes.shape[1] // blocked.size)) if blocked.size > 0 else ()
         if (fmt, scale_format) != (blocked.element, blocked.scale) or scales.shape != shape:
-            raise Error(f"elements and scales are not those of {blocked.name}")
+            raise Error(f"elements and scales do not match {blocked.name}")
         return Matrix(fmt, codes, scale_format, scales, blocked.size)

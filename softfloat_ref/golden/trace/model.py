@@ -1,4 +1,4 @@
-"""What a trace is: tensors of codes, and nodes, each an operation from some of them to others."""
+"""The model of a trace: tensors of codes, and nodes, each an operation from some tensors to others."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Final, NamedTuple
 
-from softfloat_ref.block_formats import BlockFormat
-from softfloat_ref.errors import Error
-from softfloat_ref.formats import Format, define_format
-from softfloat_ref.golden.dots import restored
+from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.blocks.formats import BlockFormat
+from softfloat_ref.oracle.formats import Format, define_format
+from softfloat_ref.units.dot import restored_format
 
 TRACE: Final = "trace"
 GENERATOR: Final = "trace-1"
@@ -21,7 +21,7 @@ MAX_SIZE: Final = 1 << 31
 
 @dataclass(frozen=True)
 class Tensor:
-    """Codes of a format, row by row. name: where it stands in the step, as conv1/forward/activation."""
+    """Codes of a format, row by row. name: its path in the step, such as conv1/forward/activation."""
 
     name: str
     fmt: Format
@@ -29,7 +29,7 @@ class Tensor:
 
     @property
     def size(self) -> int:
-        """How many codes."""
+        """The number of codes."""
         return prod(self.shape)
 
     @property
@@ -39,7 +39,7 @@ class Tensor:
 
 
 class View(NamedTuple):
-    """A tensor as a node takes it: in a shape of as many codes, in the same order."""
+    """A tensor as an input of a node: in a shape of the same number of codes, in the same order."""
 
     tensor: str
     shape: tuple[int, ...]
@@ -47,7 +47,7 @@ class View(NamedTuple):
 
 @dataclass(frozen=True)
 class Node:
-    """An operation. op: of `operations`; options: what it needs beside its inputs; JSON values."""
+    """An operation. op: a name of `operations`; options: parameters besides its inputs, as JSON values."""
 
     op: str
     inputs: tuple[View, ...]
@@ -56,13 +56,13 @@ class Node:
 
     @property
     def name(self) -> str:
-        """What messages call it: its first output."""
+        """Its name in messages: its first output."""
         return self.outputs[0]
 
 
 @dataclass(frozen=True)
 class TraceSet:
-    """A training step. recipe: as TOML; tensors by name; nodes in an order in which each has its inputs."""
+    """A training step. recipe: as TOML; tensors by name; nodes in an order in which inputs precede their uses."""
 
     recipe_name: str
     recipe: str
@@ -72,21 +72,21 @@ class TraceSet:
 
     @property
     def name(self) -> str:
-        """A name for messages and files, whatever the recipe's file is called."""
+        """A name for messages and files, valid for any name of the recipe's file."""
         return f"trace_{re.sub(r'[^A-Za-z0-9_.+-]', '_', self.recipe_name)}_step_{self.step}"
 
     @property
     def count(self) -> int:
-        """How many codes its tensors have."""
+        """The number of codes of its tensors."""
         return sum(t.size for t in self.tensors.values())
 
     @property
     def description(self) -> str:
-        """For the manifest."""
+        """The description in the manifest."""
         return f"Every tensor of step {self.step} of the training recipe {self.recipe_name}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The full definition. Tables among the nodes' options stand once, in `definitions`, and are named there."""
+        """The full definition. Each table among the nodes' options is stored once, by name, in `definitions`."""
         definitions = _Definitions()
         nodes = [_node_table(n, definitions) for n in self.nodes]
         return {
@@ -103,7 +103,7 @@ class TraceSet:
 
     @staticmethod
     def from_dict(table: Mapping[str, Any]) -> TraceSet:
-        """The trace a manifest stores. Raises Error for one that this version cannot read."""
+        """The trace that a manifest stores. Raises Error for one that this version cannot read."""
         if table["generator"] != GENERATOR:
             raise Error(f"a trace of kind {table['generator']!r}; this version reads {GENERATOR!r}")
         formats = {name: define_format(fmt) for name, fmt in table["formats"].items()}
@@ -123,7 +123,7 @@ class TraceSet:
 
 
 class _Definitions:
-    """Tables by name: their own where they have one, numbered where another table has it already."""
+    """Tables by name: their own if they have one, numbered if another table has it already."""
 
     def __init__(self) -> None:
         self.tables: dict[str, dict[str, Any]] = {}
@@ -163,23 +163,23 @@ def _restored_options(options: Mapping[str, Any], definitions: Mapping[str, Any]
 
 def _shape(values: Sequence[Any]) -> tuple[int, ...]:
     if not all(type(x) is int and x >= 0 for x in values) or prod(values) > MAX_SIZE:
-        raise Error(f"{list(values)!r} is no shape")
+        raise Error(f"{list(values)!r} is not a shape")
     return tuple(values)
 
 
 def _named(tensors: Sequence[Tensor]) -> dict[str, Tensor]:
     found = {t.name: t for t in tensors}
     if len(found) < len(tensors) or len({t.file for t in tensors}) < len(tensors):
-        raise Error("two tensors have one name")
+        raise Error("two tensors have the same name")
     for t in tensors:
         plain = t.name.isascii() and all(c.isalnum() or c in "_-./" for c in t.name)
         if not plain or t.name.startswith((".", "/")) or ".." in t.name:
-            raise Error(f"{t.name[:60]!r} is no name of a tensor")
+            raise Error(f"{t.name[:60]!r} is not the name of a tensor")
     return found
 
 
 def _check(trace: TraceSet) -> None:
-    """Raise Error where a node has an input that is none, or that comes after it, or two make one tensor."""
+    """Raise Error if an input of a node is unknown or comes after it, or if two nodes compute the same tensor."""
     made = {name for node in trace.nodes for name in node.outputs}
     known = set(trace.tensors) - made
     for node in trace.nodes:
@@ -187,18 +187,18 @@ def _check(trace: TraceSet) -> None:
             raise Error(f"a node {node.op!r} has no output")
         for view in node.inputs:
             if view.tensor not in known:
-                raise Error(f"{node.name}: its input {view.tensor[:60]!r} is no tensor that stands before it")
+                raise Error(f"{node.name}: its input {view.tensor[:60]!r} is not the output of an earlier node")
             if prod(view.shape) != trace.tensors[view.tensor].size:
-                raise Error(f"{node.name}: {view.tensor} has not the shape {list(view.shape)}")
+                raise Error(f"{node.name}: {view.tensor} does not have the shape {list(view.shape)}")
         for name in node.outputs:
             if name in known or name not in trace.tensors:
-                raise Error(f"{name[:60]!r}: is made twice, or is no tensor")
+                raise Error(f"{name[:60]!r}: is computed twice, or is not a tensor")
             known.add(name)
 
 
 def block_format(table: Mapping[str, Any]) -> BlockFormat:
     """A block format as options store it. Raises Error."""
-    found = restored(table)
+    found = restored_format(table)
     if not isinstance(found, BlockFormat):
-        raise Error(f"{found.name} is no block format")
+        raise Error(f"{found.name} is not a block format")
     return found

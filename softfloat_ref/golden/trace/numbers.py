@@ -1,4 +1,4 @@
-"""FP32 arithmetic on codes: arrays at once, and one by one by the scalar oracle."""
+"""FP32 arithmetic on codes: on arrays, and one by one by the scalar oracle."""
 
 from __future__ import annotations
 
@@ -7,24 +7,22 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref import array_ops, arrays
-from softfloat_ref.codec import decoder, encoder
-from softfloat_ref.formats import CATALOGUE, Format
-from softfloat_ref.ops import evaluate
-from softfloat_ref.policies import Policy
+from softfloat_ref.arrays import convert, operations
+from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.formats import CATALOGUE, Format
+from softfloat_ref.oracle.operations import evaluate
 
 Codes = NDArray[Any]
 
 FP32: Final = CATALOGUE["fp32"]
 ONE: Final = 0x3F800000
 NAN: Final = FP32.canonical_nan
-_AS_IS: Final = Policy()
 _UFUNCS: Final = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
 
 
 def fp32(codes: Codes, fmt: Format) -> Codes:
-    """The FP32 codes of values of a format that FP32 holds; every NaN is the canonical one."""
-    found = codes.astype(np.uint32) if fmt == FP32 else np.asarray(arrays.decode(codes, fmt)).view(np.uint32)
+    """The FP32 codes of values of a format that FP32 contains; every NaN is the canonical one."""
+    found = codes.astype(np.uint32) if fmt == FP32 else np.asarray(convert.decode(codes, fmt)).view(np.uint32)
     return canonical(found)
 
 
@@ -33,15 +31,10 @@ def canonical(codes: Codes) -> Codes:
     return np.where((codes & 0x7FFFFFFF) > FP32.inf_code, np.uint32(NAN), codes).astype(np.uint32)
 
 
-def fp32_one(code: int, fmt: Format) -> int:
-    """The same of one code, by the oracle."""
-    return encoder(FP32, _AS_IS)(decoder(fmt)(code), 0)[0]
-
-
 def apply(op: str, a: Codes, b: Codes) -> Codes:
     """add, sub, mul or div of FP32 codes, to nearest even; shapes broadcast."""
-    if arrays.flushes_subnormals():
-        return np.asarray(array_ops.evaluate(op, (a, b), FP32))
+    if convert.flushes_subnormals():
+        return np.asarray(operations.evaluate(op, (a, b), FP32))
     with np.errstate(all="ignore"):
         found = _UFUNCS[op](a.view(np.float32), b.view(np.float32))
     return canonical(np.asarray(found, np.float32).view(np.uint32))
@@ -49,8 +42,8 @@ def apply(op: str, a: Codes, b: Codes) -> Codes:
 
 def root(a: Codes) -> Codes:
     """The square roots of FP32 codes, to nearest even."""
-    if arrays.flushes_subnormals():
-        return np.asarray(array_ops.evaluate("sqrt", (a,), FP32))
+    if convert.flushes_subnormals():
+        return np.asarray(operations.evaluate("sqrt", (a,), FP32))
     with np.errstate(all="ignore"):
         return canonical(np.sqrt(a.view(np.float32)).view(np.uint32))
 
@@ -63,3 +56,10 @@ def apply_one(op: str, a: int, b: int) -> int:
 def positive(code: int) -> bool:
     """Whether an FP32 code is a number above zero, or Inf."""
     return 0 < code <= FP32.inf_code
+
+
+def matrix(codes: Codes) -> Codes:
+    """The codes. Raises Error if they are not a matrix."""
+    if codes.ndim != 2 or not codes.size:
+        raise Error(f"expects a matrix, not an array of shape {codes.shape}")
+    return codes

@@ -1,36 +1,31 @@
-"""A layer's numerics that record: every conversion, random word and product becomes a node of the trace."""
+"""A layer's numerics that record: they compute, and every operation and product becomes a node of the trace."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from softfloat_ref import affine
-from softfloat_ref.accumulate import get_accumulator
-from softfloat_ref.errors import Error
-from softfloat_ref.formats import Format, get_format
-from softfloat_ref.golden.dots import stored
-from softfloat_ref.golden.trace.affine import integers
 from softfloat_ref.golden.trace.model import View
 from softfloat_ref.golden.trace.numbers import FP32
-from softfloat_ref.golden.trace.recorder import Array, Made
+from softfloat_ref.golden.trace.quantizers import RecordingQuantizer
+from softfloat_ref.golden.trace.recorder import Array, Made, Recorded, Recorder
 from softfloat_ref.nn.numerics import BLAS, Held, Numerics
-from softfloat_ref.nn.quantizers import AffineQuantizer, BlockQuantizer, Quantizer, ScalarQuantizer, SharedQuantizer
-from softfloat_ref.policies import Policy
-from softfloat_ref.sources import RandomSource
+from softfloat_ref.nn.operations import CELL_GATE, GATES, Operations
+from softfloat_ref.oracle.accumulate import get_accumulator
+from softfloat_ref.units.dot import stored_format
 
-if TYPE_CHECKING:
-    from softfloat_ref.golden.trace.layers import Watcher
-
-BLOCKS: Final = "mx-fp32"  # how products of blocks are added up where the recipe names nothing
+BLOCKS: Final = "mx-fp32"  # the accumulator of block products if the recipe names none
 OTHERS: Final = "fp32-sequential"
+_UNTOLD: Final = ("self", "name", "out", "known")  # arguments of operations that are neither inputs nor options
 
 
 class Operand(NamedTuple):
-    """An operand of a product: tensors, their shapes, the axis that is reduced, the block format or none."""
+    """An operand of a product: tensors, the axis that is reduced, the block format or None, remaining values."""
 
-    tensors: list[tuple[str, tuple[int, ...]]]
+    tensors: list[View]
     axis: int
     block: dict[str, Any] | None
     size: int
@@ -38,167 +33,132 @@ class Operand(NamedTuple):
 
 
 class RecordingNumerics(Numerics):
-    """The numerics of a layer, with its formats and ranges. Products that the recipe leaves to BLAS, whose order of
-    additions nothing defines, are added up by a named accumulator."""
+    """The numerics of a layer, with its formats and ranges; every operation of `Operations` is recorded.
 
-    def __init__(self, of: Numerics, watcher: Watcher) -> None:
+    Products that the training recipe leaves to BLAS, whose order of additions is undefined, are summed by a named
+    accumulator.
+    """
+
+    takes_values = False
+
+    def __init__(self, of: Numerics, recorder: Recorder) -> None:
         super().__init__(of.name, of.specs, of.accumulator, of.run)
-        self._by_role = of._by_role
-        self._chosen = of.accumulator
-        self._watcher = watcher
-        self.accumulator = BLOCKS if of.accumulator == BLAS else of.accumulator  # so no layer takes BLAS's short cuts
+        self._recorder = recorder
+        self._blocks: dict[tuple[str, View, int], list[View]] = {}  # with BLAS, made once along an axis
+        for role in of.specs:
+            by = of.quantizer(role)
+            self._by_role[role] = None if by is None else RecordingQuantizer(by, role, recorder, self._called)
 
-    def hold(self, x: Array, role: str) -> Held:
-        """As ever; the tensor is known from here on."""
-        self._watcher.know(x)
-        held = super().hold(x, role)
-        self._watcher.held(held.values, role)
-        return held
+    def _called(self, what: str) -> str:
+        """The full name of a tensor."""
+        return f"{self.name.replace('.', '/')}/{self.run.phase}/{what}"
+
+    # -- tensors -----------------------------------------------------------------------------------------------------
+
+    def given(self, name: str, x: Array) -> Array:
+        """A tensor without a node."""
+        return self._recorder.given(self._called(name), x)
+
+    def number(self, name: str, value: float) -> Any:
+        """A tensor of one number."""
+        return self._recorder.constant(name, value)
+
+    def assign(self, target: Array, values: Array) -> Array:
+        """The values; the target does not change."""
+        del target
+        return values
+
+    def random(self, n: int, shape: tuple[int, ...], name: str) -> Array:
+        """The words, as a node."""
+        source = self.run.source(f"{self.name}/{name}")
+        view = self._recorder.random(self._called(f"{name}_random"), source, n, shape)
+        return self._recorder.words(view)
+
+    def computed(self, op: str, inputs: Sequence[Array], x: Array, name: str, **options: Any) -> Array:
+        """The tensor, with the node that computes it."""
+        return self._recorder.done(op, [*map(self._recorder.view, inputs)], x, self._called(name), options)
+
+    def row_dot(self, a: Array, b: Array, name: str = "") -> Array:
+        """The products, and the sum of their rows."""
+        products = self.mul(a, b, f"{name}_products")
+        return self.computed("row_sum", [products], super().row_dot(np.asarray(a), np.asarray(b)), name)
+
+    def gates(self, sums: Array, name: str = "gates") -> Array:
+        """Each gate separately."""
+        made = [
+            self.tanh(part, f"{gate}_tanh") if gate == CELL_GATE else self.sigmoid(part, f"{gate}_sigmoid")
+            for gate, part in zip(GATES, self.parts(sums, [f"{gate}_sum" for gate in GATES]), strict=True)
+        ]
+        return self.concatenate(made, 1, name)
+
+    def gate_slopes(self, gates: Array, known: Sequence[Array], name: str = "gate_slopes") -> Array:
+        """The gradient of each gate separately."""
+        made = [
+            self.tanh_slope(part, f"{gate}_slope") if gate == CELL_GATE else self.sigmoid_slope(part, f"{gate}_slope")
+            for gate, part in zip(GATES, known, strict=True)
+        ]
+        return self.concatenate(made, 1, name)
+
+    # -- products ----------------------------------------------------------------------------------------------------
 
     def product(self, a: Held, b: Held, a_axis: int, b_axis: int) -> Array:
         """The product by the accumulator, as a node."""
-        recorder = self._watcher.recorder
         left, right = self._operand(a, a_axis, 1), self._operand(b, b_axis, 0)
         blocked = left.size > 0 and left.size == right.size
-        unit = get_accumulator((BLOCKS if blocked else OTHERS) if self._chosen == BLAS else self._chosen)
+        by = (BLOCKS if blocked else OTHERS) if self.accumulator == BLAS else self.accumulator
         options = {
-            "accumulator": unit.to_dict(),
+            "accumulator": get_accumulator(by).to_dict(),
             "blocks": [left.block, right.block],
             "axes": [left.axis, right.axis],
         }
-        inputs = [recorder.view(name, shape) for name, shape in (*left.tensors, *right.tensors)]
-        what = "_".join(self._watcher.role(x.values) for x in (a, b))
-        made = Made(self._watcher.called(f"{what}_product"), FP32, (left.rows, right.rows))
-        (name,) = recorder.make("matmul", inputs, [made], options)
-        self._watcher.product(name)
-        return recorder.values(name).copy()
+        made = Made(self._called(f"{a.role}_{b.role}_product"), FP32, (left.rows, right.rows))
+        (view,) = self._recorder.make("matmul", [*left.tensors, *right.tensors], [made], options)
+        return self._recorder.tensor(view)
 
     def _operand(self, held: Held, axis: int, place: int) -> Operand:
-        values, by = held.values, held.quantizer
-        if isinstance(by, BlockQuantizer):
-            return self._blocks(held, by, axis, transposed=place == 0)
-        name = self._in_format(values, by.fmt if isinstance(by, ScalarQuantizer) else None)
-        return Operand([(name, values.shape)], axis, None, 0, values.shape[1 - axis])
-
-    def _in_format(self, values: Array, fmt: Format | None) -> str:
-        """The tensor of these values, in a format that holds them."""
-        recorder = self._watcher.recorder
-        found = recorder.find(values, fmt) if fmt is not None else None
-        if found is not None:
-            return found
-        name = self._watcher.know(values)
-        if fmt is None or (found := recorder.find(values, fmt)) is not None:
-            return found or name
-        made = Made(self._watcher.called("operand"), fmt, values.shape)
-        return recorder.make("convert", [recorder.view(name, values.shape)], [made], {"policy": Policy().to_dict()})[0]
-
-    def _blocks(self, held: Held, by: BlockQuantizer, axis: int, transposed: bool) -> Operand:
-        x, recorder = held.values, self._watcher.recorder
-        view = recorder.view(self._watcher.know(x), x.shape)
-        source = None if held.source is None else held.source(axis)
-        names = self._quantized(view, by, axis, source, self._watcher.role(x), transposed)
-        tensors = [(name, recorder.tensors[name].shape) for name in names]
-        return Operand(tensors, 1, stored(by.fmt), by.fmt.size, x.shape[1 - axis])
-
-    def _quantized(
-        self, x: View, by: BlockQuantizer, axis: int, source: RandomSource | None, role: str, transposed: bool = False
-    ) -> tuple[str, ...]:
-        """Elements and scales of a matrix, along an axis. transposed: how the source's positions run."""
-        others, k = x.shape[1 - axis], x.shape[axis]
-        inputs = [x]
-        if source is not None and by.policy.random_count:
-            words = self._words(source, by.policy.random_count, (others, k), role, transposed)
-            inputs.append(self._watcher.recorder.view(words))
-        made = [
-            Made(self._watcher.called(f"{role}_elements"), by.fmt.element, (others, k)),
-            Made(self._watcher.called(f"{role}_scales"), by.fmt.scale, (others, -(-k // by.fmt.size))),
-        ]
-        options = {"policy": by.policy.to_dict(), **_described(by), "axis": axis}
-        return self._watcher.recorder.make("quantize", inputs, made, options)
-
-    def _through_blocks(
-        self, by: BlockQuantizer, x: View, values: Array, source: RandomSource | None, role: str
-    ) -> None:
-        """What blocks along the last axis are worth."""
-        recorder = self._watcher.recorder
-        matrix = View(x.tensor, (values.size // values.shape[-1], values.shape[-1]))
-        names = self._quantized(matrix, by, 1, source, role)
-        made = [Made(self._watcher.called(role), FP32, values.shape)]
-        (name,) = recorder.make("dequantize", [recorder.view(n) for n in names], made, _described(by))
-        self._same(name, values)
-        self._watcher.made(name)
-
-    def _words(self, source: RandomSource, n: int, shape: tuple[int, ...], of: str, transposed: bool = False) -> str:
-        made = Made(self._watcher.called(f"{of}_random"), get_format(f"u{n}"), shape)
-        options = {"source": source.spec()} | ({"transposed": True} if transposed else {})
-        return self._watcher.recorder.make("random", [], [made], options)[0]
-
-    def _into(self, x: Array, by: Quantizer, role: str) -> Array:
-        recorder, before = self._watcher.recorder, x.copy()
-        view = recorder.view(self._watcher.know(before), x.shape)
-        source = self._source(role) if self._draws(by) else None
-        values = by.values(x, source, training=self.run.training)
-        if isinstance(by, AffineQuantizer):
-            self._affine(by, view, values, source, role)
-            return values
-        if isinstance(by, BlockQuantizer):
-            self._through_blocks(by, view, values, source, role)
-            return values
-        fmt = _format(by, before)
-        if fmt is None:
-            self._watcher.recorded(values, role, [view])
-            return values
-        policy: Policy = by.policy  # type: ignore[attr-defined]
-        inputs = [view]
-        if source is not None:
-            inputs.append(recorder.view(self._words(source, policy.random_count, x.shape, role)))
-        made = Made(self._watcher.called(role), fmt, x.shape)
-        (name,) = recorder.make("convert", inputs, [made], {"policy": policy.to_dict()})
-        self._same(name, values)
-        self._watcher.made(name)
-        return values
-
-    def _affine(self, by: AffineQuantizer, x: View, values: Array, source: RandomSource | None, role: str) -> None:
-        """Parameters, integers, and what they are worth."""
-        recorder, called, of = self._watcher.recorder, self._watcher.called, integers(by.fmt)
-        options: dict[str, Any] = {"format": by.fmt.name, "axis": None if by.axis is None else by.axis % values.ndim}
-        shape = () if by.axis is None else (values.shape[by.axis],)
-        seen = by.state()
-        if not seen:
-            made = [Made(called(f"{role}_scale"), FP32, shape), Made(called(f"{role}_zero_point"), of, shape)]
-            scale, zero = recorder.make("affine_range", [x], made, options)
-        else:  # of the ranges of steps before too
-            scales, zeros = affine.parameters(seen["low"], seen["high"], by.fmt)
-            scale = recorder.given(called(f"{role}_scale"), scales)
-            zero = recorder.given_codes(Made(called(f"{role}_zero_point"), of, shape), zeros & ((1 << by.fmt.bits) - 1))
-        inputs, parameters = [x], [recorder.view(scale), recorder.view(zero)]
-        words = [] if source is None else [self._words(source, by.policy.random_count, values.shape, role)]
-        inputs += [*parameters, *map(recorder.view, words)]
-        made = [Made(called(f"{role}_integers"), of, values.shape)]
-        (q,) = recorder.make("affine", inputs, made, {**options, "policy": by.policy.to_dict()})
-        made = [Made(called(role), FP32, values.shape)]
-        (name,) = recorder.make("affine_values", [recorder.view(q), *parameters], made, options)
-        self._same(name, values)
-        self._watcher.made(name)
-
-    def _same(self, name: str, values: Array) -> None:
-        if self._watcher.recorder.values(name).tobytes() != _clean(values).tobytes():
-            raise Error(f"{name}: the layer's own conversion differs from the trace's; a bug of this program")
+        view, by, rows = self._recorder.view(held.values), held.quantizer, held.values.shape[1 - axis]
+        if not isinstance(by, RecordingQuantizer) or not by.by_product:
+            return Operand([view], axis, None, 0, rows)
+        key = held.role, view, axis
+        if key not in self._blocks or self.accumulator != BLAS:
+            source = None if held.source is None else held.source(axis)
+            self._blocks[key] = by.blocks(view, axis, source, transposed=place == 0)
+        return Operand(self._blocks[key], 1, stored_format(by.fmt), by.fmt.size, rows)
 
 
-def _described(by: BlockQuantizer) -> dict[str, Any]:
-    return {"format": stored(by.fmt), "profile": by.profile.to_dict()}
+def _recorded(op: str, work: Callable[..., Array]) -> Callable[..., Array]:
+    """An operation that computes and records. Recorded values do not change: a tensor that the result would have
+    replaced can no longer be used."""
+    signature = inspect.signature(work)
+
+    def done(self: RecordingNumerics, *args: Any, **keywords: Any) -> Array:
+        given = dict(signature.bind(self, *args, **keywords).arguments)
+        replaced = given.get("out")
+        if isinstance(replaced, Recorded):
+            del given["out"]
+        y = work(**{key: _seen(value) for key, value in given.items()})
+        told = {key: value for key, value in given.items() if key not in _UNTOLD}
+        inputs = [x for value in told.values() for x in _tensors(value)]
+        options = {key: list(v) if isinstance(v, tuple) else v for key, v in told.items() if not _tensors(v)}
+        made = self.computed(op, inputs, y, given.get("name") or op, **options)
+        if isinstance(replaced, Recorded):
+            replaced.name = ""
+        return made
+
+    return done
 
 
-def _format(by: Quantizer, x: Array) -> Format | None:
-    """The scalar format of a tensor; None for affine integers, and where no scalar format has the same values."""
-    if isinstance(by, ScalarQuantizer):
-        return by.fmt
-    return by.tensor_format(x) if isinstance(by, SharedQuantizer) else None
+def _tensors(value: Any) -> list[Array]:
+    """The recorded tensors in an argument."""
+    return value if isinstance(value, list) else [value] if isinstance(value, np.ndarray) else []
 
 
-def _clean(values: Array) -> Array:
-    """With the canonical NaN."""
-    found = np.ascontiguousarray(values, np.float32).copy()
-    found.view(np.uint32)[np.isnan(found)] = FP32.canonical_nan
-    return found
+def _seen(value: Any) -> Any:
+    if isinstance(value, list):
+        return [np.asarray(x) for x in value]
+    return np.asarray(value) if isinstance(value, np.ndarray) else value
+
+
+for _op, _work in vars(Operations).items():
+    if not _op.startswith("_") and _op not in vars(RecordingNumerics):
+        setattr(RecordingNumerics, _op, _recorded(_op, _work))

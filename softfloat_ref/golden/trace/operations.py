@@ -7,7 +7,6 @@ from typing import Final
 from softfloat_ref.golden.trace.affine import Affine, AffineRange, AffineValues
 from softfloat_ref.golden.trace.arithmetic import (
     Binary,
-    Gather,
     MaxPool,
     MaxPoolGradient,
     Patches,
@@ -20,8 +19,10 @@ from softfloat_ref.golden.trace.arithmetic import (
 )
 from softfloat_ref.golden.trace.case import Operation
 from softfloat_ref.golden.trace.conversions import Convert, Dequantize, Matmul, Quantize, Random
+from softfloat_ref.golden.trace.selections import Concatenate, Gather, Inside, Keep, ScatterSum, Slice
 
 RECORDED: Final = "recorded"  # what the host computed, as exp: stored with its inputs, not recomputed
+SELECTIONS: Final = ("patches", "gather", "slice", "concatenate")  # which keep the format of what they choose from
 
 OPERATIONS: Final[dict[str, Operation]] = {
     "random": Random(),
@@ -39,6 +40,11 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "max_pool": MaxPool(),
     "max_pool_gradient": MaxPoolGradient(),
     "gather": Gather(),
+    "scatter_sum": ScatterSum(),
+    "slice": Slice(),
+    "concatenate": Concatenate(),
+    "inside": Inside(),
+    "keep": Keep(),
     "sqrt": Root(),
     "affine_range": AffineRange(),
     "affine": Affine(),

@@ -1,8 +1,7 @@
-"""Recording a trace: tensors are known by their values, so that one operation's output is the next one's input."""
+"""Recording: tensors get names and codes, operations become nodes of a trace."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, Final, NamedTuple
@@ -10,19 +9,50 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref.errors import Error
-from softfloat_ref.formats import Format, get_format
+from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.trace.check import case_of, operation
 from softfloat_ref.golden.trace.model import Node, Tensor, TraceSet, View
 from softfloat_ref.golden.trace.numbers import FP32, Codes, canonical, fp32
-from softfloat_ref.golden.trace.operations import RECORDED
+from softfloat_ref.golden.trace.operations import OPERATIONS, RECORDED, SELECTIONS
+from softfloat_ref.oracle.formats import Format, get_format
+from softfloat_ref.oracle.sources import RandomSource
 
 Array = NDArray[Any]
 UNSIGNED: Final = get_format("u32")
 
 
+class Recorded(np.ndarray[Any, np.dtype[Any]]):
+    """A tensor of a recorded step: its values, under its name in the trace.
+
+    Operations of `Numerics` take it, and `numpy.asarray` reads it. Any other use is an error, so that every operation
+    is recorded.
+    """
+
+    name = ""
+
+    def reshape(self, *shape: Any, **_: Any) -> Recorded:
+        """The same tensor in another shape."""
+        return named(np.asarray(self).reshape(*shape), self.name)
+
+    def __array_ufunc__(self, ufunc: Any, *_: Any, **__: Any) -> Any:
+        raise TypeError(f"{ufunc.__name__} of {self.name}, which is being recorded: use an operation of Numerics")
+
+    def __getitem__(self, key: Any) -> Any:
+        raise TypeError(f"a slice of {self.name}, which is being recorded: use an operation of Numerics")
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise TypeError(f"{self.name} is being recorded and cannot be modified")
+
+
+def named(values: Array, name: str) -> Recorded:
+    """Values under a name."""
+    found = values.view(Recorded)
+    found.name = name
+    return found
+
+
 class Made(NamedTuple):
-    """An output of a node that is to be: what it is called, its format and shape."""
+    """A future output of a node: its name, format and shape."""
 
     name: str
     fmt: Format
@@ -30,41 +60,52 @@ class Made(NamedTuple):
 
 
 class Recorder:
-    """Tensors and nodes, in the order in which they come."""
+    """Tensors and nodes, in the order of execution."""
 
     def __init__(self) -> None:
         self.tensors: dict[str, Tensor] = {}
         self.codes: dict[str, Codes] = {}
         self.nodes: list[Node] = []
-        self._by_values: dict[bytes, list[str]] = {}
-        self._made: dict[str, tuple[str, ...]] = {}
+        self._constants: dict[tuple[str, float], Recorded] = {}
+        self._made: dict[str, list[View]] = {}
 
     def trace(self, recipe_name: str, recipe: str, step: int) -> TraceSet:
-        """What was recorded."""
+        """The recorded trace."""
         return TraceSet(recipe_name, recipe, step, self.tensors, tuple(self.nodes))
 
     # -- tensors -----------------------------------------------------------------------------------------------------
 
-    def find(self, x: Array, fmt: Format | None = None) -> str | None:
-        """The last tensor that has these values, in whatever shape; fmt: in this format."""
-        names = self._by_values.get(_key(x), ())
-        return next((n for n in reversed(names) if fmt is None or self.tensors[n].fmt == fmt), None)
+    def given(self, name: str, x: Array) -> Recorded:
+        """A tensor that no node computes, in FP32, or of integers from 0."""
+        whole = x.dtype.kind in "iu"
+        fmt, codes = (UNSIGNED, x.astype(np.uint32)) if whole else (FP32, _bits(x))
+        return named(x, self._add(Made(name, fmt, x.shape), codes))
 
-    def given(self, name: str, x: Array) -> str:
-        """A tensor that no node makes, in FP32, or of integers from 0."""
-        if name in self.tensors and name in self._by_values.get(_key(x), ()):
-            return name
-        if x.dtype.kind in "iu":
-            return self._add(Made(name, UNSIGNED, x.shape), x.astype(np.uint32))
-        return self._add(Made(name, FP32, x.shape), _bits(x))
+    def given_codes(self, made: Made, codes: Codes) -> View:
+        """Codes that no node computes, of any format."""
+        return View(self._add(made, codes.astype(np.uint64)), made.shape)
 
-    def given_codes(self, made: Made, codes: Codes) -> str:
-        """Codes that no node makes, of any format."""
-        return self._add(made, codes.astype(np.uint64))
-
-    def constant(self, name: str, value: float | np.floating[Any]) -> str:
+    def constant(self, name: str, value: float) -> Recorded:
         """A number, in FP32."""
-        return self.given(f"constants/{name}", np.array(value, np.float32))
+        key = name, float(value)
+        if key not in self._constants:
+            self._constants[key] = self.given(f"constants/{name}", np.array(value, np.float32))
+        return self._constants[key]
+
+    def view(self, x: Array) -> View:
+        """A tensor as an input of a node."""
+        if not isinstance(x, Recorded) or not x.name:
+            raise TypeError("a tensor that was not recorded; this is a bug in softfloat-ref")
+        return View(x.name, x.shape)
+
+    def tensor(self, view: View) -> Recorded:
+        """A node's output, as an input of operations."""
+        codes = self.codes[view.tensor].reshape(view.shape)
+        return named(fp32(codes, self.tensors[view.tensor].fmt).view(np.float32), view.tensor)
+
+    def words(self, view: View) -> Recorded:
+        """Integers that a node computed."""
+        return named(self.codes[view.tensor].reshape(view.shape), view.tensor)
 
     def _add(self, made: Made, codes: Codes) -> str:
         name, count = made.name, 1
@@ -72,54 +113,42 @@ class Recorder:
             count += 1
             name = f"{made.name}.{count}"
         self.tensors[name] = Tensor(name, made.fmt, made.shape)
-        self.codes[name] = np.ascontiguousarray(codes).reshape(made.shape)
-        values = codes if made.fmt == UNSIGNED else self._values(self.codes[name], made.fmt)
-        if values is not None:
-            self._by_values.setdefault(_key(values), []).append(name)
+        self.codes[name] = np.array(codes).reshape(made.shape)
         return name
-
-    @staticmethod
-    def _values(codes: Codes, fmt: Format) -> Array | None:
-        """What the codes are worth; None for those that no layer takes: integers and scales."""
-        if fmt.is_integer or not fmt.signed:
-            return None
-        return fp32(codes, fmt).view(np.float32)
 
     # -- nodes -------------------------------------------------------------------------------------------------------
 
-    def view(self, name: str, shape: Sequence[int] | None = None) -> View:
-        """A tensor as an input, in its own shape or another."""
-        return View(name, self.tensors[name].shape if shape is None else tuple(shape))
-
     def make(
         self, op: str, inputs: Sequence[View], outputs: Sequence[Made], options: Mapping[str, Any] | None = None
-    ) -> tuple[str, ...]:
-        """Do an operation; its outputs become tensors. The same operation of the same inputs is done once."""
+    ) -> list[View]:
+        """Execute an operation of the trace; returns its outputs. Repeated operations are executed once."""
         node = Node(op, tuple(inputs), tuple(m.name for m in outputs), dict(options or {}))
-        known = self._made.get(_identity(node, outputs))
-        return self._store(node, outputs, self._computed(node, outputs)) if known is None else known
+        key = repr((op, node.inputs, sorted(node.options.items(), key=str), [(m.fmt.name, m.shape) for m in outputs]))
+        if key not in self._made:
+            self._made[key] = self._store(node, outputs, self._computed(node, outputs))
+        return self._made[key]
 
-    def explain(
-        self, x: Array, op: str, inputs: Sequence[View], made: Made, options: Mapping[str, Any] | None = None
-    ) -> str | None:
-        """The operation, where it gives exactly these values; else None, and nothing is recorded."""
-        node = Node(op, tuple(inputs), (made.name,), dict(options or {}))
-        try:
-            codes = self._computed(node, [made])
-        except (Error, ValueError, IndexError):
-            return None
-        values = self._values(codes[0], made.fmt)
-        if values is None or values.size != x.size or _key(values) != _key(x):
-            return None
-        return self._store(node, [made], codes)[0]
+    def done(self, op: str, inputs: Sequence[View], y: Array, name: str, options: Mapping[str, Any]) -> Recorded:
+        """A result of the host: recomputed if the trace has an operation that gives the same bits, else recorded. Hosts
+        may add in different orders, and their exponentials differ."""
+        formats = [self.tensors[v.tensor].fmt for v in inputs]
+        kept = op in SELECTIONS and all(f == formats[0] for f in formats if not f.is_integer)
+        made, codes = Made(name, formats[0] if kept else FP32, y.shape), _bits(y)
+        node = Node(op, tuple(inputs), (name,), dict(options))
+        if op in OPERATIONS:
+            found = self._computed(node, [made])
+            if fp32(found[0], made.fmt).tobytes() == codes.tobytes():
+                return named(y, self._store(node, [made], found)[0].tensor)
+        node = Node(RECORDED, node.inputs, node.outputs, {"of": op})
+        return named(y, self._store(node, [Made(name, FP32, y.shape)], [codes])[0].tensor)
 
-    def record(self, x: Array, name: str, what: str, inputs: Sequence[View] = ()) -> str:
-        """A tensor that the host computed, with what went into it."""
-        node = Node(RECORDED, tuple(inputs), (name,), {"of": what})
-        return self._store(node, [Made(name, FP32, x.shape)], [_bits(x)])[0]
+    def random(self, name: str, source: RandomSource, n: int, shape: tuple[int, ...], transposed: bool = False) -> View:
+        """Random words of a source. transposed: the order of its positions."""
+        options = {"source": source.spec()} | ({"transposed": True} if transposed else {})
+        return self.make("random", [], [Made(name, get_format(f"u{n}"), shape)], options)[0]
 
     def _computed(self, node: Node, outputs: Sequence[Made]) -> list[Codes]:
-        case = case_of(self.trace("", "", 0), _without_outputs(node), self.codes)
+        case = case_of(self.trace("", "", 0), Node(node.op, node.inputs, (), node.options), self.codes)
         tensors = tuple(Tensor(*m) for m in outputs)
         made = operation(node).compute(type(case)(case.inputs, case.formats, tensors, node.options))
         for codes, output in zip(made, outputs, strict=True):
@@ -127,31 +156,11 @@ class Recorder:
                 raise Error(f"{node.op} makes {codes.size} codes, not {output.shape}")
         return made
 
-    def _store(self, node: Node, outputs: Sequence[Made], codes: Sequence[Codes]) -> tuple[str, ...]:
+    def _store(self, node: Node, outputs: Sequence[Made], codes: Sequence[Codes]) -> list[View]:
         names = tuple(self._add(m, c) for m, c in zip(outputs, codes, strict=True))
         self.nodes.append(Node(node.op, node.inputs, names, node.options))
-        self._made[_identity(node, outputs)] = names
-        return names
-
-    def values(self, name: str) -> Array:
-        """What a tensor is worth, float32."""
-        return fp32(self.codes[name], self.tensors[name].fmt).view(np.float32)
-
-
-def _identity(node: Node, outputs: Sequence[Made]) -> str:
-    return repr((node.op, node.inputs, sorted(node.options.items(), key=str), [(m.fmt.name, m.shape) for m in outputs]))
-
-
-def _without_outputs(node: Node) -> Node:
-    return Node(node.op, node.inputs, (), node.options)
+        return [View(name, m.shape) for name, m in zip(names, outputs, strict=True)]
 
 
 def _bits(x: Array) -> Codes:
     return canonical(np.ascontiguousarray(x, np.float32).view(np.uint32))
-
-
-def _key(x: Array) -> bytes:
-    """The values' own: the bits of numbers, every NaN being one."""
-    data = x.astype(np.uint32) if x.dtype.kind in "iu" else _bits(x)
-    kind = b"i" if x.dtype.kind in "iu" else b"f"
-    return kind + hashlib.blake2b(np.ascontiguousarray(data).tobytes(), digest_size=16).digest()

@@ -1,15 +1,16 @@
-"""File writers: one class a type of file, in a module of its own; WRITERS holds them by their names."""
+"""File writers: one class per type of file, each in its own module; WRITERS holds them by their names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Final
 
-from softfloat_ref.errors import Error, unknown
-from softfloat_ref.golden.sets import Vectors
+from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.writers.batch import Batch, Data, Facts, Piece, Slice, Stream, Writer
 from softfloat_ref.golden.writers.cheader import CHeaderWriter
 from softfloat_ref.golden.writers.csv import CsvWriter
+from softfloat_ref.golden.writers.images import ALL_IMAGES, IMAGE_WRITERS, IMAGES
 from softfloat_ref.golden.writers.jsonl import JsonLinesWriter
 from softfloat_ref.golden.writers.layout import LICENSE, positions, text_line, word_line, word_width
 from softfloat_ref.golden.writers.npz import NpzWriter
@@ -18,7 +19,6 @@ from softfloat_ref.golden.writers.svpkg import PackageWriter
 from softfloat_ref.golden.writers.testfloat import TestFloatWriter
 
 __all__ = [
-    "DEFAULT_FORMATS",
     "HEADER",
     "LICENSE",
     "WRITERS",
@@ -30,6 +30,7 @@ __all__ = [
     "Stream",
     "Writer",
     "chosen",
+    "of_set",
     "parse_names",
     "positions",
     "svh",
@@ -48,29 +49,43 @@ _ALL: Final[tuple[Writer, ...]] = (
     CsvWriter(),
     JsonLinesWriter(),
     NpzWriter(),
+    *IMAGE_WRITERS,
 )
 WRITERS: Final[dict[str, Writer]] = {w.key: w for w in _ALL}
-DEFAULT_FORMATS: Final = ("tv", "memh")
-NAMES: Final = tuple(name for name in WRITERS if name != "svh")  # that comes with memh
+# What --format takes: types of files for the lines of any unit, except headers, which come with the file they describe.
+NAMES: Final = tuple(name for name in WRITERS if name not in ("svh", *IMAGES))
 
 
 def parse_names(text: str) -> tuple[str, ...]:
     """`tv,csv`: names of writers. Raises Error, listing the closest ones."""
     names = [word.strip().lower() for word in text.split(",") if word.strip()]
     if not names:
-        raise Error(f"--format: give some of {', '.join(NAMES)}")
+        raise Error(f"--format: choose from {', '.join(NAMES)}")
     for name in names:
-        if name not in NAMES:
+        if name not in (*NAMES, ALL_IMAGES):
             raise unknown("file format", name, NAMES)
     return tuple(dict.fromkeys(names))
 
 
-def chosen(names: Iterable[str], vectors: Vectors, count: int) -> list[Writer]:
-    """The writers of those names, in the registry's order, the words with their header.
+def of_set(vectors: VectorSet) -> list[Writer]:
+    """The writers of the types of files that the set's kind has."""
+    types = vectors.cases.file_types
+    return [
+        w for key, w in WRITERS.items() if (key in types or (key in IMAGES and ALL_IMAGES in types)) and w.has(vectors)
+    ]
 
-    Raises Error where the set is not one for them."""
-    wanted = set(names)
-    found = [w for key, w in WRITERS.items() if key in wanted or (key == "svh" and "memh" in wanted)]
+
+def chosen(names: Iterable[str], vectors: VectorSet, count: int) -> list[Writer]:
+    """The writers of those names, in the registry's order, the words with their header; by default the default
+    writers of the set's kind. Raises Error if a type is not available for the set."""
+    wanted = set(names) or set(vectors.cases.default)
+    for name in wanted - set(vectors.cases.file_types):
+        raise Error(
+            f"{vectors.name}: file type {name} is not available for these vectors; "
+            f"choose from {', '.join(vectors.cases.file_types)}"
+        )
+    with_header = {*wanted, *(["svh"] if "memh" in wanted else []), *(IMAGES if ALL_IMAGES in wanted else [])}
+    found = [w for w in of_set(vectors) if w.key in with_header]
     for writer in found:
         writer.check(vectors, count)
     return found

@@ -1,4 +1,4 @@
-"""What writers are given, and what they are: batches of lines in, bytes of a file out."""
+"""The interface of writers: batches of lines in, bytes of a file out."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from softfloat_ref.golden.sets import Field, Line, Vectors
+from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import Run
 from softfloat_ref.golden.writers.layout import text_line, word_line
+from softfloat_ref.units import Field, Line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +24,7 @@ _BLOCK = 1 << 20
 
 @dataclass
 class Batch:
-    """Lines in a row, as tuples or as a table with a row a field (in bulk); and the tags they have."""
+    """Consecutive lines, as tuples or as a table with one row per field (in bulk), and their tags."""
 
     fields: Sequence[Field]
     runs: list[Run]
@@ -32,12 +33,12 @@ class Batch:
 
     @property
     def count(self) -> int:
-        """How many lines."""
+        """The number of lines."""
         return len(self.rows) if self.table is None else int(self.table.shape[1])
 
     @cached_property
     def lines(self) -> list[Line]:
-        """The lines as tuples, however they came."""
+        """The lines as tuples."""
         if self.table is None:
             return self.rows
         return [tuple(line) for line in self.table.T.view("u8").tolist()]
@@ -60,6 +61,12 @@ class Batch:
 
         return bulk.words(self.text)
 
+    def of(self, fields: Sequence[Field]) -> Batch:
+        """The same lines with the first of their fields only."""
+        width = sum(f.lanes for f in fields)
+        rows = [line[:width] for line in self.rows]
+        return Batch(fields, self.runs, rows, None if self.table is None else self.table[:width])
+
     def tags(self) -> Iterator[str]:
         """The tag of each line."""
         for tag, count in self.runs:
@@ -69,7 +76,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known once every line is made. runs: the tags' runs, as often as asked for, neighbours merged."""
+    """Facts known after the last line. runs: the runs of the tags, neighbours merged; can be called repeatedly."""
 
     count: int
     runs: Callable[[], Iterable[Run]]
@@ -77,7 +84,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Stream:
-    """Bytes that lie in a file: those that a writer's batches made."""
+    """Bytes in a file, from a writer's batches."""
 
     path: Path
     start: int
@@ -93,7 +100,7 @@ class Stream:
                 yield data
 
     def crc(self, crc: int = 0) -> int:
-        """The CRC-32 of the bytes, as zip files have it, going on from that of what is before them."""
+        """The CRC-32 of the bytes as in zip files, continued from the CRC-32 of the bytes before them."""
         for data in self.blocks():
             crc = zlib.crc32(data, crc)
         return crc
@@ -110,78 +117,88 @@ Piece = bytes | Slice
 
 
 class Writer(Protocol):
-    """A type of file. Batches add to its streams; in the end the file is put together from them.
+    """A type of file. Batches add to its streams; at the end the file is assembled from them.
 
-    key: its name on the command line. text: whether it has lines.
+    key: its name on the command line. text: whether it has lines. comments: whether streams begin with comment
+    lines, which are not counted.
     """
 
     key: str
     text: bool
+    comments: bool
 
-    def file_name(self, vectors: Vectors) -> str:
+    def has(self, vectors: VectorSet) -> bool:
+        """Whether a set, whose kind has this type, can have such a file."""
+
+    def file_name(self, vectors: VectorSet) -> str:
         """The name of the file."""
 
-    def check(self, vectors: Vectors, count: int) -> None:
-        """Raises Error where a set of so many lines cannot be written so."""
+    def check(self, vectors: VectorSet, count: int) -> None:
+        """Raises Error if a set of `count` lines cannot be written in this type."""
 
-    def openings(self, vectors: Vectors) -> list[bytes]:
-        """What each stream begins with."""
+    def openings(self, vectors: VectorSet) -> list[bytes]:
+        """The beginning of each stream."""
 
-    def part(self, vectors: Vectors, batch: Batch) -> list[Data]:
-        """What a batch adds to each stream."""
+    def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
+        """The bytes that a batch adds to each stream."""
 
-    def pieces(self, vectors: Vectors, facts: Facts, streams: Sequence[Stream]) -> Iterator[Piece]:
+    def pieces(self, vectors: VectorSet, facts: Facts, streams: Sequence[Stream]) -> Iterator[Piece]:
         """The file, in order."""
 
-    def sizes(self, vectors: Vectors, facts: Facts, size: int) -> list[int]:
+    def sizes(self, vectors: VectorSet, facts: Facts, size: int) -> list[int]:
         """The sizes that the streams have in a file of that size."""
 
-    def names(self, vectors: Vectors) -> list[str]:
-        """What to call each stream in a message; empty for the only one."""
+    def names(self, vectors: VectorSet) -> list[str]:
+        """The name of each stream in messages; empty for a single stream."""
 
-    def record(self, vectors: Vectors, stream: int) -> int:
-        """Bytes of each line in a stream; 0 where they differ."""
+    def record(self, vectors: VectorSet, stream: int) -> int:
+        """Bytes of each line in a stream; 0 if they differ."""
 
-    def lines(self, vectors: Vectors, facts: Facts) -> int:
-        """How many lines the file has, but for comments in front of memory words; in binary files: of its arrays."""
+    def lines(self, vectors: VectorSet, facts: Facts) -> int:
+        """The number of lines of the file, without comments before memory words; in binary files, of its arrays."""
 
 
 class LineWriter:
-    """A writer of one line a case: head, lines, foot. The last `trim` bytes of the last line are left out."""
+    """A writer of one line per case: head, lines, foot. The last `trim` bytes of the last line are left out."""
 
     key = ""
     suffix = ""
     text = True
+    comments = False
     trim = 0
 
-    def file_name(self, vectors: Vectors) -> str:
+    def has(self, vectors: VectorSet) -> bool:
+        """Of any set."""
+        return True
+
+    def file_name(self, vectors: VectorSet) -> str:
         """The set's name and the suffix."""
         return f"{vectors.name}{self.suffix}"
 
-    def check(self, vectors: Vectors, count: int) -> None:
+    def check(self, vectors: VectorSet, count: int) -> None:
         """Any set will do."""
 
-    def opening(self, vectors: Vectors) -> bytes:
-        """The head, where it is known before the lines are."""
+    def opening(self, vectors: VectorSet) -> bytes:
+        """The head, if it is known before the lines."""
         return b""
 
-    def head(self, vectors: Vectors, facts: Facts) -> bytes:
-        """The head, where it tells of the lines."""
+    def head(self, vectors: VectorSet, facts: Facts) -> bytes:
+        """The head, if it depends on the lines."""
         return b""
 
-    def foot(self, vectors: Vectors, facts: Facts) -> bytes:
-        """What follows the lines."""
+    def foot(self, vectors: VectorSet, facts: Facts) -> bytes:
+        """The text after the lines."""
         return b""
 
-    def openings(self, vectors: Vectors) -> list[bytes]:
+    def openings(self, vectors: VectorSet) -> list[bytes]:
         """Of the only stream."""
         return [self.opening(vectors)]
 
-    def part(self, vectors: Vectors, batch: Batch) -> list[Data]:
+    def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
         """The lines of a batch."""
         raise NotImplementedError
 
-    def pieces(self, vectors: Vectors, facts: Facts, streams: Sequence[Stream]) -> Iterator[Piece]:
+    def pieces(self, vectors: VectorSet, facts: Facts, streams: Sequence[Stream]) -> Iterator[Piece]:
         """Head, lines, foot."""
         if head := self.head(vectors, facts):
             yield head
@@ -189,20 +206,20 @@ class LineWriter:
         if foot := self.foot(vectors, facts):
             yield foot
 
-    def sizes(self, vectors: Vectors, facts: Facts, size: int) -> list[int]:
-        """What is left between head and foot."""
+    def sizes(self, vectors: VectorSet, facts: Facts, size: int) -> list[int]:
+        """The size between head and foot."""
         around = len(self.head(vectors, facts)) + len(self.foot(vectors, facts))
         return [max(size - around, 0) + self.trim]
 
-    def names(self, vectors: Vectors) -> list[str]:
-        """Of the only stream: none."""
+    def names(self, vectors: VectorSet) -> list[str]:
+        """No name: there is a single stream."""
         return [""]
 
-    def record(self, vectors: Vectors, stream: int) -> int:
+    def record(self, vectors: VectorSet, stream: int) -> int:
         """Lines may differ in length."""
         return 0
 
-    def lines(self, vectors: Vectors, facts: Facts) -> int:
+    def lines(self, vectors: VectorSet, facts: Facts) -> int:
         """The cases, and the lines around them."""
         around = (*self.openings(vectors), self.head(vectors, facts), self.foot(vectors, facts))
         return facts.count + sum(x.count(b"\n") for x in around) - int(self.trim > 0)

@@ -1,16 +1,17 @@
-"""A C header: the vectors as a constant array of structures, for C99 and C++11, with nothing but stdint.h."""
+"""A C header: the vectors as a constant array of structures, for C99 and C++11, with only stdint.h."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from softfloat_ref.errors import Error
-from softfloat_ref.golden.sets import Field, Line, Vectors
+from softfloat_ref.base.errors import Error
+from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import groups
 from softfloat_ref.golden.writers.batch import Batch, Data, Facts, LineWriter
 from softfloat_ref.golden.writers.layout import LICENSE, identifier, quoted
 from softfloat_ref.golden.writers.rows import Rows
+from softfloat_ref.units import Field, Line
 
 MAX_LINES: Final = 1 << 18
 _WORD: Final = 64
@@ -22,14 +23,14 @@ class CHeaderWriter(LineWriter):
     key = "c"
     suffix = ".h"
 
-    def check(self, vectors: Vectors, count: int) -> None:
-        """Raises Error for a set that no compiler would like."""
+    def check(self, vectors: VectorSet, count: int) -> None:
+        """Raises Error for a set that is too large for compilers."""
         if count > MAX_LINES:
             raise Error(
                 f"{vectors.name}: {count} vectors; a C header holds at most {MAX_LINES}: choose csv, npz, or a lower -n"
             )
 
-    def opening(self, vectors: Vectors) -> bytes:
+    def opening(self, vectors: VectorSet) -> bytes:
         """Guard, type, and the beginning of the array."""
         name = identifier(vectors.name)
         guard = f"SOFTFLOAT_REF_{name.upper()}_H"
@@ -41,8 +42,8 @@ class CHeaderWriter(LineWriter):
             f"static const struct {name}_vector {name}[] = {{\n"
         ).encode("ascii")
 
-    def part(self, vectors: Vectors, batch: Batch) -> list[Data]:
-        """A structure a case."""
+    def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
+        """One structure per case."""
         fields = vectors.fields
         digits, between, before = list[int](), list[str](), "    {"
         for f in fields:
@@ -58,8 +59,8 @@ class CHeaderWriter(LineWriter):
         expand = None if all(_words(f) == 1 for f in fields) else lambda line: _split(line, fields)
         return [Rows(digits, between, lambda _: f"{close}}},\n", expand).made(batch)]
 
-    def foot(self, vectors: Vectors, facts: Facts) -> bytes:
-        """The end of the array, how many there are, and the groups of equal tags."""
+    def foot(self, vectors: VectorSet, facts: Facts) -> bytes:
+        """The end of the array, the count, and the groups of equal tags."""
         name = identifier(vectors.name)
         listed = groups(facts.runs())
         text = f"}};\n\n#define {name.upper()}_COUNT {facts.count}\n"

@@ -1,8 +1,8 @@
-"""Comma-separated values: a line of names, then hexadecimal codes without 0x, the tag last."""
+"""Comma-separated values: a header line, then hexadecimal codes without 0x, the tag last."""
 
 from __future__ import annotations
 
-from softfloat_ref.golden.sets import Vectors
+from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.writers.batch import Batch, Data, LineWriter
 from softfloat_ref.golden.writers.rows import Rows
 
@@ -13,12 +13,12 @@ class CsvWriter(LineWriter):
     key = "csv"
     suffix = ".csv"
 
-    def opening(self, vectors: Vectors) -> bytes:
+    def opening(self, vectors: VectorSet) -> bytes:
         """The line of names."""
         names = [f.name if f.lanes == 1 else f"{f.name}[{i}]" for f in vectors.fields for i in range(f.lanes)]
         return (",".join([*names, "tag"]) + "\n").encode("ascii")
 
-    def part(self, vectors: Vectors, batch: Batch) -> list[Data]:
+    def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
         """The lines of a batch."""
         digits = [f.digits for f in vectors.fields for _ in range(f.lanes)]
         return [Rows(digits, ["", *[","] * (len(digits) - 1)], _end).made(batch)]

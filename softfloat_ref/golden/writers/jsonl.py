@@ -1,4 +1,4 @@
-"""JSON lines: a header object, then an object a case, with its tag. vectors.schema.json describes both."""
+"""JSON lines: a header object, then one object per case, with its tag. jsonl.schema.json describes both."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from softfloat_ref.golden.sets import Vectors
+from softfloat_ref.golden import manifest_schema2
+from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import groups
 from softfloat_ref.golden.writers.batch import Batch, Data, Facts, LineWriter
 from softfloat_ref.golden.writers.rows import Rows
@@ -15,12 +16,12 @@ JSONL_SCHEMA: Final = 1
 
 
 class JsonLinesWriter(LineWriter):
-    """NAME.jsonl: codes are lower-case hexadecimal strings, of lanes an array of them, lane 0 first."""
+    """NAME.jsonl: codes are lower-case hexadecimal strings, for lanes an array, lane 0 first."""
 
     key = "jsonl"
     suffix = ".jsonl"
 
-    def head(self, vectors: Vectors, facts: Facts) -> bytes:
+    def head(self, vectors: VectorSet, facts: Facts) -> bytes:
         """The header object."""
         table = {
             "schema": JSONL_SCHEMA,
@@ -32,18 +33,18 @@ class JsonLinesWriter(LineWriter):
                 {"name": f.name, "role": f.role, "width": f.width, "lanes": f.lanes, "format": f.format or None}
                 for f in vectors.fields
             ],
-            "set": vectors.to_dict(),
+            "set": manifest_schema2.downgraded(vectors.to_dict()),
         }
         return (json.dumps(table, separators=(",", ":")) + "\n").encode("ascii")
 
-    def part(self, vectors: Vectors, batch: Batch) -> list[Data]:
+    def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
         """The lines of a batch."""
         digits = [f.digits for f in vectors.fields for _ in range(f.lanes)]
         return [Rows(digits, list(_between(vectors)), _end(vectors)).made(batch)]
 
 
-def _between(vectors: Vectors) -> Iterator[str]:
-    """What stands in front of each code."""
+def _between(vectors: VectorSet) -> Iterator[str]:
+    """The text before each code."""
     before = "{"
     for f in vectors.fields:
         if f.lanes == 1:
@@ -55,7 +56,7 @@ def _between(vectors: Vectors) -> Iterator[str]:
             before = '"],'
 
 
-def _end(vectors: Vectors) -> Callable[[str], str]:
-    """What follows the last code, by tag."""
+def _end(vectors: VectorSet) -> Callable[[str], str]:
+    """The text after the last code, by tag."""
     close = '"' if vectors.fields[-1].lanes == 1 else '"]'
     return lambda tag: f'{close},"tag":{json.dumps(tag)}}}\n'

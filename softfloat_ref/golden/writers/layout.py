@@ -1,4 +1,4 @@
-"""What the writers share: the layout of text lines and of memory words, and what makes identifiers."""
+"""Shared by the writers: the layout of text lines and of memory words, and identifiers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from softfloat_ref.golden.sets import Field, Line
+from softfloat_ref.units import Field, Line
 
 LICENSE: Final = "SPDX-License-Identifier: 0BSD"
 

@@ -1,4 +1,4 @@
-"""numpy's .npz: an array a field, and the runs of equal tags as arrays. The same bytes anywhere: no time, no version.
+"""numpy's .npz: one array per field, and the runs of equal tags as arrays. Reproducible: no time, no version.
 
 `np.repeat(f["tag_names"][f["tag_index"]], f["tag_count"])` gives each line its tag. np.load needs no pickle.
 """
@@ -11,12 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from softfloat_ref.golden.sets import Field, Vectors
+from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.writers.batch import Batch, Data, Facts, Piece, Slice, Stream
+from softfloat_ref.units import Field
 
 _WORD: Final = 8  # bytes
 _ALIGN: Final = 64  # of the data in a .npy file, numpy.lib.format
-_DATE: Final = 1 << 5 | 1  # 1980-01-01, the first that a zip file can say
+_DATE: Final = 1 << 5 | 1  # 1980-01-01, the first date of zip files
 _LIMIT: Final = 0xFFFFFFFF
 
 
@@ -26,28 +27,33 @@ class NpzWriter:
 
     key = "npz"
     text = False
+    comments = False
 
-    def file_name(self, vectors: Vectors) -> str:
+    def has(self, vectors: VectorSet) -> bool:
+        """Of any set."""
+        return True
+
+    def file_name(self, vectors: VectorSet) -> str:
         """The set's name."""
         return f"{vectors.name}.npz"
 
-    def check(self, vectors: Vectors, count: int) -> None:
+    def check(self, vectors: VectorSet, count: int) -> None:
         """Any set will do."""
 
-    def openings(self, vectors: Vectors) -> list[bytes]:
-        """A stream a field."""
+    def openings(self, vectors: VectorSet) -> list[bytes]:
+        """One stream per field."""
         return [b""] * len(vectors.fields)
 
-    def names(self, vectors: Vectors) -> list[str]:
+    def names(self, vectors: VectorSet) -> list[str]:
         """The fields."""
         return [f.name for f in vectors.fields]
 
-    def record(self, vectors: Vectors, stream: int) -> int:
+    def record(self, vectors: VectorSet, stream: int) -> int:
         """Bytes of a line in the array."""
         f = vectors.fields[stream]
         return _item(f) * _words(f) * f.lanes
 
-    def part(self, vectors: Vectors, batch: Batch) -> list[Data]:
+    def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
         """The columns of a batch, little-endian."""
         if batch.table is not None:
             columns = zip(batch.table, vectors.fields, strict=True)
@@ -60,15 +66,15 @@ class NpzWriter:
             start = end
         return found
 
-    def sizes(self, vectors: Vectors, facts: Facts, size: int) -> list[int]:
+    def sizes(self, vectors: VectorSet, facts: Facts, size: int) -> list[int]:
         """By the number of lines."""
         return [facts.count * self.record(vectors, i) for i in range(len(vectors.fields))]
 
-    def lines(self, vectors: Vectors, facts: Facts) -> int:
+    def lines(self, vectors: VectorSet, facts: Facts) -> int:
         """Of the arrays."""
         return facts.count
 
-    def pieces(self, vectors: Vectors, facts: Facts, streams: Sequence[Stream]) -> Iterator[Piece]:
+    def pieces(self, vectors: VectorSet, facts: Facts, streams: Sequence[Stream]) -> Iterator[Piece]:
         """A zip file without compression: the arrays one after the other, then the directory."""
         entries: list[_Entry] = []
         offset = 0
@@ -121,7 +127,7 @@ def _tag_arrays(facts: Facts) -> Iterator[tuple[str, bytes]]:
 
 @dataclass(frozen=True)
 class _Entry:
-    """A member of the zip file (PKWARE APPNOTE 4.3, 4.5.3): stored, of no time, with 64-bit sizes where needed."""
+    """A member of the zip file (PKWARE APPNOTE 4.3, 4.5.3): stored, without time, with 64-bit sizes if needed."""
 
     name: str
     size: int
@@ -152,7 +158,7 @@ class _Entry:
 
 
 def _directory(entries: Sequence[_Entry], offset: int) -> bytes:
-    """The directory and what ends a zip file."""
+    """The directory and the end record of a zip file."""
     listed = b"".join(e.central() for e in entries)
     end = b""
     if offset >= _LIMIT:

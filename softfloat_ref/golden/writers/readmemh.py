@@ -1,7 +1,7 @@
 """Words for `$readmemh`, and the SystemVerilog header that describes them.
 
-What simulators accept decides the words: lower case, `//` header, exact widths, `_` between fields, never `0x`; the
-last field of a line is the lowest, and so is lane 0 of a field.
+The words have a form that all simulators accept: lower case, `//` header, exact widths, `_` between fields, no `0x`;
+the last field of a line is the lowest, and so is lane 0 of a field.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from softfloat_ref.golden.sets import Vectors
+from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.writers.batch import Batch, Data, Facts, LineWriter, Piece, Stream
 from softfloat_ref.golden.writers.layout import LICENSE, identifier, positions, word_width
 
@@ -21,62 +21,67 @@ class WordWriter(LineWriter):
 
     key = "memh"
     suffix = ".memh"
+    comments = True
 
-    def opening(self, vectors: Vectors) -> bytes:
+    def opening(self, vectors: VectorSet) -> bytes:
         """The comment lines in front of the words."""
         return word_header(vectors).encode("ascii")
 
-    def part(self, vectors: Vectors, batch: Batch) -> list[Data]:
+    def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
         """The words of a batch."""
         return [batch.words]
 
-    def record(self, vectors: Vectors, stream: int) -> int:
-        """All words are as long."""
+    def record(self, vectors: VectorSet, stream: int) -> int:
+        """All words have the same length."""
         return sum((f.digits + 1) * f.lanes for f in vectors.fields)
 
-    def lines(self, vectors: Vectors, facts: Facts) -> int:
+    def lines(self, vectors: VectorSet, facts: Facts) -> int:
         """The words."""
         return facts.count
 
 
 class HeaderWriter(LineWriter):
-    """vectors.svh, which goes with the words: it has no lines of its own."""
+    """vectors.svh, which describes the words: it has no lines."""
 
     key = "svh"
 
-    def file_name(self, vectors: Vectors) -> str:
-        """The same for every set, so that a bench can include it."""
+    def file_name(self, vectors: VectorSet) -> str:
+        """The same name for every set, so that a bench can include it."""
         return HEADER
 
-    def openings(self, vectors: Vectors) -> list[bytes]:
+    def openings(self, vectors: VectorSet) -> list[bytes]:
         """No stream."""
         return []
 
-    def part(self, vectors: Vectors, batch: Batch) -> list[Data]:
+    def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
         """No stream."""
         return []
 
-    def pieces(self, vectors: Vectors, facts: Facts, streams: Sequence[Stream]) -> Iterator[Piece]:
+    def pieces(self, vectors: VectorSet, facts: Facts, streams: Sequence[Stream]) -> Iterator[Piece]:
         """The text."""
-        yield svh(vectors, facts.count).encode("ascii")
+        yield self.header(vectors, facts.count).encode("ascii")
 
-    def sizes(self, vectors: Vectors, facts: Facts, size: int) -> list[int]:
+    def sizes(self, vectors: VectorSet, facts: Facts, size: int) -> list[int]:
         """No stream."""
         return []
 
-    def lines(self, vectors: Vectors, facts: Facts) -> int:
+    def lines(self, vectors: VectorSet, facts: Facts) -> int:
         """Of the text."""
-        return svh(vectors, facts.count).count("\n")
+        return self.header(vectors, facts.count).count("\n")
+
+    def header(self, vectors: VectorSet, count: int) -> str:
+        """The text."""
+        return svh(vectors, count)
 
 
-def word_header(vectors: Vectors) -> str:
+def word_header(vectors: VectorSet) -> str:
     """The comment lines in front of the words."""
     names = "_".join(f.name if f.lanes == 1 else f"{f.name}[{f.lanes - 1}:0]" for f in vectors.fields)
     return f"// {LICENSE}\n// {vectors.name}: {names}\n"
 
 
-def svh(vectors: Vectors, count: int) -> str:
-    """The SystemVerilog header: count, word width, and where each field is."""
+def svh(vectors: VectorSet, count: int) -> str:
+    """The SystemVerilog header: count, word width, and the position of each field."""
     lsb = positions(vectors.fields)
     lines = [
         f"// {LICENSE}",

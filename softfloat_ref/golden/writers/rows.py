@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from softfloat_ref.golden.sets import Line
 from softfloat_ref.golden.writers.batch import Batch, Data
+from softfloat_ref.units import Line
 
 _FEW: Final = 64  # lines of a run below which arrays cost more than they save
 
 
 class Rows:
-    """between[0], column 0, between[1], ..., the last column, and what `end` makes of the line's tag.
+    """between[0], column 0, between[1], ..., the last column, and `end` of the line's tag.
 
-    digits: of each column. expand: what the columns of a line are, where they are not its codes; lines in bulk need
-    none.
+    digits: of each column. expand: the columns of a line, if they differ from its codes; not needed for lines in bulk.
     """
 
     def __init__(
@@ -49,7 +48,7 @@ class Rows:
         return "".join(found).encode("ascii")
 
     def _in_arrays(self, batch: Batch) -> Data:
-        """Columns of characters, copied from the memory words to where they belong."""
+        """Columns of characters, copied from the memory words to their positions."""
         import numpy as np
 
         source = batch.words.reshape(batch.count, -1)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from softfloat_ref.errors import Error
-from softfloat_ref.golden.sets import Field, Line, Vectors
+from softfloat_ref.base.errors import Error
+from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import groups
 from softfloat_ref.golden.writers.batch import Batch, Data, Facts, LineWriter
 from softfloat_ref.golden.writers.layout import LICENSE, identifier, quoted
 from softfloat_ref.golden.writers.rows import Rows
+from softfloat_ref.units import Field, Line
 
 MAX_LINES: Final = 1 << 14
 
@@ -22,19 +23,19 @@ class PackageWriter(LineWriter):
     suffix = "_pkg.sv"
     trim = len(",\n")  # a list of SystemVerilog ends without a comma
 
-    def check(self, vectors: Vectors, count: int) -> None:
-        """Raises Error for a set that simulators would take long to elaborate."""
+    def check(self, vectors: VectorSet, count: int) -> None:
+        """Raises Error for a set that simulators would elaborate slowly."""
         if count > MAX_LINES:
             raise Error(
                 f"{vectors.name}: {count} vectors; a SystemVerilog package holds at most {MAX_LINES}: "
                 "choose memh, or a lower -n"
             )
 
-    def file_name(self, vectors: Vectors) -> str:
+    def file_name(self, vectors: VectorSet) -> str:
         """The package's name."""
         return f"{identifier(vectors.name)}_pkg.sv"
 
-    def head(self, vectors: Vectors, facts: Facts) -> bytes:
+    def head(self, vectors: VectorSet, facts: Facts) -> bytes:
         """The type, and the beginning of the array."""
         members = "".join(f"    {_declaration(f)};\n" for f in vectors.fields)
         return (
@@ -45,8 +46,8 @@ class PackageWriter(LineWriter):
             "  localparam vector_t VECTORS [COUNT] = '{\n"
         ).encode("ascii")
 
-    def part(self, vectors: Vectors, batch: Batch) -> list[Data]:
-        """An assignment pattern a case."""
+    def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
+        """One assignment pattern per case."""
         fields = vectors.fields
         between, before = list[str](), "    '{"
         for f in fields:
@@ -58,7 +59,7 @@ class PackageWriter(LineWriter):
         expand = None if all(f.lanes == 1 for f in fields) else lambda line: _reversed(line, fields)
         return [Rows(digits, between, lambda _: end, expand).made(batch)]
 
-    def foot(self, vectors: Vectors, facts: Facts) -> bytes:
+    def foot(self, vectors: VectorSet, facts: Facts) -> bytes:
         """The end of the array, and the groups."""
         listed = groups(facts.runs())
         text = "\n  };\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from softfloat_ref.golden.sets import Vectors
+from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.writers.batch import Batch, Data, LineWriter
 
 
@@ -14,10 +14,10 @@ class TestFloatWriter(LineWriter):
     key = "tv"
     suffix = ".tv"
 
-    def part(self, vectors: Vectors, batch: Batch) -> list[Data]:
+    def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
         """The lines of a batch."""
         return [batch.text]
 
-    def record(self, vectors: Vectors, stream: int) -> int:
-        """All lines are as long."""
+    def record(self, vectors: VectorSet, stream: int) -> int:
+        """All lines have the same length."""
         return sum((f.digits + 1) * f.lanes for f in vectors.fields)

@@ -1,4 +1,4 @@
-"""Data by name: synthetic sets, what packages and Python itself carry, and readers for the files a user has."""
+"""Data by name: synthetic sets, sets included in packages and in Python itself, and readers for a user's files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from softfloat_ref.errors import Error, unknown
+from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.nn.data.model import Dataset, batches, text_batches
 
 __all__ = ["DATA", "Data", "Dataset", "batches", "load", "text_batches"]
@@ -31,13 +31,13 @@ class Data(NamedTuple):
 
 
 DATA: Final = {
-    "blobs": Data("synthetic", "blobs", "vectors around one centre a class"),
+    "blobs": Data("synthetic", "blobs", "vectors around one centre per class"),
     "shapes": Data("shapes", "shapes", "noisy images of simple shapes"),
     "digits": Data("images", "digits", "scikit-learn's 1,797 handwritten digits of 8 x 8"),
     "mnist": Data("images", "mnist", "MNIST", "train-images-idx3-ubyte and its three companions, also as .gz"),
     "cifar10": Data("images", "cifar10", "CIFAR-10, binary version", "data_batch_1.bin to 5, test_batch.bin"),
     "titanic": Data("titanic", "titanic", "Titanic passengers, Kaggle's columns", "train.csv"),
-    "text": Data("text", "characters", "characters: the names in Unicode 3.2, which every Python carries, or a file"),
+    "text": Data("text", "characters", "characters: the names in Unicode 3.2 (included in Python), or a file"),
     "ptb": Data("text", "ptb", "words of the Penn Treebank", "ptb.train.txt and ptb.test.txt"),
 }
 
@@ -64,5 +64,5 @@ def load(name: str, *, seed: int, root: Path | None = None, **sizes: int) -> Dat
     if "root" in inspect.signature(function).parameters:
         return function(seed=seed, root=root, **sizes)
     if root is not None:
-        raise Error(f"data {name!r} is made, not read: it takes no folder")
+        raise Error(f"data {name!r} is generated: it takes no folder")
     return function(seed=seed, **sizes)

@@ -1,4 +1,4 @@
-"""Files that a user has: found in a folder, plain or compressed, read whole. Errors are one line."""
+"""A user's files: found in a folder, plain or compressed, read whole. Errors are one line."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import zlib
 from pathlib import Path
 from typing import Final
 
-from softfloat_ref.errors import Error
-from softfloat_ref.files import read_bytes
+from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import read_bytes
 
 MAX_SIZE: Final = 1 << 30  # of what a .gz file becomes, in bytes
 _PART: Final = 1 << 20
 
 
 def find(root: Path, *names: str, advice: str = "") -> Path:
-    """The first of these files that the folder has. Raises Error."""
+    """The first of these files that exists in the folder. Raises Error."""
     if not root.is_dir():
         raise Error(f"{root}: no such folder")
     for name in names:
@@ -37,9 +37,9 @@ def content(path: Path) -> bytes:
             while found.tell() <= MAX_SIZE and (part := packed.read(_PART)):
                 found.write(part)
     except (OSError, EOFError, zlib.error):
-        raise Error(f"{path}: not a whole gzip file; fetch it again") from None
+        raise Error(f"{path}: incomplete or damaged gzip file; download it again") from None
     if found.tell() > MAX_SIZE:
-        raise Error(f"{path}: becomes more than {MAX_SIZE} bytes; unpack it, and give it without .gz")
+        raise Error(f"{path}: decompresses to more than {MAX_SIZE} bytes; unpack it and give the file without .gz")
     return found.getvalue()
 
 

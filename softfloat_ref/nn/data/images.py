@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref.errors import Error
+from softfloat_ref.base.errors import Error
 from softfloat_ref.nn.data.files import content, digest, find
 from softfloat_ref.nn.data.keyed import SPLIT, permutation
 from softfloat_ref.nn.data.model import Dataset
@@ -19,7 +19,7 @@ _RECORD: Final = 1 + 32 * 32 * 3  # of CIFAR-10: a label, then the planes red, g
 _MEAN: Final = (0.4914, 0.4822, 0.4465)  # of CIFAR-10's training images, a channel
 _DEVIATION: Final = (0.2470, 0.2435, 0.2616)
 _BATCHES: Final = tuple(f"data_batch_{i}.bin" for i in range(1, 6))
-_PICKLED: Final = "; the python version of CIFAR-10 is pickled, which is never read: take the binary version"
+_PICKLED: Final = "; the python version of CIFAR-10 is pickled and cannot be read; use the binary version"
 
 
 class Examples(NamedTuple):
@@ -29,12 +29,12 @@ class Examples(NamedTuple):
     labels: NDArray[np.int64]
 
     def first(self, count: int | None) -> Examples:
-        """So many of them, or all."""
+        """The first `count` of them, or all."""
         return Examples(self.images[:count], self.labels[:count])
 
 
 def digits(*, seed: int, test: int = 360) -> Dataset:
-    """scikit-learn's digits, x (examples, 8, 8, 1) from -1 to 1; so many for the test, chosen by the seed.
+    """scikit-learn's digits, x (examples, 8, 8, 1) from -1 to 1; `test` of them for the test, chosen by the seed.
 
     Raises Error without scikit-learn, and where the test would take all.
     """
@@ -92,7 +92,7 @@ def _idx(path: Path, data: bytes, magic: int) -> NDArray[np.uint8]:
     for n in shape:
         size *= n
     if len(data) - head != size or not size:
-        raise Error(f"{path}: {len(data) - head} bytes for shape {shape}: the file was cut, or is empty")
+        raise Error(f"{path}: {len(data) - head} bytes for shape {shape}: the file is truncated or empty")
     return np.frombuffer(data, np.uint8, offset=head).reshape(shape)
 
 
@@ -120,7 +120,7 @@ def _cifar_file(root: Path, name: str) -> tuple[Examples, bytes]:
     path = find(root, name, advice=_PICKLED if (root / name.removesuffix(".bin")).is_file() else "")
     data = content(path)
     if not data or len(data) % _RECORD:
-        raise Error(f"{path}: {len(data)} bytes are no whole number of records of {_RECORD}: the file was cut")
+        raise Error(f"{path}: {len(data)} bytes are not a whole number of records of {_RECORD}: the file is truncated")
     records = np.frombuffer(data, np.uint8).reshape(-1, _RECORD)
     images = records[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
     return Examples(images, _checked(path, records[:, 0])), data

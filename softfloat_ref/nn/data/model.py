@@ -1,4 +1,4 @@
-"""What a data set is, and how minibatches are taken from it."""
+"""A data set, and how minibatches are taken from it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref.errors import Error
+from softfloat_ref.base.errors import Error
 from softfloat_ref.nn.data.keyed import SHUFFLE, permutation
 
 Pair = tuple[NDArray[Any], NDArray[Any]]
@@ -34,13 +34,14 @@ class Dataset:
 
 
 def batches(x: NDArray[Any], y: NDArray[Any], batch: int, *, seed: int, epoch: int) -> Iterator[Pair]:
-    """Minibatches of all examples, shuffled anew for each epoch; the last one is short where they do not divide.
+    """Minibatches of all examples, shuffled again for each epoch; the last one is short if the number of examples is
+    not a multiple.
 
-    The order depends on (seed, epoch, number of examples) alone, so a run that is resumed sees the same minibatches.
+    The order depends on (seed, epoch, number of examples) alone, so a resumed run sees the same minibatches.
     Raises Error for a batch below 1, and where x and y differ in length.
     """
     if batch < 1:
-        raise Error(f"a minibatch has at least one example, not {batch}")
+        raise Error(f"a minibatch needs at least one example, not {batch}")
     if len(x) != len(y):
         raise Error(f"{len(x)} examples, but {len(y)} labels")
     return _shuffled(x, y, batch, permutation(seed, SHUFFLE, epoch, len(x)))
@@ -59,10 +60,10 @@ def text_batches(symbols: NDArray[Any], batch: int, length: int) -> Iterator[Pai
     what does not fill strands and pieces is left out. Raises Error for a text that is too short for one piece.
     """
     if batch < 1 or length < 1:
-        raise Error(f"a piece of text has at least one strand and one symbol, not {batch} and {length}")
+        raise Error(f"a piece of text needs at least one strand and one symbol, not {batch} and {length}")
     strand = (len(symbols) - 1) // batch
     if strand < length:
-        raise Error(f"{len(symbols)} symbols are too few for {batch} strands of {length}; take shorter or fewer ones")
+        raise Error(f"{len(symbols)} symbols are too few for {batch} strands of {length}; use shorter or fewer strands")
     x = symbols[: batch * strand].reshape(batch, strand).T
     y = symbols[1 : batch * strand + 1].reshape(batch, strand).T
     starts = range(0, strand - length + 1, length)

@@ -1,4 +1,4 @@
-"""Synthetic images: one simple shape each, of any place, size and colours, under noise."""
+"""Synthetic images: one simple shape each, of random position, size and colours, with noise."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref.errors import Error
+from softfloat_ref.base.errors import Error
 from softfloat_ref.nn.data.keyed import EXAMPLES, fields, words
 from softfloat_ref.nn.data.model import Dataset
 
@@ -51,7 +51,7 @@ def shapes(
 ) -> Dataset:
     """Images x (examples, size, size, channels), about -2 to 2; y: the shape, in SHAPES' order.
 
-    noise: of a pixel's two random bytes' sum, so many times what it is at 1. Raises Error for more classes than there
+    noise: the amplitude; at 1 it is the sum of two random bytes per pixel. Raises Error for more classes than there
     are shapes, and for images below 12 x 12.
     """
     if classes > len(SHAPES) or size < MIN_SIZE:

@@ -13,7 +13,7 @@ _UNIT = np.float32(2.0**-15)
 def blobs(
     *, seed: int, train: int = 2000, test: int = 500, classes: int = 10, features: int = 16, spread: int = 1
 ) -> Dataset:
-    """Vectors around one centre a class, x (examples, features).
+    """Vectors around one centre per class, x (examples, features).
 
     Centres lie uniformly in the cube from -1 to 1. Around them, each coordinate has the sum of four uniform numbers,
     which is nearly normal, with a standard deviation of 0.58 times the spread.

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref.errors import Error
+from softfloat_ref.base.errors import Error
 from softfloat_ref.nn.data.files import content, digest, find, text
 from softfloat_ref.nn.data.keyed import LINES, permutation
 from softfloat_ref.nn.data.model import Dataset
@@ -23,7 +23,7 @@ END: Final = "<eos>"
 
 
 def unicode_names() -> str:
-    """The names of Unicode 3.2's characters, one a line, in an order of their own; the same in every Python.
+    """The names of Unicode 3.2's characters, one per line, in a fixed random order; the same in every Python version.
 
     Python keeps this version of the database for internationalised domain names (RFC 3490). Names that only count or
     spell a code (CJK ideographs, Hangul and Yi syllables) are left out; neighbours in the code charts are torn apart,
@@ -46,7 +46,7 @@ def characters(*, seed: int, root: Path | None = None, train: int | None = None,
     whole = unicode_names() if root is None else text(root)
     alphabet = sorted(set(whole))
     if len(whole) < _TEST * 2 or len(alphabet) < 2:
-        raise Error(f"{root}: a text has at least {_TEST * 2} characters, of two kinds and more")
+        raise Error(f"{root}: a text needs at least {_TEST * 2} characters, at least two of them different")
     symbols = _numbered(whole, alphabet)
     cut = len(symbols) - len(symbols) // _TEST
     name = "names of Unicode 3.2" if root is None else root.name

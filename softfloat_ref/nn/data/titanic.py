@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref.errors import Error
+from softfloat_ref.base.errors import Error
 from softfloat_ref.nn.data.files import digest, find, text
 from softfloat_ref.nn.data.keyed import SPLIT, permutation
 from softfloat_ref.nn.data.model import Dataset
@@ -83,7 +83,7 @@ def _number(where: str, column: str, cell: str | None) -> float | None:
     except ValueError:
         number = float("nan")
     if not abs(number) <= _LARGEST:  # nor if it is NaN
-        raise Error(f"{where}: {column} {str(cell)[:40]!r} is not a number, or beyond {_LARGEST:g}")
+        raise Error(f"{where}: {column} {str(cell)[:40]!r} is not a number, or is beyond {_LARGEST:g}")
     return number
 
 
@@ -91,7 +91,7 @@ def _choice(where: str, column: str, cell: str | None) -> int | None:
     if _empty(where, column, cell):
         return None
     if cell not in _CHOICES[column]:
-        raise Error(f"{where}: {column} {str(cell)[:40]!r} is none of {', '.join(_CHOICES[column])}")
+        raise Error(f"{where}: {column} {str(cell)[:40]!r} is not one of {', '.join(_CHOICES[column])}")
     return _CHOICES[column].index(cell)
 
 

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from softfloat_ref.errors import Error
+from softfloat_ref.base.errors import Error
 from softfloat_ref.nn.layers.base import Array, Layer
 
 _WORD_BITS = 32
-
-
-def sigmoid(x: Array) -> Array:
-    """1 / (1 + exp(-x)) in x's type."""
-    with np.errstate(over="ignore"):  # exp(88.8) is Inf in float32, and 1 / Inf the right 0
-        y = np.exp(-x)
-    y += 1
-    return np.divide(1, y, out=y)
 
 
 class ReLU(Layer):
@@ -24,12 +14,11 @@ class ReLU(Layer):
     kind = "relu"
 
     def forward(self, x: Array) -> Array:
-        x = self.numerics.function(x)
-        self._y = np.maximum(x, 0)  # of numbers of a format: one of them
+        self._y = self.numerics.relu(self.numerics.function(x))
         return self._y
 
     def backward(self, dy: Array) -> Array:
-        return self.numerics.function_error(dy * (self._y > 0))
+        return self.numerics.function_error(self.numerics.relu_gradient(dy, self._y))
 
 
 class Tanh(Layer):
@@ -38,11 +27,13 @@ class Tanh(Layer):
     kind = "tanh"
 
     def forward(self, x: Array) -> Array:
-        self._y = self.numerics.function(np.tanh(self.numerics.function(x)))
+        numerics = self.numerics
+        self._y = numerics.function(numerics.tanh(numerics.function(x)))
         return self._y
 
     def backward(self, dy: Array) -> Array:
-        return self.numerics.function_error(dy * (1 - self._y * self._y))
+        numerics = self.numerics
+        return numerics.function_error(numerics.mul(dy, numerics.tanh_slope(self._y), "tanh_gradient"))
 
 
 class Sigmoid(Layer):
@@ -51,11 +42,13 @@ class Sigmoid(Layer):
     kind = "sigmoid"
 
     def forward(self, x: Array) -> Array:
-        self._y = self.numerics.function(sigmoid(self.numerics.function(x)))
+        numerics = self.numerics
+        self._y = numerics.function(numerics.sigmoid(numerics.function(x)))
         return self._y
 
     def backward(self, dy: Array) -> Array:
-        return self.numerics.function_error(dy * (self._y * (1 - self._y)))
+        numerics = self.numerics
+        return numerics.function_error(numerics.mul(dy, numerics.sigmoid_slope(self._y), "sigmoid_gradient"))
 
 
 class Dropout(Layer):
@@ -70,16 +63,19 @@ class Dropout(Layer):
         self.probability = probability
 
     def forward(self, x: Array) -> Array:
+        numerics = self.numerics
         self._mask: Array | None = None
-        if not self.numerics.run.training or self.probability == 0:
+        if not numerics.run.training or self.probability == 0:
             return x
-        words = self.numerics.run.source(f"{self.numerics.name}/dropout").array(_WORD_BITS, 0, x.size)
-        keep = words >= np.uint64(int(self.probability * (1 << _WORD_BITS)))
-        self._mask = keep.reshape(x.shape) * x.dtype.type(1 / (1 - self.probability))
-        return self.numerics.vector(x * self._mask)
+        words = numerics.random(_WORD_BITS, x.shape, "dropout")
+        scale = numerics.number("dropout_scale", x.dtype.type(1 / (1 - self.probability)))
+        self._mask = numerics.keep(words, scale, int(self.probability * (1 << _WORD_BITS)), "dropout_mask")
+        return numerics.vector(numerics.mul(x, self._mask, "dropout"))
 
     def backward(self, dy: Array) -> Array:
-        return dy if self._mask is None else self.numerics.vector(dy * self._mask)
+        if self._mask is None:
+            return dy
+        return self.numerics.vector(self.numerics.mul(dy, self._mask, "dropout_gradient"))
 
 
 class Flatten(Layer):

@@ -1,4 +1,4 @@
-"""What layers have in common."""
+"""The base class of layers."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Array = NDArray[Any]  # float32; float64 where gradients are checked numerically
 class Layer:
     """A step of a network: `forward`, then `backward` with the gradient of its output, which returns that of its input.
 
-    params, grads: named arrays; grads are set by backward. buffers: arrays that are no parameters (running statistics).
-    kind: what recipes select layers by. products: whether it multiplies matrices (the first and last that do are the
-    recipe's first and last layer).
+    params, grads: named arrays; grads are set by backward. buffers: arrays that are not parameters (running
+    statistics). kind: what recipes select layers by. products: whether it multiplies matrices (the first and last that
+    do are the recipe's first and last layer).
     """
 
     kind = "layer"

@@ -8,7 +8,7 @@ from softfloat_ref.nn.layers.base import Array, Layer
 
 
 class Sequential(Layer):
-    """One after the other, by name."""
+    """Layers applied one after the other, by name."""
 
     kind = "sequential"
 
@@ -46,8 +46,8 @@ class Residual(Layer):
 
     def forward(self, x: Array) -> Array:
         beside = x if self.shortcut is None else self.shortcut.forward(x)
-        return self.numerics.vector(self.body.forward(x) + beside)
+        return self.numerics.vector(self.numerics.add(self.body.forward(x), beside, "sum"))
 
     def backward(self, dy: Array) -> Array:
         beside = dy if self.shortcut is None else self.shortcut.backward(dy)
-        return self.numerics.vector(self.body.backward(dy) + beside)
+        return self.numerics.vector(self.numerics.add(self.body.backward(dy), beside, "sum"))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
+from softfloat_ref.nn.images import places
 from softfloat_ref.nn.initial import uniform
 from softfloat_ref.nn.layers.base import Array, Layer
 from softfloat_ref.nn.numerics import Held
@@ -42,49 +42,27 @@ class Conv2d(Layer):
             self.params["bias"] = uniform((outputs,), bound, seed, f"{name}.bias")
 
     def forward(self, x: Array) -> Array:
-        numerics = self.numerics
-        weight = self.params["weight"]
+        numerics, weight = self.numerics, self.params["weight"]
         self._shape = x.shape
         self._x = numerics.hold(x, "activation")
         self._w = numerics.hold(weight.reshape(len(weight), -1), "weight")
         self._columns: Held | None = None
         y = numerics.product(self._forward_columns(), self._w, 1, 1)
         if "bias" in self.params:
-            y += self.params["bias"]
-        height, width = self._places()
+            y = numerics.add(y, self.params["bias"], "biased", out=y)
+        height, width = places(x.shape, self.kernel, self.stride, self.padding)
         return numerics.result(y, "activation").reshape(len(x), height, width, len(weight))
 
     def _forward_columns(self) -> Held:
         """The patches as the forward product takes them."""
-        channels = self._shape[-1]
         size = self.numerics.block_size("activation")
-        if size and channels % size == 0 and self.numerics.accumulator == "blas":
-            return Held(self._patches(self._x.along(3)), None)  # a kernel's area fewer values to quantize
+        if size and self._shape[-1] % size == 0 and self.numerics.takes_values:
+            return Held(self._patches(self._x.along(3)), "activation", None)  # a kernel's area fewer values to quantize
         self._columns = self._x.moved(self._patches(self._x.values))
         return self._columns
 
-    def _places(self) -> tuple[int, int]:
-        height, width = ((n + 2 * self.padding - self.kernel) // self.stride + 1 for n in self._shape[1:3])
-        return height, width
-
     def _patches(self, x: Array) -> Array:
-        """(batch x places, kernel x kernel x channels)."""
-        k, s, p = self.kernel, self.stride, self.padding
-        if k == 1 and p == 0:
-            return np.ascontiguousarray(x[:, ::s, ::s]).reshape(-1, x.shape[-1])
-        n, h, w, c = x.shape
-        padded = x
-        if p:
-            padded = np.zeros((n, h + 2 * p, w + 2 * p, c), x.dtype)
-            padded[:, p:-p, p:-p] = x
-        rows, columns = self._places()
-        made = np.empty((n, rows, columns, k, k * c), x.dtype)
-        # a patch's row is contiguous in the image: kernel x channels values at once
-        lines = padded.reshape(n, h + 2 * p, (w + 2 * p) * c)
-        windows = sliding_window_view(lines, k * c, axis=2)[:, :, :: s * c]
-        for i in range(k):
-            made[:, :, :, i] = windows[:, i : i + s * (rows - 1) + 1 : s, :columns]
-        return made.reshape(n * rows * columns, k * k * c)
+        return self.numerics.patches(x, self.kernel, self.stride, self.padding)
 
     def backward(self, dy: Array) -> Array:
         numerics, weight = self.numerics, self.params["weight"]
@@ -93,21 +71,10 @@ class Conv2d(Layer):
         dw = numerics.result(numerics.product(error, columns, 0, 0), "weight_gradient")
         self.grads["weight"] = numerics.through(dw, self._w).reshape(weight.shape)
         if "bias" in self.params:
-            self.grads["bias"] = error.values.sum(axis=0)
+            self.grads["bias"] = numerics.row_sum(error.values, "bias_gradient")
         self._columns = None
         if not self.needs_input_gradient:
             return np.zeros(self._shape, dy.dtype)
-        dx = self._sum_patches(numerics.product(error, self._w, 1, 0))
+        made = numerics.product(error, self._w, 1, 0)
+        dx = numerics.patch_sum(made, self._shape, self.kernel, self.stride, self.padding, "summed")
         return numerics.result(numerics.through(dx, self._x), "error")
-
-    def _sum_patches(self, patches: Array) -> Array:
-        """The inverse of `_patches`: what overlaps is added."""
-        k, s, p = self.kernel, self.stride, self.padding
-        n, h, w, c = self._shape
-        rows, columns = self._places()
-        parts = patches.reshape(n, rows, columns, k, k, c)
-        made = np.zeros((n, h + 2 * p, w + 2 * p, c), patches.dtype)
-        for i in range(k):
-            for j in range(k):
-                made[:, i : i + s * (rows - 1) + 1 : s, j : j + s * (columns - 1) + 1 : s] += parts[:, :, :, i, j]
-        return made[:, p : p + h, p : p + w] if p else made

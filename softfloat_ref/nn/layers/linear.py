@@ -32,7 +32,7 @@ class Linear(Layer):
         self._x: Held = numerics.hold(x.reshape(-1, x.shape[-1]), "activation")
         self._w: Held = numerics.hold(self.params["weight"], "weight")
         y = numerics.product(self._x, self._w, 1, 1)
-        y += self.params["bias"]
+        y = numerics.add(y, self.params["bias"], "biased", out=y)
         return numerics.result(y, "activation").reshape(*x.shape[:-1], -1)
 
     def backward(self, dy: Array) -> Array:
@@ -40,7 +40,7 @@ class Linear(Layer):
         error = numerics.hold(dy.reshape(-1, dy.shape[-1]), "error")
         weight = numerics.result(numerics.product(error, self._x, 0, 0), "weight_gradient")
         self.grads["weight"] = numerics.through(weight, self._w)
-        self.grads["bias"] = error.values.sum(axis=0)
+        self.grads["bias"] = numerics.row_sum(error.values, "bias_gradient")
         if not self.needs_input_gradient:
             return np.zeros(self._shape, dy.dtype)
         dx = numerics.through(numerics.product(error, self._w, 1, 0), self._x)
@@ -59,16 +59,11 @@ class Embedding(Layer):
     def forward(self, x: Array) -> Array:
         self._indices = x
         self._w = self.numerics.hold(self.params["weight"], "weight")
-        return self.numerics.vector(self._w.along(1)[x])
+        return self.numerics.vector(self.numerics.gather(self._w.along(1), x, "rows"))
 
     def backward(self, dy: Array) -> Array:
         """The gradient of the table; integers have none, so it is returned as zeros."""
-        table = self.params["weight"]
-        rows = dy.reshape(-1, table.shape[1])
-        indices = self._indices.reshape(-1)
-        order = np.argsort(indices, kind="stable")
-        found, starts = np.unique(indices[order], return_index=True)
-        made = np.zeros_like(table)
-        made[found] = np.add.reduceat(rows[order], starts, axis=0)
-        self.grads["weight"] = self.numerics.through(self.numerics.result(made, "weight_gradient"), self._w)
-        return np.zeros(self._indices.shape, table.dtype)
+        numerics, (count, width) = self.numerics, self.params["weight"].shape
+        made = numerics.scatter_sum(dy.reshape(-1, width), self._indices.reshape(-1), count, "weight_sum")
+        self.grads["weight"] = numerics.through(numerics.result(made, "weight_gradient"), self._w)
+        return np.zeros(self._indices.shape, dy.dtype)

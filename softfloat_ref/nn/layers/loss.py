@@ -23,8 +23,8 @@ def softmax_cross_entropy(logits: Array, targets: Array, numerics: Numerics, sca
 
     Sums and logarithms are computed in the logits' type; the gradient is in the vector format.
     """
-    rows = logits.reshape(-1, logits.shape[-1])
-    wanted = targets.reshape(-1)
+    rows = np.asarray(logits).reshape(-1, logits.shape[-1])
+    wanted = np.asarray(targets).reshape(-1)
     picked = np.arange(wanted.size)
     with np.errstate(invalid="ignore", over="ignore"):  # a diverged network has Inf - Inf here, and is reported so
         shifted = rows - rows.max(axis=1, keepdims=True)
@@ -36,4 +36,5 @@ def softmax_cross_entropy(logits: Array, targets: Array, numerics: Numerics, sca
         gradient[picked, wanted] -= 1
         gradient *= gradient.dtype.type(scale / wanted.size)
         value = float(losses.mean(dtype=np.float64))
-    return Loss(value, correct, numerics.vector(gradient).reshape(logits.shape))
+    made = numerics.computed("softmax_cross_entropy", (logits, targets), gradient, "gradient")
+    return Loss(value, correct, numerics.vector(made).reshape(logits.shape))

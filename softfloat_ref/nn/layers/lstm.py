@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from softfloat_ref.nn.initial import uniform
-from softfloat_ref.nn.layers.activations import sigmoid
 from softfloat_ref.nn.layers.base import Array, Layer
 from softfloat_ref.nn.numerics import Held
+from softfloat_ref.nn.operations import GATES
 
 
 class LSTM(Layer):
@@ -39,76 +39,78 @@ class LSTM(Layer):
         self._cell: Array | None = None
 
     def forward(self, x: Array) -> Array:
-        numerics, width = self.numerics, self.width
-        time, batch = x.shape[:2]
+        numerics, params = self.numerics, self.params
+        time, batch, _ = self._shape = x.shape
         if self._state is None or self._cell is None or self._state.shape[0] != batch:
-            self._state, self._cell = (np.zeros((batch, width), x.dtype) for _ in range(2))
-        self._shape = x.shape
+            self._state, self._cell = (np.zeros((batch, self.width), x.dtype) for _ in range(2))
         self._x = numerics.hold(x.reshape(time * batch, -1), "activation")
-        self._wx = numerics.hold(self.params["input_weight"], "weight")
-        self._wh = numerics.hold(self.params["state_weight"], "weight")
-        before = numerics.product(self._x, self._wx, 1, 1)
-        before += self.params["bias"]
-        before = before.reshape(time, batch, 4 * width)
-        self._gates, self._cells = np.empty_like(before), np.empty((time + 1, batch, width), x.dtype)
-        self._bounded, self._states = (np.empty((time, batch, width), x.dtype) for _ in range(2))
-        made = np.empty((time, batch, width), x.dtype)
-        self._cells[0] = self._cell
-        state = self._state
-        for t in range(time):
+        self._wx = numerics.hold(params["input_weight"], "weight")
+        self._wh = numerics.hold(params["state_weight"], "weight")
+        sums = numerics.product(self._x, self._wx, 1, 1)
+        sums = numerics.add(sums, params["bias"], "biased", out=sums).reshape(time, batch, -1)
+        state = numerics.given("state_before", self._state)
+        self._cells = [numerics.given("cell_before", self._cell)]
+        self._parts: list[list[Array]] = []
+        self._gates: list[Array] = []
+        self._bounded: list[Array] = []
+        self._states: list[Array] = []
+        made = []
+        for t in numerics.steps(range(time)):
             self._held = held = numerics.hold(state, "activation")
-            self._states[t] = held.values
-            before[t] += numerics.product(held, self._wh, 1, 1)
-            state = made[t] = self._step(t, numerics.result(before[t], "activation"))
-        self._state, self._cell = made[-1], self._cells[-1]
-        return made
+            self._states.append(held.values)
+            before = numerics.at(sums, t, "biased")
+            before = numerics.add(before, numerics.product(held, self._wh, 1, 1), "gate_sums", out=before)
+            state = self._step(numerics.result(before, "activation"))
+            made.append(state)
+        self._state, self._cell = state, self._cells[-1]
+        return numerics.concatenate(made, 0, "states").reshape(time, batch, -1)
 
-    def _step(self, t: int, before: Array) -> Array:
+    def _step(self, before: Array) -> Array:
         """The state after one step; gates and cells are kept for backward."""
-        numerics, width, gates = self.numerics, self.width, self._gates[t]
-        before = numerics.function(before)
-        gates[:] = sigmoid(before)
-        gates[:, 2 * width : 3 * width] = np.tanh(before[:, 2 * width : 3 * width])
-        gates[:] = numerics.function(gates)
-        i, f, g, o = (gates[:, k * width : (k + 1) * width] for k in range(4))
-        self._cells[t + 1] = numerics.vector(f * self._cells[t] + i * g)
-        self._bounded[t] = numerics.function(np.tanh(numerics.function(self._cells[t + 1])))
-        return numerics.vector(o * self._bounded[t])
+        n = self.numerics
+        gates = n.function(n.gates(n.function(before)))
+        i, f, g, o = parts = n.parts(gates, GATES)
+        kept = n.mul(f, self._cells[-1], "cell_kept")
+        cell = n.vector(n.add(kept, n.mul(i, g, "cell_written"), "cell", out=kept))
+        bounded = n.function(n.tanh(n.function(cell), "cell_tanh"))
+        self._gates.append(gates)
+        self._parts.append(parts)
+        self._cells.append(cell)
+        self._bounded.append(bounded)
+        return n.vector(n.mul(o, bounded, "state"))
 
     def backward(self, dy: Array) -> Array:
         numerics, (time, batch, inputs) = self.numerics, self._shape
-        errors = np.empty((time, batch, 4 * self.width), dy.dtype)
-        state_error, cell_error = np.zeros_like(dy[0]), np.zeros_like(dy[0])
-        by = None
-        for t in reversed(range(time)):
-            before, cell_error = self._step_back(t, dy[t] + state_error, cell_error)
+        errors: list[Array] = []
+        state_error = cell_error = numerics.number("zero", 0.0)
+        for t in numerics.steps(reversed(range(time))):
+            dh = numerics.add(numerics.at(dy, t, "output_error"), state_error, "state_error")
+            before, cell_error = self._step_back(t, dh, cell_error)
             held = numerics.hold(before, "error")
-            errors[t], by = held.values, held
+            errors.insert(0, held.values)
             if t:
                 state_error = numerics.result(numerics.product(held, self._wh, 1, 0), "error")
-        assert by is not None
-        error = by.moved(errors.reshape(time * batch, -1))
-        states = self._held.moved(self._states.reshape(time * batch, -1))
-        self._gradients(error, states)
+        error = held.moved(numerics.concatenate(errors, 0, "errors"))
+        self._gradients(error, self._held.moved(numerics.concatenate(self._states, 0, "held_states")))
         dx = numerics.through(numerics.product(error, self._wx, 1, 0), self._x)
         return numerics.result(dx, "error").reshape(time, batch, inputs)
 
     def _step_back(self, t: int, dh: Array, dc: Array) -> tuple[Array, Array]:
         """The errors before the gates' functions, and that of the cell before."""
-        numerics, width, gates = self.numerics, self.width, self._gates[t]
-        i, f, g, o = (gates[:, k * width : (k + 1) * width] for k in range(4))
-        bounded = self._bounded[t]
-        dc = numerics.vector(dc + numerics.function_error(dh * o * (1 - bounded * bounded)))
-        before = gates * (1 - gates)
-        before[:, :width] *= dc * g
-        before[:, width : 2 * width] *= dc * self._cells[t]
-        before[:, 2 * width : 3 * width] = dc * i * (1 - g * g)
-        before[:, 3 * width :] *= dh * bounded
-        return numerics.function_error(before), numerics.vector(dc * f)
+        n, parts, bounded = self.numerics, self._parts[t], self._bounded[t]
+        i, f, g, o = parts
+        slope = n.tanh_slope(bounded, "cell_tanh_slope")
+        through = n.function_error(n.mul(n.mul(dh, o, "cell_tanh_error"), slope, "cell_error", out=slope))
+        dc = n.vector(n.add(dc, through, "cell_error_sum", out=through))
+        factors = (dc, g), (dc, self._cells[t]), (dc, i), (dh, bounded)
+        found = [n.mul(*both, f"{gate}_error") for gate, both in zip(GATES, factors, strict=True)]
+        errors = n.concatenate(found, 1, "gate_errors")
+        before = n.mul(errors, n.gate_slopes(self._gates[t], parts), "gate_sum_errors", out=errors)
+        return n.function_error(before), n.vector(n.mul(dc, f, "cell_before_error"))
 
     def _gradients(self, error: Held, states: Held) -> None:
         numerics = self.numerics
         for name, operand, weight in (("input_weight", self._x, self._wx), ("state_weight", states, self._wh)):
             made = numerics.result(numerics.product(error, operand, 0, 0), "weight_gradient")
             self.grads[name] = numerics.through(made, weight)
-        self.grads["bias"] = error.values.sum(axis=0)
+        self.grads["bias"] = numerics.row_sum(error.values, "bias_gradient")

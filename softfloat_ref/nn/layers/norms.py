@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from softfloat_ref.nn.layers.base import Array, Layer
+from softfloat_ref.nn.numerics import Numerics
 
 EPSILON = 1e-5
 
@@ -21,41 +22,43 @@ class BatchNorm(Layer):
         self.buffers = {"mean": np.zeros(channels, np.float32), "variance": np.ones(channels, np.float32)}
 
     def forward(self, x: Array) -> Array:
+        n, buffers = self.numerics, self.buffers
         self._shape = x.shape
         rows = x.reshape(-1, x.shape[-1])
-        if self.numerics.run.training:
-            mean = rows.mean(axis=0)
-            centred = rows - mean
-            variance = np.einsum("ij,ij->j", centred, centred) / len(rows)
+        if n.run.training:
+            count = n.number(f"rows_{len(rows)}", len(rows))
+            mean = n.div(n.row_sum(rows, "sum"), count, "mean")
+            centred = n.sub(rows, mean, "centred")
+            variance = n.div(n.row_dot(centred, centred, "sum_of_squares"), count, "variance")
             self._remember(mean, variance, len(rows))
         else:
-            centred, variance = rows - self.buffers["mean"], self.buffers["variance"]
-        self._scale = 1 / np.sqrt(variance + x.dtype.type(EPSILON))
-        centred *= self._scale
-        self._normal = centred
-        y = centred * self.params["weight"]
-        y += self.params["bias"]
-        return self.numerics.vector(y).reshape(x.shape)
+            centred, variance = n.sub(rows, buffers["mean"], "centred"), buffers["variance"]
+        self._scale = _scale(n, variance)
+        self._normal = n.mul(centred, self._scale, "normal", out=centred)
+        y = n.mul(self._normal, self.params["weight"], "weighted")
+        return n.vector(n.add(y, self.params["bias"], "norm", out=y)).reshape(x.shape)
 
     def _remember(self, mean: Array, variance: Array, count: int) -> None:
-        part = self.momentum
-        unbiased = variance * (count / max(count - 1, 1))
-        for name, found in (("mean", mean), ("variance", unbiased)):
-            self.buffers[name] = ((1 - part) * self.buffers[name] + part * found).astype(mean.dtype)
+        n, part = self.numerics, self.momentum
+        keep, take = n.number("running_keep", 1 - part), n.number("running_take", part)
+        bessel = n.number(f"unbiased_{count}", count / max(count - 1, 1))
+        for name, found in (("mean", mean), ("variance", n.mul(variance, bessel, "unbiased"))):
+            kept, taken = n.mul(self.buffers[name], keep, f"{name}_kept"), n.mul(found, take, f"{name}_taken")
+            self.buffers[name] = n.add(kept, taken, f"running_{name}")
 
     def backward(self, dy: Array) -> Array:
-        rows = dy.reshape(-1, dy.shape[-1])
-        normal, weight = self._normal, self.params["weight"]
-        bias, along = rows.sum(axis=0), np.einsum("ij,ij->j", rows, normal)
+        n, rows = self.numerics, dy.reshape(-1, dy.shape[-1])
+        normal, weight, count = self._normal, self.params["weight"], len(rows)
+        bias, along = n.row_sum(rows, "bias_gradient"), n.row_dot(rows, normal, "weight_gradient")
         self.grads = {"weight": along, "bias": bias}
-        if not self.numerics.run.training:
-            return self.numerics.vector(rows * (weight * self._scale)).reshape(self._shape)
-        count = len(rows)
-        dx = normal * (along / -count)
-        dx += rows
-        dx -= bias / count
-        dx *= weight * self._scale
-        return self.numerics.vector(dx).reshape(self._shape)
+        factor = n.mul(weight, self._scale, "weight_scale")
+        if not n.run.training:
+            return n.vector(n.mul(rows, factor, "norm_gradient")).reshape(self._shape)
+        share = n.div(along, n.number(f"minus_rows_{count}", -count), "weight_share")
+        dx = n.mul(normal, share, "along")
+        dx = n.add(dx, rows, "moved", out=dx)
+        dx = n.sub(dx, n.div(bias, n.number(f"rows_{count}", count), "bias_share"), "centred_error", out=dx)
+        return n.vector(n.mul(dx, factor, "norm_gradient", out=dx)).reshape(self._shape)
 
 
 class LayerNorm(Layer):
@@ -68,16 +71,25 @@ class LayerNorm(Layer):
         self.params = {"weight": np.ones(width, np.float32), "bias": np.zeros(width, np.float32)}
 
     def forward(self, x: Array) -> Array:
-        centred = x - x.mean(axis=-1, keepdims=True)
-        variance = (centred * centred).mean(axis=-1, keepdims=True)
-        self._scale = 1 / np.sqrt(variance + x.dtype.type(EPSILON))
-        self._normal = centred * self._scale
-        return self.numerics.vector(self._normal * self.params["weight"] + self.params["bias"])
+        n = self.numerics
+        centred = n.sub(x, n.last_mean(x, "mean"), "centred")
+        self._scale = _scale(n, n.last_mean(n.mul(centred, centred, "squares"), "variance"))
+        self._normal = n.mul(centred, self._scale, "normal")
+        return n.vector(n.add(n.mul(self._normal, self.params["weight"], "weighted"), self.params["bias"], "norm"))
 
     def backward(self, dy: Array) -> Array:
-        normal, others = self._normal, tuple(range(dy.ndim - 1))
-        self.grads = {"weight": (dy * normal).sum(axis=others), "bias": dy.sum(axis=others)}
-        inner = dy * self.params["weight"]
-        mean = inner.mean(axis=-1, keepdims=True)
-        along = (inner * normal).mean(axis=-1, keepdims=True)
-        return self.numerics.vector((inner - mean - normal * along) * self._scale)
+        n, normal, width = self.numerics, self._normal, dy.shape[-1]
+        rows = dy.reshape(-1, width)
+        weight = n.row_sum(n.mul(dy, normal, "error_normal").reshape(-1, width), "weight_gradient")
+        self.grads = {"weight": weight, "bias": n.row_sum(rows, "bias_gradient")}
+        inner = n.mul(dy, self.params["weight"], "inner")
+        along = n.mul(normal, n.last_mean(n.mul(inner, normal, "inner_normal"), "along_mean"), "along")
+        centred = n.sub(n.sub(inner, n.last_mean(inner, "inner_mean"), "centred_inner"), along, "centred_error")
+        return n.vector(n.mul(centred, self._scale, "norm_gradient"))
+
+
+def _scale(n: Numerics, variance: Array) -> Array:
+    """One over the deviation."""
+    epsilon = n.number("epsilon", variance.dtype.type(EPSILON))
+    deviation = n.sqrt(n.add(variance, epsilon, "variance_and_epsilon"), "deviation")
+    return n.div(n.number("one", 1), deviation, "scale")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from softfloat_ref.errors import Error
 from softfloat_ref.nn.layers.base import Array, Layer
 
 
@@ -17,57 +14,30 @@ class _Pool(Layer):
         super().__init__()
         self.size = size
 
-    def _corners(self, x: Array) -> Iterator[Array]:
-        """The values at each place of the windows, as (batch, windows, windows, channels) views of x."""
-        size = self.size
-        height, width = (n // size * size for n in x.shape[1:3])
-        if not height or not width:
-            raise Error(f"pooling by {size}: the image is {x.shape[1]} x {x.shape[2]}")
-        for i in range(size):
-            for j in range(size):
-                yield x[:, i:height:size, j:width:size]
-
 
 class MaxPool(_Pool):
     """The largest of each window; its gradient goes to the first of equals."""
 
     def forward(self, x: Array) -> Array:
-        self._x = x
-        first, *rest = self._corners(x)
-        y = first.copy()
-        for corner in rest:
-            np.maximum(y, corner, out=y)
-        self._y = y
-        return y
+        self._x, self._y = x, self.numerics.max_pool(x, self.size, "largest")
+        return self._y
 
     def backward(self, dy: Array) -> Array:
-        dx = np.zeros_like(self._x)
-        left = np.ones(dy.shape, bool)
-        for corner, target in zip(self._corners(self._x), self._corners(dx), strict=True):
-            chosen = left & (corner == self._y)
-            np.multiply(dy, chosen, out=target)
-            left &= ~chosen
-        return dx
+        return self.numerics.max_pool_gradient(dy, self._x, self.size, self._y, "largest_gradient")
 
 
 class AvgPool(_Pool):
     """The mean of each window."""
 
     def forward(self, x: Array) -> Array:
-        self._shape = x.shape
-        first, *rest = self._corners(x)
-        y = first.copy()
-        for corner in rest:
-            y += corner
-        y *= x.dtype.type(1 / self.size**2)
-        return self.numerics.vector(y)
+        n, self._shape = self.numerics, x.shape
+        y = n.window_sum(x, self.size)
+        return n.vector(n.mul(y, n.number("window_share", y.dtype.type(1 / self.size**2)), "mean", out=y))
 
     def backward(self, dy: Array) -> Array:
-        dx = np.zeros(self._shape, dy.dtype)
-        part = dy * dy.dtype.type(1 / self.size**2)
-        for target in self._corners(dx):
-            target[...] = part
-        return self.numerics.vector(dx)
+        n = self.numerics
+        part = n.mul(dy, n.number("window_share", dy.dtype.type(1 / self.size**2)), "share")
+        return n.vector(n.window_fill(part, self._shape, self.size, "mean_gradient"))
 
 
 class GlobalAvgPool(Layer):
@@ -76,9 +46,11 @@ class GlobalAvgPool(Layer):
     kind = "pool"
 
     def forward(self, x: Array) -> Array:
-        self._shape = x.shape
-        return self.numerics.vector(x.mean(axis=(1, 2)))
+        n, self._shape = self.numerics, x.shape
+        return n.vector(n.div(n.pixel_sum(x), n.number("pixels", x.shape[1] * x.shape[2]), "mean"))
 
     def backward(self, dy: Array) -> Array:
-        part = dy * dy.dtype.type(1 / (self._shape[1] * self._shape[2]))
-        return self.numerics.vector(np.broadcast_to(part[:, np.newaxis, np.newaxis], self._shape).copy())
+        n, (batch, height, width, channels) = self.numerics, self._shape
+        share = n.number("pixel_share", dy.dtype.type(1 / (height * width)))
+        made = np.empty(self._shape, dy.dtype)  # which the errors are spread over
+        return n.vector(n.mul(dy.reshape(batch, 1, 1, channels), share, "mean_gradient", out=made))

@@ -1,4 +1,4 @@
-"""Conformance suites: properties of a user's own model, tested on cases Hypothesis chooses.
+"""Conformance suites: properties of a user's own model, tested on cases that Hypothesis generates.
 
 class TestMyFma(testing.FmaConformance):
     fmt = "fp16"
@@ -9,16 +9,17 @@ class TestMyFma(testing.FmaConformance):
 
 from __future__ import annotations
 
-from softfloat_ref.ops import OPERATIONS
 from softfloat_ref.testing.conformance import arithmetic, ordering, rounded  # noqa: F401  (they enter the table)
+from softfloat_ref.testing.conformance.affine import AffineConformance
 from softfloat_ref.testing.conformance.blocks import BlockQuantizeConformance
 from softfloat_ref.testing.conformance.dots import DotConformance
 from softfloat_ref.testing.conformance.operation import Case, OperationSuite
 from softfloat_ref.testing.conformance.suite import NotConforming, Property, Suite
-from softfloat_ref.testing.conformance.table import properties
+from softfloat_ref.testing.conformance.table import common_properties, properties
 
 __all__ = [
     "AddConformance",
+    "AffineConformance",
     "BlockQuantizeConformance",
     "Case",
     "CompareConformance",
@@ -106,6 +107,6 @@ class MinMaxConformance(OperationSuite):
 
 
 class OperationConformance(OperationSuite):
-    """Of any operation, `op`: equality with the oracle alone."""
+    """Of any operation, `op`: only equality with the oracle."""
 
-    properties = {k: v for k, v in properties(*OPERATIONS).items() if k in ("oracle", "special_values")}  # noqa: RUF012
+    properties = common_properties()

@@ -8,24 +8,33 @@ from typing import Any, Final
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from softfloat_ref import exact
-from softfloat_ref.codec import decoder, encoder
-from softfloat_ref.errors import Undefined
-from softfloat_ref.exact import FINITE, INF, NAN, Value
-from softfloat_ref.formats import Format
+from softfloat_ref.base.errors import Undefined
 from softfloat_ref.golden.cases import crossed
-from softfloat_ref.ops import Signature, evaluator, get_operation
-from softfloat_ref.policies import Integers, Policy
-from softfloat_ref.rounding import INEXACT, INVALID, OVERFLOW, UNDERFLOW
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.codec import decoder, encoder
+from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
+from softfloat_ref.oracle.flags import INEXACT, INVALID, OVERFLOW, UNDERFLOW
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.operations import Operation, Signature, evaluator, get_operation
+from softfloat_ref.oracle.operations.formula import DIFFERENCE, IDENTITY, MULTIPLY_ADD, SUM
+from softfloat_ref.oracle.policies import Integers, Policy
 from softfloat_ref.testing import strategies
 from softfloat_ref.testing.compare import Answer, same_result
-from softfloat_ref.testing.conformance.operation import SYMMETRIC, Case, Setup, Trial, code_of, fraction_text, range_of
+from softfloat_ref.testing.conformance.operation import (
+    SYMMETRIC,
+    Case,
+    Setup,
+    Trial,
+    code_of,
+    fraction_text,
+    range_of,
+)
 from softfloat_ref.testing.conformance.table import (
-    ALL,
-    ARITHMETIC,
-    MINMAX,
+    arithmetic,
+    every,
     floating,
     gradual,
+    of,
     one_format,
     prop,
     signed,
@@ -37,7 +46,7 @@ MAX_CROSSED: Final = 1 << 12
 LOST: Final = INEXACT | OVERFLOW | UNDERFLOW
 
 
-@prop(ALL)
+@prop(every)
 def oracle(t: Trial, case: Case) -> None:
     """The result and the flags are the oracle's."""
     (answer,) = t.ask(case)
@@ -52,7 +61,7 @@ def _crosses(setup: Setup) -> str:
     return "" if next(crossed(setup.sig.formats, MAX_CROSSED), None) else "too many operands"
 
 
-@prop(ALL, when=(_crosses,), cases=_crossed)
+@prop(every, when=(_crosses,), cases=_crossed)
 def special_values(t: Trial, policy: Policy) -> None:
     """Zeros, ones, the smallest, the largest, Inf and NaN, each with each."""
     cases = [Case(codes, 0, policy) for codes in crossed(t.setup.sig.formats, MAX_CROSSED)]
@@ -65,7 +74,7 @@ def special_values(t: Trial, policy: Policy) -> None:
 # -- exactness -------------------------------------------------------------------------------------------------------
 
 
-@prop(ARITHMETIC)
+@prop(arithmetic)
 def exact_where_representable(t: Trial, case: Case) -> None:
     """A result that the format has is given as it is, and no flag says that anything was lost."""
     x = t.setup.exact(case)
@@ -94,13 +103,13 @@ def _near_one_another(setup: Setup) -> SearchStrategy[Case]:
 
     def case(policy: Policy, a: int, by: int, words: int) -> Case:
         other = min((a & fmt.magnitude_mask) + by, fmt.max_code) | (a & fmt.sign_bit)
-        flip = fmt.sign_bit if setup.operation == "add" else 0
+        flip = fmt.sign_bit if setup.sig.operation.formula == SUM else 0
         return Case((a, other ^ flip), words & ((1 << policy.random_count) - 1), policy)
 
     return st.builds(case, st.sampled_from(setup.policies), codes, ulps, st.integers(0, 255))
 
 
-@prop(("add", "sub"), when=(signed, one_format, gradual), cases=_near_one_another)
+@prop(of(SUM, DIFFERENCE), when=(signed, one_format, gradual), cases=_near_one_another)
 def sterbenz(t: Trial, case: Case) -> None:
     """The difference x - y is exact where y/2 <= x <= 2y (Sterbenz)."""
     if not all(v.is_finite for v in t.operands(case)):
@@ -126,7 +135,7 @@ def _addend_as_result(setup: Setup) -> str:
     return "" if setup.sig.formats[2] == setup.out else "the addend has another format than the result"
 
 
-@prop(("fma",), when=(signed, _addend_as_result), cases=_products)
+@prop(of(MULTIPLY_ADD), when=(signed, _addend_as_result), cases=_products)
 def fused(t: Trial, case: Case) -> None:
     """Of the rounded product r, fma(a, b, -r) is the rounding error: the product is not rounded by itself."""
     x = t.setup.exact(case)
@@ -134,7 +143,7 @@ def fused(t: Trial, case: Case) -> None:
         _must_be(t, case, x.value)
 
 
-@prop(("fma",), when=(signed,), cases=lambda s: s.cases())
+@prop(of(MULTIPLY_ADD), when=(signed,), cases=lambda s: s.cases())
 def fma_zero_is_mul(t: Trial, case: Case) -> None:
     """Adding zero, fma(a, b, 0), gives the product."""
     a, b, _ = t.operands(case)
@@ -159,7 +168,7 @@ def _converts(setup: Setup) -> str:
     return "" if fits else f"{out.name} has not every value of {source.name}"
 
 
-@prop(("convert",), when=(_converts, floating))
+@prop(of(IDENTITY), when=(_converts, floating))
 def widening(t: Trial, case: Case) -> None:
     """A conversion to a wider format loses nothing."""
     x = t.setup.exact(case)
@@ -180,7 +189,7 @@ def _of_results(setup: Setup) -> SearchStrategy[Case]:
     return st.builds(case, st.sampled_from(setup.policies), codes, st.integers(0, 255))
 
 
-@prop(("convert",), cases=_of_results)
+@prop(of(IDENTITY), cases=_of_results)
 def idempotent(t: Trial, case: Case) -> None:
     """What has the format's precision already is not rounded again."""
     x = t.setup.exact(case)
@@ -195,7 +204,7 @@ def _swappable(setup: Setup) -> str:
     return "" if setup.sig.formats[0] == setup.sig.formats[1] else "a and b have different formats"
 
 
-@prop({"add", "mul", "fma", "eq", "eq_signaling"} | MINMAX, when=(_swappable,))
+@prop(lambda operation: operation.commutes, when=(_swappable,))
 def commutative(t: Trial, case: Case) -> None:
     """Swapping a and b changes nothing."""
     a, b, *rest = case.operands
@@ -205,11 +214,24 @@ def commutative(t: Trial, case: Case) -> None:
     t.require(same and first.flags == second.flags, "the same answer for both")
 
 
+def _scales(operation: Operation) -> bool:
+    """Arithmetic whose result scales with its operands."""
+    return arithmetic(operation) and operation.formula is not None
+
+
+def _odd(operation: Operation) -> bool:
+    """That which is negated with its operands."""
+    return _scales(operation) and not (operation.formula and operation.formula.root)
+
+
+def _scaling(operation: Operation, k: int) -> dict[int, int]:
+    return operation.formula.scaling(k) if operation.formula else {}
+
+
 def _negated(t: Trial, case: Case) -> Case | None:
     """The case whose exact result is the opposite; None where an operand has no opposite."""
-    which = {"mul": (0,), "div": (0,), "fma": (0, 2)}.get(t.setup.operation, range(len(case.operands)))
     codes = list(case.operands)
-    for i in which:
+    for i in _scaling(t.setup.sig.operation, 1):
         fmt = t.setup.sig.formats[i]
         if fmt.is_nan(codes[i]) or (not fmt.negative_zero and not codes[i] & fmt.magnitude_mask):
             return None
@@ -217,7 +239,7 @@ def _negated(t: Trial, case: Case) -> Case | None:
     return case._replace(operands=tuple(codes))
 
 
-@prop(ARITHMETIC - {"sqrt"}, when=(signed,), roundings=SYMMETRIC)
+@prop(_odd, when=(signed,), roundings=SYMMETRIC)
 def sign_symmetry(t: Trial, case: Case) -> None:
     """Opposite operands give the opposite result."""
     x, other = t.setup.exact(case), _negated(t, case)
@@ -239,7 +261,7 @@ def _scalable(setup: Setup) -> str:
     return "ties look at the exponent's parity" if one_bit else ""
 
 
-@prop(ARITHMETIC, when=(floating, _scalable), cases=_scaled)
+@prop(_scales, when=(floating, _scalable), cases=_scaled)
 def scaling(t: Trial, drawn: tuple[Case, int]) -> None:
     """Powers of two pass through, where nothing is subnormal or overflows."""
     case, k = drawn
@@ -265,10 +287,10 @@ def _in_range(x: Exact, least: Fraction, largest: Fraction) -> bool:
 
 def _moved(t: Trial, case: Case, k: int) -> Case | None:
     """The case whose exact result is 2^k times as large; None where an operand cannot be."""
-    op = t.setup.operation
-    powers = {"mul": (k, 0), "div": (k, 0), "fma": (k, 0, k), "sqrt": (2 * k,)}.get(op, (k,) * len(case.operands))
+    powers = _scaling(t.setup.sig.operation, k)
     codes = []
-    for code, fmt, power, x in zip(case.operands, t.setup.sig.formats, powers, t.operands(case), strict=True):
+    for i, (code, fmt, x) in enumerate(zip(case.operands, t.setup.sig.formats, t.operands(case), strict=True)):
+        power = powers.get(i, 0)
         if not x.is_finite or (x.is_zero and decoder(fmt)(code).significand):
             return None
         new = code if not power or x.is_zero else _times(fmt, x, power)
@@ -306,7 +328,7 @@ def _ordered(setup: Setup) -> str:
     return "what is out of range gives one code (integers = x86)" if indefinite else ""
 
 
-@prop(ARITHMETIC, when=(_ordered,), cases=_pairs)
+@prop(arithmetic, when=(_ordered,), cases=_pairs)
 def monotonic(t: Trial, pair: tuple[Case, Case]) -> None:
     """A larger exact result is not rounded to a smaller one."""
     exacts = [t.setup.exact(case) for case in pair]
@@ -344,7 +366,7 @@ def _with_nans(setup: Setup) -> SearchStrategy[Case]:
     return st.builds(case, setup.cases(), st.sampled_from(places), st.integers(0, (1 << 64) - 1))
 
 
-@prop(ARITHMETIC, when=(with_nan,), cases=_with_nans)
+@prop(arithmetic, when=(with_nan,), cases=_with_nans)
 def nan(t: Trial, case: Case) -> None:
     """A NaN operand gives the policy's NaN; only a signalling one raises invalid."""
     (answer,) = t.ask(case)
@@ -359,20 +381,19 @@ def nan(t: Trial, case: Case) -> None:
 
 def _zeros(setup: Setup) -> SearchStrategy[Case]:
     """Operands whose exact result is zero."""
-    fmt = setup.sig.formats[0]
+    fmt, formula = setup.sig.formats[0], setup.sig.operation.formula
 
     def case(drawn: Case, negative: bool) -> Case:
         a, *rest = drawn.operands
         zero = fmt.sign_bit if negative and fmt.negative_zero else 0
-        op = setup.operation
-        if op in ("add", "sub") and fmt == setup.sig.formats[1]:
-            return drawn._replace(operands=(a, a ^ fmt.sign_bit if op == "add" and fmt.signed else a))
+        if formula in (SUM, DIFFERENCE) and fmt == setup.sig.formats[1]:
+            return drawn._replace(operands=(a, a ^ fmt.sign_bit if formula == SUM and fmt.signed else a))
         return drawn._replace(operands=(zero, *rest))
 
     return st.builds(case, setup.cases(), st.booleans())
 
 
-@prop(ARITHMETIC, cases=_zeros)
+@prop(arithmetic, cases=_zeros)
 def sign_of_zero(t: Trial, case: Case) -> None:
     """A zero has the sign that IEEE 754 6.3 gives it."""
     x = t.setup.exact(case)
@@ -389,7 +410,7 @@ def _flags_count(setup: Setup) -> str:
     return "" if setup.rule.flags else "flags do not count"
 
 
-@prop(ARITHMETIC, when=(_flags_count,))
+@prop(arithmetic, when=(_flags_count,))
 def flags(t: Trial, case: Case) -> None:
     """Inexact where the result is not the exact one, and only there; overflow and underflow as well."""
     x = t.setup.exact(case)

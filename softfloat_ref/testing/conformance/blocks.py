@@ -11,7 +11,8 @@ from typing import ClassVar, Final, NamedTuple, NoReturn
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from softfloat_ref.block_formats import (
+from softfloat_ref.base.errors import Error, Undefined
+from softfloat_ref.oracle.blocks.formats import (
     BlockFormat,
     dequantize_block,
     element_policy,
@@ -19,13 +20,12 @@ from softfloat_ref.block_formats import (
     quantize_block,
     resolve,
 )
-from softfloat_ref.codec import decoder
-from softfloat_ref.errors import Error, Undefined
-from softfloat_ref.exact import Value
-from softfloat_ref.formats import Format, get_format
-from softfloat_ref.literals import hexadecimal, shortest
-from softfloat_ref.policies import Policy, get_policy, rounding_name
-from softfloat_ref.profiles import Profile
+from softfloat_ref.oracle.blocks.profiles import Profile
+from softfloat_ref.oracle.codec import decoder
+from softfloat_ref.oracle.exact import Value
+from softfloat_ref.oracle.formats import Format, get_format
+from softfloat_ref.oracle.literals import hexadecimal, shortest
+from softfloat_ref.oracle.policies import Policy, get_policy, rounding_name
 from softfloat_ref.testing import strategies
 from softfloat_ref.testing.conformance.operation import SYMMETRIC, code_of
 from softfloat_ref.testing.conformance.suite import Properties, Property, Suite, fail, integer
@@ -270,7 +270,7 @@ class BlockQuantizeConformance(Suite[BlockSetup]):
 
     def setup(self) -> BlockSetup:
         if not self.fmt:
-            raise Error(f"{type(self).__name__}: say fmt = ..., as a class attribute")
+            raise Error(f"{type(self).__name__}: set the class attribute fmt = ...")
         fmt, profile = resolve(get_block_format(self.fmt), self.profile)
         policy = element_policy(None if self.policy is None else get_policy(self.policy), profile)
         if policy.random_count:

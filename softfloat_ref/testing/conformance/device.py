@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from softfloat_ref.golden.dots import DotSet
-from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.writers import text_line
-from softfloat_ref.ops import get_operation, signature
-from softfloat_ref.policies import Policy
+from softfloat_ref.oracle.operations import get_operation, signature
+from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.testing.check import parse_answer
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.conformance.dots import DotCase, DotConformance
@@ -18,6 +16,7 @@ from softfloat_ref.testing.conformance.suite import Suite
 from softfloat_ref.testing.conformance.table import properties
 from softfloat_ref.testing.devices import DeviceError
 from softfloat_ref.testing.dialogue import Dialogue
+from softfloat_ref.units import DotUnit, OperationUnit, Unit
 
 DOT = "dot"
 
@@ -26,8 +25,7 @@ def operation_suite(op: str, fmt: str, device: Dialogue, **attributes: Any) -> S
     """The suite of an operation, asking the device. attributes: as of OperationSuite. Raises Error."""
     sig = signature(op, fmt, attributes.get("out"))
     policy: Policy = attributes["policy"]
-    vectors = VectorSet.make(op, sig.formats, 1, out=sig.out, policy=policy)
-    ask = _asker(device, vectors)
+    ask = _asker(device, OperationUnit(sig.operation.name, sig.formats, sig.out, policy))
 
     def answers(self: Any, cases: Sequence[Case]) -> list[Answer]:
         return ask([(*c.operands, c.random_bits) if policy.random_count else c.operands for c in cases])
@@ -46,8 +44,7 @@ def operation_suite(op: str, fmt: str, device: Dialogue, **attributes: Any) -> S
 
 def dot_suite(fmt: str, device: Dialogue, **attributes: Any) -> Suite[Any]:
     """The suite of a dot product, asking the device. attributes: as of DotConformance. Raises Error."""
-    vectors = DotSet.make(fmt, 1, acc=attributes["acc"], k=attributes["k"], out=attributes["out"])
-    ask = _asker(device, vectors)
+    ask = _asker(device, DotUnit.make(fmt, attributes["out"], attributes["acc"], attributes["k"]))
 
     def answers(self: Any, cases: Sequence[DotCase]) -> list[Answer]:
         return ask([(*c.a, *c.b, c.c) for c in cases])
@@ -56,15 +53,15 @@ def dot_suite(fmt: str, device: Dialogue, **attributes: Any) -> Suite[Any]:
     return made
 
 
-def _asker(device: Dialogue, vectors: VectorSet | DotSet) -> Callable[[Sequence[tuple[int, ...]]], list[Answer]]:
-    as_operands = text_line([f for f in vectors.fields if f.role in ("operand", "random")])
+def _asker(device: Dialogue, unit: Unit) -> Callable[[Sequence[tuple[int, ...]]], list[Answer]]:
+    as_operands = text_line(unit.inputs)
 
     def ask(inputs: Sequence[tuple[int, ...]]) -> list[Answer]:
         found = []
         lines = [as_operands(x) for x in inputs]
         for line, text, x in zip(lines, device.ask(lines), inputs, strict=True):
             try:
-                found.append(parse_answer(text, vectors, x))
+                found.append(parse_answer(text, unit, x))
             except DeviceError as e:
                 device.fail(str(e), [line])
         return found

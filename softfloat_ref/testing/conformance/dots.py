@@ -10,17 +10,18 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, NoReturn
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from softfloat_ref.accumulate import Accumulator
-from softfloat_ref.accumulate.trees import Chain, Fuse, Pairs, Part, Products, Round, walk
-from softfloat_ref.codec import decoder, encode
-from softfloat_ref.errors import Error
-from softfloat_ref.explain import MAX_FLAGS, describe, flag_text
-from softfloat_ref.formats import Format
-from softfloat_ref.golden.dots import DotSet
-from softfloat_ref.testing import dots, strategies
+from softfloat_ref.base.errors import Error
+from softfloat_ref.explain.scalar import MAX_FLAGS, describe, flag_text
+from softfloat_ref.oracle.accumulate import Accumulator
+from softfloat_ref.oracle.accumulate.trees import Chain, Fuse, Pairs, Part, Products, Round, walk
+from softfloat_ref.oracle.codec import decoder, encode
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.testing import strategies
 from softfloat_ref.testing.compare import Answer, Rule, agrees, compare_nan
 from softfloat_ref.testing.conformance.operation import SYMMETRIC, code_of
 from softfloat_ref.testing.conformance.suite import Properties, Property, Suite, fail, integer
+from softfloat_ref.testing.dot import DotView
+from softfloat_ref.units import DotUnit
 
 SMALL_SUM: Final = 1 << 7  # as many bits as the narrowest running result has
 _WHOLE: Final = ((0, None, 1),)
@@ -36,24 +37,24 @@ class DotCase(NamedTuple):
 
 @dataclass(frozen=True)
 class DotSetup:
-    """Formats, accumulator, number of products; as a set of vectors has them."""
+    """Formats, accumulator, number of products."""
 
-    vectors: DotSet
+    dot: DotUnit
     rule: Rule
 
     @property
     def formats(self) -> tuple[Format, Format]:
-        return self.vectors.setting.formats
+        return self.dot.setting.formats
 
     @property
     def unit(self) -> Accumulator:
-        return self.vectors.accumulator
+        return self.dot.accumulator
 
     @property
     def step(self) -> int:
         """Products a step."""
-        s = self.vectors.setting
-        return self.unit.step_for(s.formats, s.result, s.block, self.vectors.k)
+        s = self.dot.setting
+        return self.unit.step_for(s.formats, s.result, s.block, self.dot.k)
 
 
 class DotTrial:
@@ -69,14 +70,14 @@ class DotTrial:
         found = self.suite.answers(cases)
         self.asked += zip(cases, found, strict=True)
         for case, answer in zip(cases, found, strict=True):
-            if answer.result >> self.setup.vectors.out.width:
+            if answer.result >> self.setup.dot.out.width:
                 self.asked = [(case, answer)]
-                self.fail(f"a result of {self.setup.vectors.out.width} bits")
+                self.fail(f"a result of {self.setup.dot.out.width} bits")
         return found
 
     def oracle(self, case: DotCase) -> tuple[int, int] | None:
         """The right result and flags."""
-        line = self.setup.vectors.line((*case.a, *case.b, case.c))
+        line = self.setup.dot.line((*case.a, *case.b, case.c))
         return None if line is None else (line[-2], line[-1])
 
     def require(self, holds: bool, expected: str) -> None:
@@ -88,15 +89,15 @@ class DotTrial:
     def fail(self, expected: str) -> NoReturn:
         """Report what was asked and answered. Raises NotConforming."""
         __tracebackhide__ = True
-        vectors, lines = self.setup.vectors, []
+        dot, lines = self.setup.dot, []
         for case, answer in self.asked:
             inputs = (*case.a, *case.b, case.c)
-            lines.append(f"dot of {vectors.k} products, {vectors.name.removeprefix('dot_')}, to {vectors.out.name}")
-            lines += dots.operand_lines(vectors, inputs)
-            lines.append(f"  got      {_answer(vectors.out, answer.result, answer.flags)}")
+            lines.append(f"dot of {dot.k} products, {dot.name.removeprefix('dot_')}, to {dot.out.name}")
+            lines += DotView(dot).operand_lines(inputs)
+            lines.append(f"  got      {_answer(dot.out, answer.result, answer.flags)}")
             if (right := self.oracle(case)) is not None:
-                lines.append(f"  oracle   {_answer(vectors.out, *right)}")
-            lines.append(f"  {dots.trace_command(vectors, inputs)}")
+                lines.append(f"  oracle   {_answer(dot.out, *right)}")
+            lines.append(f"  {DotView(dot).command(inputs, answer)}")
         fail(self.item, [*lines, f"  expected by this property: {expected}"])
 
 
@@ -110,7 +111,7 @@ def _answer(fmt: Format, result: int, flags: int | None) -> str:
 
 def _cases(setup: DotSetup) -> SearchStrategy[DotCase]:
     """Few products that are not zero, their exponents near each other, some of them cancelling."""
-    k, (x, y), c = setup.vectors.k, setup.formats, setup.vectors.c
+    k, (x, y), c = setup.dot.k, setup.formats, setup.dot.c
     pairs = st.lists(st.tuples(strategies.bits(x), strategies.bits(y)), max_size=min(k, 8))
 
     def case(found: list[tuple[int, int]], cancels: bool, at: int, addend: int) -> DotCase:
@@ -125,7 +126,7 @@ def _cases(setup: DotSetup) -> SearchStrategy[DotCase]:
 
 
 def _permuted(setup: DotSetup) -> SearchStrategy[Any]:
-    k, step = setup.vectors.k, setup.step
+    k, step = setup.dot.k, setup.step
     order = st.permutations(range(step)).map(
         lambda p: [start + i for start in range(0, k, step) for i in p if start + i < k]
     )
@@ -133,7 +134,7 @@ def _permuted(setup: DotSetup) -> SearchStrategy[Any]:
 
 
 def _small_integers(setup: DotSetup) -> SearchStrategy[DotCase]:
-    k = setup.vectors.k
+    k = setup.dot.k
     numbers = [n for n in (0, 1, 2, 3, -1, -2, -3) if all(code_of(Fraction(n), f) is not None for f in setup.formats)]
     vectors = st.lists(st.sampled_from(numbers), max_size=min(k, SMALL_SUM // 16))
 
@@ -141,9 +142,7 @@ def _small_integers(setup: DotSetup) -> SearchStrategy[DotCase]:
         return tuple(encode(n, fmt).bits for n in [*found, *[0] * (k - len(found))])
 
     return st.builds(
-        lambda a, b, c: DotCase(
-            codes(a, setup.formats[0]), codes(b, setup.formats[1]), encode(c, setup.vectors.c).bits
-        ),
+        lambda a, b, c: DotCase(codes(a, setup.formats[0]), codes(b, setup.formats[1]), encode(c, setup.dot.c).bits),
         vectors,
         vectors,
         st.integers(-8, 8),
@@ -183,7 +182,7 @@ def permutation(t: DotTrial, drawn: tuple[DotCase, list[int]]) -> None:
 
 
 def _alike(t: DotTrial, one: Answer, two: Answer) -> bool:
-    out = t.setup.vectors.out
+    out = t.setup.dot.out
     if t.setup.unit.nan_rule.propagate != "no" and out.is_nan(one.result) and out.is_nan(two.result):
         return True
     return one == two
@@ -201,7 +200,7 @@ def commutative(t: DotTrial, case: DotCase) -> None:
 
 
 def _symmetric(setup: DotSetup) -> str:
-    unsigned = [f.name for f in (setup.formats[0], setup.vectors.out) if not f.signed or f.twos_complement]
+    unsigned = [f.name for f in (setup.formats[0], setup.dot.out) if not f.signed or f.twos_complement]
     if unsigned:
         return f"{unsigned[0]} has no sign bit"
     for node in walk(setup.unit.root):
@@ -215,7 +214,7 @@ def _symmetric(setup: DotSetup) -> str:
 @_prop(when=_symmetric)
 def sign_symmetry(t: DotTrial, case: DotCase) -> None:
     """Opposite a and c give the opposite result."""
-    fmt, c, out = t.setup.formats[0], t.setup.vectors.c, t.setup.vectors.out
+    fmt, c, out = t.setup.formats[0], t.setup.dot.c, t.setup.dot.out
     if not fmt.negative_zero:
         flipped = tuple(x ^ fmt.sign_bit if x & fmt.magnitude_mask else x for x in case.a)
     else:
@@ -232,26 +231,26 @@ def sign_symmetry(t: DotTrial, case: DotCase) -> None:
 def exact_small_integers(t: DotTrial, case: DotCase) -> None:
     """A sum of small integers, which no step rounds, is exact."""
     x, y = (decoder(f) for f in t.setup.formats)
-    total = decoder(t.setup.vectors.c)(case.c).as_fraction()
+    total = decoder(t.setup.dot.c)(case.c).as_fraction()
     total += sum((x(a).as_fraction() * y(b).as_fraction() for a, b in zip(case.a, case.b, strict=True)), Fraction(0))
-    if code_of(total, t.setup.vectors.out) is None:
+    if code_of(total, t.setup.dot.out) is None:
         return
     (answer,) = t.ask(case)
-    got = decoder(t.setup.vectors.out)(answer.result)
+    got = decoder(t.setup.dot.out)(answer.result)
     t.require(got.is_finite and got.as_fraction() == total, f"exactly {total}")
 
 
 def _has_nan(setup: DotSetup) -> str:
-    return "" if setup.formats[0].has_nan and setup.vectors.out.has_nan else "no operand or no result can be a NaN"
+    return "" if setup.formats[0].has_nan and setup.dot.out.has_nan else "no operand or no result can be a NaN"
 
 
-@_prop(lambda s: st.tuples(_cases(s), st.integers(0, s.vectors.k - 1)), _has_nan)
+@_prop(lambda s: st.tuples(_cases(s), st.integers(0, s.dot.k - 1)), _has_nan)
 def nan(t: DotTrial, drawn: tuple[DotCase, int]) -> None:
     """A NaN among the operands makes the result a NaN."""
     case, at = drawn
     code = t.setup.formats[0].canonical_nan
     (answer,) = t.ask(case._replace(a=(*case.a[:at], code, *case.a[at + 1 :])))
-    t.require(t.setup.vectors.out.is_nan(answer.result), "a NaN")
+    t.require(t.setup.dot.out.is_nan(answer.result), "a NaN")
 
 
 class DotConformance(Suite[DotSetup]):
@@ -271,18 +270,18 @@ class DotConformance(Suite[DotSetup]):
 
     def setup(self) -> DotSetup:
         if not self.fmt:
-            raise Error(f"{type(self).__name__}: say fmt = ..., as a class attribute")
-        vectors = DotSet.make(self.fmt, 1, acc=self.acc, k=self.k, out=self.out)
-        if not (isinstance(vectors.a, Format) and isinstance(vectors.b, Format)):
-            raise Error(f"{type(self).__name__}: fmt = {self.fmt!r}: the suite takes scalar formats, as fp8_e4m3")
-        flags = self.flags and vectors.accumulator.flags
-        return DotSetup(vectors, Rule(vectors.out, compare_nan(self.compare_nan), flags))
+            raise Error(f"{type(self).__name__}: set the class attribute fmt = ...")
+        dot = DotUnit.make(self.fmt, self.out, self.acc, self.k)
+        if not (isinstance(dot.a, Format) and isinstance(dot.b, Format)):
+            raise Error(f"{type(self).__name__}: fmt = {self.fmt!r}: the suite takes scalar formats, such as fp8_e4m3")
+        flags = self.flags and dot.accumulator.flags
+        return DotSetup(dot, Rule(dot.out, compare_nan(self.compare_nan), flags))
 
     def trial(self, item: Property[DotSetup], setup: DotSetup) -> DotTrial:
         return DotTrial(self, item, setup)
 
     def answers(self, cases: Sequence[DotCase]) -> list[Answer]:
-        """The model's answers to several cases; a subclass may ask for them all at once."""
+        """The model's answers to several cases; a subclass may compute them all at once."""
         found = []
         for case in cases:
             answered = self.model(list(case.a), list(case.b), case.c)
@@ -290,5 +289,5 @@ class DotConformance(Suite[DotSetup]):
             if len(pair) != 2:
                 raise Error(f"the model returned {answered!r}; it returns a code, or a code and flags")
             flags = None if pair[1] is None else integer(pair[1], "flags") & MAX_FLAGS
-            found.append(Answer(integer(pair[0], "the result"), flags))
+            found.append(Answer((integer(pair[0], "the result"),), flags))
         return found

@@ -1,4 +1,4 @@
-"""Suites of operations on codes: the setup, the cases, and what asks the model and shows what it did."""
+"""Suites of operations on codes: the setup, the cases, and the trial that queries the model and reports its answers."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import ClassVar, Final, Literal, NamedTuple, NoReturn
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from softfloat_ref import exact
-from softfloat_ref.codec import decoder, encode
-from softfloat_ref.errors import Error, Undefined
-from softfloat_ref.exact import Value
-from softfloat_ref.explain import MAX_FLAGS, describe, flag_text
-from softfloat_ref.formats import Format
-from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.literals import hexadecimal
-from softfloat_ref.ops import Signature, evaluator, signature
-from softfloat_ref.policies import Policy, get_policy, parse_rounding, rounding_name
-from softfloat_ref.testing import report, strategies
-from softfloat_ref.testing.check import Mismatch
+from softfloat_ref.base.errors import Error, Undefined
+from softfloat_ref.explain.scalar import MAX_FLAGS, describe, flag_text
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.codec import decoder, encode
+from softfloat_ref.oracle.exact import Value
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.literals import hexadecimal
+from softfloat_ref.oracle.operations import Signature, evaluator, signature
+from softfloat_ref.oracle.policies import Policy, get_policy, parse_rounding, rounding_name
+from softfloat_ref.testing import strategies
 from softfloat_ref.testing.compare import Answer, Rule, agrees, compare_nan
 from softfloat_ref.testing.conformance.suite import Property, Suite, fail, integer
+from softfloat_ref.testing.operation import OperationView
 from softfloat_ref.testing.ulp import Exact, exact_result
+from softfloat_ref.units import OperationUnit
 
 SHORT_BITS: Final = 64
 NEAREST: Final = frozenset(("rne", "rna", "rnu", "rhz"))
@@ -44,11 +44,11 @@ class Case(NamedTuple):
 
 @dataclass(frozen=True)
 class Setup:
-    """Operation, formats, policy. roundings: the names of those the model has, each with its policy."""
+    """Operation, formats, policy. roundings: the names of the model's roundings, each with its policy."""
 
     sig: Signature
     policies: tuple[Policy, ...]
-    named: bool  # whether the model is told the rounding
+    named: bool  # whether the model gets the rounding as an argument
     rule: Rule
 
     @property
@@ -95,14 +95,14 @@ def _cases(setup: Setup, among: frozenset[str]) -> SearchStrategy[Case]:
 
 
 class Trial:
-    """Asks the model, remembers what was asked, and shows it where a property does not hold."""
+    """Queries the model, records the questions, and reports them if a property does not hold."""
 
     def __init__(self, suite: OperationSuite, item: Property[Setup], setup: Setup) -> None:
         self.suite, self.item, self.setup = suite, item, setup
         self.asked: list[tuple[Case, Answer]] = []
 
     def ask(self, *cases: Case) -> list[Answer]:
-        """The model's answers. Raises NotConforming for those that do not fit the result's format."""
+        """The model's answers. Raises NotConforming for answers that do not fit the result's format."""
         __tracebackhide__ = True
         found = self.suite.answers(cases)
         self.asked += zip(cases, found, strict=True)
@@ -113,7 +113,7 @@ class Trial:
         return found
 
     def oracle(self, case: Case) -> tuple[int, int]:
-        """The right answer. Raises Undefined where the policy has none."""
+        """The right answer. Raises Undefined if the policy has none."""
         run = evaluator(self.setup.sig, case.policy)
         return run(case.operands, case.random_bits if case.policy.random_count else 0)
 
@@ -134,17 +134,17 @@ class Trial:
             return True
 
     def require(self, holds: bool, expected: str) -> None:
-        """Fail unless it holds."""
+        """Fail unless the condition holds."""
         __tracebackhide__ = True
         if not holds:
             self.fail(expected)
 
     def only(self, case: Case, answer: Answer) -> None:
-        """Show this case alone where the property fails."""
+        """Report only this case if the property fails."""
         self.asked = [(case, answer)]
 
     def fail(self, expected: str) -> NoReturn:
-        """Report what was asked and answered. Raises NotConforming."""
+        """Report the questions and the answers. Raises NotConforming."""
         __tracebackhide__ = True
         lines = [line for case, answer in self.asked for line in self._shown(case, answer)]
         fail(self.item, [*lines, f"  expected by this property: {expected}"])
@@ -164,13 +164,13 @@ class Trial:
             lines.append(f"  oracle   {_answer(sig.out, *right)}")
         except Undefined as e:
             lines.append(f"  oracle   {e}")
-        return [*lines, f"  {self._command(case, answer, right or (0, 0))}"]
+        return [*lines, f"  {self._command(case, answer)}"]
 
-    def _command(self, case: Case, answer: Answer, right: tuple[int, int]) -> str:
+    def _command(self, case: Case, answer: Answer) -> str:
         sig = self.setup.sig
-        vectors = VectorSet.make(sig.operation.name, sig.formats, 1, out=sig.out, policy=case.policy)
+        unit = OperationUnit(sig.operation.name, sig.formats, sig.out, case.policy)
         inputs = (*case.operands, case.random_bits) if case.policy.random_count else case.operands
-        return report.explain_command(Mismatch(1, inputs, right, answer, ""), vectors)
+        return OperationView(unit).command(inputs, answer)
 
 
 def _answer(fmt: Format, result: int, flags: int | None) -> str:
@@ -182,8 +182,8 @@ class OperationSuite(Suite[Setup]):
     """A suite of one operation. op, fmt, out and policy are as for `evaluate`.
 
     model(self, a, b, ...) gets codes and returns the result's code, or (code, flags); with a stochastic policy its last
-    argument is the random bits. roundings: where the model has more than the policy's, their names; the model then gets
-    the keyword `rounding`. compare_nan: exact, quiet or any. flags: whether they count where the model gives them.
+    argument is the random bits. roundings: their names, if the model has more than the policy's; the model then gets
+    the keyword `rounding`. compare_nan: exact, quiet or any. flags: whether to compare flags, if the model gives any.
     """
 
     op: ClassVar[str] = ""
@@ -197,7 +197,7 @@ class OperationSuite(Suite[Setup]):
     def setup(self) -> Setup:
         if not self.op or not self.fmt:
             missing = "op" if not self.op else "fmt"
-            raise Error(f"{type(self).__name__}: say {missing} = ..., as a class attribute")
+            raise Error(f"{type(self).__name__}: set the class attribute {missing} = ...")
         sig, base = signature(self.op, self.fmt, self.out), get_policy(self.policy)
         policies = tuple(base.replace(rounding=parse_rounding(name)) for name in self.roundings) or (base,)
         for p in policies:
@@ -208,7 +208,7 @@ class OperationSuite(Suite[Setup]):
         return Trial(self, item, setup)
 
     def answers(self, cases: Sequence[Case]) -> list[Answer]:
-        """The model's answers to several cases; a subclass may ask for them all at once."""
+        """The model's answers to several cases; a subclass may compute them all at once."""
         return [self._answer(case) for case in cases]
 
     def _answer(self, case: Case) -> Answer:
@@ -226,19 +226,19 @@ class OperationSuite(Suite[Setup]):
         flags = integer(pair[1], "flags") if len(pair) > 1 and pair[1] is not None else None
         if flags is not None and flags > MAX_FLAGS:
             raise Error(f"the model returned {flags:x} as flags; they are at most 1f")
-        return Answer(integer(pair[0], "the result"), flags)
+        return Answer((integer(pair[0], "the result"),), flags)
 
 
 @lru_cache(maxsize=1 << 12)
 def code_of(x: Fraction, fmt: Format) -> int | None:
-    """The code of a number, where the format has it."""
+    """The code of a number, if the format has it."""
     found = encode(x, fmt)
     value = decoder(fmt)(found.bits)
     return found.bits if value.is_finite and value.as_fraction() == x else None
 
 
 def fraction_text(x: Fraction) -> str:
-    """A number for people: as a fraction where that is short, else in hexadecimal."""
+    """A number as text: a fraction if that is short, otherwise hexadecimal."""
     short = max(abs(x.numerator), x.denominator).bit_length() <= SHORT_BITS
     return str(x) if short else hexadecimal(exact.from_fraction(x, SHORT_BITS))
 

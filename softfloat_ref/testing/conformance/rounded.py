@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from hypothesis.strategies import SearchStrategy
 
-from softfloat_ref import exact
+from softfloat_ref.oracle import exact
 from softfloat_ref.testing.conformance.operation import (
     NEAREST,
     STOCHASTIC,
@@ -17,7 +17,7 @@ from softfloat_ref.testing.conformance.operation import (
     fraction_text,
     range_of,
 )
-from softfloat_ref.testing.conformance.table import ARITHMETIC, prop, rounding_of
+from softfloat_ref.testing.conformance.table import arithmetic, prop, rounding_of
 from softfloat_ref.testing.ulp import Exact, unit, within
 
 MAX_WORDS: Final = 10  # bits of a random word whose values are all tried
@@ -38,13 +38,13 @@ def _ordinary(t: Trial, case: Case) -> Exact | None:
     return x
 
 
-@prop(ARITHMETIC, roundings=NEAREST)
+@prop(arithmetic, roundings=NEAREST)
 def half_ulp(t: Trial, case: Case) -> None:
     """The error is at most half an ulp."""
     _bounded(t, case, Fraction(1, 2))
 
 
-@prop(ARITHMETIC)
+@prop(arithmetic)
 def one_ulp(t: Trial, case: Case) -> None:
     """The error is less than an ulp."""
     _bounded(t, case, Fraction(1))
@@ -67,7 +67,7 @@ def _shown(x: Exact) -> str:
     return f"the square root of {text}" if x.root else text
 
 
-@prop(ARITHMETIC, roundings=frozenset(_SIDES))
+@prop(arithmetic, roundings=frozenset(_SIDES))
 def side(t: Trial, case: Case) -> None:
     """The result lies on the side of the exact one that the rounding says."""
     x = _ordinary(t, case)
@@ -91,7 +91,7 @@ def _both_ends(setup: Setup) -> str:
     return "" if {"rdn", "rup"} <= setup.roundings else "the model has not both rdn and rup (roundings = ...)"
 
 
-@prop(ARITHMETIC, when=(_both_ends,))
+@prop(arithmetic, when=(_both_ends,))
 def order_of_roundings(t: Trial, case: Case) -> None:
     """Every rounding lies between rdn and rup, and is one of these two."""
     x = _ordinary(t, case)
@@ -121,7 +121,7 @@ def _without_words(setup: Setup) -> SearchStrategy[Any]:
     return setup.cases(STOCHASTIC)
 
 
-@prop(ARITHMETIC, roundings=STOCHASTIC, when=(_few_words,), cases=_without_words)
+@prop(arithmetic, roundings=STOCHASTIC, when=(_few_words,), cases=_without_words)
 def unbiased(t: Trial, case: Case) -> None:
     """Over all random words the mean is the exact result, as near as they allow; a larger word goes no less far."""
     x = _ordinary(t, case)

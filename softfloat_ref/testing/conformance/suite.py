@@ -1,4 +1,4 @@
-"""What a suite is: a class of tests, one a property, that ask a user's model on cases Hypothesis chooses."""
+"""Suites: classes of tests, one per property, that query a user's model with cases that Hypothesis generates."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Final, Generic, NoReturn, TypeVar
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis.strategies import SearchStrategy
 
-from softfloat_ref.errors import Error, unknown
-from softfloat_ref.policies import Policy
+from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.oracle.policies import Policy
 
 C = TypeVar("C")  # a case
 S = TypeVar("S")  # what the suite is set up for
@@ -24,7 +24,7 @@ _CLOSE: Final = 0.86  # so that fmt2 may be a name of the user's own, and flag n
 
 
 class NotConforming(AssertionError):
-    """A model broke a property: the operands, what it answered, and what the property asks."""
+    """A model broke a property: the operands, its answer, and the requirement of the property."""
 
     __module__ = "softfloat_ref.testing"  # where users find it
 
@@ -33,7 +33,7 @@ class NotConforming(AssertionError):
 class Property(Generic[S]):
     """A statement about a model. statement: of the operation, in a line. cases: what to draw. check: of one case drawn.
 
-    applies: why it says nothing of that setup, or ''.
+    applies: why it does not apply to a setup, or ''.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Properties(Generic[S]):
     def __call__(
         self, cases: Callable[[S], SearchStrategy[Any]] | None = None, when: Callable[[S], str] = lambda _: ""
     ) -> Callable[[Check], Check]:
-        """when: why the property says nothing of a setup, or ''."""
+        """when: why the property does not apply to a setup, or ''."""
 
         def register(check: Check) -> Check:
             name, statement = check.__name__, " ".join((check.__doc__ or "").split())
@@ -72,9 +72,9 @@ class Properties(Generic[S]):
 
 
 class Suite(Generic[S]):
-    """The base of the suites. A subclass says what is tested in class attributes, and asks the model in `model`.
+    """The base of the suites. A subclass defines the subject in class attributes, and calls the model in `model`.
 
-    max_examples: cases a property (default: the Hypothesis profile's). A test of a property that says nothing of the
+    max_examples: cases per property (default: by the Hypothesis profile). A test of a property not applicable to the
     setup is skipped, with the reason; a subclass drops a test that it does not want by `test_NAME = None`.
     """
 
@@ -90,10 +90,10 @@ class Suite(Generic[S]):
 
     def model(self, *args: Any, **more: Any) -> Any:
         """The model under test: a subclass has its own."""
-        raise Error(f"{type(self).__name__}: define model(self, ...), which asks your model")
+        raise Error(f"{type(self).__name__}: define model(self, ...), which calls your model")
 
     def setup(self) -> S:
-        """What the class attributes ask for. Raises Error."""
+        """The setup that the class attributes define. Raises Error."""
         raise NotImplementedError
 
     def trial(self, item: Property[S], setup: S) -> Any:
@@ -102,12 +102,12 @@ class Suite(Generic[S]):
 
     @classmethod
     def applicable(cls) -> dict[str, str]:
-        """Each property, with the reason why it says nothing here, or ''."""
+        """Each property, with the reason why it does not apply, or ''."""
         setup = cls().setup()
         return {name: item.applies(setup) for name, item in cls.properties.items()}
 
     def check(self, name: str) -> None:
-        """Test one property. Raises NotConforming for the simplest case found, SkipTest where it says nothing."""
+        """Test one property. Raises NotConforming for the simplest case found, SkipTest if it does not apply."""
         __tracebackhide__ = True
         if name not in self.properties:
             raise unknown("property", name, self.properties)
@@ -125,11 +125,11 @@ class Suite(Generic[S]):
         try:
             test()
         except NotConforming as e:
-            raise e.with_traceback(None) from None  # its message says all
+            raise e.with_traceback(None) from None  # its message is complete
 
 
 def _check_settings(cls: type) -> None:
-    """Raises Error for an attribute that is nearly a setting's name, or a policy's field: it would say nothing.
+    """Raises Error for an attribute whose name resembles a setting, or a field of the policy: it would have no effect.
 
     Other names are the user's own, and so are functions, lists and what begins with an underscore.
     """
@@ -140,7 +140,7 @@ def _check_settings(cls: type) -> None:
             continue
         if name in policy:
             more = " or roundings = ..., of a model that is told which" if name == "rounding" else ""
-            raise Error(f"{cls.__name__}: {name} is a field of the policy; say policy = Policy({name}=...){more}")
+            raise Error(f"{cls.__name__}: {name} is a field of the policy; set policy = Policy({name}=...){more}")
         if close := difflib.get_close_matches(name, known, n=1, cutoff=_CLOSE):
             raise Error(f"{cls.__name__}: no setting {name!r}; did you mean {close[0]}? (begin your own with _)")
 
@@ -179,7 +179,7 @@ def fail(item: Property[Any], lines: Sequence[str]) -> NoReturn:
 
 
 def integer(x: Any, what: str) -> int:
-    """A code that a model returned, as a plain int. Raises Error for what is none."""
+    """A code that a model returned, as a plain int. Raises Error for anything else."""
     index = getattr(x, "__index__", None)
     if index is None or isinstance(x, bool):
         raise Error(f"the model returned {x!r} as {what}; a code is an integer that is not negative")

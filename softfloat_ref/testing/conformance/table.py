@@ -7,28 +7,56 @@ from typing import Any, Final
 
 from hypothesis.strategies import SearchStrategy
 
-from softfloat_ref.ops import OPERATIONS
-from softfloat_ref.policies import rounding_name
+from softfloat_ref.oracle.operations import Operation, get_operation
+from softfloat_ref.oracle.operations.formula import Formula
+from softfloat_ref.oracle.policies import rounding_name
 from softfloat_ref.testing.conformance.operation import EVERY, Case, Setup, Trial
 from softfloat_ref.testing.conformance.suite import Property
 
-ARITHMETIC: Final = frozenset(("add", "sub", "mul", "div", "sqrt", "fma", "convert"))
-COMPARISONS: Final = frozenset(("eq", "lt", "le", "eq_signaling", "lt_quiet", "le_quiet"))
-MINMAX: Final = frozenset(("minimum", "maximum", "minimum_number", "maximum_number", "min", "max"))
-ALL: Final = frozenset(OPERATIONS)
-
 Reason = Callable[[Setup], str]
 Check = Callable[[Trial, Any], None]
-_TABLE: Final[list[tuple[Property[Setup], frozenset[str]]]] = []
+Of = Callable[[Operation], bool]
+_TABLE: Final[list[tuple[Property[Setup], Of]]] = []
+
+
+# -- of which operations -------------------------------------------------------------------------------------------
+
+
+def every(operation: Operation) -> bool:
+    """Every operation."""
+    return True
+
+
+def arithmetic(operation: Operation) -> bool:
+    """A rounded function of floats."""
+    return operation.rounds and all(kind == "float" for kind in operation.operands)
+
+
+def comparison(operation: Operation) -> bool:
+    """Equal, less, less or equal."""
+    return operation.family == "comparison"
+
+
+def selection(operation: Operation) -> bool:
+    """Minimum and maximum."""
+    return operation.ordering and operation.result == "float"
+
+
+def of(*formulas: Formula) -> Of:
+    """Operations with one of these formulas."""
+    return lambda operation: operation.formula in formulas
+
+
+# -- the table -----------------------------------------------------------------------------------------------------
 
 
 def always(_: Setup) -> str:
-    """No reason against."""
+    """Always applicable."""
     return ""
 
 
 def prop(
-    ops: Iterable[str],
+    ops: Of,
     *,
     when: Iterable[Reason] = (),
     roundings: frozenset[str] = EVERY,
@@ -40,25 +68,28 @@ def prop(
     def register(check: Check) -> Check:
         name, statement = check.__name__, " ".join((check.__doc__ or "").split())
 
-        found = frozenset(ops)
-
         def applies(setup: Setup) -> str:
-            if setup.operation not in found:
-                return f"{name}: not of {setup.operation}"
+            if not ops(setup.sig.operation):
+                return f"{name}: not of {setup.sig.operation.name}"
             if not setup.roundings & roundings:
                 return f"{name}: of roundings {' '.join(sorted(roundings))}, not {' '.join(sorted(setup.roundings))}"
             return next((f"{name}: {reason}" for w in when if (reason := w(setup))), "")
 
         drawn = cases or (lambda setup: setup.cases(roundings))
-        _TABLE.append((Property(name, statement, drawn, check, applies), found))
+        _TABLE.append((Property(name, statement, drawn, check, applies), ops))
         return check
 
     return register
 
 
-def properties(*ops: str) -> dict[str, Property[Setup]]:
+def properties(*names: str) -> dict[str, Property[Setup]]:
     """The properties of operations, by name."""
-    return {item.name: item for item, found in _TABLE if found & set(ops)}
+    return {item.name: item for item, ops in _TABLE if any(ops(get_operation(name)) for name in names)}
+
+
+def common_properties() -> dict[str, Property[Setup]]:
+    """The properties of every operation, by name."""
+    return {item.name: item for item, ops in _TABLE if ops is every}
 
 
 # -- reasons -----------------------------------------------------------------------------------------------------------

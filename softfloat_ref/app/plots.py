@@ -1,0 +1,219 @@
+"""Pictures drawn with matplotlib (the extra `plots`): exponents of tensors over ranges of formats; training curves.
+
+The colours are Okabe and Ito's, which colour-blind readers can tell apart.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from softfloat_ref.arrays.exponents import AnyFormat, Exponents, Shares
+from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.files import write_file
+from softfloat_ref.oracle.blocks.formats import BlockFormat
+from softfloat_ref.oracle.formats import Format
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+KINDS: Final = (".png", ".svg", ".pdf")
+COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#000000")
+_DPI: Final = 150
+_TAIL: Final = 5000  # one value in this many may lie left of the picture
+_GREY: Final = "#555555"
+_STYLE: Final = {
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "svg.hashsalt": "softfloat_ref",  # the same picture gives the same bytes
+    "svg.fonttype": "none",
+}
+
+
+def check_output(path: str | Path) -> Path:
+    """The path of a picture. Raises Error for a suffix that is not a supported kind of picture."""
+    path = Path(path)
+    if path.suffix not in KINDS:
+        raise unknown(f"kind of picture {path.name!r}:", path.suffix, KINDS)
+    return path
+
+
+def _figure(width: float, height: float) -> Figure:
+    """An empty figure that needs no screen. Raises Error without matplotlib."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise Error("pictures need matplotlib: pip install 'softfloat-ref[plots]'") from None
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _save(figure: Figure, path: Path) -> None:
+    data = io.BytesIO()
+    metadata = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}[path.suffix]
+    figure.savefig(data, format=path.suffix[1:], dpi=_DPI, metadata=metadata)
+    write_file(path, lambda stream: stream.write(data.getvalue()))
+
+
+# -- exponents -------------------------------------------------------------------------------------------------------
+
+
+class Tensors(NamedTuple):
+    """A histogram's input: its name, its exponents, and its shares in each format."""
+
+    name: str
+    exponents: Exponents
+    shares: Sequence[Shares]
+
+
+def histogram(path: str | Path, inputs: Sequence[Tensors], formats: Sequence[AnyFormat], title: str = "") -> None:
+    """Write the picture: shares of values by exponent, and below them the range of each format.
+
+    A format's bar is solid over its normal numbers and pale over its subnormals. Beside it is the share of the nonzero
+    values that it rounds to zero. Raises Error, also if no input has a value to show.
+    """
+    path = check_output(path)
+    if not any(x.exponents.nonzero for x in inputs):
+        raise Error(f"nothing to show: {', '.join(x.name for x in inputs)} have no finite nonzero value")
+    import matplotlib
+    from matplotlib.ticker import MaxNLocator
+
+    with matplotlib.rc_context(_STYLE):
+        figure = _figure(9, 3.6 + 0.32 * len(formats))
+        heights = [3.2, 0.32 * len(formats) + 0.1] if formats else [1.0]
+        axes = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
+        _draw_exponents(axes[0], inputs)
+        axes[0].set_xlim(*_view(inputs))
+        if formats:
+            _draw_ranges(axes[1], axes[0], inputs, formats)
+        axes[-1].set_xlabel("exponent: floor of log2 of the magnitude")
+        axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
+        if title:
+            figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+        _save(figure, path)
+
+
+def _draw_exponents(axes: Axes, inputs: Sequence[Tensors]) -> None:
+    for i, x in enumerate(inputs):
+        found = x.exponents
+        if not found.nonzero:
+            continue
+        edges = [found.first + k for k in range(len(found.counts) + 1)]
+        part = 100 * found.counts / found.nonzero
+        colour = _GREY if len(inputs) == 1 else COLOURS[-1 - i % len(COLOURS)]
+        axes.stairs(part, edges, fill=True, color=colour, alpha=0.35 if len(inputs) == 1 else 0.15)
+        axes.stairs(part, edges, color=colour, linewidth=1.3, label=f"{x.name}, {found.nonzero:,} values")
+    axes.set_ylabel("% of nonzero values")
+    axes.set_ylim(bottom=0)
+    axes.grid(axis="y", color="#dddddd", linewidth=0.6)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False, borderaxespad=0)
+
+
+def _view(inputs: Sequence[Tensors]) -> tuple[float, float]:
+    """The ends of the axis: all values except the smallest, whose long thin tail would crowd the rest."""
+    lows, highs = [], []
+    for x in (x.exponents for x in inputs if x.exponents.nonzero):
+        below = x.counts.cumsum()
+        lows.append(x.first + int((below * _TAIL < x.nonzero).sum()))
+        highs.append(x.last + 1)
+    room = 0.04 * (max(highs) - min(lows)) + 1
+    return min(lows) - room, max(highs) + room
+
+
+def _draw_ranges(axes: Axes, above: Axes, inputs: Sequence[Tensors], formats: Sequence[AnyFormat]) -> None:
+    """One row per format."""
+    view = axes.get_xlim()
+    for row, fmt in enumerate(formats):
+        colour = COLOURS[row % len(COLOURS)]
+        if isinstance(fmt, Format):
+            _draw_range(axes, above, fmt, row, colour, view)
+        else:
+            middle = "scaled block by block" if isinstance(fmt, BlockFormat) else "scaled by the tensor's range"
+            axes.text(0.5, row, middle, ha="center", va="center", color=_GREY, transform=axes.get_yaxis_transform())
+        text = " / ".join(_percent(x.shares[row], x.shares[row].zero) for x in inputs) + " % to zero"
+        if any(x.shares[row].beyond for x in inputs):
+            text += ",\n" + " / ".join(_percent(x.shares[row], x.shares[row].beyond) for x in inputs) + " % too large"
+        axes.text(1.01, row, text, va="center", fontsize=9, transform=axes.get_yaxis_transform())
+    axes.set_yticks(range(len(formats)), [x.name for x in formats])
+    axes.set_ylim(len(formats) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+
+
+def _percent(found: Shares, count: int) -> str:
+    part = 100 * found.part(count)
+    return "0" if not count else f"{part:.1f}" if part >= 0.05 else "< 0.1"
+
+
+def _draw_range(axes: Axes, above: Axes, fmt: Format, row: int, colour: str, view: tuple[float, float]) -> None:
+    smallest, largest = _place(fmt, fmt.min_code), _place(fmt, fmt.max_code)
+    normal = _place(fmt, fmt.min_normal_code) if fmt.has_normals else largest
+    bars = ((smallest, normal, 0.35), (normal, largest, 1.0)) if fmt.has_normals else ((smallest, largest, 0.7),)
+    for begin, end, alpha in bars:
+        axes.barh(row, end - begin, left=begin, height=0.55, color=colour, alpha=alpha, linewidth=0)
+    for x in (smallest, largest):
+        if view[0] < x < view[1]:
+            above.axvline(x, color=colour, linewidth=1, linestyle=(0, (4, 3)), alpha=0.8)
+
+
+def _place(fmt: Format, code: int) -> float:
+    """The position of a magnitude on the axis of exponents; within a binade, by its fraction."""
+    significand, exponent = fmt.magnitude(code)
+    bits = significand.bit_length() - 1
+    return bits + exponent + (significand - (1 << bits)) / (1 << bits)
+
+
+# -- trainings -------------------------------------------------------------------------------------------------------
+
+
+class Curve(NamedTuple):
+    """A quantity over epochs: for each epoch, the mean over runs, the smallest and the largest."""
+
+    name: str
+    epochs: Sequence[int]
+    mean: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+
+
+def training(path: str | Path, panels: Sequence[tuple[str, Sequence[Curve]]], title: str = "") -> None:
+    """Write the picture: a panel per quantity, a curve per training recipe, a band from its worst to its best run.
+
+    Raises Error.
+    """
+    path = check_output(path)
+    import matplotlib
+
+    with matplotlib.rc_context(_STYLE):
+        figure = _figure(4.6 * len(panels) + 0.6, 3.8)
+        axes = figure.subplots(1, len(panels), squeeze=False)[0]
+        for place, (quantity, curves) in zip(axes, panels, strict=True):
+            _draw_curves(place, quantity, curves)
+        axes[0].legend(frameon=False)
+        if title:
+            figure.suptitle(title, x=0.01, ha="left", fontsize=11)
+        _save(figure, path)
+
+
+def _draw_curves(axes: Axes, quantity: str, curves: Sequence[Curve]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    styles: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)))
+    for i, curve in enumerate(curves):
+        colour, style = COLOURS[i % len(COLOURS)], styles[i // len(COLOURS) % len(styles)]
+        axes.plot(curve.epochs, curve.mean, color=colour, linestyle=style, linewidth=1.6, label=curve.name)
+        if list(curve.low) != list(curve.high):
+            axes.fill_between(curve.epochs, curve.low, curve.high, color=colour, alpha=0.18, linewidth=0)
+        if len(curve.epochs) == 1:
+            axes.plot(curve.epochs, curve.mean, "o", color=colour)
+    axes.set_xlabel("epoch")
+    axes.set_ylabel(quantity)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.grid(color="#dddddd", linewidth=0.6)

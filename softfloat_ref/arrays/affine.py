@@ -1,0 +1,374 @@
+"""Affine integers (Qint) over numpy arrays, per tensor or channel, bit for bit the oracle; values in any format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softfloat_ref.arrays import blocks, convert
+from softfloat_ref.arrays.convert import Codes, Floats
+from softfloat_ref.arrays.kernels import dispatch, plans
+from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.affine import (
+    FP32,
+    RULES,
+    AffineFormat,
+    Parameters,
+    Rule,
+    check_scale,
+    choose,
+    element_policy,
+    get_affine_format,
+    get_rule,
+    is_affine,
+    nan_result,
+    quantize_value,
+    reciprocal,
+)
+from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
+from softfloat_ref.oracle.codec import decode, target, to_value
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.oracle.sources import RandomSource
+
+_FRACTION: Final = 30  # bits below the point of what is rounded: all that 16 and fewer integer bits leave
+
+
+@dataclass(frozen=True)
+class AffineArray:
+    """A quantized array. integers: q, int32, in the array's shape; scale (float32) and zero_point (int32): of shape (),
+    or one per channel along `axis`."""
+
+    integers: NDArray[np.int32]
+    scale: NDArray[np.float32]
+    zero_point: NDArray[np.int32]
+    fmt: AffineFormat
+    axis: int | None = None
+    rule: Rule = RULES["exact"]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the values."""
+        return self.integers.shape
+
+    @property
+    def codes(self) -> Codes:
+        """The integers' bits, unsigned: two's complement of the format's width."""
+        dtype = np.dtype(np.uint8 if self.fmt.bits <= 8 else np.uint16)
+        return (self.integers & ((1 << self.fmt.bits) - 1)).astype(dtype)
+
+    def dequantize(self) -> NDArray[np.float32]:
+        """(q - zero point) * scale, the exact product rounded to FP32."""
+        spread = _spread(self.integers.ndim, self.axis)
+        scale = convert.decode_float64(self.scale.view(np.uint32), FP32)
+        steps = self.integers.astype(np.float64) - spread(self.zero_point)
+        return convert.round_to_fp32(steps * spread(scale))
+
+
+def _spread(ndim: int, axis: int | None) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """The function that puts one number a channel where it broadcasts along the axis."""
+    if axis is None:
+        return lambda x: x
+    shape = tuple(-1 if i == axis else 1 for i in range(ndim))
+    return lambda x: x.reshape(shape)
+
+
+def quantize(
+    x: ArrayLike,
+    fmt: str | AffineFormat,
+    axis: int | None = None,
+    rule: str | Rule = "exact",
+    policy: Policy | str | None = None,
+    random_bits: ArrayLike | RandomSource | None = None,
+    *,
+    scale: ArrayLike | None = None,
+    zero_point: ArrayLike | None = None,
+) -> AffineArray:
+    """Quantize an array, per tensor or, with an axis, per channel along it.
+
+    scale, zero_point: given together, one number or one per channel; by default from the smallest and largest value.
+    random_bits: for a stochastic rounding, integers in x's shape, or a source of them by position. Raises Error for an
+    axis the array lacks, parameters or dtypes that do not fit, and values that the rule refuses.
+    """
+    fmt, rule = get_affine_format(fmt), get_rule(rule)
+    policy = element_policy(policy, rule)
+    source = convert.as_source(x)
+    if rule.arithmetic != "exact" and source.fmt.width > FP32.width:
+        raise Error(f"affine rule {rule.name}: steps in FP32 take arrays of FP32 or narrower, not {source.fmt.name}")
+    axis = None if axis is None else blocks.check_axis(source.codes, axis)
+    words = convert.random_words(policy, random_bits, source.codes.shape)
+    values = convert.to_float64(source, flush=policy.flush_inputs)
+    if (scale is None) != (zero_point is None):
+        raise Error("give both scale and zero_point, or neither")
+    made = _observed(values, fmt, axis, rule) if scale is None else _given(scale, zero_point, fmt, values, axis)
+    for code in np.unique(made[0]).tolist():
+        check_scale(decode(code, FP32), rule)
+    spread = _spread(values.ndim, axis)
+    q = _integers(values, spread(made[0]), spread(made[1]), fmt, rule, policy, words)
+    return AffineArray(q, made[0].view(np.float32), made[1], fmt, axis, rule)
+
+
+ParameterArrays = tuple[NDArray[np.uint32], NDArray[np.int32]]
+
+
+def _observed(values: NDArray[np.float64], fmt: AffineFormat, axis: int | None, rule: Rule) -> ParameterArrays:
+    """Scales as FP32 codes, and zero points, from the range of the tensor or of each channel."""
+    finite = np.isfinite(values)
+    if rule.range == "error" and not finite.all():
+        raise Error(f"a NaN or Inf, which affine rule {rule.name} refuses")
+    others = None if axis is None else tuple(i for i in range(values.ndim) if i != axis)
+    low = np.where(finite, values, 0.0).min(axis=others, initial=0.0)
+    high = np.where(finite, values, 0.0).max(axis=others, initial=0.0)
+    return _chosen(low, high, fmt, rule)
+
+
+def parameters(
+    low: ArrayLike, high: ArrayLike, fmt: str | AffineFormat, rule: str | Rule = "exact"
+) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+    """Scale and zero point for the smallest and largest values that an observer saw, of one shape: one per range.
+
+    They are what `quantize` takes. Raises Error for a range that is not finite, and as the rule says.
+    """
+    ends = [convert.to_float64(x) for x in (low, high)]
+    if ends[0].shape != ends[1].shape or not all(np.isfinite(x).all() for x in ends):
+        raise Error("a range needs finite ends, and as many lower ends as upper ends")
+    scales, zeros = _chosen(ends[0], ends[1], get_affine_format(fmt), get_rule(rule))
+    return scales.view(np.float32), zeros
+
+
+def _chosen(low: NDArray[np.float64], high: NDArray[np.float64], fmt: AffineFormat, rule: Rule) -> ParameterArrays:
+    found = [
+        choose(to_value(a, 0), to_value(b, 0), fmt, rule)
+        for a, b in zip(low.reshape(-1).tolist(), high.reshape(-1).tolist(), strict=True)
+    ]
+    scales = np.array([p.scale for p in found], np.uint32).reshape(low.shape)
+    return scales, np.array([p.zero_point for p in found], np.int32).reshape(low.shape)
+
+
+def _given(
+    scale: ArrayLike, zero_point: ArrayLike | None, fmt: AffineFormat, values: NDArray[np.float64], axis: int | None
+) -> ParameterArrays:
+    """Parameters that are given, checked, as `_observed` has them."""
+    shape = () if axis is None else (values.shape[axis],)
+    wide, zeros = convert.to_float64(scale), np.asarray(zero_point)
+    if zeros.dtype.kind not in "iu" or (zeros.size and not fmt.lowest <= zeros.min() <= zeros.max() <= fmt.highest):
+        raise Error(f"zero points of {fmt.name} are integers from {fmt.lowest} to {fmt.highest}")
+    if not {wide.shape, zeros.shape} <= {(), shape}:
+        raise Error(f"scale and zero_point have shape () or {shape}, not {wide.shape} and {zeros.shape}")
+    codes = convert.encode(wide, FP32).astype(np.uint32)
+    if (convert.decode_float64(codes, FP32) != wide).any() or (codes == 0).any() or (codes >= FP32.inf_code).any():
+        raise Error("a scale must be a positive finite FP32 number; round it first")
+    return np.broadcast_to(codes, shape).copy(), np.broadcast_to(zeros.astype(np.int32), shape).copy()
+
+
+def _integers(
+    values: NDArray[np.float64],
+    scales: NDArray[np.uint32],
+    zeros: NDArray[np.int32],
+    fmt: AffineFormat,
+    rule: Rule,
+    policy: Policy,
+    words: NDArray[Any] | None,
+) -> NDArray[np.int32]:
+    if values.ndim == 0:
+        one = None if words is None else words.reshape(1)
+        return _integers(values.reshape(1), scales, zeros, fmt, rule, policy, one).reshape(())
+    zeros = np.broadcast_to(zeros, values.shape)
+    nans, infinite = np.isnan(values), np.isinf(values)
+    if rule.inf == "error" and infinite.any():
+        raise Error(f"an Inf, which affine rule {rule.name} refuses")
+    if words is not None:
+        return _by_oracle(values, np.broadcast_to(scales, values.shape), zeros, fmt, rule, policy, words)
+    inside = zeros.astype(np.float64) if rule.order == "inside" else np.zeros(values.shape)
+    clean = np.where(nans | infinite, 0.0, values)
+    rounded = convert.encode(_quotients(clean, scales, inside, fmt, rule), fmt.wide, policy).astype(np.int32)
+    sign = np.int32(fmt.wide.sign_bit)
+    q = (rounded ^ sign) - sign
+    q += zeros if rule.order == "outside" else np.int32(0)
+    q = np.clip(q, fmt.lowest, fmt.highest)
+    q[infinite] = np.where(values[infinite] > 0, fmt.highest, fmt.lowest)
+    if nans.any():
+        q[nans] = zeros[nans] if rule.nan == "zero-point" else nan_result(fmt, rule, 0)
+    integers: NDArray[np.int32] = q.astype(np.int32)
+    return integers
+
+
+def _by_oracle(
+    values: NDArray[np.float64],
+    scales: NDArray[np.uint32],
+    zeros: NDArray[np.int32],
+    fmt: AffineFormat,
+    rule: Rule,
+    policy: Policy,
+    words: NDArray[Any],
+) -> NDArray[np.int32]:
+    parts = (x.reshape(-1).tolist() for x in (values, scales, zeros, words))
+    found = [
+        quantize_value(to_value(v, 0), Parameters(s, z), fmt, rule, policy, w)
+        for v, s, z, w in zip(*parts, strict=True)
+    ]
+    return np.array(found, np.int32).reshape(values.shape)
+
+
+def _quotients(
+    x: NDArray[np.float64], scales: NDArray[np.uint32], offset: NDArray[np.float64], fmt: AffineFormat, rule: Rule
+) -> NDArray[Any]:
+    """What is rounded: x / scale + offset in a form from which the one rounding to an integer comes out right."""
+    if rule.arithmetic == "exact":
+        found = blocks.odd_quotient(x, np.broadcast_to(convert.decode_float64(scales, FP32), x.shape))
+        return _fixed(found, fmt) + offset  # exact: 30 bits below the point, 18 and less above
+    patterns, inverse = np.unique(scales, return_inverse=True)
+    table = np.array([float(reciprocal(decode(s, FP32))) for s in patterns.tolist()])
+    products = x * table[inverse].reshape(scales.shape)  # of two FP32 numbers: exact
+    if rule.arithmetic == "fp32":
+        products = convert.round_to_fp32(products).astype(np.float64)
+    return convert.round_to_fp32(_odd_sum(products, offset))
+
+
+def _fixed(x: NDArray[np.float64], fmt: AffineFormat) -> NDArray[np.float64]:
+    """x with 30 bits below the point, rounded to odd; what any clamp cuts is held within 2^(bits + 2)."""
+    limit = float(1 << (fmt.bits + 2))
+    scaled = np.ldexp(np.clip(np.abs(x), None, limit), _FRACTION)
+    units = scaled.astype(np.int64)
+    units |= units != scaled
+    found: NDArray[np.float64] = np.copysign(np.ldexp(units.astype(np.float64), -_FRACTION), x)
+    return found
+
+
+def _odd_sum(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """a + b rounded to odd in float64, so that a rounding to FP32 comes out right; a may be infinite.
+
+    The rounding error of a sum is itself a float64 (Knuth's two-sum); where there is one and the sum is even, the
+    neighbour on its side is the odd one (Boldo and Melquiond, IEEE Trans. Computers 57, 2008).
+    """
+    total = a + b
+    with np.errstate(invalid="ignore"):  # Inf - Inf
+        part = total - a
+        error = (a - (total - part)) + (b - part)
+    bits = total.view(np.int64).copy()
+    move = np.isfinite(total) & (error != 0) & (bits & 1 == 0)
+    away = (error > 0) == (total > 0)
+    bits[move] += np.where(away, 1, -1)[move]
+    odd: NDArray[np.float64] = bits.view(np.float64)
+    return odd
+
+
+# -- any format ------------------------------------------------------------------------------------------------------
+
+
+def quantize_values(
+    x: ArrayLike,
+    fmt: str | Format | BlockFormat | AffineFormat,
+    policy: Policy | str | None = None,
+    random_bits: ArrayLike | RandomSource | None = None,
+    *,
+    axis: int | None = None,
+    profile: Any = None,
+) -> Floats:
+    """The values an array has after quantization to any format (`softfloat_ref.quantize`).
+
+    axis: of the blocks (default: the last), or of the channels of an affine format (default: per tensor).
+    profile: a block profile, or an affine format's rule.
+    """
+    if isinstance(fmt, AffineFormat) or (isinstance(fmt, str) and is_affine(fmt)):
+        return quantize(x, fmt, axis, "exact" if profile is None else profile, policy, random_bits).dequantize()
+    found = any_format(fmt)
+    if isinstance(found, BlockFormat):
+        return blocks.quantize(x, found, -1 if axis is None else axis, profile, policy, random_bits).dequantize()
+    return convert.quantize(x, found, policy, random_bits)
+
+
+# -- the values at once ----------------------------------------------------------------------------------------------
+
+_QUICK_BITS: Final = 8  # of the integers that the compiled loop takes
+
+
+def values(
+    x: ArrayLike,
+    fmt: str | AffineFormat,
+    axis: int | None = None,
+    rule: str | Rule = "exact",
+    policy: Policy | str | None = None,
+    random_bits: ArrayLike | RandomSource | None = None,
+    *,
+    scale: ArrayLike | None = None,
+    zero_point: ArrayLike | None = None,
+    out: NDArray[np.float32] | None = None,
+) -> NDArray[np.float32]:
+    """`quantize(...).dequantize()`, by a compiled loop where float32 arrays, formats of up to 8 bits and exact
+    arithmetic allow it. out: the buffer for the result, float32 in x's shape. Raises Error as `quantize` does."""
+    fmt, rule = get_affine_format(fmt), get_rule(rule)
+    chosen = element_policy(policy, rule)
+    quick = _quick_rows(x, fmt, axis, rule, chosen)
+    if quick is None or (scale is None) != (zero_point is None):
+        given = {"scale": scale, "zero_point": zero_point}
+        slow = quantize(x, fmt, axis, rule, policy, random_bits, **given).dequantize()
+        if out is None:
+            return slow
+        out[...] = slow
+        return out
+    array = np.asarray(x)
+    made = convert.output_buffer(out, array.shape, np.dtype(np.float32))
+    words = _words(chosen, random_bits, array.shape)
+    if scale is None:
+        ends = [(to_value(float(row.min()), 0), to_value(float(row.max()), 0)) for row in quick]
+        found = [choose(low, high, fmt, rule) for low, high in ends]
+    else:
+        codes, zeros = _given(scale, zero_point, fmt, array, axis)
+        spread = [np.broadcast_to(part, len(quick)).tolist() for part in (codes, zeros)]
+        found = [Parameters(s, z) for s, z in zip(*spread, strict=True)]
+    targets, drawn = made.reshape(len(quick), -1), words.reshape(len(quick), -1) if words.size else [words] * len(quick)
+    for row, word, parameters, place in zip(quick, drawn, found, targets, strict=True):
+        _quick_values(row, word, parameters, fmt, chosen, place)
+    if out is not None and made is not out:
+        out[...] = made
+        return out
+    return made
+
+
+def _quick_rows(
+    x: ArrayLike, fmt: AffineFormat, axis: int | None, rule: Rule, policy: Policy
+) -> NDArray[np.float32] | None:
+    """The channels as rows, where the compiled loop does them; None where it does not."""
+    from softfloat_ref.arrays.kernels.affine_loops import MAX_RANDOM
+
+    if not isinstance(x, np.ndarray) or x.dtype != np.float32 or not x.flags.c_contiguous or not x.size:
+        return None
+    plain = rule.arithmetic == "exact" and rule.order == "inside" and not policy.flush_inputs
+    if not plain or fmt.bits > _QUICK_BITS or policy.random_count > MAX_RANDOM or axis not in (None, 0):
+        return None
+    rows = x.reshape(1 if axis is None else len(x), -1)
+    return rows if bool(np.isfinite(rows.min()) and np.isfinite(rows.max())) else None
+
+
+def _words(policy: Policy, random_bits: ArrayLike | RandomSource | None, shape: tuple[int, ...]) -> NDArray[Any]:
+    if isinstance(random_bits, RandomSource) and policy.random_count:
+        return dispatch.drawn(random_bits, policy.random_count, 0, int(np.prod(shape)), True)
+    words = convert.random_words(policy, random_bits, shape)
+    return np.zeros(0, np.uint32) if words is None else words.reshape(-1)
+
+
+def _quick_values(
+    row: NDArray[np.float32],
+    words: NDArray[Any],
+    parameters: Parameters,
+    fmt: AffineFormat,
+    policy: Policy,
+    out: NDArray[np.float32],
+) -> None:
+    from softfloat_ref.arrays.kernels.affine_loops import affine_values, stochastic_affine_values
+
+    integers = np.arange(fmt.lowest, fmt.highest + 1, dtype=np.int32)
+    scale, zero = np.array(parameters.scale, np.uint32).view(np.float32), np.array(parameters.zero_point, np.int32)
+    table = AffineArray(integers, scale, zero, fmt).dequantize()
+    factor, n = float(decode(parameters.scale, FP32)), policy.random_count
+    table_of_cases = 0 if n else plans.decisions(target(fmt.wide, policy))
+    numbers = np.array([parameters.zero_point, fmt.lowest, fmt.highest, table_of_cases], np.int64)
+    if n:
+        stochastic_affine_values(row, words, factor, numbers, table, out, int(policy.rounding), n)
+    else:
+        affine_values(row, factor, numbers, table, out)

@@ -1,0 +1,457 @@
+"""Conversions of numpy arrays, bit for bit like the scalar oracle.
+
+A float64 is cut to a short prefix, two bits longer than the target's significand, with everything below or-ed into
+the prefix's last bit (rounding to odd); a table of the prefixes' codes, computed by the oracle, gives the result. The
+second rounding is innocuous for every rounding but the stochastic ones; those, and targets whose table would be too
+large, take the oracle value by value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softfloat_ref.arrays import exchange, slabs
+from softfloat_ref.arrays.kernels import dispatch, prefixes
+from softfloat_ref.arrays.kernels.threads import shared
+from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.codec import check_random, decoder, encoder
+from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
+from softfloat_ref.oracle.policies import Policy, get_policy
+from softfloat_ref.oracle.sources import RandomSource
+
+Codes = NDArray[np.unsignedinteger[Any]]
+Floats = NDArray[np.floating[Any]]
+
+_CHUNK: Final = 1 << 16  # values at a time: the temporaries stay in the cache
+_FP32: Final = CATALOGUE["fp32"]
+_FP64: Final = CATALOGUE["fp64"]
+_SOURCES: Final = {"f4": _FP32, "f8": _FP64}
+_FLOAT_NAMES: Final = ("float16", "float32", "float64", "bfloat16", "float8", "float6", "float4")
+_KEEP_NAN: Final = Policy(nan="propagate")
+MAX_INTEGER: Final = 1 << 53
+
+
+def code_dtype(fmt: Format) -> np.dtype[np.unsignedinteger[Any]]:
+    """The smallest unsigned type that holds a code. Raises Error for formats wider than 64 bits."""
+    for dtype in (np.uint8, np.uint16, np.uint32, np.uint64):
+        if fmt.width <= np.dtype(dtype).itemsize * 8:
+            return np.dtype(dtype)
+    raise Error(f"{fmt.name} has {fmt.width} bits; arrays hold codes of at most 64")
+
+
+class Source(NamedTuple):
+    """An array as codes of a format: its own bits, so that nothing is lost before it is rounded."""
+
+    codes: Codes
+    fmt: Format
+
+
+def as_source(x: ArrayLike) -> Source:
+    """The codes of an array of float16, float32, float64 or ml_dtypes' floats, or of a torch tensor of floats, bfloat16
+    too; integers as exact float64.
+
+    Raises Error for any other dtype, for integers that do not fit float64, and for masked or ragged input.
+    """
+    if type(x) is np.ndarray and x.dtype.char in "fd" and x.dtype.isnative and x.flags.c_contiguous:
+        return Source(x.view(np.uint32), _FP32) if x.dtype.char == "f" else Source(x.view(np.uint64), _FP64)
+    if isinstance(x, np.ma.MaskedArray):
+        raise Error("the masked array has missing values; call .filled()")
+    if exchange.is_torch(x) and x.is_floating_point():  # type: ignore[union-attr]
+        return Source(*exchange.from_torch(x))
+    try:
+        array = np.asarray(x)
+    except ValueError:
+        raise Error("rows of different lengths do not form an array") from None
+    name = array.dtype.name
+    if array.dtype.kind in "iub" or name.startswith(("int", "uint")):  # the latter: ml_dtypes'
+        array = _exact_float64(array)
+        name = array.dtype.name
+    if not name.startswith(_FLOAT_NAMES):
+        raise Error(f"array of {array.dtype}: use float16, float32, float64, bfloat16 or an integer type")
+    native = np.ascontiguousarray(array, array.dtype.newbyteorder("=") if array.dtype.kind == "f" else None)
+    return Source(native.view(f"u{array.dtype.itemsize}").reshape(array.shape), get_format(name))
+
+
+def _exact_float64(array: NDArray[Any]) -> NDArray[np.float64]:
+    _check_integers(array)
+    return array.astype(np.float64)
+
+
+def _check_integers(array: NDArray[Any]) -> None:
+    if array.dtype.itemsize == 8 and array.size and max(abs(int(array.min())), abs(int(array.max()))) > MAX_INTEGER:
+        raise Error(f"array of {array.dtype}: values beyond 2^53 are not exact in float64; convert them first")
+
+
+def to_float64(x: ArrayLike | Source, flush: bool = False) -> NDArray[np.float64]:
+    """The values as float64, exactly; flush: subnormals of the array's own type are zeros of their sign."""
+    source = x if isinstance(x, Source) else as_source(x)
+    if source.fmt.width <= 16:
+        table: NDArray[np.float64] = _value_table(source.fmt, _FP64, flush)[source.codes]
+        return table
+    fmt, codes = source.fmt, source.codes
+    with np.errstate(invalid="ignore"):  # a signalling NaN is quieted
+        values: NDArray[np.float64] = codes.view(f"f{codes.dtype.itemsize}").astype(np.float64)
+    if fmt is _FP64 and not flush:
+        return values
+    # Subnormals by integers: a process that flushes them (as -ffast-math libraries make it) changes nothing.
+    magnitude = codes & codes.dtype.type(fmt.magnitude_mask)
+    small = (magnitude >> codes.dtype.type(fmt.mantissa_bits)) == 0
+    units = (
+        np.zeros(int(small.sum()))
+        if flush
+        else np.ldexp(magnitude[small].astype(np.float64), fmt.emin - fmt.mantissa_bits)
+    )
+    values[small] = np.where(codes[small] > magnitude[small], -units, units)
+    return values
+
+
+def encode(
+    x: ArrayLike,
+    fmt: str | Format,
+    policy: Policy | str | None = None,
+    random_bits: ArrayLike | RandomSource | None = None,
+    *,
+    out: Codes | None = None,
+    threads: int = 1,
+) -> Codes:
+    """The codes of an array's values, in x's shape; each value is rounded once, from its own precision.
+
+    random_bits: for a stochastic rounding, integers in x's shape, or a source of them by position. out: the buffer for
+    the codes, of that shape and of `code_dtype`. threads: the number of threads; the codes are the same. Raises Error
+    for dtypes, random bits and an out that do not fit.
+    """
+    fmt, policy = get_format(fmt), get_policy(policy)
+    if slabs.needs_copy(x, out):
+        return _by_slabs(
+            x, random_bits, out, code_dtype(fmt), lambda v, r, o: encode(v, fmt, policy, r, out=o, threads=threads)
+        )
+    source = as_source(x)
+    made = output_buffer(out, source.codes.shape, code_dtype(fmt))
+    target = made.reshape(-1)  # a view: it is contiguous
+    flat = Source(source.codes.reshape(-1), source.fmt)
+    if policy.random_count == 0 and random_bits is None:
+        _encode_flat(flat, fmt, policy, target, threads)
+    else:
+        _encode_stochastic(flat, fmt, policy, random_bits, source.codes.shape, target, threads)
+    if out is not None and made is not out:
+        out[...] = made
+    return made if out is None else out
+
+
+def encode_flags(
+    x: ArrayLike,
+    fmt: str | Format,
+    policy: Policy | str | None = None,
+    random_bits: ArrayLike | RandomSource | None = None,
+) -> tuple[Codes, Codes]:
+    """`encode` with the flags of each element, uint8 in TestFloat's byte; or them to get all raised flags.
+
+    Raises Error as `encode` does.
+    """
+    fmt, policy = get_format(fmt), get_policy(policy)
+    source = as_source(x)
+    flat = source.codes.reshape(-1)
+    words = random_words(policy, random_bits, source.codes.shape)
+    drawn = None if words is None else words.reshape(-1)
+    codes, flags = np.empty(flat.size, code_dtype(fmt)), np.zeros(flat.size, np.uint8)
+    compiled = dispatch.use_compiled(flat.size) and dispatch.can_flag(source.fmt, fmt, policy)
+    if compiled:
+        dispatch.rounded(flat, source.fmt, fmt, policy, drawn, codes, flags)
+    else:
+        _flag_one_by_one(Source(flat, source.fmt), fmt, policy, drawn, codes, flags)
+    return codes.reshape(source.codes.shape), flags.reshape(source.codes.shape)
+
+
+def _flag_one_by_one(
+    source: Source, fmt: Format, policy: Policy, words: NDArray[Any] | None, codes: Codes, flags: Codes
+) -> None:
+    decode_value, encode_value = decoder(source.fmt, policy.flush_inputs), encoder(fmt, policy)
+    known: dict[tuple[int, int], tuple[int, int]] = {}
+    drawn = [0] * codes.size if words is None else words.tolist()
+    for i, case in enumerate(zip(source.codes.tolist(), drawn, strict=True)):
+        if case not in known:
+            known[case] = encode_value(decode_value(case[0]), case[1])
+        codes[i], flags[i] = known[case]
+
+
+def _by_slabs(x: Any, random_bits: Any, out: Any, dtype: np.dtype[Any], convert: Callable[..., Any]) -> NDArray[Any]:
+    """`convert` on an array that would have to be copied, a slab at a time. Raises Error where it cannot be done."""
+    if x.dtype.kind == "i":
+        _check_integers(x)
+    if random_bits is not None and not isinstance(random_bits, RandomSource):
+        random_bits = np.asarray(random_bits)
+        if random_bits.shape != x.shape:
+            raise Error(f"random bits must be integers of shape {x.shape}, not of shape {random_bits.shape}")
+    _check_buffer(out, x.shape, dtype)
+    made = np.empty(x.shape, dtype) if out is None else out
+    slabs.by_slabs(x, random_bits, made, convert)
+    return made
+
+
+def output_buffer(out: NDArray[Any] | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Where results go first: out itself where it is contiguous. Raises Error for one of another shape or type."""
+    _check_buffer(out, shape, dtype)
+    return out if out is not None and out.flags.c_contiguous else np.empty(shape, dtype)
+
+
+def _check_buffer(out: NDArray[Any] | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    if out is not None and (not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype):
+        found = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+        raise Error(f"out must be an array of {dtype} of shape {shape}, not {found}")
+    if out is not None and not out.flags.writeable:
+        raise Error("out is read-only; give a writable array")
+
+
+def _encode_flat(flat: Source, fmt: Format, policy: Policy, target: Codes, threads: int) -> None:
+    size = target.size
+    if dispatch.use_compiled(size) and dispatch.can_encode(flat.fmt, fmt, policy):
+        dispatch.encode(flat.codes, flat.fmt, fmt, policy, None, target, threads)
+    elif flat.fmt.width <= 16 or (table := prefixes.table_for(fmt, policy, size, target.dtype)) is None:
+        target[:] = _encode_distinct(flat, fmt, policy)
+    else:
+        for start in range(0, size, _CHUNK):
+            part = slice(start, start + _CHUNK)
+            values = to_float64(Source(flat.codes[part], flat.fmt), policy.flush_inputs)
+            target[part] = table.codes[prefixes.indices(values, table)]
+            nans = np.flatnonzero(np.isnan(values)) + start
+            target[nans] = _encode_distinct(Source(flat.codes[nans], flat.fmt), fmt, policy)
+
+
+def _encode_stochastic(
+    flat: Source,
+    fmt: Format,
+    policy: Policy,
+    random_bits: ArrayLike | RandomSource | None,
+    shape: tuple[int, ...],
+    target: Codes,
+    threads: int,
+) -> None:
+    """With random words, which a source makes a chunk at a time."""
+    encode_chunk = _with_words(flat, fmt, policy, random_bits, shape)
+
+    def work(part: slice) -> None:
+        for start in range(part.start, part.stop, _CHUNK):
+            chunk = slice(start, min(start + _CHUNK, part.stop))
+            encode_chunk(chunk, target[chunk])
+
+    shared(target.size, 1, threads, work)
+
+
+def _with_words(
+    flat: Source,
+    fmt: Format,
+    policy: Policy,
+    random_bits: ArrayLike | RandomSource | None,
+    shape: tuple[int, ...],
+) -> Callable[[slice, Codes], None]:
+    """The function that encodes a chunk of the values, with their own random words, into an array. Raises Error."""
+    n, words = policy.random_count, None
+    if n == 0:
+        check_random(policy, 0)
+    if not isinstance(random_bits, RandomSource):
+        given = random_words(policy, random_bits, shape)
+        assert given is not None  # random_words raises where there must be some
+        words = given.reshape(-1)
+    compiled = dispatch.use_compiled(flat.codes.size) and dispatch.can_encode(flat.fmt, fmt, policy)
+
+    def encode_chunk(chunk: slice, target: Codes) -> None:
+        if isinstance(random_bits, RandomSource):
+            drawn = dispatch.drawn(random_bits, n, chunk.start, chunk.stop - chunk.start, compiled)
+        else:
+            assert words is not None
+            drawn = words[chunk]
+        if compiled:
+            dispatch.encode(flat.codes[chunk], flat.fmt, fmt, policy, drawn, target)
+        else:
+            _encode_one_by_one(Source(flat.codes[chunk], flat.fmt), fmt, policy, drawn, target)
+
+    return encode_chunk
+
+
+def _encode_one_by_one(source: Source, fmt: Format, policy: Policy, words: NDArray[Any], target: Codes) -> None:
+    decode_value, encode_value = decoder(source.fmt, policy.flush_inputs), encoder(fmt, policy)
+    pairs = zip(source.codes.tolist(), words.tolist(), strict=True)
+    target[:] = [encode_value(decode_value(code), r)[0] for code, r in pairs]
+
+
+def _encode_distinct(source: Source, fmt: Format, policy: Policy) -> Codes:
+    """The oracle on each code that occurs."""
+    decode_value, encode_value = decoder(source.fmt, policy.flush_inputs), encoder(fmt, policy)
+    patterns, inverse = np.unique(source.codes, return_inverse=True)
+    codes = [encode_value(decode_value(code), 0)[0] for code in patterns.tolist()]
+    return np.array(codes, code_dtype(fmt))[inverse]
+
+
+def random_words(
+    policy: Policy, random_bits: ArrayLike | RandomSource | None, shape: tuple[int, ...]
+) -> NDArray[Any] | None:
+    """The random word of each value, checked, in that shape; None where the rounding takes none."""
+    if random_bits is None:
+        check_random(policy, None)
+        return None
+    n = policy.random_count
+    if n == 0:
+        check_random(policy, 0)
+    if isinstance(random_bits, RandomSource):
+        return random_bits.array(n, 0, int(np.prod(shape))).reshape(shape)
+    words = np.asarray(random_bits)
+    if words.shape != shape or words.dtype.kind not in "iu":
+        raise Error(f"random bits must be integers of shape {shape}, not {words.dtype} of shape {words.shape}")
+    if words.size and (int(words.min()) < 0 or int(words.max()) >> n):
+        raise Error(f"random bits must be unsigned integers of {n} bits")
+    return words
+
+
+def decode(codes: ArrayLike, fmt: str | Format, *, out: Floats | None = None, threads: int = 1) -> Floats:
+    """The values of an array of codes: float32, or float64 where float32 cannot hold the format.
+
+    out, threads: as for `encode`. Raises Error for invalid codes of the format, for formats that float64 cannot
+    hold, and for an out that does not fit.
+    """
+    fmt = get_format(fmt)
+    dtype = value_dtype(fmt)
+    array = checked_codes(codes, fmt)
+    made = output_buffer(out, array.shape, dtype)
+    if fmt in (_FP32, _FP64):
+        made.view(f"u{dtype.itemsize}")[...] = array
+    elif fmt.width <= 16 and array.dtype.kind == "u" and dispatch.use_compiled(array.size):
+        table = _value_table(fmt, _SOURCES[dtype.str[1:]], False)
+        dispatch.gather(np.ravel(array), table, made.reshape(-1), threads)
+    else:
+        made[...] = _values(array, fmt, _SOURCES[dtype.str[1:]])
+    if out is not None and made is not out:
+        out[...] = made
+    return made if out is None else out
+
+
+def decode_float64(codes: ArrayLike, fmt: str | Format) -> NDArray[np.float64]:
+    """The values of an array of codes as float64. Raises Error as `decode` does."""
+    fmt = get_format(fmt)
+    value_dtype(fmt)
+    values: NDArray[np.float64] = _values(checked_codes(codes, fmt), fmt, _FP64)
+    return values
+
+
+def checked_codes(codes: ArrayLike, fmt: Format) -> NDArray[Any]:
+    """An array of integers that are codes of the format. Raises Error for others."""
+    array = np.asarray(codes)
+    if array.size == 0:
+        return array.astype(code_dtype(fmt))
+    if array.dtype.kind not in "iu":
+        raise Error(f"codes must be integers, not {array.dtype}")
+    if array.dtype.kind == "u" and array.dtype.itemsize * 8 <= fmt.width:
+        return array
+    if int(array.min()) < 0 or int(array.max()) >> fmt.width:
+        raise Error(f"codes of {fmt.name} have {fmt.width} bits; the array has {array.min()} to {array.max()}")
+    return array
+
+
+def _values(codes: NDArray[Any], fmt: Format, wide: Format) -> Any:
+    if fmt.width <= 16:
+        return _value_table(fmt, wide, False)[codes]
+    return _by_oracle(codes.reshape(-1).tolist(), fmt, wide, False).reshape(codes.shape)
+
+
+@lru_cache(maxsize=64)
+def _value_table(fmt: Format, wide: Format, flush: bool) -> Any:
+    return _by_oracle(range(1 << fmt.width), fmt, wide, flush)
+
+
+def _by_oracle(codes: Iterable[int], fmt: Format, wide: Format, flush: bool) -> Any:
+    """A conversion to FP32 or FP64, exact; a NaN keeps its sign and payload, quieted."""
+    decode_value, encode_value = decoder(fmt, flush), encoder(wide, _KEEP_NAN)
+    patterns = [encode_value(decode_value(code), 0)[0] for code in codes]
+    return np.array(patterns, f"u{wide.width // 8}").view(f"f{wide.width // 8}")
+
+
+def round_to_fp32(values: NDArray[np.float64]) -> NDArray[np.float32]:
+    """float64 values rounded to FP32, to nearest, ties to even: a cast; the FP32 subnormals by the oracle, so that a
+    process that flushes them (as -ffast-math libraries make it) changes nothing."""
+    with np.errstate(over="ignore", under="ignore"):
+        found: NDArray[np.float32] = values.astype(np.float32)
+    small = (values != 0) & (np.abs(values) < 2.0**_FP32.emin)
+    if small.any():
+        codes = _encode_distinct(as_source(values[small]), _FP32, Policy())
+        found.view(np.uint32)[small] = codes
+    return found
+
+
+def flushes_subnormals() -> bool:
+    """Whether this process makes FP32 subnormals zero, as -ffast-math libraries set it."""
+    return bool(np.float32(2.0**_FP32.emin) * np.float32(0.5) == 0)
+
+
+@lru_cache(maxsize=256)
+def value_dtype(fmt: Format) -> np.dtype[np.floating[Any]]:
+    """float32, or float64, whichever is the first to hold every value. Raises Error where neither does."""
+    for dtype, wide in ((np.float32, CATALOGUE["fp32"]), (np.float64, CATALOGUE["fp64"])):
+        lowest = fmt.emin - fmt.mantissa_bits
+        fits = fmt.mantissa_bits <= wide.mantissa_bits and fmt.emax <= wide.emax
+        if fits and lowest >= wide.emin - wide.mantissa_bits:
+            return np.dtype(dtype)
+    raise Error(f"float64 does not hold every value of {fmt.name}")
+
+
+def quantize(
+    x: ArrayLike,
+    fmt: str | Format,
+    policy: Policy | str | None = None,
+    random_bits: ArrayLike | RandomSource | None = None,
+    *,
+    out: Floats | None = None,
+    threads: int = 1,
+) -> Floats:
+    """The values an array has after conversion to the format: decode(encode(x)), and so in decode's type.
+
+    out, threads: as for `encode`.
+    """
+    fmt, policy = get_format(fmt), get_policy(policy)
+    dtype = value_dtype(fmt)
+    if slabs.needs_copy(x, out):
+        return _by_slabs(
+            x, random_bits, out, dtype, lambda v, r, o: quantize(v, fmt, policy, r, out=o, threads=threads)
+        )
+    source = as_source(x)
+    made = output_buffer(out, source.codes.shape, dtype)
+    size, target = made.size, made.reshape(-1)
+    plain = policy.random_count == 0 and random_bits is None and dtype == np.float32
+    flat = Source(source.codes.reshape(-1), source.fmt)
+    fast = plain and dispatch.use_compiled(size)
+    if not (fast and dispatch.quantize(*flat, fmt, policy, target.view(np.uint32), threads)) and size:
+        _quantize_chunks(flat, fmt, policy, random_bits, made, threads)
+    if out is not None and made is not out:
+        out[...] = made
+    return made if out is None else out
+
+
+def _quantize_chunks(
+    flat: Source,
+    fmt: Format,
+    policy: Policy,
+    random_bits: ArrayLike | RandomSource | None,
+    made: Floats,
+    threads: int,
+) -> None:
+    """Codes a chunk at a time, so that they stay in the cache, and their values."""
+    target, dtype = made.reshape(-1), code_dtype(fmt)
+    encode_chunk = None
+    if policy.random_count or random_bits is not None:
+        encode_chunk = _with_words(flat, fmt, policy, random_bits, made.shape)
+
+    def work(part: slice) -> None:
+        codes = np.empty(min(_CHUNK, part.stop - part.start), dtype)
+        for start in range(part.start, part.stop, _CHUNK):
+            chunk = slice(start, min(start + _CHUNK, part.stop))
+            own = codes[: chunk.stop - chunk.start]
+            if encode_chunk is None:
+                _encode_flat(Source(flat.codes[chunk], flat.fmt), fmt, policy, own, 1)
+            else:
+                encode_chunk(chunk, own)
+            decode(own, fmt, out=target[chunk])
+
+    shared(target.size, 1, threads, work)

@@ -1,0 +1,153 @@
+"""Codes as arrays of ml_dtypes, and as tensors of torch: the same bits under another type, never converted.
+
+Both packages are imported where they are used; neither is needed otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softfloat_ref.arrays import packing
+from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
+
+Codes = NDArray[np.unsignedinteger[Any]]
+
+_NUMPY: Final = ("float16", "float32", "float64")
+_ML_DTYPES: Final = (
+    "bfloat16",
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+    "float6_e2m3fn",
+    "float6_e3m2fn",
+    "float4_e2m1fn",
+)
+_TORCH: Final = (
+    *_NUMPY,
+    "bfloat16",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+)
+_PAIRS: Final = "float4_e2m1fn_x2"  # torch's two FP4 in a byte, the even one in the low half
+# An unsigned E4M3 is an E4M3 without a sign: same codes, same values; so NVFP4's scales travel as E4M3.
+_SAME_CODES: Final = {"ue4m3": "fp8_e4m3"}
+
+
+def _dtype_name(fmt: Format, names: tuple[str, ...], package: str) -> str:
+    wanted = CATALOGUE.get(_SAME_CODES.get(fmt.name, ""), fmt)
+    for name in names:
+        if get_format(name) == wanted:
+            return name
+    known = ", ".join(get_format(name).name for name in names)
+    raise Error(f"{package} has no type for {fmt.name}; it has types for {known}")
+
+
+def _unsigned(codes: Codes, fmt: Format, itemsize: int) -> Codes:
+    array = np.asarray(codes)
+    if array.dtype.kind != "u" or (array.size and int(array.max()) >> fmt.width):
+        raise Error(f"codes of {fmt.name} are unsigned integers of {fmt.width} bits; this is an array of {array.dtype}")
+    return np.ascontiguousarray(array, f"u{itemsize}").reshape(array.shape)
+
+
+def to_ml_dtypes(codes: Codes, fmt: str | Format) -> NDArray[Any]:
+    """Codes as an array of ml_dtypes' (or numpy's) type of that format, in their shape.
+
+    Raises Error if there is no such type, or if ml_dtypes is not installed.
+    """
+    fmt = get_format(fmt)
+    name = _dtype_name(fmt, (*_NUMPY, *_ML_DTYPES), "ml_dtypes")
+    dtype = np.dtype(name) if name in _NUMPY else np.dtype(getattr(_imported("ml_dtypes"), name))
+    return _unsigned(codes, fmt, dtype.itemsize).view(dtype)
+
+
+def from_ml_dtypes(array: NDArray[Any], fmt: str | Format | None = None) -> tuple[Codes, Format]:
+    """The codes of an array of ml_dtypes' or numpy's floats, and their format; checked to be `fmt`'s where given.
+
+    Raises Error for other types, and where a byte holds more than its format's bits.
+    """
+    array = np.asarray(array)
+    name = array.dtype.name
+    if name not in (*_NUMPY, *_ML_DTYPES):
+        raise Error(f"array of {array.dtype}: not a float type of ml_dtypes or numpy")
+    native = array.astype(array.dtype.newbyteorder("="), copy=False) if name in _NUMPY else array
+    codes = np.ascontiguousarray(native).view(f"u{array.dtype.itemsize}").reshape(array.shape)
+    return _as_format(codes, get_format(name), fmt)
+
+
+def to_torch(codes: Codes, fmt: str | Format) -> Any:
+    """Codes as a torch tensor of that format's type; FP4 as float4_e2m1fn_x2, whose last axis is half as long.
+
+    Raises Error where torch has no such type or is not installed, and for an odd number of FP4 in a row.
+    """
+    fmt = get_format(fmt)
+    pairs = fmt == CATALOGUE["fp4_e2m1"]
+    name = _PAIRS if pairs else _dtype_name(fmt, _TORCH, "torch")
+    torch = _imported("torch")
+    if not hasattr(torch, name):
+        raise Error(f"this torch has no {name}")
+    dtype = getattr(torch, name)
+    if pairs:
+        if codes.ndim == 0 or codes.shape[-1] % 2:
+            raise Error(f"torch stores FP4 in pairs along the last axis; its length in shape {codes.shape} is not even")
+        whole = packing.ELEMENT_LAYOUTS["low-first"].pack(_unsigned(codes, fmt, 1), fmt.width)
+    else:
+        whole = _unsigned(codes, fmt, dtype.itemsize)
+    # torch's unsigned types of 16 bits and more do little; the signed ones of that size have the same bits
+    signed = whole if whole.dtype.itemsize == 1 else whole.view(f"i{whole.dtype.itemsize}")
+    return torch.from_numpy(signed.copy()).view(dtype)
+
+
+def from_torch(tensor: Any, fmt: str | Format | None = None) -> tuple[Codes, Format]:
+    """The codes of a torch tensor of floats, on whatever device, and their format; checked to be `fmt`'s where given.
+
+    Raises Error for anything else.
+    """
+    torch = _imported("torch")
+    if not isinstance(tensor, torch.Tensor):
+        raise Error(f"{type(tensor).__name__} is not a torch tensor")
+    name = str(tensor.dtype).removeprefix("torch.")
+    if name not in (*_TORCH, _PAIRS):
+        raise Error(f"tensor of {name}: use one of {', '.join(_TORCH)}, {_PAIRS}")
+    size = tensor.element_size()
+    signed = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[size]
+    whole = tensor.detach().cpu().contiguous().view(signed).numpy()
+    codes: Codes = whole.view(f"u{size}").copy()
+    if name == _PAIRS:
+        codes = packing.ELEMENT_LAYOUTS["low-first"].unpack(codes, 2 * codes.shape[-1], 4)
+        return _as_format(codes, CATALOGUE["fp4_e2m1"], fmt)
+    return _as_format(codes, get_format(name), fmt)
+
+
+def is_torch(x: object) -> bool:
+    """Whether x is a torch tensor, without importing torch for other objects."""
+    return type(x).__module__.partition(".")[0] == "torch" and hasattr(x, "element_size")
+
+
+def _as_format(codes: Codes, found: Format, wanted: str | Format | None) -> tuple[Codes, Format]:
+    fmt = found if wanted is None else get_format(wanted)
+    if CATALOGUE.get(_SAME_CODES.get(fmt.name, ""), fmt) != found:
+        raise Error(f"an array of {found.name} where {fmt.name} is expected")
+    if codes.size and int(codes.max()) >> fmt.width:
+        raise Error(f"code {int(codes.max()):x} does not fit {fmt.name}, which has {fmt.width} bits")
+    return codes, fmt
+
+
+def _imported(package: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        raise Error(f"{package} is not installed; pip install {package}") from None

@@ -1,0 +1,203 @@
+"""Every float32 through `convert.encode`, against codes that the scalar oracle alone gives.
+
+Where the code changes from one float32 to the next is found by bisection, asking the oracle; between two such places
+every code is the same. So the expected codes of a range of bit patterns are made by repeating, without any arithmetic
+that the arrays layer shares: what they rest on is the oracle, and that a conversion is monotone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softfloat_ref.arrays import convert
+from softfloat_ref.base.bisection import changes
+from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.codec import decoder, encoder
+from softfloat_ref.oracle.formats import CATALOGUE, Format
+from softfloat_ref.oracle.policies import Policy, rounding_name
+from softfloat_ref.oracle.rounding import Rounding
+
+PATTERNS: Final = 1 << 32
+BLOCK: Final = 1 << 16  # patterns; slices are made of whole blocks
+MAX_WIDTH: Final = 19  # tf32's: wider formats have too many thresholds
+SR_BITS: Final = 8
+SR_WORDS: Final = (0x00, 0x5B, 0xFF)
+SHOWN: Final = 8  # mismatches that are shown
+_SHARD: Final = 1 << 10  # blocks
+_CHUNK: Final = 1 << 18  # patterns at a time: the temporaries stay in the cache
+_FP32: Final = CATALOGUE["fp32"]
+_INF: Final = _FP32.inf_code
+_SIGN: Final = _FP32.sign_bit
+
+
+class Run(NamedTuple):
+    """One conversion to check: a format, a policy, and the random word of a stochastic rounding."""
+
+    fmt: Format
+    policy: Policy
+    word: int | None = None
+
+    @property
+    def name(self) -> str:
+        mode = rounding_name(self.policy.rounding)
+        return f"{self.fmt.name} {mode}" + ("" if self.word is None else f" r={self.word:02x}/{SR_BITS}")
+
+
+class Shard(NamedTuple):
+    """Some blocks of patterns of a run."""
+
+    run: Run
+    blocks: range
+
+
+class Mismatch(NamedTuple):
+    """An input's bits, and the codes that should have come and that came."""
+
+    bits: int
+    expected: int
+    found: int
+
+
+class Checked(NamedTuple):
+    """A shard's outcome. digest: of the places where the code changes, and the codes."""
+
+    inputs: int
+    wrong: int
+    first: tuple[Mismatch, ...]
+    digest: bytes = b""
+    seconds: float = 0.0  # that a worker took
+
+
+# -- what there is to do ---------------------------------------------------------------------------------------------
+
+
+def default_formats() -> list[Format]:
+    """Every format of the catalogue up to 8 bits, bf16, fp16 and tf32."""
+    return [f for f in CATALOGUE.values() if f.width <= 8] + [CATALOGUE[n] for n in ("bf16", "fp16", "tf32")]
+
+
+def runs(formats: Iterable[Format], roundings: Iterable[Rounding]) -> list[Run]:
+    """The runs of each format under each rounding; a stochastic one has a run for each of the fixed words.
+
+    Raises Error for a format that has too many codes.
+    """
+    found = []
+    modes = list(roundings)
+    for fmt in formats:
+        if fmt.width > MAX_WIDTH:
+            raise Error(f"{fmt.name} has {fmt.width} bits; the exhaustive test takes formats of at most {MAX_WIDTH}")
+        for mode in modes:
+            if mode.stochastic:
+                found += [Run(fmt, Policy(rounding=mode, sr_bits=SR_BITS), word) for word in SR_WORDS]
+            else:
+                found.append(Run(fmt, Policy(rounding=mode)))
+    return found
+
+
+def shards(run: Run, index: int = 1, of: int = 1) -> list[Shard]:
+    """A run's shards; or the shards of one slice of several, which takes every n-th block."""
+    blocks = range(index - 1, PATTERNS // BLOCK, of)
+    return [Shard(run, blocks[i : i + _SHARD]) for i in range(0, len(blocks), _SHARD)]
+
+
+def combine(parts: Iterable[Checked]) -> Checked:
+    """The outcome of several shards, in their order."""
+    parts = list(parts)
+    first = tuple(x for part in parts for x in part.first)[:SHOWN]
+    digest = hashlib.sha256(b"".join(part.digest for part in parts)).digest()
+    inputs, wrong = sum(part.inputs for part in parts), sum(part.wrong for part in parts)
+    return Checked(inputs, wrong, first, digest, sum(part.seconds for part in parts))
+
+
+# -- the oracle's codes ----------------------------------------------------------------------------------------------
+
+
+class Steps(NamedTuple):
+    """The codes of a range of patterns: each holds from its start to the next one's."""
+
+    starts: NDArray[np.int64]
+    codes: convert.Codes
+
+    def expected(self, low: int, high: int) -> convert.Codes:
+        """The codes of the patterns from low to high - 1."""
+        first = int(np.searchsorted(self.starts, low, "right")) - 1
+        last = int(np.searchsorted(self.starts, high, "left"))
+        bounds = np.append(self.starts[first:last], high)
+        bounds[0] = low
+        codes: convert.Codes = np.repeat(self.codes[first:last], np.diff(bounds))
+        return codes
+
+
+def steps(run: Run, low: int, high: int) -> Steps:
+    """The oracle's codes of the float32 patterns from low to high - 1."""
+    decode, encode, word = decoder(_FP32), encoder(run.fmt, run.policy), run.word or 0
+
+    def code(pattern: int) -> int:
+        return encode(decode(pattern), word)[0]
+
+    starts: list[int] = []
+    codes: list[int] = []
+    for first, last in _parts(low, high):
+        for start, found in changes(code, first, last):
+            starts.append(start)
+            codes.append(found)
+    return Steps(np.array(starts, np.int64), np.array(codes, convert.code_dtype(run.fmt)))
+
+
+def _parts(low: int, high: int) -> Iterator[tuple[int, int]]:
+    """The first and last pattern of each part of a range in which codes are monotone: the two zeros, the finite
+    numbers of each sign, the infinities, the NaNs."""
+    for sign in (0, _SIGN):
+        for first, last in ((0, 0), (1, _INF - 1), (_INF, _INF), (_INF + 1, _SIGN - 1)):
+            a, b = max(low, sign + first), min(high - 1, sign + last)
+            if a <= b:
+                yield a, b
+
+
+# -- the comparison --------------------------------------------------------------------------------------------------
+
+
+def check(shard: Shard) -> Checked:
+    """A shard's patterns through `convert.encode`, against the oracle's codes."""
+    begin = time.perf_counter()
+    digest = hashlib.sha256()
+    parts = []
+    for low, high in _pieces(shard.blocks):
+        found = steps(shard.run, low, high)
+        digest.update(found.starts.astype("<i8").tobytes())
+        digest.update(found.codes.astype("<u4").tobytes())
+        parts += [_compare(shard.run, found, a, min(a + _CHUNK, high)) for a in range(low, high, _CHUNK)]
+    return combine(parts)._replace(digest=digest.digest(), seconds=time.perf_counter() - begin)
+
+
+def _pieces(blocks: range) -> Iterator[tuple[int, int]]:
+    """The ranges of patterns of some blocks: one, where they follow on each other."""
+    if blocks.step == 1:
+        yield blocks.start * BLOCK, blocks.stop * BLOCK
+    else:
+        for block in blocks:
+            yield block * BLOCK, (block + 1) * BLOCK
+
+
+def _compare(run: Run, oracle: Steps, low: int, high: int) -> Checked:
+    inputs = _inputs(low, high)
+    words = None if run.word is None else np.full(inputs.shape, run.word, np.uint64)
+    found = convert.encode(inputs, run.fmt, run.policy, words)
+    expected = oracle.expected(low, high)
+    if np.array_equal(found, expected):
+        return Checked(inputs.size, 0, ())
+    wrong = np.flatnonzero(found != expected)
+    first = tuple(Mismatch(low + i, int(expected[i]), int(found[i])) for i in wrong[:SHOWN].tolist())
+    return Checked(inputs.size, wrong.size, first)
+
+
+def _inputs(low: int, high: int) -> NDArray[Any]:
+    patterns = np.arange(high - low, dtype=np.uint32)
+    patterns += np.uint32(low)
+    return patterns.view(np.float32)

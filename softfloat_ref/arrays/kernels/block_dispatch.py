@@ -1,0 +1,236 @@
+"""Whether a compiled loop quantizes or dequantizes blocks, and the tables it needs, from the oracle."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softfloat_ref.arrays.kernels import plans
+from softfloat_ref.arrays.kernels.dispatch import read_only
+from softfloat_ref.arrays.kernels.threads import shared
+from softfloat_ref.base import bisection
+from softfloat_ref.oracle.blocks.formats import BlockFormat, scale_of, special_element
+from softfloat_ref.oracle.blocks.profiles import Profile
+from softfloat_ref.oracle.codec import decoder
+from softfloat_ref.oracle.formats import CATALOGUE, Format
+from softfloat_ref.oracle.policies import Policy
+
+FP32: Final = CATALOGUE["fp32"]
+E8M0: Final = CATALOGUE["e8m0"]
+SIZE: Final = 32  # of the blocks of every MX format, which have loops of their own
+_WORD: Final = 32
+_FIELDS: Final = 255  # exponent fields of finite float32 magnitudes
+Array = NDArray[Any]
+
+
+class Plan(NamedTuple):
+    """What the loops of a block conversion need: see block_loops.quantize_rows."""
+
+    emin: int
+    table: Array
+    rules: Array
+    numbers: Array
+    near: Array  # the fields of the elements' nearest.Nearest; none where there is none
+
+
+def plan(fmt: BlockFormat, profile: Profile, policy: Policy, source: Format) -> Plan | None:
+    """How the loops do a block conversion, where they do: float32, E8M0 scales, exact quotients, and specials by the
+    block."""
+    return _plan(fmt, profile, policy) if source is FP32 else None
+
+
+@lru_cache(maxsize=64)
+def _plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> Plan | None:
+    done = (
+        fmt.scale == E8M0
+        and fmt.size > 0
+        and fmt.element.width <= 8
+        and profile.tail != "flatten"
+        and profile.tensor_scale == "none"
+        and profile.arithmetic == "exact"
+        and profile.nan == profile.inf == "block"
+        and profile.special_codes == "nan"
+        and profile.negative_zero == "keep"
+        and (profile.flush == "never" or (profile.flush == "element" and profile.flush_below == FP32.emin))
+        and policy.random_count == 0
+        and plans.is_plain(fmt.element, policy, FP32)
+    )
+    table = _scales(fmt, profile) if done else None
+    if table is None:
+        return None
+    rules = [scale_of(None, fmt, profile), E8M0.canonical_nan, special_element(fmt, policy)]
+    numbers = plans.plain_numbers(fmt.element, policy, FP32)
+    numbers[3] = int(policy.flush_inputs or profile.flush == "element")
+    highest = fmt.element.emin + (int(table.max()) >> plans.SCALE_AT) + 1  # lowest binade of elements, or one more
+    near = plans.nearest_numbers(fmt.element, policy, False) if highest < plans.FAR else None
+    return Plan(fmt.element.emin, table, np.array(rules, np.int64), _array(numbers), _array(near or []))
+
+
+def _array(numbers: list[int]) -> Array:
+    return np.array(numbers, np.uint32)
+
+
+@lru_cache(maxsize=64)
+def _scales(fmt: BlockFormat, profile: Profile) -> Array | None:
+    """By a largest magnitude's exponent field: from bit SCALE_AT on, the scale code of the binade's first; below it,
+    the mantissa (2^23: none) from which on the scale is one more. Asked of the oracle; None where it changes more than
+    once in a binade."""
+    decode = decoder(FP32)
+
+    def code(bits: int) -> int:
+        return scale_of(decode(bits), fmt, profile)
+
+    starts, thresholds, none = [], [], 1 << FP32.mantissa_bits
+    guess = 0
+    for field in range(_FIELDS):
+        begin, end = max(field * none, 1), (field + 1) * none - 1
+        low, high = code(begin), code(end)
+        if high - low not in (0, 1):
+            return None
+        starts.append(low)
+        if high == low:
+            thresholds.append(none)
+        else:
+            guess = _first_of(high, begin, end, code, field * none + guess) - field * none
+            thresholds.append(guess)
+    found = [start << plans.SCALE_AT | threshold for start, threshold in zip(starts, thresholds, strict=True)]
+    return np.array([*found, 0], np.uint32)  # Inf and NaN: whatever it says
+
+
+def _first_of(scale: int, begin: int, end: int, code: Callable[[int], int], near: int) -> int:
+    """The first magnitude's bits that have the last one's scale."""
+    return bisection.first(begin, end, lambda bits: code(bits) == scale, near)
+
+
+def quantize(
+    x: Array, axis: int, size: int, plan: Plan, codes: Array | None = None, scales: Array | None = None,
+    threads: int = 1,
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """Quantize contiguous float32 bits in blocks of that size along an axis, into arrays that may be given.
+
+    Returns the codes, the scales, the number of blocks in place of the axis, and which blocks are left to the oracle.
+    """
+    from softfloat_ref.arrays.kernels.block_loops import quantize_columns, quantize_rows, quantize_rows32
+
+    x, blocks = read_only(x), -(-x.shape[axis] // size)
+    shape = (*x.shape[:axis], blocks, *x.shape[axis + 1 :])
+    codes = np.empty(x.shape, np.uint8) if codes is None else codes
+    scales = np.empty(shape, np.uint8) if scales is None else scales
+    redo = np.zeros(shape, np.uint8)
+    common, near = plan[:-1], plan.near
+    if axis != x.ndim - 1:
+        views = [_three(array, axis) for array in (x, codes, scales, redo)]
+        quantize_columns(views[0], size, *common, near, *views[1:])
+        return codes, scales, redo
+    views = [array.reshape(-1, array.shape[-1]) for array in (x, codes, scales, redo)]
+
+    def rows(part: slice) -> None:
+        taken = [view[part] for view in views]
+        if near.size == 0 or size != SIZE:
+            quantize_rows(taken[0], size, *common, *taken[1:])
+            return
+        if x.shape[-1] % SIZE == 0:  # complete blocks only: as one row
+            taken = [view.reshape(1, -1) for view in taken]
+        quantize_rows32(taken[0], *common, near, *taken[1:])
+
+    shared(views[0].shape[0], views[0].shape[1], threads, rows)
+    return codes, scales, redo
+
+
+def _three(array: Array, axis: int) -> Array:
+    """A contiguous array as (outer, axis, inner)."""
+    outer = math.prod(array.shape[:axis])
+    return array.reshape(outer, array.shape[axis], math.prod(array.shape[axis + 1 :]))
+
+
+def rescale(x: Array, scales: Array, axis: int, size: int, table: Array, flush: bool, out: Array) -> None:
+    """Contiguous float32 values times table[scale of their block], float64 products cut to float32; flush: subnormal
+    values are zeros of their sign."""
+    from softfloat_ref.arrays.kernels.block_loops import rescale_values
+
+    values, blocks, made = (_three(np.ascontiguousarray(array), axis) for array in (x, scales, out))
+    rescale_values(values, blocks, size, table, flush, made)
+
+
+def can_dequantize(fmt: BlockFormat) -> bool:
+    """Whether every product of scale and element is exact in float64, and elements and scales are bytes."""
+    return fmt.size > 0 and fmt.element.width <= 8 and fmt.scale.width <= 8
+
+
+class ValueTables(NamedTuple):
+    """What dequantization looks up: float64 by element and by scale code, and what comes of these."""
+
+    elements: Array
+    factors: Array
+    short: Array  # elements in float32
+    single: Array  # see _single
+    units: Array  # see _units
+    decoded: Any  # see _decoded
+
+
+def value_tables(fmt: BlockFormat, elements: Array, factors: Array) -> ValueTables:
+    """The tables of a format; elements, factors: float64 by code."""
+    with np.errstate(over="ignore", under="ignore"):  # what float32 does not hold is never taken from there
+        short = np.where(np.isnan(elements), np.nan, elements).astype(np.float32)  # one NaN, whatever the element's
+    single = _single(elements, short, factors)
+    return ValueTables(elements, factors, short, single, _units(fmt.element, single), _decoded(fmt.element))
+
+
+def dequantize(codes: Array, scales: Array, axis: int, fmt: BlockFormat, tables: ValueTables, out: Array) -> None:
+    """Values of contiguous codes and scales."""
+    from softfloat_ref.arrays.kernels.block_loops import dequantize_columns, dequantize_rows, dequantize_rows32
+
+    elements, factors, short, single, units, decoded = tables
+    views = [_three(array, axis) for array in (codes, scales, out)]
+    if axis != codes.ndim - 1:
+        dequantize_columns(views[0], views[1], fmt.size, elements, factors, short, single, views[2])
+        return
+    rows = [view[:, :, 0] for view in views]
+    if decoded is not None and fmt.size == SIZE:
+        dequantize_rows32(rows[0], rows[1], elements, factors, units, decoded, short, single, rows[2])
+    else:
+        dequantize_rows(rows[0], rows[1], fmt.size, elements, factors, short, single, rows[2])
+
+
+def _decoded(fmt: Format) -> Any:
+    """The blocks32.Decoded of a format whose codes `values_of` reads as the oracle does, else None."""
+    from softfloat_ref.arrays.kernels.blocks32 import Decoded
+
+    binades = fmt.emax - fmt.emin + 1
+    if not fmt.signed or fmt.twos_complement or fmt.subnormals != "gradual" or binades + fmt.mantissa_bits > _WORD:
+        return None
+    decode, unit = decoder(fmt), fmt.emin - fmt.mantissa_bits
+    special = fmt.max_code + 1
+    for code in range(special):
+        above = max((code >> fmt.mantissa_bits) - 1, 0)
+        units, value = (code - (above << fmt.mantissa_bits)) << above, decode(code)
+        if value.significand << max(value.exponent - unit, 0) != units or (units and value.exponent < unit):
+            return None
+    negative = decode(fmt.sign_bit)
+    if not (negative.is_zero and negative.sign):
+        return None
+    return Decoded(*(np.uint32(x) for x in (fmt.mantissa_bits, special, fmt.sign_bit)))
+
+
+def _units(fmt: Format, single: Array) -> Array:
+    """Factors times the smallest subnormal, where that is a normal number; else 0."""
+    with np.errstate(under="ignore"):
+        units = single.astype(np.float64) * 2.0 ** (fmt.emin - fmt.mantissa_bits)
+    return np.where(units >= np.finfo(np.float32).tiny, units, 0).astype(np.float32)
+
+
+def _single(elements: Array, short: Array, factors: Array) -> Array:
+    """By scale code: its factor in float32, or 0 where that times some element is not exact and normal."""
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        single = factors.astype(np.float32)
+        products = elements * factors[:, np.newaxis]
+        exact = short * single[:, np.newaxis] == products
+    normal = (np.abs(products) >= np.finfo(np.float32).tiny) & np.isfinite(products)
+    plain = ~np.isfinite(elements) | (elements == 0) | (exact & normal)
+    usable = np.isfinite(single) & (single >= np.finfo(np.float32).tiny) & plain.all(axis=1)
+    return np.where(usable, single, np.float32(0))

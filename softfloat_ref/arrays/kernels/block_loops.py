@@ -1,0 +1,336 @@
+"""The compiled loops of block formats whose scales are powers of two: float32 bits to scales and elements, and back.
+
+An element is the value with its exponent moved by the scale's, so the branch-free conversion of kernels/convert.py does
+it with another lowest binade. The scale is looked up by the largest magnitude's exponent field and a threshold.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from softfloat_ref.arrays.kernels import blocks32
+from softfloat_ref.arrays.kernels.convert import I32, U32, finite_code32, plain
+from softfloat_ref.arrays.kernels.jit import compiled
+from softfloat_ref.arrays.kernels.nearest import ALL, magnitude_code, signed, unpacked
+
+TILE: Final = 1024  # columns at a time where blocks do not run along the last axis
+SPAN: Final = 2048  # values at a time where they do
+NAN: Final = np.float32(np.nan)
+_INF: Final = U32(0x7F800000)
+_HIDDEN: Final = U32(0x800000)
+_FRACTION: Final = U32(0x7FFFFF)
+_SMALLEST: Final = np.float32(2.0**-126)  # normal
+
+
+@compiled(forceinline=True)
+def _scale_code(largest: Any, table: Any, zero_scale: Any) -> Any:
+    """The scale's code of a block's largest finite magnitude."""
+    return zero_scale if largest == U32(0) else blocks32.scale_code(largest, table)
+
+
+@compiled(nogil=True)
+def quantize_rows(
+    x: Any, size: int, emin: int, table: Any, rules: Any, numbers: Any, codes: Any, scales: Any, redo: Any
+) -> None:
+    """Rows (rows, length) in blocks of `size` along them; the last block may be short.
+
+    table: see block_dispatch. rules: scale of a block of zeros, scale that is NaN (-1: none), code of every element
+    under it. numbers: an array of a convert.Plain's fields. redo: set where a block is left to the oracle: subnormal
+    values that the scale makes normal ones.
+    """
+    p = plain(numbers)
+    zero_scale, nan_scale, nan_code = rules[0], rules[1], rules[2]
+    length, step = x.shape[1], max(SPAN // size, 1)  # blocks at a time
+    room = step * size
+    largest, spare, least = np.empty(room, np.uint32), np.empty(room, np.uint32), np.empty(room, np.int32)
+    for row in range(x.shape[0]):
+        for early in range(0, scales.shape[1], step):
+            late = min(early + step, scales.shape[1])
+            begin, end = early * size, min(late * size, length)
+            values, made = x[row, begin:end], codes[row, begin:end]  # from 0 on, so that the compiler vectorises
+            _largest_of_blocks(values, size, largest, spare)
+            special = False
+            for block in range(late - early):
+                top = _flushed(largest[block], p)
+                scale = nan_scale if top >= _INF else _scale_code(top, table, zero_scale)
+                scales[row, early + block] = scale
+                special |= scale == nan_scale or emin + scale < 1
+                least[block * size : (block + 1) * size] = I32(emin + scale)
+            _elements(values, made, least, p)
+            for block in range(late - early if special else 0):
+                scale, part = scales[row, early + block], slice(block * size, min((block + 1) * size, values.size))
+                if scale == nan_scale:
+                    made[part] = nan_code
+                elif emin + scale < 1 and not p.flush:
+                    redo[row, early + block] = _has_subnormal(values[part])
+
+
+@compiled(nogil=True)
+def quantize_rows32(
+    x: Any, emin: int, table: Any, rules: Any, numbers: Any, near: Any, codes: Any, scales: Any, redo: Any
+) -> None:
+    """As quantize_rows, for blocks of 32; near: an array of a nearest.Nearest's fields."""
+    fields = unpacked(near)
+    size, step = blocks32.SIZE, blocks32.TOGETHER
+    largest, least = np.empty(step, np.uint32), np.empty(step, np.int32)
+    complete = x.shape[1] // size
+    for row in range(x.shape[0]):
+        only = slice(row, row + 1)
+        for early in range(0, complete, step):
+            late = min(early + step, complete)
+            part, some = slice(early * size, late * size), slice(early, late)
+            values, made = x[row, part], codes[row, part]
+            blocks32.largest_of_blocks(values, late - early, largest)
+            if blocks32.scales_of_blocks(largest, late - early, table, rules[0], emin, scales[row, some], least):
+                blocks32.elements(values, made, least, late - early, fields)
+            else:
+                given = (x[only, part], size, emin, table, rules, numbers)
+                quantize_rows(*given, codes[only, part], scales[only, some], redo[only, some])
+        if complete < scales.shape[1]:
+            part, some = slice(complete * size, x.shape[1]), slice(complete, complete + 1)
+            given = (x[only, part], size, emin, table, rules, numbers)
+            quantize_rows(*given, codes[only, part], scales[only, some], redo[only, some])
+
+
+@compiled(forceinline=True)
+def _flushed(magnitude: Any, p: Any) -> Any:
+    return U32(0) if p.flush and magnitude < _HIDDEN else magnitude
+
+
+@compiled()
+def _largest_of_blocks(values: Any, size: int, largest: Any, spare: Any) -> None:
+    """The largest magnitude of each block, which largest and spare have room to make: by halves, since a compiler does
+    not make vectors of maxima along so short a block."""
+    left, count = size, values.size
+    if size > SPAN or size & 1 or count % size:
+        for block in range(-(-count // size)):
+            largest[block] = _largest(values[block * size : min((block + 1) * size, count)])
+        return
+    left, count = left // 2, count // 2
+    found, other = largest, spare
+    for i in range(count):
+        found[i] = max(U32(values[2 * i] & U32(0x7FFFFFFF)), U32(values[2 * i + 1] & U32(0x7FFFFFFF)))
+    while left & 1 == 0:
+        left, count = left // 2, count // 2
+        _halve(found, other, count)
+        found, other = other, found
+    for block in range(count // left):
+        top = U32(0)
+        for k in range(block * left, (block + 1) * left):
+            top = max(top, found[k])
+        largest[block] = top
+
+
+@compiled()
+def _largest(values: Any) -> Any:
+    """The largest magnitude."""
+    top = U32(0)
+    for k in range(values.size):
+        top = max(top, U32(values[k] & U32(0x7FFFFFFF)))
+    return top
+
+
+@compiled()
+def _halve(values: Any, made: Any, count: int) -> None:
+    for i in range(count):
+        made[i] = max(values[2 * i], values[2 * i + 1])
+
+
+@compiled()
+def _has_subnormal(values: Any) -> bool:
+    for k in range(values.size):
+        magnitude = U32(values[k] & U32(0x7FFFFFFF))
+        if U32(0) < magnitude < _HIDDEN:
+            return True
+    return False
+
+
+@compiled()
+def _elements(values: Any, made: Any, least: Any, p: Any) -> None:
+    """Codes of values, each with its block's lowest binade: one loop over many blocks, long enough to be vectorised."""
+    for k in range(values.size):
+        made[k] = finite_code32(values[k], least[k], p)
+
+
+@compiled()
+def _near_elements(values: Any, made: Any, least: Any, p: Any) -> None:
+    """The same, where p is a nearest.Nearest and no binade is as low as float32's subnormals."""
+    for k in range(values.size):
+        code = magnitude_code(values[k], least[k], p)
+        made[k] = signed(p.beyond if code > p.limit else code, values[k], p)
+
+
+@compiled(nogil=True)
+def quantize_columns(
+    x: Any, size: int, emin: int, table: Any, rules: Any, numbers: Any, near: Any, codes: Any, scales: Any,
+    redo: Any,
+) -> None:  # fmt: skip
+    """As quantize_rows, for (outer, length, columns) in blocks along the middle axis. near: the fields of a
+    nearest.Nearest, none where there is none."""
+    p, has_near = plain(numbers), near.size > 0
+    fields = unpacked(near if has_near else numbers)
+    zero_scale, nan_scale, nan_code = rules[0], rules[1], rules[2]
+    length, columns = x.shape[1], x.shape[2]
+    largest, least = np.zeros(TILE, np.uint32), np.zeros(TILE, np.int32)
+    special = np.zeros(TILE, np.uint8)
+    for outer in range(x.shape[0]):
+        for block in range(scales.shape[1]):
+            first = block * size
+            end = min(first + size, length)
+            for left in range(0, columns, TILE):
+                width = min(TILE, columns - left)
+                largest[:] = 0
+                for k in range(first, end):
+                    _larger(x[outer, k, left : left + width], largest)
+                is_near = has_near
+                for c in range(width):
+                    top = _flushed(largest[c], p)
+                    scale = nan_scale if top >= _INF else _scale_code(top, table, zero_scale)
+                    scales[outer, block, left + c] = scale
+                    special[c] = scale == nan_scale
+                    least[c] = emin + scale if top else blocks32.FAR
+                    is_near &= special[c] or least[c] > ALL
+                    if least[c] < 1 and not p.flush and not special[c]:
+                        redo[outer, block, left + c] = _has_subnormal(x[outer, first:end, left + c])
+                for k in range(first, end):
+                    values, made = x[outer, k, left : left + width], codes[outer, k, left : left + width]
+                    if is_near:
+                        _near_elements(values, made, least, fields)
+                    else:
+                        _elements(values, made, least, p)
+                for c in range(width):
+                    if special[c]:
+                        for k in range(first, end):
+                            codes[outer, k, left + c] = nan_code
+
+
+@compiled()
+def _larger(values: Any, largest: Any) -> None:
+    for c in range(values.size):
+        largest[c] = max(largest[c], U32(values[c] & U32(0x7FFFFFFF)))
+
+
+@compiled(nogil=True)
+def dequantize_rows(
+    codes: Any, scales: Any, size: int, table: Any, factors: Any, short: Any, single: Any, out: Any
+) -> None:
+    """(rows, length) codes and (rows, blocks) scales to values: table by element code, factors by scale code.
+
+    short: the table in float32. single: factors by scale code where the float32 products of the two are exact and
+    normal, else 0."""
+    length, step = codes.shape[1], max(SPAN // size, 1)
+    spread = np.empty(step * size, np.float32)
+    for row in range(codes.shape[0]):
+        for early in range(0, scales.shape[1], step):
+            late = min(early + step, scales.shape[1])
+            begin, end = early * size, min(late * size, length)
+            elements, values = codes[row, begin:end], out[row, begin:end]
+            complete = True
+            for block in range(late - early):
+                scale = scales[row, early + block]
+                factor = single[scale]
+                complete &= factor != 0
+                spread[block * size : (block + 1) * size] = factor
+            _products(elements, short, spread, values)
+            for block in range(0 if complete else late - early):
+                scale = scales[row, early + block]
+                if single[scale] == 0:
+                    for k in range(block * size, min((block + 1) * size, values.size)):
+                        values[k] = _rounded(table[elements[k]] * factors[scale])
+
+
+@compiled(nogil=True)
+def dequantize_rows32(
+    codes: Any, scales: Any, table: Any, factors: Any, units: Any, decoded: Any, short: Any, single: Any, out: Any
+) -> None:
+    """As dequantize_rows, for blocks of 32. units: `single` times the smallest subnormal, or 0."""
+    size, step = blocks32.SIZE, blocks32.TOGETHER
+    unit = np.empty(step, np.float32)
+    complete = codes.shape[1] // size
+    for row in range(codes.shape[0]):
+        place = slice(row, row + 1)
+        if complete < scales.shape[1]:
+            part, last = slice(complete * size, codes.shape[1]), slice(complete, complete + 1)
+            dequantize_rows(
+                codes[place, part], scales[place, last], size, table, factors, short, single, out[place, part]
+            )
+        for early in range(0, complete, step):
+            count = min(step, complete - early)
+            usual = True
+            for block in range(count):
+                unit[block] = units[scales[row, early + block]]
+                usual &= unit[block] != 0
+            part = slice(early * size, (early + count) * size)
+            if not (usual and blocks32.values_of(codes[row, part], unit, count, out[row, part], decoded)):
+                some = scales[place, early : early + count]
+                dequantize_rows(codes[place, part], some, size, table, factors, short, single, out[place, part])
+
+
+@compiled()
+def _products(codes: Any, table: Any, factors: Any, out: Any) -> None:
+    for k in range(codes.size):
+        out[k] = table[codes[k]] * factors[k]
+
+
+@compiled(forceinline=True)
+def _rounded(value: Any) -> Any:
+    return np.float32(value) if value == value else NAN  # one NaN, whatever the product's
+
+
+@compiled(nogil=True)
+def dequantize_columns(
+    codes: Any, scales: Any, size: int, table: Any, factors: Any, short: Any, single: Any, out: Any
+) -> None:
+    """As dequantize_rows, for (outer, length, columns) with blocks along the middle axis."""
+    spread = np.empty(TILE, np.float32)
+    for outer in range(codes.shape[0]):
+        for block in range(scales.shape[1]):
+            first, end = block * size, min((block + 1) * size, codes.shape[1])
+            for left in range(0, codes.shape[2], TILE):
+                width = min(TILE, codes.shape[2] - left)
+                complete = True
+                for c in range(width):
+                    scale = scales[outer, block, left + c]
+                    spread[c] = single[scale]
+                    complete &= spread[c] != 0
+                for k in range(first, end):
+                    part = slice(left, left + width)
+                    _products(codes[outer, k, part], short, spread, out[outer, k, part])
+                for c in range(left, 0 if complete else left + width):
+                    scale = scales[outer, block, c]
+                    for k in range(first, end if single[scale] == 0 else first):
+                        out[outer, k, c] = _rounded(table[codes[outer, k, c]] * factors[scale])
+
+
+@compiled(nogil=True)
+def rescale_values(x: Any, scales: Any, size: int, table: Any, flush: Any, out: Any) -> None:
+    """(outer, length, columns) values times the table's entry for their block's scale along the middle axis."""
+    if x.shape[2] == 1:
+        for outer in range(x.shape[0]):
+            for block in range(scales.shape[1]):
+                factor = table[scales[outer, block, 0]]
+                part = slice(block * size, min((block + 1) * size, x.shape[1]))
+                _rescale(x[outer, part, 0], factor, flush, out[outer, part, 0])
+        return
+    factors = np.empty(x.shape[2], np.float64)
+    for outer in range(x.shape[0]):
+        for block in range(scales.shape[1]):
+            for c in range(x.shape[2]):
+                factors[c] = table[scales[outer, block, c]]
+            for k in range(block * size, min((block + 1) * size, x.shape[1])):
+                for c in range(x.shape[2]):
+                    value = x[outer, k, c]
+                    out[outer, k, c] = np.float32(_kept(value, flush) * factors[c])
+
+
+@compiled()
+def _rescale(values: Any, factor: Any, flush: Any, out: Any) -> None:
+    for k in range(values.size):
+        out[k] = np.float32(_kept(values[k], flush) * factor)
+
+
+@compiled(forceinline=True)
+def _kept(value: Any, flush: Any) -> Any:
+    return np.float64(value) * (0.0 if flush and abs(value) < _SMALLEST else 1.0)

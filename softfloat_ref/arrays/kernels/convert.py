@@ -1,0 +1,314 @@
+"""The compiled loops of conversions: floats of 32 or 64 bits to codes, or to the values of those codes.
+
+Three kinds, all fed by the scalar oracle: a table of codes by the upper half of a float32; integer arithmetic without
+branches, which the compiler vectorises, whose rounding decision is a truth table of `rounding.rounds_up`; and
+`rounding.round_pack` itself for what is left (stochastic roundings, flushing, flags).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from softfloat_ref.arrays.kernels.jit import compiled
+from softfloat_ref.arrays.kernels.loops import length, make_target, round_pack
+from softfloat_ref.oracle import rounding
+from softfloat_ref.oracle.rounding import SR, SR_B, SR_C
+
+U32: Final = np.uint32
+U64: Final = np.uint64
+I32: Final = np.int32
+rounds_up: Any = rounding.rounds_up
+
+
+class Plain(NamedTuple):
+    """What the branch-free loops need: plain numbers, all of the input's unsigned type.
+
+    spare: mantissa bits the target lacks. least: the input's exponent field of the target's lowest normal binade.
+    decisions: bit 8*negative + 4*odd + 2*guard + sticky says whether the magnitude grows. The rest comes in pairs, for
+    positive and negative: limits, what is beyond them, Inf, NaN; of codes, or of the values' bits. A negative code is
+    base + (magnitude ^ flip), cut to `mask`; zero: the code (bits) of a negative zero.
+    """
+
+    spare: Any
+    mantissa_bits: Any
+    least: Any
+    flush: Any
+    decisions: Any
+    limit_positive: Any
+    limit_negative: Any
+    beyond_positive: Any
+    beyond_negative: Any
+    inf_positive: Any
+    inf_negative: Any
+    nan: Any
+    base: Any
+    flip: Any
+    mask: Any
+    zero: Any
+    smallest: Any  # of values: the bits of the smallest subnormal
+
+
+@compiled(forceinline=True)
+def plain(n: Any) -> Any:
+    """The fields from an array of them, which costs a call far less than a tuple does."""
+    return Plain(
+        n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12], n[13], n[14], n[15], n[16]
+    )
+
+
+@compiled(nogil=True)
+def table_codes(x: Any, table: Any, out: Any) -> None:
+    """Codes by the upper half of a float32, the lower or-ed in as a sticky bit."""
+    for i in range(x.size):
+        bits = x[i]
+        out[i] = table[(bits >> U32(16)) | U32((bits & U32(0xFFFF)) != U32(0))]
+
+
+@compiled(forceinline=True)
+def left(x: Any, n: Any) -> Any:
+    """x << n, n below 32, in 32 bits: Numba's own shift is one of 64, which the compiler cannot narrow unless it sees
+    that n is small, and half as many fit a vector."""
+    return U32(x << U32(n & U32(31)))
+
+
+@compiled(forceinline=True)
+def right(x: Any, n: Any) -> Any:
+    """x >> n, likewise."""
+    return U32(x >> U32(n & U32(31)))
+
+
+@compiled(forceinline=True)
+def parts32(bits: Any, p: Any) -> Any:
+    """Magnitude, exponent field (1 of subnormals), and significand of float32 bits; 0 where it is flushed."""
+    magnitude = U32(bits & U32(0x7FFFFFFF))
+    exponent = U32(max(U32(magnitude >> U32(23)), U32(1)))
+    significand = U32(magnitude - U32(U32(exponent - U32(1)) << U32(23)))
+    significand = U32(0) if p.flush and magnitude < U32(0x800000) else significand
+    return magnitude, exponent, significand
+
+
+@compiled(forceinline=True)
+def grows32(significand: Any, shift: Any, negative: Any, p: Any) -> Any:
+    """1 where a significand that loses its last `shift` bits grows, by the truth table; else 0."""
+    rest = left(significand, U32(U32(32) - shift))  # the discarded bits, at the top; there is at least one
+    sticky = U32(U32(rest << U32(1)) != U32(0))
+    odd = U32(right(significand, shift) & U32(1))
+    case = U32(U32(U32(U32(negative << U32(1)) | odd) << U32(2)) | U32(U32(rest >> U32(31)) << U32(1)) | sticky)
+    return U32(right(p.decisions, case) & U32(1))
+
+
+@compiled(forceinline=True)
+def signed_code(code: Any, negative: Any, p: Any) -> Any:
+    """The complete code of a magnitude's, or what stands beyond the largest."""
+    signed = ((code ^ p.flip) + p.base) & p.mask
+    signed = p.zero if code == 0 else signed
+    full = signed if negative else code
+    limit = p.limit_negative if negative else p.limit_positive
+    beyond = p.beyond_negative if negative else p.beyond_positive
+    return beyond if code > limit else full
+
+
+@compiled(forceinline=True)
+def finite_code32(bits: Any, least: Any, p: Any) -> Any:
+    """The code of a finite float32; least: the exponent field of the lowest normal binade, which may be negative."""
+    negative = U32(bits >> U32(31))
+    _, exponent, significand = parts32(bits, p)
+    below = U32(max(I32(I32(least) - I32(exponent)), I32(0)))
+    shift = U32(min(U32(p.spare + below), U32(25)))
+    kept = U32(right(significand, shift) + grows32(significand, shift, negative, p))
+    code = U32(left(U32(U32(exponent + below) - U32(least)), p.mantissa_bits) + kept)
+    code = U32(0) if significand == U32(0) else code
+    return U32(signed_code(code, negative, p))
+
+
+@compiled(nogil=True)
+def plain_codes32(x: Any, out: Any, p: Any) -> None:
+    """float32 bits to codes."""
+    least = I32(p.least)
+    for i in range(x.size):
+        bits = x[i]
+        magnitude = U32(bits & U32(0x7FFFFFFF))
+        full = finite_code32(bits, least, p)
+        special = p.inf_negative if bits >= U32(0x80000000) else p.inf_positive
+        full = special if magnitude == U32(0x7F800000) else full
+        out[i] = p.nan if magnitude > U32(0x7F800000) else full
+
+
+class Near(NamedTuple):
+    """What the loops for targets of float32's own exponents need. adds: what carries into the last kept bit just where
+    the truth table says so; by negative and odd."""
+
+    spare: Any
+    add_even: Any
+    add_odd: Any
+    add_even_negative: Any
+    add_odd_negative: Any
+    limit: Any
+    beyond_positive: Any
+    beyond_negative: Any
+    inf_positive: Any
+    inf_negative: Any
+    nan: Any
+
+
+@compiled(nogil=True)
+def near_codes32(x: Any, out: Any, p: Any) -> None:
+    """float32 bits to the codes of a format that differs in its mantissa bits only."""
+    for i in range(x.size):
+        bits = x[i]
+        magnitude = U32(bits & U32(0x7FFFFFFF))
+        negative = bits >= U32(0x80000000)
+        odd = U32(right(magnitude, p.spare) & U32(1)) != U32(0)
+        plus = p.add_odd if odd else p.add_even
+        minus = p.add_odd_negative if odd else p.add_even_negative
+        code = right(U32(magnitude + (minus if negative else plus)), p.spare)
+        full = U32(code | right(U32(bits & U32(0x80000000)), p.spare))
+        full = (p.beyond_negative if negative else p.beyond_positive) if code > p.limit else full
+        full = (p.inf_negative if negative else p.inf_positive) if magnitude == U32(0x7F800000) else full
+        out[i] = p.nan if magnitude > U32(0x7F800000) else full
+
+
+@compiled(nogil=True)
+def near_values32(x: Any, out: Any, p: Any) -> None:
+    """The same to the bits of the float32 values; limits and specials are such bits too."""
+    mask = left(U32(0xFFFFFFFF), p.spare)
+    for i in range(x.size):
+        bits = x[i]
+        magnitude = U32(bits & U32(0x7FFFFFFF))
+        negative = bits >= U32(0x80000000)
+        odd = U32(right(magnitude, p.spare) & U32(1)) != U32(0)
+        plus = p.add_odd if odd else p.add_even
+        minus = p.add_odd_negative if odd else p.add_even_negative
+        value = U32(U32(magnitude + (minus if negative else plus)) & mask)
+        full = U32(value | U32(bits & U32(0x80000000)))
+        full = (p.beyond_negative if negative else p.beyond_positive) if value > p.limit else full
+        full = (p.inf_negative if negative else p.inf_positive) if magnitude == U32(0x7F800000) else full
+        out[i] = p.nan if magnitude > U32(0x7F800000) else full
+
+
+@compiled(nogil=True)
+def plain_codes64(x: Any, out: Any, p: Any) -> None:
+    """float64 bits to codes."""
+    for i in range(x.size):
+        bits = x[i]
+        magnitude = bits & U64(0x7FFFFFFFFFFFFFFF)
+        negative = bits >> U64(63)
+        exponent = max(magnitude >> U64(52), U64(1))
+        significand = magnitude - ((exponent - U64(1)) << U64(52))
+        if p.flush and magnitude < U64(0x10000000000000):
+            significand = U64(0)
+        below = max(p.least, exponent) - exponent
+        shift = min(p.spare + below, U64(54))
+        kept = significand >> shift
+        rest = significand << (U64(64) - shift)
+        sticky = U64((rest << U64(1)) != U64(0))
+        case = (((negative << U64(1)) | (kept & U64(1))) << U64(2)) | ((rest >> U64(63)) << U64(1)) | sticky
+        up = (p.decisions >> case) & U64(1)
+        code = ((exponent + below - p.least) << p.mantissa_bits) + kept + up
+        full = signed_code(code, negative, p)
+        special = p.inf_negative if negative else p.inf_positive
+        full = special if magnitude == U64(0x7FF0000000000000) else full
+        out[i] = p.nan if magnitude > U64(0x7FF0000000000000) else full
+
+
+@compiled(nogil=True)
+def plain_values32(x: Any, out: Any, p: Any) -> None:
+    """float32 bits to the float32 bits of the value after conversion: rounded in place."""
+    for i in range(x.size):
+        bits = x[i]
+        negative = U32(bits >> U32(31))
+        magnitude, exponent, significand = parts32(bits, p)
+        shift = U32(min(U32(p.spare + U32(max(p.least, exponent) - exponent)), U32(25)))
+        up = grows32(significand, shift, negative, p)
+        # The carry of the last kept bit runs into the exponent, as it must. Beyond the significand, all or nothing.
+        start = U32(0) if significand == U32(0) else magnitude
+        near = U32(U32(start + left(up, shift)) & left(U32(0xFFFFFFFF), shift))
+        far = p.smallest if up else U32(0)
+        value = near if shift < U32(24) else far
+        signed = p.zero if value == U32(0) else U32(value | U32(0x80000000))
+        full = signed if negative else value
+        limit = p.limit_negative if negative else p.limit_positive
+        beyond = p.beyond_negative if negative else p.beyond_positive
+        special = p.inf_negative if negative else p.inf_positive
+        full = beyond if value > limit else full
+        full = special if magnitude == U32(0x7F800000) else full
+        out[i] = p.nan if magnitude > U32(0x7F800000) else full
+
+
+@compiled(forceinline=True)
+def _stochastic(x: Any, words: Any, out: Any, p: Any, mode: int, n: int) -> None:
+    for i in range(x.size):
+        bits = x[i]
+        negative = U32(bits >> U32(31))
+        magnitude, exponent, significand = parts32(bits, p)
+        below = U32(max(p.least, exponent) - exponent)
+        shift = U64(min(U32(p.spare + below), U32(63)))
+        longer = U64(significand) << U64(n + 1)
+        wide = longer >> shift  # the kept bits, and n + 1 of the discarded ones
+        sticky, discarded = np.int64((wide << shift) != longer), np.int64(wide & U64((2 << n) - 1))
+        up = rounds_up(mode, 0, 0, discarded, sticky, n, np.int64(words[i]))
+        kept = U32(U32(wide >> U64(n + 1)) + U32(up))
+        code = U32(left(U32(U32(exponent + below) - p.least), p.mantissa_bits) + kept)
+        full = U32(signed_code(code, negative, p))
+        special = p.inf_negative if negative else p.inf_positive
+        full = special if magnitude == U32(0x7F800000) else full
+        out[i] = p.nan if magnitude > U32(0x7F800000) else full
+
+
+@compiled(nogil=True)
+def stochastic_codes32(x: Any, words: Any, out: Any, p: Any, mode: int, n: int) -> None:
+    """float32 bits to codes by a stochastic rounding of n bits, each value with its own random word."""
+    if mode == SR:  # the same loop, compiled for each
+        _stochastic(x, words, out, p, SR, n)
+    elif mode == SR_B:
+        _stochastic(x, words, out, p, SR_B, n)
+    else:
+        _stochastic(x, words, out, p, SR_C, n)
+
+
+@compiled(nogil=True)
+def rounded_codes(
+    x: Any, source: Any, words: Any, out: Any, flags: Any, targets: Any, zeros: Any, infinities: Any, nan: Any
+) -> int:
+    """Bits of an IEEE format to codes and flags by round_pack; returns the flags of all.
+
+    source: mantissa bits, bias, width, whether subnormals are zero. words, flags: empty for none. zeros, infinities:
+    (code, flags) of each sign; nan: the code of a NaN, the flags of a quiet and of a signalling one.
+    """
+    mantissa_bits, bias, flush = source[0], source[1], source[3]
+    sign, hidden = np.int64(1) << (source[2] - 1), np.int64(1) << mantissa_bits
+    top = (sign - 1) >> mantissa_bits
+    target, raised = make_target(targets, 0), 0
+    for i in range(x.size):
+        bits = np.int64(x[i])
+        negative, magnitude = 1 if bits & sign else 0, bits & (sign - 1)
+        field, significand = magnitude >> mantissa_bits, magnitude & (hidden - 1)
+        if field == top:
+            quiet = significand >> (mantissa_bits - 1)
+            code = infinities[negative, 0] if significand == 0 else nan[0]
+            flag = infinities[negative, 1] if significand == 0 else (nan[1] if quiet else nan[2])
+        else:
+            if field:
+                significand |= hidden
+            elif flush:
+                significand = 0
+            if significand == 0:
+                code, flag = zeros[negative, 0], zeros[negative, 1]
+            else:
+                word = np.int64(words[i]) if words.size else 0
+                exponent = max(field, 1) - bias - mantissa_bits
+                code, flag = round_pack(negative, significand, exponent, length(significand), 0, word, target)
+        out[i] = code
+        raised |= flag
+        if flags.size:
+            flags[i] = flag
+    return raised
+
+
+@compiled(nogil=True)
+def table_values(codes: Any, table: Any, out: Any) -> None:
+    """Values by code."""
+    for i in range(codes.size):
+        out[i] = table[codes[i]]

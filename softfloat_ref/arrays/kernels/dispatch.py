@@ -1,0 +1,258 @@
+"""Which compiled loop does a conversion, with its tables."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softfloat_ref.arrays.kernels import plans
+from softfloat_ref.arrays.kernels.threads import shared
+from softfloat_ref.oracle.codec import decoder, encoder
+from softfloat_ref.oracle.formats import CATALOGUE, Format
+from softfloat_ref.oracle.policies import NanMissing, Policy
+from softfloat_ref.oracle.sources import WORD_BITS, Philox, RandomSource
+
+FP32: Final = CATALOGUE["fp32"]
+FP64: Final = CATALOGUE["fp64"]
+COMPILED_FROM: Final = 1 << 15  # values from which the loops are worth loading
+_COMPILED_AFTER: Final = 1 << 19  # values, of smaller arrays together
+_LOADED_FROM: Final = 256  # values, once they are loaded
+CHUNK: Final = 1 << 16  # values at a time where something is made for them: it stays in the cache
+_LOOPS: Final = "softfloat_ref.arrays.kernels.convert"
+
+Array = NDArray[Any]
+_NO_WORDS: Final = np.zeros(0, np.uint32)
+_NO_FLAGS: Final = np.zeros(0, np.uint8)
+
+
+class _Uncompiled:
+    """How many values were converted without the compiled loops."""
+
+    values = 0
+
+
+def use_compiled(size: int) -> bool:
+    """Whether to use the compiled loops: they are loaded, or the array pays for loading them, or those before it."""
+    if size >= COMPILED_FROM:
+        return True
+    if _LOOPS not in sys.modules:
+        _Uncompiled.values += size
+        return _Uncompiled.values >= _COMPILED_AFTER
+    return size >= _LOADED_FROM
+
+
+def read_only(x: Array) -> Array:
+    """The array as one that is not written: arrays that may be written would have all loops compiled once more."""
+    view = x.view()
+    view.flags.writeable = False
+    return view
+
+
+def can_encode(source: Format, fmt: Format, policy: Policy) -> bool:
+    """Whether there is a compiled way from the source (an IEEE format of up to 64 bits) to the format."""
+    ieee = source.nan == "ieee" and source.subnormals == "gradual" and source.mantissa_bits > 1
+    return ieee and (plans.is_plain(fmt, policy, source) or plans.is_generic(fmt, policy))
+
+
+def can_flag(source: Format, fmt: Format, policy: Policy) -> bool:
+    """Whether the compiled loop gives codes and flags."""
+    return can_encode(source, fmt, policy) and plans.is_generic(fmt, policy) and nan_is_one(fmt, policy)
+
+
+def encode(
+    x: Array, source: Format, fmt: Format, policy: Policy, words: Array | None, out: Array, threads: int = 1
+) -> None:
+    """Codes of a flat array of bits, where `can_encode`."""
+    x = read_only(x)
+    loop = _loop(source, fmt, policy) if words is None else None
+    patch = not nan_is_one(fmt, policy) and (source.width > 16 or words is not None)  # a table has them patched
+
+    def work(part: slice) -> None:
+        if loop is not None:
+            loop(x[part], out[part])
+        elif words is not None and plans.is_stochastic(fmt, policy, source):
+            from softfloat_ref.arrays.kernels.convert import stochastic_codes32
+
+            numbers, n = _plain(fmt, policy, source), policy.random_count
+            stochastic_codes32(x[part], _as_drawn(words[part], n), out[part], numbers, int(policy.rounding), n)
+        else:
+            rounded(x[part], source, fmt, policy, None if words is None else words[part], out[part], _NO_FLAGS)
+        if patch:
+            _patch_nans(x[part], source, fmt, policy, out[part])
+
+    shared(x.size, 1, threads, work)
+
+
+def drawn(source: RandomSource, n: int, start: int, count: int, compiled: bool) -> Array:
+    """Random words of n bits by position; compiled: whether compiled code is loaded anyway."""
+    if compiled and type(source) is Philox and 0 < n <= WORD_BITS:
+        from softfloat_ref.arrays.kernels.random_words import words
+
+        return words(source, n, start, count)
+    return source.array(n, start, count)
+
+
+def _as_drawn(words: Array, n: int) -> Array:
+    """Random words of n bits in the type `drawn` has for them: each other type would be a loop more to compile."""
+    return words.astype(np.uint32 if n <= WORD_BITS // 2 else np.uint64, copy=False)
+
+
+def rounded(
+    x: Array, source: Format, fmt: Format, policy: Policy, words: Array | None, out: Array, flags: Array
+) -> int:
+    """Codes by round_pack, with flags where `flags` has a place for each; returns the flags of all."""
+    from softfloat_ref.arrays.kernels.convert import rounded_codes
+
+    numbers = np.array([source.mantissa_bits, source.bias, source.width, policy.flush_inputs], np.int64)
+    plan = plans.generic(fmt, policy)
+    given = _NO_WORDS if words is None else _as_drawn(words, policy.random_count)
+    return int(rounded_codes(read_only(x), numbers, given, out, flags, *plan))
+
+
+def _loop(source: Format, fmt: Format, policy: Policy) -> Callable[[Array, Array], Any]:
+    """The loop of a conversion without random words."""
+    from softfloat_ref.arrays.kernels import convert
+
+    if source.width <= 16:
+        table = _code_table(source, fmt, policy)
+        return lambda x, out: convert.table_values(x, table, out)
+    nearest = _nearest(fmt, policy, False) if source is FP32 else None
+    if nearest is not None:
+        return lambda x, out: nearest[0](x, out, nearest[1])
+    if source is FP32 and plans.is_near(fmt, policy):
+        near = _near(fmt, policy, False)
+        return lambda x, out: convert.near_codes32(x, out, near)
+    if source in (FP32, FP64) and plans.is_plain(fmt, policy, source):
+        numbers = _plain(fmt, policy, source)
+        kernel = convert.plain_codes32 if source is FP32 else convert.plain_codes64
+        return lambda x, out: kernel(x, out, numbers)
+    if source is FP32 and plans.fits_table(fmt, policy):
+        table = _upper_table(fmt, policy)
+        return lambda x, out: convert.table_codes(x, table, out)
+    return lambda x, out: rounded(x, source, fmt, policy, None, out, _NO_FLAGS)
+
+
+def _patch_nans(x: Array, source: Format, fmt: Format, policy: Policy, out: Array) -> None:
+    """NaNs one by one, where their payload (or their being there) matters."""
+    decode, code = decoder(source), encoder(fmt, policy)
+    mask, inf = x.dtype.type(source.magnitude_mask), x.dtype.type(source.inf_code)
+    for start in range(0, x.size, CHUNK):
+        part = x[start : start + CHUNK]
+        for at in np.flatnonzero((part & mask) > inf).tolist():
+            out[start + at] = code(decode(int(part[at])), 0)[0]
+
+
+@lru_cache(maxsize=64)
+def _upper_table(fmt: Format, policy: Policy) -> Array:
+    """The code of each upper half of a float32: of odd ones, of all between their neighbours."""
+    halves = np.arange(1 << plans.UPPER, dtype=np.uint32) << np.uint32(plans.UPPER)
+    table = np.zeros(halves.size, np.uint8 if fmt.width <= 8 else np.uint16)
+    rounded(halves, FP32, fmt, policy, None, table, _NO_FLAGS)
+    return table
+
+
+@lru_cache(maxsize=64)
+def _code_table(source: Format, fmt: Format, policy: Policy) -> Array:
+    """The code of each code of a format of up to 16 bits."""
+    codes = np.arange(1 << source.width, dtype=np.uint16)
+    table = np.zeros(codes.size, f"u{max(1 << (fmt.width - 1).bit_length(), 8) // 8}")
+    rounded(codes, source, fmt, policy, None, table, _NO_FLAGS)
+    if not nan_is_one(fmt, policy):
+        _patch_nans(codes, source, fmt, policy, table)
+    return table
+
+
+@lru_cache(maxsize=64)
+def _plain(fmt: Format, policy: Policy, source: Format) -> Any:
+    from softfloat_ref.arrays.kernels.convert import U32, U64, Plain
+
+    kind = U32 if source is FP32 else U64
+    return Plain(*(kind(x) for x in plans.plain_numbers(fmt, policy, source)))
+
+
+@lru_cache(maxsize=64)
+def _near(fmt: Format, policy: Policy, values: bool) -> Any:
+    from softfloat_ref.arrays.kernels.convert import U32, Near
+
+    return Near(*(U32(x) for x in plans.near_numbers(fmt, policy, values)))
+
+
+@lru_cache(maxsize=64)
+def _nearest(fmt: Format, policy: Policy, values: bool) -> tuple[Any, Any] | None:
+    """The loop of kernels/nearest.py that does a conversion from float32, and its numbers."""
+    from softfloat_ref.arrays.kernels import nearest
+
+    found = plans.nearest_numbers(fmt, policy, values)
+    if found is None:
+        return None
+    numbers = nearest.Nearest(*found)
+    if plans.is_near(fmt, policy):
+        unit = 1 << (plans.FP32.mantissa_bits - fmt.mantissa_bits) if values else 1
+        if numbers.inf != numbers.limit + unit or (numbers.half and numbers.beyond != numbers.inf):
+            return None  # what overflows is not what a carry out of the largest finite makes
+        loop = nearest.same_exponents_values32 if values else nearest.same_exponents_codes32
+    elif numbers.least <= nearest.ALL:
+        return None
+    elif values:
+        loop = nearest.nearest_values32
+    else:
+        wide = fmt.mantissa_bits > 0 and fmt.emax - fmt.emin > nearest.WIDE  # a part at once: a bit of it is the parity
+        loop = nearest.wide_codes32 if wide else nearest.nearest_codes32
+    return loop, np.array(numbers, np.uint32)
+
+
+@lru_cache(maxsize=64)
+def _value_numbers(fmt: Format, policy: Policy) -> Any:
+    from softfloat_ref.arrays.kernels.convert import U32, Plain
+
+    return Plain(*(U32(x) for x in plans.value_numbers(fmt, policy)))
+
+
+def can_quantize(source: Format, fmt: Format, policy: Policy) -> bool:
+    """Whether float32 values are rounded in place."""
+    return source is FP32 and _values_loop(fmt, policy) is not None
+
+
+def quantize(x: Array, source: Format, fmt: Format, policy: Policy, out: Array, threads: int = 1) -> bool:
+    """The bits of float32 values after conversion, where `can_quantize`; returns whether it can."""
+    found = _values_loop(fmt, policy) if source is FP32 else None
+    if found is None:
+        return False
+    x, (loop, numbers) = read_only(x), found
+    if threads == 1:
+        loop(x, out, numbers)
+    else:
+        shared(x.size, 1, threads, lambda part: loop(x[part], out[part], numbers))
+    return True
+
+
+@lru_cache(maxsize=64)
+def _values_loop(fmt: Format, policy: Policy) -> tuple[Any, Any] | None:
+    """The loop that rounds float32 values in place, and its numbers, where there is one."""
+    if not (plans.is_plain(fmt, policy, FP32) and nan_is_one(fmt, policy)):
+        return None
+    from softfloat_ref.arrays.kernels.convert import near_values32, plain_values32
+
+    if plans.is_near(fmt, policy):
+        return _nearest(fmt, policy, True) or (near_values32, _near(fmt, policy, True))
+    return _nearest(fmt, policy, True) or (plain_values32, _value_numbers(fmt, policy))
+
+
+def gather(codes: Array, table: Array, out: Array, threads: int = 1) -> None:
+    """table[codes], for codes that are known to lie in the table."""
+    from softfloat_ref.arrays.kernels.convert import table_values
+
+    codes = read_only(codes)
+    shared(codes.size, 1, threads, lambda part: table_values(codes[part], table, out[part]))
+
+
+def nan_is_one(fmt: Format, policy: Policy) -> bool:
+    """Whether every NaN becomes the same code, whatever it was, and none is an error."""
+    if not fmt.has_nan and (fmt.is_integer or policy.nan_missing == NanMissing.ERROR):
+        return False
+    return plans.nan_is_one(fmt, policy)

@@ -1,0 +1,269 @@
+"""What the compiled loop of operations needs to know, as integers, all of it asked of the scalar oracle.
+
+A code's field is its upper bits; within a field the significand is linear in the lower bits (in formats of up to 12
+bits, and in those where nothing else holds, a field is the whole code). Special cases are a table by the operands'
+classes: the oracle's answer for representatives of each. A combination whose answer is a NaN, Inf or zero stands in the
+table; where representatives differ (a payload that is kept) or there is no answer, each case is left to the oracle.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softfloat_ref.arrays.kernels import opcodes as oc
+from softfloat_ref.base.errors import Undefined
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.codec import decoder, encoder, target
+from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.operations import Signature, context, evaluator
+from softfloat_ref.oracle.operations.table import Loop
+from softfloat_ref.oracle.policies import Policy
+
+_LOOPS: Final = {
+    Loop.CONVERT: oc.CONVERT,
+    Loop.ADD: oc.ADD,
+    Loop.SUB: oc.SUB,
+    Loop.MUL: oc.MUL,
+    Loop.FMA: oc.FMA,
+    Loop.FAA: oc.FAA,
+    Loop.DIV: oc.DIV,
+    Loop.RECIP: oc.RECIP,
+    Loop.SQRT: oc.SQRT,
+    Loop.INTEGRAL: oc.INTEGRAL,
+    Loop.INTEGRAL_EXACT: oc.INTEGRAL_EXACT,
+    Loop.SCALEB: oc.SCALEB,
+    Loop.LOGB: oc.LOGB,
+    Loop.SELECT: oc.SELECT,
+}
+_FULL: Final = 12  # a format of so many bits has a row a code
+_MOST_FULL: Final = 16
+_TERM: Final = 57  # bits of a term of a sum
+_ROOM: Final = 62
+_ENDS: Final = 60  # bits of a quotient or root
+
+Table = NDArray[np.int64]
+
+
+class Plan(NamedTuple):
+    """The arguments of `operate` before the operands."""
+
+    numbers: Table
+    fields: Table
+    layouts: Table
+    table: Table
+    targets: Table
+
+
+@lru_cache(maxsize=64)
+def plan(sig: Signature, policy: Policy) -> Plan | None:
+    """How the compiled loop does an operation; None where it cannot."""
+    if sig.operation.loop is None or not _fits(sig, policy):
+        return None
+    flush = sig.operation.flushes and policy.flush_inputs
+    found = [_fields(f, flush) for f in sig.formats]
+    if any(x is None for x in found):
+        return None
+    known = [x for x in found if x is not None]
+    layouts = np.zeros((3, 4), np.int64)
+    first = 0
+    for i, (rows, layout) in enumerate(known):
+        layouts[i] = first, *layout
+        first += len(rows)
+    return Plan(
+        _numbers(sig, policy, sig.operation.loop),
+        np.concatenate([rows for rows, _ in known]),
+        layouts,
+        _table(sig, policy),
+        np.array([[_signed(x) for x in target(sig.out, policy)]], np.int64),
+    )
+
+
+def _signed(x: int) -> int:
+    """A 64-bit pattern as the signed integer that has it."""
+    return x - (1 << 64) if x >= 1 << 63 else x
+
+
+def _fits(sig: Signature, policy: Policy) -> bool:
+    """Whether every integer on the way has at most 63 bits."""
+    operation, out = sig.operation, sig.out
+    if operation.is_conversion and policy.bare_widening:
+        return False
+    if out.width > 64 or (out.width == 64 and (out.twos_complement or not out.signed)):
+        return False
+    bits = [f.precision if f.exponent_bits else f.width for f in sig.formats]
+    products = [sum(bits[i] for i in term.factors) for term in operation.formula.terms] if operation.formula else []
+    terms = [*bits, *products]
+    if operation.integral:  # the bits cut off stand below the whole significand
+        terms = [bits[0] + policy.random_count + 1]
+    least = out.precision + policy.random_count + 4
+    return max(terms) <= _TERM and least <= _ENDS and (not out.gap or least + out.precision <= _ROOM)
+
+
+def _numbers(sig: Signature, policy: Policy, loop: Loop) -> Table:
+    numbers = np.zeros(oc.NUMBERS, np.int64)
+    ctx = context(sig, policy)
+    encode = encoder(sig.out, policy)
+    numbers[oc.KIND] = _LOOPS[loop]
+    numbers[oc.LONGEST] = ctx.bits if sig.out.gap else _ROOM + 1
+    numbers[oc.BITS], numbers[oc.ZERO_SIGN] = ctx.bits, ctx.zero_sign
+    numbers[oc.MODE], numbers[oc.RANDOM] = int(policy.rounding), policy.random_count
+    for sign in (0, 1):
+        code, flags = encode(exact.zero(sign), 0)
+        numbers[oc.ZERO_CODE + sign], numbers[oc.ZERO_FLAGS + sign] = _signed(code), flags
+    return numbers
+
+
+# -- codes ---------------------------------------------------------------------------------------------------------
+
+
+def class_of(x: Value) -> int:
+    """The class of a value."""
+    if x.kind == NAN:
+        return oc.SIGNALING_CLASS if x.signaling else oc.QUIET_CLASS
+    if x.kind == INF:
+        return oc.INF_CLASS + x.sign
+    return (oc.FINITE_CLASS if x.significand else 0) + x.sign
+
+
+@lru_cache(maxsize=64)
+def _fields(fmt: Format, flush: bool) -> tuple[Table, tuple[int, int, int]] | None:
+    """A row a field, and the layout (shift to the field, mask below, quiet bit); None where fields are not linear."""
+    shifts = []
+    if fmt.twos_complement and fmt.width < 64:
+        shifts.append(fmt.width - int(fmt.signed))
+    elif fmt.nan == "ieee" and _FULL < fmt.width <= 64 and fmt.mantissa_bits > 1 and fmt.exponent_bits <= _FULL:
+        shifts.append(fmt.mantissa_bits)
+    if fmt.width <= _MOST_FULL:
+        shifts.append(0)
+    for shift in shifts:
+        mask = (1 << shift) - 1
+        rows = [_field(decoder(fmt, flush), field << shift, mask) for field in range(1 << (fmt.width - shift))]
+        known = [row for row in rows if row is not None]
+        if len(known) == len(rows):
+            return np.array(known, np.int64), (shift, mask, fmt.quiet_bit if fmt.signaling else mask)
+    return None
+
+
+def _field(decode: Any, first: int, mask: int) -> tuple[int, int, int, int] | None:
+    """One field: its significands as a linear function, checked in the middle and at the end; their exponent, class."""
+    base, last = decode(first), decode(first | mask)
+    if last.kind != FINITE or base.kind != FINITE:
+        return (0, 0, 0, class_of(base)) if base.kind == INF or mask == 0 else None
+    factor = decode(first | 1).significand - base.significand if mask else 0
+    for low in (mask >> 1, mask):
+        x = decode(first | low)
+        significand = base.significand + factor * low
+        if x.significand != significand or x.sign != base.sign or (significand and x.exponent != last.exponent):
+            return None
+    return base.significand, factor, last.exponent, oc.FINITE_CLASS + base.sign
+
+
+# -- special cases -------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def representatives(fmt: Format, flush: bool) -> tuple[tuple[int, ...], ...]:
+    """For each class, a few codes: NaNs that differ in payload and sign, finite values from the ends and the middle."""
+    middle = max(fmt.max_code >> 1, fmt.min_code)
+    magnitudes = [fmt.max_code, fmt.min_normal_code, middle, middle + 1, fmt.min_code, 0]
+    if fmt.infinity:
+        magnitudes.append(fmt.inf_code)
+    if fmt.has_nan:
+        quiet = fmt.canonical_nan & fmt.magnitude_mask
+        magnitudes += [quiet, fmt.magnitude_mask, fmt.inf_code + 1, quiet - 1]
+    codes = [x for x in magnitudes if 0 <= x <= fmt.magnitude_mask]
+    codes = [y for x in codes for y in ((x, x | fmt.sign_bit) if fmt.signed else (x,))]
+    classes: list[dict[int, None]] = [{} for _ in range(oc.CLASSES)]
+    for code in codes:
+        classes[class_of(decoder(fmt, flush)(code))].setdefault(code)
+    return tuple(tuple(x) for x in classes)
+
+
+def _table(sig: Signature, policy: Policy) -> Table:
+    """What each combination of classes gives; of SELECT, with each order of the magnitudes."""
+    select = sig.operation.loop is Loop.SELECT
+    orders = 3 if select else 1
+    table = np.zeros((oc.CLASSES**sig.operation.arity * orders, 3), np.int64)
+    known = [_decoded(f, sig.operation.flushes and policy.flush_inputs) for f in sig.formats]
+    entry = _entries(sig, policy)
+    for at, classes in enumerate(itertools.product(range(oc.CLASSES), repeat=sig.operation.arity)):
+        cases = itertools.product(*(_few(codes[k], k, select) for codes, k in zip(known, classes, strict=True)))
+        found: list[list[_Entry]] = [[] for _ in range(orders)]
+        for case in cases:
+            codes, values = zip(*case, strict=True)
+            order = _order(values) if select else 0
+            found[order].append(entry(codes, values, classes))
+        for order, entries in enumerate(found):
+            table[at * orders + order] = _common(entries)
+    return table
+
+
+class _Entry(NamedTuple):
+    """What one case says of its classes; zero: its result is an exact zero, which the exact line may give too."""
+
+    action: int
+    code: int = 0
+    flags: int = 0
+    zero: bool = False
+
+
+def _common(entries: Sequence[_Entry]) -> tuple[int, int, int]:
+    """The action, code and flags that hold for all cases; the oracle's where they differ, or there are none."""
+    distinct = {x[:3] for x in entries}
+    if len(distinct) > 1:  # among sums some are zero
+        distinct = {x[:3] for x in entries if not x.zero}
+        if any(x[0] != oc.COMPUTE for x in distinct):
+            return oc.ORACLE, 0, 0
+    return distinct.pop() if len(distinct) == 1 else (oc.ORACLE, 0, 0)
+
+
+@lru_cache(maxsize=256)
+def _decoded(fmt: Format, flush: bool) -> tuple[tuple[tuple[int, Value], ...], ...]:
+    """The representatives, with their values."""
+    decode = decoder(fmt, flush)
+    return tuple(tuple((code, decode(code)) for code in codes) for codes in representatives(fmt, flush))
+
+
+def _few(codes: tuple[tuple[int, Value], ...], kind: int, select: bool) -> tuple[tuple[int, Value], ...]:
+    return codes if select or kind >= oc.QUIET_CLASS else codes[:2]
+
+
+def _order(values: Sequence[Value]) -> int:
+    """0, 1 or 2 by the order of the magnitudes, as the loop has it: of what is not finite and not zero, equal."""
+    finite = [exact.magnitude(x) if x.kind == FINITE else exact.zero(0) for x in values]
+    return 1 + exact.compare(finite[0], finite[1])
+
+
+def _entries(sig: Signature, policy: Policy) -> Callable[[Sequence[int], Sequence[Value], Sequence[int]], _Entry]:
+    """What gives the action, code and flags of one case: its codes, their values, and the values' classes."""
+    operation, given, run = sig.operation, context(sig, policy), evaluator(sig, policy)
+    ask = _Entry(oc.ORACLE)
+    by_oracle = policy.nan_rule.propagate != "no"
+    select = operation.loop is Loop.SELECT
+
+    def entry(case: Sequence[int], values: Sequence[Value], classes: Sequence[int]) -> _Entry:
+        nans = any(x.kind == NAN for x in values)
+        if nans and by_oracle:
+            return ask
+        chosen, raised = None, 0
+        if operation.nans or not nans:
+            chosen, raised = operation.function(given, *values)
+        zero = chosen is not None and chosen.is_zero and operation.result == "float"
+        if chosen is not None and chosen.kind == FINITE and operation.result == "float":
+            second = select and chosen is not values[0]
+            if not zero or all(oc.FINITE_CLASS <= k < oc.FIRST_SPECIAL for k in classes):
+                return _Entry(oc.SECOND if second else oc.COMPUTE, 0, raised if select else 0)
+        try:
+            code, flags = run(case, 0)
+        except Undefined:
+            return ask
+        return _Entry(oc.CONSTANT, _signed(code), flags, zero)
+
+    return entry

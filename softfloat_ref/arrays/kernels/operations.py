@@ -1,0 +1,296 @@
+"""The compiled loop of element-wise operations: codes in, codes and flags out, for any formats and policy.
+
+An operand's code becomes a class (zero, finite, Inf, NaN, with signs) and an integer significand; a table by classes,
+made by the scalar oracle, says what the special cases give; what is left is one exact line in integers and the
+oracle's own rounding. Everything that depends on formats, policy or operation comes in small arrays of integers
+(`op_plans.py` makes them), so that one compilation serves all.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numba.extending import register_jitable
+
+from softfloat_ref.arrays.kernels.jit import compiled
+from softfloat_ref.arrays.kernels.loops import length, make_target, round_pack
+from softfloat_ref.arrays.kernels.opcodes import (
+    ACTION,
+    ADD,
+    BASE,
+    BITS,
+    CLASS,
+    CLASSES,
+    CODE,
+    CONSTANT,
+    DIV,
+    EXPONENT,
+    FAA,
+    FACTOR,
+    FIRST_SPECIAL,
+    FLAGS,
+    FMA,
+    INTEGRAL,
+    INTEGRAL_EXACT,
+    KIND,
+    LOGB,
+    LONGEST,
+    MODE,
+    MUL,
+    ORACLE,
+    RANDOM,
+    RECIP,
+    SCALEB,
+    SECOND,
+    SELECT,
+    SQRT,
+    SUB,
+    UNKNOWN,
+    ZERO_CODE,
+    ZERO_FLAGS,
+    ZERO_SIGN,
+)
+from softfloat_ref.oracle import rounding
+from softfloat_ref.oracle.flags import INEXACT
+
+register_jitable(forceinline=True)(rounding.round_to_unit)
+_round_to_unit: Any = rounding.round_to_unit
+
+_ROOM: Final = 62  # bits of an aligned sum: one more for the carry, one for the sign
+_SPARE: Final = 4  # of them, to be left by the first sum of three
+_FAR: Final = 1 << 24  # a power beyond which every format has overflowed or reached zero
+
+
+@compiled(forceinline=True)
+def _decoded(code: int, fields: Any, first: int, shift: int, mask: int, quiet: int) -> tuple[int, int, int]:
+    """Class, significand and exponent of a code. first: its format's first field; the shift to a field, the mask of
+    what is below it, and the quiet bit there."""
+    low = code & mask
+    field = np.uint64(first) + (np.uint64(code) >> np.uint64(shift))
+    kind = fields[field, CLASS]
+    significand = fields[field, BASE] + fields[field, FACTOR] * low
+    if kind >= FIRST_SPECIAL:
+        if low:
+            kind = 7 - (1 if low & quiet else 0)
+        significand = 0
+    elif significand == 0:
+        kind -= 2
+    return kind, significand, fields[field, EXPONENT]
+
+
+@compiled(forceinline=True)
+def _sum(n1: int, m1: int, e1: int, n2: int, m2: int, e2: int, sticky: int) -> tuple[int, int, int, int]:
+    """The sum of two numbers: sign, significand, exponent, sticky. sticky: the second's; it must then be far smaller.
+
+    Exact, or a prefix of at least 60 bits and a sticky: where bits of the smaller one are cut, it is so much smaller
+    that the difference keeps the larger one's length, less one.
+    """
+    if m2 == 0 and sticky == 0:
+        return n1, m1, e1, 0
+    if m1 == 0:
+        return n2, m2, e2, sticky
+    t1, t2 = e1 + length(m1), e2 + length(m2)
+    if t2 > t1:
+        n1, m1, e1, n2, m2, e2, t1 = n2, m2, e2, n1, m1, e1, t2
+    unit = t1 - _ROOM
+    large = m1 << (e1 - unit)
+    shift = unit - e2
+    if shift <= 0:
+        small = m2 << -shift
+    elif shift > _ROOM:
+        small, sticky = 0, 1
+    else:
+        small = m2 >> shift
+        if small << shift != m2:
+            sticky = 1
+    if n1 == n2:
+        return n1, large + small, unit, sticky
+    total = large - small - sticky
+    if total < 0:
+        return n2, -total, unit, sticky
+    return n1, total, unit, sticky
+
+
+@compiled(forceinline=True)
+def _sum_of_three(n1: int, m1: int, e1: int, n2: int, m2: int, e2: int, n3: int, m3: int, e3: int) -> Any:
+    """As `_sum`, of three: the two larger ones first where their sum is exact, else the two smaller ones."""
+    t1 = e1 + length(m1) if m1 else -(1 << 40)
+    t2 = e2 + length(m2) if m2 else -(1 << 40)
+    t3 = e3 + length(m3) if m3 else -(1 << 40)
+    if t2 > t1:
+        n1, m1, e1, t1, n2, m2, e2, t2 = n2, m2, e2, t2, n1, m1, e1, t1
+    if t3 > t1:
+        n1, m1, e1, t1, n3, m3, e3, t3 = n3, m3, e3, t3, n1, m1, e1, t1
+    if t3 > t2:
+        n2, m2, e2, t2, n3, m3, e3, t3 = n3, m3, e3, t3, n2, m2, e2, t2
+    if m2 == 0 or t1 - e2 <= _ROOM - _SPARE:
+        n1, m1, e1, _ = _sum(n1, m1, e1, n2, m2, e2, 0)
+        if m2:  # the sum's unit is that far below what its terms are multiples of
+            m1 >>= _SPARE
+            e1 += _SPARE
+        return _sum(n1, m1, e1, n3, m3, e3, 0)
+    n2, m2, e2, sticky = _sum(n2, m2, e2, n3, m3, e3, 0)
+    return _sum(n1, m1, e1, n2, m2, e2, sticky)
+
+
+@compiled(forceinline=True)
+def _quotient(a: int, b: int, bits: int) -> tuple[int, int, int]:
+    """a / b: at least that number of bits, the exponent of its unit, and a sticky."""
+    step = _ROOM - length(b)
+    quotient = a // b
+    rest = a - quotient * b
+    exponent = 0
+    while length(quotient) < bits:
+        shift = min(step, _ROOM - length(quotient))
+        part = (rest << shift) // b
+        rest = (rest << shift) - part * b
+        quotient = quotient << shift | part
+        exponent -= shift
+    return quotient, exponent, 1 if rest else 0
+
+
+@compiled(forceinline=True)
+def _root(a: int, exponent: int, bits: int) -> tuple[int, int, int]:
+    """The square root of a * 2^exponent: that number of bits, the exponent of its unit, and a sticky."""
+    size = length(a)
+    size += (size ^ exponent) & 1  # the radicand's bits above the point are taken in pairs
+    root, rest = 0, 0
+    at = size
+    for _ in range(bits):
+        at -= 2
+        if at >= 0:
+            pair = a >> at & 3
+        elif at == -1:
+            pair = (a & 1) << 1
+        else:
+            pair = 0
+        rest = rest << 2 | pair
+        trial = root << 2 | 1
+        root <<= 1
+        if rest >= trial:
+            rest -= trial
+            root |= 1
+    left = at > 0 and a & ((1 << max(at, 0)) - 1) != 0
+    return root, (exponent + at) >> 1, 1 if rest or left else 0
+
+
+@compiled(forceinline=True)
+def _magnitude_order(m1: int, e1: int, m2: int, e2: int) -> int:
+    """0, 1 or 2 where the first magnitude is smaller, equal or larger."""
+    if m1 == 0 or m2 == 0:
+        return 1 + (1 if m1 else 0) - (1 if m2 else 0)
+    l1, l2 = length(m1), length(m2)
+    first, second = e1 + l1, e2 + l2
+    if first == second:
+        first, second = m1 << (_ROOM - l1), m2 << (_ROOM - l2)
+    return 1 + (1 if first > second else 0) - (1 if first < second else 0)
+
+
+@compiled(forceinline=True)
+def _whole(n: int, m: int, e: int, numbers: Any, random_bits: int) -> tuple[int, int, int]:
+    """A number rounded to an integer: significand, exponent, and whether anything was lost."""
+    if e >= 0:
+        return m, e, 0
+    whole, inexact = _round_to_unit(n, m, e, length(m), numbers[MODE], numbers[RANDOM], random_bits)
+    return whole, 0, 1 if inexact else 0
+
+
+@compiled(forceinline=True)
+def _exact(
+    kind: int, numbers: Any, random_bits: int,
+    n1: int, m1: int, e1: int, n2: int, m2: int, e2: int, n3: int, m3: int, e3: int,
+) -> tuple[int, int, int, int, int]:  # fmt: skip
+    """The exact line of an operation on finite numbers: sign, significand, exponent, sticky, flags."""
+    sticky, flags = 0, 0
+    if kind == ADD:
+        n1, m1, e1, sticky = _sum(n1, m1, e1, n2, m2, e2, 0)
+        n1 = n1 if m1 else numbers[ZERO_SIGN]
+    elif kind == SUB:
+        n1, m1, e1, sticky = _sum(n1, m1, e1, n2 ^ 1, m2, e2, 0)
+        n1 = n1 if m1 else numbers[ZERO_SIGN]
+    elif kind == FMA:
+        n1, m1, e1, sticky = _sum(n1 ^ n2, m1 * m2, e1 + e2, n3, m3, e3, 0)
+        n1 = n1 if m1 else numbers[ZERO_SIGN]
+    elif kind == FAA:
+        n1, m1, e1, sticky = _sum_of_three(n1, m1, e1, n2, m2, e2, n3, m3, e3)
+        n1 = n1 if m1 else numbers[ZERO_SIGN]
+    elif kind == MUL:
+        n1, m1, e1 = n1 ^ n2, m1 * m2, e1 + e2
+    elif kind == DIV:
+        m1, shift, sticky = _quotient(m1, m2, numbers[BITS])
+        n1, e1 = n1 ^ n2, e1 - e2 + shift
+    elif kind == RECIP:
+        m1, shift, sticky = _quotient(1, m1, numbers[BITS])
+        e1 = shift - e1
+    elif kind == SQRT:
+        m1, e1, sticky = _root(m1, e1, numbers[BITS])
+    elif kind == INTEGRAL:
+        m1, e1, _ = _whole(n1, m1, e1, numbers, random_bits)
+    elif kind == INTEGRAL_EXACT:
+        m1, e1, lost = _whole(n1, m1, e1, numbers, random_bits)
+        flags = INEXACT if lost else 0
+    elif kind == SCALEB:
+        e1 += max(-_FAR, min(-m2 if n2 else m2, _FAR))
+    elif kind == LOGB:
+        power = e1 + length(m1) - 1
+        n1, m1, e1 = 1 if power < 0 else 0, abs(power), 0
+    return n1, m1, e1, sticky, flags
+
+
+@compiled(nogil=True, error_model="numpy")
+def operate(
+    numbers: Any, fields: Any, layouts: Any, table: Any, targets: Any,
+    a: Any, b: Any, c: Any, words: Any, codes: Any, flags: Any,
+) -> int:  # fmt: skip
+    """codes[i], flags[i] = the operation on a[i], b[i], c[i] (operands it lacks are empty), random bits words[i].
+
+    flags[i] is UNKNOWN where the oracle must say it. Returns the flags of all the others, or-ed.
+    """
+    target = make_target(targets, 0)
+    kind, longest = numbers[KIND], numbers[LONGEST]
+    first1, shift1, mask1, quiet1 = layouts[0, 0], layouts[0, 1], layouts[0, 2], layouts[0, 3]
+    first2, shift2, mask2, quiet2 = layouts[1, 0], layouts[1, 1], layouts[1, 2], layouts[1, 3]
+    first3, shift3, mask3, quiet3 = layouts[2, 0], layouts[2, 1], layouts[2, 2], layouts[2, 3]
+    two, three = b.size > 0, c.size > 0
+    seen = 0
+    for i in range(a.size):
+        k1, m1, e1 = _decoded(a[i], fields, first1, shift1, mask1, quiet1)
+        at, k2, m2, e2, k3, m3, e3 = k1, 0, 0, 0, 0, 0, 0
+        if two:
+            k2, m2, e2 = _decoded(b[i], fields, first2, shift2, mask2, quiet2)
+            at = at * CLASSES + k2
+        if three:
+            k3, m3, e3 = _decoded(c[i], fields, first3, shift3, mask3, quiet3)
+            at = at * CLASSES + k3
+        if kind == SELECT:
+            at = 3 * at + _magnitude_order(m1, e1, m2, e2)
+        action, raised = table[at, ACTION], table[at, FLAGS]
+        if action == CONSTANT:
+            codes[i], flags[i] = table[at, CODE], raised
+            seen |= raised
+            continue
+        if action == ORACLE:
+            codes[i], flags[i] = 0, UNKNOWN
+            continue
+        random_bits = words[i] if words.size else 0
+        if action == SECOND:
+            n, m, e, sticky = k2 & 1, m2, e2, 0
+        else:
+            n, m, e, sticky, more = _exact(kind, numbers, random_bits, k1 & 1, m1, e1, k2 & 1, m2, e2, k3 & 1, m3, e3)
+            raised |= more
+        if m == 0:
+            code, more = numbers[ZERO_CODE + n], numbers[ZERO_FLAGS + n]
+        else:
+            size = length(m)
+            if size > longest:  # what lies below is in the sticky
+                cut = size - longest
+                if m & ((1 << cut) - 1):
+                    sticky = 1
+                m >>= cut
+                e += cut
+                size = longest
+            code, more = round_pack(n, m, e, size, sticky, random_bits, target)
+        codes[i], flags[i] = code, raised | more
+        seen |= raised | more
+    return seen

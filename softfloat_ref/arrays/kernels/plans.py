@@ -1,0 +1,221 @@
+"""What the conversion loops of kernels/convert.py need of a format under a policy, asked of the scalar oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.codec import decoder, encoder, target
+from softfloat_ref.oracle.exact import NAN, Value
+from softfloat_ref.oracle.formats import CATALOGUE, Format
+from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.oracle.rounding import Target, goes_beyond, rounds_up
+
+FP32: Final = CATALOGUE["fp32"]
+FP64: Final = CATALOGUE["fp64"]
+UPPER: Final = 16  # bits of a float32 that index a table
+FAR: Final = 1 << (FP32.width - 1 - FP32.mantissa_bits)  # a binade above all float32's; nearest.py takes none higher
+SCALE_AT: Final = FP32.mantissa_bits + 1  # the bit of an entry of block_dispatch's table where the scale begins
+_KEEP_NAN: Final = Policy(nan="propagate")
+
+
+def decisions(t: Target) -> int:
+    """The rounding decision as a truth table: bit 8 negative + 4 odd + 2 guard + sticky."""
+    return sum(rounds_up(t.mode, case >> 3, case >> 2 & 1, case >> 1 & 1, case & 1, 0, 0) << case for case in range(16))
+
+
+def is_plain(fmt: Format, policy: Policy, source: Format) -> bool:
+    """Whether the branch-free loops do a conversion from FP32 or FP64: no stochastic rounding, and `is_regular`."""
+    return not policy.rounding.stochastic and is_regular(fmt, policy, source)
+
+
+def is_stochastic(fmt: Format, policy: Policy, source: Format) -> bool:
+    """Whether the loop of stochastic roundings does a conversion from FP32."""
+    n = policy.random_count
+    return 0 < n <= 32 and source is FP32 and is_regular(fmt, policy, source)
+
+
+def is_regular(fmt: Format, policy: Policy, source: Format) -> bool:
+    """No flushed results, zero and gradual subnormals, parities that are the significand's, and no binade below the
+    source's lowest."""
+    return (
+        fmt.zero
+        and fmt.subnormals == "gradual"
+        and not policy.flush_outputs
+        and (fmt.mantissa_bits > 0 or not fmt.p3109)
+        and fmt.emin >= source.emin
+        and fmt.mantissa_bits < source.mantissa_bits
+        and fmt.width <= min(source.width, 32)
+        and fmt.emax <= source.emax
+    )
+
+
+def fits_table(fmt: Format, policy: Policy) -> bool:
+    """Whether the upper half of a float32, with a sticky bit, decides: two bits to spare, in its subnormals too.
+
+    What is flushed is one more bit's: below the lowest normal number it is asked of the significand's full precision.
+    """
+    spare = FP32.mantissa_bits - UPPER - 2
+    lowest = FP32.emin - FP32.mantissa_bits + UPPER + 2 + policy.flush_outputs
+    return not policy.rounding.stochastic and fmt.mantissa_bits <= spare and fmt.emin - fmt.mantissa_bits >= lowest
+
+
+def nan_is_one(fmt: Format, policy: Policy) -> bool:
+    """Whether every NaN becomes the same code."""
+    rule = policy.nan_rule
+    return not fmt.has_nan or fmt.nan == "negative-zero" or rule.propagate == "no" or rule.has_code(fmt)
+
+
+def is_near(fmt: Format, policy: Policy) -> bool:
+    """Whether a target differs from FP32 in its mantissa bits only, and nothing is flushed."""
+    like = fmt.mantissa_bits > 0 and fmt.nan == "ieee" and fmt.signed
+    same = like and fmt.exponent_bits == FP32.exponent_bits and fmt.bias == FP32.bias
+    return same and not policy.flush_inputs and not fmt.p3109 and is_plain(fmt, policy, FP32)
+
+
+def near_numbers(fmt: Format, policy: Policy, values: bool) -> list[int]:
+    """The fields of convert.Near, to codes or to the bits of values."""
+    numbers = value_numbers(fmt, policy) if values else plain_numbers(fmt, policy, FP32)
+    table, spare = decisions(target(fmt, policy)), FP32.mantissa_bits - fmt.mantissa_bits
+    adds = [_addend(table >> case, spare) for case in (0, 4, 8, 12)]
+    return [spare, *adds, numbers[5], *numbers[7:12]]
+
+
+def _addend(cases: int, spare: int) -> int:
+    """What must be added to the discarded bits for a carry just where bit 2 guard + sticky of cases is set."""
+    half = 1 << (spare - 1)
+    least = next((first for case, first in ((1, 1), (2, half), (3, half + 1)) if cases >> case & 1), 2 * half)
+    return 2 * half - least
+
+
+def nearest_numbers(fmt: Format, policy: Policy, values: bool) -> list[int] | None:
+    """The fields of nearest.Nearest, to codes or to the bits of values; None where its loops do not do a conversion."""
+    added = _symmetric_addends(decisions(target(fmt, policy)))
+    if added is None or fmt.twos_complement or not is_plain(fmt, policy, FP32):
+        return None
+    numbers = value_numbers(fmt, policy) if values else plain_numbers(fmt, policy, FP32)
+    sign = FP32.sign_bit if values else fmt.sign_bit
+    limits, beyond, inf, zero = numbers[5:7], numbers[7:9], numbers[9:11], numbers[15]
+    alike = sign and limits[0] == limits[1] and all(pair[1] == pair[0] | sign for pair in (beyond, inf, (0, zero)))
+    if not alike or (beyond[0] | inf[0]) & sign:
+        return None
+    shift = FP32.sign_bit.bit_length() - sign.bit_length()
+    span = max(value_numbers(fmt, policy)[5] - (numbers[2] << FP32.mantissa_bits), 0)  # 0: no number is normal
+    return [*numbers[:3], *added, limits[0], beyond[0], inf[0], numbers[11], shift, numbers[16], span]
+
+
+def _symmetric_addends(table: int) -> tuple[int, int, int] | None:
+    """half, extra and odd of nearest.Nearest from a truth table, where there are such."""
+    if table & 0xFF != table >> 8:
+        return None
+    found = []
+    for cases in (table, table >> 4):
+        short, longer = _addend(cases, 10), _addend(cases, 11)
+        half = (longer - short) >> 9
+        found.append((half, short - (half << 9)))
+    (half, extra), (half_odd, extra_odd) = found
+    if half not in (0, 1) or half_odd != half or extra_odd - extra not in (0, 1):
+        return None
+    return half, extra % (1 << FP32.width), extra_odd - extra
+
+
+def plain_numbers(fmt: Format, policy: Policy, source: Format) -> list[int]:
+    """The fields of convert.Plain, to codes."""
+    t = target(fmt, policy)
+    encode = encoder(fmt, policy)
+    beyond = [_beyond(t, negative) for negative in (0, 1)]
+    two = fmt.twos_complement and fmt.signed
+    return [
+        source.mantissa_bits - fmt.mantissa_bits,
+        fmt.mantissa_bits,
+        fmt.emin - source.emin + 1,
+        int(policy.flush_inputs),
+        decisions(t),
+        t.max_code,
+        t.max_negative_code,
+        *beyond,
+        encode(exact.inf(0), 0)[0],
+        encode(exact.inf(1), 0)[0],
+        _nan_code(fmt, policy),
+        1 if two else fmt.sign_bit,  # -x is ~x + 1
+        (1 << source.width) - 1 if two else 0,
+        (1 << fmt.width) - 1,
+        encode(exact.zero(1), 0)[0],
+        0,
+    ]
+
+
+def value_numbers(fmt: Format, policy: Policy) -> list[int]:
+    """The fields of convert.Plain, from float32 to the bits of float32 values."""
+    codes = plain_numbers(fmt, policy, FP32)
+    t = target(fmt, policy)
+    decode, encode = decoder(fmt), encoder(FP32, _KEEP_NAN)
+
+    def bits(code: int) -> int:
+        return encode(decode(code), 0)[0]
+
+    def magnitude(code: int) -> int:
+        """The bits of the largest magnitude of a sign; -1 of none."""
+        significand, exponent = fmt.magnitude(code) if code >= 0 else (0, 0)
+        return encode(exact.finite(0, significand, exponent), 0)[0] if significand else 0
+
+    limits = [magnitude(t.max_code), magnitude(t.max_negative_code)]
+    specials = [bits(code) for code in codes[7:12]]
+    smallest = encode(exact.finite(0, 1, fmt.emin - fmt.mantissa_bits), 0)[0]
+    return [*codes[:5], *limits, *specials, 0, 0, 0, bits(codes[15]), smallest]
+
+
+def _beyond(t: Target, negative: int) -> int:
+    """The complete code of a finite overflow."""
+    if goes_beyond(t.mode, negative, t.odd_beyond):
+        return t.beyond_negative if negative else t.beyond_positive
+    return t.largest_negative if negative else t.largest_positive
+
+
+def _nan_code(fmt: Format, policy: Policy) -> int:
+    """The code of a NaN without payload; 0 where that is an error, which the caller then raises value by value."""
+    try:
+        return encoder(fmt, policy)(Value(NAN, 0), 0)[0]
+    except ValueError:
+        return 0
+
+
+class Generic(NamedTuple):
+    """What convert.rounded_codes needs."""
+
+    targets: NDArray[np.int64]
+    zeros: NDArray[np.int64]
+    infinities: NDArray[np.int64]
+    nan: NDArray[np.int64]
+
+
+def is_generic(fmt: Format, policy: Policy) -> bool:
+    """Whether round_pack does a conversion from float64 within 64-bit integers."""
+    n = policy.random_count
+    fits = fmt.mantissa_bits + n + 3 <= 62 and fmt.width <= 63 and abs(fmt.emin) < 1 << 20
+    return fits and not (fmt.gap and fmt.mantissa_bits > 9)
+
+
+@lru_cache(maxsize=256)
+def generic(fmt: Format, policy: Policy) -> Generic:
+    """The numbers of `rounded_codes`."""
+    encode = encoder(fmt, policy)
+    quiet, signaling = _pair(encode, Value(NAN, 0)), _pair(encode, Value(NAN, 0, signaling=True))
+    return Generic(
+        np.array([[int(x) for x in target(fmt, policy)]], np.int64),
+        np.array([encode(exact.zero(s), 0) for s in (0, 1)], np.int64),
+        np.array([encode(exact.inf(s), 0) for s in (0, 1)], np.int64),
+        np.array([*quiet, signaling[1]], np.int64),
+    )
+
+
+def _pair(encode: Any, x: Value) -> Sequence[int]:
+    try:
+        return encode(x, 0)  # type: ignore[no-any-return]
+    except ValueError:
+        return 0, 0

@@ -1,0 +1,206 @@
+"""An accumulator's tree as a list of instructions on integers, for the compiled loop.
+
+A step's terms stand in slots: its products, the running result, a zero, then what the instructions make. Whatever the
+instructions cannot do (or hold in 64 bits) has no program; such a tree runs on the scalar oracle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softfloat_ref.oracle.accumulate.dots import Setting
+from softfloat_ref.oracle.accumulate.evaluate import narrowed, unit_target
+from softfloat_ref.oracle.accumulate.trees import (
+    RESULT,
+    Chain,
+    Fuse,
+    Node,
+    Pairs,
+    Part,
+    Products,
+    Round,
+    Running,
+    To,
+    Zero,
+)
+from softfloat_ref.oracle.formats import Format, get_format
+from softfloat_ref.oracle.rounding import Target
+
+FUSE: Final = 0
+EXACT: Final = 1
+ROUND: Final = 2
+NONE: Final = -(1 << 40)  # no floor
+NEVER: Final = 1 << 41  # binades below the largest from which a term is dropped
+MAX_BITS: Final = 44  # of an alignment: with a product's four integer bits and a thousand terms still in 63
+MAX_PRODUCT_BITS: Final = 60
+
+
+class NoProgram(Exception):
+    """The tree, or the formats, are beyond the compiled loop."""
+
+
+@dataclass
+class Program:
+    """Instructions. code: rows of (opcode, output slot, first input, inputs, ...); inputs: rows of (slot, bits, down,
+    drop); targets: what round_pack needs, one row each; formats: mantissa bits, emin, first code that is no finite
+    number, one row each."""
+
+    step: int
+    slots: int
+    code: NDArray[np.int64]
+    inputs: NDArray[np.int64]
+    targets: NDArray[np.int64]
+    formats: NDArray[np.int64]
+    result: int  # slot of the last rounding
+    widen: int  # bits its code is narrower than the result's
+
+
+@dataclass
+class _Builder:
+    setting: Setting
+    step: int
+    extra: int  # bits that scales add to a product
+    code: list[list[int]] = field(default_factory=list)
+    inputs: list[list[int]] = field(default_factory=list)
+    targets: list[Target] = field(default_factory=list)
+    formats: list[tuple[int, int, int]] = field(default_factory=list)
+    known: dict[To, int] = field(default_factory=dict)
+    cut: set[int] = field(default_factory=set)  # slots that may hold a sticky bit
+    slots: int = 0
+
+    def slot(self) -> int:
+        self.slots += 1
+        return self.slots - 1
+
+    def terms(self, node: Node) -> list[int]:
+        """The slots of a node's terms."""
+        match node:
+            case Products():
+                return node.positions(self.step)
+            case Running():
+                return [self.step]
+            case Zero():
+                return [self.step + 1]
+            case Fuse():
+                return [self.fuse(node)]
+            case Round():
+                return self.rounded(node)
+        raise NoProgram("a chain without a rounding")
+
+    def fuse(self, node: Fuse) -> int:
+        terms = [(x, part) for part in node.parts for x in self.terms(part.node)]
+        return self.emit_fuse(terms or [(self.step + 1, Part(Zero()))], node)
+
+    def emit_fuse(self, terms: list[tuple[int, Part]], node: Fuse) -> int:
+        if any(x in self.cut for x, _ in terms):
+            raise NoProgram("an exact sum inside a sum")
+        bits = [node.bits if part.bits is None else part.bits for _, part in terms]
+        floor = node.floor_for(self.setting.result.name)
+        exact = all(b is None for b in bits)
+        if not exact and any(b is None or b > MAX_BITS for b in bits):
+            raise NoProgram("an alignment too wide")
+        out, first = self.slot(), len(self.inputs)
+        for (x, part), b in zip(terms, bits, strict=True):
+            drop = NEVER if part.drop is None else part.drop
+            self.inputs.append([x, -1 if b is None else b, int((part.align or node.align) == "rd"), drop])
+        always, scale = int(node.floor_when == "always"), int(node.exponent == "scale")
+        self.code.append(
+            [
+                EXACT if exact else FUSE,
+                out,
+                first,
+                len(terms),
+                NONE if floor is None else floor,
+                always,
+                scale,
+                max((b for b in bits if b is not None), default=0),
+            ]
+        )
+        if exact and not self._narrow(terms):
+            self.cut.add(out)
+        return out
+
+    def _narrow(self, terms: list[tuple[int, Part]]) -> bool:
+        """Whether an exact sum surely fits: of products whose scales are one, all its bits in 62."""
+        a, b = self.setting.formats
+        low = a.emin - a.mantissa_bits + b.emin - b.mantissa_bits
+        bits = a.emax + b.emax + 2 - low + len(terms).bit_length() + self.extra
+        return all(x < self.step for x, _ in terms) and bits <= 62
+
+    def rounded(self, node: Round) -> list[int]:
+        to, inner = node.choice(self.setting.result.name), node.node
+        if not isinstance(inner, (Chain, Pairs)):
+            return [self.emit_round(x, to) for x in self.terms(inner)]
+        terms = [x for part in inner.parts for x in self.terms(part)] or self.terms(Zero())
+        if len(terms) == 1:
+            return [self.emit_round(terms[0], to)]
+        if isinstance(inner, Chain):
+            total = terms[0]
+            for x in terms[1:]:
+                total = self.emit_round(self.add(total, x), to)
+            return [total]
+        while len(terms) > 1:
+            odd = terms[-1:] if len(terms) % 2 else []
+            terms = [self.emit_round(self.add(x, y), to) for x, y in zip(terms[::2], terms[1::2], strict=False)] + odd
+        return terms
+
+    def add(self, x: int, y: int) -> int:
+        plain = Part(Zero())
+        return self.emit_fuse([(x, plain), (y, plain)], Fuse((plain,)))
+
+    def emit_round(self, x: int, to: To) -> int:
+        if to not in self.known:
+            self.known[to] = len(self.targets)
+            fmt, rules = self._format(to), self.setting.accumulator
+            if fmt.subnormals != "gradual" or fmt.nan != "ieee" or fmt.width > 32:
+                raise NoProgram(f"results of {fmt.name}")
+            self.targets.append(unit_target(fmt, rules.policy(to.rounding), rules.overflow))
+            self.formats.append((fmt.mantissa_bits, fmt.emin, fmt.inf_code))
+        out, index = self.slot(), self.known[to]
+        self.code.append([ROUND, out, x, 0, index, 0, 0, 0])
+        return out
+
+    def _format(self, to: To) -> Format:
+        return narrowed(self.setting.result if to.fmt == RESULT else get_format(to.fmt), to.kept)
+
+
+def compile_tree(setting: Setting, count: int, product_bits: int) -> Program:
+    """The program of a setting for `count` products, each of at most `product_bits` significand bits. Raises
+    NoProgram."""
+    unit, result = setting.accumulator, setting.result
+    if product_bits > MAX_PRODUCT_BITS:
+        raise NoProgram("products too wide")
+    if unit.product_limit != "" or (unit.c == "own" and setting.c != result):
+        raise NoProgram("a rule of the unit's own")
+    step = unit.step_for(setting.formats, result, setting.block, count)
+    builder = _Builder(setting, step, product_bits - sum(f.precision for f in setting.formats))
+    builder.slots = step + 2
+    last = builder.terms(unit.root)[0]
+    kept = unit.root.choice(result.name).kept
+    widen = 0 if kept is None else result.mantissa_bits - kept
+    if widen < 0 or get_format(_name(unit.root, setting)).exponent_bits != result.exponent_bits:
+        raise NoProgram("a result that is not the last rounding's")
+    return Program(
+        step,
+        builder.slots,
+        np.array(builder.code, np.int64).reshape(-1, 8),
+        np.array(builder.inputs, np.int64).reshape(-1, 4),
+        np.array([[int(x) for x in t] for t in builder.targets], np.int64),
+        np.array(builder.formats, np.int64),
+        last,
+        widen,
+    )
+
+
+def _name(root: Round, setting: Setting) -> str:
+    to = root.choice(setting.result.name)
+    return setting.result.name if to.fmt == RESULT else to.fmt
+
+
+def info(program: Program) -> dict[str, Any]:
+    """For people: how large it is."""
+    return {"step": program.step, "instructions": len(program.code), "inputs": len(program.inputs)}

@@ -1,0 +1,52 @@
+"""Work on slices of an array shared by threads: the compiled loops release the interpreter's lock."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from softfloat_ref.base.errors import Error
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+SHARE: Final = 1 << 18  # elements a thread takes at a time
+
+
+def shared(count: int, size: int, threads: int, work: Callable[[slice], Any]) -> None:
+    """Run work on slices of `count` things of `size` elements each, by this thread and `threads` - 1 others.
+
+    Each takes the next slice when it is done with one, and this thread begins at once, so that threads which wake late
+    cost nothing. Raises Error for fewer than one thread.
+    """
+    if threads < 1:
+        raise Error(f"threads={threads}: give 1 or more")
+    step = max(1, SHARE // max(size, 1))
+    if threads <= 1 or count < 2 * step:
+        work(slice(0, count))
+        return
+    starts = iter(range(0, count, step))  # taking the next of a range's iterator is atomic
+
+    def drain() -> None:
+        for at in starts:
+            work(slice(at, min(at + step, count)))
+
+    others = [_pool(threads - 1, os.getpid()).submit(drain) for _ in range(threads - 1)]
+    try:
+        drain()
+    finally:
+        for _ in starts:  # where this thread failed, the others stop after their slice
+            pass
+        waited = [other for other in others if not other.cancel()]
+    for other in waited:
+        other.result()
+
+
+@lru_cache(maxsize=4)
+def _pool(threads: int, process: int) -> ThreadPoolExecutor:
+    """Threads kept for the next call; a forked process has its own."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(threads)

@@ -1,0 +1,425 @@
+"""Matrix products, bit for bit what the scalar oracle's dot products give, for every accumulator.
+
+mx-fp32 runs on float64 matrix products of one block's width, which are exact (so BLAS may add in any order); other
+trees run in the compiled loop of kernels/; what neither can do, and every result that has to do with Inf, takes the
+oracle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softfloat_ref.arrays import convert
+from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.accumulate import Accumulator, get_accumulator
+from softfloat_ref.oracle.accumulate.dots import Operand, Setting, check_c, run, setting
+from softfloat_ref.oracle.accumulate.terms import operand_decoder
+from softfloat_ref.oracle.blocks.formats import FP32_ONE, BlockFormat, any_format
+from softfloat_ref.oracle.codec import decoder, encoder
+from softfloat_ref.oracle.exact import FINITE, INF, NAN
+from softfloat_ref.oracle.formats import CATALOGUE, Format
+from softfloat_ref.oracle.policies import Policy
+
+FP32: Final = CATALOGUE["fp32"]
+FP64: Final = CATALOGUE["fp64"]
+_EXACT_BITS: Final = FP64.precision
+KINDS: Final = (FINITE, INF, NAN)  # as the compiled loop numbers them
+_ROWS: Final = 128  # of the left matrix at a time: the float64 results of one block stay in the cache
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A matrix as vectors along k: codes (rows, k), scales (rows, blocks) or none; tensor_scale: FP32 code."""
+
+    fmt: Format
+    codes: NDArray[Any]
+    scale_fmt: Format | None = None
+    scales: NDArray[Any] | None = None
+    size: int = 0
+    tensor_scale: int = FP32_ONE
+
+    @property
+    def k(self) -> int:
+        return int(self.codes.shape[1])
+
+    def vector(self, row: int) -> Operand:
+        """One row, for the oracle."""
+        codes = tuple(self.codes[row].tolist())
+        if self.scale_fmt is None or self.scales is None:
+            return Operand(self.fmt, codes)
+        scales = tuple(self.scales[row].tolist())
+        return Operand(self.fmt, codes, self.scale_fmt, scales, self.size, self.tensor_scale)
+
+    @property
+    def factors(self) -> list[Format]:
+        """The formats of what multiplies the elements."""
+        second = [FP32] if self.tensor_scale != FP32_ONE else []
+        return second if self.scale_fmt is None else [self.scale_fmt, *second]
+
+    def spread(self) -> NDArray[Any] | None:
+        """The scale of each element."""
+        if self.scales is None:
+            return None
+        return np.repeat(self.scales, self.size, axis=1)[:, : self.k]
+
+    @cached_property
+    def values(self) -> Floats:
+        """Elements times scales as float64: exact where both are short."""
+        found, spread = self.elements(), self.spread()
+        if spread is None or self.scale_fmt is None:
+            return found
+        with np.errstate(invalid="ignore"):
+            return found * convert.decode_float64(spread, self.scale_fmt)
+
+    def elements(self) -> Floats:
+        """Elements as float64, without scales."""
+        return convert.decode_float64(self.codes, self.fmt)
+
+    def rescale(self, sums: Floats, rows: slice, start: int, axis: int) -> None:
+        """Multiply sums of products of one block, rows along `axis`, by the scales of that block."""
+        if self.scales is None or self.scale_fmt is None:
+            return
+        scales = convert.decode_float64(self.scales[rows, start // self.size], self.scale_fmt)
+        sums *= scales[:, np.newaxis] if axis == 0 else scales
+
+    def rows_of(self, kind: int) -> NDArray[np.bool_]:
+        """The rows that hold a NaN, or an Inf."""
+        found = _of_kind(self.codes, self.fmt, kind)
+        if self.scales is not None and self.scale_fmt is not None:
+            return found | _of_kind(self.scales, self.scale_fmt, kind)
+        return found
+
+
+def _of_kind(codes: NDArray[Any], fmt: Format, kind: int) -> NDArray[np.bool_]:
+    """The rows with a code of that kind."""
+    decode = decoder(fmt)
+    patterns, inverse = np.unique(codes, return_inverse=True)
+    known = np.array([decode(code).kind == kind for code in patterns.tolist()], bool)
+    return np.asarray(known[inverse].reshape(codes.shape).any(axis=1), np.bool_)
+
+
+def operand_matrix(x: Any, fmt: Any, axis: int, name: str) -> Matrix:
+    """A BlockArray with blocks along `axis`, or codes and a scalar format, as a Matrix. Raises Error."""
+    if all(hasattr(x, attribute) for attribute in ("codes", "scales", "fmt", "axis")):
+        if x.codes.ndim != 2:
+            raise Error(f"{name}: {x.codes.ndim} dimensions; a matrix product needs 2")
+        if x.axis != axis:
+            raise Error(f"{name}: its blocks run along axis {x.axis}; in a product they must run along axis {axis}")
+        if x.fmt.size < 1:
+            raise Error(f"{name}: one scale for a whole {x.fmt.size_name} is not supported; dequantize, or use blocks")
+        codes, scales = (np.ascontiguousarray(np.moveaxis(m, axis, 1)) for m in (x.codes, x.scales))
+        return Matrix(x.fmt.element, codes, x.fmt.scale, scales, x.fmt.size, x.tensor_scale)
+    if fmt is None:
+        raise Error(f"{name}: give a BlockArray, or codes and fmt=")
+    found = any_format(fmt)
+    if isinstance(found, BlockFormat):
+        raise Error(f"{name}: codes of {found.name} need their scales; give a BlockArray")
+    codes = convert.checked_codes(x, found)
+    if codes.ndim != 2:
+        raise Error(f"{name}: {codes.ndim} dimensions; a matrix product needs 2")
+    return Matrix(found, np.ascontiguousarray(np.moveaxis(codes, axis, 1)))
+
+
+def matmul(
+    a: Any,
+    b: Any,
+    acc: str | Accumulator | Mapping[str, Any] = "mx-fp32",
+    *,
+    fmt: Any = None,
+    c: NDArray[Any] | None = None,
+    extrapolate: bool = False,
+) -> NDArray[np.float32]:
+    """a @ b + c, each result added up as an accumulator does.
+
+    a: (m, k), b: (k, n): BlockArrays whose blocks run along k (axis 1 of a, axis 0 of b), or codes with fmt, one
+    scalar format or a pair. c: float32 (m, n), default +0. Returns float32 (m, n). Second-level scales are
+    factors of the products, as in `dot`; a unit that leaves them to an epilogue refuses them. Raises Error if the
+    arguments do not fit together.
+    """
+    pair = fmt if isinstance(fmt, (tuple, list)) else (fmt, fmt)
+    x, y = operand_matrix(a, pair[0], 1, "a"), operand_matrix(b, pair[1], 0, "b")
+    unit = get_accumulator(acc)
+    if x.k != y.k:
+        raise Error(f"a has {x.k} columns, b has {y.k} rows; a product needs the same number")
+    shape = len(x.codes), len(y.codes)
+    if c is not None and (not isinstance(c, np.ndarray) or c.shape != shape or c.dtype != np.float32):
+        raise Error(f"c must be an array of float32 of shape {shape}")
+    if 0 in (*shape, x.k):
+        return np.zeros(shape, np.float32) if c is None else c.copy()
+    s = setting(x.vector(0), y.vector(0), unit, FP32, extrapolate=extrapolate)
+    added = np.zeros(shape, np.uint32) if c is None else np.ascontiguousarray(c).view(np.uint32)
+    check_c(s, int(added.max()))
+    return multiply(x, y, s, added)
+
+
+def multiply(a: Matrix, b: Matrix, s: Setting, c: NDArray[np.uint32]) -> NDArray[np.float32]:
+    """The products of checked operands; c: FP32 codes."""
+    return _Job(a, b, s, c).run()
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One matrix product."""
+
+    a: Matrix
+    b: Matrix
+    setting: Setting
+    c: NDArray[np.uint32]  # FP32 codes
+
+    def run(self) -> NDArray[np.float32]:
+        """The products."""
+        panels = self._panels()
+        if panels is not None:
+            return self._repaired(panels)
+        compiled = self._compiled()
+        if compiled is not None:
+            return compiled
+        out = np.empty((len(self.a.codes), len(self.b.codes)), np.uint32)
+        return self._by_oracle(out, np.ones(out.shape, bool))
+
+    def _by_oracle(self, out: NDArray[np.uint32], where: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """The results at the chosen places, one by one; NaN rows and columns at once where the unit's NaN is one."""
+        unit = self.setting.accumulator
+        if unit.nan_rule.propagate == "no":
+            nan = self.a.rows_of(NAN)[:, np.newaxis] | self.b.rows_of(NAN)
+            nan |= np.isnan(self.c.view(np.float32))
+            out[nan] = unit.nan_rule.code(FP32)
+            where = where & ~nan
+        for i, j in np.argwhere(where).tolist():
+            out[i, j] = run(self.setting, self.a.vector(i), self.b.vector(j), int(self.c[i, j])).bits
+        return out.view(np.float32)
+
+    # -- float64 panels ------------------------------------------------------------------------------------------
+
+    def _panels(self) -> NDArray[np.float32] | None:
+        """mx-fp32 by exact float64 products of a block's width, or None where that does not apply."""
+        from softfloat_ref.oracle.accumulate import ACCUMULATORS
+
+        second = self.a.tensor_scale != FP32_ONE or self.b.tensor_scale != FP32_ONE
+        other = self.setting.accumulator != ACCUMULATORS["mx-fp32"] or second or self.c.any()
+        if other or convert.flushes_subnormals():
+            return None
+        parts = _parts(self.a, self.b, self.setting.block)
+        if parts is None:
+            return None
+        out = np.zeros((len(self.a.codes), len(self.b.codes)), np.float32)
+        size = self.setting.block
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            right = [None if x is None else np.ascontiguousarray(x.T) for x in parts.b]
+            for top in range(0, len(out), _ROWS):
+                rows = slice(top, top + _ROWS)
+                total = out[rows]
+                for start in range(0, self.a.k, size):
+                    part = slice(start, start + size)
+                    left = [None if x is None else x[rows, part] for x in parts.a]
+                    sums = parts.sum(left, [None if x is None else x[part] for x in right])
+                    if not parts.scaled:
+                        self.a.rescale(sums, rows, start, 0)
+                        self.b.rescale(sums, slice(None), start, 1)
+                    total += sums.astype(np.float32)
+        return out
+
+    def _repaired(self, out: NDArray[np.float32]) -> NDArray[np.float32]:
+        """One NaN for all; where an Inf is among the operands, what the oracle says."""
+        infinite = self.a.rows_of(INF)[:, np.newaxis] | self.b.rows_of(INF)
+        out = _clean(out)
+        return self._by_oracle(out.view(np.uint32), infinite) if infinite.any() else out
+
+    # -- the compiled loop ---------------------------------------------------------------------------------------
+
+    def _compiled(self) -> NDArray[np.float32] | None:
+        """By the tree's program, or None where it has none."""
+        from softfloat_ref.arrays.kernels.program import NoProgram, compile_tree
+
+        s, result = self.setting, self.setting.result
+        factors = [*self.a.factors, *self.b.factors]
+        bits = s.formats[0].precision + s.formats[1].precision + sum(x.precision for x in factors)
+        try:
+            program = compile_tree(s, self.a.k, bits)
+        except NoProgram:
+            return None
+        from softfloat_ref.arrays.kernels.loops import dot_matrix
+
+        if result != FP32 and self.c.any():
+            return None  # c is first rounded: the oracle's
+        shape = len(self.a.codes), len(self.b.codes)
+        out, special = np.zeros(shape, np.int64), np.zeros(shape, np.uint8)
+        flush = {"off": 0, "on": 1, "positive": 2}[s.accumulator.flush_inputs]
+        shift = sum(f.mantissa_bits for f in (*s.formats, *factors))
+        numbers = [program.step, program.slots, program.result, program.widen, s.accumulator.zero == "positive", flush]
+        rule = s.accumulator.nan_rule
+        nan = rule.code(result) if rule.propagate == "no" else -1
+        numbers += [s.accumulator.product_exponent, result.width - 1, nan, (program.code[:, 6] != 0).any()]
+        rows = np.array([result.mantissa_bits, result.emin, result.inf_code], np.int64)
+        left, right = (_integers(x, s.accumulator.flush_inputs) for x in (self.a, self.b))
+        numbers.append(bool(left[0][4].any() or right[0][4].any()))
+        unfit = left[1][:, np.newaxis] | right[1]
+        # of one layout whatever the operands: the loop is compiled once
+        lines, columns = np.ascontiguousarray(left[0]), np.ascontiguousarray(right[0].swapaxes(1, 2))
+        tables = program.code, program.inputs, program.targets, program.formats, np.array(numbers, np.int64)
+        dot_matrix(lines, columns, self.c.astype(np.int64), shift, *tables, rows, out, special)
+        return self._by_oracle(_widened(out, result, s), special.astype(bool) | unfit)
+
+
+def _widened(codes: NDArray[np.int64], fmt: Format, s: Setting) -> NDArray[np.uint32]:
+    """Codes of the running result as FP32's, by one more rounding where that is another format."""
+    if fmt == FP32:
+        return codes.astype(np.uint32)
+    decode, encode = decoder(fmt), encoder(FP32, Policy(nan=s.accumulator.nan))
+    patterns, inverse = np.unique(codes, return_inverse=True)
+    found = [encode(decode(code), 0)[0] for code in patterns.tolist()]
+    return np.array(found, np.uint32)[inverse].reshape(codes.shape)
+
+
+def _integers(x: Matrix, flush: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """(5, rows, k): significand, negative, exponent, exponent of the scale, kind; and the rows with a scale of Inf."""
+    found = _table(x.codes, operand_decoder(x.fmt, flush))
+    rows = np.zeros(len(x.codes), bool)
+    spread = x.spread()
+    if spread is not None and x.scale_fmt is not None:
+        scale = _table(spread, decoder(x.scale_fmt))
+        rows = (scale[4] == INF).any(axis=1)
+        found[4] = np.maximum(found[4], scale[4])
+        found[3] = scale[2] + x.scale_fmt.mantissa_bits
+        found[0] *= scale[0]
+        found[1] ^= scale[1]
+        found[2] += scale[2]
+    if x.tensor_scale != FP32_ONE:
+        second = decoder(FP32)(x.tensor_scale)
+        found[0] *= second.significand
+        found[2] += second.exponent
+        found[3] += second.exponent + FP32.mantissa_bits
+    return found, rows
+
+
+def _table(codes: NDArray[Any], decode: Any) -> NDArray[np.int64]:
+    patterns, inverse = np.unique(codes, return_inverse=True)
+    values = [decode(int(code)) for code in patterns]
+    rows = [(v.significand if v.kind == FINITE else 0, v.sign, v.exponent, 0, KINDS.index(v.kind)) for v in values]
+    return np.ascontiguousarray(np.array(rows, np.int64).T)[:, inverse.reshape(codes.shape)]
+
+
+def _clean(out: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The same with the canonical NaN for every NaN."""
+    nan = np.isnan(out)
+    if nan.any():
+        out.view(np.uint32)[nan] = FP32.canonical_nan
+    return out
+
+
+# -- exact sums in float64 -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Both matrices as sums of parts whose block products are exact in float64: high, and low where one is needed.
+
+    unit: the exponent that all products of the high parts are multiples of. scaled: whether the scales are in them.
+    """
+
+    a: tuple[Floats, Floats | None]
+    b: tuple[Floats, Floats | None]
+    unit: int
+    scaled: bool
+
+    def sum(self, a: list[Floats | None], b: list[Floats | None]) -> Floats:
+        """The sum of a block's products: exact, or rounded to odd with bits to spare."""
+        (high_a, low_a), (high_b, low_b) = a, b
+        high = high_a @ high_b  # type: ignore[operator]
+        crossed = [x @ y for x, y in ((high_a, low_b), (low_a, high_b)) if x is not None and y is not None]
+        if not crossed:
+            return high
+        middle = crossed[0] if len(crossed) == 1 else crossed[0] + crossed[1]
+        low = low_a @ low_b if low_a is not None and low_b is not None else None
+        return _odd_sum(high, middle, low, self.unit)
+
+
+def _odd_sum(high: Floats, middle: Floats, low: Floats | None, unit: int) -> Floats:
+    """high + middle + low, high being a multiple of 2^unit: exact where that fits, else rounded to odd.
+
+    What lies below 2^unit becomes one number in [0, 2^unit); where the rest is long enough for it not to matter but
+    in being zero or not, one bit stands for it.
+    """
+    one = 2.0**unit
+    whole = np.floor(middle / one) * one
+    rest = middle - whole
+    high = high + whole
+    if low is not None:
+        rest = rest + low
+        whole = np.floor(rest / one) * one
+        high, rest = high + whole, rest - whole
+    long = np.abs(high) >= 2.0 ** (unit + FP32.precision + 1)
+    return np.where(long, high + np.where(rest > 0, one / 2, 0.0), high + rest)
+
+
+def _parts(a: Matrix, b: Matrix, size: int) -> _Parts | None:
+    """How to multiply blocks of `size` exactly in float64; None where that takes more than two parts a side."""
+    scales = sum(x.precision for x in (a.scale_fmt, b.scale_fmt) if x is not None)
+    reach = a.fmt.emax + b.fmt.emax + 2 + size.bit_length()
+    spare = _EXACT_BITS - scales if scales > 2 else _EXACT_BITS
+    units = a.fmt.emin - a.fmt.mantissa_bits, b.fmt.emin - b.fmt.mantissa_bits
+    if _too_wide(a, b):
+        return None
+    if reach - sum(units) <= spare:
+        return _Parts((a.values, None), (b.values, None), sum(units), True)
+    if scales > 2:
+        return None
+    ends = _ends(a.fmt, b.fmt, size)
+    if ends is None:
+        return None
+    unit = _unit(a.fmt, ends[0]) + _unit(b.fmt, ends[1])
+    return _Parts(_split(a, ends[0]), _split(b, ends[1]), unit, False)
+
+
+Ends = tuple[int | None, int | None]
+
+
+@lru_cache(maxsize=64)
+def _ends(a: Format, b: Format, size: int) -> Ends | None:
+    """The exponents from which elements of each side are high ones (None: all); one side split where that is enough."""
+    left, right = range(a.emin, a.emax + 1), range(b.emin, b.emax + 1)
+    choices: list[Ends] = [(x, None) for x in left]
+    choices += [(None, y) for y in right]
+    choices += [(x, y) for x in left for y in right]
+    return next((ends for ends in choices if _fits(a, b, ends, size)), None)
+
+
+def _too_wide(a: Matrix, b: Matrix) -> bool:
+    """Whether scales could bring a product out of float64's range."""
+    low = sum(x.emin - x.mantissa_bits for x in (a.fmt, b.fmt, a.scale_fmt, b.scale_fmt) if x is not None)
+    high = sum(x.emax for x in (a.fmt, b.fmt, a.scale_fmt, b.scale_fmt) if x is not None)
+    return low < FP64.emin or high > FP64.emax - 16 or max(a.fmt.width, b.fmt.width) > 16
+
+
+def _unit(fmt: Format, end: int | None) -> int:
+    return (fmt.emin if end is None else end) - fmt.mantissa_bits
+
+
+def _fits(a: Format, b: Format, ends: Ends, size: int) -> bool:
+    """Whether every partial product, and every step of _odd_sum, is exact in float64."""
+    extra = 2 + size.bit_length() + 2  # a product's carry, the sum's, and those of adding parts
+    high = _unit(a, ends[0]) + _unit(b, ends[1])
+    lowest = a.emin - a.mantissa_bits + b.emin - b.mantissa_bits
+    tops = [(a.emax, _unit(a, ends[0]))], [(b.emax, _unit(b, ends[1]))]
+    for fmt, end, found in ((a, ends[0], tops[0]), (b, ends[1], tops[1])):
+        if end is not None:
+            found.append((end - 1, fmt.emin - fmt.mantissa_bits))
+    each = all(x[0] + y[0] + extra - x[1] - y[1] <= _EXACT_BITS for x in tops[0] for y in tops[1])
+    whole = a.emax + b.emax + extra - high <= _EXACT_BITS
+    return each and whole and FP32.precision + 1 + high - lowest <= _EXACT_BITS
+
+
+def _split(x: Matrix, end: int | None) -> tuple[Floats, Floats | None]:
+    """The elements from 2^end up (and those that are not finite), and the others; without scales."""
+    values = x.elements()
+    if end is None:
+        return values, None
+    less = np.abs(values) < 2.0**end
+    return np.where(less, 0.0, values), np.where(less, values, 0.0)

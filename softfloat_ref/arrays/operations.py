@@ -1,0 +1,290 @@
+"""Element-wise operations on numpy arrays of codes, with flags: bit for bit like the scalar oracle.
+
+Three ways, all the same bits: a table that the oracle fills as codes occur, where the operands have at most 16 bits
+together; the compiled loop of kernels/operations.py; and the oracle on each distinct case. Small arrays take the oracle
+while the compiled loop is not loaded (loading takes about a second, compiling it once after an installation some ten).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final, Literal, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softfloat_ref.arrays.convert import Codes, code_dtype, random_words
+from softfloat_ref.arrays.kernels.op_plans import Plan, plan
+from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
+from softfloat_ref.base.errors import Error, Undefined
+from softfloat_ref.oracle.codec import FLAGS, check_random
+from softfloat_ref.oracle.flags import Flags
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.operations import Operation, Signature, evaluator, signature
+from softfloat_ref.oracle.policies import Policy, get_policy
+from softfloat_ref.oracle.sources import RandomSource
+
+FlagsWanted = Literal["none", "any", "each"]
+FLAGS_WANTED: Final = ("none", "any", "each")
+
+CHUNK: Final = 1 << 13  # elements at a time: the temporaries stay in the cache
+COMPILED_FROM: Final = 1 << 16  # elements that are worth loading the compiled loop for
+_LOADED_FROM: Final = 1 << 12  # where it is loaded: elements that are worth making its tables for
+_TABLE_BITS: Final = 16
+_LOOP: Final = "softfloat_ref.arrays.kernels.operations"
+_NOTHING: Final = np.empty(0, np.int64)
+
+Ints = NDArray[np.int64]
+FlagBytes = NDArray[np.uint8]
+
+
+@overload
+def evaluate(
+    op: str | Operation,
+    operands: Sequence[ArrayLike],
+    fmt: str | Format | Sequence[str | Format],
+    out: str | Format | None = None,
+    policy: Policy | str | None = None,
+    random_bits: ArrayLike | RandomSource | None = None,
+    flags: Literal["none"] = "none",
+) -> Codes: ...
+
+
+@overload
+def evaluate(
+    op: str | Operation,
+    operands: Sequence[ArrayLike],
+    fmt: str | Format | Sequence[str | Format],
+    out: str | Format | None = None,
+    policy: Policy | str | None = None,
+    random_bits: ArrayLike | RandomSource | None = None,
+    *,
+    flags: Literal["any"],
+) -> tuple[Codes, Flags]: ...
+
+
+@overload
+def evaluate(
+    op: str | Operation,
+    operands: Sequence[ArrayLike],
+    fmt: str | Format | Sequence[str | Format],
+    out: str | Format | None = None,
+    policy: Policy | str | None = None,
+    random_bits: ArrayLike | RandomSource | None = None,
+    *,
+    flags: Literal["each"],
+) -> tuple[Codes, FlagBytes]: ...
+
+
+def evaluate(
+    op: str | Operation,
+    operands: Sequence[ArrayLike],
+    fmt: str | Format | Sequence[str | Format],
+    out: str | Format | None = None,
+    policy: Policy | str | None = None,
+    random_bits: ArrayLike | RandomSource | None = None,
+    flags: FlagsWanted = "none",
+) -> Codes | tuple[Codes, Flags] | tuple[Codes, FlagBytes]:
+    """The results of an operation on arrays of codes: codes of the output format, in the operands' common shape.
+
+    operands: an array of integers for each operand, of any strides and of shapes that broadcast. fmt: one format for
+    all operands, or one per operand; out: the result's (default: the operands' format). random_bits: for a stochastic
+    rounding, integers in the common shape, or a source of them by position. flags: "any" adds the flags of all elements
+    or-ed, "each" an array of flag bytes in the common shape.
+    Raises Error for codes, shapes, formats or random bits that do not fit, and for a case with no defined result.
+    """
+    sig, policy = signature(op, fmt, out), get_policy(policy)
+    if flags not in FLAGS_WANTED:
+        raise Error(f"flags = {flags!r}: use none, any or each")
+    arrays = _common(sig, operands)
+    codes = np.empty(arrays[0].shape, code_dtype(sig.out))
+    each = np.empty(codes.shape if flags == "each" else 0, np.uint8)
+    source = random_bits if isinstance(random_bits, RandomSource) else None
+    words = None if source else random_words(policy, random_bits, codes.shape)
+    if source:
+        check_random(policy, 0)
+    bulk = Bulk(sig, policy, codes.size)
+    seen = start = 0
+    for parts, to in _chunks([*arrays, *([] if words is None else [words])], codes, each):
+        size = parts[0].size
+        drawn = source.array(policy.random_count, start, size).view(np.int64) if source else None
+        if words is not None:
+            drawn = parts.pop()
+        for part, f in zip(parts, sig.formats, strict=True):
+            _check(part, f)
+        found, raised = bulk(parts, drawn)
+        if raised.size and int(raised.max()) == UNKNOWN:
+            _refuse(sig, policy, parts, drawn, raised, start)
+        to[0][...] = found
+        if flags == "each":
+            to[1][...] = raised
+        elif flags == "any":
+            seen |= int(np.bitwise_or.reduce(raised))
+        start += size
+    if flags == "none":
+        return codes
+    return (codes, each) if flags == "each" else (codes, FLAGS[seen])
+
+
+def _common(sig: Signature, operands: Sequence[ArrayLike]) -> list[NDArray[Any]]:
+    """The operands as arrays of one shape."""
+    if isinstance(operands, (str, bytes)) or not isinstance(operands, Sequence):
+        raise Error(f"operands must be a sequence of arrays of codes, not {type(operands).__name__}")
+    if len(operands) != sig.operation.arity:
+        raise Error(f"{sig.operation.name} takes {sig.operation.arity} operands, not {len(operands)}")
+    try:
+        arrays = [np.asarray(x) for x in operands]
+    except ValueError:
+        raise Error("rows of different lengths do not form an array") from None
+    for x, f in zip(arrays, sig.formats, strict=True):
+        if f.width > 64:
+            raise Error(f"{f.name} has {f.width} bits; arrays hold codes of at most 64")
+        if x.dtype.kind not in "iu" and x.size:
+            raise Error(f"codes must be integers, not {x.dtype}")
+    try:
+        return list(np.broadcast_arrays(*(x if x.size else x.astype(np.int64) for x in arrays)))
+    except ValueError:
+        shapes = ", ".join(str(x.shape) for x in arrays)
+        raise Error(f"operands of shapes {shapes} cannot be broadcast to a common shape") from None
+
+
+def _chunks(inputs: list[NDArray[Any]], codes: Codes, each: FlagBytes) -> Any:
+    """Flat pieces of the inputs as int64 arrays, in C order, and the places of their results."""
+    if codes.size == 0:
+        return
+    places = [codes.reshape(-1), each.reshape(-1)]
+    if all(x.flags.c_contiguous for x in inputs):
+        flat = [x.reshape(-1) for x in inputs]
+        for start in range(0, codes.size, CHUNK):
+            part = slice(start, start + CHUNK)
+            yield [_signed(x[part]) for x in flat], [p[part] for p in places]
+        return
+    iterator = np.nditer(
+        inputs, ["external_loop", "buffered"], [["readonly"]] * len(inputs), order="C", buffersize=CHUNK
+    )
+    start = 0
+    for piece in iterator:
+        pieces = piece if isinstance(piece, tuple) else (piece,)
+        part = slice(start, start + pieces[0].size)
+        yield [_signed(np.array(x)) for x in pieces], [p[part] for p in places]
+        start = part.stop
+
+
+def _signed(x: NDArray[Any]) -> Ints:
+    """The same 64-bit patterns as signed integers."""
+    native = x.astype(x.dtype.newbyteorder("="), copy=False)
+    return np.ascontiguousarray(native).view(np.int64) if x.dtype.itemsize == 8 else native.astype(np.int64)
+
+
+def _check(codes: Ints, fmt: Format) -> None:
+    # An int64 that is negative is a code only of a format of 64 bits.
+    if fmt.width < 64 and int(np.bitwise_or.reduce(codes)) >> fmt.width:
+        wrong = int(codes[(codes < 0) | (codes >> fmt.width != 0)][0])
+        sign = "-" if wrong < 0 else ""
+        raise Error(f"code {sign}{abs(wrong):x} does not fit {fmt.name}, which has {fmt.width} bits")
+
+
+def _refuse(
+    sig: Signature, policy: Policy, operands: Sequence[Ints], words: Ints | None, flags: FlagBytes, start: int
+) -> None:
+    """Say which element has no defined result, and why."""
+    at = int(np.flatnonzero(flags == UNKNOWN)[0])
+    case = [int(x[at]) % (1 << f.width) for x, f in zip(operands, sig.formats, strict=True)]
+    try:
+        evaluator(sig, policy)(case, 0 if words is None else int(words[at]) % (1 << 64))
+    except Undefined as e:
+        raise Undefined(f"element {start + at}: {e}") from None
+
+
+class Bulk:
+    """An operation on flat arrays of checked codes (as int64 patterns): codes, and flags, which are UNKNOWN where no
+    result is defined.
+
+    size: about how many elements there will be, by which the way is chosen; all ways give the same.
+    """
+
+    def __init__(self, sig: Signature, policy: Policy, size: int) -> None:
+        self.sig, self.policy = sig, policy
+        bits = sum(f.width for f in sig.formats) + policy.random_count
+        self._table = _lazy_table(sig, policy) if bits <= _TABLE_BITS and not policy.random_count else None
+        self._plan: Plan | None = None
+        if self._table is None and size >= (_LOADED_FROM if _LOOP in sys.modules else COMPILED_FROM):
+            self._plan = plan(sig, policy)
+
+    def __call__(self, operands: Sequence[Ints], words: Ints | None = None) -> tuple[Ints, FlagBytes]:
+        """Codes (as int64 patterns) and flags of each element. words: its random bits."""
+        if self._table is not None:
+            return self._table(operands)
+        if self._plan is None:
+            return by_oracle(self.sig, self.policy, operands, words)
+        from softfloat_ref.arrays.kernels import operations
+
+        operate: Any = operations.operate
+        size = operands[0].size
+        codes, flags = np.empty(size, np.int64), np.empty(size, np.uint8)
+        given = [*operands, _NOTHING, _NOTHING][:3]
+        operate(*self._plan, *given, _NOTHING if words is None else words, codes, flags)
+        unknown = flags == UNKNOWN
+        if unknown.any():
+            left = [x[unknown] for x in operands]
+            drawn = None if words is None else words[unknown]
+            codes[unknown], flags[unknown] = by_oracle(self.sig, self.policy, left, drawn)
+        return codes, flags
+
+
+def by_oracle(
+    sig: Signature, policy: Policy, operands: Sequence[Ints], words: Ints | None = None
+) -> tuple[Ints, FlagBytes]:
+    """Codes and flags of each element, from the scalar oracle, called once for each distinct case."""
+    run, memory = evaluator(sig, policy), dict[tuple[int, ...], tuple[int, int]]()
+    masks = [np.uint64((1 << f.width) - 1) for f in sig.formats]
+    columns = [(x.view(np.uint64) & mask).tolist() for x, mask in zip(operands, masks, strict=True)]
+    columns.append([0] * operands[0].size if words is None else words.view(np.uint64).tolist())
+    found = []
+    for case in zip(*columns, strict=True):
+        answer = memory.get(case)
+        if answer is None:
+            try:
+                answer = run(case[:-1], case[-1])
+            except Undefined:
+                answer = 0, UNKNOWN
+            memory[case] = answer
+        found.append(answer)
+    codes = np.array([code for code, _ in found], np.uint64).view(np.int64)
+    return codes, np.array([flags for _, flags in found], np.uint8)
+
+
+class _LazyTable:
+    """Codes and flags by the operands' bits, filled by the oracle as cases occur."""
+
+    def __init__(self, sig: Signature, policy: Policy) -> None:
+        self.sig, self.policy = sig, policy
+        size = 1 << sum(f.width for f in sig.formats)
+        self.codes = np.zeros(size, np.int64)
+        self.flags = np.zeros(size, np.uint8)
+        self.known = np.zeros(size, np.bool_)
+
+    def __call__(self, operands: Sequence[Ints]) -> tuple[Ints, FlagBytes]:
+        index = operands[0]
+        for x, f in zip(operands[1:], self.sig.formats[1:], strict=True):
+            index = index << f.width | x
+        if not self.known.all():
+            missing = np.unique(index[~self.known[index]])
+            if missing.size:
+                self._fill(missing)
+        return self.codes[index], self.flags[index]
+
+    def _fill(self, index: Ints) -> None:
+        operands, rest = [], index
+        for f in reversed(self.sig.formats):
+            operands.append(rest & ((1 << f.width) - 1))
+            rest = rest >> f.width
+        self.codes[index], self.flags[index] = by_oracle(self.sig, self.policy, operands[::-1])
+        self.known[index] = True
+
+
+@lru_cache(maxsize=32)
+def _lazy_table(sig: Signature, policy: Policy) -> _LazyTable:
+    return _LazyTable(sig, policy)

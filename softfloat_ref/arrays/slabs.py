@@ -1,0 +1,78 @@
+"""An array in slabs: arrays that must be copied, because of strides or another type, are copied one slab at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softfloat_ref.oracle.sources import RandomSource
+
+SIZE: Final = 1 << 18  # elements of a slab: a few MiB
+Index = tuple[int | slice, ...]
+
+
+@dataclass(frozen=True)
+class From:
+    """A random source from a position on."""
+
+    source: RandomSource
+    first: int
+
+    def bits(self, n: int, start: int, count: int) -> list[int]:
+        return self.source.bits(n, self.first + start, count)
+
+    def array(self, n: int, start: int, count: int) -> NDArray[np.uint64]:
+        return self.source.array(n, self.first + start, count)
+
+    def spec(self) -> str:
+        return self.source.spec()
+
+
+def slabs(shape: tuple[int, ...]) -> Iterator[Index]:
+    """Indices of parts of at most SIZE elements, in C order."""
+    inner = prod(shape[1:])
+    if not shape or prod(shape) <= SIZE:
+        yield ()
+    elif len(shape) > 1 and inner >= SIZE:
+        for i in range(shape[0]):
+            for rest in slabs(shape[1:]):
+                yield (i, *rest)
+    else:
+        step = SIZE // inner
+        for i in range(0, shape[0], step):
+            yield (slice(i, i + step),)
+
+
+def needs_copy(x: object, out: object) -> bool:
+    """Whether an array is large, and it or the place of the results is not one run of native floats (or codes)."""
+    if not isinstance(x, np.ndarray) or isinstance(x, np.ma.MaskedArray) or x.size <= SIZE:
+        return False
+    scattered = isinstance(out, np.ndarray) and not out.flags.c_contiguous
+    return scattered or not x.flags.c_contiguous or not x.dtype.isnative or x.dtype.kind == "i"
+
+
+def by_slabs(
+    x: NDArray[Any], random_bits: Any, out: NDArray[Any], convert: Callable[[NDArray[Any], Any, NDArray[Any]], Any]
+) -> None:
+    """Call convert(values, random bits, out) on each slab, made contiguous, and put the results where they belong."""
+    first = 0
+    for index in slabs(x.shape):
+        values = np.ascontiguousarray(x[index])
+        place = out[index]
+        made = place if place.flags.c_contiguous else np.empty(place.shape, place.dtype)
+        convert(values, _part(random_bits, index, first, x.shape), made)
+        if made is not place:
+            place[...] = made
+        first += values.size
+
+
+def _part(random_bits: Any, index: Index, first: int, shape: tuple[int, ...]) -> Any:
+    if isinstance(random_bits, RandomSource):
+        return From(random_bits, first)
+    fits = isinstance(random_bits, np.ndarray) and random_bits.shape == shape
+    return random_bits[index] if fits else random_bits

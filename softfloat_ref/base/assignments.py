@@ -1,0 +1,50 @@
+"""Texts of assignments, as `a=fp16,b=fp32` and `NAME,key=value,...`: one reader, one wording of what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from softfloat_ref.base.errors import Error, unknown
+
+_SHOWN: Final = 60
+
+
+def words(text: str, separator: str | None = ",") -> Iterator[tuple[str, str | None]]:
+    """The words of a text, each split at its first =; None where a word has none. Empty words are left out.
+
+    separator: between words; None where the text is one word."""
+    for word in filter(None, map(str.strip, [text] if separator is None else text.split(separator))):
+        key, equals, value = (part.strip() for part in word.partition("="))
+        yield (key, value) if equals else (word, None)
+
+
+def parse(
+    text: str, where: str, keys: Collection[str] | None = None, *, usage: str = "", separator: str | None = ","
+) -> dict[str, str]:
+    """The values of `key=value,...` by key. Raises Error for another text, an unknown key, and a key given twice.
+
+    where: what the text is, for errors. keys: those there are, if not any; a dash may stand for an underscore.
+    usage: what to write instead, for errors.
+    """
+    found: dict[str, str] = {}
+    hint = usage or (f"keys: {', '.join(keys)}" if keys else "write KEY=VALUE")
+    for word, value in words(text, separator):
+        if not word or value is None:
+            raise Error(f"{where}: {word[:_SHOWN]!r} is not KEY=VALUE; {hint}")
+        key = word if keys is None or word in keys else word.replace("-", "_")
+        if keys is not None and key not in keys:
+            wrong = unknown("key", key, keys, f" (in {where})")
+            raise Error(f"{where}: unknown key {key[:_SHOWN]!r}; {usage}") if usage else wrong
+        if key in found:
+            raise Error(f"{where}: {key[:_SHOWN]} is given twice; {hint}")
+        found[key] = value
+    return found
+
+
+def named(text: str, where: str, keys: Collection[str]) -> tuple[str, dict[str, str]]:
+    """The name and the values of `NAME,key=value,...`. Raises Error as `parse` does."""
+    name, comma, rest = text.partition(",")
+    if comma and not all(map(str.strip, rest.split(","))):
+        raise Error(f"{where} {text[:_SHOWN]!r}: nothing follows the comma; write NAME,key=value,...")
+    return name.strip(), parse(rest, where, keys)

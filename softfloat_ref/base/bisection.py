@@ -1,0 +1,49 @@
+"""Bisection over integers: where a monotone predicate begins to hold, and where a monotone function changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+V = TypeVar("V")
+Predicate = Callable[[int], bool]
+
+
+def first(low: int, high: int, holds: Predicate, near: int | None = None) -> int:
+    """The first integer of range(low, high) for which a monotone predicate holds; `high` where it holds for none.
+
+    near: a guess of the answer. The search goes out from it in doubling steps, so that a good guess costs few calls.
+    """
+    if near is not None:
+        low, high = _bracket(low, high, holds, min(max(near, low), high))
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    return low
+
+
+def _bracket(low: int, high: int, holds: Predicate, near: int) -> tuple[int, int]:
+    """A range around a guess, for `first` to search in the rest."""
+    step = 1
+    if near < high and not holds(near):
+        while near + step < high and not holds(near + step):
+            near, step = near + step, 2 * step
+        return near + 1, min(near + step, high)
+    while near - step >= low and holds(near - step):
+        near, step = near - step, 2 * step
+    return max(near - step + 1, low), near
+
+
+def changes(value: Callable[[int], V], begin: int, end: int) -> Iterator[tuple[int, V]]:
+    """Where a monotone function changes: `begin`, and each integer up to `end`, inclusive, whose value differs from the
+    one before; with the value there. Monotone: what has the same value at both ends has it in between."""
+    last, step = value(end), 1
+    while (found := value(begin)) != last:
+        yield begin, found
+        following = _next_change(value, begin, end, found, step)
+        begin, step = following, following - begin
+    yield begin, found
+
+
+def _next_change(value: Callable[[int], V], begin: int, end: int, found: V, step: int) -> int:
+    return first(begin + 1, end, lambda i: value(i) != found, begin + step)

@@ -1,0 +1,45 @@
+"""The errors a user can cause: each is one line that says where, what and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Final
+
+SHOWN: Final = 48
+MAX_MESSAGE: Final = 2000
+
+
+def one_line(message: object) -> str:
+    """A text as one line, whatever names and files contributed to it."""
+    line = " ".join(str(message).splitlines())
+    return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 3] + "..."
+
+
+class Error(ValueError):
+    """Bad usage or bad input. The message is one line, fit to be shown to the user as it is: ends of lines that a name
+    or a file contributed become spaces, and a message that is too long is cut."""
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(one_line(message))
+
+
+def refuse(what: str, *problems: tuple[str, bool]) -> None:
+    """Raise Error with the message of the first condition that is true."""
+    for problem, wrong in problems:
+        if wrong:
+            raise Error(f"{what}: {problem}")
+
+
+class Undefined(Error):
+    """A case that has no defined result under the policy; generated vectors leave it out."""
+
+
+def unknown(kind: str, name: str, known: Iterable[str], hint: str = "") -> Error:
+    """The error for an unknown name, with the closest known names."""
+    known = list(known)
+    close = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.5)
+    more = ", ..." if len(known) > SHOWN else ""
+    advice = f"did you mean {', '.join(close)}?" if close else f"known: {', '.join(known[:SHOWN])}{more}"
+    shown = name if len(name) <= 60 else name[:57] + "..."
+    return Error(f"unknown {kind} {shown!r}; {advice}{hint}")

@@ -1,0 +1,360 @@
+"""Long work in pieces, through `concurrent.futures.Executor`: this process, local processes, or a Dask cluster.
+
+A piece of work is a module's function and a task, both of which can be pickled; results come in the order of the
+tasks, whichever worker ran them and however often a worker died, so the outcome does not depend on the number of
+workers.
+
+The pool is the standard library's. What it leaves to its user is here: tasks that were lost with a worker are done
+again, few are on their way at a time, no process is left when this one is stopped or killed, and none of them says so
+in a traceback. Other pools (loky, joblib) leave the same things open.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import multiprocessing
+import os
+import re
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing import connection, resource_tracker
+from typing import Any, Final, TypeVar, cast
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import read_bytes
+
+_NAMES: Final = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")  # the last is that of an ending that was dropped
+_ENDING: Final = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
+ATTEMPTS: Final = 4  # how often a task is tried whose worker died
+CONNECT_SECONDS: Final = 10
+_CLOSE_SECONDS: Final = 5
+_CLOSES_THE_PIPE: Final = (3, 11, 5)
+_IN_FLIGHT: Final = 4  # tasks a worker, so that none waits for the next one, and results do not pile up
+_DYING: Final = f"worker processes keep dying ({ATTEMPTS} times at the same task): out of memory?"
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+class Workers:
+    """Where tasks run: this process by default."""
+
+    in_flight = 1  # tasks submitted at a time
+    executor: Executor | None = None
+
+    def renew(self) -> None:
+        """Replace an executor that broke."""
+
+    def close(self) -> None:
+        """Shut down; all tasks are complete."""
+
+    def abort(self) -> None:
+        """Shut down at once, cancelling running tasks."""
+
+
+def usable_cpus() -> int:
+    """The processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextmanager
+def workers(jobs: int | None = None, scheduler: str | None = None) -> Iterator[Workers]:
+    """Workers for a `with` block: local processes (1: this process), or those of a Dask scheduler.
+
+    jobs: the number of processes; by default the number of processors. scheduler: an address (tcp://host:8786) or a
+    scheduler file (.json). When the block is left by an exception, Ctrl-C say, no process and no task stays behind.
+    Raises Error for a scheduler that cannot be reached.
+    """
+    if scheduler is not None and jobs is not None:
+        raise Error("--jobs is for local processes; a scheduler has its own workers")
+    crew = _crew(jobs, scheduler)
+    try:
+        yield crew
+    except BaseException:
+        crew.abort()
+        raise
+    crew.close()
+
+
+def _crew(jobs: int | None, scheduler: str | None) -> Workers:
+    if scheduler is not None:
+        return _Cluster(scheduler)
+    jobs = usable_cpus() if jobs is None else jobs
+    return Workers() if jobs == 1 else _Processes(jobs)
+
+
+def in_order(crew: Workers, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
+    """The function's results, in the order of the tasks.
+
+    A task whose worker died is run again. Raises what the function raises, and Error where workers keep dying.
+    """
+    if crew.executor is None:
+        yield from map(function, tasks)
+        return
+    remaining = iter(tasks)
+    waiting: deque[_Sent] = deque()
+    while True:
+        while len(waiting) < crew.in_flight:
+            try:
+                task = next(remaining)
+            except StopIteration:
+                break
+            waiting.append(_Sent(function, task))
+            _send(crew, waiting)
+        if not waiting:
+            return
+        yield _receive(crew, waiting)
+
+
+@dataclass
+class _Sent:
+    """A task and, once it is submitted, its future."""
+
+    function: Callable[[Any], Any]
+    task: Any
+    future: Future[Any] | None = None
+    attempts: int = 0
+
+    def is_lost(self) -> bool:
+        """Whether the task must be submitted, again or for the first time."""
+        if self.future is None:
+            return True
+        return self.future.done() and (self.future.cancelled() or isinstance(self.future.exception(), BrokenExecutor))
+
+
+def _send(crew: Workers, waiting: Iterable[_Sent]) -> None:
+    """Submit the tasks that are not submitted, or were lost."""
+    for sent in waiting:
+        while sent.is_lost():
+            sent.attempts += 1
+            if sent.attempts > ATTEMPTS:
+                raise Error(_DYING)
+            try:
+                assert crew.executor is not None
+                sent.future = crew.executor.submit(sent.function, sent.task)
+            except BrokenExecutor:
+                crew.renew()
+
+
+def _receive(crew: Workers, waiting: deque[_Sent]) -> Any:
+    """The first task's result."""
+    while True:
+        future = waiting[0].future
+        assert future is not None
+        try:
+            result = future.result()
+        except BrokenExecutor:  # every future of the broken pool is lost with it
+            crew.renew()
+            _send(crew, waiting)
+        except CancelledError:
+            raise Error("the connection to the scheduler was lost, and its unfinished tasks with it") from None
+        except Exception as e:
+            if type(e).__name__ == "KilledWorker":  # Dask's, which is not imported where it is not used
+                raise Error(_DYING) from None
+            raise
+        else:
+            waiting.popleft()
+            return result
+
+
+# -- local processes -------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """No signal comes to this process in here, nor to what it starts, which would say so in a traceback.
+
+    What is started inherits the mask; from `_begin` on its signals come. In this process another thread may take a
+    signal that the main thread blocks (a BLAS library's, which knows no mask), and the main thread would handle it all
+    the same: so the handlers wait too.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # started later, it would let the signals through
+    came: list[int] = []
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    handlers = _replaced(came)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for code in came:
+            signal.raise_signal(code)
+
+
+def _replaced(came: list[int]) -> dict[signal.Signals, Any]:
+    """The handlers of signals that are not ignored, in whose place one stands that notes them. Only the main thread
+    may do this, and only there do handlers run."""
+    if threading.current_thread() is not threading.main_thread():
+        return {}
+    found = {number: signal.getsignal(number) for number in _ENDING}
+    kept = {number: handler for number, handler in found.items() if handler not in (signal.SIG_IGN, None)}
+    for number in kept:
+        signal.signal(number, lambda number, _: came.append(number))
+    return kept
+
+
+class _Pool(ProcessPoolExecutor):
+    """Processes to which no signal comes while they are being started."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        with _interrupts_wait():
+            return super().submit(fn, *args, **kwargs)
+
+
+def _begin() -> None:
+    """In a new worker: Ctrl-C is the parent's to handle, and without a parent there is nothing to do."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(sentinel: int) -> None:
+    connection.wait([sentinel])
+    os._exit(1)
+
+
+class _Processes(Workers):
+    """A pool of local processes, started afresh (spawn): threads and locks of this process stay out of them."""
+
+    executor: Executor
+
+    def __init__(self, jobs: int) -> None:
+        self.jobs = jobs
+        self.in_flight = jobs * _IN_FLIGHT
+        self._others = set(multiprocessing.active_children())
+        self._start()
+
+    def _start(self) -> None:
+        self.executor = _Pool(self.jobs, multiprocessing.get_context("spawn"), _begin)
+        self._calls = getattr(self.executor, "_call_queue", None)
+
+    def renew(self) -> None:
+        self._let_go()
+        self.close()
+        self._start()
+
+    def close(self) -> None:
+        self.executor.shutdown(wait=True)
+
+    def abort(self) -> None:
+        self.executor.shutdown(wait=False, cancel_futures=True)
+        for process in set(multiprocessing.active_children()) - self._others:
+            process.terminate()
+        self._let_go()
+        self.close()
+
+    def _let_go(self) -> None:
+        """What is being written to workers that have ended is written no longer: early versions of 3.11 wait for it for
+        ever, since it reads from the pipe itself (github.com/python/cpython/issues/94777). Later ones close the pipe,
+        in a thread of their own, and two threads must not close one file."""
+        if sys.version_info < _CLOSES_THE_PIPE:
+            with suppress(OSError, AttributeError):  # it may be closed, and others may have none
+                self._calls._reader.close()  # type: ignore[union-attr]
+
+
+# -- a cluster -------------------------------------------------------------------------------------------------------
+
+
+def _version() -> str:
+    """The version that a worker runs."""
+    from softfloat_ref import __version__
+
+    return __version__
+
+
+class _Cluster(Workers):
+    """The workers of a Dask scheduler, which reruns the tasks of a worker that died."""
+
+    executor: Executor
+
+    def __init__(self, scheduler: str) -> None:
+        self._client = _connect(scheduler)
+        names = [n for n in logging.root.manager.loggerDict if n.split(".")[0] == "distributed"]
+        self._levels = {log: log.level for log in map(logging.getLogger, names)}
+        for log in self._levels:
+            log.setLevel(logging.CRITICAL)  # a scheduler that goes away would be told of in tracebacks
+        try:
+            self._check(scheduler)
+            self.executor = self._client.get_executor(retries=ATTEMPTS - 1)
+            self.in_flight = _IN_FLIGHT * max(sum(self._client.nthreads().values()), 4)
+        except BaseException:
+            self._end()
+            raise
+
+    def _end(self) -> None:
+        self._client.close(timeout=_CLOSE_SECONDS)
+        for log, level in self._levels.items():
+            log.setLevel(level)
+
+    def _check(self, scheduler: str) -> None:
+        """Check that there are workers, and that they run this version: otherwise the results would be another
+        version's."""
+        with suppress(TimeoutError):
+            self._client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+        try:
+            versions = set(self._client.run(_version).values())
+        except Exception as e:  # whatever happened there: most likely no such module
+            raise Error(f"{scheduler}: workers cannot run softfloat-ref: {_first_line(e)}") from None
+        if not versions:
+            raise Error(f"{scheduler}: has no workers")
+        if versions != {_version()}:
+            raise Error(f"{scheduler}: workers have softfloat-ref {', '.join(sorted(versions))}, not {_version()}")
+
+    def renew(self) -> None:
+        raise Error(_DYING)
+
+    def close(self) -> None:
+        self.executor.shutdown(wait=True)
+        self._end()
+
+    def abort(self) -> None:
+        with suppress(Exception):  # the scheduler may be what went away
+            self.executor.shutdown(wait=False, cancel_futures=True)
+        self._end()
+
+
+def _connect(scheduler: str) -> Any:
+    try:
+        from dask import distributed
+    except ImportError:
+        raise Error("--scheduler needs Dask: pip install 'softfloat-ref[cluster]'") from None
+    address, client = _address(scheduler), cast(Any, distributed.Client)
+    try:
+        return client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as e:
+        raise Error(f"{scheduler}: cannot connect to a scheduler: {_first_line(e)}") from None
+
+
+def _address(scheduler: str) -> str:
+    """The address, read from a scheduler file where that is given. Raises Error for an address that Dask cannot
+    handle."""
+    address = scheduler
+    if scheduler.endswith(".json"):
+        data = read_bytes(scheduler)
+        try:
+            address = str(json.loads(data)["address"])
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise Error(f"{scheduler}: not a scheduler file; `dask scheduler --scheduler-file` writes one") from None
+    if not re.fullmatch(r"(tcp|tls|ws|wss)://[^\s/]+:[0-9]{1,5}", address):
+        raise Error(f"{scheduler}: not a scheduler; use tcp://host:port or FILE.json")
+    return address
+
+
+def _first_line(e: Exception) -> str:
+    return (str(e) or type(e).__name__).split("\n")[0]

@@ -1,0 +1,95 @@
+"""Files: written under a temporary name and renamed, so that no half-written file ever has its final name."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+from softfloat_ref.base.errors import Error
+
+
+def write_file(path: str | Path, write: Callable[[IO[bytes]], Any]) -> None:
+    """Write a file through a function of its binary stream. Raises Error where that cannot be done."""
+    with new_file(path) as stream:
+        write(stream)
+
+
+def check_place(path: str | Path) -> None:
+    """Raise Error if `write_file` could not write, as far as that can be checked in advance."""
+    path = Path(os.path.realpath(path))
+    if path.is_dir():
+        raise Error(f"{path}: is a directory; give a file name")
+    if not path.parent.is_dir():
+        raise Error(f"{path}: cannot be written: no such folder: {path.parent}")
+    if not os.access(path if path.exists() and not path.is_file() else path.parent, os.W_OK):
+        raise Error(f"{path}: cannot be written: no permission")
+
+
+@contextmanager
+def new_file(path: str | Path) -> Iterator[IO[bytes]]:
+    """A binary stream to a file that gets its name only if the block succeeds. Raises Error."""
+    path = Path(os.path.realpath(path))  # through a symbolic link, which stays one
+    if path.exists() and not path.is_file() and not path.is_dir():
+        with _special_file(path) as stream:
+            yield stream
+        return
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        if path.is_dir():
+            raise Error(f"{path}: is a directory; give a file name")
+        try:
+            with open(temporary, "xb") as stream:
+                yield stream
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except OSError as e:
+        raise Error(f"{path}: cannot be written: {e.strerror or e}") from None
+
+
+@contextmanager
+def _special_file(path: Path) -> Iterator[IO[bytes]]:
+    """A device, pipe or terminal: written directly, not replaced by a file."""
+    try:
+        with open(path, "wb") as stream:
+            yield stream
+    except OSError as e:
+        raise Error(f"{path}: cannot be written: {e.strerror or e}") from None
+
+
+def make_folder(path: str | Path) -> Path:
+    """The folder, created if necessary. Raises Error."""
+    with made_folder(path) as folder:
+        return folder
+
+
+@contextmanager
+def made_folder(path: str | Path) -> Iterator[Path]:
+    """The folder, created if necessary. If it was created and the block fails, it is removed again if empty. Raises
+    Error."""
+    folder = Path(path)
+    existed = folder.exists()
+    try:  # a signal may come as soon as it is made
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as e:
+            raise Error(f"{folder}: cannot be created: {e.strerror or e}") from None
+        yield folder
+    except BaseException:
+        if not existed:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """A file's content. Raises Error."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as e:
+        raise Error(f"{path}: {e.strerror or e}") from None

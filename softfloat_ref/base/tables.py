@@ -1,0 +1,321 @@
+"""TOML: files and their tables, checked dataclasses from tables, and plain values as TOML.
+
+A definition is a table `[KIND.NAME]` of a file, which a command takes as FILE.toml[:NAME]. Where a table becomes a
+dataclass, its keys are the fields, and the annotations say what their values may be; `Annotated[int, Range(1, 64)]`
+says it of a number's size, and the annotation may be another such dataclass, or a tuple of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from math import isfinite
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from softfloat_ref.base.errors import Error, unknown
+
+T = TypeVar("T")
+
+_NAMES: Final = {Mapping: "table", type(None): ""}
+_UNIONS: Final = (Union, types.UnionType)
+_LARGEST: Final = 1 << 1023  # of integers; floats are computed of some
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def read_toml(path: str) -> dict[str, Any]:
+    """The tables of a TOML file. Errors are one line."""
+    import tomllib
+
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as e:
+        raise Error(f"{path}: {e.strerror or e}") from None
+    except ValueError as e:  # of the syntax, the encoding, or a number of thousands of digits
+        raise Error(f"{path}: not valid TOML: {e}") from None
+    except RecursionError:
+        raise Error(f"{path}: not valid TOML: nested too deep") from None
+
+
+def read_file(path: str | Path, read: Callable[[dict[str, Any]], T]) -> T:
+    """What a function reads from a file's tables. Raises Error, which names the file."""
+    tables = read_toml(str(path))
+    with _named(str(path)):
+        return read(tables)
+
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Errors within name the file."""
+    try:
+        yield
+    except Error as e:
+        raise e if str(e).startswith(path) else Error(f"{path}: {e}") from None
+
+
+# -- definitions -------------------------------------------------------------------------------------------------------
+
+LIKE: Final = ("like",)  # a definition's key beside its fields
+_loading: Final[list[str]] = []  # definitions being read, to refuse one that refers to itself
+_in_full: Final[ContextVar[bool]] = ContextVar("in_full", default=False)
+
+
+@contextmanager
+def in_full() -> Iterator[None]:
+    """Definitions read within are those that a file of ours stores, in full: one that refers to a TOML file, which may
+    be anywhere, or to another definition, which may change, is refused."""
+    token = _in_full.set(True)
+    try:
+        yield
+    finally:
+        _in_full.reset(token)
+
+
+def check_reference(to: object) -> None:
+    """Raise Error where definitions are to be in full: this one refers to another."""
+    if _in_full.get():
+        raise Error(f"a stored definition is given in full; this one refers to {str(to)[:60]!r}")
+
+
+def load_definition(spec: str, kind: str, define: Callable[[dict[str, Any], str], T]) -> T:
+    """What a function makes of the table `[kind.NAME]` of `FILE.toml[:NAME]`, and its name.
+
+    NAME may be left out where the file has just one. Raises Error, which names the file.
+    """
+    check_reference(spec)
+    path, _, name = spec.partition(".toml")
+    path, name = path + ".toml", name.removeprefix(":")
+    tables = read_toml(path).get(kind)
+    if not isinstance(tables, dict) or not tables:
+        raise Error(f"{path}: no [{kind}.NAME] table")
+    if not name:
+        if len(tables) > 1:
+            raise Error(f"{path}: defines {', '.join(tables)}; choose one as {path}:NAME")
+        name = next(iter(tables))
+    if not isinstance(tables.get(name), dict):
+        raise unknown(kind, name, tables, f" (in {path})")
+    key = f"{kind}:{path}:{name}"
+    if key in _loading:
+        raise Error(f"{path}: {name} refers to itself (like = ...)")
+    _loading.append(key)
+    try:
+        with _named(path):
+            return define(tables[name], name)
+    finally:
+        _loading.remove(key)
+
+
+def split_like(table: object, where: str) -> tuple[dict[str, Any], Any]:
+    """A definition's own values, and the definition it is `like`, or None. Raises Error."""
+    values = dict(_table(table, where))
+    if "like" in values:
+        check_reference(values["like"])
+    return values, values.pop("like", None)
+
+
+# -- checked values ----------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Range:
+    """In an annotation: a number from `low` to `high`, or at least `low`."""
+
+    low: int
+    high: int | None = None
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value and isfinite(value) and (self.high is None or value <= self.high)
+
+    def __str__(self) -> str:
+        return f"at least {self.low}" if self.high is None else f"from {self.low} to {self.high}"
+
+
+@cache
+def hints(kind: type[Any]) -> dict[str, Any]:
+    """The fields of a dataclass and what their values may be."""
+    found = get_type_hints(kind, include_extras=True)
+    return {f.name: found[f.name] for f in dataclasses.fields(kind)}
+
+
+def arguments(function: Callable[..., Any], *but: str) -> dict[str, Any]:
+    """The parameters of a function, except some, and what their values may be."""
+    return {k: v for k, v in get_type_hints(function, include_extras=True).items() if k not in ("return", *but)}
+
+
+@cache
+def choices(kind: type[Any], **more: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """The words of each field of a dataclass that takes one of a few. more: of fields that are not Literals."""
+    known: dict[str, Any] = hints(kind)  # type: ignore[arg-type]
+    found = {name: get_args(hint) for name, hint in known.items() if get_origin(hint) is Literal} | more
+    return {name: tuple(found[name]) for name in known if name in found}
+
+
+def check_choices(made: Any, where: str, known: Mapping[str, Collection[str]]) -> None:
+    """Raise Error for a field of a dataclass whose value is not among those known."""
+    for field, words in known.items():
+        if getattr(made, field) not in words:
+            raise unknown(f"{field} of {where}:" if where else field, str(getattr(made, field)), words)
+
+
+def check(
+    table: object,
+    where: str,
+    known: Mapping[str, Any],
+    required: Collection[str] = (),
+    word: str = "key",
+    also: Collection[str] = (),
+) -> dict[str, Any]:
+    """A table's values, as their annotations (`known`) have them. Raises Error for a value that is not a table, for an
+    unknown key, with the closest ones, for a value that does not fit, and for what is required but missing.
+
+    where: what the table is; word: what its keys are; also: keys that were taken before. All for errors.
+    """
+    found = {}
+    for key, value in _table(table, where).items():
+        if key not in known:
+            raise unknown(word, str(key), [*also, *known], f" (in {where})" if where else "")
+        found[key] = _checked(value, known[key], where, key)
+    missing = [key for key in required if key not in found]
+    if missing:
+        raise Error(f"{_prefix(where)}{', '.join(missing)} missing")
+    return found
+
+
+def made(
+    kind: type[T],
+    table: object,
+    where: str,
+    base: T | None = None,
+    word: str = "key",
+    also: Collection[str] = (),
+) -> T:
+    """The dataclass of a table: fields that it leaves out are the base's, or have their defaults. Raises Error.
+
+    where, word, also: as in `check`."""
+    fields = dataclasses.fields(kind)  # type: ignore[arg-type]
+    unset = dataclasses.MISSING
+    required = [f.name for f in fields if f.init and f.default is unset and f.default_factory is unset]
+    known: dict[str, Any] = hints(kind)  # type: ignore[arg-type]
+    values = check(table, where, known, () if base is not None else required, word, also)
+    return kind(**values) if base is None else dataclasses.replace(base, **values)  # type: ignore[type-var]
+
+
+def variant(what: str, kinds: Mapping[str, type[T]], spec: Mapping[str, Any] | str | None, default: str) -> T:
+    """The dataclass of a table `{kind = NAME, field = value, ...}`; a name alone is a table of defaults, None the
+    default. Raises Error."""
+    table = {"kind": default if spec is None else spec} if spec is None or isinstance(spec, str) else dict(spec)
+    kind = table.pop("kind", default)
+    if kind not in kinds:
+        raise unknown(what, str(kind), kinds)
+    return made(kinds[kind], table, f"{what} {kind!r}")
+
+
+def _table(table: object, where: str) -> Mapping[str, Any]:
+    if not isinstance(table, Mapping):
+        raise Error(f"{_prefix(where)}expected a table, not {table!r}")
+    return table
+
+
+def _prefix(where: str) -> str:
+    return f"{where}: " if where else ""
+
+
+def _checked(value: Any, hint: Any, where: str, key: str, of: str = "") -> Any:
+    """A value as its annotation has it: lists as tuples, tables as dataclasses. of: the key and list that has it."""
+    shown = of or f"{key} = {value!r}"
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        return value if isinstance(value, hint) else made(hint, value, f"{_prefix(where)}{key}")
+    if get_origin(hint) in _UNIONS and isinstance(value, list):
+        hint = next((part for part in get_args(hint) if get_origin(part) is tuple), hint)
+    if get_origin(hint) is tuple and isinstance(value, (list, tuple)):
+        parts = get_args(hint)
+        each = [parts[0]] * len(value) if len(parts) == 2 and parts[1] is ... else list(parts)
+        if len(each) == len(value):
+            return tuple(_checked(v, h, where, key, shown) for v, h in zip(value, each, strict=True))
+    if get_origin(hint) is Annotated:
+        plain, *limits = get_args(hint)
+        value = _checked(value, plain, where, key, of)
+        for limit in limits:
+            if isinstance(limit, Range) and value not in limit:
+                raise Error(f"{_prefix(where)}{shown}; it must be {limit}")
+        return value
+    if type(value) is int and abs(value) >= _LARGEST:
+        raise Error(f"{_prefix(where)}{key} has an integer that does not fit float64")
+    if not _fits(value, hint):
+        raise Error(f"{_prefix(where)}{shown} is not of type {_name(hint)}")
+    return value
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    origin = get_origin(hint) or hint
+    if origin in _UNIONS:
+        return any(_fits(value, part) for part in get_args(hint))
+    if origin is Literal:
+        return type(value) in {type(word) for word in get_args(hint)}
+    if isinstance(value, bool):
+        return origin in (bool, Any)
+    if origin is float:
+        return isinstance(value, (int, float))
+    return origin is Any or (origin is not tuple and isinstance(value, origin))
+
+
+def _name(hint: Any) -> str:
+    """The type that an annotation allows, for an error message."""
+    origin, parts = get_origin(hint) or hint, get_args(hint)
+    if origin in _UNIONS:
+        return " or ".join(filter(None, map(_name, parts)))
+    if origin is Literal:
+        return "str"
+    if origin is tuple:
+        return f"tuple of {_name(parts[0])}"
+    return _NAMES.get(origin, getattr(origin, "__name__", str(origin)))
+
+
+# -- as text -----------------------------------------------------------------------------------------------------------
+
+
+def to_toml(table: Mapping[str, Any]) -> str:
+    """A table of plain values, of tables, and of lists of tables, one level deep; tables further in stand inline."""
+    lines = [f"{_key(k)} = {_value(v)}" for k, v in table.items() if not _is_section(v)]
+    for name, section in table.items():
+        if isinstance(section, Mapping):
+            lines += ["", f"[{_key(name)}]", *(f"{_key(k)} = {_value(v)}" for k, v in section.items())]
+        elif _is_section(section):
+            for part in section:
+                lines += ["", f"[[{_key(name)}]]", *(f"{_key(k)} = {_value(v)}" for k, v in part.items())]
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def _is_section(value: Any) -> bool:
+    return isinstance(value, Mapping) or (isinstance(value, list) and all(isinstance(x, Mapping) for x in value))
+
+
+def _key(key: str) -> str:
+    plain = key.replace("_", "").replace("-", "").isalnum() and key.isascii()
+    return key if plain else _text(key)
+
+
+def _text(value: str) -> str:
+    import json  # which most commands have no use for
+
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + " }"
+    raise Error(f"{value!r} cannot be written as TOML")

@@ -1,0 +1,109 @@
+"""DP: operands on which accumulators differ, the probes of accumulate/probes.py among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from itertools import islice
+from typing import Final
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.coverage.dot.setting import DotEvents, DotModel, DotSetting
+from softfloat_ref.coverage.engine.framework import Bins, Cell, Line
+from softfloat_ref.oracle.accumulate import ACCUMULATORS
+from softfloat_ref.oracle.accumulate.probes import PROBES, Probe
+from softfloat_ref.oracle.codec import decoder, encode
+from softfloat_ref.oracle.formats import Format
+
+_EACH: Final = 2  # cases kept for each accumulator
+_TRIED: Final = 120  # cases tried at most
+
+
+class Differences(DotModel):
+    """DP: for each other accumulator of the catalogue, cases on which its result differs; and the probes.
+
+    others: models that supply candidate cases.
+    """
+
+    id = "DP"
+    title = "cases that tell the accumulator from each other one of the catalogue; the probes"
+
+    def __init__(self, others: Iterable[DotModel]) -> None:
+        self._others = tuple(others)
+
+    def bins(self, where: DotSetting) -> Bins:
+        """An accumulator with a different result, and a probe that the formats can express."""
+        return {cell: f"{cell[0]}{cell[1]}" for cell in self._found(where)}
+
+    def _found(self, where: DotSetting) -> dict[Cell, list[Line]]:
+        def make() -> dict[Cell, list[Line]]:
+            probes: dict[Cell, list[Line]] = {("probe", i): [line] for i, line in _probes(where)}
+            return probes | {("", name): lines for name, lines in self._differing(where).items()}
+
+        return where.once("DP.cases", make)
+
+    def hits(self, e: DotEvents) -> Iterable[Cell]:
+        """The cells of which these operands are a case."""
+
+        def make() -> dict[Line, list[Cell]]:
+            found: dict[Line, list[Cell]] = {}
+            for cell, lines in self._found(e.where).items():
+                for line in lines:
+                    found.setdefault(line, []).append(cell)
+            return found
+
+        return e.where.once("DP.lines", make).get(e.whole, ())
+
+    def cases(self, where: DotSetting, cell: Cell) -> Iterator[Line]:
+        return iter(self._found(where)[cell])
+
+    def _differing(self, where: DotSetting) -> dict[str, list[Line]]:
+        others = {}
+        for name, unit in ACCUMULATORS.items():
+            try:
+                found = where.by(unit)
+            except Error:
+                continue  # it does not give such results
+            if found.result == where.setting.result and name != where.unit.name:
+                others[name] = found
+        differing: dict[str, list[Line]] = {name: [] for name in others}
+        for line in self._tried(where):
+            events, wanted = DotEvents(where, line), None
+            for name, other in others.items():
+                if len(differing[name]) < _EACH:
+                    wanted = events.result[0] if wanted is None else wanted
+                    if events.by(other)[0] != wanted:
+                        differing[name].append(line)
+        return {name: lines for name, lines in differing.items() if lines}
+
+    def _tried(self, where: DotSetting) -> Iterator[Line]:
+        """The probes, then a case of each bin of the models that look for differences, spread over the bins."""
+        yield from (line for _, line in _probes(where))
+        cells = [(m, cell) for m in self._others for cell in m.bins(where) if not m.never(where, cell)]
+        for model, cell in cells[:: max(-(-len(cells) // _TRIED), 1)]:
+            yield from islice(model.cases(where, cell), 1)
+
+
+def _probes(where: DotSetting) -> Iterator[tuple[int, Line]]:
+    """The probes that these formats can express."""
+    for number, probe in enumerate(PROBES):
+        line = _probe(where, probe) if len(probe.pairs) <= where.k else None
+        if line is not None:
+            yield number, line
+
+
+def _probe(where: DotSetting, probe: Probe) -> Line | None:
+    pairs = {}
+    for i, (x, y) in enumerate(probe.pairs):
+        a, b = _exactly(where.a.fmt, x), _exactly(where.b.fmt, y)
+        if a is None or b is None:
+            return None
+        pairs[i] = a, b
+    c = _exactly(where.c, probe.c)
+    return None if c is None else where.line(pairs, c)
+
+
+def _exactly(fmt: Format, x: Fraction | int) -> int | None:
+    code = encode(x, fmt).bits
+    value = decoder(fmt)(code)
+    return code if value.is_finite and value.as_fraction() == x else None

@@ -1,0 +1,279 @@
+"""The exact facts of one dot product, on which bins are decided: integers only, nothing is rounded here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property, lru_cache
+from typing import Final, NamedTuple
+
+from softfloat_ref.coverage.classes import complete
+from softfloat_ref.coverage.engine.framework import BaseSetting, Line, Model
+from softfloat_ref.coverage.engine.places import Place, place_of
+from softfloat_ref.coverage.nearest import code_of, nearest
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.accumulate import Accumulator
+from softfloat_ref.oracle.accumulate.dots import Operand, Setting, accumulate, first_running, products, setting
+from softfloat_ref.oracle.accumulate.evaluate import unit_target
+from softfloat_ref.oracle.accumulate.terms import Term, number, operand_decoder
+from softfloat_ref.oracle.accumulate.trees import Fuse, walk
+from softfloat_ref.oracle.blocks.formats import BlockFormat
+from softfloat_ref.oracle.codec import decoder
+from softfloat_ref.oracle.exact import FINITE, Value
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.rounding import Target
+
+AnyFormat = Format | BlockFormat
+_ONE: Final = exact.finite(0, 1, 0)
+_TAIL: Final = 40  # bits below the guard bit that are looked at
+_MOST: Final = 64  # binades between two terms that are told apart
+
+
+class Side(NamedTuple):
+    """The elements of one operand and their scales; blocks: the number of scales, 0 for a scalar format."""
+
+    fmt: Format
+    scale: Format | None
+    size: int
+    blocks: int
+
+    def operand(self, codes: Line, scales: Line) -> Operand:
+        """The operand of those codes."""
+        return Operand(self.fmt, codes, self.scale, scales, self.size)
+
+
+class DotSetting(BaseSetting):
+    """Dot products of k elements by an accumulator. Made by `dot_setting`."""
+
+    def __init__(
+        self, a: AnyFormat, b: AnyFormat, c: Format, out: Format, unit: Accumulator, k: int, extrapolate: bool
+    ) -> None:
+        super().__init__()
+        self.k, self.c, self.out, self.unit, self.extrapolate = k, c, out, unit, extrapolate
+        self.a, self.b = (self._side(x) for x in (a, b))
+        self.setting: Setting = self.by(unit, extrapolate)
+
+    @property
+    def sides(self) -> dict[str, Side]:
+        """The operands a and b by name."""
+        return {"a": self.a, "b": self.b}
+
+    def events(self, line: Line) -> DotEvents:
+        return DotEvents(self, line)
+
+    def _side(self, x: AnyFormat) -> Side:
+        if isinstance(x, BlockFormat):
+            return Side(x.element, x.scale, x.size, self.k // x.size)
+        return Side(x, None, 0, 0)
+
+    def by(self, unit: Accumulator, extrapolate: bool = True) -> Setting:
+        """The same dot products by another accumulator. Raises Error if it does not support them."""
+        a, b = (x.operand((0,) * self.k, (0,) * x.blocks) for x in (self.a, self.b))
+        return setting(a, b, unit, self.out, self.c, extrapolate=extrapolate)
+
+    @cached_property
+    def width(self) -> int:
+        """The number of products of the first step, which also adds c."""
+        s = self.setting
+        return min(self.k, self.unit.step_for(s.formats, s.result, s.block, self.k))
+
+    @cached_property
+    def target(self) -> Target:
+        """The target of the running result's rounding."""
+        return unit_target(self.setting.result, self.unit.policy("rne"), self.unit.overflow)
+
+    @cached_property
+    def reach(self) -> int:
+        """Binades between two terms that have separate bins: a few more than the unit's bits."""
+        fuses = [node for node in walk(self.unit.root) if isinstance(node, Fuse)]
+        bits = [self.setting.result.precision, *(node.bits or 0 for node in fuses)]
+        bits += [part.bits or 0 for node in fuses for part in node.parts]
+        return min(max(bits) + 4, _MOST)
+
+    # -- operands ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def powers(self) -> tuple[dict[int, int], dict[int, int]]:
+        """The powers of two that the elements a and b have, as their codes by exponent."""
+        return self._powers(self.a.fmt), self._powers(self.b.fmt)
+
+    def _powers(self, fmt: Format) -> dict[int, int]:
+        least, most = (exact.top(operand_decoder(fmt, "off")(code)) for code in (fmt.min_code, fmt.max_code))
+        codes = {e: self._code(fmt, exact.finite(0, 1, e)) for e in range(least, most + 1)}
+        return {e: code for e, code in codes.items() if code is not None}
+
+    def _code(self, fmt: Format, x: Value) -> int | None:
+        """The code that the unit reads as a value; None if there is none."""
+        return code_of(fmt, x, operand_decoder(fmt, self.unit.flush_inputs))
+
+    @cached_property
+    def normal(self) -> dict[int, tuple[int, int]]:
+        """Pairs of elements whose product is a power of two and is encoded `shift` above its exponent: no subnormals,
+        and of fixed point the number one."""
+        decoders = [operand_decoder(x.fmt, self.unit.flush_inputs) for x in (self.a, self.b)]
+        kept = [
+            {e: c for e, c in powers.items() if number(decode(c), side.fmt, "").exponent == e + _shift(side.fmt)}
+            for powers, decode, side in zip(self.powers, decoders, (self.a, self.b), strict=True)
+        ]
+        return _paired(*kept)
+
+    @cached_property
+    def shift(self) -> int:
+        """The distance of such products' encoding above their exponent: zero except in fixed point."""
+        return _shift(self.a.fmt) + _shift(self.b.fmt)
+
+    @cached_property
+    def pairs(self) -> dict[int, tuple[int, int]]:
+        """Pairs of elements whose product is a power of two, subnormal ones too."""
+        return _paired(*self.powers) | self.normal
+
+    @cached_property
+    def one(self) -> tuple[int, int]:
+        """An ordinary element of a and of b: one, or what is nearest to it."""
+        return nearest(self.a.fmt, _ONE), nearest(self.b.fmt, _ONE)
+
+    def beside_one(self, side: str, code: int) -> tuple[int, int]:
+        """A code of an operand, and an ordinary one of the other."""
+        return (code, self.one[1]) if side == "a" else (self.one[0], code)
+
+    def scaled(self, exponent: int) -> tuple[tuple[int, int], tuple[int | None, int | None]] | None:
+        """Elements, and scales if scales of one do not suffice, whose product is that power of two."""
+        if not self.normal:
+            return None
+        low, high = min(self.normal), max(self.normal)
+        own = min(max(exponent, low), high)
+        if own not in self.normal:
+            return None
+        left, scales = exponent - own, list[int | None]()
+        for side in (self.a, self.b):
+            fmt = side.scale
+            part = 0 if fmt is None else min(max(left, fmt.emin), fmt.emax)
+            left -= part
+            scales.append(None if fmt is None else nearest(fmt, exact.finite(0, 1, part)))
+        return None if left else (self.normal[own], (scales[0], scales[1]))
+
+    @property
+    def negative(self) -> bool:
+        """Whether a product can be negative."""
+        return self.a.fmt.signed or self.b.fmt.signed
+
+    def signed(self, pair: tuple[int, int], sign: int) -> tuple[int, int]:
+        """The pair, with its product negated if `sign` is set."""
+        if sign and self.a.fmt.signed:
+            return complete(self.a.fmt, 1, pair[0]), pair[1]
+        return (pair[0], complete(self.b.fmt, 1, pair[1])) if sign else pair
+
+    def addend(self, sign: int, significand: int, exponent: int) -> int | None:
+        """c of that value; None if its format does not have it."""
+        return self._code(self.c, exact.finite(sign, significand, exponent))
+
+    def line(
+        self,
+        at: Mapping[int, tuple[int, int]],
+        c: int = 0,
+        rest: tuple[int, int] = (0, 0),
+        scales: tuple[int | None, int | None] = (None, None),
+    ) -> Line:
+        """The inputs with those elements by position, `rest` elsewhere, c, and the same scale (one) everywhere."""
+        fields: list[int] = []
+        for i, (side, scale) in enumerate(zip((self.a, self.b), scales, strict=True)):
+            if side.scale is not None:
+                code = nearest(side.scale, _ONE) if scale is None else scale
+                fields += [code] * side.blocks
+            fields += [at.get(lane, rest)[i] for lane in range(self.k)]
+        return (*fields, c)
+
+
+def _shift(fmt: Format) -> int:
+    return number(decoder(fmt)(nearest(fmt, _ONE)), fmt, "").exponent if fmt.twos_complement else 0
+
+
+def _paired(a: dict[int, int], b: dict[int, int]) -> dict[int, tuple[int, int]]:
+    """For each exponent of a product, the two elements of similar magnitude that give it."""
+    found: dict[int, tuple[int, int]] = {}
+    if not a or not b:
+        return found  # a format of subnormals only has none that are encoded at their exponent
+    for exponent in range(min(a) + min(b), max(a) + max(b) + 1):
+        splits = [x for x in a if exponent - x in b]
+        if splits:
+            x = min(splits, key=lambda x: abs(2 * x - exponent))
+            found[exponent] = a[x], b[exponent - x]
+    return found
+
+
+class DotEvents:
+    """A dot product, and its facts, each computed when it is first read."""
+
+    def __init__(self, where: DotSetting, line: Line) -> None:
+        self.where, self.whole = where, line[: 2 * where.k + where.a.blocks + where.b.blocks + 1]
+        at = 0
+        fields = []
+        for size in (where.a.blocks, where.k, where.b.blocks, where.k):
+            fields.append(line[at : at + size])
+            at += size
+        self.a_scales, self.a, self.b_scales, self.b = fields
+        self.c = line[at]
+
+    @property
+    def operands(self) -> tuple[Operand, Operand]:
+        """The operands a and b."""
+        return self.where.a.operand(self.a, self.a_scales), self.where.b.operand(self.b, self.b_scales)
+
+    @cached_property
+    def terms(self) -> list[Term]:
+        """All products, exactly."""
+        return products(self.where.setting, *self.operands)
+
+    @cached_property
+    def addend(self) -> Term:
+        """c, as the first step sees it."""
+        return first_running(self.where.setting, self.c, None)[0]
+
+    @cached_property
+    def result(self) -> tuple[int, int]:
+        """Code and flags, from the oracle."""
+        return self.by(self.where.setting)
+
+    def by(self, s: Setting) -> tuple[int, int]:
+        """Code and flags by an accumulator."""
+        return accumulate(s, products(s, *self.operands), self.c)
+
+    @cached_property
+    def numbers(self) -> bool:
+        """Whether every product, and c, is finite."""
+        return all(t.value.kind == FINITE for t in (*self.terms, self.addend))
+
+    @cached_property
+    def first(self) -> list[Term]:
+        """The nonzero terms of the first step, c last."""
+        return [t for t in (*self.terms[: self.where.width], self.addend) if not t.empty and t.value.significand]
+
+    @cached_property
+    def place(self) -> Place | None:
+        """The position of the exact sum among the values of the running result; None for zero and specials."""
+        if not self.numbers or not (total := self.total).significand:
+            return None
+        return place_of(total, self.where.target, _TAIL)
+
+    @cached_property
+    def total(self) -> Value:
+        """The exact sum of all terms, if all are `numbers`."""
+        return total_of(t.value for t in (*self.terms, self.addend))
+
+
+def total_of(values: Iterable[Value]) -> Value:
+    """The exact sum of finite numbers."""
+    total = exact.zero(0)
+    for x in values:
+        total = exact.add(total, x)
+    return total
+
+
+DotModel = Model[DotSetting, DotEvents]
+
+
+@lru_cache(maxsize=64)
+def dot_setting(
+    a: AnyFormat, b: AnyFormat, c: Format, out: Format, unit: Accumulator, k: int, extrapolate: bool = False
+) -> DotSetting:
+    """The setting of dot products."""
+    return DotSetting(a, b, c, out, unit, k, extrapolate)

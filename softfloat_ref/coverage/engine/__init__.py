@@ -1,0 +1,1 @@
+"""Shared by every kind of coverage: settings, models, directed cases, reports, waivers."""

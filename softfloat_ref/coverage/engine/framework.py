@@ -1,0 +1,221 @@
+"""The framework: a setting, the events of a case, models that declare their bins as crosses, and their coverage.
+
+A setting has what all cases of a unit share: its formats, its policy. Events are the exact facts of one case. A
+model declares its bins as crosses of named axes. Models work only with cells, the values on the axes: the
+cells that a case hits, the reason why no case can hit one, and cases for a cell. The name of a bin is derived from its
+cell once, for people, and looked up in a table; it is never parsed.
+"""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from softfloat_ref.base.errors import Undefined
+from softfloat_ref.coverage.engine.draw import word
+
+Line = tuple[int, ...]  # the inputs of a case: operands, then random words where the case chooses its own
+Cell = tuple[Any, ...]  # a value on each axis
+Bins = dict[Cell, str]  # the names of cells, in a fixed order
+
+SIGNS: Final = {0: "pos", 1: "neg"}
+BITS: Final = (0, 1)
+ENUMERATED: Final = 16  # bits of inputs, up to which all cases are tried
+_FEW: Final = 12  # bits of inputs, up to which that is quicker than solving for them
+_KEPT: Final = 1 << _FEW  # cases that enumeration keeps for a bin
+
+T = TypeVar("T")
+
+
+class Bin(NamedTuple):
+    """A bin: its stable name, and the reason why nothing can hit it ('' if there is no proof)."""
+
+    id: str
+    unreachable: str = ""
+
+
+def cross(template: str, **axes: Iterable[Any]) -> Bins:
+    """Every combination of the axes' values, with its name; a mapping is an axis whose values have names."""
+    named = [list(x.items()) if isinstance(x, Mapping) else [(v, v) for v in x] for x in axes.values()]
+    return {
+        tuple(value for value, _ in chosen): template.format(**dict(zip(axes, (n for _, n in chosen), strict=True)))
+        for chosen in itertools.product(*named)
+    }
+
+
+class BaseSetting(ABC):
+    """Everything that is fixed for all cases of a unit. tries: maximum number of candidates per bin. space: bits of all
+    inputs, if the cases may be enumerated."""
+
+    tries: int = 4000
+    space: int | None = None
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Any] = {}
+
+    def once(self, key: Any, make: Callable[[], T]) -> T:
+        """The result of the first call of `make` for that key."""
+        if key not in self._known:
+            self._known[key] = make()
+        found: T = self._known[key]
+        return found
+
+    @abstractmethod
+    def events(self, line: Line) -> Any:
+        """The facts of a case. The constructor or an attribute raises Undefined if the case has no defined result."""
+
+    def complete(self, case: Line, turn: int) -> Line:
+        """The `turn`-th case of a model's candidate."""
+        return case
+
+    def every(self) -> Iterator[Line]:
+        """Every case, if `space` gives their number."""
+        raise NotImplementedError
+
+
+S = TypeVar("S", bound=BaseSetting)
+E = TypeVar("E")
+
+
+class Model(ABC, Generic[S, E]):
+    """A coverage model of settings S, whose cases have facts E. id: IBM FPgen's number as B3, or its own name.
+
+    chooses_words: its cases choose their random words.
+    """
+
+    id: str
+    title: str
+    chooses_words: bool = False
+
+    def applies(self, where: S) -> bool:
+        """Whether the model applies to a setting."""
+        return True
+
+    @abstractmethod
+    def bins(self, where: S) -> Bins:
+        """The cells, and their names after the model's id: crosses of named axes."""
+
+    def never(self, where: S, cell: Cell) -> str:
+        """Why nothing hits a cell; '' if there is no proof."""
+        return ""
+
+    @abstractmethod
+    def hits(self, e: E) -> Iterable[Cell]:
+        """The cells that a case hits; cells that are not bins do not count."""
+
+    @abstractmethod
+    def cases(self, where: S, cell: Cell) -> Iterator[Line]:
+        """Candidates for a cell, most of which hit it."""
+
+
+class Coverage:
+    """The models of a setting: bins, the bins that a case hits, cases for a bin."""
+
+    def __init__(self, where: BaseSetting, models: Iterable[Model[Any, Any]]) -> None:
+        self.where: Any = where
+        self._models = [m for m in models if m.applies(where)]
+        self._enumerated: dict[str, dict[str, list[Line]]] = {}
+        self._last: tuple[Line, Any] | None = None
+
+    @property
+    def titles(self) -> Mapping[str, str]:
+        """The title of each model that applies, by its id, in their order."""
+        return {m.id: m.title for m in self._models}
+
+    @cached_property
+    def _named(self) -> dict[str, dict[Cell, str]]:
+        """The full names of each model's cells."""
+        return {m.id: {cell: f"{m.id}/{name}" for cell, name in m.bins(self.where).items()} for m in self._models}
+
+    @cached_property
+    def _at(self) -> dict[str, tuple[Model[Any, Any], Cell]]:
+        """Model and cell by name."""
+        return {name: (m, cell) for m in self._models for cell, name in self._named[m.id].items()}
+
+    @cached_property
+    def _listed(self) -> dict[str, tuple[Bin, ...]]:
+        return {
+            m.id: tuple(Bin(name, m.never(self.where, cell)) for cell, name in self._named[m.id].items())
+            for m in self._models
+        }
+
+    def cells(self, model: str) -> Mapping[Cell, Bin]:
+        """The cells of a model, with their bins."""
+        return dict(zip(self._named[model], self.bins()[model], strict=True))
+
+    def listed(self) -> Mapping[str, tuple[Bin, ...]]:
+        """The bins of each model, with the proofs by bounds and constructions, without enumeration."""
+        return self._listed
+
+    def names(self) -> Mapping[str, tuple[str, ...]]:
+        """The names of each model's bins except those proven unreachable by these means."""
+        return {k: tuple(b.id for b in listed if not b.unreachable) for k, listed in self._listed.items()}
+
+    def bins(self) -> Mapping[str, tuple[Bin, ...]]:
+        """The bins of each model; if cases are few, all bins that none of them hits are proven unreachable."""
+        return {k: tuple(map(self._judged, listed)) for k, listed in self._listed.items()}
+
+    def _judged(self, b: Bin) -> Bin:
+        if b.unreachable or not self._small or next(self.cases(b.id), None) is not None:
+            return b
+        return Bin(b.id, f"none of the {1 << self.where.space} possible cases hits it")
+
+    @property
+    def _small(self) -> bool:
+        return self.where.space is not None and self.where.space <= ENUMERATED
+
+    def hits(self, case: Line) -> set[str]:
+        """The names of the bins a case hits; none if it has no defined result."""
+        named = self._named
+        try:
+            e = self._events(case)
+            return {name for m in self._models for cell in m.hits(e) if (name := named[m.id].get(cell)) is not None}
+        except Undefined:
+            return set()
+
+    def chooses_words(self, name: str) -> bool:
+        """Whether a bin's cases choose their random words."""
+        return self._at[name][0].chooses_words
+
+    def cases(self, name: str) -> Iterator[Line]:
+        """Cases that hit a bin, each once: solved ones; if there are none and all cases are few, enumerated ones."""
+        model, cell = self._at[name]
+        if self._small and self.where.space <= _FEW:
+            listed = self._by_enumeration(model).get(name, [])
+            yield from sorted(listed, key=lambda case: word(len(listed), case[0] << _FEW | case[-1]))
+            return
+        seen: set[Line] = set()
+        for turn, found in enumerate(itertools.islice(model.cases(self.where, cell), self.where.tries)):
+            case = self.where.complete(found, turn)
+            if case not in seen and cell in self._cells_of(model, case):
+                seen.add(case)
+                yield case
+        if not seen and self._small:
+            yield from self._by_enumeration(model).get(name, ())
+
+    def _cells_of(self, model: Model[Any, Any], case: Line) -> list[Cell]:
+        try:
+            return list(model.hits(self._events(case)))
+        except Undefined:
+            return []
+
+    def _events(self, case: Line) -> Any:
+        """The events of the last case are cached: a case that hits one bin is checked for the others."""
+        if self._last is None or self._last[0] != case:
+            self._last = case, self.where.events(case)
+        return self._last[1]
+
+    def _by_enumeration(self, model: Model[Any, Any]) -> dict[str, list[Line]]:
+        """Some of all the cases that hit each bin of a model."""
+        known = self._enumerated.get(model.id)
+        if known is None:
+            known = self._enumerated[model.id] = {}
+            for case in self.where.every():
+                for cell in self._cells_of(model, case):
+                    kept = known.setdefault(self._named[model.id].get(cell, ""), [])
+                    if len(kept) < _KEPT:
+                        kept.append(case)
+        return known

@@ -1,0 +1,147 @@
+"""The coverage of cases: a report of every bin with its count, or the reason why it may be empty."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from softfloat_ref.coverage.engine.framework import Coverage, Line
+
+SCHEMA: Final = 1
+MOST: Final = 1 << 17  # default number of cases to measure
+LISTED: Final = 20  # maximum number of empty bins to list
+STATUSES: Final = ("hit", "empty", "waived", "unreachable")
+
+
+class BinLine(NamedTuple):
+    """A bin in a report. why: the reason of a waiver, or the proof that it is unreachable."""
+
+    id: str
+    status: str
+    hits: int
+    why: str = ""
+
+
+class ModelReport(NamedTuple):
+    """A model in a report."""
+
+    id: str
+    title: str
+    bins: tuple[BinLine, ...]
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """The number of bins of each status."""
+        found = Counter(b.status for b in self.bins)
+        return {status: found[status] for status in STATUSES}
+
+
+@dataclass(frozen=True)
+class Report:
+    """A coverage report. name: of the set; measured: which of its cases; cases: their number."""
+
+    name: str
+    measured: str
+    cases: int
+    models: tuple[ModelReport, ...]
+
+    @property
+    def empty(self) -> list[str]:
+        """The bins that may be reachable, are not waived, and were not hit."""
+        return [b.id for m in self.models for b in m.bins if b.status == "empty"]
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """The number of bins of each status."""
+        return {status: sum(m.totals[status] for m in self.models) for status in STATUSES}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as `coverage report --json` prints it."""
+        return {
+            "schema": SCHEMA,
+            "set": self.name,
+            "measured": self.measured,
+            "cases": self.cases,
+            "totals": self.totals,
+            "models": [
+                {"id": m.id, "title": m.title, "totals": m.totals, "bins": [_entry(b) for b in m.bins]}
+                for m in self.models
+            ],
+        }
+
+
+def _entry(b: BinLine) -> dict[str, Any]:
+    return {k: v for k, v in b._asdict().items() if v != ""}
+
+
+def count(coverage: Coverage, cases: Iterable[Line]) -> tuple[Counter[str], int]:
+    """The hits of each bin, and the total number of cases."""
+    found: Counter[str] = Counter()
+    looked_at = 0
+    for case in cases:
+        found.update(coverage.hits(case))
+        looked_at += 1
+    return found, looked_at
+
+
+def report(
+    coverage: Coverage, name: str, measured: str, counted: tuple[Counter[str], int], waived: Mapping[str, str]
+) -> Report:
+    """The report of the counts. waived: the reasons of bins that need not be hit."""
+    hits, cases = counted
+    models = tuple(
+        ModelReport(k, coverage.titles[k], tuple(_line(b.id, b.unreachable, hits[b.id], waived) for b in listed))
+        for k, listed in coverage.bins().items()
+    )
+    return Report(name, measured, cases, models)
+
+
+def _line(name: str, unreachable: str, hits: int, waived: Mapping[str, str]) -> BinLine:
+    if hits:
+        return BinLine(name, "hit", hits)
+    if unreachable:
+        return BinLine(name, "unreachable", 0, unreachable)
+    return BinLine(name, "waived", 0, waived[name]) if name in waived else BinLine(name, "empty", 0)
+
+
+def measured(vectors: Any, waived: Mapping[str, str] | None = None, most: int = MOST) -> Report | None:
+    """The coverage of a vector set's cases, at most the first `most`. None for a set without models."""
+    coverage: Coverage | None = getattr(vectors, "coverage", None)
+    if coverage is None:
+        return None
+    counted = count(coverage, islice(vectors.inputs(), most))
+    which = "every case" if counted[1] == vectors.count else f"the first {counted[1]} of {vectors.count} cases"
+    return report(coverage, vectors.name, which, counted, waived or {})
+
+
+@lru_cache(maxsize=16)
+def summary(vectors: Any) -> dict[str, Any] | None:
+    """The coverage of a set's directed cases in numbers, for its manifest; None if the set has no models."""
+    coverage: Coverage | None = getattr(vectors, "coverage", None)
+    if coverage is None:
+        return None
+    made = [case for _, case in vectors.directed()]
+    hits, cases = count(coverage, made)
+    models = {
+        model: {"bins": len(names), "hit": sum(name in hits for name in names)}
+        for model, names in coverage.names().items()
+    }
+    totals = {key: sum(m[key] for m in models.values()) for key in ("bins", "hit")}
+    return {"measured": "the directed cases", "cases": cases, **totals, "models": models}
+
+
+def require(found: Report) -> int:
+    """Print the empty bins; returns 1 if there are any."""
+    for name in found.empty[:LISTED]:
+        print(f"empty: {name}")
+    if len(found.empty) > LISTED:
+        print(f"... and {len(found.empty) - LISTED} more")
+    totals = found.totals
+    reachable = totals["hit"] + totals["empty"]
+    print(f"{found.name}: {totals['hit']} of {reachable} reachable bins hit by {found.cases} cases", file=sys.stderr)
+    return int(bool(found.empty))

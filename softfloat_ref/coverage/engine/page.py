@@ -1,0 +1,91 @@
+"""Coverage reports as text, and as one self-contained HTML page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from typing import Final
+
+from softfloat_ref.coverage.engine.measure import STATUSES, ModelReport, Report
+
+_STYLE: Final = """
+body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; color: #1c1c1c; }
+h1 { font-size: 1.4rem; margin-bottom: 0; }
+p { margin: .3rem 0 1rem; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; padding: .15rem .6rem; border-bottom: 1px solid #e2e2e2; }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
+details { border: 1px solid #d5d5d5; border-radius: 4px; margin: .4rem 0; padding: .3rem .7rem; }
+summary { cursor: pointer; display: flex; gap: .8rem; align-items: center; }
+summary .title { flex: 1; }
+code { font: 13px ui-monospace, monospace; }
+.bar { display: inline-flex; width: 12rem; height: .7rem; background: #eee; }
+.bar span { display: block; height: 100%; }
+.hit { background: #cfe8d0; } .empty { background: #f6c7c3; } .waived { background: #f7e6b5; }
+.unreachable { background: #e4e4e4; }
+.bar .hit { background: #3f9b47; } .bar .empty { background: #cf3a2e; } .bar .waived { background: #d9a520; }
+.bar .unreachable { background: #b5b5b5; }
+.key span { padding: .1rem .5rem; margin-right: .4rem; }
+"""
+
+
+def text(report: Report, every_bin: bool = False) -> Iterator[str]:
+    """Lines: one per model, then the empty and the waived bins; every_bin: all bins."""
+    yield f"{report.name}: {report.measured}"
+    width = max((len(m.id) for m in report.models), default=5)
+    yield f"{'model':{max(width, 5)}} {'bins':>6} {'hit':>6} {'empty':>6} {'waived':>6} {'unreachable':>11}"
+    for m in report.models:
+        yield _row(m.id, m.totals, max(width, 5)) + f"  {m.title}"
+    yield _row("total", report.totals, max(width, 5))
+    for m in report.models:
+        for b in m.bins:
+            if every_bin or b.status in ("empty", "waived"):
+                shown = f"{b.hits} hits" if b.status == "hit" else b.why
+                yield f"{b.status}: {b.id}" + (f" ({shown})" if shown else "")
+
+
+def _row(name: str, totals: dict[str, int], width: int) -> str:
+    sizes = dict(zip(STATUSES, (6, 6, 6, 11), strict=True))
+    return f"{name:{width}} {sum(totals.values()):>6} " + " ".join(f"{totals[s]:>{sizes[s]}}" for s in STATUSES)
+
+
+_FIRST: Final = ("empty", "waived", "hit", "unreachable")  # the most relevant bins come first
+
+
+def html(report: Report) -> str:
+    """The page."""
+    totals = report.totals
+    reachable = totals["hit"] + totals["empty"]
+    key = "".join(f'<span class="{s}">{s}: {totals[s]}</span>' for s in STATUSES)
+    head = (
+        f"<h1>Coverage of {escape(report.name)}</h1>\n"
+        f"<p>{escape(report.measured)}: {totals['hit']} of {reachable} reachable bins hit</p>\n"
+        f'<p class="key">{key}</p>\n'
+    )
+    body = "".join(_model(m) for m in report.models)
+    title = escape(f"Coverage of {report.name}")
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n{head}{body}</body>\n</html>\n"
+    )
+
+
+def _model(m: ModelReport) -> str:
+    totals = m.totals
+    count = max(len(m.bins), 1)
+    parts = "".join(
+        f'<span class="{s}" style="width:{100 * totals[s] / count:.2f}%"></span>' for s in STATUSES if totals[s]
+    )
+    opened = " open" if totals["empty"] else ""
+    rows = "".join(
+        f'<tr class="{b.status}"><td><code>{escape(b.id)}</code></td><td>{b.status}</td>'
+        f'<td class="n">{b.hits or ""}</td><td>{escape(b.why)}</td></tr>\n'
+        for b in sorted(m.bins, key=lambda b: _FIRST.index(b.status))
+    )
+    reachable = totals["hit"] + totals["empty"]
+    return (
+        f'<details{opened}>\n<summary><b>{escape(m.id)}</b><span class="title">{escape(m.title)}</span>'
+        f'<span>{totals["hit"]}/{reachable}</span><span class="bar">{parts}</span></summary>\n'
+        '<table>\n<tr><th>bin</th><th>status</th><th class="n">hits</th><th>why</th></tr>\n'
+        f"{rows}</table>\n</details>\n"
+    )

@@ -1,0 +1,1 @@
+"""Coverage of operations: positions of exact results, classes of operands, and operands from solvers."""

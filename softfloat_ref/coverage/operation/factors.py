@@ -1,0 +1,118 @@
+"""Integers as products of two integers of few bits: how a product becomes an exact value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from math import gcd
+from typing import Final
+
+_TRIAL: Final = 1 << 12
+_STEPS: Final = 1 << 15
+_WIDEST: Final = 128  # bits
+# Enough witnesses for every number below 3.3e24 (Sorenson and Webster, 2015).
+_WITNESSES: Final = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41)
+_DECIDED: Final = 3317044064679887385961981
+
+
+def is_prime(n: int) -> bool:
+    """Whether n is prime: Miller and Rabin's test, exact below 3.3e24, else a strong probable prime."""
+    if n < 2:
+        return False
+    for p in _WITNESSES:
+        if n % p == 0:
+            return n == p
+    odd, twos = n - 1, 0
+    while odd % 2 == 0:
+        odd, twos = odd // 2, twos + 1
+    for a in _WITNESSES:
+        x = pow(a, odd, n)
+        if x in (1, n - 1):
+            continue
+        for _ in range(twos - 1):
+            x = x * x % n
+            if x == n - 1:
+                break
+        else:
+            return False
+    return True
+
+
+@lru_cache(maxsize=4096)
+def factors(n: int) -> tuple[tuple[int, ...], int]:
+    """The prime factors of n that were found, and the rest: 1, or a product of primes that were not found."""
+    found, rest = [], n
+    for p in (2, *range(3, _TRIAL, 2)):
+        while rest % p == 0:
+            found.append(p)
+            rest //= p
+        if p * p > rest:
+            break
+    if 1 < rest < _TRIAL * _TRIAL:
+        return (*found, rest), 1
+    left = 1
+    waiting = [rest] if rest > 1 else []
+    while waiting:
+        x = waiting.pop()
+        if is_prime(x) and x < _DECIDED:
+            found.append(x)
+        elif (divisor := _rho(x)) == 0:
+            left *= x
+        else:
+            waiting += [divisor, x // divisor]
+    return tuple(sorted(found)), left
+
+
+def _rho(n: int) -> int:
+    """A divisor of n by Pollard's rho method, or 0; numbers too large to have small divisors are skipped."""
+    if n.bit_length() > _WIDEST:
+        return 0
+    for c in (1, 3, 5):
+        x = y = 2
+        product = 1
+        for i in range(1, _STEPS):
+            x = (x * x + c) % n
+            y = (y * y + c) % n
+            y = (y * y + c) % n
+            product = product * abs(x - y) % n
+            if i % 64 == 0:
+                d = gcd(product, n)
+                if 1 < d < n:
+                    return d
+                if d == n:
+                    break
+    return 0
+
+
+@lru_cache(maxsize=4096)
+def divisors(n: int) -> tuple[int, ...]:
+    """The divisors of n made of the primes that were found, at most 256 of them, ascending."""
+    found = [1]
+    for p in factors(n)[0]:
+        found += [d * p for d in found if len(found) < 256]
+        found = sorted(set(found))
+    return tuple(found)
+
+
+def pairs(n: int, first: int, second: int) -> Iterator[tuple[int, int]]:
+    """x, y with x * y = n, of at most `first` and `second` bits; the most balanced ones first."""
+    if n <= 0:
+        return
+    zeros = (n & -n).bit_length() - 1
+    odd = n >> zeros
+    if odd.bit_length() > first + second:
+        return
+    fitting = [(d, odd // d) for d in divisors(odd) if d.bit_length() <= first and (odd // d).bit_length() <= second]
+    fitting.sort(key=lambda xy: abs(xy[0].bit_length() - xy[1].bit_length()))
+    yield from ((x, y << zeros) for x, y in fitting)
+
+
+def no_pair(n: int, first: int, second: int) -> bool:
+    """Whether n is certainly not a product of integers of these numbers of bits, times a power of two."""
+    odd = n >> ((n & -n).bit_length() - 1)
+    if odd.bit_length() > first + second:
+        return True
+    if next(pairs(odd, first, second), None) is not None:
+        return False
+    primes, left = factors(odd)
+    return left == 1 and 2 ** len(primes) <= 256

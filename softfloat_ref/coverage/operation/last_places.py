@@ -1,0 +1,283 @@
+"""Models of the last places: lsb, guard and sticky; trailing zeros; carries; traps of double rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice, product
+from typing import Final
+
+from softfloat_ref.coverage.engine.framework import BITS, SIGNS, Bins, Cell, Line, cross
+from softfloat_ref.coverage.engine.places import Place
+from softfloat_ref.coverage.operation.reach import reach, terms_of
+from softfloat_ref.coverage.operation.regions import between, point
+from softfloat_ref.coverage.operation.results import as_conversion
+from softfloat_ref.coverage.operation.roots import sticky_roots
+from softfloat_ref.coverage.operation.setting import Events, OperationModel, Setting
+from softfloat_ref.coverage.operation.shapes import Shape, ShapeModel, places
+from softfloat_ref.coverage.operation.solve import solve
+from softfloat_ref.coverage.operation.unreachable import unreachable
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.exact import Value
+from softfloat_ref.oracle.formats import CATALOGUE, Format
+from softfloat_ref.oracle.operations import formula as formulas
+from softfloat_ref.oracle.operations.formula import Formula
+
+COMBINATIONS: Final = cross(
+    "{sign}.lsb{lsb}.guard{guard}.sticky{sticky}", sign=SIGNS, lsb=BITS, guard=BITS, sticky=BITS
+)
+
+
+def is_odd(where: Setting, place: Place) -> int:
+    """The last kept bit, as the rounding uses it."""
+    return (place.code if where.target.code_parity else place.kept) & 1
+
+
+class LastPlace(ShapeModel):
+    """B3: sign, lsb, guard and sticky."""
+
+    id = "B3"
+    title = "rounding: every combination of sign, last kept bit, guard and sticky"
+
+    def bins(self, where: Setting) -> Bins:
+        return COMBINATIONS
+
+    def shapes(self, where: Setting, cell: Cell) -> Iterable[Shape]:
+        """If the code's parity decides, and codes have no fraction, both significands."""
+        sign, lsb, guard, sticky = cell
+        by_code = where.target.code_parity and where.out.mantissa_bits == 0
+        return [Shape(sign, x << 1 | guard, 2, 1, sticky) for x in (BITS if by_code else (lsb,))]
+
+    def hits(self, e: Events) -> Iterable[Cell]:
+        """The combination of an exact result in range."""
+        place = e.in_range
+        if place is not None:
+            yield e.exact.sign, is_odd(e.where, place), place.guard, place.sticky
+
+
+class StickyBits(ShapeModel):
+    """B7: the first sticky bit at each position."""
+
+    id = "B7"
+    title = "each sticky position: the first one bit below the guard at every place"
+
+    def applies(self, where: Setting) -> bool:
+        return where.rounded
+
+    def bins(self, where: Setting) -> Bins:
+        """Guard 0 and 1, then zeros down to a one: as far as an operation's results certainly have bits."""
+        p, formula = where.out.precision, where.formula
+        endless = formula is not None and (formula.divisor is not None or formula.root)
+        depth = max(p - 4, 1) if endless else max(p - 1, 2)
+        return cross("guard{guard}.bit{bit}", guard=BITS, bit=range(1, depth + 1))
+
+    def shapes(self, where: Setting, cell: Cell) -> Iterable[Shape]:
+        guard, bit = cell
+        return [Shape(s, guard << bit | 1, 1 + bit, 1 + bit, t) for t in BITS for s in BITS]
+
+    def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
+        """Operands from the solver; for a square root from roots modulo a power of two."""
+        if where.formula == formulas.ROOT:
+            yield from sticky_roots(where, *cell)
+        yield from super().cases(where, cell)
+
+    def hits(self, e: Events) -> Iterable[Cell]:
+        """The position of the first one below the guard."""
+        place = e.in_range
+        if place is not None and place.tail:
+            yield place.guard, place.zeros + 1
+
+
+class TrailingZeros(OperationModel):
+    """B20: exact results of every length."""
+
+    id = "B20"
+    title = "exact results with every number of trailing zeros"
+
+    def applies(self, where: Setting) -> bool:
+        scaled = where.formula is not None and where.formula.power is not None
+        return where.rounded and not where.out.is_integer and not where.converts and not scaled
+
+    def bins(self, where: Setting) -> Bins:
+        """The number of zeros below the last one of the precision's bits."""
+        return cross("zeros{zeros}", zeros=range(where.out.precision))
+
+    def never(self, where: Setting, cell: Cell) -> str:
+        bounds = reach(where)
+        if bounds is not None and where.out.precision - cell[0] > bounds.bits:
+            return f"an exact result with a finite expansion has at most {bounds.bits} significant bits"
+        return ""
+
+    def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
+        """Odd significands of that length in several binades."""
+        length = where.out.precision - cell[0]
+        top = 1 << (length - 1)
+        odd = [top | x for x in (1, 3, 5, 0b1011, 0b111) if x < 1 << length and x >> (length - 1) in (0, 1)]
+        odd += [top | top - 1, *(x * x for x in range(1, 64) if (x * x).bit_length() == length)]
+        root = 1 << max(length // 2 - 1, 0)
+        odd += [x for x in range(root | 1, 2 * root, max(2, root // 16 * 2)) if x.bit_length() == length]
+        for e, s, sign in product(places(where.out), dict.fromkeys(x | 1 for x in odd), BITS):
+            yield from islice(solve(where, point(sign, s, e - length + 1)), 2)
+
+    def hits(self, e: Events) -> Iterable[Cell]:
+        """The cell of an exact result that is representable."""
+        if e.in_range is not None and e.in_range.is_exact:
+            s = e.exact.significand
+            yield (e.where.out.precision - (s // (s & -s)).bit_length(),)
+
+
+class RoundingCarry(ShapeModel):
+    """CARRY of the rounding: trailing ones of an inexact result."""
+
+    id = "CARRY"
+    title = "carries of the rounding: an inexact result whose last kept bits are a run of ones"
+
+    def bins(self, where: Setting) -> Bins:
+        return cross("ones{ones}", ones=range(where.out.precision + 1))
+
+    def shapes(self, where: Setting, cell: Cell) -> Iterable[Shape]:
+        """Ones, above them a zero (or nothing), and a guard bit that rounds to nearest up."""
+        (ones,) = cell
+        width = ones + (ones < where.out.precision) + 1
+        return [Shape(s, (2 << ones) - 1, width, 1, sticky) for sticky in (1, 0) for s in BITS]
+
+    def hits(self, e: Events) -> Iterable[Cell]:
+        """The ones at the end of the kept bits, with the guard set."""
+        place = e.in_range
+        if place is not None and place.guard:
+            yield ((~place.kept & (place.kept + 1)).bit_length() - 1,)
+
+
+class DoubleRounding(ShapeModel):
+    """DBL: results that round differently through a wider format."""
+
+    id = "DBL"
+    title = "double rounding: just beside a midpoint, where rounding to a wider format first would land on it"
+    normal_only = True
+
+    def applies(self, where: Setting) -> bool:
+        return super().applies(where) and bool(wider(where.out))
+
+    def bins(self, where: Setting) -> Bins:
+        """Above a midpoint with an even value below it, and below a midpoint with an odd one."""
+        names = [f.name for f in wider(where.out)]
+        return cross("{via}.{sign}.{side}", via=names, sign=SIGNS, side=("above", "below"))
+
+    def shapes(self, where: Setting, cell: Cell) -> Iterable[Shape]:
+        """The guard is one of the d additional bits of the wider format; its half ulp follows them."""
+        via, s, side = cell
+        d = CATALOGUE[via].precision - where.out.precision
+        if side == "above":
+            return [Shape(s, 1 << d, d + 2, d + 1, 1)]
+        return [Shape(s, 1 << (d + 1) | (1 << d) - 1, d + 2, d + 1, sticky) for sticky in BITS]
+
+    def never(self, where: Setting, cell: Cell) -> str:
+        """By Figueroa's theorem if it applies; for an fma, by the lengths of its terms."""
+        via = CATALOGUE[cell[0]]
+        return super().never(where, cell) or _innocuous(where, via) or _too_far(where, via)
+
+    def hits(self, e: Events) -> Iterable[Cell]:
+        """Decided by the bits that the wider format keeps and the next bit."""
+        place = e.in_range
+        if place is None or exact.top(e.exact) < e.where.out.emin:
+            return
+        odd = is_odd(e.where, place)
+        for via in wider(e.where.out):
+            d = via.precision - e.where.out.precision
+            if place.guard and not odd and place.zeros >= d and place.sticky:
+                yield via.name, e.exact.sign, "above"
+            if not place.guard and odd and place.ones >= d:
+                yield via.name, e.exact.sign, "below"
+
+
+def wider(fmt: Format) -> list[Format]:
+    """The formats of the catalogue for an intermediate rounding: more precision, no less range; at most three."""
+    if not fmt.has_normals:
+        return []
+    found = (CATALOGUE[n] for n in ("bf16", "fp16", "fp32", "fp64"))
+    return [f for f in found if f.precision > fmt.precision and f.emax >= fmt.emax and f.emin <= fmt.emin][:3]
+
+
+# Bits of the wider format from which on double rounding of normal results is innocuous, beside 2p: S. A. Figueroa,
+# When is double rounding innocuous?, ACM SIGNUM Newsletter 30(3), 1995.
+_ENOUGH: Final[dict[Formula | None, int]] = {
+    formulas.SUM: 1,
+    formulas.DIFFERENCE: 1,
+    formulas.PRODUCT: 0,
+    formulas.QUOTIENT: 0,
+    formulas.RECIPROCAL: 0,
+    formulas.ROOT: 2,
+}
+
+
+def _innocuous(where: Setting, via: Format) -> str:
+    more = _ENOUGH.get(where.formula)
+    if more is None or any(f != where.out for f in where.formats) or via.precision < 2 * where.out.precision + more:
+        return ""
+    return f"with the {via.precision} bits of {via.name}, double rounding is innocuous (Figueroa)"
+
+
+def _too_far(where: Setting, via: Format) -> str:
+    """Whether neither term of an fma can reach from a midpoint's guard bit to below the wider format's precision.
+
+    Let the result v lie in [2^e, 2^(e+1)) within 2^(e-p-d) of a midpoint, an odd multiple of 2^(e-p), but not on it.
+    One term, x of n bits, has a bit at or below v's lowest, at e-p-d or less: with n < d, |x| < 2^(e-p-1), and the
+    other term lies within 2^(e-p) of the midpoint: it has more than p bits. If it cannot, or no x is so low, no v is.
+    """
+    if not where.fused:
+        return ""
+    p = where.out.precision
+    d, terms = via.precision - p, terms_of(where)
+    for x, other in (terms, terms[::-1]):
+        short = x.bits < d and other.bits <= p
+        if not short and x.unit <= where.out.emax - p - d:
+            return ""
+    return "no term reaches from the midpoint to below the wider format's precision"
+
+
+class IntegerPlace(OperationModel):
+    """B29: sign, lsb, guard and sticky at the units."""
+
+    id = "B29"
+    title = "rounding to integers: every combination of sign, units bit, guard and sticky"
+
+    def applies(self, where: Setting) -> bool:
+        return (where.to_integer and where.formats[0].exponent_bits > 0) or where.integral
+
+    def bins(self, where: Setting) -> Bins:
+        return COMBINATIONS
+
+    def never(self, where: Setting, cell: Cell) -> str:
+        like, reason = as_conversion(where), ""
+        for region in self._regions(where, cell):
+            reason = unreachable(like, region)
+            if not reason:
+                return ""
+        return reason
+
+    def _regions(self, where: Setting, cell: Cell) -> Iterator[Value]:
+        sign, lsb, guard, sticky = cell
+        place = between if sticky else point
+        most = max(where.out.max_code, where.out.max_negative_code) if where.out.is_integer else None
+        for high in range(64):
+            whole = high << 1 | lsb
+            if most is not None and whole > most:
+                return
+            if sticky or whole or guard:
+                yield place(sign, whole << 1 | guard, -1)
+        for power in range(6, where.formats[0].precision + 1):
+            whole = 1 << power | lsb
+            if most is None or whole <= most:
+                yield place(sign, whole << 1 | guard, -1)
+
+    def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
+        for region in self._regions(where, cell):
+            yield from islice(solve(as_conversion(where), region), 2)
+
+    def hits(self, e: Events) -> Iterable[Cell]:
+        """The cell of an operand whose integral part is in range."""
+        x, unit, fmt = e.operands[0], e.unit, e.where.out
+        if unit is None:
+            return
+        most = fmt.max_negative_code if x.sign and fmt.signed else fmt.max_code
+        if not fmt.is_integer or unit.kept <= most:
+            yield x.sign, unit.kept & 1, unit.guard, unit.sticky

@@ -1,0 +1,250 @@
+"""Bounds of an operation's exact results, which prove bins unreachable.
+
+Each bound is a statement about every pair of operands; what it excludes cannot occur. What it does not exclude is
+not necessarily possible.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache, reduce
+from typing import NamedTuple
+
+from softfloat_ref.coverage.operation.setting import Setting
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.exact import Value, finite
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.operations.formula import Term
+
+UNBOUNDED = 1 << 30
+
+
+class Reach(NamedTuple):
+    """Bounds of the exact results that are not zero.
+
+    smallest, largest: magnitudes. unit: every result is a multiple of 2^unit (None: no such unit). bits: the most
+    significant bits of a result with a finite expansion. endless: whether others have an infinite one. negative:
+    whether any is.
+    """
+
+    smallest: Value
+    largest: Value
+    unit: int | None
+    bits: int
+    endless: bool
+    negative: bool
+
+
+class Span(NamedTuple):
+    """The magnitudes of a format or a term: the ends, their exponents, the smallest one's unit, significant bits."""
+
+    low: Value
+    high: Value
+    least: int
+    most: int
+    unit: int
+    bits: int
+    negative: bool
+
+    @staticmethod
+    def of(low: Value, high: Value, unit: int, bits: int, negative: bool) -> Span:
+        """With the exponents of the ends."""
+        return Span(low, high, exact.top(low), exact.top(high), unit, bits, negative)
+
+
+@lru_cache(maxsize=256)
+def span(fmt: Format, flush: bool = False) -> Span:
+    """The magnitudes of a format's operands, without subnormals if those are flushed."""
+    least = fmt.min_code
+    if flush and fmt.subnormals == "gradual" and not fmt.twos_complement:
+        least = max(fmt.min_normal_code, fmt.min_code)
+    most = max(fmt.max_code, fmt.max_negative_code)
+    if fmt.symmetric:
+        most += 1  # it decodes
+    top = fmt.magnitude(most) if not fmt.twos_complement else (most, 1 - fmt.bias - fmt.mantissa_bits)
+    bits = fmt.mantissa_bits if fmt.twos_complement else fmt.precision
+    return Span.of(finite(0, *fmt.magnitude(least)), finite(0, *top), fmt.magnitude(least)[1], bits, fmt.signed)
+
+
+def spans(where: Setting) -> list[Span]:
+    """The magnitudes of each operand."""
+    return [span(f, where.flushes) for f in where.formats]
+
+
+def precisions(where: Setting) -> tuple[int, int]:
+    """The significant bits of the first two operands."""
+    first, second = (span(f).bits for f in where.formats[:2])
+    return first, second
+
+
+_ONE = Span.of(finite(0, 1, 0), finite(0, 1, 0), 0, 1, False)
+
+
+def _of_term(term: Term, operands: list[Span]) -> Span:
+    """The magnitudes of a product; negative: whether its operands have signs."""
+
+    def times(x: Span, y: Span) -> Span:
+        low, high = exact.multiply(x.low, y.low), exact.multiply(x.high, y.high)
+        return Span.of(low, high, x.unit + y.unit, x.bits + y.bits, x.negative or y.negative)
+
+    return reduce(times, (operands[i] for i in term.factors)) if term.factors else _ONE
+
+
+@lru_cache(maxsize=512)
+def terms_of(where: Setting) -> tuple[Span, ...]:
+    """The magnitudes of each term of the operation's formula."""
+    operands = spans(where)
+    return tuple(_of_term(term, operands) for term in where.formula.terms) if where.formula is not None else ()
+
+
+def aligned_terms(where: Setting) -> tuple[Span, Span]:
+    """The two terms of a sum whose exponents are subtracted; for an fma the addend comes first."""
+    a, b = terms_of(where)
+    return (b, a) if where.fused else (a, b)
+
+
+def opposite(where: Setting) -> bool | None:
+    """Whether the terms may have opposite signs: True always, False never, None both."""
+    if any(x.negative for x in terms_of(where)) or where.formula is None:
+        return None
+    return any(term.minus for term in where.formula.terms)
+
+
+@lru_cache(maxsize=512)
+def reach(where: Setting) -> Reach | None:
+    """The bounds of an operation; None if none are known."""
+    formula = where.formula
+    if formula is None or not where.rounded:
+        return None
+    operands, terms = spans(where), terms_of(where)
+    negative = any(x.negative for x in operands) or any(term.minus for term in formula.terms)
+    a = terms[0]
+    match len(terms), formula.divisor, formula.power, formula.root:
+        case 1, None, None, False:
+            return Reach(a.low, a.high, a.unit, a.bits, False, negative)
+        case _, None, None, False:
+            unit, most = min(x.unit for x in terms), reduce(exact.add, (x.high for x in terms))
+            return Reach(finite(0, 1, unit), most, unit, UNBOUNDED, False, negative)
+        case 1, None, _, False:
+            return Reach(finite(0, 1, -UNBOUNDED), finite(0, 1, UNBOUNDED), None, a.bits, False, negative)
+        case 1, int(i), None, False:
+            low, high = exact.divide(a.low, operands[i].high, 64), exact.divide(a.high, operands[i].low, 64)
+            return Reach(low, _above(high), None, a.bits, True, negative)
+        case 1, None, None, True:
+            low, high = exact.square_root(a.low, 64), exact.square_root(a.high, 64)
+            return Reach(low, _above(high), None, (a.bits + 1) // 2, True, False)
+        case 1, int(i), None, True if a == _ONE:
+            low, high = (exact.reciprocal_square_root(x, 64) for x in (operands[i].high, operands[i].low))
+            return Reach(low, _above(high), None, 1, True, False)
+    return None
+
+
+def _above(x: Value) -> Value:
+    return x if not x.sticky else finite(0, x.significand + 1, x.exponent)
+
+
+def _before(x: Value, y: Value) -> bool:
+    """Whether x < y, of magnitudes without a sign or a sticky."""
+    if y.significand == 0 or x.significand == 0:
+        return x.significand == 0 and y.significand != 0
+    if exact.top(x) != exact.top(y):
+        return exact.top(x) < exact.top(y)
+    return exact.compare(x, y) < 0
+
+
+def excluded(where: Setting, region: Value) -> str:
+    """Why no operands have their exact result in a region; '' if no bound proves it."""
+    return excluded_between(where, region, region)
+
+
+def excluded_between(where: Setting, first: Value, last: Value) -> str:
+    """As `excluded`, for every region of one shape from `first` to `last`; `first` is the easiest to reach."""
+    bounds = reach(where)
+    if bounds is None:
+        return ""
+    return (
+        _sign(bounds, first)
+        or _too_large(bounds, first)
+        or _too_small(bounds, last)
+        or _too_precise(bounds, first)
+        or _too_low(bounds, first)
+        or _too_long(where, first)
+    )
+
+
+def excluded_everywhere(where: Setting, region: Value) -> str:
+    """Why no operands have it in a region times any power of two."""
+    bounds = reach(where)
+    return "" if bounds is None else _sign(bounds, region) or _too_precise(bounds, region)
+
+
+def _sign(bounds: Reach, region: Value) -> str:
+    return "no result is negative" if region.sign and not bounds.negative else ""
+
+
+def _too_large(bounds: Reach, region: Value) -> str:
+    """Whether a region lies above every exact result."""
+    low = finite(0, region.significand, region.exponent)
+    if not (_before(bounds.largest, low) or (region.sticky and not _before(low, bounds.largest))):
+        return ""
+    return "every exact result is smaller"
+
+
+def _too_small(bounds: Reach, region: Value) -> str:
+    """Whether a region lies below every exact result."""
+    high = finite(0, region.significand + region.sticky, region.exponent)
+    least = bounds.smallest
+    if _before(high, least) or (region.sticky and not _before(least, high)):
+        return "every exact result is larger"
+    return ""
+
+
+def _too_precise(bounds: Reach, region: Value) -> str:
+    if region.sticky:
+        possible, which = bounds.endless or region.significand.bit_length() < bounds.bits, ""
+    else:
+        possible, which = region.significand.bit_length() - _zeros(region) <= bounds.bits, " with a finite expansion"
+    return "" if possible else f"an exact result{which} has at most {bounds.bits} significant bits"
+
+
+def _too_low(bounds: Reach, region: Value) -> str:
+    if (region.sticky and bounds.endless) or bounds.unit is None:
+        return ""
+    low = region.exponent <= bounds.unit if region.sticky else region.exponent + _zeros(region) < bounds.unit
+    return f"every exact result is a multiple of 2^{bounds.unit}" if low else ""
+
+
+def _zeros(region: Value) -> int:
+    """The zeros at the lower end of a point's significand."""
+    return (region.significand & -region.significand).bit_length() - 1
+
+
+def _too_long(where: Setting, region: Value) -> str:
+    """Whether a sum of two terms would have to reach from its leading bit to a lower one than any does.
+
+    A term whose lowest bit is the sum's, l, or lower lies below 2^(l + bits); `_reaches` judges the other. If the
+    sum's lowest bit is given, it is either that of one term alone, which is then at least 2^l, or both terms have
+    their lowest bits at or below it.
+    """
+    if not where.two_terms or region.significand == 0:
+        return ""
+    e, pair = exact.top(region), terms_of(where)
+    orders = (pair, pair[::-1])
+    if region.sticky:  # the sum's lowest bit is anywhere below the region's unit
+        possible = any(_reaches(x, y, min(region.exponent - 1, x.most), e, False) for x, y in orders)
+    else:
+        lowest = region.exponent + (region.significand & -region.significand).bit_length() - 1
+        one = any(x.most >= lowest and _reaches(x, y, lowest, e, e > lowest) for x, y in orders)
+        possible = one or all(_reaches(x, y, lowest, e, e > lowest) for x, y in orders)
+    return "" if possible else "no two terms reach from such a leading bit to such a low one"
+
+
+def _reaches(x: Span, other: Span, lowest: int, e: int, above: bool) -> bool:
+    """Whether a sum of exponent e may have a term x with a bit at or below `lowest`.
+
+    If |x| is less than half of 2^e, the other term's leading bit is within one place of the sum's. above: the sum is
+    more than 2^e; x at its largest, 2^e - 2^lowest, then misses it by at least 2^(lowest + 1).
+    """
+    low_enough = other.least - 1 <= e
+    helped = not above or (low_enough and other.most > lowest)
+    alone = e < lowest + x.bits or (e == lowest + x.bits and helped)
+    return lowest >= x.unit and (alone or (low_enough and e <= other.most + 1))

@@ -1,0 +1,263 @@
+"""Models of exact results by position: near the ends of a format's ranges, at binade edges, near small integers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import product
+from typing import Final
+
+from softfloat_ref.coverage.engine.framework import SIGNS, Bins, Cell, Line, cross
+from softfloat_ref.coverage.operation.regions import between
+from softfloat_ref.coverage.operation.rulers import RegionModel, Ruler, RulerModel
+from softfloat_ref.coverage.operation.setting import Events, Setting
+from softfloat_ref.coverage.operation.solve import solve
+from softfloat_ref.coverage.operation.unreachable import unreachable
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.exact import Value, finite
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.operations import get_operation
+
+MANY_BINADES: Final = 40
+_FAR: Final = {2: "times4", 8: "times256"}
+
+
+class Overflow(RulerModel):
+    """B4: around the largest finite value."""
+
+    id = "B4"
+    title = "overflow: the exact result within 3 ulp of the largest finite value, and far beyond it"
+
+    def applies(self, where: Setting) -> bool:
+        return where.rounded and not where.out.is_integer
+
+    def _largest(self, where: Setting) -> Iterator[Value]:
+        return (most for sign in SIGNS if (most := where.largest(sign)) is not None)
+
+    def rulers(self, where: Setting) -> Iterable[Ruler]:
+        """Half ulps from 3 ulp below to 3 ulp above, of each sign."""
+        for most in self._largest(where):
+            zero = 2 * most.significand
+            unit = most.exponent - 1
+            yield Ruler(f"{SIGNS[most.sign]}.max", most.sign, unit, max(zero - 6, 1), zero + 6, zero, 2)
+
+    def bins(self, where: Setting) -> Bins:
+        """The rulers' cells, and two binades far beyond."""
+        signs = {most.sign: SIGNS[most.sign] for most in self._largest(where)}
+        return super().bins(where) | cross("{sign}.{power}", sign=signs, power=_FAR)
+
+    def region(self, where: Setting, cell: Cell) -> Value:
+        if len(cell) > 2:
+            return super().region(where, cell)
+        most = where.largest(cell[0])
+        assert most is not None
+        return between(cell[0], 1, exact.top(most) + cell[1])
+
+    def hits(self, e: Events) -> Iterable[Cell]:
+        yield from super().hits(e)
+        x = e.exact
+        most = where_largest(e.where, x)
+        if most is not None and (x.significand & (x.significand - 1) or x.sticky):
+            yield x.sign, exact.top(x) - exact.top(most)
+
+
+def where_largest(where: Setting, x: Value) -> Value | None:
+    """The largest finite value of the sign of a number that is not zero."""
+    return where.largest(x.sign) if x.is_finite and x.significand else None
+
+
+class Underflow(RulerModel):
+    """B5: around the smallest normal and the smallest subnormal value."""
+
+    id = "B5"
+    title = "underflow: the exact result within 3 ulp of the smallest normal and of the smallest subnormal value"
+
+    def applies(self, where: Setting) -> bool:
+        return where.rounded and where.out.has_normals
+
+    def rulers(self, where: Setting) -> Iterable[Ruler]:
+        """Half ulps up to 3 ulp from each, in ulps of the subnormals."""
+        fmt = where.out
+        unit = fmt.emin - fmt.mantissa_bits - 1
+        significand, exponent = fmt.magnitude(fmt.min_normal_code)
+        zero = 2 * significand << max(exponent - unit - 1, 0)
+        for sign in where.signs:
+            first = max(zero - 6, 1)
+            high = min(8, zero - 7)
+            if where.gradual and fmt.mantissa_bits and high > 0:
+                yield Ruler(f"{SIGNS[sign]}.", sign, unit, 2, high, 0, 2, signed=False)
+                first = max(first, high)
+            yield Ruler(f"{SIGNS[sign]}.normal", sign, unit, first, zero + 6, zero, 2)
+
+
+class BelowSubnormal(RulerModel):
+    """B6: below the smallest value."""
+
+    id = "B6"
+    title = "below the smallest value: the exact result at, and between, its quarters"
+
+    def applies(self, where: Setting) -> bool:
+        return where.rounded and not where.out.is_integer
+
+    def rulers(self, where: Setting) -> Iterable[Ruler]:
+        significand, exponent = where.out.magnitude(where.out.min_code)
+        high = 4 * significand if significand < 3 else 4
+        return [Ruler(f"{SIGNS[s]}.", s, exponent - 2, 0, high, 0, 4, signed=False) for s in where.signs]
+
+
+class BinadeEdges(RulerModel):
+    """B8: on the rounding boundaries at both ends of a binade."""
+
+    id = "B8"
+    title = "rounding boundaries at both ends of a binade: on them, below and above"
+
+    def applies(self, where: Setting) -> bool:
+        return where.rounded
+
+    def rulers(self, where: Setting) -> Iterable[Ruler]:
+        """One ulp, in halves, from the first and the last significand of a binade; odd binades are negative."""
+        fmt = where.out
+        for e in binades(fmt):
+            kept = min(fmt.mantissa_bits, e - (fmt.emin - fmt.mantissa_bits)) + 1
+            sign = e & 1 if fmt.signed else 0
+            low, high = 1 << kept, 2 * ((1 << kept) - 1)
+            yield Ruler(f"2^{e}.first", sign, e - kept, low, low + 2, low, 2)
+            if kept > 1:
+                yield Ruler(f"2^{e}.last", sign, e - kept, high, high + 2, high, 2)
+
+
+def binades(fmt: Format) -> list[int]:
+    """The exponents of a format's values; if there are very many, those at the ends, around 0, and some between."""
+    lowest = exact.top(finite(0, *fmt.magnitude(fmt.min_code)))
+    listed = list(range(lowest, fmt.emax + 1))
+    if len(listed) <= MANY_BINADES:
+        return listed
+    chosen = {lowest, lowest + 1, fmt.emin - 1, fmt.emin, fmt.emin + 1, -1, 0, 1, fmt.emax - 1, fmt.emax}
+    chosen |= {listed[i * (len(listed) - 1) // 24] for i in range(25)}
+    return [e for e in listed if e in chosen]
+
+
+class Integers(RulerModel):
+    """B23: around the ends of an integer format's range."""
+
+    id = "B23"
+    title = "near the largest integer: the exact value within 3 of each end of the range, in halves"
+
+    def applies(self, where: Setting) -> bool:
+        return where.rounded and where.out.is_integer
+
+    def rulers(self, where: Setting) -> Iterable[Ruler]:
+        """Halves around the largest and the smallest integer; for unsigned integers, the smallest is 0 (B24)."""
+        for sign in where.signs:
+            zero = 2 * (where.out.max_negative_code if sign else where.out.max_code)
+            yield Ruler(f"{SIGNS[sign]}.max", sign, -1, max(zero - 6, 1), zero + 6, zero, 2)
+
+
+class NearZeroAndOne(RulerModel):
+    """B24: rounding near 0 and 1."""
+
+    id = "B24"
+    title = "rounding near 0 and +-1: every quarter up to 2, and what lies between"
+
+    def applies(self, where: Setting) -> bool:
+        return where.to_integer or where.integral
+
+    def rulers(self, where: Setting) -> Iterable[Ruler]:
+        return [Ruler(f"{name}.", sign, -2, 0, 8, 0, 4, signed=False) for sign, name in SIGNS.items()]
+
+    def measured(self, e: Events) -> Value:
+        """The operand, since the result of an integral rounding has no fraction."""
+        return e.operands[0]
+
+    def never(self, where: Setting, cell: Cell) -> str:
+        return unreachable(as_conversion(where), self.region(where, cell))
+
+    def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
+        return solve(as_conversion(where), self.region(where, cell))
+
+
+def as_conversion(where: Setting) -> Setting:
+    """The conversion of the operand, used for a rounding to integral values."""
+    sig = where.sig._replace(operation=get_operation("convert"))
+    return where.once("as conversion", lambda: Setting(sig, where.policy))
+
+
+class Values(RulerModel):
+    """VAL: every value and midpoint of a small target."""
+
+    id = "VAL"
+    title = "conversion to a format of at most 8 bits: every value and midpoint, and what lies between"
+
+    def applies(self, where: Setting) -> bool:
+        return where.converts and where.out.width <= 8 and not where.out.is_integer
+
+    def rulers(self, where: Setting) -> Iterable[Ruler]:
+        """Half ulps over each binade, of each sign."""
+        fmt = where.out
+        unit = fmt.emin - fmt.mantissa_bits
+        for sign, e in product(where.signs, range(unit, max(fmt.emax, fmt.emin) + 1)):
+            kept = min(fmt.mantissa_bits, e - unit) + 1
+            yield Ruler(f"{SIGNS[sign]}.2^{e}+", sign, e - kept, 1 << kept, 2 << kept, 1 << kept, 2, signed=False)
+
+
+class Tininess(RulerModel):
+    """TINY: tiny before rounding, after rounding, and the smallest normal result."""
+
+    id = "TINY"
+    title = "tininess: the exact result within 1 ulp below the smallest normal value, in eighths of an ulp"
+
+    def applies(self, where: Setting) -> bool:
+        return where.rounded and where.gradual
+
+    def rulers(self, where: Setting) -> Iterable[Ruler]:
+        """Eighths of a subnormal's ulp up to one ulp below the smallest normal, and two above."""
+        unit, zero = where.out.emin - where.out.mantissa_bits - 3, 8 << where.out.mantissa_bits
+        return [Ruler(f"{SIGNS[s]}.normal", s, unit, max(zero - 8, 1), zero + 2, zero, 8) for s in where.signs]
+
+
+class NearBoundaries(RegionModel):
+    """B2: the result is one bit from a boundary value."""
+
+    id = "B2"
+    title = "results one bit from the smallest value, the largest subnormal, the smallest normal, one, or the largest"
+
+    def applies(self, where: Setting) -> bool:
+        return where.rounded and where.out.exponent_bits > 0
+
+    def bins(self, where: Setting) -> Bins:
+        """Sign and magnitude code, named after the first boundary value that is one bit away."""
+        fmt, found = where.out, Bins()
+        one = where.encode(finite(0, 1, 0)) & fmt.magnitude_mask
+        base = {"minsub": fmt.min_code, "minnorm": fmt.min_normal_code, "one": one, "max": fmt.max_code}
+        if fmt.subnormals == "gradual" and fmt.mantissa_bits:
+            base["maxsub"] = fmt.min_normal_code - 1
+        for (name, code), bit in product(base.items(), range(fmt.exponent_bits + fmt.mantissa_bits)):
+            near = code ^ 1 << bit
+            for sign in where.signs:
+                if fmt.min_code <= near <= where.limit(sign):
+                    found.setdefault((sign, near), f"{SIGNS[sign]}.{name}.bit{bit}")
+        return found
+
+    def region(self, where: Setting, cell: Cell) -> Value:
+        return finite(cell[0], *where.out.magnitude(cell[1]))
+
+    def never(self, where: Setting, cell: Cell) -> str:
+        """Unreachable if neither the value nor the half ulp above it is reachable."""
+        reason = super().never(where, cell)
+        return reason and (unreachable(where, self._above(where, cell)) and reason)
+
+    def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
+        """Operands of the value, then of what lies up to half an ulp above it."""
+        for seed in range(3):
+            yield from solve(where, self.region(where, cell), seed)
+            yield from solve(where, self._above(where, cell), seed)
+
+    def hits(self, e: Events) -> Iterable[Cell]:
+        """By the code at or less than half an ulp below the exact result."""
+        return [(e.exact.sign, e.place.code)] if e.place is not None and not e.place.guard else []
+
+    def _above(self, where: Setting, cell: Cell) -> Value:
+        """The half ulp above a value of the output format."""
+        fmt, value = where.out, self.region(where, cell)
+        unit = max(exact.top(value) - fmt.mantissa_bits, fmt.emin - fmt.mantissa_bits) - 1
+        s, q = value.significand, value.exponent
+        return between(value.sign, s << max(q - unit, 0) >> max(unit - q, 0), unit)

@@ -1,0 +1,82 @@
+"""The model of stochastic rounding: discarded bits and random bits around the carry of their sum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from softfloat_ref.coverage.engine.framework import BITS, Bins, Cell, Line, cross
+from softfloat_ref.coverage.operation.setting import Events, Setting
+from softfloat_ref.coverage.operation.shapes import Shape, ShapeModel, solved
+from softfloat_ref.oracle.exact import FINITE, Value
+from softfloat_ref.oracle.rounding import position
+
+_ALL: Final = 4  # random bits up to which every discarded fraction is a candidate
+_DISTANCES: Final = {-2: "-2", -1: "-1", 0: "0", 1: "+1"}
+_EXACT: Final = ("exact",)
+_ZEROS: Final = ("zeros",)
+
+
+class StochasticCarry(ShapeModel):
+    """SR: the discarded bits and the random bits around their carry."""
+
+    id = "SR"
+    title = "stochastic rounding: discarded bits and random bits that just reach the carry, or just miss it"
+    chooses_words = True
+
+    def applies(self, where: Setting) -> bool:
+        return where.rounded and where.policy.random_count > 0
+
+    def bins(self, where: Setting) -> Bins:
+        """How far the sum is from the carry, with the bit below the random ones and a sticky; and exact values."""
+        sums = cross("sum{distance}.below{bit}.sticky{sticky}", distance=_DISTANCES, bit=BITS, sticky=BITS)
+        return {**sums, _EXACT: "exact.random-ones", _ZEROS: "inexact.random-zeros"}
+
+    def shapes(self, where: Setting, cell: Cell) -> Iterable[Shape]:
+        n = where.policy.random_count
+        if cell == _EXACT:
+            return [Shape(s, 0, n + 1, n + 1, 0) for s in BITS]
+        fractions = list(range(1 << n)) if n <= _ALL else [1 << (n - 1), 5 << (n - 3), 1, (1 << n) - 1, 3]
+        if cell == _ZEROS:
+            return [Shape(s, d << 1 | 1, n + 1, n + 1, t) for d in fractions for t in BITS for s in BITS]
+        distance, below, sticky = cell
+        return [
+            Shape(s, d << 1 | below, n + 1, n + 1, sticky)
+            for d in fractions
+            if 0 <= (1 << n) + distance - d < 1 << n and (d or below or sticky)
+            for s in BITS
+        ]
+
+    def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
+        """Operands that discard that fraction, and the random bits that bring the sum there."""
+        top = 1 << where.policy.random_count
+        for codes in solved(where, self.shapes(where, cell)):
+            x = where.exactly(codes)
+            if x.kind != FINITE or x.significand == 0:
+                continue
+            r = top - 1 if cell == _EXACT else 0
+            if len(cell) > 1:
+                r = top + cell[0] - (_discarded(x, where)[0] >> 1)
+            if 0 <= r < top:
+                yield (*codes, r)
+
+    def hits(self, e: Events) -> Iterable[Cell]:
+        """By the discarded bits as the rounding sees them, and the random bits."""
+        top = 1 << e.where.policy.random_count
+        if e.in_range is None:
+            return
+        discarded, rest = _discarded(e.exact, e.where)
+        if discarded == 0 and rest == 0:
+            if e.random_bits == top - 1:
+                yield _EXACT
+            return
+        if e.random_bits == 0:
+            yield _ZEROS
+        yield (discarded >> 1) + e.random_bits - top, discarded & 1, int(rest != 0)
+
+
+def _discarded(x: Value, where: Setting) -> tuple[int, int]:
+    """As many discarded bits as random ones, and the one below; and whether anything follows."""
+    n = where.policy.random_count
+    _, _, discarded, rest = position(x.significand, x.exponent, x.significand.bit_length(), x.sticky, n, where.target)
+    return discarded, rest

@@ -1,0 +1,1 @@
+"""Coverage of block quantization: the scale's thresholds, elements and their rounding, lanes."""

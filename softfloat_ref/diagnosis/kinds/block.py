@@ -1,0 +1,54 @@
+"""The common part of block quantizers and dequantizers: cases of many codes, only the wrong ones shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Final
+
+from softfloat_ref.diagnosis.conditions import FEWEST, Feature, kind
+from softfloat_ref.diagnosis.hypotheses import Case, Inputs
+from softfloat_ref.diagnosis.kinds.base import SHOWN_LANES, DiagnosedKind, code_text
+from softfloat_ref.oracle.codec import decoder
+
+RANDOM_BLOCKS: Final = 60  # random blocks in addition to the probes
+
+
+class DiagnosedBlock(DiagnosedKind):
+    """A unit of blocks. scales: number of codes in its answer before the elements."""
+
+    tried: ClassVar[str] = "policy, profile, accumulator or listed defect"
+    scales: ClassVar[int] = 0
+    unit: Any
+
+    def features(self) -> Iterator[Feature]:
+        return iter(())
+
+    def of_codes(self, cases: Sequence[Case]) -> str:
+        formats = self.unit.result_formats
+        pairs = [(c, zip(c.expected, c.got, strict=True)) for c in cases if not c.agrees]
+        wrong = [(i, x) for _, codes in pairs for i, (x, y) in enumerate(codes) if x != y]
+        if len(wrong) < FEWEST:
+            return ""
+        places = {i for i, _ in wrong}
+        if len(places) == 1:
+            (place,) = places
+            return f"only {'the scale' if place < self.scales else f'element {place - self.scales}'} is wrong"
+        if any(place < self.scales for place in places):
+            return ""
+        said = {kind(x, formats[i]) for i, x in wrong}
+        signs = {decoder(formats[i])(x).sign for i, x in wrong}
+        facts = [f"should be {said.pop()}"] if len(said) == 1 and said != {"a normal number"} else []
+        facts += [f"should be {'negative' if signs.pop() else 'positive'}"] if len(signs) == 1 else []
+        return f"the scale is right, and every wrong element {' and '.join(facts)}" if facts else ""
+
+    @property
+    def title(self) -> str:
+        return f"{self.op} {self.unit.block.name}"
+
+    def inputs_text(self, inputs: Inputs) -> str:
+        """The first few nonzero codes."""
+        formats = self.unit.input_formats
+        shown = [(i, x) for i, x in enumerate(inputs) if x]
+        rest = len(shown) - SHOWN_LANES
+        given = " ".join(f"[{i}]={code_text(x, formats[i])}" for i, x in shown[:SHOWN_LANES])
+        return given + (f" and {rest} more" if rest > 0 else "") or "zeros"

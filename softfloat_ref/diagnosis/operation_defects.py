@@ -1,0 +1,318 @@
+"""Defects of a scalar operation: in its operands, in the operation itself, in its rounding, and in its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from typing import Final
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.diagnosis.answer_defects import answer_defects
+from softfloat_ref.diagnosis.hypotheses import Hypothesis
+from softfloat_ref.diagnosis.operation_models import Scalar, Values, always_exact
+from softfloat_ref.diagnosis.random_defects import random_defects
+from softfloat_ref.diagnosis.rounding_defects import stage_defects
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.codec import decoder, encoder
+from softfloat_ref.oracle.exact import FINITE, Value
+from softfloat_ref.oracle.flags import INEXACT, UNDERFLOW
+from softfloat_ref.oracle.formats import CATALOGUE, Format
+from softfloat_ref.oracle.operations import OPERATIONS, Signature, evaluator, unrounded
+from softfloat_ref.oracle.operations.formula import MULTIPLY_ADD, QUOTIENT, Formula
+from softfloat_ref.oracle.operations.table import LETTERS, confused_with
+
+MORE_BITS: Final = 16  # extra bits of quotients and roots, for defects that depend on bits below the guard bit
+
+
+def scalar_defects(s: Scalar) -> Iterator[Hypothesis]:
+    """Every listed defect that the operation can have."""
+    yield from answer_defects(s)
+    if s.sig.operation.result == "float":
+        yield from _rounding_defects(s)
+        yield from _operand_defects(s)
+    formula = s.sig.operation.formula
+    if formula is not None and formula.is_sum:
+        yield from _sum_defects(s, formula)
+    if formula == MULTIPLY_ADD:
+        yield from _fma_defects(s)
+    if s.policy.random_count:
+        yield from random_defects(s.model, evaluator(s.sig, s.policy), s.policy.random_count, s.arity, s.source)
+    yield from _other_operations(s)
+
+
+# -- rounding --------------------------------------------------------------------------------------------------------
+
+
+def _rounding_defects(s: Scalar) -> Iterator[Hypothesis]:
+    compute = unrounded(s.sig, s.policy, MORE_BITS)
+    for row in stage_defects():
+        if row.via and s.sig.operation.is_conversion and always_exact(s.sig.formats[0], row.via):
+            continue
+        encode = row.stage(s.sig.out, s.policy)
+        if encode is None:
+            continue
+
+        def run(
+            codes: Sequence[int], r: int, encode: Callable[[Value, int], tuple[int, int]] = encode
+        ) -> tuple[int, int]:
+            value, flags = compute(codes, r)
+            code, more = encode(value, r)
+            return code, flags | more
+
+        yield Hypothesis(row.name, row.says, s.model(run), size=row.size)
+
+
+# -- operands --------------------------------------------------------------------------------------------------------
+
+
+def _operand_defects(s: Scalar) -> Iterator[Hypothesis]:
+    for i, fmt in enumerate(s.sig.formats):
+        if fmt.is_integer or fmt.twos_complement:
+            continue
+        of = f" of {LETTERS[i]}" if s.arity > 1 else ""
+        in_ = f" in operand {LETTERS[i]}" if s.arity > 1 else ""
+        for name, says, change in _OPERAND_DEFECTS:
+            if "subnormal" in name and fmt.subnormals != "gradual":
+                continue
+
+            def changed(
+                codes: Sequence[int], values: Values, i: int = i, fmt: Format = fmt, change: _Change = change
+            ) -> Values | None:
+                x = values[i]
+                if x.kind != FINITE:
+                    return None
+                y = change(codes[i], x, fmt)
+                return None if y == x else [*values[:i], y, *values[i + 1 :]]
+
+            model = s.on_values(changed)
+            yield Hypothesis(name + of, says + in_, model)
+            if name == "subnormals flushed":
+                yield Hypothesis(
+                    f"{name}{of}, flags kept", f"{says}{in_}, but raises the right flags", s.flags_kept(model)
+                )
+
+
+_Change = Callable[[int, Value, Format], Value]
+
+
+def _is_subnormal(code: int, fmt: Format) -> bool:
+    return code & fmt.magnitude_mask < fmt.min_normal_code
+
+
+def flushed(code: int, x: Value, fmt: Format) -> Value:
+    """Subnormal operands as zeros."""
+    return exact.zero(x.sign) if _is_subnormal(code, fmt) else x
+
+
+def low_exponent(code: int, x: Value, fmt: Format) -> Value:
+    """Subnormal operands with the exponent 0 of their field instead of 1."""
+    return x._replace(exponent=x.exponent - 1) if x.significand and _is_subnormal(code, fmt) else x
+
+
+def hidden_bit(code: int, x: Value, fmt: Format) -> Value:
+    """Subnormal operands (not zero) read as normal ones: a leading one, and the exponent of field 0."""
+    if not _is_subnormal(code, fmt) or not x.significand:
+        return x
+    return exact.finite(x.sign, x.significand | 1 << fmt.mantissa_bits, x.exponent - 1)
+
+
+_OPERAND_DEFECTS: Final[tuple[tuple[str, str, _Change], ...]] = (
+    ("subnormals flushed", "treats subnormals as zero", flushed),
+    ("subnormals with exponent 0", "gives subnormals the exponent 0 in place of 1", low_exponent),
+    ("subnormals as normal", "treats subnormals as normal numbers, with a leading one", hidden_bit),
+    (
+        "exponent one high",
+        "reads the exponent one too high",
+        lambda code, x, fmt: x._replace(exponent=x.exponent + 1) if x.significand else x,
+    ),
+    (
+        "exponent one low",
+        "reads the exponent one too low",
+        lambda code, x, fmt: x._replace(exponent=x.exponent - 1) if x.significand else x,
+    ),
+    (
+        "last bit ignored",
+        "ignores the last bit of the significand",
+        lambda code, x, fmt: x._replace(significand=x.significand & ~1) if x.significand > 1 else x,
+    ),
+    ("sign ignored", "ignores the sign", lambda code, x, fmt: x._replace(sign=0)),
+    ("sign inverted", "inverts the sign", lambda code, x, fmt: x._replace(sign=1 - x.sign)),
+)
+
+# -- sums ------------------------------------------------------------------------------------------------------------
+
+
+def _sum_defects(s: Scalar, formula: Formula) -> Iterator[Hypothesis]:
+    out, compute = s.sig.out, unrounded(s.sig, s.policy)
+    for sign, shown in ((0, "+0"), (1, "-0")):
+        if not out.negative_zero:
+            return
+
+        def signed(codes: Sequence[int], r: int, sign: int = sign) -> tuple[int, int]:
+            value, flags = compute(codes, r)
+            code, more = encoder(out, s.policy)(value, r)
+            if value.is_zero and _cancels(s, formula, codes):
+                code = out.sign_bit if sign else 0
+            return code, flags | more
+
+        yield Hypothesis(f"x - x is {shown}", f"gives {shown} where a sum cancels to zero", s.model(signed))
+
+
+def _cancels(s: Scalar, formula: Formula, codes: Sequence[int]) -> bool:
+    """Whether an exact zero results from terms that are not all zeros of one sign."""
+    values = [decoder(f)(x) for f, x in zip(s.sig.formats, codes, strict=True)]
+    return len({x.sign for x in formula.values(values)}) > 1
+
+
+# -- fused multiply-add ----------------------------------------------------------------------------------------------
+
+
+def _fma_defects(s: Scalar) -> Iterator[Hypothesis]:
+    for name in dict.fromkeys((s.sig.out.name, "fp32", "fp64")):
+        if name in CATALOGUE and CATALOGUE[name].mantissa_bits >= s.sig.out.mantissa_bits:
+            says = f"is not fused: it rounds the product to {name} before it adds"
+            yield Hypothesis(f"not fused, product in {name}", says, s.model(_unfused(s, CATALOGUE[name])))
+    for bits in range(4):
+        says = f"cuts the product to {s.sig.out.precision + bits} bits before it adds"
+        yield Hypothesis(f"product cut to p+{bits} bits", says, s.on_values(_cut_product(s, bits)))
+    for places in (1, 2, 3):
+        below = f"{places} place{'s' * (places > 1)} below the product"
+        yield Hypothesis(
+            f"addend cut {below}",
+            f"loses the bits that alignment shifts out of the addend, {below}",
+            s.on_values(_cut_addend(s, places, False)),
+        )
+        yield Hypothesis(
+            f"no borrow {below}",
+            f"does not borrow for the bits that alignment shifts out of the addend, {below}, when it subtracts",
+            s.on_values(_cut_addend(s, places, True)),
+        )
+
+    for n in range(2, 2 * s.sig.out.precision):
+        yield Hypothesis(
+            f"normalised by at most {n} places",
+            f"normalises by at most {n} places below the product's first place, and loses the leading one beyond that",
+            s.model(_short_normalisation(s, n)),
+        )
+
+
+def _short_normalisation(s: Scalar, places: int) -> Callable[[Sequence[int], int], tuple[int, int]]:
+    """A sum whose leading one lies deeper is packed as if its leading one were at the limit."""
+    out, right, encode = s.sig.out, evaluator(s.sig, s.policy), encoder(s.sig.out, s.policy)
+    decoders, compute = [decoder(f) for f in s.sig.formats], unrounded(s.sig, s.policy)
+    bits = s.sig.formats[0].precision + s.sig.formats[1].precision
+
+    def run(codes: Sequence[int], r: int) -> tuple[int, int]:
+        a, b, _ = (decode(code) for decode, code in zip(decoders, codes, strict=True))
+        value, _ = compute(codes, r)
+        if not _finite([a, b]) or value.kind != FINITE or not value.significand:
+            return right(codes, r)
+        lowest = a.exponent + b.exponent + bits - 1 - places
+        if exact.top(value) >= max(lowest, out.emin):
+            return right(codes, r)
+        lowest = max(lowest, out.emin)
+        code, flags = encode(exact.add(value, exact.finite(value.sign, 1, lowest)), r)
+        return code - (1 << out.mantissa_bits), flags | (UNDERFLOW if flags & INEXACT else 0)
+
+    return run
+
+
+def _unfused(s: Scalar, product: Format) -> Callable[[Sequence[int], int], tuple[int, int]]:
+    first = evaluator(Signature(OPERATIONS["mul"], s.sig.formats[:2], product), s.policy)
+    second = evaluator(Signature(OPERATIONS["add"], (product, s.sig.formats[2]), s.sig.out), s.policy)
+
+    def run(codes: Sequence[int], r: int) -> tuple[int, int]:
+        code, flags = first(codes[:2], r)
+        found, more = second((code, codes[2]), r)
+        return found, flags | more
+
+    return run
+
+
+_ONE: Final = exact.finite(0, 1, 0)
+
+
+def _finite(values: Values) -> bool:
+    return all(x.kind == FINITE and x.significand for x in values)
+
+
+def _cut_product(s: Scalar, bits: int) -> Callable[[Sequence[int], Values], Values | None]:
+    """The product in a field as wide as both operands' bits together, with its last bits cleared."""
+    full = s.sig.formats[0].precision + s.sig.formats[1].precision
+    low = max(full - s.sig.out.precision - bits, 0)
+
+    def change(codes: Sequence[int], values: Values) -> Values | None:
+        if not _finite(values[:2]) or values[2].kind != FINITE:
+            return None
+        product = exact.multiply(values[0], values[1])
+        return [product._replace(significand=product.significand >> low << low), _ONE, values[2]]
+
+    return change
+
+
+def _cut_addend(s: Scalar, places: int, no_borrow: bool) -> Callable[[Sequence[int], Values], Values | None]:
+    """The addend cut `places` places below the product's last bit; no_borrow: the lost bits are or-ed into the sum."""
+
+    def change(codes: Sequence[int], values: Values) -> Values | None:
+        a, b, c = values
+        if not _finite(values):
+            return None
+        product = exact.multiply(a, b)
+        drop = product.exponent - places - c.exponent
+        kept = c.significand >> drop << drop if drop > 0 else c.significand
+        if kept == c.significand:
+            return None
+        cut = c._replace(significand=kept) if kept else exact.zero(c.sign)
+        if not no_borrow:
+            return [product, _ONE, cut]
+        total = exact.add(product, cut)
+        return [
+            exact.add(total, exact.finite(total.sign, 1, product.exponent - places - 1)),
+            _ONE,
+            exact.zero(total.sign),
+        ]
+
+    return change
+
+
+# -- another operation -----------------------------------------------------------------------------------------------
+
+
+def _other_operations(s: Scalar) -> Iterator[Hypothesis]:
+    operation = s.sig.operation
+    for other in confused_with(operation):
+        try:
+            run = evaluator(Signature(other, s.sig.formats, s.sig.out), s.policy)
+        except Error:
+            continue
+        yield Hypothesis(f"operation {other.name}", f"computes {other.name}", s.model(run))
+    if operation.formula == QUOTIENT and s.sig.formats[0] == s.sig.formats[1]:
+        yield Hypothesis("a * (1 / b)", "multiplies by the rounded reciprocal of b", s.model(_by_reciprocal(s)))
+    run = evaluator(s.sig, s.policy)
+    for i, j in combinations(range(s.arity), 2):
+        if s.sig.formats[i] != s.sig.formats[j] or (operation.formula == MULTIPLY_ADD and j == 1):
+            continue
+
+        def exchanged(codes: Sequence[int], r: int, i: int = i, j: int = j) -> tuple[int, int]:
+            found = list(codes)
+            found[i], found[j] = codes[j], codes[i]
+            return run(found, r)
+
+        which = "its operands" if s.arity == 2 else f"{LETTERS[i]} and {LETTERS[j]}"
+        shown = "operands" if s.arity == 2 else which
+        yield Hypothesis(f"{shown} exchanged", f"exchanges {which}", s.model(exchanged))
+
+
+def _by_reciprocal(s: Scalar) -> Callable[[Sequence[int], int], tuple[int, int]]:
+    """Rounds twice: 1 / b, then the product."""
+    fmt = s.sig.formats[0]
+    divide = evaluator(Signature(OPERATIONS["div"], (fmt, fmt), s.sig.out), s.policy)
+    multiply = evaluator(Signature(OPERATIONS["mul"], (fmt, s.sig.out), s.sig.out), s.policy)
+    one = encoder(fmt, s.policy)(_ONE, 0)[0]
+
+    def run(codes: Sequence[int], r: int) -> tuple[int, int]:
+        code, flags = divide((one, codes[1]), r)
+        found, more = multiply((codes[0], code), r)
+        return found, flags | more
+
+    return run

@@ -1,0 +1,233 @@
+"""Explains an affine integer: quotient, zero point, rounding and clamp; finds other rules that give an answer."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from fractions import Fraction
+from typing import Final
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.explain.scalar import Rows, describe, explain_conversion, value_text
+from softfloat_ref.explain.steps import alternatives, steps
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.affine import (
+    CHOICES,
+    FP32,
+    RULES,
+    AffineFormat,
+    Parameters,
+    Rule,
+    dequantize_value,
+    fp32,
+    get_rule,
+    reciprocal,
+)
+from softfloat_ref.oracle.codec import decoder, encoder, needed_bits
+from softfloat_ref.oracle.exact import INF, NAN, Value
+from softfloat_ref.oracle.literals import hexadecimal
+from softfloat_ref.oracle.policies import ROUNDINGS, get_policy, rounding_name
+from softfloat_ref.units import AffineDequantizeUnit, AffineQuantizeUnit
+from softfloat_ref.units.affine import integer, parameters
+
+Change = dict[str, str]
+_MODES: Final = tuple(m for m in ROUNDINGS if not m.startswith("sr"))
+_FIELDS: Final = ("order", "arithmetic", "nan", "inf")  # fields of a rule that affect a quantization
+_MORE_BITS: Final = 64  # bits of a quotient to show
+_WHOLE: Final = ("kept", "discarded", "rule")
+
+
+def integer_text(code: int, fmt: AffineFormat) -> str:
+    """The code of an integer, and the integer."""
+    return f"{code:0{-(-fmt.bits // 4)}x} = {integer(code, fmt)}"
+
+
+# -- quantize ----------------------------------------------------------------------------------------------------------
+
+
+@steps.register
+def _quantize_steps(unit: AffineQuantizeUnit, inputs: Sequence[int]) -> Rows:
+    (code,), found = unit.answer(inputs), parameters(inputs[1:], unit.affine)
+    x = decoder(unit.values, unit.policy.flush_inputs)(inputs[0])
+    flushed = ", flushed to zero" if x != decoder(unit.values)(inputs[0]) else ""
+    rows = [
+        ("value", describe(inputs[0], unit.values) + flushed),
+        ("scale", describe(found.scale, FP32)),
+        ("zero point", f"{found.zero_point}{', the middle' if unit.affine.symmetric else ''}"),
+        ("affine rule", rule_text(unit.rule)),
+    ]
+    if x.kind in (NAN, INF):
+        rows.append(("special", f"NaN: nan = {unit.rule.nan}" if x.kind == NAN else f"infinity: inf = {unit.rule.inf}"))
+    else:
+        rows += _rounding_rows(unit, x, found, inputs[-1] if unit.policy.random_count else None)
+    return [*rows, ("result", integer_text(code, unit.affine)), *_error_rows(unit, x, code, found)]
+
+
+def _rounding_rows(unit: AffineQuantizeUnit, x: Value, found: Parameters, word: int | None) -> Rows:
+    """The quotient, as the rule computes it, the zero point, the rounding, and the clamp."""
+    rows, value = _computed(unit, x, found)
+    if value.kind == INF:
+        return [*rows, ("clamp", "the product overflows FP32: clamped to the end of the range")]
+    explained = explain_conversion(value, unit.affine.wide, unit.policy, word)
+    labels = {"rule": "rounding"}
+    rows += [(labels.get(k, k), v) for k, v in explained.rows if k in _WHOLE]
+    width = unit.affine.wide.width
+    q = explained.bits - (explained.bits >> (width - 1) << width)
+    rows.append(("rounded", str(q)))
+    if unit.rule.order == "outside":
+        q += found.zero_point
+        rows.append(("sum", f"{q}, zero point added outside the rounding"))
+    return [*rows, ("clamp", _clamp_text(q, unit.affine))]
+
+
+def _computed(unit: AffineQuantizeUnit, x: Value, found: Parameters) -> tuple[Rows, Value]:
+    """The steps up to the number to be rounded, and this number."""
+    rule, scale, z = unit.rule, decoder(FP32)(found.scale), found.zero_point
+    offset = exact.finite(int(z < 0), abs(z), 0)
+    inside, note = rule.order == "inside", "zero point added inside the rounding"
+    bits = needed_bits(unit.affine.wide, unit.policy) + _MORE_BITS
+    if rule.arithmetic == "exact":
+        rows = [("quotient", _number(exact.divide(x, scale, bits)))]
+        if not inside:
+            return rows, exact.divide(x, scale, bits)
+        total = exact.divide(exact.add(x, exact.multiply(offset, scale)), scale, bits)
+        return [*rows, ("sum", f"{_number(total)}, {note}")], total
+    inverse = reciprocal(scale)
+    product = exact.multiply(x, inverse)
+    rows = [("reciprocal", f"{_number(inverse)}, 1 / scale rounded to FP32")]
+    if rule.arithmetic == "fp32":
+        product = fp32(product)
+        rows.append(("product", f"{_number(product)}, rounded to FP32"))
+        if product.kind == INF or not inside:
+            return rows, product
+    total = fp32(exact.add(product, offset))
+    fused = ", with the product" if rule.arithmetic == "fp32-fma" else ""
+    return [*rows, ("sum", f"{_number(total)}, {note}, rounded to FP32{fused}")], total
+
+
+def _clamp_text(q: int, fmt: AffineFormat) -> str:
+    if fmt.lowest <= q <= fmt.highest:
+        return f"none: within {fmt.lowest} to {fmt.highest}"
+    return (
+        f"below the smallest integer, {fmt.lowest}" if q < fmt.lowest else f"above the largest integer, {fmt.highest}"
+    )
+
+
+def _error_rows(unit: AffineQuantizeUnit, x: Value, code: int, found: Parameters) -> Rows:
+    """The value of the integer, and its error."""
+    restored = dequantize_value(integer(code, unit.affine), found)
+    rows = [("restored", describe(restored, FP32))]
+    if not x.is_finite:
+        return rows
+    scale = decoder(FP32)(found.scale).as_fraction()
+    error = integer(code, unit.affine) - found.zero_point - x.as_fraction() / scale
+    return [*rows, ("error", f"{_steps_text(error)} steps" if error else "none")]
+
+
+def _steps_text(error: Fraction) -> str:
+    x = exact.from_fraction(error, _MORE_BITS)
+    near = float(x)
+    return hexadecimal(x) if math.isinf(near) or not near else f"{near:+.6g}"
+
+
+def _number(x: Value) -> str:
+    """A number; with its first decimals if it is cut."""
+    near = float(x)
+    return f"{near:.12g} ({hexadecimal(x)})" if x.sticky and near and not math.isinf(near) else value_text(x)
+
+
+@alternatives.register
+def _quantize_alternatives(unit: AffineQuantizeUnit, inputs: Sequence[int], got: Sequence[int]) -> list[Change]:
+    """The unit itself; the named rules and the changes of one choice; changes of two."""
+    if tuple(unit.answer(inputs)) == tuple(got):
+        return [{}]
+    single = [{"rule": name} for name, r in RULES.items() if r != unit.rule] + list(_single_changes(unit))
+    pairs = (a | b for a, b in itertools.combinations(single, 2) if not _exclusive(a, b))
+    for level in (single, pairs):
+        found = [c for c in level if _gives(unit, c, inputs, got)]
+        if found:
+            return found
+    return []
+
+
+def _single_changes(unit: AffineQuantizeUnit) -> Iterator[Change]:
+    for field in _FIELDS:
+        yield from ({field: choice} for choice in CHOICES[field] if choice != getattr(unit.rule, field))
+    current = rounding_name(unit.policy.rounding)
+    yield from ({"rounding": mode} for mode in _MODES if mode != current)
+    yield {"flush_inputs": "off" if unit.policy.flush_inputs else "on"}
+
+
+def _exclusive(one: Change, other: Change) -> bool:
+    """Whether two changes are of the same field, or of a rule and one of its fields."""
+    keys = {*one, *other}
+    return len(keys) == 1 or ("rule" in keys and not keys & {"rounding", "flush_inputs"})
+
+
+def _gives(unit: AffineQuantizeUnit, change: Change, inputs: Sequence[int], got: Sequence[int]) -> bool:
+    """Whether the changed unit gives the answer."""
+    with suppress(Error):
+        return tuple(_changed(unit, change).answer(_without_word(unit, change, inputs))) == tuple(got)
+    return False
+
+
+def _changed(unit: AffineQuantizeUnit, change: Change) -> AffineQuantizeUnit:
+    rule = RULES[change["rule"]] if "rule" in change else unit.rule
+    policy = unit.policy
+    if "rounding" in change:
+        policy = policy.replace(rounding=change["rounding"], sr_bits=None)
+    if "flush_inputs" in change:
+        policy = policy.replace(flush_inputs=change["flush_inputs"] == "on")
+    fields = {k: v for k, v in change.items() if k in _FIELDS}
+    return dataclasses.replace(unit, rule=rule.replace(**fields), policy=policy)
+
+
+def _without_word(unit: AffineQuantizeUnit, change: Change, inputs: Sequence[int]) -> Sequence[int]:
+    return inputs[: unit.operand_width] if "rounding" in change else inputs
+
+
+def rule_text(rule: Rule) -> str:
+    """A rule in the notation of `get_rule`: its name, or the fields in which it differs from `exact`."""
+    with suppress(Error):
+        if get_rule(rule.name) == rule:
+            return rule.name
+    changes = (f"{k}={v}" for k in CHOICES if (v := getattr(rule, k)) != getattr(RULES["exact"], k))
+    return ",".join(["exact", *changes])
+
+
+# -- dequantize --------------------------------------------------------------------------------------------------------
+
+
+def _product(unit: AffineDequantizeUnit, inputs: Sequence[int]) -> tuple[int, Parameters, Value]:
+    found = parameters(inputs[1:], unit.affine)
+    distance = integer(inputs[0], unit.affine) - found.zero_point
+    x = exact.finite(int(distance < 0), abs(distance), 0)
+    return distance, found, exact.multiply(x, decoder(FP32)(found.scale))
+
+
+@steps.register
+def _dequantize_steps(unit: AffineDequantizeUnit, inputs: Sequence[int]) -> Rows:
+    distance, found, product = _product(unit, inputs)
+    explained = explain_conversion(product, FP32, get_policy(None), None)
+    return [
+        ("integer", integer_text(inputs[0], unit.affine)),
+        ("scale", describe(found.scale, FP32)),
+        ("zero point", f"{found.zero_point}{', the middle' if unit.affine.symmetric else ''}"),
+        ("steps", f"{distance}: integer - zero point"),
+        ("product", f"{value_text(product)}, steps * scale"),
+        *((k, v) for k, v in explained.rows if k in (*_WHOLE, "overflow")),
+        ("result", describe(unit.answer(inputs)[0], FP32)),
+    ]
+
+
+@alternatives.register
+def _dequantize_alternatives(unit: AffineDequantizeUnit, inputs: Sequence[int], got: Sequence[int]) -> list[Change]:
+    """The unit itself; other roundings of the product."""
+    if tuple(unit.answer(inputs)) == tuple(got):
+        return [{}]
+    product = _product(unit, inputs)[2]
+    answers = ((mode, encoder(FP32, get_policy(None, rounding=mode))(product, 0)[0]) for mode in _MODES)
+    return [{"rounding": mode} for mode, code in answers if [code] == list(got)]

@@ -1,0 +1,231 @@
+"""Explains the quantization of a block: its largest magnitude, the scale under every profile, and each element;
+finds the profiles that give another answer."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.explain.scalar import describe, value_text
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.blocks.formats import (
+    FP32,
+    Block,
+    BlockFormat,
+    block_scale,
+    dequantize_to_fp32,
+    element_policy,
+    flush,
+    largest_magnitude,
+    quantize_block,
+    resolve,
+    tensor_scale_of,
+)
+from softfloat_ref.oracle.blocks.profiles import CHOICES, PROFILES, Profile
+from softfloat_ref.oracle.codec import decoder
+from softfloat_ref.oracle.exact import FINITE, NAN, Value
+from softfloat_ref.oracle.flags import INEXACT, OVERFLOW
+from softfloat_ref.oracle.literals import shortest
+from softfloat_ref.oracle.policies import ROUNDINGS, Policy, rounding_name
+
+Rows = list[tuple[str, str]]
+MAX_ALTERNATIVES: Final = 12
+
+
+@dataclass(frozen=True)
+class Element:
+    """One element of a quantized block."""
+
+    value: Value
+    code: int
+    restored: int  # FP32
+    why: str
+
+
+@dataclass(frozen=True)
+class BlockExplanation:
+    """A block of values (at most the format's size), and how it is quantized."""
+
+    values: tuple[Value, ...]
+    fmt: BlockFormat
+    profile: Profile
+    policy: Policy
+    words: tuple[int, ...] | None = None
+
+    @cached_property
+    def tensor_scale(self) -> int:
+        """The FP32 code of the second-level scale, of a tensor that consists of this block."""
+        return tensor_scale_of(self.amax, self.fmt, self.profile)
+
+    @cached_property
+    def amax(self) -> Value | None:
+        """The largest finite magnitude, after flushing."""
+        return largest_magnitude([x for x in flush(self.values, self.profile) if x.kind == FINITE and x.significand])
+
+    @cached_property
+    def block(self) -> Block:
+        """Scale, codes and flags."""
+        return self._quantized(self.profile, self.policy)
+
+    def _quantized(self, profile: Profile, policy: Policy) -> Block:
+        factor = decoder(FP32)(tensor_scale_of(self.amax, self.fmt, profile))
+        return quantize_block(self.values, self.fmt, profile, policy, self.words, factor)
+
+    def scales(self) -> dict[str, str]:
+        """The scale under each named profile: its hexadecimal code, or the reason why there is none."""
+        found = {}
+        for name, profile in PROFILES.items():
+            try:
+                fmt, resolved = resolve(self.fmt, profile)
+                factor = decoder(FP32)(tensor_scale_of(self.amax, fmt, resolved))
+                found[name] = fmt.scale.hex(block_scale(self.values, fmt, resolved, factor))
+            except Error as e:
+                found[name] = f"none: {e}"
+        return found
+
+    def elements(self) -> list[Element]:
+        """Each element, before and after quantization."""
+        block, factor = self.block, decoder(FP32)(self.tensor_scale)
+        restored = dequantize_to_fp32(block.scale, block.codes, self.fmt, self.profile, factor)
+        flushed = flush(self.values, self.profile)
+        special = decoder(self.fmt.scale)(block.scale).kind == NAN
+        return [
+            Element(x, code, back, "the scale is NaN" if special else self._why(x, y, code, flags))
+            for x, y, code, back, flags in zip(self.values, flushed, block.codes, restored, block.flags, strict=True)
+        ]
+
+    def _why(self, given: Value, flushed: Value, code: int, flags: int) -> str:
+        element = decoder(self.fmt.element)(code)
+        if given.kind != FINITE:
+            return "kept" if element.kind == given.kind else "not representable in the element format"
+        if given.significand and not flushed.significand:
+            return f"flushed: below 2^{self.profile.flush_below}"
+        if flags & OVERFLOW:
+            return "clamped: beyond scale x largest element"
+        if given.significand and element.is_zero:
+            return "rounded to zero"
+        if code & self.fmt.element.magnitude_mask == self.fmt.element.max_code and flags & INEXACT:
+            return "rounded to the largest element"
+        return "rounded" if flags & INEXACT else "exact"
+
+    # -- text ----------------------------------------------------------------------------------------------------
+
+    def rows(self) -> Rows:
+        """Labelled lines."""
+        fmt = self.fmt
+        rows = [
+            (
+                "block",
+                f"{len(self.values)} values to {fmt.name}: {fmt.element.name} elements, {fmt.scale.name} scale,"
+                f" profile {self.profile.name}, {rounding_name(self.policy.rounding)}",
+            ),
+            ("amax", self._amax_text()),
+        ]
+        if self.profile.tensor_scale != "none":
+            rows.append(("tensor", f"scale {describe(self.tensor_scale, FP32)}, as if this block were the tensor"))
+        rows.append(("scale", f"{self._scale_text(self.block.scale)}  rule {self.profile.scale_rule}"))
+        rows += self._profile_rows()
+        return rows + self._element_rows()
+
+    def _amax_text(self) -> str:
+        if self.amax is None:
+            return "none: every finite value is zero"
+        index = next(
+            i
+            for i, x in enumerate(self.values)
+            if x.kind == FINITE and exact.compare(exact.magnitude(x), self.amax) == 0
+        )
+        return f"{value_text(self.amax)}, value {index}, floor(log2) = {exact.top(self.amax)}"
+
+    def _scale_text(self, code: int) -> str:
+        x = decoder(self.fmt.scale)(code)
+        power = f"2^{exact.top(x)}" if x.significand == 1 else shortest(x)
+        return f"{self.fmt.scale.hex(code)} = {power}"
+
+    def _profile_rows(self) -> Rows:
+        groups: dict[str, list[str]] = {}
+        for name, code in self.scales().items():
+            groups.setdefault(code, []).append(name)
+        rows: Rows = []
+        for code, names in groups.items():
+            text = f"{'none':14}" if code.startswith("none") else f"{self._scale_text(int(code, 16)):14}"
+            rows.append(("profiles" if not rows else "", f"{text} {', '.join(names)}"))
+        return rows
+
+    def _element_rows(self) -> Rows:
+        element, decode = self.fmt.element, decoder(FP32)
+        table = [("value", "code", "restored", "")]
+        table += [
+            (shortest(e.value), element.hex(e.code), shortest(decode(e.restored)), e.why) for e in self.elements()
+        ]
+        widths = [max(len(row[i]) for row in table) for i in range(3)]
+        lines = [
+            "  ".join([*(cell.rjust(w) for cell, w in zip(row, widths, strict=False)), row[3]]).rstrip()
+            for row in table
+        ]
+        return [("elements" if i == 0 else "", line) for i, line in enumerate(lines)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The explanation as data."""
+        element = self.fmt.element
+        return {
+            "format": self.fmt.name,
+            "profile": self.profile.to_dict(),
+            "amax": None if self.amax is None else shortest(self.amax),
+            "tensor_scale": FP32.hex(self.tensor_scale),
+            "scale": self.fmt.scale.hex(self.block.scale),
+            "scales": self.scales(),
+            "elements": [
+                {
+                    "value": shortest(e.value),
+                    "code": element.hex(e.code),
+                    "restored": FP32.hex(e.restored),
+                    "why": e.why,
+                }
+                for e in self.elements()
+            ],
+        }
+
+    # -- another answer ------------------------------------------------------------------------------------------
+
+    def alternatives(self, scale: int, codes: Sequence[int]) -> list[str]:
+        """The profiles, then changes of one or two of this profile's fields, that give a device's answer."""
+        wanted = (scale, tuple(codes))
+        found, seen = [], set()
+        for text, profile, policy in self._candidates():
+            try:
+                block = self._quantized(profile, element_policy(policy, profile))
+            except Error:
+                continue
+            if (block.scale, block.codes) == wanted:
+                # a change of two fields is redundant if one of them suffices
+                if any(part in seen for part in text.split(", ")):
+                    continue
+                seen.add(text)
+                found.append(text)
+        return found[:MAX_ALTERNATIVES]
+
+    def _candidates(self) -> Iterator[tuple[str, Profile, Policy | None]]:
+        yield "this profile", self.profile, self.policy
+        for name, profile in PROFILES.items():
+            yield f"profile {name}", profile, None
+        changes = [
+            (field, choice)
+            for field, choices in CHOICES.items()
+            for choice in choices
+            if field not in ("tail", "rounding", "dequantize_overflow") and choice != getattr(self.profile, field)
+        ]
+        modes = [m for m in ROUNDINGS if not m.startswith("sr") and m != rounding_name(self.policy.rounding)]
+        for size in (1, 2):
+            for chosen in itertools.combinations([*changes, *(("rounding", m) for m in modes)], size):
+                if len({field for field, _ in chosen}) < size:
+                    continue
+                fields = dict(chosen)
+                policy = self.policy
+                if "rounding" in fields:
+                    policy = policy.replace(rounding=fields.pop("rounding"), sr_bits=self.policy.sr_bits)
+                yield ", ".join(f"{f} = {c}" for f, c in chosen), self.profile.replace(**fields), policy

@@ -1,0 +1,358 @@
+"""Explains a scalar result step by step, and finds the other choices that give a device's answer."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Final
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.codec import FLAGS, check_random, decoder, encoder, needed_bits, target, to_value
+from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
+from softfloat_ref.oracle.flags import Flags
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.literals import hexadecimal, shortest
+from softfloat_ref.oracle.operations import Signature, evaluator
+from softfloat_ref.oracle.operations.table import nan_operand
+from softfloat_ref.oracle.policies import (
+    ROUNDINGS,
+    Integers,
+    NanMissing,
+    Overflow,
+    Policy,
+    Specials,
+    Tininess,
+    parse_rounding,
+    rounding_name,
+)
+from softfloat_ref.oracle.rounding import Target, is_tiny, position, rounds_up
+
+MAX_FLAGS: Final = len(FLAGS) - 1
+Rows = list[tuple[str, str]]
+SHOWN_BITS: Final = 24  # of the discarded ones
+
+_RULES: Final = {
+    "rne": "to nearest, ties to even",
+    "rna": "to nearest, ties away from zero",
+    "rtz": "toward zero",
+    "rup": "toward positive",
+    "rdn": "toward negative",
+    "rto": "to odd",
+    "rnu": "to nearest, ties up",
+    "rhz": "to nearest, ties to zero",
+    "sr": "stochastic: floor(v 2^n) + r >= 2^n",
+    "sr-b": "stochastic: floor(v 2^(n+1)) + 2r + 1 >= 2^(n+1)",
+    "sr-c": "stochastic: RNE(v 2^n) + r >= 2^n",
+}
+
+
+def fields(code: int, fmt: Format) -> str:
+    """The code in binary, split into sign, exponent and mantissa."""
+    bits = f"{code:0{fmt.width}b}"
+    parts = [
+        bits[: int(fmt.signed)],
+        bits[int(fmt.signed) : fmt.width - fmt.mantissa_bits],
+        bits[fmt.width - fmt.mantissa_bits :] if fmt.mantissa_bits else "",
+    ]
+    return " ".join(p for p in parts if p)
+
+
+def describe(code: int, fmt: Format) -> str:
+    """A code with its value: `2a = 0.3125 (0x1.4p-2)`."""
+    return f"{fmt.hex(code)} = {value_text(decoder(fmt)(code))}"
+
+
+def value_text(x: Value) -> str:
+    """A value in decimal and hexadecimal."""
+    if x.kind == NAN:
+        payload = f", payload {x.significand:x}" if x.significand else ""
+        return f"{shortest(x)}{' (sign set)' if x.sign else ''}{payload}"
+    if x.kind == INF or x.significand == 0:
+        return shortest(x)
+    if x.sticky:  # cut: the dots stand for the remaining digits
+        return hexadecimal(x)
+    return f"{shortest(x)} ({hexadecimal(x)})"
+
+
+def flag_text(flags: int) -> str:
+    """The flags as TestFloat's two digits and their names."""
+    names = [f.name.lower().replace("_", " ") for f in Flags if flags & f and f.name]
+    return f"{flags:02x}" + (f" {', '.join(names)}" if names else "")
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Labelled lines, in order, and the result."""
+
+    rows: Rows
+    bits: int
+    flags: int
+
+
+def explain_conversion(x: Fraction | Value, fmt: Format, policy: Policy, random_bits: int | None) -> Explanation:
+    """Each step of rounding a number to a format."""
+    r = check_random(policy, random_bits)
+    value = to_value(x, needed_bits(fmt, policy) + 2 * SHOWN_BITS)
+    bits, flags = encoder(fmt, policy)(value, r)
+    rows = [("exact", _exact_text(x, value))]
+    rows += _rounding_rows(value, fmt, policy, r, bits, flags)
+    return Explanation(rows, bits, flags)
+
+
+def _exact_text(x: Fraction | Value, value: Value) -> str:
+    if isinstance(x, Fraction) and value.sticky:
+        short = x.numerator.bit_length() + x.denominator.bit_length() <= 128
+        return f"{x} = {hexadecimal(value)}" if short else hexadecimal(value)
+    return value_text(value)
+
+
+def _rounding_rows(value: Value, fmt: Format, policy: Policy, r: int, bits: int, flags: int) -> Rows:
+    result = decoder(fmt)(bits)
+    rows = [("result", describe(bits, fmt)), ("fields", fields(bits, fmt)), ("flags", flag_text(flags))]
+    if value.kind != FINITE or value.significand == 0:
+        return [*rows, ("rule", _special_rule(value, fmt, policy))]
+    rows += _neighbour_rows(value, fmt, policy)
+    rows += _bit_rows(value, fmt, policy, r)
+    if policy.flush_outputs and encoder(fmt, policy.replace(flush_outputs=False))(value, r)[0] != bits:
+        rows.append(("flushed", f"to zero: flush_outputs = on, flush_rule = {policy.flush_rule}"))
+    if result.kind == FINITE:
+        rows.append(("error", _error_text(value, result, fmt)))
+    return rows
+
+
+def _special_rule(value: Value, fmt: Format, policy: Policy) -> str:
+    if value.kind == NAN:
+        return f"NaN: nan = {policy.nan}" if fmt.has_nan else f"no NaN: nan_missing = {policy.nan_missing}"
+    if value.kind == INF:
+        return f"infinity: overflow = {policy.overflow_for(fmt)}; the format's default is {fmt.overflow}"
+    return "zero keeps its sign" if fmt.negative_zero else "zero" if fmt.zero else "the format has no zero"
+
+
+def _neighbour_rows(value: Value, fmt: Format, policy: Policy) -> Rows:
+    """The representable values on both sides."""
+    rows = []
+    for label, direction in (("below", "rdn"), ("above", "rup")):
+        clamped = policy.replace(rounding=direction, overflow="sat-finite", flush_outputs=False, sr_bits=None)
+        code, _ = encoder(fmt, clamped)(value, 0)
+        rows.append((label, describe(code, fmt)))
+    return rows
+
+
+def _bit_rows(value: Value, fmt: Format, policy: Policy, r: int) -> Rows:
+    """The kept bits, the discarded bits, and the rounding decision, queried from the functions that make it."""
+    t = target(fmt, policy)
+    sign = 0 if t.drop_sign else value.sign
+    magnitude = (value.significand, value.exponent, value.significand.bit_length(), value.sticky)
+    shown = target(fmt, policy)._replace(random_count=SHOWN_BITS - 1)
+    code, kept, discarded, rest = position(*magnitude, SHOWN_BITS - 1, shown)
+    dropped = [("sign", "dropped: the format is unsigned")] if t.drop_sign and value.sign else []
+    if code > fmt.max_code + 1:
+        far = "" if sign and not fmt.signed else "far "
+        return [*dropped, ("overflow", f"{far}{_overflow_text(sign, fmt, policy)}")]
+    in_gap = bool(t.gap and code == 0)
+    width = 1 if in_gap or fmt.twos_complement else t.mantissa_bits + 1
+    unit = "the smallest normal" if in_gap else f"2^{max(exact.top(value), t.emin) - t.mantissa_bits}"
+    tail = f"{discarded:0{SHOWN_BITS}b}".rstrip("0") or "0"
+    up, rule = _decision(magnitude, sign, policy, r, t)
+    rows = [
+        *dropped,
+        ("kept", f"{kept:0{width}b} in units of {unit}"),
+        ("discarded", f"{tail}{'...' if rest else ''} ({_fraction_text(discarded, rest)})"),
+        ("rule", rule),
+    ]
+    if code + up > (t.max_negative_code if sign else t.max_code):
+        rows.append(("overflow", _overflow_text(sign, fmt, policy)))
+    if is_tiny(sign, *magnitude, r, t.tininess, t):
+        rows.append(("tiny", f"below the smallest normal, judged {policy.tininess} rounding"))
+    return rows
+
+
+def _overflow_text(sign: int, fmt: Format, policy: Policy) -> str:
+    if not sign or fmt.signed:
+        return f"beyond the largest finite value; {_overflow_rule(fmt, policy)}"
+    if fmt.is_integer or policy.overflow_for(fmt) != Overflow.SAT_NONE:
+        return f"below zero, and the format has no sign; {_overflow_rule(fmt, policy)}"
+    return "below zero, and the format has no sign; overflow = sat-none: NaN, or 0 where the rounding goes toward zero"
+
+
+def _overflow_rule(fmt: Format, policy: Policy) -> str:
+    if fmt.is_integer:
+        return f"integers = {policy.integers}"
+    return f"overflow = {policy.overflow_for(fmt)}; the format's default is {fmt.overflow}"
+
+
+def _decision(magnitude: tuple[int, int, int, int], sign: int, policy: Policy, r: int, t: Target) -> tuple[bool, str]:
+    """Whether the magnitude is rounded up, and why."""
+    name = rounding_name(policy.rounding)
+    code, kept, discarded, rest = position(*magnitude, t.random_count, t)
+    random = f", n = {t.random_count}, r = {r:x}" if t.random_count else ""
+    rule = f"{name} ({_RULES[name]}{random})"
+    if not discarded and not rest:
+        return False, f"{rule}: exact"
+    up = rounds_up(t.mode, sign, (code if t.code_parity else kept) & 1, discarded, rest, t.random_count, r)
+    return up, f"{rule}: {'rounded away from zero' if up else 'rounded toward zero'}"
+
+
+def _fraction_text(discarded: int, rest: int) -> str:
+    half = 1 << (SHOWN_BITS - 1)
+    if discarded == 0:
+        return "less than half" if rest else "nothing: exact"
+    if discarded == half:
+        return "more than half" if rest else "exactly half: a tie"
+    return "more than half" if discarded > half else "less than half"
+
+
+def _error_text(value: Value, result: Value, fmt: Format) -> str:
+    error = exact.add(result, exact.negate(value._replace(sticky=0)))  # the part cut off affects no digit shown
+    if error.significand == 0:
+        return "under 2^-40 ulp" if value.sticky else "none"
+    ulps = error._replace(exponent=error.exponent - fmt.ulp_exponent(exact.top(value)))
+    return f"{_approximately(error)} = {_approximately(ulps, 4)} ulp"
+
+
+def _approximately(x: Value, digits: int = 6) -> str:
+    near = float(x)
+    return hexadecimal(x) if near == 0 or math.isinf(near) else f"{near:+.{digits}g}"
+
+
+def explain_operation(sig: Signature, operands: Sequence[int], policy: Policy, random_bits: int | None) -> Explanation:
+    """Each step of an operation on codes: operands, exact result, rounding."""
+    r = check_random(policy, random_bits)
+    run = evaluator(sig, policy)
+    bits, flags = run(operands, r)
+    rows: Rows = []
+    values = []
+    for name, code, fmt in zip("abcdefghi", operands, sig.formats, strict=False):
+        value = decoder(fmt)(code)
+        flushed = decoder(fmt, policy.flush_inputs and sig.operation.flushes)(code)
+        note = "" if flushed == value else f", flushed to {shortest(flushed)}"
+        rows.append((name, f"{describe(code, fmt)} [{fields(code, fmt)}] {fmt.name}{note}"))
+        values.append(flushed)
+    if sig.operation.result != "float":
+        return Explanation([*rows, ("result", describe(bits, sig.out)), ("flags", flag_text(flags))], bits, flags)
+    outcome, raised = exact_outcome(sig, values, policy, r)
+    text = value_text(outcome) if outcome.exponent >= 0 or outcome.kind != NAN else "invalid operation"
+    rows.append((sig.operation.name, f"{text}{', ' + flag_text(raised)[3:] if raised else ''}"))
+    return Explanation(rows + _rounding_rows(outcome, sig.out, policy, r, bits, flags), bits, flags)
+
+
+def exact_outcome(sig: Signature, values: Sequence[Value], policy: Policy, r: int) -> tuple[Value, int]:
+    """The operation's exact result, before rounding, and the flags raised up to there."""
+    from softfloat_ref.oracle.operations import context
+
+    if not sig.operation.nans and any(x.kind == NAN for x in values):
+        return nan_operand(policy.nan_rule, values)
+    ctx = context(sig, policy)
+    value, flags = sig.operation.function(ctx._replace(random_bits=r, bits=ctx.bits + 2 * SHOWN_BITS), *values)
+    return value, flags
+
+
+# -- other choices that give the answer -----------------------------------------------------------------------------
+
+# Choices to try one at a time, then in pairs: field, value.
+_ALTERNATIVES: Final[tuple[tuple[str, tuple[Any, ...]], ...]] = (
+    ("rounding", tuple(m for m in ROUNDINGS if not m.startswith("sr"))),
+    ("overflow", (Overflow.SAT_NONE, Overflow.SAT_PROPAGATE, Overflow.SAT_FINITE)),
+    ("flush_inputs", (False, True)),
+    ("flush_outputs", (False, True)),
+    ("flush_rule", tuple(Tininess)),
+    ("tininess", tuple(Tininess)),
+    (
+        "nan",
+        (
+            "canonical",
+            "ones",
+            "negative",
+            "propagate",
+            "propagate-signaling",
+            "propagate,fma-generated",
+            "propagate,fma-quiet",
+        ),
+    ),
+    ("nan_missing", (NanMissing.MAX, NanMissing.ZERO)),
+    ("integers", tuple(Integers)),
+    ("specials", (Specials.IEEE, Specials.P3109)),
+)
+
+
+Choices = dict[str, str]  # fields of a policy, as on the command line
+
+
+def alternatives(
+    run: Callable[[Policy], tuple[int, int]], policy: Policy, got: int, got_flags: int | None
+) -> list[dict[str, str]]:
+    """The changes to the policy that give the device's answer: single fields, or else pairs.
+
+    run: maps a policy to bits and flags. Returns the changed fields of each policy found; an empty change means the
+    policy itself gives the answer.
+    """
+    return Tried(run, policy).matching(got, got_flags)
+
+
+class Tried:
+    """One case under policies that differ in one or two fields. Each is run at most once, at the first query."""
+
+    def __init__(self, run: Callable[[Policy], tuple[int, int]], policy: Policy) -> None:
+        self._run = run
+        self._near = _near(policy)
+        self._answers: list[dict[tuple[int, int], list[Choices]]] = []
+
+    def matching(self, got: int, got_flags: int | None) -> list[Choices]:
+        """The changes that give that answer, as `alternatives` returns them."""
+        for level in range(len(self._near)):
+            if level == len(self._answers):
+                self._answers.append(self._tried(self._near[level]))
+            answers = self._answers[level]
+            if got_flags is not None:
+                found = answers.get((got, got_flags), [])
+            else:
+                found = [c for (bits, _), changes in answers.items() if bits == got for c in changes]
+            if found:
+                return [dict(c) for c in found]
+        return []
+
+    def _tried(self, policies: Iterable[tuple[Choices, Policy]]) -> dict[tuple[int, int], list[Choices]]:
+        answers: dict[tuple[int, int], list[Choices]] = {}
+        for changes, policy in policies:
+            with suppress(Error):
+                answers.setdefault(self._run(policy), []).append(changes)
+        return answers
+
+
+@lru_cache(maxsize=16)
+def _near(policy: Policy) -> tuple[list[tuple[Choices, Policy]], ...]:
+    """The policy itself, and the policies that differ in one or two choices, each with its differences."""
+    single = list(single_changes(policy))
+    pairs = [a | b for a, b in itertools.combinations(single, 2) if a.keys() != b.keys()]
+    levels: list[list[dict[str, Any]]] = [[{}], single, pairs]
+    return tuple(list(_replaced(policy, level)) for level in levels)
+
+
+def _replaced(policy: Policy, several: Iterable[dict[str, Any]]) -> Iterator[tuple[Choices, Policy]]:
+    for changes in several:
+        with suppress(Error):
+            yield {k: choice_text(v) for k, v in changes.items()}, policy.replace(**changes)
+
+
+def single_changes(policy: Policy) -> Iterator[dict[str, Any]]:
+    """The changes of one field that devices differ in; a stochastic rounding's random bits are removed too."""
+    for field, values in _ALTERNATIVES:
+        current = getattr(policy, field)
+        for value in values:
+            parsed = parse_rounding(value) if field == "rounding" else value
+            if parsed != current:
+                deterministic = {"sr_bits": None} if field == "rounding" and policy.sr_bits else {}
+                yield {field: parsed, **deterministic}
+
+
+def choice_text(value: Any) -> str:
+    """A field's value as written on the command line."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return rounding_name(value) if hasattr(value, "stochastic") else str(value)

@@ -1,0 +1,236 @@
+"""The cases of a set: for any unit, and specialized for the kinds of unit that have a module here."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, ClassVar, Final, Protocol, TypeVar
+
+from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.coverage.by_fields import by_fields
+from softfloat_ref.coverage.engine.directed import EXHAUSTIVE, LEVELS, MAX_EXHAUSTIVE_BITS, RANDOM, directed
+from softfloat_ref.coverage.engine.framework import Coverage
+from softfloat_ref.golden.cases import GENERATOR, random_cases
+from softfloat_ref.golden.tags import Run
+from softfloat_ref.oracle.formats import get_format
+from softfloat_ref.oracle.sources import Philox, RandomSource, parse_source
+from softfloat_ref.units import Line, Unit
+
+LINES: Final = ("tv", "memh", "svh", "svpkg", "c", "csv", "jsonl", "npz")  # types of files for any unit's lines
+ARRAYS_FROM: Final = 1 << 12  # lines from which arrays are faster
+SHARP: Final = 8  # one random case in N is generated from its random bits
+_CHUNK: Final = 1024
+C = TypeVar("C", bound="type[Cases]")
+_CASES: Final[dict[type[Unit], Any]] = {}
+
+
+class Request(Protocol):
+    """The attributes of a set that its cases need."""
+
+    @property
+    def unit(self) -> Unit: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def sources(self) -> tuple[str, ...]: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def level(self) -> str: ...
+    @property
+    def unboxed(self) -> int: ...
+
+
+class Cases:
+    """The cases of a set, in their order: directed ones, each for a bin of a coverage model; then random ones.
+
+    generator: its name in manifests. noun: what messages count. wide: whether a line is a block or a vector; a level
+    has fewer of these. near_carry: whether some random cases are generated from their random bits. file_types: types
+    that can hold this kind's lines; default: the types written by default. streams: the use of the keyed generator's
+    streams.
+    """
+
+    generator: ClassVar[str] = GENERATOR
+    noun: ClassVar[str] = "vectors"
+    wide: ClassVar[bool] = False
+    near_carry: ClassVar[bool] = False
+    file_types: ClassVar[tuple[str, ...]] = LINES
+    default: ClassVar[tuple[str, ...]] = ("tv", "memh")
+    streams: ClassVar[dict[str, int]] = {"operands": 1}
+
+    def __init__(self, vectors: Request) -> None:
+        self.vectors = vectors
+        self.unit: Any = vectors.unit
+
+    def check(self) -> None:
+        """Raise Error for an invalid set of this kind."""
+        if self.vectors.unboxed:
+            raise Error("unboxed applies only to mixed sets")
+
+    # -- how many --------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def space(cls, unit: Unit) -> int:
+        """The number of cases of a unit's operands. Raises Error for more than 2^32."""
+        bits = sum(f.width * f.lanes for f in unit.inputs if f.role == "operand")
+        if cls.wide:
+            raise Error(f"exhaustive applies only to scalar operations; {unit.properties()['op']} works on blocks")
+        if bits > MAX_EXHAUSTIVE_BITS:
+            op = unit.properties()["op"]
+            raise Error(f"{op} has 2^{bits} cases; exhaustive is limited to 2^{MAX_EXHAUSTIVE_BITS}")
+        return 1 << bits
+
+    @classmethod
+    def level_count(cls, unit: Unit, level: str, count: int | None) -> int:
+        """The number of cases of a level, unless a number is given."""
+        if level == EXHAUSTIVE:
+            there = cls.space(unit)
+            if count not in (None, there):
+                raise Error(f"exhaustive generates all {there} cases: omit the number")
+            return there
+        if count is not None:
+            return count
+        if not level:
+            raise Error("the number of vectors is missing: give a number or a level")
+        if level not in LEVELS:
+            raise unknown("level", level, (*LEVELS, EXHAUSTIVE))
+        return LEVELS[level].blocks if cls.wide else LEVELS[level].cases
+
+    # -- which -----------------------------------------------------------------------------------------------------
+
+    @property
+    def coverage(self) -> Coverage | None:
+        """The coverage models of the cases; None if there are none."""
+        return coverage_by_fields(self.unit)
+
+    def directed(self) -> tuple[tuple[str, Line], ...]:
+        """The cases before the random ones: the bin each was generated for, and its inputs, most without random words.
+
+        Cases that choose their random bits are left out if the unit generates these itself, as with an LFSR.
+        """
+        vectors, coverage = self.vectors, self.coverage
+        if coverage is None or vectors.level == EXHAUSTIVE:
+            return ()
+        level = LEVELS[vectors.level or "1"]
+        most = vectors.count if vectors.level else vectors.count // 2
+        made = directed(coverage, level.each, min(level.directed, most))
+        if self.unit.random_field is None or isinstance(self.source, Philox):
+            return made
+        width = self.unit.operand_width
+        return tuple((name, case[:width]) for name, case in made if not coverage.chooses_words(name))
+
+    def after(self, count: int) -> Iterator[Run]:
+        """The tags of `count` cases that are not directed."""
+        yield RANDOM, count
+
+    def tag_runs(self) -> Iterator[Run]:
+        """The reasons of the cases: tag and number of cases, in the order of `inputs`."""
+        if self.vectors.level == EXHAUSTIVE:
+            yield EXHAUSTIVE, self.vectors.count
+            return
+        made = self.directed()
+        yield from ((name, len(list(run))) for name, run in itertools.groupby(name for name, _ in made))
+        if left := self.vectors.count - len(made):
+            yield from self.after(left)
+
+    def inputs(self) -> Iterator[Line]:
+        """The inputs of each case: operands, then random words."""
+        made = self.directed_inputs()
+        yield from made
+        numbered = iter(self.others(self.vectors.count - len(made)))
+        position = len(made)
+        while chunk := list(itertools.islice(numbered, _CHUNK)):
+            for inputs, words in zip(chunk, self.random(position, len(chunk)), strict=True):
+                if words and self.makes_near_carry_cases and position % SHARP == 0:
+                    inputs = self.near_carry_case(inputs, words, position // SHARP)
+                yield (*inputs, *words)
+                position += 1
+
+    def directed_inputs(self) -> list[Line]:
+        """The directed cases, each with random words: its own, or those of its position."""
+        made = [case for _, case in self.directed()]
+        words = self.random(0, len(made))
+        width = self.unit.input_width
+        return [case if len(case) == width else (*case, *own) for case, own in zip(made, words, strict=True)]
+
+    def others(self, count: int) -> Iterator[Line]:
+        """The operands of the cases that are not directed."""
+        if self.vectors.level == EXHAUSTIVE:
+            fields = [f for f in self.unit.inputs if f.role == "operand"]
+            return itertools.product(*(range(1 << f.width) for f in fields for _ in range(f.lanes)))
+        return self.operands(count)
+
+    def operands(self, count: int) -> Iterator[Line]:
+        """The operands of `count` random cases."""
+        fields = [f for f in self.unit.inputs if f.role == "operand"]
+        formats = [f.fmt or get_format(f"u{f.width}") for f in fields for _ in range(f.lanes)]
+        return random_cases(formats, self.vectors.seed, count)
+
+    @property
+    def makes_near_carry_cases(self) -> bool:
+        """Whether some of the random cases are generated from their random bits."""
+        return self.near_carry and self.vectors.level != EXHAUSTIVE
+
+    def near_carry_case(self, inputs: Line, words: Sequence[int], turn: int) -> Line:
+        """Operands whose discarded bits meet their own random bits."""
+        return inputs
+
+    def random(self, start: int, count: int) -> Iterator[Sequence[int]]:
+        """The random words of each of `count` lines from `start` on."""
+        field = self.unit.random_field
+        if field is None:
+            return itertools.repeat((), count)
+        words = iter(self.source.bits(field.width, start * field.lanes, count * field.lanes))
+        return zip(*[words] * field.lanes, strict=True)
+
+    @property
+    def source(self) -> RandomSource:
+        """The source of the random words."""
+        return parse_source(self.vectors.source) if self.vectors.source else Philox(self.vectors.seed)
+
+    # -- at once ---------------------------------------------------------------------------------------------------
+
+    @property
+    def chunked(self) -> bool:
+        """Whether chunks of the cases are generated and evaluated in arrays, as in large sets (golden/bulk.py)."""
+        return False
+
+    @property
+    def in_arrays(self) -> bool:
+        """Whether the set is so large that its lines are evaluated in arrays, if the unit supports it."""
+        return self.vectors.count >= ARRAYS_FROM and self.answers_in_arrays
+
+    @property
+    def answers_in_arrays(self) -> bool:
+        """Whether the unit supports it."""
+        return type(self.unit).answers is not Unit.answers
+
+    # -- in words --------------------------------------------------------------------------------------------------
+
+    def conventions(self) -> list[dict[str, Any]]:
+        """Rounding, overflow, NaN rule, tininess and flushes of each kind of line, in effect."""
+        return [{"op": self.unit.properties()["op"]}]
+
+
+@lru_cache(maxsize=64)
+def coverage_by_fields(unit: Unit) -> Coverage:
+    """The coverage of a unit by the classes of its fields."""
+    return by_fields(unit.fields, unit.answer)
+
+
+def register(unit: type[Unit]) -> Callable[[C], C]:
+    """Decorate the cases of a kind of unit."""
+
+    def enter(cases: C) -> C:
+        _CASES[unit] = cases
+        return cases
+
+    return enter
+
+
+def cases_class(unit: Unit) -> type[Cases]:
+    """The most specific class of cases for a unit."""
+    return next((_CASES[x] for x in type(unit).__mro__ if x in _CASES), Cases)

@@ -1,0 +1,91 @@
+"""Sets of operations: directed cases of the scalar models; large ones are made in arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from softfloat_ref.coverage.engine.framework import Coverage
+from softfloat_ref.coverage.operation.models import operation
+from softfloat_ref.coverage.operation.stochastic_tininess import at_the_edge
+from softfloat_ref.golden.kinds.base import Cases, register
+from softfloat_ref.units import Line, OperationUnit
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from softfloat_ref.oracle.policies import Policy
+
+BULK_FROM: Final = 1 << 16  # lines from which compiled code is faster
+EDGE: Final = 16
+
+
+@register(OperationUnit)
+class OperationCases(Cases):
+    """The cases of an operation."""
+
+    unit: OperationUnit
+
+    @property
+    def near_carry(self) -> bool:  # type: ignore[override]
+        """Conversions have one operand, whose discarded bits can be chosen."""
+        return self.unit.signature.operation.is_conversion
+
+    @property
+    def coverage(self) -> Coverage | None:
+        return operation(self.unit.signature, self.unit.policy)
+
+    def near_carry_case(self, inputs: Line, words: Sequence[int], turn: int) -> Line:
+        """An operand whose discarded bits meet its own random bits: just enough to go up, just not, or nothing.
+
+        One in sixteen of these does so just below the smallest normal number.
+        """
+        unit, r = self.unit, words[0]
+        source, n = unit.formats[0], unit.policy.random_count
+        if turn % EDGE == 0:
+            edge = at_the_edge(source, unit.out, n, r, turn // EDGE)
+            if edge is not None:
+                return (edge,)
+        below = source.mantissa_bits - unit.out.mantissa_bits - n
+        if below < 0 or source.twos_complement or unit.out.twos_complement:
+            return inputs
+        fraction = (-r, -r - 1, 0)[turn % 3] % (1 << n)
+        kept = inputs[0] >> (below + n) << (below + n)
+        return (kept | fraction << below,)
+
+    def random_array(self, start: int, count: int) -> NDArray[np.int64]:
+        """The random words of `count` lines from `start` on; at most 63 bits each."""
+        return self.source.array(self.unit.policy.random_count, start, count).view("i8")
+
+    @property
+    def chunked(self) -> bool:
+        unit = self.unit
+        if self.vectors.count < BULK_FROM or unit.policy.random_count > 63 or unit.intermediate:
+            return False
+        formats = (*unit.formats, unit.out)
+        return all(f.width < 64 or (f.width == 64 and f.exponent_bits > 0) for f in formats)
+
+    def conventions(self) -> list[dict[str, Any]]:
+        return [operation_convention(self.unit)]
+
+
+def operation_convention(unit: OperationUnit) -> dict[str, Any]:
+    """How an operation rounds."""
+    return convention(unit.op, [f.name for f in unit.formats], unit.out, unit.policy)
+
+
+def convention(op: str, operands: Sequence[str], out: Any, policy: Policy) -> dict[str, Any]:
+    """The effective policy for results of a format."""
+    table = policy.to_dict()
+    code = policy.nan_rule.code(out) if out.has_nan else None
+    return {
+        "op": op,
+        "operands": list(operands),
+        "result": out.name,
+        "rounding": table["rounding"],
+        "random_bits": policy.random_count,
+        "overflow": str(policy.overflow_for(out)),
+        "nan": {"rule": policy.nan, "code": None if code is None else f"{code:x}"},
+        **{k: table[k] for k in ("tininess", "flush_inputs", "flush_outputs", "flush_rule")},
+    }

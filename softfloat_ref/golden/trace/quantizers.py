@@ -1,0 +1,126 @@
+"""Quantizers that record: every conversion and random word becomes a node of the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import singledispatchmethod
+from typing import Any
+
+import numpy as np
+
+from softfloat_ref.arrays import affine
+from softfloat_ref.base.errors import Error
+from softfloat_ref.golden.trace.affine import integers
+from softfloat_ref.golden.trace.model import View
+from softfloat_ref.golden.trace.numbers import FP32
+from softfloat_ref.golden.trace.recorder import Array, Made, Recorder
+from softfloat_ref.nn.quantizers import AffineQuantizer, BlockQuantizer, Quantizer, ScalarQuantizer, SharedQuantizer
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.sources import RandomSource
+from softfloat_ref.units.dot import stored_format
+
+
+class RecordingQuantizer:
+    """The recording quantizer of a role, with the same results. called: the full name of a tensor of the current layer.
+
+    A result is named after its role; one of vector operations or functions also after the tensor that it converts.
+    """
+
+    def __init__(self, by: Quantizer, role: str, recorder: Recorder, called: Callable[[str], str]) -> None:
+        self._by, self._role, self._recorder, self._called = by, role, recorder, called
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._by, name)
+
+    def values(self, x: Array, source: RandomSource | None, axis: int = -1, training: bool = True) -> Array:
+        """The values after quantization; blocks run along the last axis."""
+        if axis not in (-1, x.ndim - 1):
+            raise Error(
+                f"blocks along axis {axis} of {x.ndim} are recorded only in products; this is a bug in softfloat-ref"
+            )
+        y = self._by.values(np.asarray(x), source, axis, training)
+        view = self._converted(self._by, self._recorder.view(x), y, source)
+        made = self._recorder.tensor(view)
+        if made.tobytes() != np.where(np.isnan(y), np.float32(np.nan), y).tobytes():
+            raise Error(
+                f"{view.tensor}: the layer's conversion differs from the trace's; this is a bug in softfloat-ref"
+            )
+        return made
+
+    def blocks(self, x: View, axis: int, source: RandomSource | None, transposed: bool = False) -> list[View]:
+        """Elements and scales of a matrix, along an axis. transposed: how the source's positions run."""
+        by: Any = self._by
+        others, k = x.shape[1 - axis], x.shape[axis]
+        made = [
+            Made(self._called(f"{self._role}_elements"), by.fmt.element, (others, k)),
+            Made(self._called(f"{self._role}_scales"), by.fmt.scale, (others, -(-k // by.fmt.size))),
+        ]
+        words = self._words(source, (others, k), transposed)
+        options = {"policy": by.policy.to_dict(), **_described(by), "axis": axis}
+        return self._recorder.make("quantize", [x, *words], made, options)
+
+    def _result(self, x: View) -> str:
+        place, _, what = x.tensor.rpartition("/")
+        own = self._role in ("vector", "function") and self._called("") == f"{place}/"
+        return self._called(f"{what.partition('.')[0]}_{self._role}" if own else self._role)
+
+    def _words(self, source: RandomSource | None, shape: tuple[int, ...], transposed: bool = False) -> list[View]:
+        """Random words, if the rounding takes some."""
+        by: Any = self._by
+        if source is None or not by.policy.random_count:
+            return []
+        name = self._called(f"{self._role}_random")
+        return [self._recorder.random(name, source, by.policy.random_count, shape, transposed)]
+
+    def _made(self, op: str, inputs: list[View], made: Made, options: dict[str, Any]) -> View:
+        return self._recorder.make(op, inputs, [made], options)[0]
+
+    # -- kinds of quantizers -----------------------------------------------------------------------------------------
+
+    @singledispatchmethod
+    def _converted(self, by: Quantizer, x: View, y: Array, source: RandomSource | None) -> View:
+        raise TypeError(f"{type(by).__name__} has no corresponding operation in a trace")
+
+    @_converted.register
+    def _(self, by: ScalarQuantizer, x: View, y: Array, source: RandomSource | None) -> View:
+        return self._convert(by.fmt, x, source)
+
+    @_converted.register
+    def _(self, by: SharedQuantizer, x: View, y: Array, source: RandomSource | None) -> View:
+        fmt = by.tensor_format(np.asarray(self._recorder.tensor(x)))
+        if fmt is not None:
+            return self._convert(fmt, x, source)
+        return self._recorder.view(self._recorder.done(by.fmt.name, [x], y, self._result(x), {}))
+
+    def _convert(self, fmt: Format, x: View, source: RandomSource | None) -> View:
+        by: Any = self._by
+        made = Made(self._result(x), fmt, x.shape)
+        return self._made("convert", [x, *self._words(source, x.shape)], made, {"policy": by.policy.to_dict()})
+
+    @_converted.register
+    def _(self, by: BlockQuantizer, x: View, y: Array, source: RandomSource | None) -> View:
+        blocks = self.blocks(View(x.tensor, (y.size // y.shape[-1], y.shape[-1])), 1, source)
+        return self._made("dequantize", blocks, Made(self._result(x), FP32, y.shape), _described(by))
+
+    @_converted.register
+    def _(self, by: AffineQuantizer, x: View, y: Array, source: RandomSource | None) -> View:
+        """Parameters, integers, and their values."""
+        called, of, role = self._called, integers(by.fmt), self._role
+        options: dict[str, Any] = {"format": by.fmt.name, "axis": None if by.axis is None else by.axis % y.ndim}
+        shape = () if by.axis is None else (y.shape[by.axis],)
+        made = [Made(called(f"{role}_scale"), FP32, shape), Made(called(f"{role}_zero_point"), of, shape)]
+        seen = by.state()
+        if not seen:
+            parameters = self._recorder.make("affine_range", [x], made, options)
+        else:  # of the ranges of steps before too
+            scales, zeros = affine.parameters(seen["low"], seen["high"], by.fmt)
+            codes = np.asarray(scales, np.float32).view(np.uint32), zeros & ((1 << by.fmt.bits) - 1)
+            parameters = [self._recorder.given_codes(m, np.asarray(c)) for m, c in zip(made, codes, strict=True)]
+        inputs = [x, *parameters, *self._words(source, y.shape)]
+        wanted = Made(called(f"{role}_integers"), of, y.shape)
+        q = self._made("affine", inputs, wanted, {**options, "policy": by.policy.to_dict()})
+        return self._made("affine_values", [q, *parameters], Made(self._result(x), FP32, y.shape), options)
+
+
+def _described(by: Any) -> dict[str, Any]:
+    return {"format": stored_format(by.fmt), "profile": by.profile.to_dict()}

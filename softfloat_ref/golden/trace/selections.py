@@ -1,0 +1,136 @@
+"""Operations of a trace that choose: parts of tensors, rows of tables, values by a mask."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.golden.trace.case import ByElement, Case
+from softfloat_ref.golden.trace.numbers import FP32, ONE, Codes, apply, apply_one, matrix
+
+_MAGNITUDE = FP32.magnitude_mask
+
+
+class Slice(ByElement):
+    """Indices start to stop (excluded) of an axis."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        case.needs(1)
+        axis, start = self._where(case)
+        return [np.take(case.inputs[0], range(start, case.integer("stop", start, case.inputs[0].shape[axis])), axis)]
+
+    def element(self, case: Case, place: int) -> int:
+        axis, start = self._where(case)
+        shape = list(case.inputs[0].shape)
+        shape[axis] = int(case.options["stop"]) - start
+        at = [int(i) for i in np.unravel_index(place, shape)]
+        at[axis] += start
+        return int(case.inputs[0][tuple(at)])
+
+    @staticmethod
+    def _where(case: Case) -> tuple[int, int]:
+        axis = case.integer("axis", 0, case.inputs[0].ndim - 1)
+        return axis, case.integer("start", 0, case.inputs[0].shape[axis])
+
+
+class Concatenate(ByElement):
+    """Tensors joined along an axis; in FP32 if their formats differ."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        if not case.inputs:
+            raise Error("needs at least one input")
+        return [np.concatenate(self._parts(case), case.integer("axis", 0, case.inputs[0].ndim - 1))]
+
+    def element(self, case: Case, place: int) -> int:
+        parts, axis = self._parts(case), int(case.options["axis"])
+        shape = list(parts[0].shape)
+        shape[axis] = sum(p.shape[axis] for p in parts)
+        at = [int(i) for i in np.unravel_index(place, shape)]
+        for part in parts:
+            if at[axis] < part.shape[axis]:
+                return int(part[tuple(at)])
+            at[axis] -= part.shape[axis]
+        raise Error(f"place {place} is out of range of the parts")
+
+    @staticmethod
+    def _parts(case: Case) -> list[Codes]:
+        same = len(set(case.formats)) == 1
+        return [x if same else case.values(i) for i, x in enumerate(case.inputs)]
+
+
+class Gather(ByElement):
+    """Inputs table (rows, width), indices: the rows with these indices."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        case.needs(2)
+        table, rows = self._operands(case)
+        return [table[rows]]
+
+    def element(self, case: Case, place: int) -> int:
+        table, rows = self._operands(case)
+        return int(table[rows].reshape(-1)[place])
+
+    @staticmethod
+    def _operands(case: Case) -> tuple[Codes, Codes]:
+        table = matrix(case.inputs[0])
+        return table, _rows(case, len(table))
+
+
+def _rows(case: Case, count: int) -> Codes:
+    rows: Codes = case.inputs[1].reshape(-1)
+    if rows.size and int(rows.max()) >= count:
+        raise Error(f"a row index is out of range: the table has {count} rows")
+    return rows
+
+
+class ScatterSum(ByElement):
+    """Inputs x (others, width), indices: a table of `count` rows. Each is the sequential sum of the rows of x with its
+    index; +0 if there are none."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        x, rows, made = self._operands(case)
+        seen = set()
+        for row, added in zip(rows.tolist(), x, strict=True):
+            made[row] = apply("add", made[row], added) if row in seen else added
+            seen.add(row)
+        return [made]
+
+    def element(self, case: Case, place: int) -> int:
+        x, rows, made = self._operands(case)
+        row, column = divmod(place, made.shape[1])
+        first, *others = x[rows == row, column].tolist() or [0]
+        for code in others:
+            first = apply_one("add", first, code)
+        return int(first)
+
+    @staticmethod
+    def _operands(case: Case) -> tuple[Codes, Codes, Codes]:
+        case.needs(2)
+        count, x = case.integer("count", 1, 1 << 31), matrix(case.values(0))
+        if case.outputs[0].size != count * x.shape[1] or case.inputs[1].size != len(x):
+            raise Error(f"{case.outputs[0].size} sums of {len(x)} rows, with count = {count}")
+        return x, _rows(case, count), np.zeros((count, x.shape[1]), np.uint32)
+
+
+class Inside(ByElement):
+    """Inputs x, limit: one where the magnitude of x is at most the limit, else zero."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        case.needs(2)
+        return [np.where((case.values(0) & _MAGNITUDE) <= case.values(1), ONE, 0).astype(np.uint32)]
+
+    def element(self, case: Case, place: int) -> int:
+        return ONE if int(case.values(0).reshape(-1)[place]) & _MAGNITUDE <= int(case.values(1)) else 0
+
+
+class Keep(ByElement):
+    """Inputs words, value: the value where a word is at least `threshold`, else +0."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        case.needs(2)
+        kept = case.inputs[0] >= np.uint64(case.integer("threshold", 0, 1 << 32))
+        return [np.where(kept, case.values(1), 0).astype(np.uint32)]
+
+    def element(self, case: Case, place: int) -> int:
+        word = int(case.inputs[0].reshape(-1)[place])
+        return int(case.values(1)) if word >= int(case.options["threshold"]) else 0

@@ -1,0 +1,146 @@
+"""Recipes: named vector sets, one TOML file each, shipped with the package or written by the user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.tables import check, read_file
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.oracle.operations import get_operation
+from softfloat_ref.oracle.policies import get_policy
+from softfloat_ref.oracle.sources import parse_source
+from softfloat_ref.units import MixedUnit, OperationUnit
+
+# In a wheel beside this file; in a checkout at the top.
+_PLACES: Final = (Path(__file__).parent / "recipes", Path(__file__).parents[2] / "vectors" / "recipes")
+_SUITE_PLACES: Final = (_PLACES[0] / "suites", _PLACES[1].with_name("suites"))
+_TYPES: Final[dict[str, Any]] = {
+    "count": int,
+    "level": int | str,
+    "seed": int,
+    "fmt": str | tuple[str, ...],
+    "policy": str | dict,
+    "k": int,
+    "acc": str | dict,
+    "steps": bool,
+    "extrapolate": bool,
+    "m": int,
+    "n": int,
+    "word": int,
+}
+_COMMON: Final = {"description", "op", "fmt", "out", "count", "level", "seed"}
+_BLOCK_KEYS: Final = _COMMON | {"policy", "profile", "source"}
+_KEYS: Final = {  # of units whose names are not operations
+    "dot": _COMMON | {"k", "acc", "steps", "extrapolate"},
+    "matmul": _COMMON | {"k", "acc", "steps", "extrapolate", "m", "n", "layout", "word"},
+}
+ALL_KEYS: Final = {*_BLOCK_KEYS, *_KEYS["dot"]}
+_PART_KEYS: Final = {"op", "fmt", "out", "rounding", "place", "policy", "source"}
+_MIXED_KEYS: Final = {"description", "count", "seed", "padding", "unboxed", "width", "sign_extend", "policy", "part"}
+DEFAULT_COUNT: Final = 10_000
+
+
+def recipe_files() -> dict[str, Path]:
+    """The shipped recipes by name."""
+    return _files(_PLACES)
+
+
+def suite_files() -> dict[str, Path]:
+    """The shipped suites by name."""
+    return _files(_SUITE_PLACES)
+
+
+def _files(places: Iterable[Path]) -> dict[str, Path]:
+    for place in places:
+        if place.is_dir():
+            return {p.stem: p for p in sorted(place.glob("*.toml"))}
+    return {}
+
+
+def load_recipe(name: str) -> VectorSet:
+    """The set of a shipped recipe, or of a TOML file. Raises Error."""
+    if name.endswith(".toml"):
+        return read_file(name, set_of)
+    files = recipe_files()
+    if name not in files:
+        raise unknown("recipe", name, [*files, *suite_files()], " (or FILE.toml, or give --op and --fmt)")
+    return read_file(files[name], set_of)
+
+
+def set_of(table: Mapping[str, Any]) -> VectorSet:
+    """The set of a recipe's table. Raises Error."""
+    if "part" in table:
+        return _mixed(table)
+    keys = keys_of(table.get("op"))
+    rest = check(table, "", {key: _TYPES.get(key, str) for key in sorted(keys)}, ("op", "fmt"))
+    op, fmt, count, level = rest.pop("op"), rest.pop("fmt"), rest.pop("count", None), rest.pop("level", None)
+    made = VectorSet.make(op, fmt, DEFAULT_COUNT if count is None else count, **rest)
+    return made if level is None else made.at_level(str(level), count)
+
+
+def keys_of(op: object) -> set[str]:
+    """The keys of a recipe for an operation."""
+    return _KEYS.get(str(op), _BLOCK_KEYS)
+
+
+# -- of several operations ---------------------------------------------------------------------------------------------
+
+
+def _mixed(table: Mapping[str, Any]) -> VectorSet:
+    """The set of a recipe with [[part]] tables. A part's op and rounding may be lists: every one with every one."""
+    for key in table:
+        if key not in _MIXED_KEYS:
+            raise unknown("key", key, _MIXED_KEYS)
+    parts = table["part"]
+    if not isinstance(parts, list) or not all(isinstance(p, dict) for p in parts):
+        raise Error("[[part]] must be an array of tables")
+    for name in ("count", "seed", "unboxed", "width"):
+        if type(table.get(name, 0)) is not int:
+            raise Error(f"{name} must be an integer")
+    seed = int(table.get("seed", 0))
+    found = [x for part in parts for x in _expanded(part, table.get("policy", {}), seed)]
+    places = [place for _, place, _ in found]
+    unit = MixedUnit(
+        tuple(unit for unit, _, _ in found),
+        str(table.get("padding", "box")),
+        int(table.get("width", 0)),
+        tuple(places) if any(places) else (),
+        tuple(_several(table["sign_extend"], "sign_extend")) if "sign_extend" in table else (),
+    )
+    sources = tuple(source for _, _, source in found)
+    return VectorSet(
+        unit,
+        int(table.get("count", DEFAULT_COUNT)),
+        seed,
+        sources if any(sources) else (),
+        unboxed=int(table.get("unboxed", 0)),
+        description=str(table.get("description", "")),
+    )
+
+
+def _expanded(part: Mapping[str, Any], policy: object, seed: int) -> Iterator[tuple[OperationUnit, str, str]]:
+    """The operations of a part, each with the places of its operands and the source of its random words."""
+    for key in part:
+        if key not in _PART_KEYS:
+            raise unknown("key", key, _PART_KEYS, " (in [[part]])")
+    for key in ("op", "fmt"):
+        if key not in part:
+            raise Error(f"[[part]]: {key} missing")
+    rules: Any = part.get("policy", policy)
+    for op in _several(part["op"]):
+        get_operation(op)
+        for mode in _several(part.get("rounding", "")):
+            chosen = get_policy(rules, **({"rounding": mode} if mode else {}))
+            unit = OperationUnit.make(op, part["fmt"], part.get("out"), chosen)
+            source = parse_source(part.get("source") or "philox", seed).spec() if chosen.random_count else ""
+            yield unit, str(part.get("place", "")), source
+
+
+def _several(value: Any, where: str = "[[part]]") -> list[str]:
+    found: list[str] = value if isinstance(value, list) else [value]
+    if not found or not all(isinstance(v, str) for v in found):
+        raise Error(f"{where}: {value!r} is neither a name nor a list of names")
+    return found

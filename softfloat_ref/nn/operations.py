@@ -1,0 +1,165 @@
+"""The operations that layers, the loss and the optimizer are made of: numpy's, and what they lack.
+
+These compute, and nothing else. A training step that is recorded has numerics whose operations do the same and record
+it; dataflow is what was passed. So a layer does nothing to a tensor but by these operations, besides `reshape`, and
+`numpy.asarray` where it only looks.
+
+name: what the result is called in a record, by default as the operation. out: where it may go, as in numpy; who gives a
+tensor there uses the result in its place. known: what the inputs imply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softfloat_ref.nn import images
+
+Array = NDArray[Any]  # float32; float64 where gradients are checked numerically
+GATES: Final = ("input_gate", "forget_gate", "cell_gate", "output_gate")
+CELL_GATE: Final = "cell_gate"
+
+
+def _cell_gate(gates: Array) -> slice:
+    width, i = gates.shape[1] // len(GATES), GATES.index(CELL_GATE)
+    return slice(i * width, (i + 1) * width)
+
+
+class Operations:
+    """Every public method is an operation."""
+
+    # -- arithmetic ----------------------------------------------------------------------------------------------------
+
+    def add(self, a: Any, b: Any, name: str = "", out: Array | None = None) -> Array:
+        """a + b."""
+        return np.add(a, b, out)  # type: ignore[no-any-return]
+
+    def sub(self, a: Any, b: Any, name: str = "", out: Array | None = None) -> Array:
+        """a - b."""
+        return np.subtract(a, b, out)  # type: ignore[no-any-return]
+
+    def mul(self, a: Any, b: Any, name: str = "", out: Array | None = None) -> Array:
+        """a times b."""
+        return np.multiply(a, b, out)  # type: ignore[no-any-return]
+
+    def div(self, a: Any, b: Any, name: str = "", out: Array | None = None) -> Array:
+        """a / b."""
+        return np.divide(a, b, out)  # type: ignore[no-any-return]
+
+    def sqrt(self, x: Array, name: str = "") -> Array:
+        """The square root."""
+        return np.sqrt(x)
+
+    def inside(self, x: Array, limit: Any, name: str = "") -> Array:
+        """Whether the magnitude is at most the limit."""
+        return np.abs(x) <= limit  # type: ignore[no-any-return]
+
+    def keep(self, words: Array, value: Any, threshold: int, name: str = "") -> Array:
+        """The value where a random word is not below the threshold, else zero."""
+        return (words >= np.uint64(threshold)) * value  # type: ignore[no-any-return]
+
+    # -- sums ----------------------------------------------------------------------------------------------------------
+
+    def row_sum(self, x: Array, name: str = "") -> Array:
+        """The sum of the rows of a matrix."""
+        return x.sum(axis=0)  # type: ignore[no-any-return]
+
+    def row_dot(self, a: Array, b: Array, name: str = "") -> Array:
+        """The sum of the rows of a times b."""
+        return np.einsum("ij,ij->j", a, b)  # type: ignore[no-any-return]
+
+    def pixel_sum(self, x: Array, name: str = "") -> Array:
+        """The sum over height and width."""
+        return x.sum(axis=(1, 2))  # type: ignore[no-any-return]
+
+    def last_mean(self, x: Array, name: str = "") -> Array:
+        """The mean over the last axis, which stays with a size of 1."""
+        return x.mean(axis=-1, keepdims=True)  # type: ignore[no-any-return]
+
+    def scatter_sum(self, x: Array, rows: Array, count: int, name: str = "") -> Array:
+        """A table of `count` rows: of each the sum of the rows of x that `rows` assigns to it."""
+        order = np.argsort(rows, kind="stable")
+        found, starts = np.unique(rows[order], return_index=True)
+        made = np.zeros((count, x.shape[1]), x.dtype)
+        made[found] = np.add.reduceat(x[order], starts, axis=0)
+        return made
+
+    # -- activation functions ------------------------------------------------------------------------------------------
+
+    def relu(self, x: Array, name: str = "") -> Array:
+        """max(x, 0); NaN stays NaN."""
+        return np.maximum(x, 0)  # of numbers of a format: one of them
+
+    def relu_gradient(self, dy: Array, y: Array, name: str = "") -> Array:
+        """dy where y is above zero; times zero elsewhere."""
+        return dy * (y > 0)
+
+    def sigmoid(self, x: Array, name: str = "") -> Array:
+        """1 / (1 + exp(-x)) in x's type."""
+        with np.errstate(over="ignore"):  # exp(88.8) is Inf in float32, and 1 / Inf the right 0
+            y = np.exp(-x)
+        y += 1
+        return np.divide(1, y, out=y)
+
+    def tanh(self, x: Array, name: str = "") -> Array:
+        """Hyperbolic tangent."""
+        return np.tanh(x)
+
+    def gates(self, sums: Array, name: str = "") -> Array:
+        """The gates of an LSTM, side by side in the order of GATES: sigmoid, but tanh of the cell's."""
+        part = _cell_gate(sums)
+        made = Operations.sigmoid(self, sums)
+        made[:, part] = np.tanh(sums[:, part])
+        return made
+
+    def gate_slopes(self, gates: Array, known: Sequence[Array], name: str = "") -> Array:
+        """The derivatives of the gates' functions where these are their values. known: gate by gate."""
+        made: Array = gates * (1 - gates)
+        cell = known[GATES.index(CELL_GATE)]
+        made[:, _cell_gate(gates)] = 1 - cell * cell
+        return made
+
+    # -- selections ----------------------------------------------------------------------------------------------------
+
+    def gather(self, table: Array, rows: Array, name: str = "") -> Array:
+        """Rows of a table."""
+        return table[rows]
+
+    def slice(self, x: Array, axis: int, start: int, stop: int, name: str = "") -> Array:
+        """Part of the first axis, or the second."""
+        return x[:, start:stop] if axis else x[start:stop]
+
+    def concatenate(self, parts: Sequence[Array], axis: int, name: str = "") -> Array:
+        """Tensors side by side."""
+        return np.concatenate(parts, axis)
+
+    # -- images --------------------------------------------------------------------------------------------------------
+
+    def patches(self, x: Array, kernel: int, stride: int, padding: int, name: str = "") -> Array:
+        """The patches of a convolution as rows."""
+        return images.patches(x, kernel, stride, padding)
+
+    def patch_sum(
+        self, x: Array, image: Sequence[int], kernel: int, stride: int, padding: int, name: str = ""
+    ) -> Array:
+        """Images of that shape from the gradients of their patches."""
+        return images.patch_sum(x, image, kernel, stride, padding)
+
+    def max_pool(self, x: Array, size: int, name: str = "") -> Array:
+        """The largest value of each window."""
+        return images.max_pool(x, size)
+
+    def max_pool_gradient(self, dy: Array, x: Array, size: int, known: Array, name: str = "") -> Array:
+        """dy at the first of the largest in each window of x. known: the largest."""
+        return images.max_pool_gradient(dy, x, size, known)
+
+    def window_sum(self, x: Array, size: int, name: str = "") -> Array:
+        """The sum of each window."""
+        return images.window_sum(x, size)
+
+    def window_fill(self, x: Array, image: Sequence[int], size: int, name: str = "") -> Array:
+        """Images of that shape whose windows are full of one value."""
+        return images.window_fill(x, image, size)

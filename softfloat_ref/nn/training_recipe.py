@@ -1,0 +1,225 @@
+"""A training recipe: everything a training run depends on, as frozen values, from and to TOML."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.patterns import matches
+from softfloat_ref.base.tables import Range, made, read_file, to_toml
+from softfloat_ref.nn.layers import Layer
+from softfloat_ref.nn.models import check_model
+from softfloat_ref.nn.numerics import BLAS, ROLES, Numerics, Run
+from softfloat_ref.nn.tensor_format import TensorFormat, read_tensor_format
+from softfloat_ref.oracle.accumulate import get_accumulator
+from softfloat_ref.oracle.policies import get_policy
+
+FOLDER: Final = Path(__file__).parent / "recipes"
+PRODUCT_ROLES: Final = ("weight", "activation", "error", "weight_gradient", "function", "vector")
+PLACES: Final = ("first", "last")
+KINDS: Final = ("linear", "conv", "lstm", "embedding", "norm", "residual", "relu", "tanh", "sigmoid", "pool", "dropout")
+_PLAIN_TABLES: Final = ("data", "schedule", "loss_scaling", "swa")
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """SGD. clip_norm: gradients are scaled down to this length of all of them together (0: never)."""
+
+    kind: str = "sgd"
+    rate: Annotated[float, Range(0)] = 0.1
+    momentum: Annotated[float, Range(0)] = 0.0
+    weight_decay: Annotated[float, Range(0)] = 0.0
+    clip_norm: Annotated[float, Range(0)] = 0.0
+
+    def __post_init__(self) -> None:
+        if self.kind != "sgd":
+            raise unknown("optimizer", self.kind, ("sgd",))
+
+
+@dataclass(frozen=True)
+class Training:
+    """epochs, batch: of examples (strands of a text); length: symbols of a sequence; log_every: steps."""
+
+    epochs: Annotated[int, Range(1)] = 10
+    batch: Annotated[int, Range(1)] = 32
+    seed: Annotated[int, Range(0, (1 << 64) - 1)] = 1
+    length: Annotated[int, Range(1)] = 35
+    log_every: Annotated[int, Range(1)] = 10
+
+
+@dataclass(frozen=True)
+class Override:
+    """Other formats for some layers. layers: "first", "last" (of those with products), a kind, or a pattern of names;
+    exempt: FP32 and BLAS throughout."""
+
+    layers: tuple[str, ...]
+    formats: Mapping[str, TensorFormat] = field(default_factory=dict)
+    accumulator: str | None = None
+    exempt: bool = False
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A training run. formats: by role; a role that is left out is FP32 (function: as vector)."""
+
+    name: str
+    model: Mapping[str, Any]
+    data: Mapping[str, Any]
+    description: str = ""
+    training: Training = Training()
+    optimizer: Optimizer = Optimizer()
+    schedule: Mapping[str, Any] = field(default_factory=dict)
+    loss_scaling: Mapping[str, Any] = field(default_factory=dict)
+    swa: Mapping[str, Any] = field(default_factory=dict)
+    formats: Mapping[str, TensorFormat] = field(default_factory=dict)
+    accumulator: str = BLAS
+    overrides: tuple[Override, ...] = ()
+
+    def with_training(self, **changes: int | None) -> Recipe:
+        """The recipe with other epochs, seed and so on, where they are not None. Raises Error."""
+        given = {k: v for k, v in changes.items() if v is not None}
+        return dataclasses.replace(self, training=made(Training, given, "[training]", self.training))
+
+    def assign(self, network: Layer, run: Run) -> None:
+        """Give every layer of a network its name and its `Numerics`. Raises Error for a pattern that matches no
+        layer."""
+        layers = list(network.walk())
+        working = [name for name, layer in layers if layer.products]
+        self._check_patterns(layers)
+        for name, layer in layers:
+            formats, accumulator = dict(self.formats), self.accumulator
+            for override in self.overrides:
+                if any(_meets(p, name, layer, working) for p in override.layers):
+                    formats, accumulator = _overridden(formats, accumulator, override)
+            layer.name, layer.numerics = name, Numerics(name, formats, accumulator, run)
+
+    def _check_patterns(self, layers: list[tuple[str, Layer]]) -> None:
+        names = [name for name, _ in layers]
+        for override in self.overrides:
+            for pattern in override.layers:
+                if pattern not in (*PLACES, *KINDS) and not any(matches(n, pattern) for n in names):
+                    raise unknown("layer", pattern, [*PLACES, *KINDS, *names])
+
+    def to_toml(self) -> str:
+        """The recipe as TOML, which `read_recipe` reads."""
+        table: dict[str, Any] = {"description": self.description} if self.description else {}
+        table |= {"model": dict(self.model), "data": dict(self.data)}
+        table["training"], table["optimizer"] = dataclasses.asdict(self.training), dataclasses.asdict(self.optimizer)
+        table |= {k: dict(getattr(self, k)) for k in ("schedule", "loss_scaling", "swa") if getattr(self, k)}
+        table["formats"] = {k: v.to_value() for k, v in self.formats.items()} | {"accumulator": self.accumulator}
+        table["override"] = [_override_table(o) for o in self.overrides]
+        return to_toml(table)
+
+
+def _override_table(override: Override) -> dict[str, Any]:
+    table: dict[str, Any] = {"layers": list(override.layers)}
+    table |= {k: v.to_value() for k, v in override.formats.items()}
+    table |= {"exempt": True} if override.exempt else {}
+    return table | ({"accumulator": override.accumulator} if override.accumulator else {})
+
+
+def _meets(pattern: str, name: str, layer: Layer, working: list[str]) -> bool:
+    if pattern in PLACES:
+        return bool(working) and name == working[0 if pattern == "first" else -1]
+    return layer.kind == pattern or matches(name, pattern)
+
+
+def _overridden(
+    formats: dict[str, TensorFormat], accumulator: str, override: Override
+) -> tuple[dict[str, TensorFormat], str]:
+    if override.exempt:
+        return {k: v for k, v in formats.items() if k not in PRODUCT_ROLES}, BLAS
+    return formats | dict(override.formats), override.accumulator or accumulator
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+KEYS: Final = ("description", "model", "data", "training", "optimizer", "schedule", "loss_scaling", "swa", "policy",
+               "formats", "override")  # fmt: skip
+
+
+def recipe_files() -> dict[str, Path]:
+    """The training recipes of the package, by name."""
+    return {p.stem: p for p in sorted(FOLDER.glob("*.toml"), key=lambda p: p.stem)}
+
+
+def load_recipe(name: str) -> Recipe:
+    """A training recipe of the package, or from a TOML file. Raises Error."""
+    path = Path(name) if name.endswith(".toml") else recipe_files().get(name)
+    if path is None:
+        raise unknown("recipe", name, recipe_files(), " (or FILE.toml)")
+    return read_file(path, lambda table: read_recipe(table, path.stem))
+
+
+def read_recipe(table: Mapping[str, Any], name: str = "recipe") -> Recipe:
+    """A training recipe from its TOML tables. Raises Error, which names the key and the closest known one."""
+    for key in table:
+        if key not in KEYS:
+            raise unknown("key of a recipe:", str(key), KEYS)
+    for key in ("model", "data"):
+        if key not in table:
+            raise Error(f"[{key}] is missing")
+    model = _table(table, "model")
+    check_model(model)
+    policy = table.get("policy")
+    if policy is not None:
+        get_policy(policy)
+    formats, accumulator = _formats(_table(table, "formats"), "formats", policy)
+    return Recipe(
+        name,
+        model,
+        description=str(table.get("description", "")),
+        training=made(Training, _table(table, "training"), "[training]"),
+        optimizer=made(Optimizer, _table(table, "optimizer"), "[optimizer]"),
+        formats=formats,
+        accumulator=accumulator or BLAS,
+        overrides=tuple(_override(o, i, policy) for i, o in enumerate(_list(table, "override"), 1)),
+        **{key: _table(table, key) for key in _PLAIN_TABLES},
+    )
+
+
+def _table(table: Mapping[str, Any], key: str) -> dict[str, Any]:
+    found = table.get(key, {})
+    if not isinstance(found, Mapping):
+        raise Error(f"{key} = {found!r}: expected a table [{key}]")
+    return dict(found)
+
+
+def _list(table: Mapping[str, Any], key: str) -> list[Any]:
+    found = table.get(key, [])
+    if not isinstance(found, list):
+        raise Error(f"{key}: expected tables [[{key}]]")
+    return found
+
+
+def _formats(
+    table: dict[str, Any], where: str, policy: Mapping[str, Any] | str | None
+) -> tuple[dict[str, TensorFormat], str | None]:
+    accumulator = table.pop("accumulator", None)
+    if accumulator is not None and accumulator != BLAS:
+        if not isinstance(accumulator, str):
+            raise Error(f"{where}: accumulator = {accumulator!r} is not a name")
+        get_accumulator(accumulator)
+    for role in table:
+        if role not in ROLES:
+            raise unknown(f"role of {where}:", role, (*ROLES, "accumulator"))
+    return {k: read_tensor_format(v, f"{where}: {k}", policy) for k, v in table.items()}, accumulator
+
+
+def _override(table: object, number: int, policy: Mapping[str, Any] | str | None) -> Override:
+    where = f"override {number}"
+    if not isinstance(table, Mapping):
+        raise Error(f"{where}: expected a table [[override]]")
+    rest = dict(table)
+    layers = rest.pop("layers", None)
+    if not isinstance(layers, list) or not layers or not all(isinstance(x, str) for x in layers):
+        raise Error(f'{where}: layers = ["first", "last", a kind, or a pattern of names] is missing')
+    exempt = rest.pop("exempt", False)
+    if not isinstance(exempt, bool) or (exempt and rest):
+        raise Error(f"{where}: give either exempt = true or formats by role")
+    formats, accumulator = _formats(rest, where, policy)
+    return Override(tuple(layers), formats, accumulator, exempt)

@@ -1,0 +1,1 @@
+"""The scalar oracle: formats, rounding, operations, blocks, affine integers and dot products, in unbounded integers."""

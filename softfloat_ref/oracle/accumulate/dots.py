@@ -1,0 +1,265 @@
+"""dot: codes in, bits and flags out. Operands are cut into steps; each step's result is the next one's c."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.accumulate.evaluate import Stage, Step, rounder
+from softfloat_ref.oracle.accumulate.model import Accumulator
+from softfloat_ref.oracle.accumulate.terms import (
+    ONE,
+    Decode,
+    Scale,
+    Term,
+    decode_scale,
+    number,
+    operand_decoder,
+    product,
+    times,
+)
+from softfloat_ref.oracle.blocks.formats import FP32_ONE, BlockFormat, any_format
+from softfloat_ref.oracle.codec import FLAGS, Encoded, check_code, decoder
+from softfloat_ref.oracle.formats import Format, get_format
+from softfloat_ref.oracle.policies import Policy
+
+DEFAULT_BLOCK: Final = 32
+MAX_PRODUCTS: Final = 1 << 24
+_ADD_C: Final = "write c among its terms, as fuse(16+c,F=25,rz)->fp32:rz"
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A vector of checked codes; scales: one code per block of `size` elements, or none.
+
+    size: not positive for one scale of the whole vector. tensor: FP32 code of a second-level scale.
+    """
+
+    fmt: Format
+    codes: tuple[int, ...]
+    scale_fmt: Format | None = None
+    scales: tuple[int, ...] = ()
+    size: int = 0
+    tensor: int = FP32_ONE
+
+    @property
+    def block(self) -> int:
+        """Elements per scale; 0 without scales."""
+        if self.scale_fmt is None:
+            return 0
+        return self.size if self.size > 0 else len(self.codes)
+
+    def factor(self, position: int) -> Scale:
+        """The scale of the block that holds a position, times the second-level one."""
+        if self.scale_fmt is None:
+            return ONE
+        block = decode_scale(self.scales[position // self.block], self.scale_fmt)
+        return block if self.tensor == FP32_ONE else times(block, decode_scale(self.tensor, get_format("fp32")))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A dot product with everything decided except the operands' values."""
+
+    accumulator: Accumulator
+    formats: tuple[Format, Format]
+    c: Format
+    result: Format  # of the running result
+    out: Format
+    block: int
+
+
+def operand(
+    codes: Any, fmt: str | Format | BlockFormat | None, scales: Any, name: str, tensor: int = FP32_ONE
+) -> Operand:
+    """A vector given as codes and a format, or as a BlockArray. Raises Error.
+
+    scales: with a block format, one code for each of its blocks; else None. tensor: FP32 code of a second-level scale.
+    """
+    if all(hasattr(codes, x) for x in ("codes", "scales", "fmt", "axis")):
+        if getattr(codes.codes, "ndim", 1) != 1:
+            raise Error(f"{name}: a block array of {codes.codes.ndim} dimensions; a dot product takes vectors")
+        tensor = getattr(codes, "tensor_scale", tensor)
+        fmt, scales, codes = codes.fmt, codes.scales, codes.codes
+    if fmt is None:
+        raise Error(f"{name}: the codes have no format; give one")
+    found = any_format(fmt)
+    element = found.element if isinstance(found, BlockFormat) else found
+    given = _sequence(codes, name)
+    if len(given) > MAX_PRODUCTS:
+        raise Error(f"{name}: {len(given)} codes; a dot product takes at most {MAX_PRODUCTS}")
+    numbers = _checked(given, element, name)
+    if not isinstance(found, BlockFormat):
+        if scales is not None or tensor != FP32_ONE:
+            raise Error(f"{name}: {found.name} has no block scales; give a block format, as mxfp8")
+        return Operand(found, numbers)
+    if scales is None:
+        raise Error(f"{name}: {found.name} needs its scales, one code for each block of {found.size_name}")
+    factors = _checked(_sequence(scales, f"{name}'s scales"), found.scale, f"{name}'s scales")
+    blocks = -(-len(numbers) // found.size) if found.size > 0 else 1
+    if len(factors) != blocks:
+        raise Error(f"{name}: {len(factors)} scales for {len(numbers)} elements of {found.name}, which make {blocks}")
+    return Operand(element, numbers, found.scale, factors, found.size, check_code(tensor, get_format("fp32")))
+
+
+def _checked(codes: Sequence[Any], fmt: Format, name: str) -> tuple[int, ...]:
+    """Codes as plain integers. Raises Error, naming the vector."""
+    try:
+        return tuple(check_code(x, fmt) for x in codes)
+    except Error as e:
+        raise Error(f"{name}: {e}") from None
+
+
+def _sequence(codes: Any, name: str) -> Sequence[Any]:
+    if hasattr(codes, "tolist"):
+        codes = codes.tolist()
+    if not isinstance(codes, Sequence) or isinstance(codes, (str, bytes)):
+        raise Error(f"{name} is a sequence of codes, not {str(codes)[:40]!r}")
+    return codes
+
+
+def setting(
+    a: Operand, b: Operand, accumulator: Accumulator, out: Format, c: Format | None = None, *, extrapolate: bool = False
+) -> Setting:
+    """Decide everything except the values. Raises Error where operands, formats and accumulator do not fit.
+
+    extrapolate: take operand formats that the unit does not have.
+    """
+    if len(a.codes) != len(b.codes):
+        raise Error(f"a has {len(a.codes)} elements, b has {len(b.codes)}; a dot product needs the same number of both")
+    if not a.codes:
+        raise Error("a dot product needs at least one element of each operand")
+    for x in (a, b):
+        if accumulator.operand_formats and x.fmt.name not in accumulator.operand_formats and not extrapolate:
+            has = ", ".join(accumulator.formats.split())
+            raise Error(
+                f"{accumulator.name} multiplies {has}, not {x.fmt.name} (its model is applied to any format with "
+                "extrapolate=True, --extrapolate)"
+            )
+        if x.scale_fmt is not None and accumulator.scales == "none" and not extrapolate:
+            raise Error(f"{accumulator.name} takes no block scales; use mx-fp32 or exact, or dequantize")
+        if x.tensor != FP32_ONE and accumulator.scales != "any" and not extrapolate:
+            raise Error(f"{accumulator.name} takes no second-level scales; multiply its result by them")
+    result = accumulator.result_format(out)
+    found = Setting(accumulator, (a.fmt, b.fmt), out if c is None else c, result, out, _block(a, b))
+    _check_steps(found, len(a.codes))
+    return found
+
+
+def _check_steps(s: Setting, count: int) -> None:
+    """Raise Error if the products take several steps, but only the last one would count."""
+    size = s.accumulator.step_for(s.formats, s.result, s.block, count)
+    if count > size and not s.accumulator.adds_c:
+        raise Error(
+            f"{_named(s)} does not add c, the running result; of {-(-count // size)} steps only the last would "
+            f"count; {_ADD_C}, or give at most {size} products"
+        )
+
+
+def check_c(s: Setting, c: int) -> int:
+    """c, if the accumulator adds it, or if it is +0, which has no effect. Raises Error."""
+    if c and not s.accumulator.adds_c:
+        raise Error(f"{_named(s)} does not add c, so {s.c.hex(c)} would be lost; {_ADD_C}, or give no c")
+    return c
+
+
+def _named(s: Setting) -> str:
+    return f"accumulator {s.accumulator.name[:60]!r}"
+
+
+def _block(a: Operand, b: Operand) -> int:
+    sizes = {x.block for x in (a, b) if x.block} or {DEFAULT_BLOCK}
+    small, large = min(sizes), max(sizes)
+    if large % small and large < len(a.codes):
+        raise Error(f"blocks of {small} do not divide blocks of {large}")
+    return small
+
+
+def products(s: Setting, a: Operand, b: Operand, decoders: Sequence[Decode] | None = None) -> list[Term]:
+    """The terms of all products, in order. decoders: of a's and b's codes, where not the formats' own."""
+    unit = s.accumulator
+    decode_a, decode_b = decoders or [operand_decoder(f, unit.flush_inputs) for f in s.formats]
+    shift = s.formats[0].mantissa_bits + s.formats[1].mantissa_bits
+    limit = None if unit.product_limit == "" else int(unit.product_limit)
+    fixed = Scale(ONE.value._replace(exponent=unit.product_exponent), unit.product_exponent)
+    scale, scaled = fixed, bool(a.block or b.block)
+    terms = []
+    for k, (x, y) in enumerate(zip(a.codes, b.codes, strict=True)):
+        if scaled and k % s.block == 0:
+            scale = times(fixed, a.factor(k), b.factor(k))
+        terms.append(product(decode_a(x), decode_b(y), shift, scale, limit, f"p{k}"))
+    return terms
+
+
+def accumulate(
+    s: Setting, terms: Sequence[Term], c: int, stages: list[Stage] | None = None, make: Callable[..., Step] = Step
+) -> tuple[int, int]:
+    """Add up the products and c: the result's code and flags. stages: a list that what happens is appended to; make:
+    what evaluates the tree."""
+    unit, result = s.accumulator, s.result
+    size = unit.step_for(s.formats, result, s.block, len(terms))
+    decode = operand_decoder(result, unit.flush_inputs)
+    running, flags = first_running(s, c, stages)
+    step = make(unit, result, stages=stages)
+    for start in range(0, len(terms), size):
+        padded = [*terms[start : start + size], *(_padding(k) for k in range(len(terms), start + size))]
+        step.products, step.running = padded, running
+        mark = len(stages or ())
+        step.terms(unit.root)
+        running = number(decode(step.code), result, "c")
+        for stage in (stages or ())[mark:]:
+            stage["step"] = start // size
+    code, flags = step.code, flags | step.flags
+    if s.out != result:
+        code, more = _convert(running, s, code, stages)
+        flags |= more
+    return code, flags if unit.flags else 0
+
+
+def _padding(k: int) -> Term:
+    return ZERO_PRODUCT._replace(label=f"p{k}")
+
+
+ZERO_PRODUCT: Final = product(exact.zero(0), exact.zero(0), 0, ONE, None, "")
+
+
+def first_running(s: Setting, c: int, stages: list[Stage] | None) -> tuple[Term, int]:
+    """c as the first step sees it, and the flags of its rounding where its format is not the running result's."""
+    unit = s.accumulator
+    if s.c == s.result or unit.c == "own":
+        return number(operand_decoder(s.c, unit.flush_inputs)(c), s.c, "c"), 0
+    code, flags = rounder(s.result, Policy(nan=unit.nan), "ieee", "ieee")(decoder(s.c)(c))
+    if stages is not None:
+        stages.append(_round_stage(decoder(s.c)(c), "c", s.result, code, flags))
+    return number(operand_decoder(s.result, unit.flush_inputs)(code), s.result, "c"), flags
+
+
+def _convert(running: Term, s: Setting, code: int, stages: list[Stage] | None) -> tuple[int, int]:
+    """The result in an output format that the running result does not have: rounded once more (rne)."""
+    value = decoder(s.result)(code)
+    code, flags = rounder(s.out, Policy(nan=s.accumulator.nan), "ieee", "ieee")(value)
+    if stages is not None:
+        stages.append(_round_stage(value, "result", s.out, code, flags))
+    return code, flags
+
+
+def _round_stage(value: Any, label: str, fmt: Format, code: int, flags: int) -> Stage:
+    return {
+        "stage": "convert",
+        "input": value,
+        "label": label,
+        "format": fmt,
+        "rounding": "rne",
+        "kept": None,
+        "code": code,
+        "flags": flags,
+    }
+
+
+def run(s: Setting, a: Operand, b: Operand, c: int, stages: list[Stage] | None = None) -> Encoded:
+    """The dot product of checked operands."""
+    bits, flags = accumulate(s, products(s, a, b), check_code(c, s.c), stages)
+    return Encoded(bits, FLAGS[flags])

@@ -1,0 +1,227 @@
+"""Accumulator: a tree, how many products it takes at a time, and what its unit does with special numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, Final, Literal
+
+from softfloat_ref.base import assignments, tables
+from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.oracle.accumulate.grammar import LONG, parse_tree, tree_text
+from softfloat_ref.oracle.accumulate.trees import RESULT, Fuse, Round, Running, step_of, walk
+from softfloat_ref.oracle.formats import Format, get_format
+from softfloat_ref.oracle.policies import NanRule, Policy
+
+STATUSES: Final = ("hardware-verified", "published model", "documented only", "definition", "user definition")
+MAX_STEP: Final = 1 << 14
+MAX_PRODUCT_EXPONENT: Final = 1 << 16
+ALL: Final = "all"  # a step takes every product there is
+BLOCK: Final = "block"  # a step is a block of the operands, or 32 products
+
+
+@dataclass(frozen=True)
+class Accumulator:
+    """How products are added up.
+
+    tree: text of a tree (docs/accumulators.md has the grammar). step: how many products it takes at a time, `all` or
+    `block` (the operands' block size, or 32); "" if the tree defines it. Missing products of the last step are
+    +0. steps: operand or result formats with a step of their own, as "tf32=8".
+    c: whether c is first rounded (rne) to the format of the running result (`result`), or enters the first step as it
+    is (`own`). converts: whether other output formats are reached by one more rounding (rne) of the result.
+    formats: the operand formats the unit has ("": any). scales: what scales it takes: `any`, those of blocks but no
+    second-level ones (`block`), or `none`.
+    nan: NaN rule, as a policy's. overflow: `ieee`, or `inf`: every rounding goes to Inf. zero: sign of a zero result,
+    `ieee` or `positive`. flush_inputs: `off`, `on` (DAZ), `positive` (subnormals and zeros become +0). flush_outputs:
+    `off`, `after` rounding (x86) or `before` (Arm). product_limit: products of magnitude 2^limit or more are Inf ("":
+    none are). product_exponent: every product is multiplied by two to this. flags: whether the unit raises any.
+    status: how far the model is known to be right, one of STATUSES.
+    """
+
+    name: str
+    tree: str
+    step: int | str = ""
+    steps: str = ""
+    c: Literal["result", "own"] = "result"
+    converts: bool = True
+    formats: str = ""
+    scales: Literal["any", "block", "none"] = "any"
+    nan: str = "canonical"
+    overflow: Literal["ieee", "inf"] = "ieee"
+    zero: Literal["ieee", "positive"] = "ieee"
+    flush_inputs: Literal["off", "on", "positive"] = "off"
+    flush_outputs: Literal["off", "after", "before"] = "off"
+    product_limit: int | str = ""
+    product_exponent: int = 0
+    flags: bool = True
+    status: str = dataclasses.field(default="user definition", compare=False)
+    source: str = dataclasses.field(default="user definition", compare=False)
+
+    def __post_init__(self) -> None:
+        try:
+            self._check()
+        except Error as e:
+            raise Error(f"accumulator {self.name[:60]!r}: {e}") from None
+        object.__setattr__(self, "tree", tree_text(self.root))  # one text for one tree
+
+    def _check(self) -> None:
+        tables.check({name: getattr(self, name) for name in _NAMES}, "", tables.hints(Accumulator))
+        tables.check_choices(self, "", tables.choices(Accumulator) | {"status": STATUSES})
+        self.root, self.policy("rne"), self.operand_formats  # parsed now, so that bad text is refused here
+        for size in (self.step, *self.steps_by_format.values(), step_of(self.root) or ""):
+            if size not in ("", ALL, BLOCK) and not (type(size) is int and 1 <= size <= MAX_STEP):
+                raise Error(f"step = {size!r}: a step has 1 to {MAX_STEP} products, or is {ALL} or {BLOCK}")
+        for node in walk(self.root):
+            if (
+                isinstance(node, Round)
+                and len(node.choices) > 1
+                and not set(self.results) <= {x.fmt for x in node.choices}
+            ):
+                raise Error(f"a rounding in the tree lacks a choice for some of {', '.join(self.results)}")
+        if self.product_limit != "" and type(self.product_limit) is not int:
+            raise Error(f"product_limit = {self.product_limit!r} is not an exponent of two")
+        if abs(self.product_exponent) > MAX_PRODUCT_EXPONENT:
+            raise Error(f"product_exponent = {self.product_exponent} is out of range")
+
+    @cached_property
+    def root(self) -> Round:
+        """The tree itself."""
+        return parse_tree(self.tree)
+
+    @cached_property
+    def operand_formats(self) -> frozenset[str]:
+        """The names of the operand formats the unit has; empty for any."""
+        return frozenset(_format_name(name) for name in self.formats.split())
+
+    @cached_property
+    def steps_by_format(self) -> dict[str, int]:
+        """Formats with a different step."""
+        given = assignments.parse(self.steps, "steps", usage="write FORMAT=NUMBER, as tf32=8", separator=" ")
+        for size in given.values():
+            if not size.isascii() or not size.isdigit():
+                raise Error(f"steps = {self.steps!r}: write FORMAT=NUMBER, as tf32=8")
+        return {_format_name(name): int(size) for name, size in given.items()}
+
+    @cached_property
+    def adds_c(self) -> bool:
+        """Whether the tree has the running result among its terms; a unit of a single step may have none."""
+        return any(isinstance(x, Running) for x in walk(self.root))
+
+    @cached_property
+    def results(self) -> tuple[str, ...]:
+        """The formats the running result may have; `out` stands for any."""
+        return tuple(to.fmt for to in self.root.choices)
+
+    def result_format(self, out: Format) -> Format:
+        """The format of the running result where the output has that format. Raises Error."""
+        if RESULT in self.results or out.name in self.results:
+            kept = self.root.choice(out.name).kept
+            if kept is not None and kept > out.mantissa_bits:
+                raise Error(
+                    f"{self.name}: {out.name} cannot hold {kept} fraction bits; end the tree with ->{out.name}:rne"
+                )
+            return out
+        if self.converts:
+            return get_format(self.results[0])
+        given = " or ".join(self.results)
+        raise Error(f"{self.name} gives {given}, not {out.name}; convert its result in a separate step")
+
+    def step_for(self, operands: tuple[Format, Format], result: Format, block: int, count: int) -> int:
+        """How many products a step takes, of `count` products of those formats."""
+        for fmt in (*operands, result):
+            if fmt.name in self.steps_by_format:
+                return self.steps_by_format[fmt.name]
+        step = self.step or step_of(self.root) or ALL
+        if step == BLOCK:
+            return block
+        return count if step == ALL else int(step)
+
+    @cached_property
+    def nan_rule(self) -> NanRule:
+        """Which NaN comes out."""
+        return self.policy("rne").nan_rule
+
+    def policy(self, rounding: str) -> Policy:
+        """How a Round of the tree rounds."""
+        return _policy(rounding, self.nan, self.flush_outputs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The full definition, as a manifest stores it; `define_accumulator` reads it."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+
+    def replace(self, **fields: Any) -> Accumulator:
+        """This accumulator with some fields replaced. Raises Error for a field that does not exist."""
+        for name in fields:
+            if name not in _NAMES:
+                raise unknown("accumulator field", name, _NAMES)
+        return dataclasses.replace(self, **fields)
+
+
+@lru_cache(maxsize=256)
+def _policy(rounding: str, nan: str, flush_outputs: str) -> Policy:
+    return Policy(
+        rounding=rounding,  # type: ignore[arg-type]
+        nan=nan,
+        flush_outputs=flush_outputs != "off",
+        flush_rule="before" if flush_outputs == "before" else "after",  # type: ignore[arg-type]
+    )
+
+
+_NAMES: Final = tuple(f.name for f in dataclasses.fields(Accumulator))
+
+
+def _format_name(name: str) -> str:
+    """The name of a format of the catalogue or the grammar; a unit's definition stands alone. Raises Error."""
+    if ".toml" in name:
+        raise Error(f"{name}: an accumulator takes formats by name (for example s1e4m3b7), not from a file")
+    return get_format(name).name
+
+
+def from_table(table: Mapping[str, Any], name: str, like: Accumulator | None) -> Accumulator:
+    """An accumulator from the fields of a table; the default of a field is that of `like`. Raises Error."""
+    where, word = f"accumulator {name!r}", "accumulator field"
+    values = tables.check({**table, "name": name}, where, tables.hints(Accumulator), word=word, also=tables.LIKE)
+    if like is not None:
+        return like.replace(**{"status": "user definition", "source": "user definition"} | values)
+    if "tree" not in values:
+        raise Error(f"accumulator {name!r}: no tree; write tree = 'fuse(16+c,F=25,rz)->fp32:rz', or like = NAME")
+    return Accumulator(**values)
+
+
+def from_text(text: str, like: Mapping[str, Accumulator]) -> Accumulator:
+    """An accumulator from one expression: a tree, then any number of `; field = value`. Raises Error."""
+    tree, _, fields = text.partition(";")
+    usage = "after a tree, write fields, for example step = 32 or nan = ones"
+    given = assignments.parse(fields, "accumulator", usage=usage, separator=";")
+    values: dict[str, Any] = {"tree": tree.strip(), **{key: _value(value) for key, value in given.items()}}
+    base = None
+    if "like" in values:
+        name = str(values.pop("like"))
+        if name not in like:
+            raise unknown("accumulator", name, like)
+        base = like[name].replace(step="", steps="")
+    return from_table(values, "inline", base)
+
+
+def _value(text: str) -> int | bool | str:
+    if text.isascii() and text.removeprefix("-").isdigit() and len(text) < 10:
+        return int(text)
+    return {"true": True, "false": False}.get(text, text)
+
+
+def summary(a: Accumulator) -> tuple[str, str, str]:
+    """The row of an accumulator in a table: products per step, the bits of its alignments, its results."""
+    step = str(a.step or step_of(a.root) or ALL)
+    special = ", ".join(f"{name}: {size}" for name, size in a.steps_by_format.items())
+    fuses = [x for x in walk(a.root) if isinstance(x, Fuse)]
+    bits = [(p.bits or x.bits, p.align or x.align) for x in fuses for p in x.parts]
+    bits += [(x.bits, x.align) for x in fuses if all(p.bits is None for p in x.parts)]
+    words = dict.fromkeys(f"{b} {align}" for b, align in reversed(bits) if b is not None)
+    results = ", ".join(f"{x.fmt} {LONG.get(x.rounding, x.rounding)}" + _kept(x.kept) for x in a.root.choices)
+    return f"{step} ({special})" if special else step, ", ".join(words) or "exact", results
+
+
+def _kept(bits: int | None) -> str:
+    return "" if bits is None else f" ({bits} bits)"

@@ -1,0 +1,348 @@
+"""Affine integers (Qint): formats, rules, and the scalar oracle: q = clamp(round(x / scale + zero point)), and back.
+
+Each difference between implementations is a field of a Rule. Rounding is codec's: the quotient, exact, or its
+steps in FP32, is encoded to an integer format a little wider than q, then clamped.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, Literal, NamedTuple
+
+from softfloat_ref.base import assignments
+from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.tables import LIKE, check_choices, choices, load_definition, made, split_like
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.codec import decode, decoder, encoder, needed_bits
+from softfloat_ref.oracle.exact import INF, NAN, Value
+from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
+from softfloat_ref.oracle.policies import ROUNDINGS, Overflow, Policy, get_policy
+
+FP32: Final = CATALOGUE["fp32"]
+MIN_BITS: Final = 2
+MAX_BITS: Final = 16
+EPS: Final = exact.finite(0, 1, -23)  # FP32's
+_ONE: Final = exact.finite(0, 1, 0)
+_BITS: Final = 64  # of a quotient that is cut and then rounded to FP32 or, to nearest, to an integer
+_NEAREST: Final = Policy()
+_STEP: Final = Policy(overflow=Overflow.SAT_NONE)  # of a step in FP32
+GRAMMAR: Final = "qintN or quintN (N: 2 to 16), with _sym, _narrow or both behind it"
+
+_NAME: Final = re.compile(r"q(u?)int(\d{1,3})(_sym)?(_narrow)?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class AffineFormat:
+    """An affine integer format.
+
+    symmetric: the zero point is the middle (0 signed, 2^(bits-1) unsigned), the range as far on both sides.
+    narrow: the lowest integer is not used (-127 to 127).
+    """
+
+    name: str
+    bits: int
+    signed: bool = True
+    symmetric: bool = False
+    narrow: bool = False
+
+    def __post_init__(self) -> None:
+        if type(self.bits) is not int or not MIN_BITS <= self.bits <= MAX_BITS:
+            raise Error(f"affine format {self.name!r}: {MIN_BITS} to {MAX_BITS} bits, not {self.bits!r}")
+
+    @property
+    def lowest(self) -> int:
+        """The smallest q."""
+        return (-(1 << (self.bits - 1)) if self.signed else 0) + int(self.narrow)
+
+    @property
+    def highest(self) -> int:
+        """The largest q."""
+        return (1 << (self.bits - int(self.signed))) - 1
+
+    @property
+    def middle(self) -> int:
+        """The zero point of symmetric formats."""
+        return 0 if self.signed else 1 << (self.bits - 1)
+
+    @property
+    def wide(self) -> Format:
+        """The signed integer format that quotients are rounded to: whatever lies beyond it is clamped anyway."""
+        return get_format(f"i{self.bits + 2}")
+
+
+def get_affine_format(name: str | AffineFormat) -> AffineFormat:
+    """An affine format by name: qint8, quint8, qint4_sym_narrow. Raises Error."""
+    if isinstance(name, AffineFormat):
+        return name
+    match = _NAME.fullmatch(name.strip().lower()) if isinstance(name, str) else None
+    if match is None:
+        raise Error(f"unknown affine format {str(name)[:60]!r}; use {GRAMMAR}")
+    return AffineFormat(match[0], int(match[2]), not match[1], bool(match[3]), bool(match[4]))
+
+
+def described(name: str) -> str:
+    """The error message for an affine format's name where a scalar format is needed; '' for other names."""
+    if not _NAME.fullmatch(name.lower()):
+        return ""
+    return f"{name!r} is an affine format, for quantize, plot and affine.quantize"
+
+
+def is_affine(name: object) -> bool:
+    """Whether a format is affine, or its name begins like an affine format's."""
+    named = isinstance(name, str) and name.strip().lower().startswith(("qint", "quint"))
+    return named or isinstance(name, AffineFormat)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Everything that affine quantization does not define.
+
+    order: the zero point is added "inside" the rounding, round(x / scale + z), or "outside", round(x / scale) + z:
+        they differ on ties where z is odd.
+    arithmetic: "exact": the quotient by the FP32 scale, and the sum, exact, one rounding; "fp32": x times the FP32
+        reciprocal of the scale, rounded to FP32, and (inside) the sum rounded to FP32; "fp32-fma": product and sum
+        rounded to FP32 once.
+    parameters: the scale from the range is "exact", rounded once to FP32, or each step of it in "fp32"; the quotient
+        that the zero point is rounded from likewise.
+    symmetric_scale: amax over the "half-range", (highest - lowest) / 2, or over the "highest" distance from the middle.
+    small_scale: a scale below FP32's eps, 2^-23, becomes "eps"; or only an empty range is replaced: scale "one".
+    rounding: the default rounding.
+    nan: becomes the "largest" q, the "smallest", 0 as an integer ("zero"), the "zero-point", or is an "error".
+    inf: clamped to the ends ("saturate"), or an "error".
+    range: NaN and Inf do not affect it ("finite"), or are an "error".
+    """
+
+    name: str = "exact"
+    order: Literal["inside", "outside"] = "inside"
+    arithmetic: Literal["exact", "fp32", "fp32-fma"] = "exact"
+    parameters: Literal["exact", "fp32"] = "exact"
+    symmetric_scale: Literal["half-range", "highest"] = "half-range"
+    small_scale: Literal["one", "eps"] = "one"
+    rounding: str = "rne"
+    nan: Literal["largest", "smallest", "zero", "zero-point", "error"] = "largest"
+    inf: Literal["saturate", "error"] = "saturate"
+    range: Literal["finite", "error"] = "finite"
+    source: str = dataclasses.field(default="user definition", compare=False)
+
+    def __post_init__(self) -> None:
+        check_choices(self, f"affine rule {self.name!r}", CHOICES)
+        if self.arithmetic == "fp32-fma" and self.order == "outside":
+            raise Error(f"affine rule {self.name!r}: fp32-fma adds the zero point, so its order is inside")
+
+    def replace(self, **fields: Any) -> Rule:
+        """This rule with other choices. Raises Error."""
+        return dataclasses.replace(self, **fields)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The full definition, as a file stores it and `define_rule` reads it."""
+        return dataclasses.asdict(self)
+
+
+CHOICES: Final = choices(Rule, rounding=ROUNDINGS)
+_TORCH: Final = Rule("torch", "inside", "fp32-fma", "fp32", small_scale="eps", source="torch.quantize_per_tensor, x86")
+RULES: Final[dict[str, Rule]] = {
+    r.name: r
+    for r in (
+        Rule(source="q = round(x / scale + zero_point), its scale and zero point from a MinMax observer"),
+        _TORCH,
+        _TORCH.replace(name="torch-channel", arithmetic="fp32", nan="zero", source="torch.quantize_per_channel, x86"),
+        _TORCH.replace(
+            name="torch-fake",
+            order="outside",
+            arithmetic="fp32",
+            nan="smallest",
+            source="torch.fake_quantize_per_tensor_affine, torchao's quantize_affine",
+        ),
+    )
+}
+
+
+def get_rule(rule: str | Rule) -> Rule:
+    """An affine rule: a name, `NAME,field=choice,...`, or FILE.toml[:NAME] (an [affine_rules.NAME] table).
+    Raises Error."""
+    if isinstance(rule, Rule):
+        return rule
+    name, changes = assignments.named(str(rule), "affine rule", CHOICES)
+    if ".toml" in name:
+        found = load_definition(name, "affine_rules", define_rule)
+    elif name in RULES:
+        found = RULES[name]
+    else:
+        raise unknown("affine rule", name, RULES)
+    return found.replace(name=",".join([found.name, *map("=".join, changes.items())]), **changes) if changes else found
+
+
+def define_rule(table: object, name: str | None = None) -> Rule:
+    """A rule from a table: the fields of this class; the default of a field is that of `like` (exact). Raises Error."""
+    values, like = split_like(table, f"affine rule {name or '?'}")
+    if name is not None:
+        values["name"] = name
+    base = dataclasses.replace(get_rule("exact" if like is None else like), source="user definition")
+    return made(Rule, values, f"affine rule {values.get('name', '?')!r}", base, "field", LIKE)
+
+
+def element_policy(policy: Policy | str | None, rule: Rule) -> Policy:
+    """The policy of the rounding: the caller's, or the rule's rounding; integers saturate."""
+    return _saturating(policy if policy is None else get_policy(policy), rule)
+
+
+@lru_cache(maxsize=256)
+def _saturating(policy: Policy | None, rule: Rule) -> Policy:
+    chosen = get_policy(None, rounding=rule.rounding) if policy is None else policy
+    return chosen.replace(overflow=None, integers="riscv")
+
+
+# -- the scalar oracle -----------------------------------------------------------------------------------------------
+
+
+class Parameters(NamedTuple):
+    """The scale, an FP32 code of a positive number, and the zero point."""
+
+    scale: int
+    zero_point: int
+
+
+def fp32(x: Value) -> Value:
+    """A number rounded to FP32: a step of a computation that is done in FP32."""
+    return decoder(FP32)(encoder(FP32, _STEP)(x, 0)[0])
+
+
+def choose(low: Value, high: Value, fmt: str | AffineFormat, rule: str | Rule = "exact") -> Parameters:
+    """The parameters for values between two finite numbers; the range is widened to hold zero (a MinMax observer).
+
+    Raises Error where a step in FP32 overflows.
+    """
+    fmt, rule = get_affine_format(fmt), get_rule(rule)
+    zero = exact.zero(0)
+    low, high = (low if low.sign else zero), (zero if high.sign else high)
+    scale = _scale(low, high, fmt, rule)
+    if fmt.symmetric:
+        return Parameters(scale, min(max(fmt.middle, fmt.lowest), fmt.highest))
+    below = exact.divide(low, decode(scale, FP32), _BITS)
+    if rule.parameters == "fp32":
+        below = fp32(below)
+    return Parameters(scale, _clamp(fmt.lowest - _nearest(below, fmt), fmt))
+
+
+def _scale(low: Value, high: Value, fmt: AffineFormat, rule: Rule) -> int:
+    step: Callable[[Value], Value] = fp32 if rule.parameters == "fp32" else lambda x: x
+    low, high = step(low), step(high)
+    if INF in (low.kind, high.kind):
+        raise Error(f"affine rule {rule.name}: the range overflows FP32")
+    if fmt.symmetric:
+        span = exact.magnitude(low) if exact.compare(exact.magnitude(low), high) > 0 else high
+        half = fmt.highest - fmt.lowest if rule.symmetric_scale == "half-range" else 2 * (fmt.highest - fmt.middle)
+        parts = exact.finite(0, half, -1)
+    else:
+        span = step(exact.add(high, exact.negate(low)))
+        parts = exact.finite(0, fmt.highest - fmt.lowest, 0)
+    if span.kind == INF:
+        raise Error(f"affine rule {rule.name}: the range overflows FP32")
+    if rule.small_scale == "one" and not span.significand:
+        return encoder(FP32, _STEP)(_ONE, 0)[0]
+    scale = fp32(exact.divide(span, parts, _BITS))
+    if rule.small_scale == "eps" and exact.compare(scale, EPS) < 0:
+        scale = EPS
+    code = encoder(FP32, Policy(overflow=Overflow.SAT_FINITE))(scale, 0)[0]
+    return max(code, FP32.min_code)
+
+
+@lru_cache(maxsize=64)
+def _integer_encoder(wide: Format, policy: Policy) -> Callable[[Value, int], int]:
+    encode, middle = encoder(wide, policy), wide.sign_bit
+
+    def encode_integer(x: Value, random_bits: int) -> int:
+        return (encode(x, random_bits)[0] ^ middle) - middle
+
+    return encode_integer
+
+
+def _nearest(x: Value, fmt: AffineFormat) -> int:
+    return _integer_encoder(fmt.wide, _NEAREST)(x, 0)
+
+
+def _clamp(q: int, fmt: AffineFormat) -> int:
+    return min(max(q, fmt.lowest), fmt.highest)
+
+
+def quantize_value(
+    x: Value,
+    parameters: Parameters,
+    fmt: str | AffineFormat,
+    rule: str | Rule = "exact",
+    policy: Policy | str | None = None,
+    random_bits: int = 0,
+) -> int:
+    """The integer q of one exact value; a value that is cut, as 1/3, has 128 bits or more.
+
+    Raises Error for a NaN or Inf that the rule refuses, for scales that are not a positive number, and, where steps are
+    in FP32, for values that are not FP32's.
+    """
+    fmt, rule = get_affine_format(fmt), get_rule(rule)
+    policy, z = element_policy(policy, rule), parameters.zero_point
+    scale = decode(parameters.scale, FP32)
+    check_scale(scale, rule)
+    if x.kind == NAN:
+        return nan_result(fmt, rule, z)
+    if x.kind == INF:
+        if rule.inf == "error":
+            raise Error(f"an Inf, which affine rule {rule.name} refuses")
+        return fmt.lowest if x.sign else fmt.highest
+    encode = _integer_encoder(fmt.wide, policy)
+    inside = exact.finite(int(z < 0), abs(z), 0) if rule.order == "inside" else exact.zero(0)
+    added = 0 if rule.order == "inside" else z
+    return _clamp(
+        encode(before_rounding(x, scale, inside, rule, needed_bits(fmt.wide, policy)), random_bits) + added, fmt
+    )
+
+
+def before_rounding(x: Value, scale: Value, offset: Value, rule: Rule, bits: int) -> Value:
+    """x / scale + offset, as the rule computes it."""
+    if x.sticky and rule.arithmetic == "exact":  # a cut value: any between it and its next one rounds alike
+        x = exact.finite(x.sign, 2 * x.significand + 1, x.exponent - 1)
+    if rule.arithmetic == "exact":  # (x + offset scale) / scale: one quotient, whose sticky is all that is cut
+        return exact.divide(exact.add(x, exact.multiply(offset, scale)), scale, bits)
+    if x.sticky or exact.compare(fp32(x), x) != 0:
+        raise Error(f"affine rule {rule.name}: steps in FP32 take FP32 values, not {float(x)!r}")
+    product = exact.multiply(x, reciprocal(scale))
+    if rule.arithmetic == "fp32":
+        product = fp32(product)
+        if product.kind == INF:
+            return product
+    return fp32(exact.add(product, offset))
+
+
+def reciprocal(scale: Value) -> Value:
+    """1 / scale in FP32."""
+    return fp32(exact.divide(_ONE, scale, _BITS))
+
+
+def check_scale(scale: Value, rule: Rule) -> None:
+    """Raise Error for a scale that is not a positive number, or that lacks a reciprocal if the rule needs one."""
+    if not scale.is_finite or scale.is_zero or scale.sign:
+        raise Error(f"a scale must be a positive finite FP32 number, not {float(scale)!r}")
+    if rule.arithmetic != "exact" and not reciprocal(scale).is_finite:
+        raise Error(f"affine rule {rule.name}: 1 / {float(scale)!r} is beyond FP32")
+
+
+def nan_result(fmt: AffineFormat, rule: Rule, zero_point: int) -> int:
+    """What a NaN becomes. Raises Error if the rule refuses NaN."""
+    if rule.nan == "error":
+        raise Error(f"a NaN, which affine rule {rule.name} refuses")
+    return {
+        "largest": fmt.highest,
+        "smallest": fmt.lowest,
+        "zero": _clamp(0, fmt),
+        "zero-point": zero_point,
+    }[rule.nan]
+
+
+def dequantize_value(q: int, parameters: Parameters) -> int:
+    """The FP32 code of (q - zero point) * scale, exact and rounded once."""
+    steps = q - parameters.zero_point
+    x = exact.multiply(exact.finite(int(steps < 0), abs(steps), 0), decode(parameters.scale, FP32))
+    return encoder(FP32, _STEP)(x, 0)[0]

@@ -1,0 +1,105 @@
+"""Scale rules: each an exact rounding of a block's largest magnitude to a scale. Integers only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from softfloat_ref.base.errors import unknown
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.exact import Value
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.rounding import Rounding, round_to_unit
+
+
+class Scale(NamedTuple):
+    """The result of a rule: a number, and how it is rounded to the scale format (a power of two is exact there)."""
+
+    value: Value
+    rounding: Rounding = Rounding.RNE
+    power: bool = True  # a power of two: limited to the scale format's powers of two
+
+
+# (amax, a positive number; element format; bits of the scale's significand that a quotient must decide) to a scale.
+ScaleRule = Callable[[Value, Format, int], Scale]
+
+
+def floor_rule(amax: Value, element: Format, bits: int) -> Scale:
+    """2^(floor(log2 amax) - emax of the element) (OCP MX 1.0, 6.3)."""
+    return _power(exact.top(amax) - element.emax)
+
+
+def ceil_rule(amax: Value, element: Format, bits: int) -> Scale:
+    """2^(ceil(log2 amax) - emax of the element) (torchao, CEIL)."""
+    is_power = amax.significand & (amax.significand - 1) == 0 and not amax.sticky
+    return _power(exact.top(amax) + (not is_power) - element.emax)
+
+
+def even_rule(amax: Value, element: Format, bits: int) -> Scale:
+    """floor, applied to amax rounded to the largest element's precision, ties away from zero (torchao, EVEN; AMD
+    Quark)."""
+    top, m = exact.top(amax), largest(element).significand.bit_length() - 1
+    length = amax.significand.bit_length()
+    kept, _ = round_to_unit(0, amax.significand, amax.exponent - top + m, length, Rounding.RNA, 0, 0)
+    return _power(top + kept.bit_length() - 1 - m - element.emax)
+
+
+def nearest_rule(amax: Value, element: Format, bits: int) -> Scale:
+    """2^k, k the integer nearest to log2(amax / largest element) (MLX before 4353)."""
+    limit = largest(element)
+    k = exact.top(quotient(amax, limit, bits))
+    # k + 1 is nearer where amax / limit > sqrt(2) 2^k: compared as squares, which are never equal
+    shift = 2 * (amax.exponent - limit.exponent - k) - 1
+    ours, theirs = amax.significand**2 << max(shift, 0), limit.significand**2 << max(-shift, 0)
+    return _power(k + (ours > theirs))
+
+
+def rceil_rule(amax: Value, element: Format, bits: int) -> Scale:
+    """The smallest scale X with amax <= X * largest element (NVIDIA's cvt.rp, cuDNN's quantize_round_up)."""
+    return Scale(quotient(amax, largest(element), bits), Rounding.RUP, False)
+
+
+def rne_rule(amax: Value, element: Format, bits: int) -> Scale:
+    """amax / largest element, rounded to nearest, ties to even (NVFP4's E4M3 scales)."""
+    return Scale(quotient(amax, largest(element), bits), Rounding.RNE, False)
+
+
+def amax_rule(amax: Value, element: Format, bits: int) -> Scale:
+    """amax itself, rounded to nearest, ties to even (IEEE P3109, ConvertToBlockMaxAbsFinite)."""
+    return Scale(amax, Rounding.RNE, False)
+
+
+SCALE_RULES: Final[dict[str, ScaleRule]] = {
+    "floor": floor_rule,
+    "ceil": ceil_rule,
+    "rceil": rceil_rule,
+    "even": even_rule,
+    "nearest": nearest_rule,
+    "rne": rne_rule,
+    "amax": amax_rule,
+}
+
+
+def get_scale_rule(name: str) -> ScaleRule:
+    """The scale rule of that name. Raises Error."""
+    if not isinstance(name, str) or name not in SCALE_RULES:
+        raise unknown("scale rule", str(name), SCALE_RULES)
+    return SCALE_RULES[name]
+
+
+def largest(element: Format) -> Value:
+    """The largest finite element."""
+    return exact.finite(0, *element.magnitude(element.max_code))
+
+
+def quotient(a: Value, b: Value, bits: int) -> Value:
+    """a / b of finite numbers, b not zero and without sticky: exact where it is dyadic and short, else with a sticky.
+
+    An a that is itself cut must have `bits` bits more than b: then the cut cannot reach the quotient's.
+    """
+    found = exact.divide(a, b, bits)
+    return found._replace(sticky=1) if a.sticky else found
+
+
+def _power(exponent: int) -> Scale:
+    return Scale(exact.finite(0, 1, exponent))

@@ -1,0 +1,256 @@
+"""Number formats: a few constants each, everything else derived.
+
+Every float format here is read the same way. A code is a sign bit (if signed) and a magnitude code; the finite
+magnitudes are the codes 0 .. max_code in order of value, and the special codes lie above them (or, for the "fnuz"
+and IEEE P3109 signed formats, where -0 would be). A magnitude code holds an exponent field and a trailing significand
+("mantissa") field. Fixed-point formats and integers have no exponent field: all their codes are like the subnormals
+of a float format.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Literal
+
+from softfloat_ref.base.errors import Error, refuse
+from softfloat_ref.base.tables import check_choices, choices
+
+Nan = Literal["ieee", "top", "negative-zero", "none"]
+Subnormals = Literal["gradual", "none", "normal"]
+Kind = Literal["inf", "nan", "max", "integer"]
+
+# Far beyond any hardware; they keep a typing error from asking for gigabytes.
+MAX_EXPONENT_BITS: Final = 20
+MAX_MANTISSA_BITS: Final = 256
+MAX_BIAS: Final = 1 << 21
+
+
+@dataclass(frozen=True)
+class Format:
+    """A number format, checked when made.
+
+    nan: where the NaN codes are. "ieee": every code above Inf; "top": the all-ones magnitude, of each sign;
+        "negative-zero": the code of -0, which the format then lacks; "none".
+    infinity: whether there is an Inf: "ieee" formats at exponent all ones, others at the largest magnitude left.
+    subnormals: what exponent field 0 means. "gradual": zero and the subnormals; "none": zero, whatever the mantissa;
+        "normal": one more binade of normal numbers (code 0 being zero, if the format has a zero).
+    overflow: what "sat-none" makes of a value too large: "inf", "nan", the largest finite ("max"), or, for
+        "integer", what the policy says of integers.
+    signaling: whether a clear quiet bit marks a signalling NaN.
+    symmetric: two's complement that never produces the most negative code (it still decodes).
+    p3109: IEEE P3109's rules: roundings look at the parity of the code, operations have P3109's special cases.
+    """
+
+    name: str
+    exponent_bits: int
+    mantissa_bits: int
+    bias: int
+    signed: bool = True
+    nan: Nan = "ieee"
+    infinity: bool = True
+    zero: bool = True
+    subnormals: Subnormals = "gradual"
+    twos_complement: bool = False
+    overflow: Kind = "inf"
+    signaling: bool = False
+    symmetric: bool = False
+    p3109: bool = False
+    source: str = dataclasses.field(default="user definition", compare=False)
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9_.+-]{1,64}", self.name):
+            raise Error(f"format {self.name[:80]!r}: a name has 1 to 64 letters, digits and _ . + -")
+        where = f"format {self.name!r}"
+        refuse(
+            where,
+            ("exponent_bits must be 1 to 20 (0 for two's complement)", self._bad_exponent_bits()),
+            ("mantissa_bits must be 0 to 256", not 0 <= self.mantissa_bits <= MAX_MANTISSA_BITS),
+            ("bias is out of range", abs(self.bias) > MAX_BIAS),
+        )
+        check_choices(self, where, choices(Format))
+        refuse(
+            where,
+            ("overflow = inf needs infinity", self.overflow == "inf" and not self.infinity),
+            ("overflow = nan needs a NaN", self.overflow == "nan" and not self.has_nan),
+            ("nan = ieee goes with infinity", self.nan == "ieee" and not self.infinity),
+            ("nan = negative-zero needs a sign and a zero", self.nan == "negative-zero" and not self._can_lose_zero()),
+            ("signaling needs nan = ieee and 2 mantissa bits", self.signaling and not self._has_quiet_bit()),
+            ("a format without zero must have subnormals = normal and no sign", self._bad_zero()),
+            ("two's complement has neither NaN nor Inf", self.twos_complement and (self.has_nan or self.infinity)),
+            ("two's complement has subnormals = gradual and a zero", self.twos_complement and self._bad_fixed()),
+            ("overflow = integer is for two's complement", self.overflow == "integer" and not self.twos_complement),
+            ("symmetric is for signed two's complement", self.symmetric and not (self.twos_complement and self.signed)),
+            ("the format has no finite value except zero", max(self.max_code, self.max_negative_code) < self.min_code),
+        )
+
+    def _bad_exponent_bits(self) -> bool:
+        if self.twos_complement:
+            return self.exponent_bits != 0 or self.mantissa_bits + self.signed < 1
+        return not 1 <= self.exponent_bits <= MAX_EXPONENT_BITS
+
+    def _has_quiet_bit(self) -> bool:
+        return self.nan == "ieee" and self.mantissa_bits >= 2
+
+    def _can_lose_zero(self) -> bool:
+        return self.signed and self.zero
+
+    def _bad_zero(self) -> bool:
+        return not self.zero and (self.signed or self.subnormals != "normal")
+
+    def _bad_fixed(self) -> bool:
+        return self.subnormals != "gradual" or not self.zero
+
+    # -- the layout of a code ------------------------------------------------------------------------------------
+
+    @cached_property
+    def width(self) -> int:
+        """Bits of a code."""
+        return int(self.signed) + self.exponent_bits + self.mantissa_bits
+
+    @cached_property
+    def digits(self) -> int:
+        """Hexadecimal digits of a code."""
+        return (self.width + 3) // 4
+
+    @cached_property
+    def precision(self) -> int:
+        """Bits of a normal number's significand, the hidden one included (IEEE 754's p)."""
+        return self.mantissa_bits + 1
+
+    @cached_property
+    def sign_bit(self) -> int:
+        """The code of the sign bit alone; 0 for unsigned formats."""
+        return 1 << (self.width - 1) if self.signed else 0
+
+    @cached_property
+    def magnitude_mask(self) -> int:
+        """All bits but the sign."""
+        return (1 << (self.width - self.signed)) - 1
+
+    # -- the finite values ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def emin(self) -> int:
+        """Exponent of the lowest normal binade."""
+        return -self.bias if self.subnormals == "normal" else 1 - self.bias
+
+    @cached_property
+    def code_offset(self) -> int:
+        """Code 0 stands for this many units of 2^(emin - mantissa_bits) (before zero takes it)."""
+        return 1 << self.mantissa_bits if self.subnormals == "normal" else 0
+
+    @cached_property
+    def max_code(self) -> int:
+        """Magnitude code of the largest finite positive value."""
+        if self.nan == "ieee":
+            return (((1 << self.exponent_bits) - 1) << self.mantissa_bits) - 1
+        return self.magnitude_mask - int(self.nan == "top") - int(self.infinity)
+
+    @cached_property
+    def max_negative_code(self) -> int:
+        """Magnitude of the most negative finite value, as a magnitude code; 0 for unsigned formats."""
+        if not self.signed:
+            return 0
+        return self.max_code + int(self.twos_complement and not self.symmetric)
+
+    @cached_property
+    def min_code(self) -> int:
+        """Magnitude code of the smallest positive value."""
+        if not self.zero:
+            return 0
+        return 1 << self.mantissa_bits if self.subnormals == "none" else 1
+
+    @cached_property
+    def min_normal_code(self) -> int:
+        """Magnitude code of the smallest normal value (where the format has one)."""
+        return self.min_code if self.subnormals == "normal" else 1 << self.mantissa_bits
+
+    @cached_property
+    def emax(self) -> int:
+        """Exponent of the largest finite positive value: floor(log2) of it."""
+        significand, exponent = self.magnitude(self.max_code)
+        return significand.bit_length() - 1 + exponent
+
+    @cached_property
+    def has_normals(self) -> bool:
+        """Whether any finite value is normal: not with two's complement, nor with an IEEE exponent of one bit."""
+        return not self.twos_complement and self.min_normal_code <= self.max_code
+
+    @cached_property
+    def gap(self) -> bool:
+        """Whether nothing lies between zero and a smallest normal that more than one mantissa bit could lead to."""
+        return self.zero and self.subnormals != "gradual"
+
+    @cached_property
+    def negative_zero(self) -> bool:
+        return self.signed and self.zero and self.nan != "negative-zero" and not self.twos_complement
+
+    def magnitude(self, code: int) -> tuple[int, int]:
+        """(significand, exponent) of a finite magnitude code: its value is significand * 2^exponent."""
+        m = self.mantissa_bits
+        field = code >> m
+        if self.subnormals == "gradual":
+            if field and self.exponent_bits:
+                return (code & ((1 << m) - 1)) | (1 << m), field - self.bias - m
+            return code, 1 - self.bias - m
+        if (self.zero and code == 0) or (self.subnormals == "none" and field == 0):
+            return 0, self.emin - m
+        return (code & ((1 << m) - 1)) | (1 << m), field - self.bias - m
+
+    def ulp_exponent(self, top: int) -> int:
+        """The exponent of an ulp at numbers x with 2^top <= |x| < 2^(top+1): max(top, emin) - mantissa_bits.
+
+        Goldberg's ulp, extended to real numbers (Muller et al., Handbook of Floating-Point Arithmetic, 2.3.2); beyond
+        the largest finite value, its ulp.
+        """
+        return max(min(top, self.emax), self.emin) - self.mantissa_bits
+
+    # -- the special codes ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def has_nan(self) -> bool:
+        return self.nan != "none" and not (self.nan == "ieee" and self.mantissa_bits == 0)
+
+    @cached_property
+    def inf_code(self) -> int:
+        """Magnitude code of Inf; -1 without Inf."""
+        return self.max_code + 1 if self.infinity else -1
+
+    @cached_property
+    def quiet_bit(self) -> int:
+        """The mantissa bit that marks a quiet NaN in IEEE-style formats; 0 elsewhere."""
+        return 1 << (self.mantissa_bits - 1) if self.nan == "ieee" and self.mantissa_bits else 0
+
+    @cached_property
+    def canonical_nan(self) -> int:
+        """Code of the NaN an operation makes by default; -1 without NaN."""
+        if not self.has_nan:
+            return -1
+        if self.nan == "ieee":
+            return self.inf_code | self.quiet_bit
+        return self.sign_bit if self.nan == "negative-zero" else self.magnitude_mask
+
+    def is_nan(self, code: int) -> bool:
+        """Whether a code (not checked) is a NaN."""
+        if self.nan == "ieee":
+            return code & self.magnitude_mask > self.inf_code
+        if self.nan == "top":
+            return code & self.magnitude_mask == self.magnitude_mask
+        return self.nan == "negative-zero" and code == self.sign_bit
+
+    # -- text ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def is_integer(self) -> bool:
+        return self.twos_complement and self.overflow == "integer"
+
+    def hex(self, code: int) -> str:
+        """A code as lower-case hexadecimal of the format's full width."""
+        return f"{code:0{self.digits}x}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The full definition, as a manifest stores it and `define_format` reads it."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}

@@ -1,0 +1,79 @@
+"""What an operation computes, as data: the exact result of finite operands.
+
+Other packages use the formula of an operation: which operands give a wanted result, what the terms of a sum are, the
+result as a fraction, which operands to negate to negate it. Operations of one formula may differ in special cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import reduce
+from typing import Final, NamedTuple
+
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.exact import Value
+
+
+class Term(NamedTuple):
+    """A product of operands, by number, with its sign. Without factors it is 1."""
+
+    factors: tuple[int, ...]
+    minus: bool = False
+
+    def value(self, operands: Sequence[Value]) -> Value:
+        """The exact product."""
+        product = reduce(exact.multiply, (operands[i] for i in self.factors[1:]), self._first(operands))
+        return exact.negate(product) if self.minus else product
+
+    def _first(self, operands: Sequence[Value]) -> Value:
+        return operands[self.factors[0]] if self.factors else exact.finite(0, 1, 0)
+
+
+class Formula(NamedTuple):
+    """(the sum of terms / divisor) * 2^power, or its square root (root). divisor, power: numbers of operands."""
+
+    terms: tuple[Term, ...]
+    divisor: int | None = None
+    power: int | None = None
+    root: bool = False
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether several terms are added."""
+        return len(self.terms) > 1
+
+    def values(self, operands: Sequence[Value]) -> tuple[Value, ...]:
+        """The terms' exact values, of finite operands."""
+        return tuple(term.value(operands) for term in self.terms)
+
+    def fraction(self, operands: Sequence[Value]) -> Fraction:
+        """The exact result of finite operands; of a root, its square."""
+        total = sum((x.as_fraction() for x in self.values(operands)), Fraction(0))
+        if self.divisor is not None:
+            total /= operands[self.divisor].as_fraction()
+        return total if self.power is None else total * Fraction(2) ** int(operands[self.power].as_fraction())
+
+    def scaling(self, k: int) -> dict[int, int]:
+        """By which power of two to multiply each operand so that the result is 2^k times as large; others stay."""
+        k = 2 * k if self.root else k
+        scaled = {term.factors[0]: k for term in self.terms if term.factors}
+        return scaled if scaled or self.divisor is None else {self.divisor: -k}
+
+
+IDENTITY: Final = Formula((Term((0,)),))
+SUM: Final = Formula((Term((0,)), Term((1,))))
+DIFFERENCE: Final = Formula((Term((0,)), Term((1,), minus=True)))
+SUM_OF_THREE: Final = Formula((Term((0,)), Term((1,)), Term((2,))))
+PRODUCT: Final = Formula((Term((0, 1)),))
+MULTIPLY_ADD: Final = Formula((Term((0, 1)), Term((2,))))
+QUOTIENT: Final = Formula((Term((0,)),), divisor=1)
+RECIPROCAL: Final = Formula((Term(()),), divisor=0)
+ROOT: Final = Formula((Term((0,)),), root=True)
+RECIPROCAL_ROOT: Final = Formula((Term(()),), divisor=0, root=True)
+SCALED: Final = Formula((Term((0,)),), power=1)
+
+
+def sum_of_products(n: int) -> Formula:
+    """a*b + c*d + ..., n products, and an addend."""
+    return Formula((*(Term((2 * i, 2 * i + 1)) for i in range(n)), Term((2 * n,))))

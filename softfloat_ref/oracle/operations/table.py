@@ -1,0 +1,162 @@
+"""What an operation is, and the registry that every operation's row enters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, Final, Literal, NamedTuple, TypedDict, Unpack
+
+from softfloat_ref.base.errors import unknown
+from softfloat_ref.oracle.exact import GENERATED, NAN, Value
+from softfloat_ref.oracle.flags import INVALID
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.operations.formula import IDENTITY, Formula
+from softfloat_ref.oracle.policies import NanRule, Policy
+
+Operand = Literal["float", "integer"]
+Result = Literal["float", "same", "boolean", "class"]
+
+
+class Context(NamedTuple):
+    """What an exact function may depend on besides its operands."""
+
+    zero_sign: int  # sign of an exact zero sum of opposite numbers (IEEE 754 6.3)
+    bits: int  # bits a quotient or root must have
+    p3109: bool  # IEEE P3109's special cases
+    policy: Policy
+    formats: tuple[Format, ...]
+    random_bits: int = 0
+
+
+Outcome = tuple[Value, int]  # the exact result and the flags raised so far
+Exact = Callable[..., tuple[Any, int]]  # (context, operands) to an Outcome, or to a code and flags
+
+
+class Loop(Enum):
+    """What the compiled loop of operations computes (arrays/kernels): the form an operation has in it."""
+
+    CONVERT = auto()
+    ADD = auto()
+    SUB = auto()
+    MUL = auto()
+    FMA = auto()
+    FAA = auto()
+    DIV = auto()
+    RECIP = auto()
+    SQRT = auto()
+    INTEGRAL = auto()
+    INTEGRAL_EXACT = auto()
+    SCALEB = auto()
+    LOGB = auto()
+    SELECT = auto()  # one of two operands, or a truth value, by their classes and the order of their magnitudes
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """One row of the table: all that is known of an operation. No other module checks its name.
+
+    operands: what each operand is; integer ones may have an integer format. result: "float" (rounded to the output
+    format), "same" (the operand's own format, nothing rounded), "boolean" (1 bit), "class" (10 bits, RISC-V's FCLASS
+    order). flushes: whether DAZ applies. function: exact values (or, for "same" and "class", codes) to a result.
+
+    The rest is optional, and describes the operation to other packages:
+    formula: the exact result of finite operands. By it, operands are found for a wanted result.
+    rounds: the exact result needs rounding in general, not only where the output format is narrower than the operands'.
+    integral: the operand is rounded to an integer. ordering: the result depends on the order of two operands
+    (comparisons, minimum and maximum). commutes: a and b may be exchanged. pole: a zero as the last operand divides
+    by zero, or is invalid. p3109: there are special cases that differ in IEEE P3109.
+    family: the name of a group of operations which a device may confuse with one another, such as eq, lt and le.
+    loop: the compiled form; without one, arrays are computed by the oracle.
+    """
+
+    name: str
+    operands: tuple[Operand, ...]
+    function: Exact
+    result: Result = "float"
+    flushes: bool = True
+    nans: bool = False  # the function sees NaN operands itself
+    summary: str = ""
+    formula: Formula | None = None
+    rounds: bool = False
+    integral: bool = False
+    ordering: bool = False
+    commutes: bool = False
+    pole: bool = False
+    p3109: bool = False
+    family: str = ""
+    loop: Loop | None = None
+
+    @property
+    def arity(self) -> int:
+        return len(self.operands)
+
+    @property
+    def is_conversion(self) -> bool:
+        """Whether the exact result is the operand itself."""
+        return self.formula == IDENTITY
+
+    @property
+    def fused(self) -> bool:
+        """Whether products or more than two terms are added before the one rounding."""
+        return self.formula is not None and self.formula.is_sum and self.arity > 2
+
+
+LETTERS: Final = "abcdefghi"  # what operands are called
+OPERATIONS: Final[dict[str, Operation]] = {}
+
+
+class _Fields(TypedDict, total=False):
+    """The optional fields of Operation."""
+
+    result: Result
+    flushes: bool
+    nans: bool
+    formula: Formula
+    rounds: bool
+    integral: bool
+    ordering: bool
+    commutes: bool
+    pole: bool
+    p3109: bool
+    family: str
+    loop: Loop
+
+
+def operation(
+    name: str, arity: int, summary: str, *, operands: tuple[Operand, ...] = (), **fields: Unpack[_Fields]
+) -> Callable[[Exact], Exact]:
+    """Decorate an exact function: its row enters the table. With a formula, `rounds` is true unless it is given."""
+    fields.setdefault("rounds", "formula" in fields)
+    all_floats: list[Operand] = ["float"] * arity
+
+    def register(function: Exact) -> Exact:
+        OPERATIONS[name] = Operation(name, operands or tuple(all_floats), function, summary=summary, **fields)
+        return function
+
+    return register
+
+
+def get_operation(name: str) -> Operation:
+    """The operation of that name. Raises Error, listing the closest ones."""
+    operation = OPERATIONS.get(name.strip().lower().replace("-", "_"))
+    if operation is None:
+        raise unknown("operation", name, OPERATIONS)
+    return operation
+
+
+def confused_with(operation: Operation) -> list[Operation]:
+    """The other operations of its family, by name."""
+    family = [x for x in OPERATIONS.values() if x.family and x.family == operation.family and x.name != operation.name]
+    return sorted(family, key=lambda x: x.name)
+
+
+INVALID_OPERATION: Final[Outcome] = (GENERATED, INVALID)
+
+
+def nan_operand(rule: NanRule, values: Sequence[Value]) -> Outcome:
+    """The NaN that comes of NaN operands, and invalid if one signals (IEEE 754 6.2)."""
+    nans = [x for x in values if x.kind == NAN]
+    signaling = [x for x in nans if x.signaling]
+    chosen = signaling[0] if signaling and rule.propagate == "signaling" else nans[0]
+    return chosen._replace(signaling=False), INVALID if signaling else 0

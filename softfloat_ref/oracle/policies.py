@@ -1,0 +1,309 @@
+"""Policy: every choice a conversion or operation leaves open, as named fields; and the named policies."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from functools import cached_property, lru_cache
+from typing import Any, Final, Literal, TypeVar
+
+from softfloat_ref.base import assignments
+from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.tables import load_definition, split_like
+from softfloat_ref.oracle.formats import ALIASES, Format
+from softfloat_ref.oracle.rounding import Rounding
+
+
+class Overflow(StrEnum):
+    """What becomes of a value beyond the largest finite one (IEEE P3109 4.7.5's names).
+
+    sat-none: Inf, NaN or the largest finite, as the format has it and by direction (IEEE 754 7.4), Inf operands too;
+    sat-propagate: the largest finite, but an Inf operand stays Inf (or what the format has for it);
+    sat-finite: the largest finite for both;
+    sat-narrow: sat-finite to formats of at most 8 bits, sat-none to wider ones (PTX: .satfinite is not optional there).
+    """
+
+    SAT_NONE = "sat-none"
+    SAT_PROPAGATE = "sat-propagate"
+    SAT_FINITE = "sat-finite"
+    SAT_NARROW = "sat-narrow"
+
+
+class Tininess(StrEnum):
+    """When a result is judged to be tiny (IEEE 754 7.5)."""
+
+    AFTER = "after"
+    BEFORE = "before"
+
+
+class NanMissing(StrEnum):
+    """What a NaN becomes in a float format that has none: the largest value, zero, or an error."""
+
+    MAX = "max"
+    ZERO = "zero"
+    ERROR = "error"
+
+
+class Integers(StrEnum):
+    """Conversion to an integer, out of range or of NaN.
+
+    riscv: the nearest integer, NaN the largest (RISC-V F, table of FCVT); x86: the "integer indefinite" value, the
+    smallest signed or largest unsigned (Intel SDM vol. 1 4.8, VCVTTPS2UDQ); arm: the nearest, NaN zero (Arm ARM,
+    FPToFixed); ptx: the nearest, NaN zero up to 32 bits from formats but fp64, else the top bit alone (PTX ISA, cvt).
+    """
+
+    RISCV = "riscv"
+    X86 = "x86"
+    ARM = "arm"
+    PTX = "ptx"
+
+
+class Specials(StrEnum):
+    """The special cases of operations. auto: P3109's where the result is a P3109 format, else IEEE 754's."""
+
+    AUTO = "auto"
+    IEEE = "ieee"
+    P3109 = "p3109"
+
+
+E_ = TypeVar("E_", bound=Enum)
+
+
+def parse_rounding(value: Rounding | str) -> Rounding:
+    """A rounding by its name: rne rna rtz rup rdn rto rnu rhz sr sr-b sr-c."""
+    if isinstance(value, Rounding):
+        return value
+    for mode in Rounding:
+        if isinstance(value, str) and rounding_name(mode) == value.strip().lower():
+            return mode
+    raise unknown("rounding", str(value), ROUNDINGS)
+
+
+def rounding_name(mode: Rounding) -> str:
+    """The name a rounding has on the command line."""
+    return mode.name.lower().replace("_", "-")
+
+
+ROUNDINGS: Final = tuple(rounding_name(mode) for mode in Rounding)
+
+
+def _parse(kind: type[E_], what: str, value: object) -> E_:
+    if type(value) is kind:
+        return value
+    try:
+        return kind(value.strip().lower() if type(value) is str else value)
+    except ValueError:
+        raise unknown(what, str(value), [str(member.value) for member in kind]) from None
+
+
+@dataclass(frozen=True)
+class NanRule:
+    """Which NaN comes out. Written as words joined by commas:
+
+    canonical (the format's own), ones (all mantissa bits set), negative (canonical, sign set), a hexadecimal code,
+    FORMAT=CODE for one format, operands included; propagate (the first NaN operand, quieted) or propagate-signaling
+    (the first signalling one, else the first); addend-first (an fma looks at its addend first). Of fma(0, Inf, qNaN):
+    fma-generated (the generated NaN, not the operand); fma-quiet (without raising invalid).
+    """
+
+    propagate: Literal["no", "first", "signaling"] = "no"
+    generated: Literal["canonical", "ones", "negative"] | int = "canonical"
+    codes: tuple[tuple[str, int], ...] = ()
+    addend_first: bool = False
+    fma_generated: bool = False
+    fma_quiet: bool = False
+
+    @staticmethod
+    @lru_cache(maxsize=64)
+    def parse(text: str) -> NanRule:
+        rule: dict[str, Any] = {}
+        codes: list[tuple[str, int]] = []
+        for word, code in assignments.words(text.lower()):
+            match word:
+                case _ if code is not None:
+                    if not re.fullmatch(r"[a-z0-9_.+-]{1,64}", word):
+                        raise Error(f"NaN rule {text!r}: {word!r} is not the name of a format")
+                    codes.append((ALIASES.get(word, word), _nan_code(code, text)))
+                case "canonical" | "ones" | "negative":
+                    rule["generated"] = word
+                case "propagate":
+                    rule["propagate"] = "first"
+                case "propagate-signaling":
+                    rule["propagate"] = "signaling"
+                case "addend-first" | "fma-generated" | "fma-quiet":
+                    rule[word.replace("-", "_")] = True
+                case _:
+                    rule["generated"] = _nan_code(word, text)
+        return NanRule(codes=tuple(codes), **rule)
+
+    def has_code(self, fmt: Format) -> bool:
+        """Whether this format has a code of its own in the rule; that then holds for operands too."""
+        return any(name == fmt.name for name, _ in self.codes)
+
+    def code(self, fmt: Format) -> int:
+        """The NaN that an operation generates in this format. The format has one."""
+        for name, code in self.codes:
+            if name == fmt.name:
+                return _checked_nan(code, fmt)
+        if isinstance(self.generated, int):
+            return _checked_nan(self.generated, fmt)
+        if fmt.nan != "ieee" or self.generated == "canonical":
+            return fmt.canonical_nan
+        if self.generated == "ones":
+            return fmt.magnitude_mask
+        return fmt.canonical_nan | fmt.sign_bit
+
+
+def _nan_code(text: str, rule: str) -> int:
+    if not re.fullmatch(r"(0x)?[0-9a-f]{1,64}", text):
+        raise Error(
+            f"NaN rule {rule!r}: {text!r} is neither a known word nor a hexadecimal code; "
+            "words: canonical, ones, negative, propagate, propagate-signaling, addend-first, "
+            "fma-generated, fma-quiet"
+        )
+    return int(text, 16)
+
+
+def _checked_nan(code: int, fmt: Format) -> int:
+    if code >> fmt.width or not fmt.is_nan(code):
+        raise Error(f"NaN rule: {code:x} is not a NaN of {fmt.name}")
+    return code
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Every open choice. The defaults are the policy `ieee`; docs/numerics.md says what each field means.
+
+    Fields take enum members or their names. overflow = None means the format's own: sat-none for formats with Inf,
+    sat-finite for the others. sr_bits is the number of random bits of a stochastic rounding. flush_rule: whether
+    flush_outputs judges after rounding, raising underflow and inexact (x86), or before, raising underflow only (Arm).
+    bare_widening: a conversion that only appends zero bits to a code does nothing else (no flush, no quieting).
+    Raises Error for a value that is none of a field's.
+    """
+
+    rounding: Rounding = Rounding.RNE
+    overflow: Overflow | None = None
+    flush_inputs: bool = False
+    flush_outputs: bool = False
+    flush_rule: Tininess = Tininess.AFTER
+    tininess: Tininess = Tininess.AFTER
+    nan: str = "canonical"
+    nan_missing: NanMissing = NanMissing.MAX
+    sr_bits: int | None = None
+    integers: Integers = Integers.RISCV
+    specials: Specials = Specials.AUTO
+    bare_widening: bool = False
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "rounding", parse_rounding(self.rounding))
+        if self.overflow is not None:
+            put(self, "overflow", _parse(Overflow, "overflow rule", self.overflow))
+        put(self, "flush_inputs", _parse_bool("flush_inputs", self.flush_inputs))
+        put(self, "flush_outputs", _parse_bool("flush_outputs", self.flush_outputs))
+        put(self, "flush_rule", _parse(Tininess, "flush rule", self.flush_rule))
+        put(self, "tininess", _parse(Tininess, "tininess", self.tininess))
+        put(self, "nan_missing", _parse(NanMissing, "nan_missing rule", self.nan_missing))
+        put(self, "integers", _parse(Integers, "integer rule", self.integers))
+        put(self, "specials", _parse(Specials, "family of special cases", self.specials))
+        put(self, "bare_widening", _parse_bool("bare_widening", self.bare_widening))
+        put(self, "nan", _nan_text(self.nan))
+        self.nan_rule  # noqa: B018  (parsed now, so that a bad rule is refused here)
+        if self.sr_bits is not None and not (type(self.sr_bits) is int and 1 <= self.sr_bits <= 64):
+            raise Error(f"sr_bits = {self.sr_bits!r}: stochastic rounding takes 1 to 64 random bits")
+
+    @cached_property
+    def nan_rule(self) -> NanRule:
+        return NanRule.parse(self.nan)
+
+    @cached_property
+    def random_count(self) -> int:
+        """How many random bits a result needs: 0 unless the rounding is stochastic.
+
+        Raises Error where it is and sr_bits does not say."""
+        if not self.rounding.stochastic:
+            return 0
+        if self.sr_bits is None:
+            raise Error(f"rounding {rounding_name(self.rounding)} needs the number of random bits (sr_bits)")
+        return self.sr_bits
+
+    def overflow_for(self, fmt: Format) -> Overflow:
+        """The overflow rule for that target."""
+        if self.overflow == Overflow.SAT_NARROW:
+            return Overflow.SAT_FINITE if fmt.width <= 8 else Overflow.SAT_NONE
+        if self.overflow is not None:
+            return self.overflow
+        return Overflow.SAT_NONE if fmt.overflow == "inf" else Overflow.SAT_FINITE
+
+    def replace(self, **fields: Any) -> Policy:
+        """This policy with some fields replaced. Raises Error for a field that does not exist."""
+        for name in fields:
+            if name not in _FIELDS:
+                raise unknown("policy field", name, _FIELDS)
+        return dataclasses.replace(self, **fields)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The full definition, as a manifest stores it."""
+        values = {name: getattr(self, name) for name in _FIELDS}
+        values["rounding"] = rounding_name(self.rounding)
+        return {k: str(v) if isinstance(v, StrEnum) else v for k, v in values.items()}
+
+
+_FIELDS: Final = tuple(f.name for f in dataclasses.fields(Policy))
+
+
+def _nan_text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if type(value) is int:
+        return f"{value:x}"
+    raise Error(f"nan = {value!r}: a NaN rule must be a string or a code")
+
+
+def _parse_bool(what: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in ("on", "off"):
+        return value.lower() == "on"
+    raise Error(f"{what} = {value!r}: use on or off")
+
+
+# Each field's source stands in docs/policies.md.
+POLICIES: Final[dict[str, Policy]] = {
+    "ieee": Policy(),
+    "riscv": Policy(overflow=Overflow.SAT_NONE, nan="canonical,fp8_e5m2=7f"),
+    "x86-sse": Policy(nan="propagate,negative,fma-quiet", integers=Integers.X86),
+    "arm": Policy(
+        flush_rule=Tininess.BEFORE,
+        tininess=Tininess.BEFORE,
+        nan="propagate-signaling,addend-first,fma-generated,fp8_e5m2=7e,fp8_e4m3=7f",
+        integers=Integers.ARM,
+    ),
+    "ptx": Policy(overflow=Overflow.SAT_NARROW, nan="ones,fp64=fff8000000000000", integers=Integers.PTX),
+    "tpu-bf16": Policy(flush_inputs=True, flush_outputs=True, nan="propagate", bare_widening=True),
+    "p3109": Policy(specials=Specials.P3109),
+    "dlfloat": Policy(rounding=Rounding.RNA, overflow=Overflow.SAT_NONE, flush_outputs=True),
+}
+
+
+def get_policy(policy: Policy | str | Mapping[str, Any] | None = None, **fields: Any) -> Policy:
+    """A policy by name, `FILE.toml[:NAME]`, a table of fields (with `like`), or as it is; then `fields` replaced."""
+    if policy is None:
+        base = POLICIES["ieee"]
+    elif isinstance(policy, Policy):
+        base = policy
+    elif isinstance(policy, Mapping):
+        values, like = split_like(policy, "policy")
+        base = get_policy(like).replace(**values)
+    elif not isinstance(policy, str):
+        raise Error(f"a policy must be a name, a table or a Policy, not {policy!r}")
+    elif ".toml" in policy:
+        base = load_definition(policy, "policies", lambda table, _: get_policy(table))
+    elif policy.strip().lower() in POLICIES:
+        base = POLICIES[policy.strip().lower()]
+    else:
+        raise unknown("policy", policy, POLICIES)
+    return base.replace(**fields) if fields else base

@@ -1,0 +1,127 @@
+"""Programs that build and run test benches, each step with a log and a time limit, and the output of their benches."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Final
+
+from softfloat_ref.base.errors import Error
+
+RUN_TIMEOUT_S: Final = 300  # for building a bench and running it
+_PASS = re.compile(r"^PASS: ([1-9][0-9]*) of \1 vectors\s*$", re.MULTILINE)
+_FAIL = re.compile(r"^FAIL\b", re.MULTILINE)
+_ERROR = re.compile(r"^.*(?:(?:^%|\s)error|not found)\b.*$", re.MULTILINE | re.IGNORECASE)
+
+_TAIL = 20  # lines of a log that are shown
+
+
+@dataclass(frozen=True)
+class Run:
+    """The outcome of a bench: its exit code and output."""
+
+    returncode: int
+    output: str
+
+    @property
+    def passed(self) -> bool:
+        """True only if the bench printed "PASS: N of N vectors" with N > 0, printed no FAIL, and ended with code 0."""
+        return self.returncode == 0 and bool(_PASS.search(self.output)) and not _FAIL.search(self.output)
+
+
+class ToolError(Error):
+    """A program that failed to build, or was stopped. reason: without the log's path; tail: the end of the log."""
+
+    def __init__(self, reason: str, log: Path) -> None:
+        super().__init__(f"{reason} (full log: {log})")
+        self.reason = reason
+        lines = _text(log).splitlines()
+        self.tail = tuple(line for line in lines[-_TAIL:] if line.strip())
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program on this machine that builds and runs benches."""
+
+    name: ClassVar[str]
+    executable: Path
+
+    def _environment(self) -> dict[str, str]:
+        """This process's environment, without the variables that an outer make passes to the make of the build."""
+        return {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+
+    def _execute(self, command: list[str], log: Path, deadline: float, doing: str) -> int:
+        """Run a command with its output in a file; after a timeout, end it and all its child processes."""
+        with log.open("wb") as sink:
+            try:
+                process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=sink,
+                    stderr=subprocess.STDOUT,
+                    cwd=log.parent,
+                    env=self._environment(),
+                    start_new_session=True,
+                )
+            except OSError as failure:
+                raise Error(f"cannot start {command[0]}: {failure.strerror}") from None
+            try:
+                return process.wait(max(0.0, deadline - time.monotonic()))
+            except BaseException as stopped:  # a keyboard interrupt does not reach the new session by itself
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                if isinstance(stopped, subprocess.TimeoutExpired):
+                    raise ToolError(f"{self.name}: {doing} exceeded its time limit and was stopped", log) from None
+                raise
+
+    def build_and_run(
+        self, top: str, folder: Path, build: Iterable[list[str]], run: list[str], timeout_s: float
+    ) -> Run:
+        """Build a bench in some steps, and run it; the logs stay in the folder. Raises Error if it does not build or
+        exceeds its time limit."""
+        deadline = time.monotonic() + timeout_s
+        log = folder / f"{top}.{self.name}.build.log"
+        for step in build:
+            if self._execute(step, log, deadline, f"building {top}"):
+                raise ToolError(f"{self.name} cannot build {top}: {self._first_error(_text(log))}", log)
+        log = folder / f"{top}.{self.name}.run.log"
+        return Run(self._execute(run, log, deadline, f"running {top}"), _text(log))
+
+    def _first_error(self, log: str) -> str:
+        """The line of a build's log with the reason of its failure."""
+        found = _ERROR.search(log)
+        return found[0].strip() if found else log.partition("\n")[0].strip() or "it printed nothing"
+
+
+def _text(log: Path) -> str:
+    return log.read_text(encoding="utf-8", errors="replace")
+
+
+def prepared(sources: Iterable[str | Path], top: str, work_dir: str | Path) -> tuple[list[Path], Path]:
+    """The sources and the working folder, which is created, as absolute paths. Raises Error."""
+    files = source_files(sources)
+    if not re.fullmatch(r"[A-Za-z_]\w*", top):
+        raise Error(f"{top!r} is not the name of a module")
+    folder = Path(work_dir).resolve()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as failure:
+        raise Error(f"{folder}: {failure.strerror}; choose another working folder") from None
+    return files, folder
+
+
+def source_files(sources: Iterable[str | Path]) -> list[Path]:
+    """Source files as absolute paths. Raises Error if one is missing."""
+    files = [Path(source).resolve() for source in sources]
+    for file in files:
+        if not file.is_file():
+            raise Error(f"{file}: no such source file")
+    return files

@@ -1,0 +1,343 @@
+"""Port maps: the fields that the ports of a user's module carry and its protocol, read from TOML and checked.
+
+`docs/testbench.md` lists the keys. Checks that need no vectors are here; `binding` has the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final
+
+from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.tables import Range, check, read_toml
+
+DRAIN_TIMEOUT: Final = 1000  # cycles without progress after which a bench gives up
+FILLS: Final = ("zeros", "ones", "any")
+MAX_TAG_WIDTH: Final = 10
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
+_BITS: Final = re.compile(r"\s*(\d{1,6})\s*(?::\s*(\d{1,6})\s*)?")
+_PIECE: Final = re.compile(r"([a-z_]+)\s*(?:\[([^\]]*)\])?")
+Bits = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Part of a port: bits (high, low; None: the whole port) that carry a field, or [high:low] or a lane of it."""
+
+    field: str
+    index: Bits | None
+    bits: Bits | None
+
+    @property
+    def text(self) -> str:
+        """The text in the port map."""
+        if self.index is None:
+            return self.field
+        high, low = self.index
+        return f"{self.field}[{high}]" if high == low else f"{self.field}[{high}:{low}]"
+
+
+@dataclass(frozen=True)
+class DataPort:
+    """A port that carries operands, random bits, results or flags."""
+
+    name: str
+    pieces: tuple[Piece, ...]
+    width: int | None = None
+    fill: str = "zeros"
+    stride: int | None = None
+    merge: bool = False
+
+
+@dataclass(frozen=True)
+class ControlPort:
+    """A control input: `codes` encodes the values of the vectors' properties `of`."""
+
+    name: str
+    width: int
+    of: tuple[str, ...]
+    codes: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class ConstantPort:
+    """An input with a constant value."""
+
+    name: str
+    width: int
+    value: int
+
+
+@dataclass(frozen=True)
+class Reset:
+    """The reset: its port, its active level, and for how many cycles it is held."""
+
+    port: str
+    active: str = "high"
+    cycles: Annotated[int, Range(1, 1 << 16)] = 4
+
+
+@dataclass(frozen=True)
+class Handshake:
+    """Ports of the handshake. stalls: in per cent of the cycles, chosen by a seed."""
+
+    in_valid: str | None = None
+    in_ready: str | None = None
+    out_valid: str | None = None
+    out_ready: str | None = None
+    stalls: Annotated[int, Range(0, 95)] = 30
+    seed: Annotated[int, Range(0, (1 << 31) - 1)] = 1
+
+    @property
+    def ports(self) -> dict[str, str]:
+        """The ports that are used, by their key."""
+        found = {key: getattr(self, key) for key in ("in_valid", "in_ready", "out_valid", "out_ready")}
+        return {key: port for key, port in found.items() if port is not None}
+
+
+@dataclass(frozen=True)
+class Tag:
+    """A number that accompanies each operation and returns with its result."""
+
+    into: str
+    out: str
+    width: int
+
+
+@dataclass(frozen=True)
+class Sticky:
+    """Flags that accumulate. clear: an input that clears them, used after `every` operations.
+
+    delay: cycles from a result to the flags that include its own, 0 or 1.
+    """
+
+    clear: str | None = None
+    every: Annotated[int, Range(1, 1 << 20)] = 1
+    delay: Annotated[int, Range(0, 1)] = 0
+
+
+@dataclass(frozen=True)
+class PortMap:
+    """The connections and the protocol of a module."""
+
+    module: str
+    inputs: tuple[DataPort | ControlPort | ConstantPort, ...]
+    outputs: tuple[DataPort, ...]
+    parameters: Mapping[str, int | str] = field(default_factory=dict)
+    clock: str | None = None
+    reset: Reset | None = None
+    latency: int | None = None
+    handshake: Handshake = Handshake()
+    outstanding: int | None = None
+    lanes: int = 1
+    tag: Tag | None = None
+    sticky: Sticky | None = None
+    drain_timeout: int = DRAIN_TIMEOUT
+    stable: bool = True
+    ignore: tuple[str, ...] = ()
+
+
+_KEYS: Final[Mapping[str, Any]] = {
+    "module": str,
+    "inputs": Mapping,
+    "outputs": Mapping,
+    "parameters": Mapping,
+    "clock": str,
+    "reset": Reset,
+    "latency": Annotated[int, Range(0, 1 << 20)],
+    "handshake": Handshake,
+    "outstanding": Annotated[int, Range(1, 1 << 20)],
+    "lanes": Annotated[int, Range(1, 1024)],
+    "tag": Mapping,
+    "sticky": Sticky,
+    "drain_timeout": Annotated[int, Range(1, 1 << 30)],
+    "stable": bool,
+    "ignore": tuple[str, ...],
+}
+_DATA_KEYS: Final[Mapping[str, Any]] = {
+    "width": Annotated[int, Range(1, 1 << 20)],
+    "fill": str,
+    "stride": Annotated[int, Range(1, 1 << 20)],
+    "merge": bool,
+}
+_CONTROL_KEYS: Final = {"of": str, "codes": Mapping, "width": Annotated[int, Range(1, 64)]}
+_CONSTANT_KEYS: Final = {
+    "value": Annotated[int, Range(0, (1 << 64) - 1)],
+    "width": Annotated[int, Range(1, 1 << 16)],
+}
+_TAG_KEYS: Final = {"in": str, "out": str, "width": Annotated[int, Range(1, MAX_TAG_WIDTH)]}
+
+
+def read_ports(path: str) -> PortMap:
+    """The port map of a TOML file. Raises Error."""
+    return parse_ports(read_toml(path), path)
+
+
+def parse_ports(table: Mapping[str, Any], where: str = "ports") -> PortMap:
+    """The port map of a table. Raises Error for unknown keys, wrong values, and keys that exclude each other."""
+    values = check(table, where, _KEYS)
+    _require(values, ("module", "inputs", "outputs"), where)
+    values["inputs"] = tuple(_inputs(values["inputs"], f"{where}: [inputs]"))
+    values["outputs"] = tuple(_outputs(values["outputs"], f"{where}: [outputs]"))
+    values["parameters"] = _parameters(values.get("parameters", {}), where)
+    if "tag" in values:
+        values["tag"] = _tag(values["tag"], f"{where}: [tag]")
+    if "every" in table.get("sticky", ()) and "clear" not in table["sticky"]:
+        raise Error(f"{where}: [sticky] every needs clear = PORT")
+    found = PortMap(**values)
+    _check_style(found, where)
+    _check_names(found, where)
+    return found
+
+
+def _require(values: Mapping[str, Any], keys: Iterable[str], where: str) -> None:
+    for key in keys:
+        if key not in values:
+            raise Error(f"{where}: {key} is missing")
+
+
+def _check_style(ports: PortMap, where: str) -> None:
+    """Check that clock, latency and handshake are consistent."""
+    shake = ports.handshake.ports
+    if ports.reset and ports.reset.active not in ("high", "low"):
+        raise Error(f"{where}: reset: active = {ports.reset.active!r}; it must be high or low")
+    for name, given in (("reset", ports.reset), ("latency", ports.latency), ("sticky", ports.sticky)):
+        if given is not None and not ports.clock:
+            raise Error(f"{where}: {name} needs clock = PORT")
+    if shake and not ports.clock:
+        raise Error(f"{where}: [handshake] needs clock = PORT")
+    if not ports.clock:
+        return
+    if ports.latency is None and not {"in_valid", "out_valid"} <= shake.keys():
+        raise Error(f"{where}: a clocked module has latency = N, or [handshake] with in_valid and out_valid")
+    for key, needed in (("in_ready", "in_valid"), ("out_ready", "out_valid")):
+        if key in shake and needed not in shake:
+            raise Error(f"{where}: {key} needs {needed}")
+    if ports.latency is not None and ports.tag:
+        raise Error(f"{where}: results of a fixed latency come in order; remove [tag] or latency")
+    if ports.latency is not None and "out_ready" in shake:
+        raise Error(f"{where}: with out_ready the latency varies; remove out_ready or latency")
+
+
+def _check_names(ports: PortMap, where: str) -> None:
+    names = [p.name for p in (*ports.inputs, *ports.outputs)]
+    names += [n for n in (ports.clock, ports.reset and ports.reset.port, *ports.handshake.ports.values()) if n]
+    names += [ports.tag.into, ports.tag.out] if ports.tag else []
+    names += [ports.sticky.clear] if ports.sticky and ports.sticky.clear else []
+    for name in (ports.module, *names):
+        if not _IDENTIFIER.fullmatch(name):
+            raise Error(f"{where}: {name!r} is not the name of a port or module")
+        if names.count(name) > 1:
+            raise Error(f"{where}: port {name!r} has two uses")
+    if not ports.outputs:
+        raise Error(f"{where}: [outputs] is empty: there is nothing to check")
+
+
+# -- the tables of a port map --------------------------------------------------------------------------------------
+
+
+def _inputs(table: Mapping[str, Any], where: str) -> Iterator[DataPort | ControlPort | ConstantPort]:
+    for name, value in table.items():
+        if isinstance(value, dict) and ("of" in value or "codes" in value):
+            yield _control(name, value, f"{where} {name}")
+        elif isinstance(value, dict) and "value" in value:
+            yield _constant(name, value, f"{where} {name}")
+        else:
+            port = _data_port(name, value, f"{where} {name}")
+            if port.fill == "any" or port.merge:
+                raise Error(f'{where} {name}: merge and fill = "any" apply only to outputs')
+            yield port
+
+
+def _outputs(table: Mapping[str, Any], where: str) -> Iterator[DataPort]:
+    for name, value in table.items():
+        yield _data_port(name, value, f"{where} {name}")
+
+
+def _control(name: str, table: Mapping[str, Any], where: str) -> ControlPort:
+    values = check(table, where, _CONTROL_KEYS)
+    _require(values, ("of", "codes"), where)
+    of, codes = tuple(values["of"].split()), values["codes"]
+    if not of or not codes:
+        raise Error(f"{where}: of and codes must not be empty")
+    for key in codes:
+        if len(key.split()) != len(of):
+            raise Error(f"{where}: code {key!r} is not one word each for {' '.join(of)}")
+    largest = max((c for c in codes.values() if type(c) is int), default=0)
+    width = values.get("width", max(largest.bit_length(), 1))
+    code = Annotated[int, Range(0, (1 << width) - 1)]
+    return ControlPort(name, width, of, check(codes, f"{where} codes", dict.fromkeys(codes, code)))
+
+
+def _constant(name: str, table: Mapping[str, Any], where: str) -> ConstantPort:
+    values = check(table, where, _CONSTANT_KEYS)
+    needed = max(values["value"].bit_length(), 1)
+    width = values.get("width", needed)
+    if width < needed:
+        raise Error(f"{where}: width = {width}, but the value has {needed} bits")
+    return ConstantPort(name, width, values["value"])
+
+
+def _data_port(name: str, value: object, where: str) -> DataPort:
+    if isinstance(value, str):
+        return DataPort(name, (_piece(value, None, where),))
+    if not isinstance(value, Mapping):
+        raise Error(f"{where}: expected a field or a table, not {value!r}")
+    own = {k: v for k, v in value.items() if k in _DATA_KEYS}
+    pieces = tuple(_piece(k, v, where) for k, v in value.items() if k not in own)
+    port = DataPort(name, pieces, **check(own, where, _DATA_KEYS))
+    if port.fill not in FILLS:
+        raise unknown("fill", port.fill, FILLS, f" (in {where})")
+    if not port.pieces:
+        raise Error(f"{where}: the port carries nothing; name a field and its bits, such as a = '31:0'")
+    _no_overlaps(port, where)
+    return port
+
+
+def _piece(text: str, bits: object, where: str) -> Piece:
+    found = _PIECE.fullmatch(text.strip())
+    if found is None:
+        raise Error(f"{where}: {text!r} is not a field; examples: a, result, flags, a[7:0], elements[3]")
+    return Piece(
+        found[1],
+        None if found[2] is None else _bits(found[2], f"{where} {text}"),
+        None if bits is None else _bits(bits, f"{where} {text}"),
+    )
+
+
+def _bits(text: object, where: str) -> Bits:
+    found = _BITS.fullmatch(str(text)) if type(text) in (str, int) else None
+    if found is None or int(found[1]) < int(found[2] or found[1]):
+        raise Error(f"{where}: {text!r} is not a bit range; examples: '31:0', '4'")
+    return int(found[1]), int(found[2] or found[1])
+
+
+def _no_overlaps(port: DataPort, where: str) -> None:
+    used: dict[int, Piece] = {}
+    for piece in port.pieces:
+        if piece.bits is None:
+            continue
+        high, low = piece.bits
+        for bit in range(low, high + 1):
+            if bit in used:
+                raise Error(f"{where}: bit {bit} is in {used[bit].text} and in {piece.text}")
+            used[bit] = piece
+    if port.width is not None and used and max(used) >= port.width:
+        raise Error(f"{where}: bit {max(used)} is outside the port, which has {port.width} bits")
+
+
+def _parameters(table: Mapping[str, Any], where: str) -> Mapping[str, int | str]:
+    for name, value in table.items():
+        if not _IDENTIFIER.fullmatch(name):
+            raise Error(f"{where}: [parameters]: {name!r} is not the name of a parameter")
+        if type(value) not in (int, str) or (isinstance(value, str) and not re.fullmatch(r"[\w.:$ ]*", value)):
+            raise Error(f"{where}: [parameters] {name} = {value!r} is neither an integer nor a plain string")
+    return table
+
+
+def _tag(table: Mapping[str, Any], where: str) -> Tag:
+    values = check(table, where, _TAG_KEYS)
+    _require(values, _TAG_KEYS, where)
+    return Tag(values["in"], values["out"], values["width"])

@@ -1,0 +1,71 @@
+"""Mismatches of affine quantizers and dequantizers: which rules give a device's answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from softfloat_ref.explain.affine import integer_text, rule_text
+from softfloat_ref.explain.steps import alternatives
+from softfloat_ref.oracle.affine import FP32, AffineFormat
+from softfloat_ref.oracle.policies import rounding_name
+from softfloat_ref.testing.compare import Answer
+from softfloat_ref.testing.operation import policy_options
+from softfloat_ref.testing.views import MismatchView, register
+from softfloat_ref.units import AffineDequantizeUnit, AffineQuantizeUnit
+
+
+class AffineView(MismatchView):
+    """The common part of quantizers and dequantizers."""
+
+    def changes(self, inputs: Sequence[int], answer: Answer, flags: bool) -> list[dict[str, str]]:
+        return [c for c in alternatives(self.unit, inputs, answer.codes) if c]
+
+    def options(self, inputs: Sequence[int]) -> Iterator[str]:
+        """The options of the command that explains a case."""
+        yield f"--fmt {format_name(self.unit.affine)}"
+
+    def command(self, inputs: Sequence[int], got: Answer) -> str:
+        fields = (f for f in self.unit.inputs if f.role == "operand")
+        codes = [f"{x:0{f.digits}x}" for f, x in zip(fields, inputs, strict=False)]
+        words = ["softfloat-ref explain", self.unit.op, *self.options(inputs), *codes, f"--got {got.result:x}"]
+        return " ".join(words)
+
+
+@register(AffineQuantizeUnit)
+class AffineQuantizeView(AffineView):
+    """The mismatches of an affine quantizer."""
+
+    unit: AffineQuantizeUnit
+
+    def options(self, inputs: Sequence[int]) -> Iterator[str]:
+        unit = self.unit
+        yield from super().options(inputs)
+        if unit.values != FP32:
+            yield f"--out {unit.values.name}"
+        if (rule := rule_text(unit.rule)) != "exact":
+            yield f"--profile {rule}"
+        options, rounding = policy_options(unit.policy), rounding_name(unit.policy.rounding)
+        if rounding == "rne" != unit.rule.rounding:  # the default of policies, but not of this rule
+            yield "--round rne"
+        yield from options
+        if unit.policy.random_count:
+            yield f"--random-bits {inputs[-1]:x}"
+
+    def answer_text(self, result: int, flags: int | None) -> str:
+        return _integer_text(result, self.unit.affine)
+
+
+@register(AffineDequantizeUnit)
+class AffineDequantizeView(AffineView):
+    """The mismatches of an affine dequantizer."""
+
+    unit: AffineDequantizeUnit
+
+
+def format_name(fmt: AffineFormat) -> str:
+    """The name of an affine format by the grammar, even if it has another name."""
+    return f"q{'' if fmt.signed else 'u'}int{fmt.bits}{'_sym' * fmt.symmetric}{'_narrow' * fmt.narrow}"
+
+
+def _integer_text(code: int, fmt: AffineFormat) -> str:
+    return f"{code:x}, which does not fit {fmt.bits} bits" if code >> fmt.bits else integer_text(code, fmt)

@@ -1,0 +1,61 @@
+"""Mismatches of block conversions: an answer is a scale and elements, or values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from softfloat_ref.explain.case import number_text
+from softfloat_ref.oracle.codec import decoder
+from softfloat_ref.oracle.literals import shortest
+from softfloat_ref.testing.compare import Answer
+from softfloat_ref.testing.operation import policy_options
+from softfloat_ref.testing.views import MismatchView, register
+from softfloat_ref.units import DequantizeUnit, QuantizeUnit
+
+
+class BlockView(MismatchView):
+    """The common part of quantizers and dequantizers: only the lanes that differ are shown."""
+
+    def operand_lines(self, inputs: Sequence[int]) -> Iterator[str]:
+        return iter(())
+
+
+@register(QuantizeUnit)
+class QuantizeView(BlockView):
+    """The mismatches of a block quantizer."""
+
+    unit: QuantizeUnit
+
+    def place_name(self, place: int) -> tuple[str, str]:
+        return ("scale", "scale") if place == 0 else ("elements", f"element {place - 1}")
+
+    def origin(self, inputs: Sequence[int], place: int) -> str:
+        return "" if place == 0 else f" of {number_text(inputs[place - 1], self.unit.values)}"
+
+    def command(self, inputs: Sequence[int], got: Answer) -> str:
+        unit, block = self.unit, self.unit.block
+        decode = decoder(unit.values)
+        values = " ".join(shortest(decode(x)) for x in inputs[: block.size])
+        answer = f"{block.scale.hex(got.codes[0])}:{','.join(map(block.element.hex, got.codes[1:]))}"
+        options = [x for x in policy_options(unit.policy) if x.startswith("--round")]
+        words = [f"softfloat-ref explain --fmt {block.name} --profile {unit.profile.name}", *options]
+        return " ".join([*words, f"--got {answer}", "--", values])
+
+
+@register(DequantizeUnit)
+class DequantizeView(BlockView):
+    """The mismatches of a block dequantizer; the command decodes the elements."""
+
+    unit: DequantizeUnit
+
+    def place_name(self, place: int) -> tuple[str, str]:
+        return "values", f"value {place}"
+
+    def origin(self, inputs: Sequence[int], place: int) -> str:
+        scale, element = self.unit.block.scale, self.unit.block.element
+        return f" of scale {scale.hex(inputs[0])}, element {element.hex(inputs[1 + place])}"
+
+    def command(self, inputs: Sequence[int], got: Answer) -> str:
+        block = self.unit.block
+        codes = " ".join(block.element.hex(x) for x in inputs[1 : 1 + block.size])
+        return f"softfloat-ref decode --fmt {block.element.name} {codes}"

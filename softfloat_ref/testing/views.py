@@ -1,0 +1,125 @@
+"""How a mismatch is classified and shown: for any unit, in more detail for the kinds of units that have a file here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.explain.case import SHOWN_LANES, field_lines, number_text
+from softfloat_ref.explain.scalar import flag_text
+from softfloat_ref.testing.compare import Answer, CompareNan, Rule, classify, differing
+from softfloat_ref.units import Unit
+
+if TYPE_CHECKING:
+    from softfloat_ref.testing.ulp import Tolerance
+
+V = TypeVar("V", bound="type[MismatchView]")
+_VIEWS: Final[dict[type[Unit], Any]] = {}
+
+
+class MismatchView:
+    """The mismatches of a unit."""
+
+    def __init__(self, unit: Unit) -> None:
+        self.unit: Any = unit
+
+    def check(self) -> None:
+        """Raise Error for a unit whose answers cannot be compared."""
+
+    # -- what is wrong -------------------------------------------------------------------------------------------------
+
+    def kind(self, expected: Sequence[int], got: Answer, nan: CompareNan, flags: bool) -> str:
+        """The kind of a mismatch, for counting; '' where the answer is right."""
+        formats = self.unit.result_formats
+        places = differing(expected[: len(formats)], got.codes, formats, nan)
+        flags_differ = self.unit.has_flags and flags and got.flags not in (None, expected[-1])
+        if not places and not flags_differ:
+            return ""
+        if len(formats) == 1 and formats[0] is not None:
+            right = expected[-1] if self.unit.has_flags else 0
+            return classify((expected[0], right), got, Rule(formats[0], nan, flags))
+        names = dict.fromkeys(self.place_name(i)[0] for i in places)
+        return " and ".join(names) if names else "flags only"
+
+    def place_name(self, place: int) -> tuple[str, str]:
+        """The field of a result's code, and the code's name in messages."""
+        for f in self.unit.results:
+            if place < f.lanes:
+                return f.name, f.name if f.lanes == 1 else f"{f.name}[{place}]"
+            place -= f.lanes
+        raise IndexError(place)
+
+    def changes(self, inputs: Sequence[int], answer: Answer, flags: bool) -> list[dict[str, str]]:
+        """The choices near the unit's own that give the answer."""
+        return []
+
+    def tolerance(self, limit: Fraction, kept: int) -> Tolerance:
+        """The judge of answers with an allowed error. Raises Error for a unit that is compared exactly."""
+        raise Error("--ulp is for scalar operations; other units are compared exactly")
+
+    # -- in words ------------------------------------------------------------------------------------------------------
+
+    @property
+    def title(self) -> str:
+        """What the unit does."""
+        return str(self.unit.properties()["op"])
+
+    def lines(self, inputs: Sequence[int], expected: Sequence[int], got: Answer) -> Iterator[str]:
+        """Operands, the expected answer, and the device's answer."""
+        yield from self.operand_lines(inputs)
+        if len(self.unit.result_formats) > 1:
+            yield from self.lane_lines(inputs, expected, got)
+            return
+        right = expected[1] if self.unit.has_flags else None
+        yield f"  expected {self.answer_text(expected[0], right)}"
+        yield f"  got      {self.answer_text(got.result, got.flags)}"
+
+    def operand_lines(self, inputs: Sequence[int]) -> Iterator[str]:
+        """One line per input field; for fields with many lanes, the first few nonzero lanes."""
+        return field_lines(self.unit.inputs, inputs)
+
+    def lane_lines(self, inputs: Sequence[int], expected: Sequence[int], got: Answer) -> Iterator[str]:
+        """The first few codes that differ: the operand, the expected code, and the device's code."""
+        formats = self.unit.result_formats
+        places = differing(expected[: len(formats)], got.codes, formats, CompareNan.EXACT)
+        for i in places[:SHOWN_LANES]:
+            right, came = (number_text(x, formats[i]) for x in (expected[i], got.codes[i]))
+            yield f"  {self.place_name(i)[1]}{self.origin(inputs, i)}: expected {right}, got {came}"
+        if len(places) > SHOWN_LANES:
+            yield f"  and {len(places) - SHOWN_LANES} more lanes"
+        if self.unit.has_flags and got.flags not in (None, expected[-1]):
+            yield f"  flags: expected {flag_text(expected[-1])}, got {flag_text(got.flags or 0)}"
+
+    def origin(self, inputs: Sequence[int], place: int) -> str:
+        """The operand that a result's code comes from, if there is only one."""
+        return ""
+
+    def answer_text(self, result: int, flags: int | None) -> str:
+        """A result and flags as text."""
+        field = self.unit.results[0]
+        text = number_text(result, field.fmt) if field.fmt else f"{result:0{field.digits}x}"
+        return text + ("" if flags is None else f", flags {flag_text(flags)}")
+
+    def command(self, inputs: Sequence[int], got: Answer) -> str:
+        """The command that shows every step of this case; '' if there is none."""
+        return ""
+
+
+def register(unit: type[Unit]) -> Callable[[V], V]:
+    """Decorate the view of a kind of unit."""
+
+    def enter(view: V) -> V:
+        _VIEWS[unit] = view
+        return view
+
+    return enter
+
+
+@lru_cache(maxsize=64)
+def view_of(unit: Unit) -> MismatchView:
+    """The most specific view of a unit."""
+    found: MismatchView = next((_VIEWS[x] for x in type(unit).__mro__ if x in _VIEWS), MismatchView)(unit)
+    return found

@@ -1,0 +1,83 @@
+"""Units: what circuits compute, one file per kind. `make_unit` makes the unit for an operation and its formats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.affine import get_affine_format, is_affine
+from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
+from softfloat_ref.units.affine import AffineDequantizeUnit, AffineQuantizeUnit
+from softfloat_ref.units.dequantize import DequantizeUnit
+from softfloat_ref.units.dot import DotUnit
+from softfloat_ref.units.matmul import MatmulUnit
+from softfloat_ref.units.mixed import MixedUnit
+from softfloat_ref.units.operation import OperationUnit
+from softfloat_ref.units.quantize import QuantizeUnit
+from softfloat_ref.units.unit import KINDS, Field, Line, Unit, controls, restored, stored
+
+__all__ = [
+    "KINDS",
+    "REQUESTS",
+    "AffineDequantizeUnit",
+    "AffineQuantizeUnit",
+    "DequantizeUnit",
+    "DotUnit",
+    "Field",
+    "Line",
+    "MatmulUnit",
+    "MixedUnit",
+    "OperationUnit",
+    "QuantizeUnit",
+    "Unit",
+    "controls",
+    "make_unit",
+    "restored",
+    "stored",
+]
+SIDE: Final = 16  # rows and columns of a matrix product, by default
+
+
+def _quantize(fmt: Any, out: Any = None, policy: Any = None, profile: Any = None) -> Unit:
+    if is_affine(fmt):
+        return AffineQuantizeUnit.make(fmt, out, policy, profile)
+    return QuantizeUnit.make(_block("quantize", fmt), out, policy, profile)
+
+
+def _dequantize(fmt: Any, out: Any = None, policy: Any = None, profile: Any = None) -> Unit:
+    if is_affine(fmt):
+        if profile is not None or out not in (None, "fp32"):
+            raise Error("dequantize of affine integers always gives fp32")
+        return AffineDequantizeUnit(get_affine_format(fmt))
+    return DequantizeUnit.make(_block("dequantize", fmt), out, profile)
+
+
+def _block(op: str, fmt: Any) -> BlockFormat:
+    found = any_format(fmt) if isinstance(fmt, str) else fmt
+    if not isinstance(found, BlockFormat):
+        raise Error(f"{op} works on blocks; give a block format, as mxfp8 (scalar conversions are op convert)")
+    return found
+
+
+def _matmul(fmt: Any, m: int = SIDE, n: int = SIDE, layout: str = "dense", word: int = 64, **dot: Any) -> Unit:
+    return MatmulUnit(DotUnit.make(fmt, **dot), m, n, layout, word)
+
+
+# What is asked for by names that are no operation's; each takes a format, and its own keywords.
+REQUESTS: Final[dict[str, Callable[..., Unit]]] = {
+    "quantize": _quantize,
+    "dequantize": _dequantize,
+    "dot": DotUnit.make,
+    "matmul": _matmul,
+}
+
+
+def make_unit(op: str, fmt: Any, **options: Any) -> Unit:
+    """The unit for the name of an operation (or quantize, dequantize, dot, matmul) and a format or formats.
+
+    options: out; policy (operations, quantize), profile (quantize, dequantize: block profile or affine rule); acc, k,
+    steps, extrapolate (dot, matmul); m, n, layout, word (matmul). Raises Error.
+    """
+    name = op.strip().lower().replace("-", "_")
+    return REQUESTS[name](fmt, **options) if name in REQUESTS else OperationUnit.make(op, fmt, **options)

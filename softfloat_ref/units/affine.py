@@ -1,0 +1,188 @@
+"""Units of affine integers: a value, a scale and a zero point to an integer, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Final
+
+from softfloat_ref.base.errors import Error, Undefined
+from softfloat_ref.oracle.affine import (
+    FP32,
+    RULES,
+    AffineFormat,
+    Parameters,
+    Rule,
+    dequantize_value,
+    element_policy,
+    get_affine_format,
+    get_rule,
+    quantize_value,
+)
+from softfloat_ref.oracle.codec import decoder
+from softfloat_ref.oracle.formats import Format, define_format, get_format
+from softfloat_ref.oracle.policies import Policy, get_policy, rounding_name
+from softfloat_ref.units.operation import policy_properties
+from softfloat_ref.units.unit import Field, Unit, file_name, operand, random_words, result
+
+_NEAREST: Final = element_policy(None, RULES["exact"])
+
+
+def integer_format(fmt: AffineFormat) -> Format:
+    """The format of the integers."""
+    return get_format(f"{'i' if fmt.signed else 'u'}{fmt.bits}")
+
+
+def parameter_fields(fmt: AffineFormat) -> list[Field]:
+    """The scale, and the zero point of formats that choose it."""
+    return [operand("scale", FP32), *([] if fmt.symmetric else [operand("zero_point", integer_format(fmt))])]
+
+
+def integer(code: int, fmt: AffineFormat) -> int:
+    """The integer that a code stands for."""
+    return code - ((code >> (fmt.bits - 1)) << fmt.bits) if fmt.signed else code
+
+
+def parameters(codes: Sequence[int], fmt: AffineFormat) -> Parameters:
+    """Scale and zero point of the codes of their fields. Raises Undefined for codes that are not valid."""
+    scale = decoder(FP32)(codes[0])
+    if not scale.is_finite or scale.is_zero or scale.sign:
+        raise Undefined("a scale must be a positive finite number")
+    zero_point = fmt.middle if fmt.symmetric else integer(codes[1], fmt)
+    if not fmt.lowest <= zero_point <= fmt.highest:
+        raise Undefined(f"{fmt.name} has no zero point {zero_point}")
+    return Parameters(codes[0], zero_point)
+
+
+@dataclass(frozen=True)
+class AffineQuantizeUnit(Unit):
+    """An affine quantizer: a value, its scale, a zero point (of formats that are not symmetric) and a random word in,
+    an integer out. It raises no flags."""
+
+    kind: ClassVar[str] = "affine-quantize"
+    op: ClassVar[str] = "quantize"
+
+    affine: AffineFormat
+    values: Format = FP32
+    rule: Rule = RULES["exact"]
+    policy: Policy = _NEAREST
+
+    def __post_init__(self) -> None:
+        if not self.values.exponent_bits or not self.values.signed:
+            raise Error(f"quantize takes values of a signed float format, for example fp32, not {self.values.name}")
+        if self.rule.arithmetic != "exact" and not _held_by_fp32(self.values):
+            raise Error(
+                f"affine rule {self.rule.name}: steps in FP32 need values that fit FP32, not {self.values.name}"
+            )
+
+    @staticmethod
+    def make(
+        fmt: str | AffineFormat,
+        values: str | Format | None = None,
+        policy: Policy | str | Mapping[str, Any] | None = None,
+        rule: str | Rule | None = None,
+    ) -> AffineQuantizeUnit:
+        """A quantizer from names. Raises Error."""
+        choice, chosen = get_rule(rule or "exact"), None if policy is None else get_policy(policy)
+        if isinstance(policy, Mapping) and chosen is not None and not {"rounding", "like"} & set(policy):
+            chosen = chosen.replace(rounding=choice.rounding)
+        return AffineQuantizeUnit(
+            get_affine_format(fmt), get_format(values or "fp32"), choice, element_policy(chosen, choice)
+        )
+
+    @cached_property
+    def name(self) -> str:
+        names = ("quantize", self.affine.name, "from", self.values.name, rounding_name(self.policy.rounding))
+        return file_name(*names)
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        return (
+            operand("value", self.values),
+            *parameter_fields(self.affine),
+            *random_words(self.policy.random_count),
+            result("integer", integer_format(self.affine)),
+        )
+
+    def answer(self, inputs: Sequence[int]) -> Sequence[int]:
+        found = parameters(inputs[1:], self.affine)
+        value = decoder(self.values, self.policy.flush_inputs)(inputs[0])
+        word = inputs[-1] if self.policy.random_count else 0
+        try:
+            q = quantize_value(value, found, self.affine, self.rule, self.policy, word)
+        except Error as e:  # a NaN or Inf that the rule refuses, a scale without a reciprocal
+            raise Undefined(str(e)) from None
+        return (q % (1 << self.affine.bits),)
+
+    def properties(self) -> dict[str, str]:
+        return {
+            "op": self.op,
+            "fmt": self.values.name,
+            "out": self.affine.name,
+            **policy_properties(self.policy),
+            "width": str(self.affine.bits),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "affine": affine_dict(self.affine),
+            "values": self.values.to_dict(),
+            "rule": rule_dict(self.rule),
+            "policy": self.policy.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, table: Mapping[str, Any]) -> AffineQuantizeUnit:
+        return AffineQuantizeUnit(
+            AffineFormat(**table["affine"]),
+            define_format(table["values"]),
+            Rule(**table["rule"]),
+            Policy(**table["policy"]),
+        )
+
+
+@dataclass(frozen=True)
+class AffineDequantizeUnit(Unit):
+    """An affine dequantizer: an integer, its scale and zero point in, an FP32 value out. It raises no flags."""
+
+    kind: ClassVar[str] = "affine-dequantize"
+    op: ClassVar[str] = "dequantize"
+
+    affine: AffineFormat
+
+    @cached_property
+    def name(self) -> str:
+        return file_name("dequantize", self.affine.name, "to_fp32_rne")
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        return operand("integer", integer_format(self.affine)), *parameter_fields(self.affine), result("value", FP32)
+
+    def answer(self, inputs: Sequence[int]) -> Sequence[int]:
+        return (dequantize_value(integer(inputs[0], self.affine), parameters(inputs[1:], self.affine)),)
+
+    def properties(self) -> dict[str, str]:
+        return {"op": self.op, "fmt": self.affine.name, "out": FP32.name, "width": str(FP32.width)}
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"affine": affine_dict(self.affine)}
+
+    @classmethod
+    def from_dict(cls, table: Mapping[str, Any]) -> AffineDequantizeUnit:
+        return AffineDequantizeUnit(AffineFormat(**table["affine"]))
+
+
+def affine_dict(fmt: AffineFormat) -> dict[str, Any]:
+    """The fields of an affine format."""
+    return {k: getattr(fmt, k) for k in ("name", "bits", "signed", "symmetric", "narrow")}
+
+
+def rule_dict(rule: Rule) -> dict[str, Any]:
+    """The fields of a rule, except its source."""
+    names = ("name", "order", "arithmetic", "parameters", "symmetric_scale", "small_scale")
+    return {k: getattr(rule, k) for k in (*names, "rounding", "nan", "inf", "range")}
+
+
+def _held_by_fp32(fmt: Format) -> bool:
+    return fmt.mantissa_bits <= FP32.mantissa_bits and fmt.emax <= FP32.emax and fmt.emin >= FP32.emin

@@ -1,0 +1,142 @@
+"""Units that compute one operation on codes under a policy."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.codec import target
+from softfloat_ref.oracle.formats import Format, define_format
+from softfloat_ref.oracle.operations import Evaluator, Signature, evaluator, get_operation, signature, unrounded
+from softfloat_ref.oracle.policies import POLICIES, Policy, get_policy, rounding_name
+from softfloat_ref.oracle.rounding import position
+from softfloat_ref.units.unit import FLAGS, LETTERS, Field, Line, Unit, file_name, operand, random_words, result
+
+if TYPE_CHECKING:
+    from softfloat_ref.oracle.operations import Unrounded
+
+
+@dataclass(frozen=True)
+class OperationUnit(Unit):
+    """An operation: operands a, b, ... in, result and flags out; formats holds one format per operand.
+
+    intermediate: four fields more, after the flags, of the unrounded result: exact_sign; exact_kept, its bits down to
+    the target's last one (fewer for a subnormal); exact_guard, the next bit, or the next n + 1 under a stochastic
+    rounding of n bits; exact_sticky, whether any bit below those is set. All from rounding.position, as the encoder has
+    them. Zero for zero, Inf and NaN, except for the sign.
+    """
+
+    kind: ClassVar[str] = "operation"
+
+    op: str
+    formats: tuple[Format, ...]
+    out: Format
+    policy: Policy = POLICIES["ieee"]
+    intermediate: bool = False
+
+    def __post_init__(self) -> None:
+        sig = signature(get_operation(self.op), self.formats, self.out)
+        if self.intermediate and sig.operation.result != "float":
+            raise Error(f"{self.op} has no unrounded intermediate: only operations that round have one")
+
+    @staticmethod
+    def make(
+        op: str,
+        fmt: str | Format | Sequence[str | Format],
+        out: str | Format | None = None,
+        policy: Policy | str | Mapping[str, Any] | None = None,
+    ) -> OperationUnit:
+        """An operation from names. Raises Error."""
+        sig = signature(get_operation(op), fmt, out)
+        return OperationUnit(sig.operation.name, sig.formats, sig.out, get_policy(policy))
+
+    @cached_property
+    def signature(self) -> Signature:
+        """The operation with its formats."""
+        return Signature(get_operation(self.op), self.formats, self.out)
+
+    @cached_property
+    def name(self) -> str:
+        source = "_".join(dict.fromkeys(f.name for f in self.formats))
+        to = [] if self.out.name in (source, "u1", "u10") else ["to", self.out.name]
+        more = ["intermediate"] if self.intermediate else []
+        return file_name(self.op, source, *to, rounding_name(self.policy.rounding), *more)
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        n = self.policy.random_count
+        operands = [operand(letter, f) for letter, f in zip(LETTERS, self.formats, strict=False)]
+        fields = (*operands, *random_words(n), result("result", self.out), FLAGS)
+        if not self.intermediate:
+            return fields
+        widths = {"sign": 1, "kept": self.out.mantissa_bits + 1, "guard": n + 1, "sticky": 1}
+        return (*fields, *(Field(f"exact_{name}", "intermediate", width) for name, width in widths.items()))
+
+    def answer(self, inputs: Sequence[int]) -> Sequence[int]:
+        arity = len(self.formats)
+        operands, word = inputs[:arity], inputs[arity] if len(inputs) > arity else 0
+        found = self._run(operands, word)
+        return (*found, *self._intermediate(operands, word)) if self.intermediate else found
+
+    def with_intermediate(self) -> OperationUnit:
+        return dataclasses.replace(self, intermediate=True)
+
+    def compared(self) -> OperationUnit:
+        return dataclasses.replace(self, intermediate=False)
+
+    @cached_property
+    def _run(self) -> Evaluator:
+        return evaluator(self.signature, self.policy)
+
+    @cached_property
+    def _exact(self) -> Unrounded:
+        return unrounded(self.signature, self.policy)
+
+    def _intermediate(self, operands: Sequence[int], word: int) -> Line:
+        value, _ = self._exact(operands, word)
+        if not value.is_finite or not value.significand:
+            return value.sign, 0, 0, 0
+        length, n = value.significand.bit_length(), self.policy.random_count
+        at = target(self.out, self.policy)
+        _, kept, guard, sticky = position(value.significand, value.exponent, length, value.sticky, n, at)
+        return value.sign, kept, guard, sticky
+
+    def properties(self) -> dict[str, str]:
+        formats = [f.name for f in self.formats]
+        return {
+            "op": self.op,
+            "fmt": formats[0],
+            **{f"fmt_{LETTERS[i]}": name for i, name in enumerate(formats) if i},
+            "out": self.out.name,
+            **policy_properties(self.policy),
+            "width": str(self.out.width),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "op": self.op,
+            "formats": [f.to_dict() for f in self.formats],
+            "out": self.out.to_dict(),
+            "policy": self.policy.to_dict(),
+            **({"intermediate": True} if self.intermediate else {}),
+        }
+
+    @classmethod
+    def from_dict(cls, table: Mapping[str, Any]) -> OperationUnit:
+        return OperationUnit(
+            str(table["op"]),
+            tuple(define_format(f) for f in table["formats"]),
+            define_format(table["out"]),
+            Policy(**table["policy"]),
+            table.get("intermediate", False) is True,
+        )
+
+
+def policy_properties(policy: Policy) -> dict[str, str]:
+    """A policy's part of a unit's properties."""
+    overflow = "default" if policy.overflow is None else str(policy.overflow)
+    return {"rounding": rounding_name(policy.rounding), "overflow": overflow}

@@ -1,0 +1,158 @@
+"""Units that quantize a block of values: to a scale and element codes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat, element_policy, quantize_block, resolve
+from softfloat_ref.oracle.blocks.profiles import PROFILES, Profile, define_profile
+from softfloat_ref.oracle.codec import decoder
+from softfloat_ref.oracle.formats import CATALOGUE, Format, define_format, get_format
+from softfloat_ref.oracle.policies import POLICIES, Policy, get_policy, rounding_name
+from softfloat_ref.units.operation import policy_properties
+from softfloat_ref.units.unit import Field, Unit, file_name, operand, random_words, result
+
+if TYPE_CHECKING:
+    from softfloat_ref.units.unit import Rows
+
+ONE: Final = exact.finite(0, 1, 0)
+_WIDTHS: Final = {5: 16, 8: 32, 11: 64}  # of numpy's floats, by their exponent bits
+_ARRAYS: Final = tuple(CATALOGUE[name] for name in ("fp16", "bf16", "tf32", "fp32", "fp64"))  # values that these hold
+
+
+@dataclass(frozen=True)
+class QuantizeUnit(Unit):
+    """A block quantizer: values, the second-level scale of profiles that have one, random words in; scale and elements
+    out. It raises no flags."""
+
+    kind: ClassVar[str] = "quantize"
+    op: ClassVar[str] = "quantize"
+
+    block: BlockFormat
+    values: Format = FP32
+    profile: Profile = PROFILES["ocp"]
+    policy: Policy = POLICIES["ieee"]
+
+    def __post_init__(self) -> None:
+        check_size(self.block)
+        if not self.values.exponent_bits or not self.values.signed or not self.values.has_normals:
+            raise Error(
+                f"quantize takes blocks of values of a signed float format, for example fp32, not {self.values.name}"
+            )
+
+    @staticmethod
+    def make(
+        block: BlockFormat,
+        values: str | Format | None = None,
+        policy: Policy | str | Mapping[str, Any] | None = None,
+        profile: str | Profile | None = None,
+    ) -> QuantizeUnit:
+        """A quantizer from names. policy: the default of its rounding is that of the profile. Raises Error."""
+        block, choice = resolved(block, profile)
+        chosen = None if policy is None else get_policy(policy)
+        if chosen is not None and isinstance(policy, Mapping) and not {"rounding", "like"} & set(policy):
+            chosen = chosen.replace(rounding=choice.rounding)
+        return QuantizeUnit(block, get_format(values or "fp32"), choice, element_policy(chosen, choice))
+
+    @property
+    def two_levels(self) -> bool:
+        """Whether each block has a tensor scale."""
+        return self.profile.tensor_scale != "none"
+
+    @cached_property
+    def name(self) -> str:
+        names = ("quantize", self.block.name, "from", self.values.name, rounding_name(self.policy.rounding))
+        return file_name(*names)
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        block = self.block
+        return (
+            operand("values", self.values, block.size),
+            *([operand("tensor_scale", FP32)] if self.two_levels else []),
+            *random_words(self.policy.random_count, block.size),
+            result("scale", block.scale),
+            result("elements", block.element, block.size),
+        )
+
+    def answer(self, inputs: Sequence[int]) -> Sequence[int]:
+        size = self.block.size
+        decode = decoder(self.values, self.policy.flush_inputs)
+        factor = decoder(FP32)(inputs[size]) if self.two_levels else ONE
+        words = inputs[size + self.two_levels :] or None
+        values = [decode(x) for x in inputs[:size]]
+        found = quantize_block(values, self.block, self.profile, self.policy, words, factor)
+        return found.scale, *found.codes
+
+    @property
+    def in_arrays(self) -> bool:
+        """Whether arrays hold the values, and each block has one scale."""
+        return self.values in _ARRAYS and not self.two_levels and self.policy.random_count <= 63
+
+    def answers(self, inputs: Rows) -> Rows | None:
+        if not self.in_arrays:
+            return None
+        import numpy as np
+
+        from softfloat_ref.arrays import blocks
+
+        size, width = self.block.size, _WIDTHS[self.values.exponent_bits]
+        bits = inputs[:, :size] << np.uint64(width - self.values.width)  # bf16 and tf32 are the upper bits of fp32
+        words = inputs[:, size:] if self.policy.random_count else None
+        x = bits.astype(f"u{width // 8}").view(f"f{width // 8}")
+        try:
+            made = blocks.quantize(x, self.block, 1, self.profile, self.policy, words)
+        except Error:  # of one block; which, the oracle says
+            return None
+        return np.hstack([made.scales.astype(np.uint64), made.codes.astype(np.uint64)])
+
+    def properties(self) -> dict[str, str]:
+        return {
+            "op": self.op,
+            "fmt": self.values.name,
+            "out": self.block.name,
+            **policy_properties(self.policy),
+            "width": str(self.block.element.width),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "block": self.block.to_dict(),
+            "values": self.values.to_dict(),
+            "profile": self.profile.to_dict(),
+            "policy": self.policy.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, table: Mapping[str, Any]) -> QuantizeUnit:
+        return QuantizeUnit(
+            stored_block(table["block"]),
+            define_format(table["values"]),
+            define_profile(table["profile"]),
+            Policy(**table["policy"]),
+        )
+
+
+def resolved(block: BlockFormat, profile: str | Profile | None) -> tuple[BlockFormat, Profile]:
+    """The format and the profile; the format's own profile is left out of it, since the unit's says it all."""
+    found, choice = resolve(block, profile)
+    return dataclasses.replace(found, profile="ocp"), choice
+
+
+def check_size(block: BlockFormat) -> None:
+    """Raise Error for a format whose blocks have no fixed size."""
+    if block.size < 1:
+        raise Error(f"vectors hold one block per line; {block.name} has one scale for a whole {block.size_name}")
+
+
+def stored_block(table: Mapping[str, Any]) -> BlockFormat:
+    """The block format of a stored definition."""
+    return BlockFormat(
+        str(table["name"]), define_format(table["element"]), define_format(table["scale"]), table["size"]
+    )

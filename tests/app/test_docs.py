@@ -1,0 +1,168 @@
+"""Every command in README.md and docs/ does what is printed there; every definition shown is accepted.
+
+The two commands that install (README's `sh` blocks) are run by .ci/run.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from pages import blocks
+
+from softfloat_ref.app.main import COMMANDS
+from softfloat_ref.golden.suites import read_suite
+from softfloat_ref.oracle.accumulate import ACCUMULATORS, define_accumulator
+from softfloat_ref.oracle.accumulate.model import summary
+from softfloat_ref.oracle.blocks.formats import define_block_format
+from softfloat_ref.oracle.blocks.profiles import define_profile
+from softfloat_ref.oracle.formats import define_format
+from softfloat_ref.oracle.operations import OPERATIONS
+from softfloat_ref.oracle.policies import POLICIES, get_policy, rounding_name
+
+TOP = Path(__file__).parents[2]
+PAGES = [TOP / "README.md", *sorted((TOP / "docs").rglob("*.md"))]
+
+
+def sessions(block: str) -> list[tuple[str, str]]:
+    """The commands of a console block with the output shown."""
+    parts = re.split(r"^\$ (.*)\n", block, flags=re.M)[1:]
+    return list(zip(parts[::2], parts[1::2], strict=True))
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> dict[str, str]:
+    """A PATH on which `softfloat-ref` and `python` are this checkout's and this interpreter."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name, line in (
+        ("softfloat-ref", f'exec "{sys.executable}" -m softfloat_ref "$@"'),
+        ("python", f'exec "{sys.executable}" "$@"'),
+    ):
+        (tools / name).write_text(f"#!/bin/sh\n{line}\n")
+        (tools / name).chmod(0o755)
+    return {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(TOP)}
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "console")], ids=lambda p: str(p.relative_to(TOP)))
+def test_console(page: Path, shell: dict[str, str], tmp_path: Path) -> None:
+    """A page's sessions share one folder, in the order of the page."""
+    work = tmp_path / "work"
+    work.mkdir()
+    for name in ("vectors", "docs"):
+        (work / name).symlink_to(TOP / name)
+    for command, shown in (x for block in blocks(page, "console") for x in sessions(block)):
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=work,
+            env=shell,
+            text=True,
+            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        expected = re.sub("simulated by .*", "simulated by", shown.rstrip("\n"))
+        assert re.sub("simulated by .*", "simulated by", done.stdout.rstrip("\n")) == expected, command
+
+
+def test_there_are_sessions() -> None:
+    assert sum(len(sessions(b)) for p in PAGES for b in blocks(p, "console")) >= 25
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: str(p.relative_to(TOP)))
+def test_python(page: Path) -> None:
+    failed, attempted = doctest.testfile(str(page), module_relative=False)
+    assert attempted > 0
+    assert failed == 0
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "toml")], ids=lambda p: str(p.relative_to(TOP)))
+def test_toml(page: Path) -> None:
+    for block in blocks(page, "toml"):
+        tables = tomllib.loads(block)
+        if "set" in tables:
+            assert read_suite(page.stem, tables).packed()
+            continue
+        if "model" in tables:
+            from softfloat_ref.nn.training_recipe import read_recipe
+
+            assert read_recipe(tables, page.stem)
+            continue
+        assert tables.keys() <= {"formats", "policies", "accumulators", "block_formats", "profiles", "waive"}
+        for name, table in tables.get("formats", {}).items():
+            assert define_format(table, name)
+        for table in tables.get("policies", {}).values():
+            assert get_policy(table)
+        for name, table in tables.get("accumulators", {}).items():
+            assert define_accumulator(table, name)
+        for name, table in tables.get("block_formats", {}).items():
+            assert define_block_format(table, name)
+        for name, table in tables.get("profiles", {}).items():
+            assert define_profile(table, name)
+
+
+def test_links() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_policy_table_is_the_code() -> None:
+    lines = [
+        [c.strip().strip("`") for c in line.strip("|").split("|")]
+        for line in (TOP / "docs" / "policies.md").read_text().splitlines()
+        if line.startswith("|")
+    ]
+    head, rows = lines[0], lines[2:]
+    assert head[1:] == list(POLICIES)
+    for field, *cells in rows:
+        for name, cell in zip(head[1:], cells, strict=True):
+            value = getattr(POLICIES[name], field)
+            if field == "rounding":
+                assert cell == rounding_name(value)
+            elif field == "overflow":
+                assert cell == ("the format's" if value is None else value)
+            elif field == "nan":
+                words = re.sub(r"\b(e\dm\d) (\w\w)", r"fp8_\1=\2", cell).replace(
+                    "fp64 fff8...", "fp64=fff8000000000000"
+                )
+                assert words.replace(" ", "") == value
+            else:
+                assert cell == {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
+
+
+def test_accumulator_table_is_the_code() -> None:
+    lines = (TOP / "docs" / "accumulators.md").read_text().splitlines()
+    lines = [line for line in lines if line.startswith("| `") and line.count("|") == 7]
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+    assert rows == [[f"`{a.name}`", *summary(a), a.status, a.source] for a in ACCUMULATORS.values()]
+
+
+def test_everything_is_mentioned() -> None:
+    text = "\n".join(p.read_text() for p in PAGES)
+    for command in COMMANDS:
+        assert f"`{command}" in text or f"softfloat-ref {command}" in text, command
+    assert all(re.search(rf"\b{op}\b", text) for op in ("faa", "dot2", "dot4", "clamp", "scaleb", "class", "logb"))
+    assert len(OPERATIONS) > 40
+
+
+BY_HAND = [p for p in sorted((TOP / "docs" / "examples").rglob("README.md")) if blocks(p, "sh")]
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("page", BY_HAND, ids=lambda p: str(p.relative_to(TOP)))
+def test_examples_by_hand_with_icarus(page: Path, shell: dict[str, str], tmp_path: Path) -> None:
+    if shutil.which("iverilog") is None:
+        pytest.skip("needs Icarus; the same benches run under Verilator in other tests")
+    (tmp_path / "docs").symlink_to(TOP / "docs")
+    done = subprocess.run(
+        ["bash", "-ec", blocks(page, "sh")[0]], cwd=tmp_path, env=shell, text=True, capture_output=True, check=False
+    )
+    assert "PASS: 20000 of 20000 vectors" in done.stdout

@@ -1,0 +1,222 @@
+"""Matrix products: every result is the scalar oracle's dot product, whichever way it was computed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from volume import FULL
+
+from softfloat_ref import blocks
+from softfloat_ref.arrays.convert import code_dtype
+from softfloat_ref.arrays.kernels.program import NoProgram, compile_tree
+from softfloat_ref.arrays.matmul import _ends, _Job, matmul, operand_matrix
+from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.accumulate import ACCUMULATORS, get_accumulator
+from softfloat_ref.oracle.accumulate.dots import run, setting
+from softfloat_ref.oracle.blocks.formats import get_block_format
+from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
+
+FP32 = CATALOGUE["fp32"]
+SCALAR = [
+    (name, fmt)
+    for name, acc in ACCUMULATORS.items()
+    for fmt in (acc.formats.split() or ["fp8_e4m3", "fp8_e5m2", "fp16", "bf16", "fp32", "fp4_e2m1"])
+]
+BLOCK = [
+    (name, fmt)
+    for name, acc in ACCUMULATORS.items()
+    if acc.scales != "none"
+    for fmt in ("mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e3m2", "mxfp4_e2m1", "mxint8", "nvfp4", "msfp12")
+    if not acc.formats or get_block_format(fmt).element.name in acc.formats.split()
+]
+
+
+def codes(fmt: Format, shape: tuple[int, int], seed: int, kind: str) -> np.ndarray:
+    """Random codes: `any`; `finite` ones; or `close`, of a few binades, so that sums round and cancel."""
+    rng = np.random.default_rng(seed)
+    found = rng.integers(0, 1 << fmt.width, shape, dtype=np.uint64)
+    if kind == "any":
+        return found
+    magnitude = found & np.uint64(fmt.magnitude_mask)
+    if kind == "close":
+        span = np.uint64(6 << fmt.mantissa_bits)
+        magnitude = np.uint64(max((fmt.max_code + 1) // 2 - (3 << fmt.mantissa_bits), 0)) + magnitude % span
+    magnitude = np.minimum(magnitude, np.uint64(fmt.max_code))
+    return magnitude | (found & np.uint64(fmt.sign_bit))
+
+
+def same_as_the_oracle(
+    a: object, b: object, acc: str, fmt: str | None = None, c: np.ndarray | None = None
+) -> np.ndarray:
+    got = matmul(a, b, acc, fmt=fmt, c=c)
+    x, y = operand_matrix(a, fmt, 1, "a"), operand_matrix(b, fmt, 0, "b")
+    s = setting(x.vector(0), y.vector(0), get_accumulator(acc), FP32)
+    start = np.zeros(got.shape, np.uint32) if c is None else c.view(np.uint32)
+    wanted = [
+        [run(s, x.vector(i), y.vector(j), int(start[i, j])).bits for j in range(len(y.codes))]
+        for i in range(len(x.codes))
+    ]
+    assert got.dtype == np.float32
+    np.testing.assert_array_equal(got.view(np.uint32), np.array(wanted, np.uint32))
+    return got
+
+
+@pytest.mark.parametrize(("acc", "fmt"), SCALAR, ids=lambda x: str(x))
+@pytest.mark.parametrize("kind", ["any", "finite", "close"])
+def test_scalar_operands(acc: str, fmt: str, kind: str) -> None:
+    found = get_format(fmt)
+    rows, columns = (5, 9) if FULL else (2, 4)
+    a, b = codes(found, (rows, 67), 1, kind), codes(found, (67, columns), 2, kind)
+    a[0], b[:, 0] = 0, found.sign_bit if found.negative_zero else 0
+    same_as_the_oracle(a, b, acc, fmt)
+    c = np.random.default_rng(3).integers(0, 1 << 32, (rows, columns), dtype=np.uint32)
+    same_as_the_oracle(a, b, acc, fmt, c.view(np.float32))
+
+
+@pytest.mark.parametrize(("acc", "fmt"), SCALAR, ids=lambda x: str(x))
+def test_nan_that_the_unit_makes(acc: str, fmt: str) -> None:
+    """0 x Inf and Inf - Inf, in the first step, in the middle and in the last."""
+    found = get_format(fmt)
+    if not found.infinity:
+        pytest.skip(f"{fmt} has no Inf")
+    one, minus = found.bias << found.mantissa_bits, found.sign_bit
+    a = np.full((3, 67), one, np.uint64)
+    a[0], a[1, ::2] = 0, one | minus
+    b = np.full((67, 6), one, np.uint64)
+    for column, places in enumerate([(0,), (33,), (66,), (0, 66), (64, 66), ()]):
+        for sign, place in enumerate(places):
+            b[place, column] = found.inf_code | minus * sign
+    got = same_as_the_oracle(a.astype(code_dtype(found)), b.astype(code_dtype(found)), acc, fmt)
+    assert np.isnan(got[0, :5]).all()
+    assert not np.isnan(got[:, 5]).any()
+
+
+def block_array(fmt: str, shape: tuple[int, int], axis: int, seed: int, kind: str) -> blocks.BlockArray:
+    found = get_block_format(fmt)
+    element = codes(found.element, shape, seed, kind).astype(np.uint8)
+    count = list(shape)
+    count[axis] = -(-shape[axis] // found.size)
+    rng = np.random.default_rng(seed + 10)
+    scales = rng.integers(0, 1 << found.scale.width, count, dtype=np.uint8)
+    if kind != "any":
+        scales = rng.integers(found.scale.max_code // 2 - 6, found.scale.max_code // 2 + 6, count).astype(np.uint8)
+    return blocks.BlockArray(element, scales, found, axis)
+
+
+@pytest.mark.parametrize(("acc", "fmt"), BLOCK, ids=lambda x: str(x))
+@pytest.mark.parametrize("kind", ["any", "finite", "close"])
+def test_block_operands(acc: str, fmt: str, kind: str) -> None:
+    rows = 5 if FULL else 2
+    a, b = block_array(fmt, (rows, 80), 1, 1, kind), block_array(fmt, (80, 9), 0, 2, kind)
+    same_as_the_oracle(a, b, acc)
+
+
+def test_scales_at_the_ends() -> None:
+    """Results that are subnormal, and beyond FP32."""
+    for fmt in ("mxfp8_e4m3", "mxfp8_e5m2", "mxint8"):
+        a, b = block_array(fmt, (6, 64), 1, 1, "close"), block_array(fmt, (64, 6), 0, 2, "close")
+        for scale in (0, 52, 56, 60, 66, 190, 200, 254):
+            a.scales[:], b.scales[:] = scale, scale
+            b.scales[1] = 254 - scale
+            same_as_the_oracle(a, b, "mx-fp32")
+
+
+def test_long_sums_of_e5m2_are_rounded_once() -> None:
+    """The widest exact sums there are: large, small and nothing between, so that only a sticky bit is left."""
+    element = np.zeros((64, 32), np.uint8)
+    rng = np.random.default_rng(5)
+    for row in element:
+        row[0] = 0x7B - rng.integers(0, 3) | rng.integers(0, 2) << 7
+        row[1] = rng.integers(1, 4) | rng.integers(0, 2) << 7
+        row[2] = 0x38 + rng.integers(0, 8) | rng.integers(0, 2) << 7
+    one = np.full((64, 1), 127, np.uint8)
+    a = blocks.BlockArray(element, one, get_block_format("mxfp8_e5m2"), 1)
+    b = blocks.BlockArray(np.ascontiguousarray(element[:16].T), one[:16].T.copy(), get_block_format("mxfp8_e5m2"), 0)
+    same_as_the_oracle(a, b, "mx-fp32")
+
+
+def test_real_data_of_a_quantized_layer() -> None:
+    rng = np.random.default_rng(3)
+    for fmt in ("mxfp8_e4m3", "mxfp8_e5m2", "nvfp4"):
+        a = blocks.quantize(rng.standard_normal((5, 96)).astype(np.float32), fmt)
+        b = blocks.quantize(rng.standard_normal((96, 4)).astype(np.float32), fmt, axis=0)
+        for acc in ("mx-fp32", "exact", "fp32-pairwise"):
+            same_as_the_oracle(a, b, acc)
+        exact = a.dequantize().astype(np.float64) @ b.dequantize().astype(np.float64)
+        np.testing.assert_allclose(blocks.matmul(a, b), exact, rtol=1e-5, atol=1e-4)
+
+
+def test_second_level_scales_are_factors() -> None:
+    rng = np.random.default_rng(4)
+    a = blocks.quantize(rng.standard_normal((4, 32)).astype(np.float32), "nvfp4")
+    b = blocks.quantize(rng.standard_normal((32, 4)).astype(np.float32), "nvfp4", axis=0)
+    for acc in ("mx-fp32", "exact", "fp32-pairwise"):
+        same_as_the_oracle(a, b, acc)
+    with pytest.raises(Error):
+        matmul(a, b, "nvidia-b200-fp4")
+
+
+@pytest.mark.parametrize(
+    "acc",
+    [
+        "fuse(p[8:])->fp32",
+        "fuse(p[8:]+c,F=9,rz,floor=4)->fp32",
+        "chain(p[8:])->fp32",
+        "pairs(p[5:2]+c)->fp32",
+        "fuse(pairs(p[8:])->fp32+c)->fp32",
+    ],
+)
+def test_sums_of_no_products_are_zero(acc: str) -> None:
+    a = codes(get_format("fp16"), (2, 3), 1, "finite")
+    size = 2.0 if "c" in acc.replace("chain", "") else 0.0
+    got = same_as_the_oracle(a, a.T.copy(), acc, "fp16", np.full((2, 2), size, np.float32))
+    assert set(got.ravel()) == {size}
+    assert not np.signbit(got).any()
+
+
+def test_no_c_is_dropped() -> None:
+    a, acc = codes(get_format("fp16"), (2, 3), 1, "finite"), "fuse(3)->fp32"
+    same_as_the_oracle(a, a.T.copy(), acc, "fp16")
+    c = np.zeros((2, 2), np.float32)
+    c[1, 0] = 2
+    with pytest.raises(Error, match="does not add c, so 40000000 would be lost"):
+        matmul(a, a.T.copy(), acc, fmt="fp16", c=c)
+    with pytest.raises(Error, match="of 2 steps only the last would count"):
+        matmul(a, a.T.copy(), "fuse(2)->fp32", fmt="fp16")
+
+
+def test_what_has_a_fast_way() -> None:
+    """No accumulator falls back to the oracle unnoticed: those that do are these."""
+    slow = set()
+    for name, fmt in SCALAR:
+        x = operand_matrix(np.ones((1, 64), np.uint8), fmt, 1, "a")
+        s = setting(x.vector(0), x.vector(0), get_accumulator(name), FP32)
+        try:
+            compile_tree(s, 64, 2 * get_format(fmt).precision)
+        except NoProgram:
+            slow.add((name, fmt))
+    assert {name for name, _ in slow} == {"amd-cdna3", "amd-cdna3-fp8"}
+    assert _ends(*[CATALOGUE["fp8_e5m2"]] * 2, 32) is not None
+    a = block_array("mxfp8_e5m2", (2, 32), 1, 1, "close")
+    x, y = operand_matrix(a, None, 1, "a"), operand_matrix(a, None, 1, "b")
+    s = setting(x.vector(0), y.vector(0), get_accumulator("mx-fp32"), FP32)
+    assert _Job(x, y, s, np.zeros((2, 2), np.uint32))._panels() is not None
+
+
+def test_bad_operands() -> None:
+    a, b = block_array("mxfp8", (4, 32), 1, 1, "any"), block_array("mxfp8", (32, 4), 0, 1, "any")
+    for x, y, more in (
+        (b, b, {}),
+        (a, a, {}),
+        (a.codes, b.codes, {}),
+        (a.codes, b.codes, {"fmt": "mxfp8"}),
+        (a.codes, b.codes[:16], {"fmt": "fp8_e4m3"}),
+        (a.codes[0], b.codes, {"fmt": "fp8_e4m3"}),
+        (a.codes.astype(np.int64) * 1000, b.codes, {"fmt": "fp8_e4m3"}),
+        (a, b, {"acc": "nvidia-h100"}),
+        (a, b, {"acc": "no-such"}),
+    ):
+        with pytest.raises(Error):
+            matmul(x, y, **more)
+    assert matmul(a.codes[:0], b.codes, fmt="fp8_e4m3").shape == (0, 4)
+    assert not matmul(a.codes[:, :0], b.codes[:0], fmt="fp8_e4m3").any()

@@ -1,0 +1,248 @@
+"""One check is one draw: what is fast and the scalar oracle, on the same input. Differences raise AssertionError."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+from unittest import mock
+
+import numpy as np
+
+from differ.draw import DTYPES, SCALES, a_format, a_policy, a_profile, near, words
+from softfloat_ref import arrays, blocks
+from softfloat_ref.arrays.kernels import dispatch
+from softfloat_ref.arrays.matmul import matmul, operand_matrix
+from softfloat_ref.arrays.operations import Bulk
+from softfloat_ref.base.errors import Error
+from softfloat_ref.golden.cases import crossed, random_cases
+from softfloat_ref.oracle.accumulate import ACCUMULATORS, get_accumulator
+from softfloat_ref.oracle.accumulate.dots import run, setting
+from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS, BlockFormat, dequantize_to_fp32, quantize_block
+from softfloat_ref.oracle.codec import decoder, encoder
+from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
+from softfloat_ref.oracle.operations import OPERATIONS, evaluator, signature
+from softfloat_ref.oracle.policies import Policy
+
+FP32: Final = CATALOGUE["fp32"]
+
+
+@contextmanager
+def _compiled(rng: random.Random) -> Iterator[bool]:
+    """With the compiled loops for arrays of any size, or without them."""
+    always = rng.random() < 0.7
+    with mock.patch.object(dispatch, "use_compiled", return_value=always):
+        yield always
+
+
+def _same(found: Any, wanted: Any, what: str, inputs: Any) -> None:
+    found, wanted = np.asarray(found), np.asarray(wanted)
+    wrong = np.argwhere(found != wanted) if found.shape == wanted.shape else [()]
+    if len(wrong):
+        at = tuple(int(i) for i in wrong[0])
+        where = f"{inputs} at {at}: {found[at]!r}, but the oracle has {wanted[at]!r}"
+        raise AssertionError(f"{what.split(':')[0]}: {where}; {what.partition(': ')[2]}")
+
+
+def conversions(seed: int) -> int:
+    """arrays.encode, encode_flags, quantize and decode."""
+    rng = random.Random(seed)
+    fmt, policy, dtype = a_format(rng), a_policy(rng), rng.choice(DTYPES)
+    x = near(rng, fmt, dtype, 400)
+    drawn = words(rng, policy, x.shape)
+    source = arrays.as_source(x)
+    read, write, wide = decoder(source.fmt, policy.flush_inputs), encoder(fmt, policy), decoder(fmt)
+    each = [0] * x.size if drawn is None else drawn.tolist()
+    what = f"conversions {seed}: {np.dtype(dtype)} to {fmt.name}, {policy}"
+    try:
+        wanted = [write(read(code), r) for code, r in zip(source.codes.tolist(), each, strict=True)]
+    except Error:  # a NaN that the format lacks, and the policy refuses
+        return 0
+    with _compiled(rng) as how:
+        what += f", compiled: {how}"
+        codes = arrays.encode(x, fmt, policy, drawn)
+        _same(codes, [c for c, _ in wanted], what, "codes")
+        found, flags = arrays.encode_flags(x, fmt, policy, drawn)
+        _same(found, [c for c, _ in wanted], f"{what}, with flags", "codes")
+        _same(flags, [f for _, f in wanted], what, "flags")
+        try:
+            decoded = arrays.decode(codes, fmt)
+        except Error:  # no float type holds every value
+            return x.size
+        values = arrays.quantize(x, fmt, policy, drawn)
+    _same(values.view(f"u{values.itemsize}"), decoded.view(f"u{decoded.itemsize}"), what, "values")
+    target = encoder(arrays.as_source(decoded).fmt, Policy(nan="propagate"))
+    _same(decoded.view(f"u{decoded.itemsize}"), [target(wide(c), 0)[0] for c, _ in wanted], what, "decoded")
+    return x.size
+
+
+def block_conversions(seed: int) -> int:
+    """blocks.quantize and dequantize."""
+    rng = random.Random(seed)
+    if rng.random() < 0.5:
+        fmt = BLOCK_FORMATS[rng.choice(list(BLOCK_FORMATS))]
+    else:
+        scale = get_format(rng.choice(SCALES))
+        try:
+            fmt = BlockFormat("drawn", a_format(rng, 10), scale, rng.choice((1, 2, 8, 16, 32, 32, 33, 64)), "ocp")
+        except Error:  # an element that is none
+            return 0
+    profile, policy = a_profile(rng), a_policy(rng)
+    dtype, axis = rng.choice(DTYPES), rng.choice((0, 1))
+    x = _block_values(rng, fmt, dtype, (rng.randint(1, 4), rng.choice((1, 31, 32, 33, 64, 70, rng.randint(1, 100)))))
+    if profile.tail == "flatten":  # rows end inside blocks: it is one
+        x, axis = x.reshape(1, -1), 1
+    x = x if axis else np.ascontiguousarray(x.T)
+    drawn = words(rng, policy, x.shape)
+    what = f"blocks {seed}: {np.dtype(dtype)} {x.shape} axis {axis} to {fmt}, {profile}, {policy}"
+    with _compiled(rng) as how:
+        try:
+            found = blocks.quantize(x, fmt, axis, profile, policy, drawn)
+        except Error:
+            return 0  # choices that exclude each other, or refuse these values
+        try:
+            back = np.moveaxis(found.dequantize(), axis, -1).reshape(-1, x.shape[axis])
+        except Error:  # float64 does not hold every element
+            back = None
+    what += f", compiled: {how}"
+    _compare_blocks(x, axis, found, policy, drawn, back, what)
+    return x.size
+
+
+def _block_values(rng: random.Random, fmt: BlockFormat, dtype: Any, shape: tuple[int, int]) -> np.ndarray:
+    """Near elements under a scale of some exponent; here and there special."""
+    count = shape[0] * shape[1]
+    plain = near(rng, fmt.element, np.float64, count)
+    exponents = np.random.default_rng(rng.getrandbits(40)).integers(-140, 120, (shape[0], 1))
+    if rng.random() < 0.6:
+        plain = np.where(np.isfinite(plain) & (np.abs(plain) < 1e30), plain, 1.5)
+    with np.errstate(all="ignore"):
+        return (plain.reshape(shape) * 2.0 ** (exponents if rng.random() < 0.7 else 0)).astype(dtype)
+
+
+def _compare_blocks(x: Any, axis: int, found: Any, policy: Any, drawn: Any, back: Any, what: str) -> None:
+    source = arrays.as_source(x)
+    read = decoder(source.fmt, policy.flush_inputs)
+    scaled = found.scales.reshape(1, -1) if found.profile.tail == "flatten" else found.scales
+    rows, codes, scales = (np.moveaxis(a, axis, -1) for a in (source.codes, found.codes, scaled))
+    given = None if drawn is None else np.moveaxis(drawn, axis, -1)
+    size = found.fmt.size if found.fmt.size > 0 else rows.shape[-1]
+    tensor = decoder(FP32)(found.tensor_scale)
+    for i in range(len(rows)):
+        for n, start in enumerate(range(0, rows.shape[-1], size)):
+            part = slice(start, start + size)
+            values = [read(int(c)) for c in rows[i, part]]
+            r = None if given is None else given[i, part].tolist()
+            block = quantize_block(values, found.fmt, found.profile, policy, r, tensor)
+            place = f"row {i}, block {n}, of {[float(v) for v in np.moveaxis(x, axis, -1)[i, part]]}"
+            _same(scales[i, n], block.scale, what, f"scale of {place}")
+            _same(codes[i, part], list(block.codes), what, f"codes of {place}")
+            if back is None:
+                continue
+            wanted = dequantize_to_fp32(block.scale, block.codes, found.fmt, found.profile, tensor)
+            _same(back[i, part].copy().view(np.uint32), wanted, what, f"values of {place}")
+
+
+def operations(seed: int) -> int:
+    """Compiled operations on codes, with flags."""
+    rng = random.Random(seed)
+    op, policy = rng.choice([name for name, row in OPERATIONS.items() if row.loop]), a_policy(rng)
+    kinds = OPERATIONS[op].operands
+    formats = [a_format(rng, 64) if kind == "float" else get_format(rng.choice(("i8", "i16", "i32"))) for kind in kinds]
+    if rng.random() < 0.5:
+        formats = [formats[0] if kind == "float" else f for kind, f in zip(kinds, formats, strict=True)]
+    try:
+        sig = signature(op, formats, a_format(rng, 64) if OPERATIONS[op].result == "float" else None)
+        run_one = evaluator(sig, policy)
+        bulk = Bulk(sig, policy, 1 << 30)
+    except Error:
+        return 0
+    listed = rng.sample(found := list(crossed(sig.formats, 2000)), min(300, len(found)))
+    listed += list(random_cases(sig.formats, seed, 300))
+    drawn = words(rng, policy, (len(listed),))
+    each = [0] * len(listed) if drawn is None else drawn.tolist()
+    columns = list(np.array(listed, np.uint64).reshape(len(listed), -1).T.copy().view(np.int64))
+    try:
+        wanted = [run_one(case, r) for case, r in zip(listed, each, strict=True)]
+    except Error:
+        return 0
+    codes, flags = bulk(columns, None if drawn is None else drawn.view(np.int64))
+    what = f"operations {seed}: {op} {[f.name for f in sig.formats]} to {sig.out.name}, {policy}"
+    _same(codes.view(np.uint64), np.array([c for c, _ in wanted], np.uint64), what, "codes")
+    _same(flags, [f for _, f in wanted], what, "flags")
+    return len(listed)
+
+
+SCALAR: Final = [
+    (name, fmt)
+    for name, acc in ACCUMULATORS.items()
+    for fmt in (acc.formats.split() or ["fp8_e4m3", "fp8_e5m2", "fp16", "bf16", "fp32", "fp4_e2m1"])
+]
+BLOCKED: Final = [
+    (name, fmt)
+    for name, acc in ACCUMULATORS.items()
+    if acc.scales != "none"
+    for fmt, found in BLOCK_FORMATS.items()
+    if not acc.formats or found.element.name in acc.formats.split()
+]
+ADDENDS: Final = np.array(
+    [0, 0x80000000, 1, 0x80000001, 0x7F800000, 0xFF800000, 0x7FC00000, 0x7F7FFFFF, 0x3F800000, 0x00800000], np.uint32
+)
+
+
+def _codes(rng: random.Random, fmt: Format, shape: tuple[int, int]) -> np.ndarray:
+    """Codes of a few binades, or of any; special ones among them, more or fewer."""
+    numbers = np.random.default_rng(rng.getrandbits(40))
+    found = numbers.integers(0, 1 << fmt.width, shape, dtype=np.uint64)
+    if rng.random() < 0.6:
+        low = max((fmt.max_code + 1) // 2 - (3 << fmt.mantissa_bits), 0)
+        magnitude = low + (found & np.uint64(fmt.magnitude_mask)) % np.uint64(6 << fmt.mantissa_bits)
+        found = np.minimum(magnitude, np.uint64(fmt.max_code)) | found & np.uint64(fmt.sign_bit)
+    special = [0, 1, fmt.max_code, fmt.min_normal_code] + [fmt.inf_code] * fmt.infinity
+    special += [fmt.canonical_nan] * (fmt.has_nan and rng.random() < 0.3)
+    chosen = numbers.choice(np.array(special, np.uint64), shape) ^ (found & np.uint64(fmt.sign_bit))
+    return np.where(numbers.random(shape) < rng.choice((0, 0.05, 0.5)), chosen, found)
+
+
+def products(seed: int) -> int:
+    """Matrix products, of scalar and of block formats."""
+    rng = random.Random(seed)
+    m, n, k = rng.randint(1, 3), rng.randint(1, 9), rng.choice((1, 3, 16, 31, 32, 33, 64, 67, rng.randint(1, 130)))
+    name: str | None
+    if rng.random() < 0.6:
+        acc, name = rng.choice(SCALAR)
+        fmt = get_format(name)
+        a, b = (_codes(rng, fmt, s).astype(arrays.code_dtype(fmt)) for s in ((m, k), (k, n)))
+    else:
+        acc, block = rng.choice(BLOCKED)
+        a, b, name = _blocked(rng, block, (m, k), 1), _blocked(rng, block, (k, n), 0), None
+    c = None
+    if rng.random() < 0.6:
+        numbers = np.random.default_rng(seed)
+        c = np.where(numbers.random((m, n)) < 0.5, numbers.choice(ADDENDS, (m, n)), 0x3F800000 | m).astype(np.uint32)
+    got = matmul(a, b, acc, fmt=name, c=None if c is None else c.view(np.float32))
+    x, y = operand_matrix(a, name, 1, "a"), operand_matrix(b, name, 0, "b")
+    s = setting(x.vector(0), y.vector(0), get_accumulator(acc), FP32)
+    start = np.zeros((m, n), np.uint32) if c is None else c
+    wanted = [[run(s, x.vector(i), y.vector(j), int(start[i, j])).bits for j in range(n)] for i in range(m)]
+    what = f"products {seed}: {acc} of {name or a.fmt.name}, {m} x {k} x {n}"
+    _same(got.view(np.uint32), np.array(wanted, np.uint32), what, "results")
+    return m * n
+
+
+def _blocked(rng: random.Random, name: str, shape: tuple[int, int], axis: int) -> blocks.BlockArray:
+    fmt = BLOCK_FORMATS[name]
+    codes = _codes(rng, fmt.element, shape).astype(np.uint8)
+    count = list(shape)
+    count[axis] = -(-shape[axis] // fmt.size)
+    scales = _codes(rng, fmt.scale, (count[0], count[1])).astype(np.uint8)
+    return blocks.BlockArray(codes, scales, fmt, axis)
+
+
+CHECKS: Final[dict[str, Callable[[int], int]]] = {
+    "conversions": conversions,
+    "blocks": block_conversions,
+    "operations": operations,
+    "products": products,
+}

@@ -1,0 +1,83 @@
+"""`explain` on a block: what it says is what quantization does, and it names the profile a device follows."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from command import ok, refused
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.explain.block import BlockExplanation
+from softfloat_ref.oracle.blocks.formats import VALUE_BITS, get_block_format, quantize_block, resolve
+from softfloat_ref.oracle.blocks.profiles import PROFILES
+from softfloat_ref.oracle.codec import to_value
+from softfloat_ref.oracle.policies import Policy
+
+NUMBERS = (449.0, 1.0, 0.3, -1e-9, 1e-40, -0.0)
+
+
+def explained(*numbers: float, fmt: str = "mxfp8", profile: str = "ocp") -> BlockExplanation:
+    block, rule = resolve(get_block_format(fmt), profile)
+    return BlockExplanation(tuple(to_value(x, VALUE_BITS) for x in numbers), block, rule, Policy())
+
+
+def test_scales_side_by_side() -> None:
+    """PEERS' bytes for each rule, and every named profile has its say."""
+    for amax, floor, ceil, even, rceil in (
+        (448, "7f", "80", "7f", "7f"),
+        (449, "7f", "80", "7f", "80"),
+        (500, "7f", "80", "80", "80"),
+    ):
+        scales = explained(amax).scales()
+        assert set(scales) == set(PROFILES)
+        assert [scales[f"torchao-{r}"] for r in ("floor", "ceil", "even", "rceil")] == [floor, ceil, even, rceil]
+        assert (scales["ocp"], scales["nvidia"], scales["amd-even"]) == (floor, rceil, even)
+
+
+def test_reasons() -> None:
+    reasons = [e.why for e in explained(500.0, *NUMBERS[1:]).elements()]
+    assert reasons == [
+        "clamped: beyond scale x largest element",
+        "exact",
+        "rounded",
+        "rounded to zero",
+        "flushed: below 2^-126",
+        "exact",
+    ]
+    assert {e.why for e in explained(1.0, float("nan")).elements()} == {"the scale is NaN"}
+    kept = explained(1.0, float("nan"), float("inf"), profile="ocp,nan=element,inf=element").elements()
+    assert [e.why for e in kept] == ["exact", "kept", "not representable in the element format"]
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_names_the_profile_of_a_device(name: str) -> None:
+    """A device that follows a profile is explained by that profile, seen from another."""
+    fmt = "nvfp4" if name.startswith("nvfp4") else "mxfp8"
+    base = explained(*NUMBERS, fmt=fmt, profile="p3109" if name == "ocp" else "ocp")
+    try:
+        device = quantize_block(base.values, base.fmt, name, None, None, to_value(1, 0))
+    except Error:
+        pytest.skip("the profile refuses this block")
+    if PROFILES[name].tensor_scale != "none":
+        device = base._quantized(*((p := PROFILES[name]), Policy(rounding=p.rounding, overflow=p.overflow)))
+    assert f"profile {name}" in base.alternatives(device.scale, device.codes) or "this profile" in base.alternatives(
+        device.scale, device.codes
+    )
+
+
+def test_an_answer_nobody_gives() -> None:
+    assert explained(*NUMBERS).alternatives(0x70, [1, 2, 3, 4, 5, 6]) == []
+
+
+def test_command() -> None:
+    block = ("explain", "--fmt", "mxfp8", "449", "1")
+    assert "matches profile nvidia" in ok(*block, "--got", "80: 76 30")
+    found = json.loads(ok(*block, "--json", "--got", "80:76,30"))
+    assert found["scale"] == "7f"
+    assert "profile nvidia" in found["got"]
+    assert [e["code"] for e in found["elements"]] == ["7e", "38"]
+    for bad in (["--got", "80"], ["--got", "80: 1"], ["--got", "180: 1 2"], ["--got-flags", "1"], ["--out", "fp32"]):
+        refused(*block, *bad)
+    refused("explain", "--fmt", "fp8_e4m3", "1", "--profile", "ocp")
+    refused("explain", "--fmt", "mxfp8", *["1"] * 33)

@@ -1,4 +1,0 @@
-"""Fuzzing of every reader: broken input gives one line of the library's own, in bounded time and memory.
-
-`python -m tests.fuzz [READER...] [-n COUNT]` from the top of a checkout; docs/testing.md says what is asked for.
-"""

@@ -1,0 +1,230 @@
+"""Layers: the gradients written out against differences in float64, and against PyTorch in float32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.golden.trace.numerics import RecordingNumerics
+from softfloat_ref.golden.trace.recorder import Recorded, Recorder
+from softfloat_ref.nn import layers as nn
+from softfloat_ref.nn.models import MODELS, Input, build
+from softfloat_ref.nn.numerics import Numerics, Run
+
+Array = np.ndarray[Any, Any]
+STEP = 1e-6
+
+
+def draw(*shape: int, seed: int = 0) -> Array:
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def small_residual() -> nn.Layer:
+    body = nn.Sequential({"a": nn.Linear(5, 5, name="a"), "b": nn.Tanh()})
+    return nn.Residual(body, nn.Linear(5, 5, name="c"))
+
+
+LAYERS: dict[str, tuple[Callable[[], nn.Layer], tuple[int, ...]]] = {
+    "linear": (lambda: nn.Linear(5, 4), (3, 5)),
+    "linear of sequences": (lambda: nn.Linear(5, 4), (2, 3, 5)),
+    "conv": (lambda: nn.Conv2d(3, 4), (2, 6, 5, 3)),
+    "conv, stride 2": (lambda: nn.Conv2d(3, 4, stride=2), (2, 7, 6, 3)),
+    "conv, stride 2 of an even size": (lambda: nn.Conv2d(2, 3, stride=2, bias=False), (1, 6, 8, 2)),
+    "conv, no padding": (lambda: nn.Conv2d(2, 3, 2, padding=0), (2, 4, 5, 2)),
+    "conv 1x1, stride 2": (lambda: nn.Conv2d(3, 4, 1, 2), (2, 5, 6, 3)),
+    "conv 5x5": (lambda: nn.Conv2d(2, 2, 5), (1, 6, 6, 2)),
+    "batch norm": (lambda: nn.BatchNorm(4), (3, 2, 2, 4)),
+    "layer norm": (lambda: nn.LayerNorm(6), (3, 2, 6)),
+    "lstm": (lambda: nn.LSTM(3, 4), (5, 2, 3)),
+    "relu": (nn.ReLU, (3, 7)),
+    "tanh": (nn.Tanh, (3, 7)),
+    "sigmoid": (nn.Sigmoid, (3, 7)),
+    "dropout": (lambda: nn.Dropout(0.3), (4, 9)),
+    "max pool": (lambda: nn.MaxPool(2), (2, 5, 4, 3)),
+    "avg pool": (lambda: nn.AvgPool(3), (2, 7, 6, 2)),
+    "global avg pool": (nn.GlobalAvgPool, (2, 3, 4, 2)),
+    "flatten": (nn.Flatten, (2, 3, 4)),
+    "residual": (small_residual, (3, 5)),
+    "residual, no shortcut": (lambda: nn.Residual(nn.Tanh()), (3, 5)),
+}
+
+
+def wide(layer: nn.Layer) -> nn.Layer:
+    """With float64 parameters."""
+    for _, part in layer.walk():
+        part.params = {k: v.astype(np.float64) + 0.1 * draw(*v.shape, seed=7) for k, v in part.params.items()}
+        part.buffers = {k: v.astype(np.float64) for k, v in part.buffers.items()}
+    return layer
+
+
+def forward(layer: nn.Layer, x: Array) -> Array:
+    for _, part in layer.walk():
+        part.numerics.run.begin(1)
+    layer.reset()
+    return layer.forward(x)
+
+
+def differences(work: Callable[[], float], x: Array) -> Array:
+    """Central differences of a number with respect to an array that it depends on."""
+    found = np.zeros_like(x)
+    for i in np.ndindex(x.shape):
+        kept = x[i]
+        x[i] = kept + STEP
+        above = work()
+        x[i] = kept - STEP
+        found[i] = (above - work()) / (2 * STEP)
+        x[i] = kept
+    return found
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_gradients_are_the_differences(name: str) -> None:
+    make, shape = LAYERS[name]
+    layer, x = wide(make()), draw(*shape, seed=1)
+    weights = draw(*forward(layer, x).shape, seed=2)
+
+    def value() -> float:
+        return float((forward(layer, x) * weights).sum())
+
+    value()
+    dx = layer.backward(weights.copy())
+    assert dx.shape == x.shape
+    np.testing.assert_allclose(dx, differences(value, x), rtol=1e-5, atol=1e-8)
+    for _, part in layer.walk():
+        for key, parameter in part.params.items():
+            value()
+            layer.backward(weights.copy())
+            found = part.grads[key].copy()
+            np.testing.assert_allclose(found, differences(value, parameter), rtol=1e-5, atol=1e-8, err_msg=key)
+
+
+def spread(layer: nn.Layer, x: Array, dy: Array, numerics: Callable[[Numerics], Numerics]) -> list[Array]:
+    """Output, gradients of the input and of the parameters, under these numerics."""
+    for name, part in layer.walk():
+        part.numerics = numerics(Numerics(name, accumulator="fp32-sequential", run=Run(1)))
+        part.numerics.run.begin(1)
+    found = [layer.forward(x), layer.backward(dy)]
+    return [*found, *(part.grads[key] for _, part in layer.walk() for key in part.params)]
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_that_is_recorded_computes_the_same(name: str) -> None:
+    make, shape = LAYERS[name]
+    x = draw(*shape, seed=1).astype(np.float32)
+    dy = draw(*make().forward(x).shape, seed=2).astype(np.float32)
+    expected = spread(make(), x, dy, lambda plain: plain)
+    recorder, layer = Recorder(), make()
+    for part_name, part in layer.walk():
+        for kept in (part.params, part.buffers):
+            kept.update({key: recorder.given(f"{part_name}/{key}", value) for key, value in kept.items()})
+    given = recorder.given("x", x), recorder.given("dy", dy)
+    found = spread(layer, *given, lambda plain: RecordingNumerics(plain, recorder))
+    for a, b in zip(expected, found, strict=True):
+        assert isinstance(b, Recorded)
+        np.testing.assert_array_equal(np.asarray(b).view(np.uint32), a.view(np.uint32))
+
+
+def test_the_gradient_of_the_loss() -> None:
+    logits, targets = draw(4, 3, 5), np.array([[0, 4, 2], [1, 1, 3], [2, 0, 4], [3, 3, 3]])
+    plain = Numerics()
+
+    def value() -> float:
+        return nn.softmax_cross_entropy(logits, targets, plain).value
+
+    found = nn.softmax_cross_entropy(logits, targets, plain, scale=8.0)
+    np.testing.assert_allclose(found.gradient, 8 * differences(value, logits), rtol=1e-5, atol=1e-8)
+    probabilities = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+    picked = np.take_along_axis(probabilities, targets[..., None], -1)
+    assert found.value == pytest.approx(-np.log(picked).mean(), rel=1e-12)
+    assert found.correct == (logits.argmax(-1) == targets).sum()
+
+
+def test_the_gradient_of_an_embedding() -> None:
+    layer, indices = wide(nn.Embedding(6, 3)), np.array([[1, 5, 1], [0, 1, 2]])
+    weights = draw(2, 3, 3)
+
+    def value() -> float:
+        return float((layer.forward(indices) * weights).sum())
+
+    value()
+    layer.backward(weights)
+    np.testing.assert_allclose(layer.grads["weight"], differences(value, layer.params["weight"]), atol=1e-8)
+
+
+def test_an_lstm_carries_its_state() -> None:
+    """Two halves of a sequence give what the whole gives."""
+    layer, x = nn.LSTM(3, 4), draw(6, 2, 3).astype(np.float32)
+    whole = layer.forward(x)
+    layer.reset()
+    np.testing.assert_array_equal(np.concatenate([layer.forward(x[:2]), layer.forward(x[2:])]), whole)
+
+
+def test_batch_norm_in_inference_goes_by_its_statistics() -> None:
+    layer, x = nn.BatchNorm(3, momentum=1.0), draw(50, 3).astype(np.float32)
+    trained = layer.forward(x)
+    layer.numerics.run.training = False
+    again = layer.forward(x)
+    np.testing.assert_allclose(trained * np.sqrt(49 / 50), again, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(layer.forward(x[:1]), again[:1], rtol=1e-6)
+
+
+def test_dropout_depends_on_seed_and_step() -> None:
+    def mask(seed: int, step: int) -> Array:
+        layer = nn.Dropout(0.5)
+        layer.numerics = Numerics("drop", run=Run(seed))
+        layer.numerics.run.begin(step)
+        return layer.forward(np.ones(1000, np.float32))
+
+    assert (mask(1, 1) == mask(1, 1)).all()
+    assert (mask(1, 1) != mask(1, 2)).any()
+    assert (mask(1, 1) != mask(2, 1)).any()
+    assert 0.4 < (mask(1, 1) > 0).mean() < 0.6
+    assert set(np.unique(mask(1, 1))) == {0.0, 2.0}
+
+
+def test_pooling_a_tie_has_one_gradient() -> None:
+    layer = nn.MaxPool(2)
+    layer.forward(np.ones((1, 2, 2, 1), np.float32))
+    assert layer.backward(np.full((1, 1, 1, 1), 3, np.float32)).reshape(-1).tolist() == [3, 0, 0, 0]
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_models_run_forward_and_back(kind: str) -> None:
+    shape = () if kind == "lstm" else (16, 16, 3)
+    network = build({"kind": kind}, Input(shape, 10, 1))
+    x = np.arange(6).reshape(3, 2) if kind == "lstm" else draw(2, 16, 16, 3).astype(np.float32)
+    y = network.forward(x)
+    assert y.shape == ((3, 2, 10) if kind == "lstm" else (2, 10))
+    network.backward(np.ones_like(y))
+    for name, layer in network.walk():
+        for key, parameter in layer.params.items():
+            assert layer.grads[key].shape == parameter.shape, (name, key)
+            assert layer.grads[key].dtype == np.float32
+
+
+def test_a_resnet_20_has_its_layers() -> None:
+    network = build({"kind": "resnet"}, Input((32, 32, 3), 10, 1))
+    products = [layer for _, layer in network.walk() if layer.products]
+    assert len(products) == 20 + 2  # two shortcuts widen
+    assert sum(p.size for _, layer in network.walk() for p in layer.params.values()) == 272_474
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"kind": "mpl"}, "did you mean mlp"),
+        ({"kind": "mlp", "hiden": [3]}, "did you mean hidden"),
+        ({"kind": "mlp", "hidden": [0]}, "hidden = [0]"),
+        ({"kind": "resnet", "depth": 21}, "6n + 2"),
+        ({"kind": "cnn", "width": 3}, "key of model cnn"),
+        ({"kind": "lstm"}, "takes text"),
+        ({"kind": "mlp", "function": "rellu"}, "did you mean relu"),
+    ],
+)
+def test_bad_models_are_refused(table: dict[str, Any], message: str) -> None:
+    with pytest.raises(Error, match=message.replace("[", r"\[").replace("+", r"\+")):
+        build(table, Input((8, 8, 3), 10, 1))

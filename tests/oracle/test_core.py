@@ -1,0 +1,81 @@
+"""The core in seconds: a fixed sample of the answers of formats, rounding, codec, operations, scales, policies and
+accumulators (tests/support/core), as hashes. The other tests check that the answers are right; this one, that none of
+them changes unnoticed: a changed hash is a change of the library's bits or words, and an entry in the changelog.
+
+`python tests/oracle/test_core.py` prints the hashes of this checkout. The mutation tests (tests/campaigns/mutants) run
+this file: it must stay quick, and see every small change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from pathlib import Path
+from typing import Any
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1] / "support")]
+
+from core import accumulators, conversions, definitions, operations, sums  # noqa: F401
+from core.samples import SAMPLES
+
+HASHES: dict[str, str] = {
+    "accumulators": "23234a4558f4ebb3",
+    "dots": "d44ddda031bb5039",
+    "trees": "4a6a8d00742f54c8",
+    "decisions": "29be24c254885df5",
+    "targets": "aefa286a961b232f",
+    "encodings": "3b61d09b9db4d07f",
+    "sticky_encodings": "5e4d6e6b14e2e50a",
+    "whole_small_formats": "2664e09040fc648c",
+    "rounding_pieces": "dbea76abf530c650",
+    "conversions": "fa3f1f577f32ca4a",
+    "exact_numbers": "892fb80d0b754e4a",
+    "scales": "68cff505e08cf62a",
+    "formats": "436f892ecbd208c8",
+    "ulps": "6557d26f4cf5a0c4",
+    "format_names": "321589ec03a79fcd",
+    "policies": "7a46f0927b62eebc",
+    "toml_files": "42d050dd17dc1c13",
+    "limits": "0aa2b1a2b191aac9",
+    "rows": "054bb50e526fc7d1",
+    "operations": "de9b19b7cdb7f892",
+    "special_operations": "1f8f6a006bdfacc3",
+    "signatures": "4cea7998051dd081",
+    "block_dots": "83828badfb3012c3",
+    "scale_specials": "4eabf79d390cab50",
+    "operands": "c9b8b29bbfc7ed1c",
+    "addends": "c9f5fad93138d9d5",
+    "special_sums": "fb76e4b671720f06",
+    "zero_sums": "8887fb9e724c2c36",
+    "levels": "5392fb59fe132536",
+    "definitions_of_sums": "f3271aaed2c0d2de",
+    "references": "d3573293fde28b7d",
+}
+
+
+def digest(name: str) -> str:
+    found = hashlib.sha256()
+    for x in SAMPLES[name]():
+        found.update(repr(x).encode() + b"\n")
+    return found.hexdigest()[:16]
+
+
+def is_unchanged(name: str) -> bool:
+    return digest(name) == HASHES[name]
+
+
+def pytest_generate_tests(metafunc: Any) -> None:
+    metafunc.parametrize("name", SAMPLES)
+
+
+def test_sample(name: str) -> None:
+    assert is_unchanged(name), f"{name}: hash {digest(name)}; a change of any bit is an entry in the changelog"
+
+
+if __name__ == "__main__":
+    import time
+
+    for key in SAMPLES:
+        start = time.process_time()
+        print(f'    "{key}": "{digest(key)}",  # {time.process_time() - start:.2f} s')

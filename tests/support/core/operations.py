@@ -1,0 +1,243 @@
+"""Operations on codes: special cases, signatures."""
+
+from __future__ import annotations
+
+import itertools
+
+from core.samples import NAMED, SMALL, Sample, said, sample
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.formats import get_format
+from softfloat_ref.oracle.operations import (
+    OPERATIONS,
+    evaluate,
+    get_operation,
+    parse_formats,
+    signature,
+    unrounded,
+)
+from softfloat_ref.oracle.operations.table import confused_with
+from softfloat_ref.oracle.policies import Policy
+
+OPERANDS = {
+    "fp16": (
+        0,
+        0x8000,
+        1,
+        0x8001,
+        0x3FF,
+        0x400,
+        0x3C00,
+        0xBC00,
+        0x3C01,
+        0x4500,
+        0x7BFF,
+        0xFBFF,
+        0x7C00,
+        0xFC00,
+        0x7D01,
+        0xFE02,
+    ),
+    "fp8_e4m3": (0, 0x80, 1, 0x88, 0x38, 0xB9, 0x7E, 0xFE, 0x7F, 0xFF),
+    "binary5p3se": (*tuple(range(0, 32, 2)), 15, 31),
+    "fp4_e2m1": tuple(range(16)),
+    "binary4p2ue": tuple(range(16)),
+    "int8": (0, 1, 0x7F, 0x80, 0x81, 0x40),
+    "e8m0": (0, 1, 0x7F, 0x80, 0xFE, 0xFF),
+    "i8": (0, 1, 0x7F, 0x80, 0xFF),
+}
+
+
+@sample
+def operations() -> Sample:
+    for name, operation in OPERATIONS.items():
+        yield (
+            name,
+            operation.arity,
+            operation.summary,
+            operation.operands,
+            operation.result,
+        )
+        for fmt, codes in OPERANDS.items():
+            cases = list(itertools.product(codes, repeat=min(operation.arity, 2)))
+            step = max(1, len(cases) // (40 if operation.arity < 4 else 6))
+            for k, policy in enumerate(
+                (
+                    None,
+                    "arm",
+                    Policy("rdn", nan="propagate"),
+                    Policy(
+                        "rup",
+                        flush_inputs=True,
+                        flush_outputs=True,
+                        overflow="sat-none",
+                    ),
+                    "p3109",
+                    "x86-sse",
+                )
+            ):
+                if k and fmt not in ("fp16", "fp8_e4m3", "binary5p3se"):
+                    continue
+                for i in range(k % step, len(cases), step * (1 if k < 1 else 2)):
+                    case = cases[i]
+                    full = (
+                        *case,
+                        *(codes[(i * 7 + j) % len(codes)] for j in range(operation.arity - len(case))),
+                    )
+                    yield said(evaluate, name, full, fmt, None, policy)
+
+
+@sample
+def special_operations() -> Sample:
+    """Every pair, and every triple of some, where special cases meet."""
+    few = OPERANDS["fp16"]
+    for op in (
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "rem",
+        "minimum",
+        "maximum_number",
+        "min",
+        "lt",
+        "eq",
+        "total_order",
+        "unordered",
+        "copysign",
+        "minimum_magnitude",
+    ):
+        for policy in (None, "p3109", Policy("rdn", nan="propagate")):
+            yield [said(evaluate, op, pair, "fp16", None, policy) for pair in itertools.product(few, few)]
+    for op in ("fma", "faa", "clamp"):
+        yield [said(evaluate, op, x, "fp16") for x in itertools.product(few[::2], few[1::2], few[::3])]
+        yield [said(evaluate, op, x, "fp16", None, "p3109") for x in itertools.product(few[::3], few[2::3], few[::2])]
+    for op in (
+        "sqrt",
+        "rsqrt",
+        "recip",
+        "logb",
+        "class",
+        "next_up",
+        "next_down",
+        "abs",
+        "neg",
+        "round_to_integral",
+    ):
+        for fmt in (*SMALL, "fp16"):
+            codes = few if fmt == "fp16" else range(1 << fmt.width)
+            yield [said(evaluate, op, (c,), fmt, None, p) for c in codes for p in (None, "p3109")]
+    for n in (0, 1, 5, 127, 128, 200, 255, 0x80000000, 0x7FFFFFFF):
+        for fmt in ("i8", "i32"):
+            yield [
+                said(
+                    evaluate,
+                    "scaleb",
+                    (c, n & ((1 << get_format(fmt).width) - 1)),
+                    ["fp16", fmt],
+                    "fp16",
+                )
+                for c in few
+            ]
+    for source, out in itertools.product(("fp16", "fp8_e4m3", "i8", "u8", "int8", "e8m0", "binary5p3se"), repeat=2):
+        for policy in (
+            None,
+            "x86-sse",
+            "arm",
+            "ptx",
+            "tpu-bf16",
+            Policy("rtz", integers="x86", overflow="sat-none"),
+        ):
+            yield [said(evaluate, "convert", (c,), source, out, policy) for c in OPERANDS.get(source, OPERANDS["i8"])]
+    yield [
+        said(evaluate, "convert", (c,), "bf16", "fp32", p)
+        for c in (0, 1, 0x7F81, 0xFFC1, 0x3F80)
+        for p in ("tpu-bf16", None)
+    ]
+
+
+@sample
+def signatures() -> Sample:
+    for args in (
+        ("fma", "fp16"),
+        ("fma", "a=fp16,b=bf16,c=fp32"),
+        ("fma", "a=fp16,b=bf16,c=fp32", "fp32"),
+        ("add", ["fp16", "fp16"]),
+        ("add", ["fp16"]),
+        ("lt", ["fp16", "bf16"]),
+        ("lt", "fp16", "fp16"),
+        ("lt", "fp16", "u1"),
+        ("class", "fp16", "fp16"),
+        ("neg", "fp16", "fp16"),
+        ("neg", "fp16", "bf16"),
+        ("scaleb", "fp16"),
+        ("scaleb", ["fp16", "fp16"]),
+        ("scaleb", "i8"),
+        ("nothing", "fp16"),
+        ("ad", "fp16"),
+        ("ADD ", "fp16"),
+        ("round-to-integral", "fp16"),
+        ("add", 5),
+        ("convert", "i8", "fp16"),
+        ("dot2", "fp8_e4m3", "fp32"),
+        ("add", "a=fp16"),
+        ("add", "a=fp16,a=fp16"),
+        ("add", "a,b"),
+        ("add", "a=fp16,c=fp16"),
+    ):
+        yield args, said(lambda a=args: str(signature(*a)[1:]))
+    yield (
+        said(parse_formats, "a=fp16, b=bf16", 2, "x"),
+        said(parse_formats, "b=fp16", 2, "x"),
+        said(get_operation, "fmaa"),
+    )
+    for given in ((0,), (0, 0, 0), 5, (0, 1 << 16), ("0", 0), "00"):
+        yield said(evaluate, "add", given, "fp16")
+    yield (
+        said(evaluate, "add", (0x3C00, 0x0401), "fp16", None, Policy("sr", sr_bits=4), 9),
+        said(evaluate, "add", (0, 0), "fp16", None, Policy("sr", sr_bits=4)),
+    )
+    yield (
+        said(parse_formats, "a=b=fp16", 1, "x"),
+        said(lambda: str(signature("add", ["fp16", "bf16"])[1:])),
+    )
+    yield signature(get_operation("neg"), "fp16")[0].name
+    third = signature("div", "fp16")
+    for more in (0, 1, 5):
+        yield (
+            unrounded(third, Policy(), more)((0x3C00, 0x4200), 0),
+            unrounded(signature("sqrt", "fp16"), Policy(), more)((0x4000,), 0),
+        )
+    for n, r in ((1, 0), (1, 1), (3, 0), (3, 5), (3, 7)):
+        yield [
+            evaluate("round_to_integral", (c,), "fp16", None, Policy("sr", sr_bits=n), r)
+            for c in (0x3800, 0x3A00, 0x4100, 0xB400)
+        ]
+    special = (0, 0x7C00, 0xFE02, 0x7E03, 0x7D01, 0x3C00)
+    for policy in (
+        *NAMED,
+        Policy(nan="propagate"),
+        Policy(nan="ones"),
+        Policy(nan="negative"),
+    ):
+        for op in ("fma", "faa"):
+            yield [said(evaluate, op, x, "fp16", None, policy) for x in itertools.product(special, repeat=3)]
+    nans = (0x7C01, 0x7DFF, 0x7E00, 0x7E03, 0xFC01, 0xFDFF, 0xFE02, 0xFFFF, 0x7C00, 0xFC00, 0x3C00, 0x8000)
+    wider = (0x7F81, 0x7FBF, 0x7FC0, 0x7FC1, 0x7FC3, 0x7FFF, 0xFF81, 0xFFC3, 0x7F80)
+    for policy in (None, "p3109"):
+        yield [said(evaluate, "total_order", x, "fp16", None, policy) for x in itertools.product(nans, repeat=2)]
+        mixed = ["fp16", "bf16"]
+        yield [said(evaluate, "total_order", x, mixed, None, policy) for x in itertools.product(nans, wider)]
+
+
+@sample
+def rows() -> Sample:
+    """What rows say of operations beside their results."""
+    a, b, c = (exact.finite(0, 3, 1), exact.finite(1, 5, -1), exact.finite(0, 7, 0))
+    for name, row in OPERATIONS.items():
+        yield name, row.operands, row.result, row.flushes, row.nans, row.rounds, row.integral, row.ordering
+        yield row.commutes, row.pole, row.p3109, row.family, row.loop and row.loop.name, row.is_conversion, row.fused
+        yield [other.name for other in confused_with(row)]
+        if row.formula is not None:
+            operands = (a, b, c, b, a, c, b, b, a)[: row.arity]
+            signs = row.formula.values(operands), row.formula.is_sum, row.formula.scaling(1), row.formula.scaling(-3)
+            yield row.formula, signs, said(row.formula.fraction, (a, c) if row.formula.power else operands)

@@ -1,0 +1,35 @@
+"""Devices made of models, diagnosed."""
+
+from __future__ import annotations
+
+from softfloat_ref.diagnosis.asking import ask_model
+from softfloat_ref.diagnosis.checked import diagnosis_of, space_of
+from softfloat_ref.diagnosis.hypotheses import Model
+from softfloat_ref.diagnosis.ranking import Diagnosis
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.testing.check import Judge
+from softfloat_ref.testing.compare import CompareNan
+
+
+def diagnosis(vectors: VectorSet, model: Model, *, shrink: bool = False) -> Diagnosis:
+    """What a check of such a device would say of it."""
+    ask = ask_model(vectors.unit, model)
+    judge = Judge(vectors, CompareNan.EXACT, True, 0)
+    width = vectors.unit.input_width
+    lines = [line for inputs in vectors.inputs() if (line := vectors.line(inputs)) is not None]
+    for line, answer in zip(lines, ask([line[:width] for line in lines]), strict=True):
+        judge.compare(line, answer)
+    found = diagnosis_of(judge.report, CompareNan.EXACT, True, ask if shrink else None)
+    assert found is not None, "no case shows it"
+    return found
+
+
+def defect(vectors: VectorSet, name: str) -> Model:
+    """The device with a listed defect."""
+    space = space_of(vectors)
+    return next(h.model for h in space.defects(space.base) if h.name == name)
+
+
+def names(found: Diagnosis) -> list[str]:
+    """The best explanations."""
+    return [f.hypothesis.name for f in found.best]

@@ -1,0 +1,307 @@
+"""Blocks under any profile, defined in rationals; and values that tell profiles apart.
+
+The definition searches and compares; it shares nothing with the code under test but `decode`, the values of codes.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+from definition import UNBOUNDED, Line, expected, floor_log2, past_the_end
+from gmpy2 import mpq
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.blocks.formats import (
+    BLOCK_FORMATS,
+    Block,
+    BlockFormat,
+    get_block_format,
+    quantize_block,
+    resolve,
+)
+from softfloat_ref.oracle.blocks.profiles import CHOICES, Profile
+from softfloat_ref.oracle.codec import decode, to_value
+from softfloat_ref.oracle.exact import Value
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.policies import Policy
+
+NAMES = [*BLOCK_FORMATS, "flexfp_e4m3", "binary8p3se@binary8p1ue/32", "fp4_e2m1@fp8_e4m3/16", "int8@ue5m3/8"]
+SATURATED = 5  # overflow and inexact
+
+ONE = mpq(1)
+
+
+def power(e: int) -> mpq:
+    return mpq(2) ** e
+
+
+@lru_cache
+def line(fmt: Format, negative: bool) -> Line:
+    """The values of one sign; a symmetric integer has no most negative one."""
+    if not (fmt.symmetric and negative):
+        return Line.of(fmt, negative)
+    positive = Line.of(fmt, False)
+    codes = [0, *((1 << fmt.width) - code for code in positive.codes[1:-1]), UNBOUNDED]
+    return Line(positive.values, codes)
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A format under a profile; the tensor scale is a positive FP32 number."""
+
+    fmt: BlockFormat
+    profile: Profile
+    tensor_scale: mpq = ONE
+
+    @cached_property
+    def largest(self) -> mpq:
+        return line(self.fmt.element, False).values[-2]
+
+    @cached_property
+    def emax(self) -> int:
+        return floor_log2(self.largest)
+
+    def power_wanted(self, amax: mpq) -> int | None:
+        """The exponent that a rule for powers of two asks for; None for the other rules."""
+        e = floor_log2(amax)
+        match self.profile.scale_rule:
+            case "floor":
+                return e - self.emax
+            case "ceil":
+                return next(k for k in (e, e + 1) if amax <= power(k)) - self.emax
+            case "even":
+                *_, below, top, _ = line(self.fmt.element, False).values
+                half_ulp = (top - below) / 2 / power(self.emax)
+                return (e + 1 if amax >= (2 - half_ulp) * power(e) else e) - self.emax
+            case "nearest":
+                square = (amax / self.largest) ** 2
+                around = floor_log2(amax / self.largest)
+                return next(k for k in (around, around + 1) if power(2 * k - 1) < square < power(2 * k + 1))
+        return None
+
+    def scale(self, amax: mpq) -> int:
+        """The scale's code for a largest magnitude."""
+        scale, profile = self.fmt.scale, self.profile
+        values, codes = line(scale, False).values[:-1], line(scale, False).codes[:-1]
+        if amax == 0:
+            if profile.zero_block == "one":
+                return rounded(mpq(1), scale)
+            return 0 if profile.zero_block == "zero" and scale.zero else self.lowest
+        if profile.arithmetic == "fp32-reciprocal":
+            with np.errstate(all="ignore"):
+                step = np.float32(float(amax)) / np.float32(float(self.largest)) / np.float32(float(self.tensor_scale))
+            code = codes[-1] if np.isinf(step) else rounded(mpq(float(step)), scale)
+            return self.limited(UNBOUNDED if np.isinf(step) else code)
+        amax /= self.tensor_scale
+        k = self.power_wanted(amax)
+        if k is not None:
+            top = floor_log2(values[-1])
+            if k > top and profile.scale_high == "nan":
+                return scale.canonical_nan
+            return self.limited(rounded(power(min(k, top)), scale))
+        if profile.scale_rule == "rceil":
+            i = bisect.bisect_left(values, True, key=lambda v: amax <= v * self.largest)
+            return self.limited(UNBOUNDED if i == len(values) else codes[i])
+        return self.limited(rounded(amax if profile.scale_rule == "amax" else amax / self.largest, scale))
+
+    def limited(self, code: int) -> int:
+        scale, profile = self.fmt.scale, self.profile
+        if code == UNBOUNDED:
+            if profile.scale_high == "nan":
+                return scale.canonical_nan
+            if profile.scale_high == "format" and scale.overflow == "inf":
+                return scale.inf_code
+            return line(scale, False).codes[-2]
+        return code if profile.scale_low == "zero" and scale.zero else max(code, self.lowest)
+
+    @cached_property
+    def lowest(self) -> int:
+        """The smallest positive scale, or the smallest that is normal."""
+        scale = self.fmt.scale
+        positive = [c for c, v in zip(line(scale, False).codes, line(scale, False).values, strict=True) if v > 0]
+        if self.profile.scale_low == "smallest-normal" and scale.has_normals and scale.subnormals == "gradual":
+            return next(c for c in positive if c >= 1 << scale.mantissa_bits)
+        return positive[0]
+
+    def block_scale(self, values: list[Value]) -> int:
+        nans, infs = [v for v in values if v.is_nan], [v for v in values if v.is_inf]
+        profile, scale = self.profile, self.fmt.scale
+        if (nans and profile.nan == "error") or (infs and profile.inf == "error"):
+            raise Error("holds a NaN or Inf")
+        if (nans and profile.nan == "block") or (infs and profile.inf == "block"):
+            return scale.canonical_nan
+        if infs and profile.inf == "largest":
+            return line(scale, False).codes[-2]
+        magnitudes = [abs(mpq(v.as_fraction())) for v in self.flushed(values) if v.is_finite]
+        if infs and profile.inf == "binade":
+            magnitudes.append(power(128))
+        elif not magnitudes and values and profile.no_finite == "special":
+            if not infs:
+                return scale.canonical_nan
+            return scale.inf_code if scale.infinity else line(scale, False).codes[-2]
+        return self.scale(max(magnitudes, default=mpq(0)))
+
+    def flushed(self, values: list[Value]) -> list[Value]:
+        bound, flush = power(self.profile.flush_below), self.profile.flush
+        if flush == "block" and any(not v.is_finite or abs(mpq(v.as_fraction())) >= bound for v in values):
+            return values
+        small = [flush != "never" and v.is_finite and abs(mpq(v.as_fraction())) < bound for v in values]
+        return [Value(0, v.sign) if s else v for v, s in zip(values, small, strict=True)]
+
+    def element(self, x: Value, scale: Value, policy: Policy) -> tuple[int, int]:
+        """Code and flags of a value under a scale that is no NaN."""
+        fmt = self.fmt.element
+        if x.is_nan:
+            return (fmt.canonical_nan, 0) if fmt.has_nan else (line(fmt, False).codes[-2], 0x10)
+        if scale.is_inf:  # IEEE P3109: an Inf over an Inf is one
+            if not x.is_inf:
+                return self.signed_zero(x), 0
+            return self.project(mpq(1), bool(x.sign), policy)
+        if scale.is_zero:
+            return self.signed_zero(x), 0
+        if x.is_inf:
+            return self.infinity(bool(x.sign))
+        if self.profile.arithmetic == "fp32-reciprocal":
+            return self.by_reciprocal(x, scale, policy)
+        if x.is_zero:
+            return self.signed_zero(x), 0
+        return self.project(
+            abs(mpq(x.as_fraction())) / mpq(scale.as_fraction()) / self.tensor_scale, bool(x.sign), policy
+        )
+
+    def by_reciprocal(self, x: Value, scale: Value, policy: Policy) -> tuple[int, int]:
+        """As float32 arithmetic has it, step by step."""
+        with np.errstate(all="ignore"):
+            factor = np.float32(1) / np.float32(float(self.tensor_scale)) / np.float32(float(scale))
+            product = np.float32(float(x)) * factor
+        if np.isnan(product):
+            return self.element(Value(2, 0), scale, policy)
+        if np.isinf(product):
+            return self.infinity(bool(x.sign))
+        if product == 0:
+            return self.signed_zero(x), 0
+        return self.project(mpq(abs(float(product))), bool(x.sign), policy)
+
+    def project(self, x: mpq, negative: bool, policy: Policy) -> tuple[int, int]:
+        fmt, mode = self.fmt.element, policy.rounding.name.lower()
+        code, flags = expected(x, negative, line(fmt, negative), fmt, mode)
+        if code == UNBOUNDED:
+            symmetric = fmt.symmetric and negative
+            code = line(fmt, True).codes[-2] if symmetric else past_the_end(fmt, self.profile.overflow, mode, negative)
+        if code == fmt.sign_bit and fmt.negative_zero and self.profile.negative_zero == "drop":
+            code = 0
+        return code, flags
+
+    def infinity(self, negative: bool) -> tuple[int, int]:
+        """The Inf of the format, what stands for it, or the largest."""
+        fmt, overflow = self.fmt.element, self.profile.overflow
+        saturates = overflow == "sat-finite" or (overflow == "sat-narrow" and fmt.width <= 8) or fmt.overflow == "max"
+        if saturates:
+            return line(fmt, negative).codes[-2], 0
+        return (fmt.canonical_nan if fmt.overflow == "nan" else fmt.inf_code | fmt.sign_bit * negative), 0
+
+    def signed_zero(self, x: Value) -> int:
+        keeps = self.profile.negative_zero == "keep" or (self.profile.negative_zero == "drop-given" and not x.is_zero)
+        return self.fmt.element.sign_bit if x.sign and self.fmt.element.negative_zero and keeps else 0
+
+    def quantize(self, values: list[Value]) -> Block:
+        policy = Policy(rounding=self.profile.rounding)
+        code = self.block_scale(values)
+        scale = decode(code, self.fmt.scale)
+        if scale.is_nan and self.profile.special_codes == "nan":
+            nan = max(self.fmt.element.canonical_nan, 0)
+            return Block(code, (nan,) * len(values), (0,) * len(values))
+        if scale.is_nan:
+            numbers = Definition(self.fmt, self.profile.replace(scale_high="largest"), self.tensor_scale)
+            scale = decode(numbers.block_scale([v for v in values if v.is_finite]), self.fmt.scale)
+        found = [self.element(v, scale, policy) for v in self.flushed(values)]
+        return Block(code, tuple(c for c, _ in found), tuple(f for _, f in found))
+
+
+def rounded(x: mpq, scale: Format) -> int:
+    """The nearest scale, ties to even."""
+    return expected(x, False, line(scale, False), scale, "rne")[0] if x else 0
+
+
+def defined(fmt: str | BlockFormat, profile: str | Profile, tensor_scale: mpq = ONE) -> Definition:
+    return Definition(*resolve(get_block_format(fmt), profile), tensor_scale)
+
+
+def amaxes(d: Definition, e: int) -> Iterator[mpq]:
+    """In a binade, the thresholds of all rules, and their FP32 neighbours."""
+    *_, below, top, _ = line(d.fmt.element, False).values
+    root = mpq(float(np.float32(2**0.5)))
+    m = d.largest / power(d.emax)
+    for point in (mpq(1), 2 - (top - below) / 2 / power(d.emax), m, m * root / 2):
+        near = point * power(e)
+        ulp = power(max(floor_log2(near) - 23, -149))
+        near -= near % ulp
+        yield from (near - ulp, near, near + ulp)
+
+
+SPECIALS = [
+    [],
+    [float("nan")],
+    [float("inf")],
+    [-float("inf"), -0.0],
+    [float("nan"), float("inf"), 1.5, -0.0],
+    [float("nan"), -float("inf")],
+    [float("inf"), 3.0, -(2.0**-130), 0.0],
+    [float("nan"), 2.0**-127, -(2.0**-149)],
+    [0.0, -0.0],
+    [-0.0],
+    [2.0**-127, -(2.0**-130)],
+    [1.0, 2.0**-127, -(2.0**-140), -0.0],
+    [2.0**-126, -(2.0**-149)],
+    [float(np.float32(3.4028235e38)), -1.0],
+    [-1.999],
+    [-1e-3, 500.0],
+]
+
+
+def cases(d: Definition, rng: np.random.Generator, count: int, wide: bool) -> Iterator[list[Value]]:
+    """Blocks: specials, then amaxes near thresholds with elements at and near ties."""
+    yield from ([to_value(x, 0) for x in block] for block in SPECIALS)
+    elements = line(d.fmt.element, False).values[:-1]
+    for _ in range(count):
+        e = int(rng.integers(-150, 128))
+        points = [p for p in amaxes(d, e) if 0 < p < power(128)]
+        amax = points[rng.integers(len(points))] if points else power(e)
+        numbers = [amax]
+        for _ in range(3):
+            i = int(rng.integers(1, len(elements)))
+            tie = (elements[i] + elements[i - 1]) / 2 * (1 + int(rng.integers(-1, 2)) * power(-20))
+            numbers.append(min(tie / d.largest * power(floor_log2(amax)), amax) * (-1) ** int(rng.integers(2)))
+        # dyadic, so that the values are exact; FP32 where the profile's arithmetic is
+        numbers = [mpq(float(x if wide else np.float32(float(x)))) for x in numbers]
+        yield [to_value(numbers[i], 0) for i in rng.permutation(4)]
+
+
+def check(d: Definition, block: list[Value]) -> None:
+    try:
+        wanted = d.quantize(block)
+    except Error as e:
+        assert "holds" in str(e)  # noqa: PT017
+        with pytest.raises(Error, match="holds a NaN or Inf"):
+            quantize_block(block, d.fmt, d.profile)
+        return
+    factor = to_value(d.tensor_scale, 0)
+    assert quantize_block(block, d.fmt, d.profile, tensor_scale=factor) == wanted, (d.fmt.name, d.profile, block)
+
+
+def shuffled(rng: np.random.Generator) -> Profile:
+    """A profile with every field drawn."""
+    drawn: dict[str, Any] = {f: choices[rng.integers(len(choices))] for f, choices in CHOICES.items()}
+    if drawn["rounding"].startswith("sr"):
+        drawn["rounding"] = "rto"
+    if drawn["arithmetic"] != "exact":
+        drawn["arithmetic"] = "exact" if rng.integers(4) else "fp32-reciprocal"
+    if "error" in (drawn["nan"], drawn["inf"]) and rng.integers(3):
+        drawn["nan"] = drawn["inf"] = "element"
+    return Profile("drawn", flush_below=int(rng.integers(-130, 3)), **drawn)

@@ -1,0 +1,503 @@
+"""check: devices that are right, wrong, dead, hanging, talkative; results files; arrays; reports."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import refused, run
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.golden.generate import generate
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.oracle.formats import get_format
+from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.testing import report as reports
+from softfloat_ref.testing.check import check_arrays, check_command, check_lines
+from softfloat_ref.testing.compare import Answer, CompareNan, Rule, agrees, classify
+from softfloat_ref.testing.devices import MAX_LINE, CommandDevice
+from softfloat_ref.testing.library import load_library
+
+DEVICE = """
+import sys, time
+import numpy as np
+mode = sys.argv[1]
+out = sys.stdout
+for i, line in enumerate(sys.stdin):
+    a, b = (np.uint32(int(x, 16)).view(np.float32) for x in line.split()[:2])
+    with np.errstate(all="ignore"):
+        r = int((a + b).view(np.uint32))
+    if i == 1000:
+        if mode == "dies":
+            print("out of cheese", file=sys.stderr)
+            sys.exit(3)
+        if mode == "crashes":
+            import os
+            os.abort()
+        if mode == "hangs":
+            out.flush()
+            time.sleep(1000)
+        if mode == "stops":
+            break
+        if mode == "rubbish":
+            out.write("segmentation fault?\\n")
+            continue
+        if mode == "long":
+            out.write("0" * 100000)
+        if mode == "wide":
+            r |= 1 << 40
+    if mode == "blank":
+        while True:
+            out.write("\\n")
+            out.flush()
+            time.sleep(0.01)
+    if mode == "some" and i == 5:
+        out.write(f"{r:08x} 00\\n")
+        continue
+    if mode == "ulp" and i % 7 == 0:
+        r ^= 1
+    out.write(f"{line.strip()} {r:08x}\\n" if mode == "echoes" else f"{r:08X}\\n")
+if mode == "more":
+    out.write("00000000\\n")
+out.flush()
+if mode == "fails":
+    print("assertion failed", file=sys.stderr)
+    sys.exit(3)
+if mode == "crashes-late":
+    import os
+    os.abort()
+if mode == "lingers":
+    import os
+    os.close(1)
+    time.sleep(1000)
+"""
+
+
+@pytest.fixture(scope="module")
+def device(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """numpy's float32 add as a command."""
+    path = tmp_path_factory.mktemp("dut") / "add.py"
+    path.write_text(DEVICE)
+    return f"{sys.executable} {path}"
+
+
+def add(count: int = 3000) -> VectorSet:
+    return VectorSet.make("add", "fp32", count)
+
+
+def limit(mode: str) -> float:
+    """What a device that will never answer is given, and others, which may start slowly."""
+    return 3 if mode in ("hangs", "lingers", "blank") else 8
+
+
+@pytest.mark.parametrize("mode", ["right", "echoes", "late"])
+def test_a_right_device(device: str, mode: str) -> None:
+    """numpy's NaNs are x86's, so any will do; it has no flags, so none are compared."""
+    found = check_command(add(), f"{device} {mode}", nan=CompareNan.ANY)
+    assert found.passed
+    assert found.compared == 3000
+
+
+@pytest.mark.parametrize(
+    ("mode", "message"),
+    [
+        (
+            "dies",
+            "closed its output 2000 answers too early; it ended with exit code 3; "
+            "its last line on stderr: out of cheese",
+        ),
+        ("crashes", "it died of signal SIGABRT"),
+        ("stops", "closed its output 2000 answers too early"),
+        ("rubbish", "'segmentation fault?', which is not a line of a result and flags"),
+        ("hangs", "no answer for 3 s"),
+        ("more", "answered more lines than it was asked"),
+        ("long", f"a line of more than {MAX_LINE} characters"),
+    ],
+)
+def test_broken_devices(device: str, mode: str, message: str) -> None:
+    start = time.monotonic()
+    found = check_command(add(), f"{device} {mode}", nan=CompareNan.ANY, timeout_s=limit(mode))
+    assert message in found.failure
+    assert not found.passed
+    assert time.monotonic() - start < 30
+    if mode not in ("long", "more"):
+        assert found.failure.startswith("after 1000 answers: ")
+
+
+@pytest.mark.parametrize(
+    ("mode", "message"),
+    [
+        (
+            "fails",
+            "answered everything, but failed; it ended with exit code 3; its last line on stderr: assertion failed",
+        ),
+        ("crashes-late", "answered everything, but failed; it died of signal SIGABRT"),
+        ("lingers", "answered everything but did not end within 3 s"),
+        ("blank", "no answer for 3 s"),
+        ("some", "flags with some answers only"),
+    ],
+)
+def test_devices_that_fail_beside_their_answers(device: str, mode: str, message: str) -> None:
+    found = check_command(add(200), f"{device} {mode}", nan=CompareNan.ANY, timeout_s=limit(mode))
+    assert message in found.failure
+    assert not found.passed
+
+
+def test_the_summary_says_that_no_flags_were_compared(device: str) -> None:
+    found = check_command(add(50), f"{device} right", nan=CompareNan.ANY)
+    assert "results only: the device gives no flags" in reports.summary(found)
+
+
+def test_no_operand_reaches_another_file(device: str, tmp_path: Path) -> None:
+    """The feeding thread ends before its pipe's number can be another file's."""
+    for turn in range(5):
+        with CommandDevice("sh -c 'read x; echo zz'", 1.0) as broken:
+            next(broken.answers("3c00 3c00\n" for _ in range(200_000)))
+        files = [open(tmp_path / f"{turn}.{i}", "wb") for i in range(6)]  # noqa: SIM115
+        time.sleep(0.02)
+        for file in files:
+            file.close()
+            assert Path(file.name).stat().st_size == 0
+
+
+def test_a_device_that_never_reads() -> None:
+    found = check_command(add(200_000), "sleep 1000", timeout_s=1)
+    assert "no answer for 1 s, and it does not read its input either" in found.failure
+
+
+@pytest.mark.parametrize("count", [50, 20_000])
+def test_a_device_that_answers_unasked(count: int, tmp_path: Path) -> None:
+    """Right answers, but of a file: the operands were never read, few enough to fit into a pipe or not."""
+    vectors = VectorSet.make("neg", "fp16", count)
+    lines = [vectors.line(inputs) for inputs in vectors.inputs()]
+    (tmp_path / "answers").write_text("".join(f"{line[-2]:x}\n" for line in lines if line))
+    found = check_command(vectors, f"cat {tmp_path / 'answers'}")
+    assert "after 0 answers: it answered '8000' before it read any operands" in found.failure
+
+
+def test_a_device_that_says_nothing() -> None:
+    found = check_command(add(), "true")
+    assert not found.passed
+    assert "too early" in found.failure
+
+
+def test_a_device_that_answers_at_the_end_only() -> None:
+    """Many programs fill a buffer, or read everything first: that is no hang."""
+    script = "import sys; lines = sys.stdin.read().split('\\n'); print('00000000\\n' * (len(lines) - 1), end='')"
+    found = check_command(add(50_000), f'{sys.executable} -c "{script}"', timeout_s=20)
+    assert found.compared == 50_000
+    assert not found.failure
+
+
+def test_mismatches_are_shown_counted_and_explained(device: str) -> None:
+    found = check_command(add(), f"{device} ulp", nan=CompareNan.ANY, shown=3)
+    assert found.mismatched == sum(found.kinds.values()) > 100
+    assert found.kinds["off by one ulp"] > 50
+    assert len(found.mismatches) == 3
+    assert "... and" in reports.text(found)[-1]
+
+
+def test_a_truncated_result_is_named() -> None:
+    """A device that rounds toward zero, as arrays."""
+    vectors = VectorSet.make("fma", "fp16", 3000)
+    truncating = VectorSet.make("fma", "fp16", 3000, policy=Policy("rtz"))
+    answers = iter([truncating.line(inputs) for inputs in vectors.inputs()])
+
+    def device(*columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        lines = [next(answers) for _ in range(columns[0].size)]
+        return np.array([x[-2] for x in lines]), np.array([x[-1] for x in lines])  # type: ignore[index]
+
+    found = check_arrays(vectors, device)
+    assert found.mismatched > 100
+    assert all({"rounding": "rtz"} in m.changes for m in found.mismatches)
+    text = "\n".join(reports.text(found))
+    assert "matches rounding = rtz" in text
+    command = next(line for line in text.splitlines() if "softfloat-ref explain" in line).split()
+    shown = run(*command[1:])
+    assert shown.returncode == 0
+    assert "matches rounding = rtz" in shown.stdout
+
+
+def test_arrays() -> None:
+    vectors = VectorSet.make("mul", "fp32", 5000)
+
+    def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            return (a.view(np.float32) * b.view(np.float32)).view(np.uint32)
+
+    assert check_arrays(vectors, multiply, nan=CompareNan.ANY).passed
+    assert not check_arrays(vectors, lambda a, b: multiply(a, b) ^ 1).passed
+    assert "shape (1,)" in check_arrays(vectors, lambda a, b: np.array([1])).failure
+    assert "neither an array" in check_arrays(vectors, lambda a, b: (a, b, a)).failure
+    assert "float64" in check_arrays(vectors, lambda a, b: a * 1.0).failure
+    flags = check_arrays(vectors, lambda a, b: (multiply(a, b), a))
+    assert "flags of uint32 with" in flags.failure
+    signed = check_arrays(vectors, lambda a, b: multiply(a, b).view(np.int32))
+    assert re.search(r"results of int32 with -\d+ at index \d+; .* give .view\(np.uint32\)", signed.failure)
+
+
+LIBRARY = """
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static void sum(size_t n, const uint64_t *a, const uint64_t *b, uint64_t *result) {
+    for (size_t i = 0; i < n; i++) {
+        uint32_t x = a[i], y = b[i]; float f, g; memcpy(&f, &x, 4); memcpy(&g, &y, 4);
+        f += g; memcpy(&x, &f, 4); result[i] = x;
+    }
+}
+#define DEVICE(name, before) \\
+void name(size_t n, const uint64_t *a, const uint64_t *b, uint64_t *result, uint8_t *flags) { \\
+    static int calls; calls++; before; sum(n, a, b, result); }
+DEVICE(add, (void)flags)
+DEVICE(talks, (puts("a line that is no answer"), fflush(stdout)))
+DEVICE(crashes, if (calls == 2) *(volatile int *)0 = 1)
+DEVICE(hangs, while (calls == 2))
+DEVICE(leaves, if (calls == 2) exit(7))
+DEVICE(some, flags[5] = 0)
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("lib")
+    (folder / "dut.c").write_text(LIBRARY)
+    command = ["g++", "-x", "c", "-O1", "-shared", "-fPIC", folder / "dut.c", "-o", folder / "dut.so"]
+    subprocess.run(command, check=True)
+    return folder / "dut.so"
+
+
+@pytest.mark.parametrize("name", ["add", "talks"])
+def test_shared_library(library: Path, name: str) -> None:
+    done = run("check", "add", "--fmt", "fp32", "--dut-lib", f"{library}:{name}", "-n", "20000", "--compare-nan", "any")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "20000 compared, 0 mismatched" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("crashes", "after 4096 answers: a call did not return; it died of signal SIGSEGV"),
+        ("hangs", "after 4096 answers: a call did not return within 2 s"),
+        ("leaves", "after 4096 answers: a call did not return; it ended with exit code 7"),
+        ("some", "after 0 answers: it returned flags of uint8 with 255 at index 0; flags are at most 31"),
+    ],
+)
+def test_broken_libraries(library: Path, name: str, message: str) -> None:
+    """A library cannot take the check along."""
+    args = ["check", "add", "--fmt", "fp32", "-n", "20000", "--compare-nan", "any", "--timeout", "2"]
+    done = run(*args, "--dut-lib", f"{library}:{name}")
+    assert done.returncode == 1
+    assert f"device failure: {message}" in done.stdout
+
+
+def test_libraries_that_cannot_be_had(library: Path) -> None:
+    with pytest.raises(Error, match="undefined symbol"):
+        load_library(f"{library}:sub", 2)
+    assert "give PATH.so:FUNCTION" in refused("check", "add", "--fmt", "fp32", "--dut-lib", "x")
+    assert "cannot open shared object" in refused("check", "add", "--fmt", "fp32", "--dut-lib", "x.so:y")
+    assert "up to 64 bits" in refused("check", "add", "--fmt", "fp128", "--dut-lib", f"{library}:add")
+
+
+@pytest.fixture
+def golden(tmp_path: Path) -> tuple[Path, list[str]]:
+    folder = tmp_path / "golden"
+    generate(VectorSet.make("mul", "fp16", 500), folder)
+    return folder, [line.split(" ", 2)[2] for line in (folder / "mul_fp16_rne.tv").read_text().splitlines()]
+
+
+def test_results_of_a_simulator(golden: tuple[Path, list[str]], tmp_path: Path) -> None:
+    folder, answers = golden
+    results = tmp_path / "results.txt"
+    args = ["check", "--golden", str(folder), "--results", str(results)]
+    results.write_text("// from the simulator\n" + "\n".join(answers) + "\n")
+    assert run(*args).returncode == 0
+    results.write_text("\n".join(a.split()[0] for a in answers))
+    assert run(*args).returncode == 0  # without flags
+    results.write_text("\n".join([*answers[:-1], "FFFF 1f"]))
+    done = run(*args)
+    assert done.returncode == 1
+    assert "case 500: mul" in done.stdout
+    for lines, message in (
+        (answers[:-1], "1 answers too early"),
+        ([*answers, answers[0]], "more lines than it was asked"),
+        ([], "500 answers too early"),
+        (["xxxx"], "not a line of a result"),
+    ):
+        results.write_text("\n".join(lines))
+        done = run(*args)
+        assert done.returncode == 1
+        assert message in done.stdout
+
+
+@pytest.mark.parametrize("file", ["-", "report"])
+def test_two_reports_are_not_written_to_one_file(file: str, tmp_path: Path) -> None:
+    path = file if file == "-" else str(tmp_path / file)
+    assert f"both write to {path}" in refused("check", "add", "--fmt", "fp16", "--json", path, "--junit", path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_golden_has_its_own_policy_and_must_be_whole(golden: tuple[Path, list[str]], tmp_path: Path) -> None:
+    folder, answers = golden
+    results = tmp_path / "results.txt"
+    results.write_text("\n".join(answers))
+    args = ["check", "--golden", str(folder), "--results", str(results)]
+    for more in (["--round", "rtz"], ["--fmt", "fp32"], ["--out", "bf16"], ["-n", "5"], ["--seed", "3"]):
+        assert f"has its own cases and policy; leave {more[0]} out" in refused(*args, *more)
+    text = folder / "mul_fp16_rne.tv"
+    text.write_bytes(text.read_bytes()[:-2] + b"9\n")
+    assert "SHA-256 differs" in refused(*args)
+
+
+def test_lines_that_carry_their_operands(golden: tuple[Path, list[str]]) -> None:
+    vectors = VectorSet.make("mul", "fp16", 1)
+    lines = (golden[0] / "mul_fp16_rne.tv").read_text().splitlines()
+    assert check_lines(vectors, lines).compared == 500
+    assert check_lines(vectors, lines).passed
+    assert not check_lines(vectors, []).passed
+    assert "line 1: 'zz'" in check_lines(vectors, ["zz"]).failure
+    assert "line 1: no flags" in check_lines(vectors, ["3C00 3C00 3C00"]).failure
+    assert check_lines(vectors, ["3C00 3C00 3C01 00"]).mismatched == 1
+    assert check_lines(vectors, ["3C00 3C00 3C00"], flags=False).passed
+    assert check_lines(vectors, ["3C00 3C00 3C00 1f"], flags=False).passed
+    assert check_lines(vectors, lines, count=500).passed
+    assert check_lines(vectors, lines, count=501).failure == "500 lines arrived, but 501 were expected"
+    assert check_lines(vectors, lines, count=499).failure == "500 lines arrived, but 499 were expected"
+
+
+def test_lines_in_a_pipe(golden: tuple[Path, list[str]]) -> None:
+    """A device that stops halfway, one without flags, one with another NaN."""
+    lines = (golden[0] / "mul_fp16_rne.tv").read_text().splitlines()
+    args = ["vectors", "verify", "-", "--op", "mul", "--fmt", "fp16"]
+    assert run(*args, "-n", "500", stdin="\n".join(lines)).returncode == 0
+    half = run(*args, "-n", "500", stdin="\n".join(lines[:250]))
+    assert half.returncode == 1
+    assert "250 lines arrived, but 500 were expected" in half.stdout
+    bare = [line.rsplit(" ", 1)[0].replace(" 7E00", " 7F00") for line in lines]
+    assert run(*args, "--no-flags", "--compare-nan", "quiet", stdin="\n".join(bare)).returncode == 0
+    assert run(*args, "--no-flags", stdin="\n".join(bare)).returncode == 1
+    for option in (["-n", "5"], ["--compare-nan", "any"], ["--no-flags"]):
+        assert "are for -" in refused("vectors", "verify", str(golden[0]), *option)
+
+
+def test_json_and_junit(device: str, tmp_path: Path) -> None:
+    args = ["check", "add", "--fmt", "fp32", "--compare-nan", "any", "-n", "2000", "--show", "2"]
+    done = run(*args, "--dut", f"{device} ulp", "--json", "-", "--junit", "out.xml", cwd=tmp_path)
+    assert done.returncode == 1
+    found = json.loads(done.stdout)
+    assert (found["passed"], found["compared"], len(found["mismatches"])) == (False, 2000, 2)
+    suite = ET.parse(tmp_path / "out.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
+    assert "case 1: add" in (suite.find("testcase/failure").text or "")  # type: ignore[union-attr]
+    done = run(*args, "--dut", f"{device} right", "--json", "ok.json", "--junit", "ok.xml", cwd=tmp_path)
+    assert done.returncode == 0
+    assert json.loads((tmp_path / "ok.json").read_text())["passed"] is True
+    assert ET.parse(tmp_path / "ok.xml").getroot().get("failures") == "0"
+    done = run(*args, "--dut", f"{sys.executable} -c \"print('\\x01\\uffff<&')\"", "--junit", "odd.xml", cwd=tmp_path)
+    assert ET.parse(tmp_path / "odd.xml").getroot().get("failures") == "1"
+
+
+def test_reports_go_where_they_are_sent(device: str, tmp_path: Path) -> None:
+    """Through a link, into a pipe, to stdout: none of them is replaced by a file."""
+    (tmp_path / "real.json").write_text("old")
+    (tmp_path / "link.json").symlink_to("real.json")
+    os.mkfifo(tmp_path / "fifo")
+    with subprocess.Popen(["cat", tmp_path / "fifo"], stdout=subprocess.PIPE, text=True) as reader:
+        args = ["check", "add", "--fmt", "fp32", "--compare-nan", "any", "-n", "50", "--dut", f"{device} right"]
+        assert run(*args, "--json", "link.json", "--junit", "fifo", cwd=tmp_path).returncode == 0
+        shown = reader.communicate(timeout=60)[0]
+    assert (tmp_path / "link.json").is_symlink()
+    assert json.loads((tmp_path / "real.json").read_text())["passed"]
+    assert ET.fromstring(shown.split("?>", 1)[1]).get("failures") == "0"
+    assert ET.fromstring(run(*args, "--junit", "-").stdout.split("?>", 1)[1]).get("failures") == "0"
+
+
+RULES = [  # expected, got, nan rule, agrees
+    ((0x7E00, 0), Answer((0x7E01,), 0), "exact", False),
+    ((0x7E00, 0), Answer((0xFE01,), 0), "quiet", True),
+    ((0x7E00, 0), Answer((0x7C01,), 0), "quiet", False),
+    ((0x7E00, 0), Answer((0x7C01,), 0), "any", True),
+    ((0x7E00, 0), Answer((0x7C00,), 0), "any", False),
+    ((0x3C00, 0), Answer((0x7E00,), 0), "any", False),
+    ((0x3C00, 1), Answer((0x3C00,), 0), "exact", False),
+    ((0x3C00, 1), Answer((0x3C00,), None), "exact", True),
+    ((0x7E00, 0), Answer((1 << 20 | 0x7E00,), 0), "any", False),
+]
+
+
+@pytest.mark.parametrize(("expected", "got", "nan", "right"), RULES)
+def test_comparison(expected: tuple[int, int], got: Answer, nan: str, right: bool) -> None:
+    fp16 = get_format("fp16")
+    assert agrees(expected, got, Rule(fp16, CompareNan(nan))) == right
+
+
+def test_flags_may_be_ignored() -> None:
+    fp16 = get_format("fp16")
+    assert agrees((0x3C00, 1), Answer((0x3C00,), 0), Rule(fp16, CompareNan.EXACT, flags=False))
+
+
+KINDS = [
+    (0x3C00, 0x3C01, "off by one ulp"),
+    (0x3C00, 0x3C05, "another value"),
+    (0x0000, 0x8000, "sign of zero"),
+    (0x3C00, 0xBC00, "sign"),
+    (0x7C00, 0x7BFF, "no infinity"),
+    (0x7BFF, 0x7C00, "infinity"),
+    (0x7E00, 0x7C00, "no NaN"),
+    (0x3C00, 0x7E00, "NaN"),
+    (0x7E00, 0x7E01, "another NaN"),
+    (0x0000, 0x0005, "no zero"),
+    (0x0005, 0x0000, "zero"),
+    (0x3C00, 0x13C00, "result too wide"),
+    (0x3C00, 0x3C00, "flags only"),
+]
+
+
+@pytest.mark.parametrize(("expected", "got", "kind"), KINDS)
+def test_kinds(expected: int, got: int, kind: str) -> None:
+    fp16 = get_format("fp16")
+    assert classify((expected, 0), Answer((got,), 1), Rule(fp16)) == kind
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ("check add --fmt fp32", "give one device"),
+        ("check --dut x", "give the operation"),
+        ("check add --fmt fp32 --dut nosuchcommand", "cannot be started"),
+        ("check add --fmt fp32 --dut ''", "--dut is empty"),
+        ("check add --fmt fp32 --dut '\"'", "No closing quotation"),
+        ("check add --fmt fp32 --dut 'cat | cat'", "commands run without a shell, which '|' needs; use sh -c"),
+        ("check add --fmt fp32 --dut 'cat 2>&1'", "without a shell, which '2>&1' needs"),
+        ("identify add --fmt fp32 --dut 'cat > log'", "--dut 'cat > log': commands run without a shell, which '>'"),
+        ("check --golden x", "go together"),
+        ("check add --golden x --results y", "leave OP"),
+        ("check --golden x --results y", "No such file"),
+        ("check add --fmt fp32 --dut true --timeout 0", "is not in the range"),
+        ("check ad --fmt fp32 --dut true", "did you mean add"),
+        ("check add --fmt fp32 --dut true --round sr --sr-bits 4 --random-bits f", "need a random source"),
+        ("check add --fmt fp16 -n 20 --dut true --json /nonexistent/x", "cannot be written"),
+    ],
+)
+def test_bad_usage(args: str, message: str) -> None:
+    import shlex
+
+    assert message in run(*shlex.split(args)).stderr
+    assert run(*shlex.split(args)).returncode == 2
+
+
+def test_stochastic_devices_get_their_bits() -> None:
+    """The random bits are the last operand: our own stream is the device."""
+    dut = f"{sys.executable} -m softfloat_ref eval convert --fmt fp32 --out fp8_e4m3 --round sr --sr-bits 8 -"
+    vectors = VectorSet.make("convert", "fp32", 2000, out="fp8_e4m3", policy=Policy("sr", sr_bits=8))
+    assert check_command(vectors, dut).passed
