@@ -15,7 +15,7 @@ from softfloat_ref.testing.conformance.blocks import BlockQuantizeConformance
 from softfloat_ref.testing.conformance.dots import DotConformance
 from softfloat_ref.testing.conformance.operation import Case, OperationSuite
 from softfloat_ref.testing.conformance.suite import NotConforming, Property, Suite
-from softfloat_ref.testing.conformance.table import common_properties, properties
+from softfloat_ref.testing.conformance.table import properties
 
 __all__ = [
     "AddConformance",
@@ -109,4 +109,4 @@ class MinMaxConformance(OperationSuite):
 class OperationConformance(OperationSuite):
     """Of any operation, `op`: only equality with the oracle."""
 
-    properties = common_properties()
+    properties = properties()

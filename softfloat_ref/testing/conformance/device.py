@@ -21,14 +21,14 @@ from softfloat_ref.units import DotUnit, OperationUnit, Unit
 DOT = "dot"
 
 
-def operation_suite(op: str, fmt: str, device: Dialogue, **attributes: Any) -> Suite[Any]:
+def operation_suite(op: str, fmt: str, device: Dialogue, **attributes: Any) -> Suite[Any, Any, Any]:
     """The suite of an operation, asking the device. attributes: as of OperationSuite. Raises Error."""
     sig = signature(op, fmt, attributes.get("out"))
     policy: Policy = attributes["policy"]
     ask = _asker(device, OperationUnit(sig.operation.name, sig.formats, sig.out, policy))
 
     def answers(self: Any, cases: Sequence[Case]) -> list[Answer]:
-        return ask([(*c.operands, c.random_bits) if policy.random_count else c.operands for c in cases])
+        return ask([c.inputs for c in cases])
 
     body = {
         **attributes,
@@ -38,18 +38,18 @@ def operation_suite(op: str, fmt: str, device: Dialogue, **attributes: Any) -> S
         "answers": answers,
         "properties": properties(sig.operation.name),
     }
-    made: Suite[Any] = type(f"{op}_device", (OperationSuite,), body)()
+    made: Suite[Any, Any, Any] = type(f"{op}_device", (OperationSuite,), body)()
     return made
 
 
-def dot_suite(fmt: str, device: Dialogue, **attributes: Any) -> Suite[Any]:
+def dot_suite(fmt: str, device: Dialogue, **attributes: Any) -> Suite[Any, Any, Any]:
     """The suite of a dot product, asking the device. attributes: as of DotConformance. Raises Error."""
     ask = _asker(device, DotUnit.make(fmt, attributes["out"], attributes["acc"], attributes["k"]))
 
     def answers(self: Any, cases: Sequence[DotCase]) -> list[Answer]:
-        return ask([(*c.a, *c.b, c.c) for c in cases])
+        return ask([c.inputs for c in cases])
 
-    made: Suite[Any] = type("dot_device", (DotConformance,), {**attributes, "fmt": fmt, "answers": answers})()
+    made: Suite[Any, Any, Any] = type("dot_device", (DotConformance,), {**attributes, "fmt": fmt, "answers": answers})()
     return made
 
 
