@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from softfloat_ref.arrays import affine, convert
 from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.nn.tensor_format import OBSERVERS
 from softfloat_ref.oracle.affine import AffineFormat, Rule
 from softfloat_ref.oracle.formats import Format, get_format
 
 Ends = NDArray[np.float32]
-KINDS: Final = ("minmax", "moving-average")
 MAX_SHIFT: Final = 127  # of a shared bias either way: the offset is a power of two that E8M0 holds
 
 
@@ -108,8 +108,8 @@ def observer(
 
     Raises Error for unknown kinds and a momentum outside (0, 1].
     """
-    if kind not in KINDS:
-        raise unknown("observer", str(kind), KINDS)
+    if kind not in OBSERVERS:
+        raise unknown("observer", str(kind), OBSERVERS)
     if not 0 < momentum <= 1:
         raise Error(f"an observer's momentum is above 0 and at most 1, not {momentum!r}")
     return Observer(kind, axis, momentum)

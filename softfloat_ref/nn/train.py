@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref import __version__
@@ -298,8 +297,3 @@ def train(
         raise Error("to resume, give the run's folder with --out")
     found = load_data(recipe) if data is None else data
     return Training(recipe, found, out, watch, statistics).run(resume)
-
-
-def final_weights(training: Training) -> dict[str, NDArray[np.float32]]:
-    """Copies of the master weights."""
-    return {k: v.copy() for k, v in training.trainer.parameters().items()}
