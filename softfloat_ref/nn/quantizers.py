@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from softfloat_ref.arrays import affine, blocks, convert
 from softfloat_ref.arrays.kernels import dispatch
 from softfloat_ref.base.errors import Error
-from softfloat_ref.nn.observers import observer
+from softfloat_ref.nn.observers import Observer
 from softfloat_ref.nn.tensor_format import TensorFormat
 from softfloat_ref.oracle.affine import AffineFormat
 from softfloat_ref.oracle.blocks.formats import TENSOR, BlockFormat, resolve, scale_of
@@ -29,6 +29,7 @@ _TABLE_BITS: Final = 16
 class Quantizer(Protocol):
     """One format under one policy. by_product: it quantizes at each product, along the axis that is reduced."""
 
+    fmt: Any  # a scalar, block or affine format
     policy: Policy
     by_product: bool = False
 
@@ -196,7 +197,7 @@ class SharedQuantizer(BlockQuantizer):
         return _biased(self.fmt, code)
 
     def operand(self, x: Array, source: RandomSource | None, axis: int) -> tuple[Any, Any]:
-        """None: no accumulator is documented with a scale for a whole tensor."""
+        """Not supported: no accumulator is documented with a scale for a whole tensor."""
         raise Error(
             f'{self.fmt.name}: accumulators do not support one scale for a whole tensor; use accumulator = "blas"'
         )
@@ -220,7 +221,7 @@ class AffineQuantizer(Quantizer):
     def __init__(self, fmt: AffineFormat, spec: TensorFormat) -> None:
         self.fmt, self.axis, self.policy = fmt, spec.axis, spec.resolved_policy()
         moving = spec.observer != "minmax"
-        self._average = observer(spec.observer, spec.axis, spec.momentum) if moving else None
+        self._average = Observer(spec.observer, spec.axis, spec.momentum) if moving else None
 
     def values(self, x: Array, source: RandomSource | None, axis: int = -1, training: bool = True) -> Array:
         given = self._parameters(x, training)
@@ -236,7 +237,7 @@ class AffineQuantizer(Quantizer):
         return {"scale": scale, "zero_point": zero_point}
 
     def operand(self, x: Array, source: RandomSource | None, axis: int) -> tuple[Any, Any]:
-        """None: an affine product is one of integers, with corrections."""
+        """Not supported: an affine product is one of integers, with corrections."""
         raise Error(f"{self.fmt.name}: accumulators do not support affine integers; use accumulator = 'blas'")
 
     def state(self) -> dict[str, Array]:

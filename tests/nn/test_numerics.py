@@ -63,7 +63,6 @@ def test_stochastic_values_are_the_arrays(fmt: str, policy: str) -> None:
 
 def test_plain_numerics_copy_nothing() -> None:
     plain, x = Numerics(), draw(3, 4)
-    assert plain.is_plain
     held = plain.hold(x, "activation")
     assert held.values is x
     assert held.along(0) is x

@@ -30,6 +30,7 @@ from softfloat_ref.testing.conformance.operation import (
     range_of,
 )
 from softfloat_ref.testing.conformance.table import (
+    alike,
     arithmetic,
     every,
     floating,
@@ -77,9 +78,7 @@ def special_values(t: OperationTrial, policy: Policy) -> None:
 @prop(arithmetic)
 def exact_where_representable(t: OperationTrial, case: Case) -> None:
     """A result that the format has is given as it is, and no flag says that anything was lost."""
-    x = t.setup.exact(case)
-    if x.is_finite and not x.root and not _flushed(t.setup, case.policy, x):
-        _must_be(t, case, x.value)
+    _exactly(t, case)
 
 
 def _flushed(setup: Setup, policy: Policy, x: Exact) -> bool:
@@ -87,12 +86,14 @@ def _flushed(setup: Setup, policy: Policy, x: Exact) -> bool:
     return policy.flush_outputs and 0 < abs(x.value) < range_of(setup.out).least
 
 
-def _must_be(t: OperationTrial, case: Case, x: Fraction) -> None:
-    if code_of(x, t.setup.out) is None:
+def _exactly(t: OperationTrial, case: Case) -> None:
+    """Require the exact result, if the format has it."""
+    x = t.setup.exact(case)
+    if not x.is_finite or x.root or _flushed(t.setup, case.policy, x) or code_of(x.value, t.setup.out) is None:
         return
     (answer,) = t.ask(case)
     got = t.value(answer)
-    t.require(got.is_finite and got.as_fraction() == x, f"exactly {fraction_text(x)}")
+    t.require(got.is_finite and got.as_fraction() == x.value, f"exactly {fraction_text(x.value)}")
     t.require(not (answer.flags or 0) & LOST, "neither inexact nor overflow nor underflow")
 
 
@@ -116,7 +117,7 @@ def sterbenz(t: OperationTrial, case: Case) -> None:
         return
     x, y = (abs(v.as_fraction()) for v in t.operands(case))
     if x and 2 * min(x, y) >= max(x, y):
-        _must_be(t, case, t.setup.exact(case).value)
+        _exactly(t, case)
 
 
 def _products(setup: Setup) -> SearchStrategy[Case]:
@@ -138,9 +139,8 @@ def _addend_as_result(setup: Setup) -> str:
 @prop(of(MULTIPLY_ADD), when=(signed, _addend_as_result), cases=_products)
 def fused(t: OperationTrial, case: Case) -> None:
     """Of the rounded product r, fma(a, b, -r) is the rounding error: the product is not rounded by itself."""
-    x = t.setup.exact(case)
-    if x.is_finite and x.value and not _flushed(t.setup, case.policy, x):
-        _must_be(t, case, x.value)
+    if t.setup.exact(case).value:
+        _exactly(t, case)
 
 
 @prop(of(MULTIPLY_ADD), when=(signed,), cases=lambda s: s.cases())
@@ -171,9 +171,7 @@ def _converts(setup: Setup) -> str:
 @prop(of(IDENTITY), when=(_converts, floating))
 def widening(t: OperationTrial, case: Case) -> None:
     """A conversion to a wider format loses nothing."""
-    x = t.setup.exact(case)
-    if x.is_finite and not _flushed(t.setup, case.policy, x):
-        _must_be(t, case, x.value)
+    _exactly(t, case)
 
 
 def _of_results(setup: Setup) -> SearchStrategy[Case]:
@@ -192,19 +190,13 @@ def _of_results(setup: Setup) -> SearchStrategy[Case]:
 @prop(of(IDENTITY), cases=_of_results)
 def idempotent(t: OperationTrial, case: Case) -> None:
     """What has the format's precision already is not rounded again."""
-    x = t.setup.exact(case)
-    if x.is_finite and not _flushed(t.setup, case.policy, x):
-        _must_be(t, case, x.value)
+    _exactly(t, case)
 
 
 # -- symmetries ------------------------------------------------------------------------------------------------------
 
 
-def _swappable(setup: Setup) -> str:
-    return "" if setup.sig.formats[0] == setup.sig.formats[1] else "a and b have different formats"
-
-
-@prop(lambda operation: operation.commutes, when=(_swappable,))
+@prop(lambda operation: operation.commutes, when=(alike,))
 def commutative(t: OperationTrial, case: Case) -> None:
     """Swapping a and b changes nothing."""
     a, b, *rest = case.operands

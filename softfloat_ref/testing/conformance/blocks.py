@@ -29,6 +29,7 @@ from softfloat_ref.oracle.policies import Policy, get_policy, rounding_name
 from softfloat_ref.testing import strategies
 from softfloat_ref.testing.conformance.operation import SYMMETRIC, code_of
 from softfloat_ref.testing.conformance.suite import Properties, Suite, Trial, integer
+from softfloat_ref.testing.operation import policy_options
 
 SHOWN: Final = 8
 _IDEMPOTENT: Final = frozenset(("floor", "ceil", "rceil", "even"))
@@ -101,7 +102,9 @@ class BlockTrial(Trial[BlockSetup, Sequence[int], Quantized]):
         except Undefined as e:
             lines.append(f"  oracle   {e}")
         shown = " ".join(hexadecimal(v) if v.is_finite else shortest(v) for v in values)
-        return [*lines, f"  softfloat-ref explain --fmt {s.fmt.name} --profile {s.profile.name} -- {shown}"]
+        options = [x for x in policy_options(s.policy, s.profile.rounding) if x.startswith("--round")]
+        command = [f"softfloat-ref explain --fmt {s.fmt.name} --profile {s.profile.name}", *options, "--", shown]
+        return [*lines, f"  {' '.join(command)}"]
 
 
 def _block(found: Quantized, used: int, fmt: BlockFormat) -> str:

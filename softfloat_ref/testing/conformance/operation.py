@@ -193,10 +193,6 @@ class Range(NamedTuple):
 @lru_cache(maxsize=256)
 def range_of(fmt: Format) -> Range:
     """The range of a format's magnitudes."""
-    least = Fraction(0) if fmt.twos_complement else _magnitude(fmt, fmt.min_normal_code)
-    return Range(least, _magnitude(fmt, fmt.max_code), fmt.subnormals == "gradual")
-
-
-def _magnitude(fmt: Format, code: int) -> Fraction:
-    significand, exponent = fmt.magnitude(code)
-    return Fraction(significand) * Fraction(2) ** exponent
+    decode = decoder(fmt)
+    least = Fraction(0) if fmt.twos_complement else decode(fmt.min_normal_code).as_fraction()
+    return Range(least, decode(fmt.max_code).as_fraction(), fmt.subnormals == "gradual")

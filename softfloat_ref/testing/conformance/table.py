@@ -94,6 +94,11 @@ def floating(setup: Setup) -> str:
     return f"{fixed[0]} has no exponent" if fixed else ""
 
 
+def alike(setup: Setup) -> str:
+    """Operands a and b have one format."""
+    return "" if setup.sig.formats[0] == setup.sig.formats[1] else "a and b have different formats"
+
+
 def one_format(setup: Setup) -> str:
     """Operands and result have one format."""
     return "" if len({*setup.sig.formats, setup.out}) == 1 else "the formats differ"
