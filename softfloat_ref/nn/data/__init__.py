@@ -13,6 +13,8 @@ from softfloat_ref.nn.data.model import Dataset, batches, text_batches
 
 __all__ = ["DATA", "Data", "Dataset", "batches", "load", "text_batches"]
 
+Loader = Callable[..., Dataset]
+
 
 class Data(NamedTuple):
     """Where a set is made: module and function; what it is; what its folder must hold ("" where it takes none)."""
@@ -21,6 +23,11 @@ class Data(NamedTuple):
     function: str
     what: str
     files: str = ""
+
+    def loader(self) -> Loader:
+        """The function, its module imported."""
+        found: Loader = getattr(import_module(f"softfloat_ref.nn.data.{self.module}"), self.function)
+        return found
 
 
 DATA: Final = {
@@ -47,16 +54,14 @@ def load(name: str, *, seed: int, root: Path | None = None, **sizes: int) -> Dat
     entry = DATA[name]
     if entry.files and root is None:
         raise Error(f"data {name!r} is read from files: give the folder with {entry.files}")
-    function: Callable[..., Dataset]
-    function = getattr(import_module(f"softfloat_ref.nn.data.{entry.module}"), entry.function)
-    parameters = inspect.signature(function).parameters
-    known = [p for p in parameters if p not in ("seed", "root")]
+    function = entry.loader()
+    known = [p for p in inspect.signature(function).parameters if p not in ("seed", "root")]
     for key, value in sizes.items():
         if key not in known:
             raise unknown(f"size of data {name!r}:", key, known)
         if type(value) is not int or value < 1:
             raise Error(f"data {name!r}: {key} is a number from 1, not {value!r}")
-    if "root" in parameters:
+    if "root" in inspect.signature(function).parameters:
         return function(seed=seed, root=root, **sizes)
     if root is not None:
         raise Error(f"data {name!r} is generated: it takes no folder")

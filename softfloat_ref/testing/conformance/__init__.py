@@ -9,7 +9,6 @@ class TestMyFma(testing.FmaConformance):
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from softfloat_ref.testing.conformance import arithmetic, ordering, rounded  # noqa: F401  (they enter the table)
@@ -44,50 +43,50 @@ __all__ = [
 
 
 class _Suite(OperationSuite):
-    """of: the operation of a suite; the other ones have properties that it takes, too."""
+    """of: the operation of a suite. like: another one, whose properties it has too."""
 
-    def __init_subclass__(cls, of: Sequence[str] = (), **options: Any) -> None:
+    def __init_subclass__(cls, of: str = "", like: str = "", **options: Any) -> None:
         if of:
-            cls.op, cls.properties = of[0], properties(*of)
+            cls.op, cls.properties = of, properties(of, like or of)
         super().__init_subclass__(**options)
 
 
-class AddConformance(_Suite, of=("add",)):
+class AddConformance(_Suite, of="add"):
     """Of a + b: model(self, a, b)."""
 
 
-class SubConformance(_Suite, of=("sub",)):
+class SubConformance(_Suite, of="sub"):
     """Of a - b: model(self, a, b)."""
 
 
-class MulConformance(_Suite, of=("mul",)):
+class MulConformance(_Suite, of="mul"):
     """Of a * b: model(self, a, b)."""
 
 
-class DivConformance(_Suite, of=("div",)):
+class DivConformance(_Suite, of="div"):
     """Of a / b: model(self, a, b)."""
 
 
-class SqrtConformance(_Suite, of=("sqrt",)):
+class SqrtConformance(_Suite, of="sqrt"):
     """Of the square root: model(self, a)."""
 
 
-class FmaConformance(_Suite, of=("fma",)):
+class FmaConformance(_Suite, of="fma"):
     """Of a * b + c, rounded once: model(self, a, b, c)."""
 
 
-class ConvertConformance(_Suite, of=("convert",)):
+class ConvertConformance(_Suite, of="convert"):
     """Of a conversion from `fmt` to `out`, quantization among them: model(self, a)."""
 
 
 QuantizeConformance = ConvertConformance
 
 
-class CompareConformance(_Suite, of=("lt", "eq")):
+class CompareConformance(_Suite, of="lt", like="eq"):
     """Of a comparison, `op`: eq lt le eq_signaling lt_quiet le_quiet. model(self, a, b) returns 0 or 1."""
 
 
-class MinMaxConformance(_Suite, of=("minimum",)):
+class MinMaxConformance(_Suite, of="minimum"):
     """Of a minimum or maximum, `op`: minimum maximum minimum_number maximum_number min max. model(self, a, b)."""
 
 
