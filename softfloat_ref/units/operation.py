@@ -140,3 +140,10 @@ def policy_properties(policy: Policy) -> dict[str, str]:
     """A policy's part of a unit's properties."""
     overflow = "default" if policy.overflow is None else str(policy.overflow)
     return {"rounding": rounding_name(policy.rounding), "overflow": overflow}
+
+
+def given_policy(policy: Policy | str | Mapping[str, Any] | None, rounding: str) -> Policy | None:
+    """The policy that a user gives, or None; a table that does not say how to round has the given rounding."""
+    if isinstance(policy, Mapping) and not {"rounding", "like"} & set(policy):
+        return get_policy(policy).replace(rounding=rounding)
+    return None if policy is None else get_policy(policy)
