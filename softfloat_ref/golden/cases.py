@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from math import prod
 from typing import Final
 
 from softfloat_ref.coverage.classes import few_specials as few_specials
@@ -32,16 +33,9 @@ def crossed(formats: Sequence[Format], limit: int = MAX_CROSSED) -> Iterator[tup
     """Every special code of each operand with every one of the others; fewer, or none, above the limit."""
     for choice in (specials, few_specials):
         sets = [choice(f) for f in formats]
-        if _product(len(s) for s in sets) <= limit:
+        if prod(map(len, sets)) <= limit:
             return itertools.product(*sets)
     return iter(())
-
-
-def _product(sizes: Iterator[int]) -> int:
-    total = 1
-    for size in sizes:
-        total *= size
-    return total
 
 
 def words_per_code(fmt: Format) -> int:
