@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 from math import prod
 from typing import Final
 
@@ -92,14 +93,17 @@ def random_cases(formats: Sequence[Format], seed: int, count: int, start: int = 
         n = min(_CHUNK, start + count - first)
         words = iter(source.words(first * stride, n * stride))
         for _ in range(n):
-            yield tuple(_from_words(f, words, size) for f, size in zip(formats, sizes, strict=True))
+            yield tuple(code_of(f, words, size) for f, size in zip(formats, sizes, strict=True))
 
 
-def _from_words(fmt: Format, words: Iterator[int], size: int) -> int:
-    control, bits = next(words), 0
-    for _ in range(size - 1):
-        bits = bits << WORD_BITS | next(words)
-    return random_code(fmt, control, bits)
+def code_of(fmt: Format, words: Iterator[int], size: int) -> int:
+    """A code from the next `size` words."""
+    return random_code(fmt, next(words), joined(itertools.islice(words, size - 1)))
+
+
+def joined(words: Iterable[int]) -> int:
+    """Random words as one number, the first the most significant."""
+    return reduce(lambda bits, word: bits << WORD_BITS | word, words, 0)
 
 
 def values_and_midpoints(fmt: Format) -> list[tuple[int, int]]:

@@ -23,7 +23,7 @@ from softfloat_ref.oracle.affine import (
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.policies import Policy, rounding_name
-from softfloat_ref.units.operation import given_policy, policy_properties
+from softfloat_ref.units.operation import given_policy, properties
 from softfloat_ref.units.unit import Field, Unit, file_name, operand, random_words, result
 
 _NEAREST: Final = element_policy(None, RULES["exact"])
@@ -113,13 +113,7 @@ class AffineQuantizeUnit(Unit):
         return (q % (1 << self.affine.bits),)
 
     def properties(self) -> dict[str, str]:
-        return {
-            "op": self.op,
-            "fmt": self.values.name,
-            "out": self.affine.name,
-            **policy_properties(self.policy),
-            "width": str(self.affine.bits),
-        }
+        return properties(self.op, self.values, self.affine, self.policy, self.affine.bits)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from softfloat_ref.oracle.blocks.profiles import PROFILES, Profile
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.policies import POLICIES
-from softfloat_ref.units.operation import policy_properties
+from softfloat_ref.units.operation import properties
 from softfloat_ref.units.quantize import ONE, check_size, resolved
 from softfloat_ref.units.unit import Field, Unit, file_name, operand, result
 
@@ -86,10 +86,4 @@ class DequantizeUnit(Unit):
         return values.view(np.uint32).astype(np.uint64)
 
     def properties(self) -> dict[str, str]:
-        return {
-            "op": self.op,
-            "fmt": self.block.name,
-            "out": FP32.name,
-            **policy_properties(POLICIES["ieee"]),
-            "width": str(FP32.width),
-        }
+        return properties(self.op, self.block, FP32, POLICIES["ieee"], FP32.width)

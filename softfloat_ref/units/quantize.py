@@ -15,7 +15,7 @@ from softfloat_ref.oracle.blocks.profiles import PROFILES, Profile
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
 from softfloat_ref.oracle.policies import POLICIES, Policy, rounding_name
-from softfloat_ref.units.operation import given_policy, policy_properties
+from softfloat_ref.units.operation import given_policy, properties
 from softfloat_ref.units.unit import Field, Unit, file_name, operand, random_words, result
 
 if TYPE_CHECKING:
@@ -111,13 +111,7 @@ class QuantizeUnit(Unit):
         return np.hstack([made.scales.astype(np.uint64), made.codes.astype(np.uint64)])
 
     def properties(self) -> dict[str, str]:
-        return {
-            "op": self.op,
-            "fmt": self.values.name,
-            "out": self.block.name,
-            **policy_properties(self.policy),
-            "width": str(self.block.element.width),
-        }
+        return properties(self.op, self.values, self.block, self.policy, self.block.element.width)
 
 
 def resolved(block: BlockFormat, profile: str | Profile | None) -> tuple[BlockFormat, Profile]:
