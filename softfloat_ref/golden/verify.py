@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 from array import array
@@ -108,7 +109,7 @@ def stored_set(folder: Path, manifest: dict[str, Any]) -> VectorSet | TraceSet:
         if table.get("op") == TRACE:
             with in_full():
                 return TraceSet.from_dict(table)
-        return VectorSet.from_dict(table)
+        return dataclasses.replace(VectorSet.from_dict(table), description=str(manifest.get("description", "")))
     except Error as e:
         raise Error(f"{folder / MANIFEST}: {e}") from None
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError, RecursionError) as e:

@@ -14,10 +14,9 @@ import pytest
 import volume
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.coverage import summary
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE, LEVELS, RANDOM, stream
 from softfloat_ref.coverage.engine.framework import Coverage
-from softfloat_ref.coverage.engine.measure import measured
+from softfloat_ref.coverage.engine.measure import measured, summary
 from softfloat_ref.coverage.operation import shapes, solve
 from softfloat_ref.coverage.operation.models import MODELS, operation
 from softfloat_ref.coverage.operation.quotients import product_between, quotient, simplest
