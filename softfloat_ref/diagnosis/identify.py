@@ -54,14 +54,13 @@ class Identification(Generic[P]):
 class Examiner(Generic[P]):
     """Identifies devices for one operation and its formats; the answers of its candidates are cached between devices.
 
-    space: neighbours are those of its base. pool: questions to choose from. at: gives a space with another
-    base, for the search of the closest model. every: all operands, if they are few.
+    space: neighbours are those of its base. questions: those to choose from. every: all
+    operands, if they are few.
     """
 
     space: Space[P]
     vectors: VectorSet
     questions: Sequence[Question]
-    at: Callable[[P], Space[P]]
     every: Callable[[], Iterable[Question]] | None = None
     nan: CompareNan = CompareNan.EXACT
 
@@ -214,7 +213,7 @@ class _Session(Generic[P]):
             own = start.answer(q)
             cases.append(Case(q, got if own is None else self.comparator(own), got))
         size = self.examiner.space.size(start.point)
-        search = Search(self.examiner.at(start.point), self.comparator, cases, start.name, size)
+        search = Search(self.examiner.space.at(start.point), self.comparator, cases, start.name, size)
         return search, search.run()
 
     def _climbed(self) -> list[Candidate[P]]:

@@ -104,7 +104,7 @@ def test_an_accumulator_with_a_defect() -> None:
     e = dataclasses.replace(e, questions=e.questions[::30])
     for name, defect in (("fp32-sequential", "last lane left out"), ("fp32-pairwise", "zeros -0")):
         c = next(c for c in e.candidates.values() if c.name == f"accumulator {name}")
-        model = next(h.model for h in e.at(c.point).defects(c.point) if h.name == defect)
+        model = next(h.model for h in e.space.at(c.point).defects(c.point) if h.name == defect)
         found = e.identify(ask_model(e.vectors.unit, model), confirming(e.vectors, 40, 1))
         assert found.complete
         assert f"accumulator {name}; {defect}" in [f.hypothesis.name for f in found.closest]

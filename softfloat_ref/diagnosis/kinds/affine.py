@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from functools import partial
 from typing import Any, ClassVar, Final
 
 from softfloat_ref.base.errors import Undefined
-from softfloat_ref.diagnosis.affine_defects import answer_defects, dequantize_defects
 from softfloat_ref.diagnosis.candidates import Question
 from softfloat_ref.diagnosis.hypotheses import Inputs
 from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, register
 from softfloat_ref.diagnosis.kinds.operation import kinds_of_codes
-from softfloat_ref.diagnosis.rule_space import RuleSpace
-from softfloat_ref.diagnosis.spaces import FixedSpace, Space
+from softfloat_ref.diagnosis.rule_space import AffineDequantizeSpace, RuleSpace
+from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.oracle.affine import Rule
 from softfloat_ref.units import AffineDequantizeUnit, AffineQuantizeUnit
 from softfloat_ref.units.affine import parameters
 
@@ -41,17 +38,12 @@ class DiagnosedAffineQuantize(DiagnosedAffine):
     """An affine quantizer."""
 
     tried: ClassVar[str] = "rule or listed defect"
+    choices: ClassVar[type[Space[Any]]] = RuleSpace
     unit: AffineQuantizeUnit
 
     @property
     def title(self) -> str:
         return f"quantize {self.unit.values.name} to {self.unit.affine.name}"
-
-    def space(self, source: str = "") -> Space[Any]:
-        return RuleSpace(self.unit, source=source)
-
-    def at(self, space: Any, point: Rule) -> Space[Any]:
-        return RuleSpace(space.made(point), reference=space.base, source=space.source)
 
     def questions(self, vectors: VectorSet) -> list[Question]:
         found = dict.fromkeys((*self._crossed(), *super().questions(vectors)))
@@ -69,13 +61,11 @@ class DiagnosedAffineQuantize(DiagnosedAffine):
 
 @register(AffineDequantizeUnit)
 class DiagnosedAffineDequantize(DiagnosedAffine):
-    """An affine dequantizer, which has no choices."""
+    """An affine dequantizer."""
 
+    choices: ClassVar[type[Space[Any]]] = AffineDequantizeSpace
     unit: AffineDequantizeUnit
 
     @property
     def title(self) -> str:
         return f"dequantize {self.unit.affine.name} to fp32"
-
-    def space(self, source: str = "") -> Space[Any]:
-        return FixedSpace(self.unit, partial(dequantize_defects, self.unit), partial(answer_defects, self.unit))

@@ -11,7 +11,7 @@ from softfloat_ref.diagnosis.candidates import Question
 from softfloat_ref.diagnosis.conditions import Feature, of_code
 from softfloat_ref.diagnosis.hypotheses import Case, Inputs, Output
 from softfloat_ref.diagnosis.identify import Examiner
-from softfloat_ref.diagnosis.spaces import FixedSpace, Space
+from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.explain.scalar import flag_text, value_text
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.codec import decoder
@@ -29,9 +29,13 @@ _KINDS: Final[dict[type[Unit], Any]] = {}
 
 
 class DiagnosedKind:
-    """A unit whose devices are diagnosed. tried: the kinds of hypotheses, for the message that none fits."""
+    """A unit whose devices are diagnosed.
+
+    tried: the kinds of hypotheses, for the message that none fits. choices: the space of possible devices.
+    """
 
     tried: ClassVar[str] = "listed defect"
+    choices: ClassVar[type[Space[Any]]] = Space
 
     def __init__(self, unit: Unit) -> None:
         self.unit: Any = unit
@@ -40,7 +44,7 @@ class DiagnosedKind:
 
     def space(self, source: str = "") -> Space[Any]:
         """The space of possible devices. source: the random source, if known."""
-        return FixedSpace(self.unit)
+        return self.choices(self.unit, source)
 
     def features(self) -> Iterator[Feature]:
         """Properties of a case that mismatches may have in common: of results, operands and controls of one code."""
@@ -122,16 +126,11 @@ class DiagnosedKind:
 
     def examiner(self, vectors: VectorSet, nan: CompareNan) -> Examiner[Any]:
         """The examiner that identifies devices; the unit is the default whose neighbours are tried."""
-        space = self.candidates(vectors.source)
-        return Examiner(space, vectors, self.questions(vectors), partial(self.at, space), self.every(), nan)
+        return Examiner(self.candidates(vectors.source), vectors, self.questions(vectors), self.every(), nan)
 
     def candidates(self, source: str) -> Space[Any]:
         """The space of an unknown device, without an expected model."""
         return self.space(source)
-
-    def at(self, space: Any, point: Any) -> Space[Any]:
-        """The space with another point as its base."""
-        return space  # type: ignore[no-any-return]
 
     def every(self) -> Callable[[], Iterable[Question]] | None:
         """All operands, if they are few."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from softfloat_ref.diagnosis.candidates import Question
 from softfloat_ref.diagnosis.kinds.base import register
@@ -19,10 +19,8 @@ from softfloat_ref.units import DequantizeUnit
 class DiagnosedDequantize(DiagnosedBlock):
     """A block dequantizer."""
 
+    choices: ClassVar[type[Space[Any]]] = DequantizeSpace
     unit: DequantizeUnit
-
-    def space(self, source: str = "") -> Space[Any]:
-        return DequantizeSpace(self.unit)
 
     def questions(self, vectors: VectorSet) -> list[Question]:
         return [*block_codes.code_blocks(self.unit.block, 0, RANDOM_BLOCKS), *self._probes()]

@@ -13,7 +13,6 @@ from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.golden.kinds import block_codes
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.blocks.profiles import Profile
 from softfloat_ref.oracle.blocks.scale_rules import largest
 from softfloat_ref.oracle.codec import encoder
 from softfloat_ref.oracle.formats import Format
@@ -29,13 +28,8 @@ class DiagnosedQuantize(DiagnosedBlock):
     """A block quantizer."""
 
     scales: ClassVar[int] = 1
+    choices: ClassVar[type[Space[Any]]] = ProfileSpace
     unit: QuantizeUnit
-
-    def space(self, source: str = "") -> Space[Any]:
-        return ProfileSpace(self.unit)
-
-    def at(self, space: Any, point: Profile) -> Space[Any]:
-        return ProfileSpace(space.made(point), reference=space.base)
 
     def questions(self, vectors: VectorSet) -> list[Question]:
         """Probes of every choice of a profile, then random blocks."""
