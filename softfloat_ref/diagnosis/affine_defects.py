@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.answer_defects import wire_defects
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output, expected_model
+from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output, changed, defined, expected_model
 from softfloat_ref.diagnosis.operation_defects import flushed
+from softfloat_ref.diagnosis.operation_models import Run
 from softfloat_ref.diagnosis.random_defects import random_defects
-from softfloat_ref.diagnosis.rounding_defects import stage_defects
+from softfloat_ref.diagnosis.rounding_defects import NARROW, VALUE_DEFECTS, StageDefect, rounded_to, stage_defects
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.affine import FP32, Rule, before_rounding, check_scale, fp32
 from softfloat_ref.oracle.codec import Encoder, decoder, encoder, needed_bits
 from softfloat_ref.oracle.exact import FINITE, Value
-from softfloat_ref.oracle.formats import CATALOGUE, Format
+from softfloat_ref.oracle.formats import CATALOGUE
 from softfloat_ref.oracle.policies import Overflow, Policy
 from softfloat_ref.units import AffineDequantizeUnit, AffineQuantizeUnit, Unit
 from softfloat_ref.units.affine import integer, parameters
 
 _OF_INTEGERS: Final = ("exponent +1", "exponent -1", "rounds away")  # stages that are visible in integers
+_SATURATING: Final = Policy(overflow=Overflow.SAT_FINITE)
 _PLACES: Final = (1, 2, 3, 4)  # binary places below the integer to which a quotient is cut
 MORE_BITS: Final = 16  # extra bits of quotients, for defects that depend on bits below the guard bit
 Sum = Callable[[Value, Value, Value], Value]  # from a value, a scale and the addend before rounding
@@ -47,21 +48,18 @@ class AffineQuantizer:
         """The steps, with some of them replaced: the value, the scale and the zero point; the number to round; how it
         is rounded; and the integer from that and the addend after rounding. NaN and Inf are handled correctly."""
         unit, fmt, rule = self.unit, self.unit.affine, self.unit.rule
-        right, wide = expected_model(unit), unit.affine.wide
+        wide = unit.affine.wide
         bits = needed_bits(wide, unit.policy) + MORE_BITS
         decode, decode_scale = decoder(unit.values, unit.policy.flush_inputs), decoder(FP32)
         encoded, total = encode or encoder(wide, unit.policy), before or partial(_sum, rule, bits)
 
-        def model(inputs: Inputs) -> Output | None:
+        def model(inputs: Inputs) -> Sequence[int]:
             x = decode(inputs[0])
             if x.kind != FINITE:
-                return right(inputs)
-            try:
-                found = parameters(inputs[1:], fmt)
-                s = decode_scale(found.scale)
-                check_scale(s, rule)
-            except Error:
-                return None
+                return unit.answer(inputs)
+            found = parameters(inputs[1:], fmt)
+            s = decode_scale(found.scale)
+            check_scale(s, rule)
             x, s = value(inputs[0], x) if value else x, scale(s) if scale else s
             z = zero_point(found.zero_point) if zero_point else found.zero_point
             inside = rule.order == "inside"
@@ -71,7 +69,7 @@ class AffineQuantizer:
             added = 0 if inside else z
             return ((after(q, added) if after else self.clamped(q + added)) % (1 << fmt.bits),)
 
-        return model
+        return defined(model)
 
     def clamped(self, q: int) -> int:
         """An integer clamped to the range."""
@@ -136,8 +134,8 @@ def _quotient_defects(q: AffineQuantizer) -> Iterator[Hypothesis]:
     for name in ("fp32", "bf16", "fp16"):
         if name == "fp32" and q.unit.rule.arithmetic != "exact":
             continue
-        first, back = encoder(CATALOGUE[name], Policy(overflow=Overflow.SAT_FINITE)), decoder(CATALOGUE[name])
-        model = q.model(before=lambda *x, e=first, d=back: d(e(total(*x), 0)[0]))
+        then = rounded_to(name, _SATURATING)
+        model = q.model(before=lambda *x, then=then: then(total(*x)))
         yield Hypothesis(f"double rounding via {name}", f"rounds to {name} first, then again", model)
 
 
@@ -212,48 +210,35 @@ def _value_defects(q: AffineQuantizer) -> Iterator[Hypothesis]:
         "subnormals flushed", "treats subnormal values as zero", q.model(value=lambda c, x: flushed(c, x, fmt))
     )
     yield Hypothesis("sign ignored", "ignores the value's sign", q.model(value=lambda c, x: x._replace(sign=0)))
-    for name in ("bf16", "fp16"):
+    for name in NARROW:
         if CATALOGUE[name].mantissa_bits < fmt.mantissa_bits:
-            first, back = encoder(CATALOGUE[name], Policy(overflow=Overflow.SAT_FINITE)), decoder(CATALOGUE[name])
-            model = q.model(value=lambda c, x, e=first, d=back: d(e(x, 0)[0]))  # type: ignore[misc]
+            narrow = rounded_to(name, _SATURATING)
+            model = q.model(value=lambda c, x, narrow=narrow: narrow(x))  # type: ignore[misc]
             yield Hypothesis(f"values rounded to {name}", f"rounds its values to {name} first", model)
 
 
 def _random_defects(unit: AffineQuantizeUnit, source: str) -> Iterator[Hypothesis]:
-    arity = unit.operand_width
+    arity, n = unit.operand_width, unit.policy.random_count
 
     def right(codes: Sequence[int], r: int) -> tuple[int, int]:
-        return unit.answer((*codes, r))[0], 0
+        return unit.answer((*codes, r % (1 << n)))[0], 0
 
-    def model(run: Callable[[Sequence[int], int], tuple[int, int]]) -> Model:
-        def answer(inputs: Inputs) -> Output | None:
-            try:
-                return run(inputs[:arity], inputs[arity] % (1 << unit.policy.random_count))[:1]
-            except Error:
-                return None
+    def model(run: Run) -> Model:
+        return defined(lambda inputs: run(inputs[:arity], inputs[arity])[:1])
 
-        return answer
-
-    def masked(codes: Sequence[int], r: int) -> tuple[int, int]:
-        return right(codes, r % (1 << unit.policy.random_count))
-
-    yield from random_defects(model, masked, unit.policy.random_count, arity, source)
+    yield from random_defects(model, right, n, arity, source)
 
 
 def answer_defects(unit: Unit, under: Model) -> Iterator[Hypothesis]:
     """Wiring defects of the only result, for a device that otherwise follows `under`."""
-
-    def after(change: Callable[[int], int]) -> Model:
-        def model(inputs: Inputs) -> Output | None:
-            found = under(inputs)
-            return None if found is None else (change(found[0]),)
-
-        return model
-
-    return wire_defects(unit.results[0].width, after)
+    return wire_defects(unit.results[0].width, lambda change: changed(under, lambda _, found: (change(found[0]),)))
 
 
 # -- dequantization --------------------------------------------------------------------------------------------------
+
+
+def _product(n: int, scale: Value) -> Value:
+    return exact.multiply(_integer(n), scale)
 
 
 @dataclass(frozen=True)
@@ -266,7 +251,7 @@ class AffineDequantizer:
         self,
         *,
         steps: Callable[[int, int], int] = lambda q, z: q - z,
-        product: Callable[[int, Value], Value] = lambda n, scale: exact.multiply(_integer(n), scale),
+        product: Callable[[int, Value], Value] = _product,
         encode: Encoder | None = None,
         signed: bool | None = None,
     ) -> Model:
@@ -275,17 +260,14 @@ class AffineDequantizer:
         fmt, encoded = self.unit.affine, encode or encoder(FP32, _TO_FP32)
         turn = (1 << fmt.bits) * {None: 0, True: -1, False: 1}[signed]
 
-        def model(inputs: Inputs) -> Output | None:
-            try:
-                found = parameters(inputs[1:], fmt)
-            except Error:
-                return None
+        def model(inputs: Inputs) -> Output:
+            found = parameters(inputs[1:], fmt)
             q = integer(inputs[0], fmt)
             q += turn if inputs[0] >> (fmt.bits - 1) else 0
             x = product(steps(q, found.zero_point), decoder(FP32)(found.scale))
             return (encoded(x, 0)[0],)
 
-        return model
+        return defined(model)
 
 
 _TO_FP32: Final = Policy(overflow=Overflow.SAT_NONE)
@@ -307,40 +289,29 @@ def dequantize_defects(unit: AffineDequantizeUnit) -> Iterator[Hypothesis]:
     yield Hypothesis(
         "scale as a power of two",
         "treats the scale as a power of two: it ignores the significand",
-        d.model(product=lambda n, scale: exact.multiply(_integer(n), power_of_two(scale))),
+        d.model(product=lambda n, scale: _product(n, power_of_two(scale))),
     )
-    for mode in ("rtz", "rna", "rup", "rdn"):
-        encode = encoder(FP32, _TO_FP32.replace(rounding=mode))
-        yield Hypothesis(f"rounding = {mode}", f"rounds its values by {mode}", d.model(encode=encode))
-    yield Hypothesis(
-        "flush_outputs = on",
-        "flushes subnormal values to zero",
-        d.model(encode=encoder(FP32, _TO_FP32.replace(flush_outputs=True))),
-    )
-    for name in ("bf16", "fp16"):
-        yield Hypothesis(f"values rounded to {name}", f"rounds its values to {name}", d.model(encode=_by(name)))
-    for row in stage_defects():
-        made = row.stage(FP32, _TO_FP32)
-        if made is not None:
-            yield Hypothesis(row.name, row.says, d.model(encode=made), size=row.size)
+    yield from _value_rows(d, VALUE_DEFECTS)
+    for name in NARROW:
+        narrow = rounded_to(name, _TO_FP32)
+        model = d.model(product=lambda n, scale, narrow=narrow: narrow(_product(n, scale)))  # type: ignore[misc]
+        yield Hypothesis(f"values rounded to {name}", f"rounds its values to {name}", model)
+    yield from _value_rows(d, stage_defects())
     yield from answer_defects(unit, expected_model(unit))
 
 
-def _by(name: str) -> Encoder:
-    """The rounding to a narrower format, with the result in FP32."""
-    narrow: Format = CATALOGUE[name]
-    first, back, then = encoder(narrow, _TO_FP32), decoder(narrow), encoder(FP32, _TO_FP32)
-    return lambda x, r: then(back(first(x, 0)[0]), 0)
+def _value_rows(d: AffineDequantizer, rows: Iterable[StageDefect]) -> Iterator[Hypothesis]:
+    for row in rows:
+        encode = row.stage(FP32, _TO_FP32)
+        if encode is not None:
+            yield Hypothesis(row.name, row.says, d.model(encode=encode), size=row.size)
 
 
 def _two_products(unit: AffineDequantizeUnit) -> Model:
-    def model(inputs: Inputs) -> Output | None:
-        try:
-            found = parameters(inputs[1:], unit.affine)
-        except Error:
-            return None
+    def model(inputs: Inputs) -> Output:
+        found = parameters(inputs[1:], unit.affine)
         scale = decoder(FP32)(found.scale)
-        a, b = (fp32(exact.multiply(_integer(n), scale)) for n in (integer(inputs[0], unit.affine), found.zero_point))
+        a, b = (fp32(_product(n, scale)) for n in (integer(inputs[0], unit.affine), found.zero_point))
         return (encoder(FP32, _TO_FP32)(exact.add(a, exact.negate(b)), 0)[0],)
 
-    return model
+    return defined(model)
