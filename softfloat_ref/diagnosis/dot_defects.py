@@ -13,14 +13,14 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output
 from softfloat_ref.diagnosis.operation_defects import flushed, hidden_bit, low_exponent
 from softfloat_ref.diagnosis.remembered import Products, dot_model
-from softfloat_ref.diagnosis.rounding_defects import Stage, StageDefect, stage_defects
+from softfloat_ref.diagnosis.rounding_defects import Stage, StageDefect, stage_defects, with_policy
 from softfloat_ref.diagnosis.sum_defects import Dot, sum_defects, wrapped_products
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.accumulate.dots import Operand
 from softfloat_ref.oracle.accumulate.evaluate import Rounding, Step
 from softfloat_ref.oracle.accumulate.terms import Decode, Term, operand_decoder
 from softfloat_ref.oracle.accumulate.trees import RESULT, Round, To, walk
-from softfloat_ref.oracle.codec import decoder, encoder
+from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.units import DotUnit
@@ -78,29 +78,20 @@ def dot_defects(unit: DotUnit, kept: Products) -> Iterator[Hypothesis]:
     yield from sum_defects(unit)
 
 
-def _policies() -> tuple[StageDefect, ...]:
-    """Changes of a rounding's policy, as defects."""
-
-    def changed(**fields: Any) -> Stage:
-        return lambda fmt, policy: encoder(fmt, policy.replace(**fields))
-
-    return (
-        StageDefect("tininess before rounding", "detects tininess before rounding", changed(tininess="before")),
-        StageDefect("saturation", "saturates", changed(overflow="sat-finite")),
-        StageDefect("FTZ", "flushes tiny results to zero", changed(flush_outputs=True)),
-        *(StageDefect(f"{m}", f"rounds by {m}", changed(rounding=m)) for m in ("rtz", "rna", "rto", "rup", "rdn")),
-    )
+_POLICIES: Final = (
+    StageDefect("tininess before rounding", "detects tininess before rounding", with_policy(tininess="before")),
+    StageDefect("saturation", "saturates", with_policy(overflow="sat-finite")),
+    StageDefect("FTZ", "flushes tiny results to zero", with_policy(flush_outputs=True)),
+    *(StageDefect(m, f"rounds by {m}", with_policy(rounding=m)) for m in ("rtz", "rna", "rto", "rup", "rdn")),
+)
 
 
 def _rounding_defects(d: Dot) -> Iterator[Hypothesis]:
     rounds = [x for x in walk(d.unit.accumulator.root) if isinstance(x, Round)]
     wheres = _WHERE if len(rounds) > 1 else ("every",)
-    shown = {
-        "inner": "of inner sums",
-        "last": "of the last sum",
-        "every": "of its sums" if len(rounds) > 1 else "of the sum",
-    }
-    for row in (*stage_defects(), *_policies()):
+    every = "of its sums" if len(rounds) > 1 else "of the sum"
+    shown = {"inner": "of inner sums", "last": "of the last sum", "every": every}
+    for row in (*stage_defects(), *_POLICIES):
         if row.name.startswith("output"):
             continue
         for where in wheres:
@@ -241,30 +232,25 @@ def _changed(decode: Decode, fmt: Format, change: Callable[[int, Value, Format],
 
 
 def _scale_defects(d: Dot) -> Iterator[Hypothesis]:
-    for side in "ab":
-        fmt = getattr(d.unit, side)
-        scale = getattr(fmt, "scale", None)
+    for k, side in enumerate("ab"):
+        scale = getattr(getattr(d.unit, side), "scale", None)
         if scale is None:
             continue
 
-        def number(
-            a: Operand, b: Operand, c: int, side: str = side, scale: Format = scale
-        ) -> tuple[Operand, Operand, int]:
-            x = a if side == "a" else b
-            y = b if side == "a" else a
+        def number(*operands: Any, k: int = k, scale: Format = scale) -> Any:
+            found = list(operands)
+            x, y = found[k], found[1 - k]
             if len(x.scales) == len(y.scales):  # the largest scale, and the next code: compensate in the other scale
                 more = [t + (scale.is_nan(s) and t < scale.max_code) for s, t in zip(x.scales, y.scales, strict=True)]
-                y = dataclasses.replace(y, scales=tuple(more))
-            x = dataclasses.replace(x, scales=tuple(scale.max_code if scale.is_nan(s) else s for s in x.scales))
-            return (x, y, c) if side == "a" else (y, x, c)
+                found[1 - k] = dataclasses.replace(y, scales=tuple(more))
+            largest = tuple(scale.max_code if scale.is_nan(s) else s for s in x.scales)
+            found[k] = dataclasses.replace(x, scales=largest)
+            return found
 
-        def ignored(
-            a: Operand, b: Operand, c: int, side: str = side, scale: Format = scale
-        ) -> tuple[Operand, Operand, int]:
-            x = a if side == "a" else b
-            one = scale.bias << scale.mantissa_bits
-            x = dataclasses.replace(x, scales=(one,) * len(x.scales))
-            return (x, b, c) if side == "a" else (a, x, c)
+        def ignored(*operands: Any, k: int = k, scale: Format = scale) -> Any:
+            found, one = list(operands), scale.bias << scale.mantissa_bits
+            found[k] = dataclasses.replace(found[k], scales=(one,) * len(found[k].scales))
+            return found
 
         yield Hypothesis(
             f"NaN scale of {side} a number", f"treats the NaN scale of {side} as a number", d.model(inputs=number)

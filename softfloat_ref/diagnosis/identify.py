@@ -24,8 +24,7 @@ class Identification(Generic[P]):
     found: the candidates that explain every answer, which no question tells apart. questions: how many
     were asked one by one; confirmed: number of further cases, of `tried`, on which the device agreed. closest: if no
     candidate explains all, the closest models over all cases asked, best first; exception: a case that the best of
-    them does not explain. tied: whether all operands were tried to distinguish the candidates found.
-    """
+    them does not explain."""
 
     found: list[Candidate[P]]
     questions: int
@@ -35,7 +34,6 @@ class Identification(Generic[P]):
     closest: list[Finding] = field(default_factory=list)
     examined: int = 0
     exception: Case | None = None
-    exhausted: bool = False
 
     @property
     def complete(self) -> bool:
@@ -93,10 +91,6 @@ class Examiner(Generic[P]):
             self.ties[key] = all(a.model(q) == b.model(q) for q in self.every())
         return self.ties[key]
 
-    def key_of(self, point: P) -> Hashable:
-        """The key of a point: everything that its answers depend on."""
-        return self.space.key(point)
-
 
 class _Session(Generic[P]):
     """The identification of one device."""
@@ -135,8 +129,8 @@ class _Session(Generic[P]):
             if not alive:
                 break
             before, count = alive, len(self.asked)
-            known = {self.examiner.key_of(c.point) for c in alive}
-            near = [c for c in self.examiner.extended(alive[0].point) if self.examiner.key_of(c.point) not in known]
+            known = {self.examiner.space.key(c.point) for c in alive}
+            near = [c for c in self.examiner.extended(alive[0].point) if self.examiner.space.key(c.point) not in known]
             near = [c for c in near if self._fits(c)]
             alive = self.narrow(self._apart([*alive, *near]))
             questions += len(self.asked) - count
@@ -147,7 +141,6 @@ class _Session(Generic[P]):
             self._nearest(found)
         else:
             found.confirmed = tried
-            found.exhausted = len(alive) > 1 and self.examiner.every is not None
         return found
 
     def _fits(self, c: Candidate[P]) -> bool:
@@ -202,10 +195,6 @@ class _Session(Generic[P]):
 
         return max(self.examiner.candidates.values(), key=score)
 
-    def _default(self) -> Candidate[P] | None:
-        """The default candidate."""
-        return self.examiner.candidates.get(self.examiner.key_of(self.examiner.space.base))
-
     def _search(self, start: Candidate[P]) -> tuple[Search[P], list[Finding]]:
         """A search over several changes of a candidate, and defects, which are named together with the candidate."""
         cases = []
@@ -228,10 +217,9 @@ class _Session(Generic[P]):
         """Find the closest models, including the listed defects and several changes at once."""
         nearest = self._closest()
         search, findings = self._search(nearest)
-        default = self._default()
-        if (
-            default is not None and default is not nearest
-        ):  # a defect may hide behind the choices of the nearest candidate
+        default = self.examiner.candidates.get(self.examiner.space.key(self.examiner.space.base))
+        # A defect may hide behind the choices of the nearest candidate.
+        if default is not None and default is not nearest:
             other, its = self._search(default)
             if its and (not findings or its[0].rank < findings[0].rank):
                 nearest, search, findings = default, other, its

@@ -106,7 +106,11 @@ def flushed(code: int, x: Value, fmt: Format) -> Value:
 
 def low_exponent(code: int, x: Value, fmt: Format) -> Value:
     """Subnormal operands with the exponent 0 of their field instead of 1."""
-    return x._replace(exponent=x.exponent - 1) if x.significand and _is_subnormal(code, fmt) else x
+    return _scaled(x, -1) if _is_subnormal(code, fmt) else x
+
+
+def _scaled(x: Value, places: int) -> Value:
+    return x._replace(exponent=x.exponent + places) if x.significand else x
 
 
 def hidden_bit(code: int, x: Value, fmt: Format) -> Value:
@@ -120,16 +124,8 @@ _OPERAND_DEFECTS: Final[tuple[tuple[str, str, _Change], ...]] = (
     ("subnormals flushed", "treats subnormals as zero", flushed),
     ("subnormals with exponent 0", "gives subnormals the exponent 0 in place of 1", low_exponent),
     ("subnormals as normal", "treats subnormals as normal numbers, with a leading one", hidden_bit),
-    (
-        "exponent one high",
-        "reads the exponent one too high",
-        lambda code, x, fmt: x._replace(exponent=x.exponent + 1) if x.significand else x,
-    ),
-    (
-        "exponent one low",
-        "reads the exponent one too low",
-        lambda code, x, fmt: x._replace(exponent=x.exponent - 1) if x.significand else x,
-    ),
+    ("exponent one high", "reads the exponent one too high", lambda code, x, fmt: _scaled(x, 1)),
+    ("exponent one low", "reads the exponent one too low", lambda code, x, fmt: _scaled(x, -1)),
     (
         "last bit ignored",
         "ignores the last bit of the significand",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Literal
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.answer_defects import answer_defects
@@ -62,6 +62,12 @@ _SAYS: Final[dict[str, dict[str, str]]] = {
     "nan": {"": "gives NaNs by the rule {v}"},
     "sr_bits": {"": ""},
 }
+_PROPAGATE: Final[dict[Literal["no", "first", "signaling"], str]] = {
+    "no": "",
+    "first": "propagate",
+    "signaling": "propagate-signaling",
+}
+_SWITCHES: Final = ("addend_first", "fma_generated", "fma_quiet")
 
 
 @dataclass(frozen=True)
@@ -140,39 +146,39 @@ class PolicySpace(ChoiceSpace[Policy]):
 def nan_rules(text: str) -> list[str]:
     """The NaN rules that differ from this one in one word."""
     rule = NanRule.parse(text)
-    codes = [f"{name}={code:x}" for name, code in rule.codes]
-    found = []
-    for propagate in ("no", "first", "signaling"):
+    found: list[NanRule] = []
+    for propagate in _PROPAGATE:
+        if propagate != rule.propagate:
+            found.append(replace(rule, propagate=propagate))
+            continue
         for generated in dict.fromkeys(("canonical", "ones", "negative", rule.generated)):
-            for switches in _switches(rule):
-                new = (propagate, generated, *switches)
-                old = (rule.propagate, rule.generated, rule.addend_first, rule.fma_generated, rule.fma_quiet)
-                if sum(a != b for a, b in zip(new, old, strict=True)) == 1:
-                    found.append(_rule_text(propagate, generated, switches, codes))
-    if codes:
-        found.append(
-            _rule_text(rule.propagate, rule.generated, (rule.addend_first, rule.fma_generated, rule.fma_quiet), [])
-        )
-    return found
+            if generated != rule.generated:
+                found.append(replace(rule, generated=generated))
+            else:
+                found += [replace(rule, **{name: not getattr(rule, name)}) for name in _SWITCHES]  # type: ignore[arg-type]
+    if rule.codes:
+        found.append(replace(rule, codes=()))
+    return list(map(_rule_text, found))
 
 
-def _switches(rule: NanRule) -> list[tuple[bool, bool, bool]]:
-    now = (rule.addend_first, rule.fma_generated, rule.fma_quiet)
-    flipped = [tuple(x != (i == k) for k, x in enumerate(now)) for i in range(3)]
-    return [now, *((bool(a), bool(b), bool(c)) for a, b, c in flipped)]
-
-
-def _rule_text(propagate: str, generated: str | int, switches: tuple[bool, ...], codes: list[str]) -> str:
-    words = {"no": "", "first": "propagate", "signaling": "propagate-signaling"}[propagate]
-    made = "" if generated == "canonical" else f"{generated:x}" if isinstance(generated, int) else generated
-    names = ("addend-first", "fma-generated", "fma-quiet")
-    chosen = [n for n, on in zip(names, switches, strict=True) if on]
-    return ",".join(filter(None, (words, made, *chosen, *codes))) or "canonical"
+def _rule_text(rule: NanRule) -> str:
+    made = f"{rule.generated:x}" if isinstance(rule.generated, int) else rule.generated
+    chosen = [name.replace("_", "-") for name in _SWITCHES if getattr(rule, name)]
+    codes = [f"{name}={code:x}" for name, code in rule.codes]
+    words = (_PROPAGATE[rule.propagate], "" if made == "canonical" else made, *chosen, *codes)
+    return ",".join(filter(None, words)) or "canonical"
 
 
 # -- which policies are one device -----------------------------------------------------------------------------------
 
 _NEVER_UP: Final = ("rtz", "rto")  # never round up to a power of two: tiny before rounding is tiny after
+
+
+# The integers that matter only for results that are not exact.
+_OF_INEXACT: Final = (
+    *("mode", "random_count", "beyond_positive", "beyond_negative"),
+    *("largest_positive", "largest_negative", "odd_beyond", "overflow_flags"),
+)
 
 
 def behaviour(s: Scalar) -> Hashable:
@@ -202,17 +208,7 @@ def _target_key(s: Scalar) -> tuple[Any, ...]:
     if not t.flush:
         t = t._replace(flush=0)
     if s.sig.operation.is_conversion and always_exact(s.sig.formats[0], s.sig.out):
-        t = t._replace(
-            mode=0,
-            random_count=0,
-            beyond_positive=0,
-            beyond_negative=0,
-            largest_positive=0,
-            largest_negative=0,
-            odd_beyond=0,
-            overflow_flags=0,
-            tininess=0 if not t.flush else t.tininess,
-        )
+        t = t._replace(**dict.fromkeys(_OF_INEXACT, 0), tininess=t.tininess if t.flush else 0)
     if s.sig.out.is_integer:
         t = t._replace(tininess=0, flush=0)
     if rounding_name(s.policy.rounding) in _NEVER_UP:

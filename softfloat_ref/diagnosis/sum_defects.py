@@ -144,7 +144,11 @@ def sum_defects(unit: DotUnit) -> Iterator[Hypothesis]:
         )
     yield from _alignment(unit)
     if not (isinstance(unit.a, Format) and isinstance(unit.b, Format)):
-        yield Hypothesis("scales above one x2", "doubles products with scales above one", d.model(terms=_doubled))
+        yield Hypothesis(
+            "scales above one x2",
+            "doubles products with scales above one",
+            d.model(terms=lambda terms: [_doubled(x) for x in terms]),
+        )
 
 
 def _alignment(unit: DotUnit) -> Iterator[Hypothesis]:
@@ -163,11 +167,9 @@ def _alignment(unit: DotUnit) -> Iterator[Hypothesis]:
         )
 
 
-def _doubled(terms: list[Term]) -> list[Term]:
-    return [_twice(x) if x.scale > 0 else x for x in terms]
-
-
-def _twice(x: Term) -> Term:
+def _doubled(x: Term) -> Term:
+    if x.scale <= 0:
+        return x
     if x.value.kind != FINITE or not x.value.significand:
         return x._replace(scale=x.scale + 1)
     value = x.value._replace(exponent=x.value.exponent + 1)

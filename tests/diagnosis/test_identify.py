@@ -22,9 +22,9 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis import identified
 from softfloat_ref.diagnosis.asking import ask_arrays, ask_command, ask_model
 from softfloat_ref.diagnosis.identify import Examiner, Identification
+from softfloat_ref.diagnosis.kinds import confirming, examiner
 from softfloat_ref.diagnosis.operation_models import Scalar
 from softfloat_ref.diagnosis.policy_space import PolicySpace, nan_rules
-from softfloat_ref.diagnosis.pools import confirming, examiner
 from softfloat_ref.diagnosis.selftest import selftest, subject
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.policies import NanRule
@@ -83,7 +83,7 @@ def test_several_changes_at_once(fma: Examiner[Any], fields: dict[str, object], 
     assert found.complete
     if found.found:  # by whatever name, it is that device
         point = VectorSet.make("fma", "fp16", 1, policy=fields).unit.policy
-        assert fma.key_of(found.found[0].point) == fma.key_of(point)
+        assert fma.space.key(found.found[0].point) == fma.space.key(point)
     else:
         assert says in found.name
     assert "questions chosen one by one" in identified.lines(found, fma.vectors.unit)[-1]

@@ -24,6 +24,7 @@ from softfloat_ref.units.unit import LETTERS
 QUESTIONS: Final = 3000  # questions to choose from, half of them directed
 QUESTIONS_WIDE: Final = 600  # for blocks and dot products
 SHOWN_LANES: Final = 4
+SCALES: Final = (0x3F800000, 0x3F900000, 0x3DCCCCCD, 0x42F6E979)  # in FP32: 1, 1.125, 0.1, 123.456
 K = TypeVar("K", bound="type[DiagnosedKind]")
 _KINDS: Final[dict[type[Unit], Any]] = {}
 
@@ -163,6 +164,16 @@ def kind_of(unit: Unit) -> DiagnosedKind:
     return found
 
 
+def examiner(vectors: VectorSet, nan: CompareNan = CompareNan.EXACT) -> Examiner[Any]:
+    """The examiner for a unit: its policy, profile, accumulator or rule is the base; the set's count is not used."""
+    return kind_of(vectors.unit).examiner(vectors, nan)
+
+
+def confirming(vectors: VectorSet, count: int, seed: int) -> list[Question]:
+    """Cases that confirm an identification, as in a check: half directed and half random."""
+    return kind_of(vectors.unit).confirming(vectors, count, seed) if count else []
+
+
 def _places(fields: Sequence[Field]) -> Iterator[tuple[int, Field]]:
     """The fields, each with the index of its first code."""
     at = 0
@@ -196,12 +207,11 @@ def _field_text(f: Field, codes: Sequence[int]) -> str:
         return f"{f.name} {f'{codes[0]:0{f.digits}x}' if f.fmt is None else code_text(codes[0], f.fmt)}"
     if len(set(codes)) == 1 and codes[0]:
         return f"{f.name} {_hex(codes[0], f.fmt)} everywhere"
-    return f"{f.name} {_sparse({i: x for i, x in enumerate(codes) if x}, f.fmt)}"
+    return f"{f.name} {sparse(codes, lambda i: _hex(codes[i], f.fmt)) or '0'}"
 
 
-def _sparse(codes: dict[int, int], fmt: Format | None) -> str:
-    if not codes:
-        return "0"
-    shown = [f"[{i}]={_hex(x, fmt)}" for i, x in list(codes.items())[:SHOWN_LANES]]
-    rest = len(codes) - SHOWN_LANES
-    return " ".join(shown) + (f" and {rest} more" if rest > 0 else "")
+def sparse(codes: Sequence[int], text: Callable[[int], str]) -> str:
+    """The first few nonzero codes, by their indices; '' if there is none."""
+    places = [i for i, x in enumerate(codes) if x]
+    rest = len(places) - SHOWN_LANES
+    return " ".join(f"[{i}]={text(i)}" for i in places[:SHOWN_LANES]) + (f" and {rest} more" if rest > 0 else "")
