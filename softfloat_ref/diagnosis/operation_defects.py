@@ -75,21 +75,19 @@ def _operand_defects(s: Scalar) -> Iterator[Hypothesis]:
             if "subnormal" in name and fmt.subnormals != "gradual":
                 continue
 
-            def changed(
-                codes: Sequence[int], values: Values, i: int = i, fmt: Format = fmt, change: _Change = change
-            ) -> Values | None:
-                x = values[i]
-                if x.kind != FINITE:
-                    return None
-                y = change(codes[i], x, fmt)
-                return None if y == x else [*values[:i], y, *values[i + 1 :]]
-
-            model = s.on_values(changed)
+            model = s.on_values(partial(_one_changed, i, fmt, change))
             yield Hypothesis(name + of, says + in_, model)
             if name == "subnormals flushed":
                 yield Hypothesis(
                     f"{name}{of}, flags kept", f"{says}{in_}, but raises the right flags", s.flags_kept(model)
                 )
+
+
+def _one_changed(i: int, fmt: Format, change: _Change, codes: Sequence[int], values: Values) -> Values | None:
+    """The operands with one changed, if it is a finite number; None if that changes nothing."""
+    x = values[i]
+    y = change(codes[i], x, fmt) if x.kind == FINITE else x
+    return None if y == x else [*values[:i], y, *values[i + 1 :]]
 
 
 _Change = Callable[[int, Value, Format], Value]

@@ -307,7 +307,7 @@ def _one_more_code(fmt: Format, policy: Policy) -> Encoder | None:
     return encode
 
 
-def _wrapped(fmt: Format, policy: Policy) -> Encoder | None:
+def wrapped_integer(fmt: Format, policy: Policy) -> Encoder | None:
     """Integers that do not fit are cut to their last bits."""
     if not fmt.is_integer or fmt.width > _WRAPPED // 2:
         return None
@@ -418,7 +418,7 @@ _SINGLE: Final = (
     StageDefect(
         "underflow when exact", "raises underflow for exact subnormal results", _on_answer(_exact_underflow, _gradual)
     ),
-    StageDefect("integer wraps", "wraps integers that do not fit", _wrapped),
+    StageDefect("integer wraps", "wraps integers that do not fit", wrapped_integer),
     StageDefect("exponent +1", "has the result's exponent one too high", _scaled(1)),
     StageDefect("exponent -1", "has the result's exponent one too low", _scaled(-1)),
     StageDefect(
