@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, Generic
 
 from softfloat_ref.diagnosis.asking import Asker
-from softfloat_ref.diagnosis.candidates import Candidate, Pool, Question, classes
+from softfloat_ref.diagnosis.candidates import Candidate, Question, best_question, classes
 from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis, Output
 from softfloat_ref.diagnosis.ranking import Finding, Search, explains
 from softfloat_ref.diagnosis.spaces import P, Space
@@ -67,7 +67,7 @@ class Examiner(Generic[P]):
             self.space, (*self.space.named(), self.space.base, *self.space.changes(self.space.base))
         )
         self.neighbours: dict[Hashable, Candidate[P]] = {}
-        self.pool: Pool[P] = Pool(self.questions)
+        self.splits: dict[Hashable, Question | None] = {}
         self.ties: dict[tuple[int, int], bool] = {}
 
     def identify(self, ask: Asker, confirm: Sequence[Question]) -> Identification[P]:
@@ -81,6 +81,13 @@ class Examiner(Generic[P]):
     def kept(self, key: Hashable, candidate: Candidate[P]) -> Candidate[P]:
         """The known candidate of that key, with its cached answers; otherwise this one is kept."""
         return self.candidates.get(key) or self.neighbours.setdefault(key, candidate)
+
+    def best(self, alive: Sequence[Candidate[P]], comparator: Comparator) -> Question | None:
+        """The question that splits these candidates best, cached; None if none distinguishes any."""
+        key = (comparator, tuple(id(c) for c in alive))
+        if key not in self.splits:
+            self.splits[key] = best_question(self.questions, alive, comparator)
+        return self.splits[key]
 
     def same(self, a: Candidate[P], b: Candidate[P]) -> bool | None:
         """Whether two candidates answer alike for all operands; None if there are too many."""
@@ -100,7 +107,6 @@ class _Session(Generic[P]):
         self.comparator = self._comparator(True)
         self.asked: dict[Question, Output] = {}
         self.has_flags = True
-        self.first = True
 
     def _comparator(self, has_flags: bool) -> Comparator:
         return Comparator.of(self.examiner.vectors.unit, self.examiner.nan, has_flags)
@@ -108,10 +114,9 @@ class _Session(Generic[P]):
     def put(self, questions: Sequence[Question]) -> list[Output]:
         """Ask the questions; the first answer shows whether the device gives flags."""
         answers = self.ask(questions)
-        if self.first and answers and self.examiner.vectors.unit.has_flags:
+        if answers and not self.asked and self.examiner.vectors.unit.has_flags:
             self.has_flags = answers[0].flags is not None
             self.comparator = self._comparator(self.has_flags)
-        self.first = False
         found = [self.comparator.answer(a) for a in answers]
         self.asked.update(zip(questions, found, strict=True))
         return found
@@ -159,7 +164,7 @@ class _Session(Generic[P]):
     def narrow(self, alive: list[Candidate[P]]) -> list[Candidate[P]]:
         """Ask the best question until no question distinguishes the remaining candidates."""
         while len(alive) > 1:
-            question = self.examiner.pool.best(alive, self.comparator)
+            question = self.examiner.best(alive, self.comparator)
             if question is None:
                 return self._exhaust(alive)
             if question in self.asked:  # its answer left candidates whose own answer is undefined

@@ -60,7 +60,9 @@ class Cut(NamedTuple):
 
 
 def cut(x: Value, fmt: Format, policy: Policy) -> Cut | None:
-    """A finite magnitude cut at the format's last bit; None far beyond the largest finite value."""
+    """A magnitude cut at the format's last bit; None for zero, Inf, NaN, and far beyond the largest finite value."""
+    if x.kind != FINITE or not x.significand:
+        return None
     t = target(fmt, policy)
     length = x.significand.bit_length()
     code, kept, below, rest = position(x.significand, x.exponent, length, x.sticky, DEPTH - 1, t)
@@ -86,8 +88,6 @@ def _on_bits(bits: Callable[[Cut], tuple[int, int]], kept_flags: bool = False) -
         right = encoder(fmt, policy)
 
         def encode(x: Value, random_bits: int) -> tuple[int, int]:
-            if x.kind != FINITE or not x.significand:
-                return right(x, random_bits)
             found = cut(x, fmt, policy)
             if found is None:
                 return right(x, random_bits)
@@ -142,7 +142,7 @@ def _on_code(change: Callable[[Cut, int, Format], tuple[int, int] | None]) -> St
 
         def encode(x: Value, random_bits: int) -> tuple[int, int]:
             code, flags = right(x, random_bits)
-            found = cut(x, wide, policy) if x.kind == FINITE and x.significand else None
+            found = cut(x, wide, policy)
             if found is None:
                 return code, flags
             up = int(unbounded(x, random_bits)[0] & wide.magnitude_mask != found.code)

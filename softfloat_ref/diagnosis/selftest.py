@@ -64,7 +64,6 @@ class Summary:
     """The devices of one subject. same: groups of names that no operands distinguish."""
 
     subject: str
-    candidates: int
     devices: list[Device]
     same: list[list[str]]
 
@@ -86,12 +85,11 @@ def selftest(op: str, fmt: str, out: str | None, k: int | None = None) -> Summar
     found: Examiner[Any] = examiner(vectors)
     confirm = confirming(vectors, CONFIRM, 1)
     title = f"{op} {fmt}" + (f" to {out}" if out else "")
-    candidates = list(found.candidates.values())
-    devices = []
+    devices, candidates = [], found.candidates.values()
     for c in candidates:
         result = found.identify(ask_model(vectors.unit, c.model), confirm)
         devices.append(Device(c.name, result, _recovered(found, c, result)))
-    return Summary(title, len(candidates), devices, [c.names for c in candidates if len(c.names) > 1])
+    return Summary(title, devices, [c.names for c in candidates if len(c.names) > 1])
 
 
 def _recovered(e: Examiner[Any], c: Candidate[Any], result: Identification[Any]) -> bool:
