@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -16,9 +16,9 @@ from softfloat_ref.diagnosis.random_defects import random_defects
 from softfloat_ref.diagnosis.rounding_defects import (
     NARROW,
     VALUE_DEFECTS,
-    StageDefect,
     rounded_to,
     stage_defects,
+    staged,
     wrapped_integer,
 )
 from softfloat_ref.oracle import exact
@@ -93,10 +93,8 @@ def quantize_defects(unit: AffineQuantizeUnit, source: str) -> Iterator[Hypothes
     yield from _range_defects(unit)
     yield from _value_defects(unit)
     yield from _quotient_defects(unit)
-    for row in stage_defects():
-        encode = row.stage(unit.affine.wide, unit.policy)
-        if encode is not None and row.name in _OF_INTEGERS:
-            yield Hypothesis(row.name, row.says, _quantizer(unit, encode=encode), size=row.size)
+    rows = (row for row in stage_defects() if row.name in _OF_INTEGERS)
+    yield from staged(rows, unit.affine.wide, unit.policy, lambda encode: _quantizer(unit, encode=encode))
     yield from answer_defects(unit, expected_model(unit))
     if unit.policy.random_count:
         yield from _random_defects(unit, source)
@@ -282,20 +280,17 @@ def dequantize_defects(unit: AffineDequantizeUnit) -> Iterator[Hypothesis]:
         "treats the scale as a power of two: it ignores the significand",
         _dequantizer(unit, product=lambda n, scale: _product(n, power_of_two(scale))),
     )
-    yield from _value_rows(unit, VALUE_DEFECTS)
+
+    def rounded(encode: Encoder) -> Model:
+        return _dequantizer(unit, encode=encode)
+
+    yield from staged(VALUE_DEFECTS, FP32, _TO_FP32, rounded)
     for name in NARROW:
         narrow = rounded_to(name, _TO_FP32)
         model = _dequantizer(unit, product=lambda n, scale, narrow=narrow: narrow(_product(n, scale)))  # type: ignore[misc]
         yield Hypothesis(f"values rounded to {name}", f"rounds its values to {name}", model)
-    yield from _value_rows(unit, stage_defects())
+    yield from staged(stage_defects(), FP32, _TO_FP32, rounded)
     yield from answer_defects(unit, expected_model(unit))
-
-
-def _value_rows(unit: AffineDequantizeUnit, rows: Iterable[StageDefect]) -> Iterator[Hypothesis]:
-    for row in rows:
-        encode = row.stage(FP32, _TO_FP32)
-        if encode is not None:
-            yield Hypothesis(row.name, row.says, _dequantizer(unit, encode=encode), size=row.size)
 
 
 def _two_products(unit: AffineDequantizeUnit) -> Model:

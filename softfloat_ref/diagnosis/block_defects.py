@@ -10,7 +10,7 @@ from typing import Final
 
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output, changed, defined
 from softfloat_ref.diagnosis.operation_defects import hidden_bit, low_exponent
-from softfloat_ref.diagnosis.rounding_defects import NARROW, VALUE_DEFECTS, rounded_to, stage_defects
+from softfloat_ref.diagnosis.rounding_defects import NARROW, VALUE_DEFECTS, rounded_to, stage_defects, staged
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import (
     FP32,
@@ -103,10 +103,8 @@ def block_defects(unit: QuantizeUnit) -> Iterator[Hypothesis]:
     if not unit.policy.flush_outputs:
         flushing = encoder(q.block.element, unit.policy.replace(flush_outputs=True))
         yield Hypothesis("flush_outputs = on", "flushes tiny elements to zero", q.model(encode=flushing))
-    for row in stage_defects():
-        encode = row.stage(q.block.element, unit.policy)
-        if encode is not None and not row.name.startswith("output"):
-            yield Hypothesis(row.name, f"{row.says}, in its elements", q.model(encode=encode), size=row.size)
+    rows = (x._replace(says=f"{x.says}, in its elements") for x in stage_defects() if not x.name.startswith("output"))
+    yield from staged(rows, q.block.element, unit.policy, lambda encode: q.model(encode=encode))
 
 
 # -- the scale -------------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.units import DotUnit
 
-_HELD: Final = ("fp16", "bf16", "tf32", "fp32", "fp64")
+_FORMATS: Final = ("fp16", "bf16", "tf32", "fp32", "fp64")
 _LAST: Final = re.compile(r"-> (\w+):(\w+)")
 _WHERE: Final = ("inner", "last", "every")
 
@@ -104,7 +104,7 @@ def _held_defects(unit: DotUnit, kept: Products) -> Iterator[Hypothesis]:
     """The running result rounded to another format first, and then to its own."""
     tree = unit.accumulator.tree
     last = list(_LAST.finditer(tree))[-1:]
-    for name in _HELD:
+    for name in _FORMATS:
         for match in (m for m in last if name != (unit.out.name if m[1] == RESULT else m[1])):
             changed = f"{tree[: match.start()]}-> {name}:{match[2]} {tree[match.start() :]}"
             try:

@@ -7,9 +7,10 @@ computes. None of them rounds itself: it replaces the guard or sticky bit by a w
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
+from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import Encoder, decoder, encoder, target
 from softfloat_ref.oracle.exact import FINITE, INF, Value
@@ -450,6 +451,16 @@ def stage_defects() -> tuple[StageDefect, ...]:
     )
     other = (StageDefect(f"output as {name}", f"answers in {name}", _as_format(fmt)) for name, fmt in CATALOGUE.items())
     return (*_SINGLE, *through, *other)
+
+
+def staged(
+    rows: Iterable[StageDefect], fmt: Format, policy: Policy, model: Callable[[Encoder], Model]
+) -> Iterator[Hypothesis]:
+    """The defects that this format and policy can have, as hypotheses. model: gives a device with another rounding."""
+    for row in rows:
+        encode = row.stage(fmt, policy)
+        if encode is not None:
+            yield Hypothesis(row.name, row.says, model(encode), size=row.size)
 
 
 def with_policy(**fields: Any) -> Stage:
