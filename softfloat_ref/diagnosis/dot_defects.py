@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output
@@ -25,6 +25,7 @@ from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.units import DotUnit
 
+_Inputs = tuple[Operand, Operand, int]
 _FORMATS: Final = ("fp16", "bf16", "tf32", "fp32", "fp64")
 _LAST: Final = re.compile(r"-> (\w+):(\w+)")
 _WHERE: Final = ("inner", "last", "every")
@@ -236,20 +237,20 @@ def _scale_defects(unit: DotUnit) -> Iterator[Hypothesis]:
         if scale is None:
             continue
 
-        def number(*operands: Any, k: int = k, scale: Format = scale) -> Any:
-            found = list(operands)
+        def number(a: Operand, b: Operand, c: int, k: int = k, scale: Format = scale) -> _Inputs:
+            found = [a, b]
             x, y = found[k], found[1 - k]
             if len(x.scales) == len(y.scales):  # the largest scale, and the next code: compensate in the other scale
                 more = [t + (scale.is_nan(s) and t < scale.max_code) for s, t in zip(x.scales, y.scales, strict=True)]
                 found[1 - k] = dataclasses.replace(y, scales=tuple(more))
             largest = tuple(scale.max_code if scale.is_nan(s) else s for s in x.scales)
             found[k] = dataclasses.replace(x, scales=largest)
-            return found
+            return found[0], found[1], c
 
-        def ignored(*operands: Any, k: int = k, scale: Format = scale) -> Any:
-            found, one = list(operands), scale.bias << scale.mantissa_bits
+        def ignored(a: Operand, b: Operand, c: int, k: int = k, scale: Format = scale) -> _Inputs:
+            found, one = [a, b], scale.bias << scale.mantissa_bits
             found[k] = dataclasses.replace(found[k], scales=(one,) * len(found[k].scales))
-            return found
+            return found[0], found[1], c
 
         yield Hypothesis(
             f"NaN scale of {side} a number",
