@@ -15,7 +15,7 @@ from softfloat_ref.app.options import Name
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis import identified
 from softfloat_ref.diagnosis.asking import Asker, ask_arrays, ask_command
-from softfloat_ref.diagnosis.pools import confirming, examiner
+from softfloat_ref.diagnosis.kinds import confirming, examiner
 from softfloat_ref.diagnosis.selftest import Summary, everything, selftest, subject
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.testing.compare import CompareNan
