@@ -105,7 +105,7 @@ def left_out_entry(count: int, listed: Sequence[str]) -> dict[str, Any]:
 
 def _coverage(vectors: VectorSet) -> Any:
     """The number of bins of each coverage model that the directed cases hit."""
-    from softfloat_ref.coverage import summary
+    from softfloat_ref.coverage.engine.measure import summary
 
     return summary(vectors)
 

@@ -11,7 +11,6 @@ from softfloat_ref.coverage.operation.regions import between
 from softfloat_ref.coverage.operation.rulers import RegionModel, Ruler, RulerModel
 from softfloat_ref.coverage.operation.setting import Events, Setting
 from softfloat_ref.coverage.operation.solve import solve
-from softfloat_ref.coverage.operation.unreachable import unreachable
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import Value, finite
 from softfloat_ref.oracle.formats import Format
@@ -45,24 +44,19 @@ class Overflow(RulerModel):
         signs = {most.sign: SIGNS[most.sign] for most in self._largest(where)}
         return super().bins(where) | cross("{sign}.{power}", sign=signs, power=_FAR)
 
-    def region(self, where: Setting, cell: Cell) -> Value:
+    def regions(self, where: Setting, cell: Cell) -> list[Value]:
         if len(cell) > 2:
-            return super().region(where, cell)
+            return super().regions(where, cell)
         most = where.largest(cell[0])
         assert most is not None
-        return between(cell[0], 1, exact.top(most) + cell[1])
+        return [between(cell[0], 1, exact.top(most) + cell[1])]
 
     def hits(self, e: Events) -> Iterable[Cell]:
         yield from super().hits(e)
         x = e.exact
-        most = where_largest(e.where, x)
+        most = e.where.largest(x.sign) if x.is_finite and x.significand else None
         if most is not None and (x.significand & (x.significand - 1) or x.sticky):
             yield x.sign, exact.top(x) - exact.top(most)
-
-
-def where_largest(where: Setting, x: Value) -> Value | None:
-    """The largest finite value of the sign of a number that is not zero."""
-    return where.largest(x.sign) if x.is_finite and x.significand else None
 
 
 class Underflow(RulerModel):
@@ -101,7 +95,7 @@ class BelowSubnormal(RulerModel):
     def rulers(self, where: Setting) -> Iterable[Ruler]:
         significand, exponent = where.out.magnitude(where.out.min_code)
         high = 4 * significand if significand < 3 else 4
-        return [Ruler(f"{SIGNS[s]}.", s, exponent - 2, 0, high, 0, 4, signed=False) for s in where.signs]
+        return [Ruler(f"{n}.", s, exponent - 2, 0, high, 0, 4, signed=False) for s, n in where.signs.items()]
 
 
 class BinadeEdges(RulerModel):
@@ -169,10 +163,11 @@ class NearZeroAndOne(RulerModel):
         return e.operands[0]
 
     def never(self, where: Setting, cell: Cell) -> str:
-        return unreachable(as_conversion(where), self.region(where, cell))
+        return super().never(as_conversion(where), cell)
 
     def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
-        return solve(as_conversion(where), self.region(where, cell))
+        (region,) = self.regions(where, cell)
+        return solve(as_conversion(where), region)
 
 
 def as_conversion(where: Setting) -> Setting:
@@ -237,27 +232,17 @@ class NearBoundaries(RegionModel):
                     found.setdefault((sign, near), f"{SIGNS[sign]}.{name}.bit{bit}")
         return found
 
-    def region(self, where: Setting, cell: Cell) -> Value:
-        return finite(cell[0], *where.out.magnitude(cell[1]))
-
-    def never(self, where: Setting, cell: Cell) -> str:
-        """Unreachable if neither the value nor the half ulp above it is reachable."""
-        reason = super().never(where, cell)
-        return reason and (unreachable(where, self._above(where, cell)) and reason)
+    def regions(self, where: Setting, cell: Cell) -> list[Value]:
+        """The value, and the half ulp above it."""
+        fmt, value = where.out, finite(cell[0], *where.out.magnitude(cell[1]))
+        unit = max(exact.top(value), fmt.emin) - fmt.mantissa_bits - 1
+        s, q = value.significand, value.exponent
+        return [value, between(value.sign, s << max(q - unit, 0) >> max(unit - q, 0), unit)]
 
     def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
-        """Operands of the value, then of what lies up to half an ulp above it."""
-        for seed in range(3):
-            yield from solve(where, self.region(where, cell), seed)
-            yield from solve(where, self._above(where, cell), seed)
+        for seed, region in product(range(3), self.regions(where, cell)):
+            yield from solve(where, region, seed)
 
     def hits(self, e: Events) -> Iterable[Cell]:
         """By the code at or less than half an ulp below the exact result."""
         return [(e.exact.sign, e.place.code)] if e.place is not None and not e.place.guard else []
-
-    def _above(self, where: Setting, cell: Cell) -> Value:
-        """The half ulp above a value of the output format."""
-        fmt, value = where.out, self.region(where, cell)
-        unit = max(exact.top(value) - fmt.mantissa_bits, fmt.emin - fmt.mantissa_bits) - 1
-        s, q = value.significand, value.exponent
-        return between(value.sign, s << max(q - unit, 0) >> max(unit - q, 0), unit)

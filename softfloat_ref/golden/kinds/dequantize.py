@@ -31,7 +31,7 @@ class DequantizeCases(Cases):
 
     @property
     def coverage(self) -> Coverage | None:
-        return dequantization(self.unit.block, self.unit.profile)
+        return dequantization(self.unit)
 
     def after(self, count: int) -> Iterator[Run]:
         pairs = min(block_codes.pairs(self.unit.block), count)
