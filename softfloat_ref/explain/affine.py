@@ -78,8 +78,7 @@ def _rounding_rows(unit: AffineQuantizeUnit, x: Value, found: Parameters, word: 
     if value.kind == INF:
         return [*rows, ("clamp", "the product overflows FP32: clamped to the end of the range")]
     explained = explain_conversion(value, unit.affine.wide, unit.policy, word)
-    labels = {"rule": "rounding"}
-    rows += [(labels.get(k, k), v) for k, v in explained.rows if k in _WHOLE]
+    rows += [("rounding" if k == "rule" else k, v) for k, v in explained.rows if k in _WHOLE]
     width = unit.affine.wide.width
     q = explained.bits - (explained.bits >> (width - 1) << width)
     rows.append(("rounded", str(q)))

@@ -18,9 +18,9 @@ from softfloat_ref.coverage.engine.directed import EXHAUSTIVE, LEVELS, RANDOM, s
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.coverage.engine.measure import measured, summary
 from softfloat_ref.coverage.operation import shapes, solve
+from softfloat_ref.coverage.operation.factors import product_between, quotient, simplest
 from softfloat_ref.coverage.operation.last_places import root_modulo
 from softfloat_ref.coverage.operation.models import MODELS, operation
-from softfloat_ref.coverage.operation.quotients import product_between, quotient, simplest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import Value

@@ -15,7 +15,7 @@ from softfloat_ref.oracle.exact import Value, finite
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations.formula import Term
 
-UNBOUNDED: Final = 1 << 30  # bits, and exponents of numbers that have no bounds; of their unit, negative
+UNBOUNDED: Final = 1 << 30  # stands for no bound: of bits, of exponents and, negative, of a unit
 
 
 class Span(NamedTuple):

@@ -20,6 +20,14 @@ MANY_BINADES: Final = 40
 _FAR: Final = {2: "times4", 8: "times256"}
 
 
+def _around_largest(where: Setting) -> Iterator[Ruler]:
+    """Half ulps from 3 ulp below the largest finite value of each sign to 3 ulp above it."""
+    for sign, name in SIGNS.items():
+        if (most := where.largest(sign)) is not None:
+            zero = 2 * most.significand
+            yield Ruler(f"{name}.max", sign, most.exponent - 1, max(zero - 6, 1), zero + 6, zero, 2)
+
+
 class Overflow(RulerModel):
     """B4: around the largest finite value."""
 
@@ -29,19 +37,12 @@ class Overflow(RulerModel):
     def applies(self, where: Setting) -> bool:
         return where.rounded and not where.out.is_integer
 
-    def _largest(self, where: Setting) -> Iterator[Value]:
-        return (most for sign in SIGNS if (most := where.largest(sign)) is not None)
-
     def rulers(self, where: Setting) -> Iterable[Ruler]:
-        """Half ulps from 3 ulp below to 3 ulp above, of each sign."""
-        for most in self._largest(where):
-            zero = 2 * most.significand
-            unit = most.exponent - 1
-            yield Ruler(f"{SIGNS[most.sign]}.max", most.sign, unit, max(zero - 6, 1), zero + 6, zero, 2)
+        return _around_largest(where)
 
     def bins(self, where: Setting) -> Bins:
         """The rulers' cells, and two binades far beyond."""
-        signs = {most.sign: SIGNS[most.sign] for most in self._largest(where)}
+        signs = {sign: name for sign, name in SIGNS.items() if where.largest(sign) is not None}
         return super().bins(where) | cross("{sign}.{power}", sign=signs, power=_FAR)
 
     def regions(self, where: Setting, cell: Cell) -> list[Value]:
@@ -131,7 +132,7 @@ def binades(fmt: Format) -> list[int]:
 
 
 class Integers(RulerModel):
-    """B23: around the ends of an integer format's range."""
+    """B23: around the ends of an integer format's range; for unsigned integers, B24 has the smallest, 0."""
 
     id = "B23"
     title = "near the largest integer: the exact value within 3 of each end of the range, in halves"
@@ -140,10 +141,7 @@ class Integers(RulerModel):
         return where.rounded and where.out.is_integer
 
     def rulers(self, where: Setting) -> Iterable[Ruler]:
-        """Halves around the largest and the smallest integer; for unsigned integers, the smallest is 0 (B24)."""
-        for sign in where.signs:
-            zero = 2 * (where.out.max_negative_code if sign else where.out.max_code)
-            yield Ruler(f"{SIGNS[sign]}.max", sign, -1, max(zero - 6, 1), zero + 6, zero, 2)
+        return _around_largest(where)
 
 
 class NearZeroAndOne(RulerModel):

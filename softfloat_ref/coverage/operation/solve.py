@@ -12,8 +12,7 @@ from softfloat_ref.coverage.classes import complete
 from softfloat_ref.coverage.codes import below, near, operand
 from softfloat_ref.coverage.engine.draw import significands, word
 from softfloat_ref.coverage.engine.framework import Line
-from softfloat_ref.coverage.operation.factors import no_pair, pairs
-from softfloat_ref.coverage.operation.quotients import product_between, quotient
+from softfloat_ref.coverage.operation.factors import no_pair, pairs, product_between, quotient
 from softfloat_ref.coverage.operation.reach import excluded, precisions, span, terms_of
 from softfloat_ref.coverage.operation.regions import inside, refined
 from softfloat_ref.coverage.operation.setting import MONOTONE, Setting
