@@ -26,14 +26,13 @@ from softfloat_ref.explain.block import BlockExplanation
 from softfloat_ref.explain.scalar import (
     MAX_FLAGS,
     Explanation,
-    alternatives,
+    Tried,
     describe,
     explain_conversion,
     explain_operation,
     flag_text,
 )
-from softfloat_ref.explain.steps import alternatives as unit_alternatives
-from softfloat_ref.explain.steps import steps
+from softfloat_ref.explain.steps import alternatives, steps
 from softfloat_ref.oracle.blocks.formats import VALUE_BITS, BlockFormat, any_format, element_policy, resolve
 from softfloat_ref.oracle.codec import check_code, check_random, encoder, needed_bits, to_value
 from softfloat_ref.oracle.formats import Format
@@ -102,7 +101,7 @@ def command(
     found = None
     if got is not None:
         code = check_code(parse_code(got, "--got"), target)
-        found = alternatives(run, choices.policy, code, flags)
+        found = Tried(run, choices.policy).matching(code, flags)
         found = found or [{"defect": x} for x in defects(code, flags)]
     if as_json:
         rows = dict(explanation.rows)
@@ -142,7 +141,7 @@ def _explain_unit(
         code = parse_code(got, "--got")
         if code >> field.width:
             raise Error(f"--got {got}: {field.name} has {field.width} bits")
-        found = unit_alternatives(unit, inputs, (code,))
+        found = alternatives(unit, inputs, (code,))
     if as_json:
         bits = f"{answer:0{field.digits}x}"
         print(json.dumps({"bits": bits, "steps": dict(rows), **({} if found is None else {"got": found})}, indent=1))

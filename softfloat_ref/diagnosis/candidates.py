@@ -13,7 +13,7 @@ from softfloat_ref.diagnosis.spaces import P, Space
 Question = tuple[int, ...]
 
 
-@dataclass
+@dataclass(eq=False)
 class Candidate(Generic[P]):
     """One device: a point, and the names of all points that no operands distinguish from it."""
 

@@ -68,7 +68,7 @@ class Examiner(Generic[P]):
         )
         self.neighbours: dict[Hashable, Candidate[P]] = {}
         self.splits: dict[Hashable, Question | None] = {}
-        self.ties: dict[tuple[int, int], bool] = {}
+        self.ties: dict[tuple[Candidate[P], Candidate[P]], bool] = {}
 
     def identify(self, ask: Asker, confirm: Sequence[Question]) -> Identification[P]:
         """Identify a device. Raises DeviceError if it breaks the protocol."""
@@ -84,7 +84,7 @@ class Examiner(Generic[P]):
 
     def best(self, alive: Sequence[Candidate[P]], comparator: Comparator) -> Question | None:
         """The question that splits these candidates best, cached; None if none distinguishes any."""
-        key = (comparator, tuple(id(c) for c in alive))
+        key = (comparator, tuple(alive))
         if key not in self.splits:
             self.splits[key] = best_question(self.questions, alive, comparator)
         return self.splits[key]
@@ -93,7 +93,7 @@ class Examiner(Generic[P]):
         """Whether two candidates answer alike for all operands; None if there are too many."""
         if self.every is None:
             return None
-        key = (id(a), id(b))
+        key = (a, b)
         if key not in self.ties:
             self.ties[key] = all(a.model(q) == b.model(q) for q in self.every())
         return self.ties[key]

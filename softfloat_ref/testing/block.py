@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from softfloat_ref.explain.case import number_text
+from softfloat_ref.explain.steps import number_text
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.literals import shortest
 from softfloat_ref.testing.compare import Answer

@@ -30,7 +30,7 @@ class DequantizeCases(Cases):
 
     @property
     def coverage(self) -> Coverage | None:
-        return dequantization(self.unit.block, self.unit.profile)
+        return dequantization(self.unit)
 
     def first(self, count: int) -> Run:
         return PAIRS, block_codes.pairs(self.unit.block)

@@ -43,8 +43,7 @@ class DotCases(Cases):
 
     @property
     def coverage(self) -> Coverage | None:
-        unit = self.unit
-        return dot_products(unit.a, unit.b, unit.c, unit.out, unit.accumulator, unit.k, unit.extrapolate)
+        return dot_products(self.unit)
 
     @cached_property
     def made_of(self) -> Operands:
