@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -15,15 +15,41 @@ Peers = dict[str, Callable[[], Any]]
 BLOCK: Final = 32
 
 
+def installed(module: str) -> bool:
+    """Whether a peer is installed."""
+    return importlib.util.find_spec(module) is not None
+
+
 def torch_module() -> Any:
     """torch on one thread; None if it is not installed."""
-    if importlib.util.find_spec("torch") is None:
+    if not installed("torch"):
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import torch
     torch.set_num_threads(1)
     return torch
+
+
+def softfloat(op: str, cases: Iterable[tuple[int, ...]], fmt: str, out: str | None) -> Callable[[], None] | None:
+    """SoftFloat's function on each case with its flags, or None if it has no such function or is not installed."""
+    types = {"fp16": ("f16", "Float16", 2), "fp32": ("f32", "Float32", 4)}
+    if fmt not in types or not installed("softfloatpy"):
+        return None
+    import softfloatpy as soft
+
+    prefix, kind, size = types[fmt]
+    name = f"to_{types[out][0]}" if out else {"fma": "mul_add"}.get(op, op)
+    function, make = getattr(soft, f"{prefix}_{name}"), getattr(soft, kind).from_bytes
+    packed = [tuple(x.to_bytes(size, "big") for x in case) for case in cases]
+
+    def work() -> None:
+        for case in packed:
+            soft.set_exception_flags(0)
+            function(*map(make, case)).to_bytes()
+            soft.get_exception_flags()
+
+    return work
 
 
 def casts(x: NDArray[np.float32]) -> dict[str, Peers]:
@@ -43,7 +69,7 @@ def casts(x: NDArray[np.float32]) -> dict[str, Peers]:
         if quantize is not None:
             found["back"]["qtorch"] = lambda: quantize(t, 4, 3, rounding="nearest")
             found["sr"]["qtorch"] = lambda: quantize(t, 4, 3, rounding="stochastic")
-    if importlib.util.find_spec("ml_dtypes") is not None:
+    if installed("ml_dtypes"):
         import ml_dtypes
 
         found["e4m3"]["ml_dtypes"] = lambda: x.astype(ml_dtypes.float8_e4m3fn)
@@ -52,7 +78,7 @@ def casts(x: NDArray[np.float32]) -> dict[str, Peers]:
 
 def _qtorch() -> Any:
     """qtorch's float_quantize; it compiles itself when it is imported, which may fail."""
-    if importlib.util.find_spec("qtorch") is None:
+    if not installed("qtorch"):
         return None
     try:
         from qtorch.quant import float_quantize
@@ -70,7 +96,7 @@ def blocks(x: NDArray[np.float32]) -> dict[str, Peers]:
     rows = torch.from_numpy(x)
     found["mxfp8"]["microxcaling's method"] = lambda: microxcaling(torch, rows, 3, 8, 448.0)
     found["mxfp4"]["microxcaling's method"] = lambda: microxcaling(torch, rows, 1, 2, 6.0)
-    if importlib.util.find_spec("torchao") is not None:
+    if installed("torchao"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             from torchao.prototype.mx_formats.mx_tensor import to_mx

@@ -39,17 +39,13 @@ _OPTIONS: Final = {"source": "-i"}
 
 
 @click.command("dot", cls=NumbersCommand)
-@click.option(
-    "--fmt", default=None, type=ANY, metavar="F", help="Format of A and B, or a=F,b=F[,c=F]; block formats too."
-)
-@click.option("--acc", default=None, type=_ACC, metavar="NAME", help="Accumulator: a name, an expression or FILE.toml.")
-@click.option("--out", default=None, metavar="F", help="Format of the result and of c [fp32].")
-@click.option("--c", "c", default=None, metavar="CODE", help="The addend c, as a code [0].")
-@click.option("--scales-a", default=None, metavar="CODES", help="With a block format: A's scales, one per block.")
-@click.option("--scales-b", default=None, metavar="CODES", help="With a block format: B's scales, one per block.")
-@click.option(
-    "-i", "source", default=None, metavar="FILE.npz", help="Codes a, b [n, K]; c [n], scales_a, scales_b [n, blocks]."
-)
+@click.option("--fmt", type=ANY, metavar="F", help="Format of A and B, or a=F,b=F[,c=F]; block formats too.")
+@click.option("--acc", type=_ACC, metavar="NAME", help="Accumulator: a name, an expression or FILE.toml.")
+@click.option("--out", metavar="F", help="Format of the result and of c [fp32].")
+@click.option("--c", "c", metavar="CODE", help="The addend c, as a code [0].")
+@click.option("--scales-a", metavar="CODES", help="With a block format: A's scales, one per block.")
+@click.option("--scales-b", metavar="CODES", help="With a block format: B's scales, one per block.")
+@click.option("-i", "source", metavar="FILE.npz", help="Codes a, b [n, K]; c [n], scales_a, scales_b [n, blocks].")
 @click.option("--values", is_flag=True, help="A, B and c are numbers, rounded to their formats (rne), not codes.")
 @click.option("--extrapolate", is_flag=True, help="Apply a unit's model to formats that the unit does not support.")
 @click.option("--trace", "traced", is_flag=True, help="Show each stage.")
@@ -58,7 +54,7 @@ _OPTIONS: Final = {"source": "-i"}
 )
 @click.option("--json", "as_json", is_flag=True, help="With --trace, --list, --show: print JSON.")
 @click.option("--list", "listed", is_flag=True, help="List the named accumulators.")
-@click.option("--show", default=None, type=_ACC, metavar="NAME", help="Show an accumulator's definition.")
+@click.option("--show", type=_ACC, metavar="NAME", help="Show an accumulator's definition.")
 @click.option("--probes", is_flag=True, help="Print the probes that tell accumulators apart; NAME... selects columns.")
 @click.option("--replay", "replayed", is_flag=True, help="Replay captures of hardware: FILE.npz...")
 @click.argument("operands", nargs=-1, metavar="[A B]")

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import click
 
+from softfloat_ref.app.options import bundled
 from softfloat_ref.base.errors import Error
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE, LEVELS
 from softfloat_ref.golden.sets import VectorSet
 
-F = TypeVar("F", bound=Callable[..., Any])
 UNASKED: Final = 1 << 24  # cases that need no confirmation
 NAMES: Final = (*LEVELS, EXHAUSTIVE)
 
@@ -53,27 +52,19 @@ class LevelChoice:
         return require(report)
 
 
-def level_options(function: F) -> F:
-    """Add the options; the command gets them as one `level`."""
+def _level(given: dict[str, Any]) -> dict[str, Any]:
+    return {"level": LevelChoice(given.pop("level_name"), given.pop("yes"), given.pop("require_coverage"))}
 
-    def with_level(**given: Any) -> Any:
-        choice = LevelChoice(given.pop("level_name"), given.pop("yes"), given.pop("require_coverage"))
-        return function(level=choice, **given)
 
-    wrapped: Any = with_level
-    wrapped.__name__, wrapped.__doc__ = function.__name__, function.__doc__
-    wrapped.__click_params__ = getattr(function, "__click_params__", [])
-    sizes = ", ".join(f"{name} ({level.cases})" for name, level in LEVELS.items())
-    for option in (
-        click.option("--require-coverage", is_flag=True, help="Exit code 1 where a reachable bin is empty."),
-        click.option("--yes", is_flag=True, help=f"Write more than {UNASKED} exhaustive cases without confirmation."),
-        click.option(
-            "--level",
-            "level_name",
-            type=click.Choice(NAMES),
-            default=None,
-            help=f"Number of cases, including all directed ones: {sizes}, or every possible case.",
-        ),
-    ):
-        wrapped = option(wrapped)
-    return wrapped  # type: ignore[no-any-return]
+_SIZES: Final = ", ".join(f"{name} ({level.cases})" for name, level in LEVELS.items())
+level_options: Final = bundled(
+    _level,
+    click.option(
+        "--level",
+        "level_name",
+        type=click.Choice(NAMES),
+        help=f"Number of cases, including all directed ones: {_SIZES}, or every possible case.",
+    ),
+    click.option("--yes", is_flag=True, help=f"Write more than {UNASKED} exhaustive cases without confirmation."),
+    click.option("--require-coverage", is_flag=True, help="Exit code 1 where a reachable bin is empty."),
+)

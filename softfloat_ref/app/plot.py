@@ -134,17 +134,8 @@ def _measured(
         scaled = x if scale == 1 else convert.to_float64(x) * scale
         total += exponents(scaled)
         for i, fmt in enumerate(formats):
-            found[i] += shares(scaled, fmt, _policy(fmt, choices), choices.source)
+            found[i] += shares(scaled, fmt, choices.typed_policy(fmt), choices.source)
     return total, found
-
-
-def _policy(fmt: AnyFormat, choices: Choices) -> Any:
-    """The policy, if an option of it was typed; its rounding is the block profile's unless one was typed."""
-    from softfloat_ref.oracle.blocks.formats import BlockFormat
-
-    if not choices.given:
-        return None
-    return choices.for_blocks(fmt, None).policy if isinstance(fmt, BlockFormat) else choices.policy
 
 
 def _lines(name: str, found: Exponents, shares: Sequence[Shares], formats: Sequence[AnyFormat]) -> Iterator[str]:

@@ -29,14 +29,13 @@ CASES: Final = 2000
 @click.option(
     "--round", "roundings", multiple=True, type=Name("MODE", ROUNDINGS), help="Exhaustive: a rounding (default: all)."
 )
-@click.option("--slice", "piece", default=None, metavar="I/N", help="Exhaustive: the I-th of N slices of the inputs.")
+@click.option("--slice", "piece", metavar="I/N", help="Exhaustive: the I-th of N slices of the inputs.")
 @click.option(
     "--jobs",
     type=click.IntRange(1, 1024),
-    default=None,
     help="Exhaustive: number of processes (default: one per processor).",
 )
-@click.option("--scheduler", default=None, metavar=SCHEDULERS, help="Exhaustive: on a Dask cluster.")
+@click.option("--scheduler", metavar=SCHEDULERS, help="Exhaustive: on a Dask cluster.")
 def command(
     exhaustive: bool,
     formats: tuple[str, ...],

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import click
 
+from softfloat_ref.app.options import bundled
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers
 from softfloat_ref.golden.kinds import Cases
@@ -21,7 +22,6 @@ from softfloat_ref.golden.vector_recipes import load_recipe, recipe_files, suite
 from softfloat_ref.golden.verify import Report, problems, verify
 from softfloat_ref.golden.writers import NAMES, parse_names
 
-F = TypeVar("F", bound=Callable[..., Any])
 _WORKER_OPTIONS: Final = ("--jobs", "--scheduler")
 
 
@@ -48,31 +48,23 @@ class Files:
         return dataclasses.replace(vectors, unit=vectors.unit.with_intermediate())
 
 
-def file_options(function: F) -> F:
-    """Add --format, --resume, --intermediate and --pack; the command gets them as one `files`."""
+def _files(given: dict[str, Any]) -> dict[str, Any]:
+    text = given.pop("format_names")
+    formats = () if text is None else parse_names(text)
+    return {"files": Files(formats, text is not None, *(given.pop(n) for n in ("resume", "intermediate", "pack")))}
 
-    def with_files(**given: Any) -> Any:
-        text = given.pop("format_names")
-        formats = () if text is None else parse_names(text)
-        flags = [given.pop(name) for name in ("resume", "intermediate", "pack")]
-        return function(files=Files(formats, text is not None, *flags), **given)
 
-    wrapped: Any = with_files
-    wrapped.__name__, wrapped.__doc__ = function.__name__, function.__doc__
-    wrapped.__click_params__ = getattr(function, "__click_params__", [])
-    shown = ",".join(Cases.default)
-    for option in (
-        click.option("--pack", is_flag=True, help="Write the small excerpt of a suite."),
-        click.option(
-            "--intermediate", is_flag=True, help="Add columns: kept bits, guard and sticky bit of the exact result."
-        ),
-        click.option("--resume", is_flag=True, help="Continue an interrupted run."),
-        click.option(
-            "--format", "format_names", default=None, metavar="NAMES", help=f"Some of {','.join(NAMES)} [{shown}]."
-        ),
-    ):
-        wrapped = option(wrapped)
-    return wrapped  # type: ignore[no-any-return]
+file_options: Final = bundled(
+    _files,
+    click.option(
+        "--format", "format_names", metavar="NAMES", help=f"Some of {','.join(NAMES)} [{','.join(Cases.default)}]."
+    ),
+    click.option("--resume", is_flag=True, help="Continue an interrupted run."),
+    click.option(
+        "--intermediate", is_flag=True, help="Add columns: kept bits, guard and sticky bit of the exact result."
+    ),
+    click.option("--pack", is_flag=True, help="Write the small excerpt of a suite."),
+)
 
 
 def command_line() -> list[str]:

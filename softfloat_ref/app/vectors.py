@@ -55,16 +55,16 @@ command.add_command(vhdl)
     help="Operation, or quantize, dequantize, dot, matmul.",
 )
 @click.option("--fmt", type=ANY, help="Format, or one per operand as a=..,b=..; a block format for quantize.")
-@click.option("--out", default=None, help="Format of the result; for quantize, of the values [fp32].")
-@click.option("-n", "count", type=click.IntRange(min=1), default=None, help=f"Number of vectors [{DEFAULT_COUNT}].")
+@click.option("--out", help="Format of the result; for quantize, of the values [fp32].")
+@click.option("-n", "count", type=click.IntRange(min=1), help=f"Number of vectors [{DEFAULT_COUNT}].")
 @level_options
 @click.option(
     "-o", "--output", "folder", required=True, metavar="DIR", help="Output folder; - writes the lines to stdout."
 )
 @click.option("--operands", is_flag=True, help="With -o -: write operands only, for a device in a pipe.")
 @file_options
-@click.option("--jobs", type=click.IntRange(1, 1024), default=None, help="Number of local processes [1].")
-@click.option("--scheduler", default=None, metavar=SCHEDULERS, help="A Dask cluster that makes the lines.")
+@click.option("--jobs", type=click.IntRange(1, 1024), help="Number of local processes [1].")
+@click.option("--scheduler", metavar=SCHEDULERS, help="A Dask cluster that makes the lines.")
 @product_options
 @profile_option
 @policy_options
@@ -167,16 +167,12 @@ def _from_recipe(recipe: str, count: int | None, seed: int | None) -> VectorSet:
 @command.command("verify")
 @click.argument("folders", nargs=-1, required=True, metavar="[DIR...|-]")
 @click.option("--op", type=Name("OP", OPERATIONS), help="With -: the operation of the lines.")
-@click.option("--fmt", default=None, help="With -: the formats of the operands.")
-@click.option("--out", default=None, help="With -: the format of the result.")
-@click.option("-n", "count", type=click.IntRange(min=1), default=None, help="With -: expected number of lines.")
-@click.option(
-    "--compare-nan", type=click.Choice([str(c) for c in CompareNan]), default=None, help="With -: comparison of NaNs."
-)
+@click.option("--fmt", help="With -: the formats of the operands.")
+@click.option("--out", help="With -: the format of the result.")
+@click.option("-n", "count", type=click.IntRange(min=1), help="With -: expected number of lines.")
+@click.option("--compare-nan", type=click.Choice([str(c) for c in CompareNan]), help="With -: comparison of NaNs.")
 @click.option("--no-flags", is_flag=True, help="With -: ignore flags; lines may omit them.")
-@click.option(
-    "--sample", type=click.IntRange(min=1), default=None, metavar="N", help="Recompute N lines, spread over the set."
-)
+@click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Recompute N lines, spread over the set.")
 @click.option("--every", is_flag=True, help=f"Recompute every line by the oracle, even beyond {ORACLE_LINES}.")
 @policy_options
 def verify_vectors(
@@ -252,10 +248,10 @@ def diff_vectors(first: str, second: str) -> int:
 @click.argument("folder", metavar="DIR")
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
 @click.option("--ports", "ports_file", required=True, metavar="FILE.toml", help="The port map of the module.")
-@click.option("-o", "--output", metavar="FILE.sv", default=None, help="The testbench to write.")
+@click.option("-o", "--output", metavar="FILE.sv", help="The testbench to write.")
 @click.option("--run", "run", is_flag=True, help="Build the testbench with the SOURCEs and run it.")
-@click.option("--sim", type=Name("SIMULATOR", ("verilator", "icarus")), default=None, help="With --run: the simulator.")
-@click.option("--results", metavar="FILE", default=None, help="With --run: write a line for every vector.")
+@click.option("--sim", type=Name("SIMULATOR", ("verilator", "icarus")), help="With --run: the simulator.")
+@click.option("--results", metavar="FILE", help="With --run: write a line for every vector.")
 def testbench(
     folder: str,
     sources: tuple[str, ...],
