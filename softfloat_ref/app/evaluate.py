@@ -16,6 +16,7 @@ from softfloat_ref.oracle.codec import check_code, check_random
 from softfloat_ref.oracle.literals import parse_code
 from softfloat_ref.oracle.operations import OPERATIONS, get_operation
 from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.oracle.sources import RandomSource
 from softfloat_ref.units import OperationUnit
 
 _BULK_FROM: Final = 1 << 16  # lines answered one by one before loading compiled code pays off
@@ -97,9 +98,36 @@ def _in_bulk(unit: OperationUnit, words: Words, block: bytes) -> bytes | None:
         or max(f.width for f in (*unit.formats, unit.out)) > 64
     ):
         return None
-    from softfloat_ref.app.eval_bulk import answers
-
-    found = answers(unit, words.source, words.position, block)
+    found = bulk_answers(unit, words.source, words.position, block)
     if found is not None and words.source is not None:
         words.position += block.count(b"\n")
     return found
+
+
+def bulk_answers(unit: OperationUnit, source: RandomSource | None, position: int, block: bytes) -> bytes | None:
+    """TestFloat lines for operand lines; None if any line is not plain, does not fit the formats, or has no result.
+
+    source: where the random words come from, starting at `position`; without one, they are each line's last operand.
+    """
+    import numpy as np
+
+    from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
+    from softfloat_ref.arrays.operations import COMPILED_FROM, Bulk
+    from softfloat_ref.golden import bulk
+
+    inputs = bulk.parse(block)
+    n, arity, widths = unit.policy.random_count, len(unit.formats), [f.width for f in unit.inputs]
+    if inputs is None or len(inputs) != len(widths) - (source is not None):
+        return None
+    rows = np.empty((len(widths) + 2, inputs.shape[1]), np.int64)
+    rows[: len(inputs)] = inputs
+    if source is not None:
+        rows[arity] = source.array(n, position, inputs.shape[1]).view(np.int64)
+    if any(w < 64 and int(np.bitwise_or.reduce(row)) >> w for row, w in zip(rows, widths, strict=False)):
+        return None
+    words = rows[arity] if n else None
+    rows[-2], flags = Bulk(unit.signature, unit.policy, COMPILED_FROM)(list(rows[:arity]), words)
+    if (flags == UNKNOWN).any():
+        return None
+    rows[-1] = flags
+    return bulk.text(rows, unit.fields).tobytes()

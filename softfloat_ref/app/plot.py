@@ -63,16 +63,15 @@ def histogram(
     from softfloat_ref.app import plots
     from softfloat_ref.arrays.exponents import find_format
 
-    if output is not None:
-        plots.check_output(output)
+    picture = plots.picture(output)
     _check_scale(scale)
     found = [find_format(x) for x in formats]
     made = []
     for given in inputs:
         exponents, shares = _measured(list(_chosen(given, patterns)), found, scale, choices)
         made.append(plots.Tensors(_label(given), exponents, shares))
-    if output is not None:
-        plots.histogram(output, made, found, title)
+    if picture is not None:
+        plots.histogram(picture, made, found, title)
     for x in made:
         print("\n".join(_lines(x.name, x.exponents, x.shares, found)))
 
@@ -193,8 +192,7 @@ def draw_training(runs: Sequence[str], output: str | None, title: str = "") -> l
     """Write the picture of the runs, if an output is given; returns the lines of the table. Raises Error."""
     from softfloat_ref.app import plots
 
-    if output is not None:
-        plots.check_output(output)
+    picture = plots.picture(output)
     found = [_run(Path(x)) for x in runs]
     groups: dict[str, list[Run]] = {}
     for run in found:
@@ -203,8 +201,8 @@ def draw_training(runs: Sequence[str], output: str | None, title: str = "") -> l
     if not measures:
         raise Error("these runs have no measure in common: plot accuracies and perplexities separately")
     panels = [(_MEASURES[m], [_curve(name, m, group) for name, group in groups.items()]) for m in measures]
-    if output is not None:
-        plots.training(output, panels, title)
+    if picture is not None:
+        plots.training(picture, panels, title)
     return list(_table(groups, measures))
 
 
@@ -222,7 +220,8 @@ def _run(path: Path) -> Run:
     for x in epochs:
         for measure in _MEASURES:
             if measure in x and not is_number(x[measure]):
-                raise Error(f"{log}: {measure} of epoch {x['epoch']} is {repr(x[measure])[:40]}, not a number")
+                wrong = "beyond a double" if type(x[measure]) is int else "not a number"
+                raise Error(f"{log}: {measure} of epoch {x['epoch']} is {repr(x[measure])[:40]}, {wrong}")
             if (measure in x) != (measure in epochs[-1]):
                 raise Error(f"{log}: {measure} is missing from some lines of epochs")
     head = lines[0] if "recipe" in lines[0] else {}

@@ -1,4 +1,4 @@
-"""`vectors generate`, `vectors verify`, `vectors diff`, `vectors list`."""
+"""`vectors generate`, `verify`, `diff`, `testbench`, `vhdl` and `list`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from softfloat_ref.app.vector_files import (
     verify_folders,
     write_suite,
 )
-from softfloat_ref.app.vhdl import vhdl
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers, workers
 from softfloat_ref.base.files import write_file
@@ -42,9 +41,6 @@ DEFAULT_PRODUCTS: Final = 4
 @click.group("vectors")
 def command() -> None:
     """Generate, verify and list golden vectors."""
-
-
-command.add_command(vhdl)
 
 
 @command.command("generate")
@@ -311,6 +307,28 @@ def testbench(
     verdicts = [i for i, line in enumerate(lines, 1) if line.startswith(("PASS", "FAIL"))]
     print("\n".join(lines[: verdicts[-1]] if verdicts else lines))  # the simulator prints the lines after a verdict
     return 0 if result.passed and f"PASS: {manifest['count']} of {manifest['count']} vectors" in result.output else 1
+
+
+@command.command("vhdl")
+@click.argument("folder", metavar="DIR")
+@click.option("-o", "--output", metavar="FILE.vhd", default="-", help="The package to write [stdout].")
+def vhdl(folder: str, output: str) -> None:
+    """Write the VHDL-2008 package vectors_pkg for the vectors in DIR.
+
+    It contains their count, word width and field positions, and procedures that read the .memh words or the .tv lines.
+    These end the simulation if a file is truncated, has wrong digits, or holds a different number of vectors.
+    """
+    from softfloat_ref.rtl.vhdl_package import package_text
+
+    manifest = read_manifest(Path(folder))
+    name = check_hashes(Path(folder), manifest).name
+    require_file(Path(folder), manifest, "memh", "tv")
+    text = package_text(manifest, name)
+    if output == "-":
+        sys.stdout.write(text)
+        return
+    write_file(output, lambda stream: stream.write(text.encode("ascii")))
+    print(f"{output}: vectors_pkg, {manifest['count']} vectors of {name}", file=sys.stderr)
 
 
 @command.command("list")

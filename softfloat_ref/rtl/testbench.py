@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,7 +11,6 @@ from softfloat_ref.rtl.binding import Bound, Controls, Move, bind, connections
 from softfloat_ref.rtl.module_ports import instance, string_literal
 from softfloat_ref.rtl.port_map import PortMap
 
-_TEMPLATE: Final = Path(__file__).with_name("bench.sv")
 _UNLIMITED: Final = (1 << 31) - 1
 
 
@@ -29,7 +28,8 @@ def bench_text(
     given. Raises Error if ports and vectors do not fit.
     """
     bound = bind(manifest, controls, ports)
-    return _filled(
+    return filled(
+        "bench.sv",
         source=" ".join(source.split()),
         module=ports.module,
         file=bound.file,
@@ -45,16 +45,10 @@ def bench_text(
     )
 
 
-@cache
-def _template() -> str:
-    return _TEMPLATE.read_text(encoding="utf-8")
-
-
-def _filled(**parts: str) -> str:
-    text = _template()
-    for name, value in parts.items():
-        text = text.replace(f"@{name}@", value)
-    return text
+def filled(template: str, **parts: str) -> str:
+    """The text of a file beside this module, with each @name@ replaced by that part."""
+    text = Path(__file__).with_name(template).read_text(encoding="utf-8")
+    return re.sub(r"@(\w+)@", lambda mark: parts[mark[1]], text)
 
 
 def _literal(width: int, value: int) -> str:
