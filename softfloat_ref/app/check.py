@@ -52,7 +52,6 @@ DEFAULT_WIDE: Final = 10_000
 @policy_options
 def command(
     choices: Choices,
-    seed: int | None,
     dots: dict[str, Any],
     device: Device,
     profile: str | None,
@@ -81,14 +80,14 @@ def command(
     how: dict[str, Any] = {"nan": device.nan, "flags": flags, "shown": show}
     how["limit"] = None if ulp is None else _limit(ulp)
     if golden is not None or results is not None:
-        named = (("fmt", fmt), ("out", out), ("seed", seed), ("n", count))
+        named = (("fmt", fmt), ("out", out), ("seed", choices.seed), ("n", count))
         if given := [*choices.given, *(k for k, v in named if v is not None)]:
             option = "-n" if given[0] == "n" else option_name(given[0])
             raise Error(f"--golden has its own cases and policy; leave {option} out")
         found = _from_files(golden, results, op or device.command or device.library, how)
     else:
         default = DEFAULT_WIDE if op in REQUESTS else DEFAULT_COUNT
-        vectors = request(op, fmt, out, choices, profile, dots, count=count or default, seed=seed or 0)
+        vectors = request(op, fmt, out, choices, profile, dots, count=count or default, seed=choices.seed or 0)
         found = _from_device(vectors, device, how)
     if "-" not in (json_file, junit):
         for line in reports.text(found):

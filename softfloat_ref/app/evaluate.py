@@ -33,7 +33,6 @@ _NO_CHOICES = Choices(Policy(), None, None)
 @policy_options
 def command(
     choices: Choices,
-    seed: int | None,
     fmt: str | None,
     out: str | None,
     serve: bool,
@@ -46,7 +45,7 @@ def command(
     alone, requests on stdin open any operation with its own formats and policy.
     """
     if serve:
-        if (choices, seed, fmt, out, op) != (_NO_CHOICES, None, None, None, None):
+        if (choices, fmt, out, op) != (_NO_CHOICES, None, None, None):
             raise Error("--serve takes no other arguments: each `open` line gives an operation, formats and policy")
         run_server()
         return

@@ -66,7 +66,6 @@ class Asked(NamedTuple):
 @policy_options
 def command(
     choices: Choices,
-    seed: int | None,
     fmt: str,
     out: str | None,
     got: str | None,

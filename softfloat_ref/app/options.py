@@ -129,7 +129,8 @@ class Choices:
     policy: Policy
     random_bits: str | None
     source: RandomSource | None
-    given: tuple[str, ...] = ()  # the options that were typed
+    given: tuple[str, ...] = ()  # the options that were typed, but for the seed
+    seed: int | None = None
 
     @property
     def has_rounding(self) -> bool:
@@ -186,7 +187,7 @@ def _with_profile(policy: Policy, profile: str) -> Policy:
 
 
 def _choices(given: dict[str, Any]) -> dict[str, Any]:
-    """The policy options as one `choices`, beside the seed, which has other uses too."""
+    """The policy options as one `choices`."""
     typed = [n for n in (*_NAMES, "random_source", "random_bits") if given[n] is not None]
     fields = {"rounding" if n == "round" else n: given.pop(n) for n in _NAMES}
     policy = get_policy(fields.pop("policy"), **{k: v for k, v in fields.items() if v is not None})
@@ -200,7 +201,7 @@ def _choices(given: dict[str, Any]) -> dict[str, Any]:
         source = parse_source(spec or "philox", seed)
     if spec is not None and not policy.rounding.stochastic:
         raise Error(f"--random-source is for stochastic roundings; {rounding_name(policy.rounding)} takes no bits")
-    return {"choices": Choices(policy, bits, source, tuple(typed)), "seed": seed}
+    return {"choices": Choices(policy, bits, source, tuple(typed), seed)}
 
 
 policy_options: Final = bundled(

@@ -53,7 +53,6 @@ def histogram(
     title: str,
     output: str | None,
     choices: Choices,
-    seed: int | None,
 ) -> None:
     """Plot exponents of tensors over the ranges of formats, with the share that each format rounds to zero.
 
@@ -64,7 +63,8 @@ def histogram(
     from softfloat_ref.arrays.exponents import find_format
 
     picture = plots.picture(output)
-    _check_scale(scale)
+    if not 0 < scale < float("inf"):
+        raise Error(f"--scale {scale}: give a number above 0")
     found = [find_format(x) for x in formats]
     made = []
     for given in inputs:
@@ -74,11 +74,6 @@ def histogram(
         plots.histogram(picture, made, found, title)
     for x in made:
         print("\n".join(_lines(x.name, x.exponents, x.shares, found)))
-
-
-def _check_scale(scale: float) -> None:
-    if not 0 < scale < float("inf"):
-        raise Error(f"--scale {scale}: give a number above 0")
 
 
 def _label(given: str) -> str:

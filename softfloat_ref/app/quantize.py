@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 @policy_options
 def command(
     choices: Choices,
-    seed: int | None,
     fmt: str,
     source: str | None,
     output: str | None,

@@ -116,7 +116,7 @@ def _named(words: list[str]) -> list[str]:
 @profile_option
 @policy_options
 def _opened(
-    choices: Choices, seed: int | None, fmt: str, out: str | None, op: str, profile: str | None, dots: dict[str, Any]
+    choices: Choices, fmt: str, out: str | None, op: str, profile: str | None, dots: dict[str, Any]
 ) -> tuple[Unit, RandomSource | None]:
     """The unit that an `open` line describes, and its random source, unless the random bits come from the lines."""
     if choices.random_bits is not None:

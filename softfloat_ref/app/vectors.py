@@ -9,13 +9,14 @@ from typing import Any, Final
 
 import click
 
-from softfloat_ref.app.levels import LevelChoice, level_options
-from softfloat_ref.app.options import ANY, SCHEDULERS, Choices, Name, policy_options, profile_option
+from softfloat_ref.app.options import ANY, SCHEDULERS, Choices, Name, option_name, policy_options, profile_option
 from softfloat_ref.app.requests import MATMUL, product_options, refuse_dots, request
 from softfloat_ref.app.vector_files import (
     Files,
+    LevelChoice,
     command_line,
     file_options,
+    level_options,
     print_list,
     verify_folders,
     write_suite,
@@ -66,7 +67,6 @@ def command() -> None:
 @policy_options
 def generate_vectors(
     choices: Choices,
-    seed: int | None,
     dots: dict[str, Any],
     recipe: str | None,
     op: str | None,
@@ -95,13 +95,13 @@ def generate_vectors(
             if folder == "-":
                 raise Error("a suite has several sets; give -o a folder")
             with workers(jobs, scheduler) if jobs or scheduler else nullcontext() as pool:
-                write_suite(suite, folder, count, seed, level.name, files, pool)
+                write_suite(suite, folder, count, choices.seed, level.name, files, pool)
             return 0
-        vectors = level.applied(_from_recipe(recipe, count, seed), count)
+        vectors = level.applied(_from_recipe(recipe, count, choices.seed), count)
     else:
         default = DEFAULT_PRODUCTS if op == MATMUL else DEFAULT_COUNT
         number = count if count or level.name else default
-        vectors = request(op, fmt, out, choices, profile, dots, count=number, level=level.name, seed=seed or 0)
+        vectors = request(op, fmt, out, choices, profile, dots, count=number, level=level.name, seed=choices.seed or 0)
     level.confirm(vectors)
     if folder == "-":
         _to_stdout(vectors, operands)
@@ -129,7 +129,7 @@ def _refuse_own_policy(choices: Choices, profile: str | None, fmt: str | None, o
     """Raises Error for options that a vector recipe sets itself."""
     refused = [*choices.given, *(["profile"] if profile is not None else [])]
     if refused:
-        raise Error(f"a vector recipe has its own policy; leave --{refused[0].replace('_', '-')} out, or copy it")
+        raise Error(f"a vector recipe has its own policy; leave {option_name(refused[0])} out, or copy it")
     if fmt is not None or out is not None:
         raise Error("a vector recipe has its own formats; leave --fmt and --out out")
 
@@ -173,7 +173,6 @@ def _from_recipe(recipe: str, count: int | None, seed: int | None) -> VectorSet:
 @policy_options
 def verify_vectors(
     choices: Choices,
-    seed: int | None,
     folders: tuple[str, ...],
     op: str | None,
     fmt: str | None,
