@@ -45,7 +45,7 @@ class Words:
     def next(self) -> list[int]:
         """The words of the next case."""
         if self.source is None or not self._count:
-            return []
+            return []  # of a unit that takes none
         at = self.position - self._start
         if at + self._count > len(self._known):
             self._start, at = self.position, 0
@@ -67,7 +67,9 @@ def answerer(unit: Unit, words: Words, echo: bool = False) -> Answer:
     template = b" ".join(b"%%0%d%c" % (f.digits, b"X" if echo else b"x") for f in fields) + b"\n"
 
     def answer(text: bytes) -> bytes:
-        codes = [*parse(text), *words.next()]
+        codes = parse(text)
+        if words.source is not None:
+            codes += words.next()
         found = unit.answer(codes)
         return template % ((*codes, *found) if echo else tuple(found))
 
