@@ -11,7 +11,7 @@ from typing import Final
 
 import click
 
-from softfloat_ref.app.bench_peers import installed, softfloat
+from softfloat_ref.app.bench_peers import installed
 from softfloat_ref.app.rates import Row, median_rate, show
 
 CASES: Final = 20_000
@@ -45,6 +45,7 @@ def _cases(count: int) -> list[tuple[int, ...]]:
 
 
 def _evaluate() -> Row:
+    from softfloat_ref.app.bench_ops import softfloat
     from softfloat_ref.oracle.operations import evaluator, signature
     from softfloat_ref.oracle.policies import get_policy
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from softfloat_ref.app.bench_peers import softfloat
+from softfloat_ref.app.bench_peers import installed
 from softfloat_ref.app.rates import Row, median_rate
 from softfloat_ref.arrays import operations
 from softfloat_ref.arrays.convert import code_dtype
@@ -49,6 +49,27 @@ def _operation(op: str, fmt: str, out: str | None) -> Row:
     peer = softfloat(op, zip(*(x[:PEER_CASES].tolist() for x in operands), strict=True), fmt, out)
     theirs = None if peer is None else median_rate(PEER_CASES, peer)
     return Row(f"{_named(op, fmt, out)} with flags", ours, "results/s", "softfloatpy", theirs)
+
+
+def softfloat(op: str, cases: Iterable[tuple[int, ...]], fmt: str, out: str | None) -> Callable[[], None] | None:
+    """SoftFloat's function on each case with its flags, or None if it has no such function or is not installed."""
+    types = {"fp16": ("f16", "Float16", 2), "fp32": ("f32", "Float32", 4)}
+    if fmt not in types or not installed("softfloatpy"):
+        return None
+    import softfloatpy as soft
+
+    prefix, kind, size = types[fmt]
+    name = f"to_{types[out][0]}" if out else {"fma": "mul_add"}.get(op, op)
+    function, make = getattr(soft, f"{prefix}_{name}"), getattr(soft, kind).from_bytes
+    packed = [tuple(x.to_bytes(size, "big") for x in case) for case in cases]
+
+    def work() -> None:
+        for case in packed:
+            soft.set_exception_flags(0)
+            function(*map(make, case)).to_bytes()
+            soft.get_exception_flags()
+
+    return work
 
 
 def _vectors(formats: Sequence[str], op: str, fmt: str, out: str | None) -> Row:

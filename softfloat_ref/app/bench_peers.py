@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -29,27 +29,6 @@ def torch_module() -> Any:
         import torch
     torch.set_num_threads(1)
     return torch
-
-
-def softfloat(op: str, cases: Iterable[tuple[int, ...]], fmt: str, out: str | None) -> Callable[[], None] | None:
-    """SoftFloat's function on each case with its flags, or None if it has no such function or is not installed."""
-    types = {"fp16": ("f16", "Float16", 2), "fp32": ("f32", "Float32", 4)}
-    if fmt not in types or not installed("softfloatpy"):
-        return None
-    import softfloatpy as soft
-
-    prefix, kind, size = types[fmt]
-    name = f"to_{types[out][0]}" if out else {"fma": "mul_add"}.get(op, op)
-    function, make = getattr(soft, f"{prefix}_{name}"), getattr(soft, kind).from_bytes
-    packed = [tuple(x.to_bytes(size, "big") for x in case) for case in cases]
-
-    def work() -> None:
-        for case in packed:
-            soft.set_exception_flags(0)
-            function(*map(make, case)).to_bytes()
-            soft.get_exception_flags()
-
-    return work
 
 
 def casts(x: NDArray[np.float32]) -> dict[str, Peers]:
