@@ -1,4 +1,4 @@
-"""`vectors generate`, `vectors verify`, `vectors diff`, `vectors list`."""
+"""`vectors generate`, `verify`, `diff`, `testbench`, `vhdl` and `list`."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any, Final
 
 import click
 
-from softfloat_ref.app.levels import LevelChoice, level_options
-from softfloat_ref.app.options import ANY, SCHEDULERS, Choices, Name, policy_options, profile_option
+from softfloat_ref.app.options import ANY, SCHEDULERS, Choices, Name, option_name, policy_options, profile_option
 from softfloat_ref.app.requests import MATMUL, product_options, refuse_dots, request
 from softfloat_ref.app.vector_files import (
     Files,
+    LevelChoice,
     command_line,
     file_options,
+    level_options,
     print_list,
     verify_folders,
     write_suite,
 )
-from softfloat_ref.app.vhdl import vhdl
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers, workers
 from softfloat_ref.base.files import write_file
@@ -44,9 +44,6 @@ def command() -> None:
     """Generate, verify and list golden vectors."""
 
 
-command.add_command(vhdl)
-
-
 @command.command("generate")
 @click.argument("recipe", required=False)
 @click.option(
@@ -55,22 +52,21 @@ command.add_command(vhdl)
     help="Operation, or quantize, dequantize, dot, matmul.",
 )
 @click.option("--fmt", type=ANY, help="Format, or one per operand as a=..,b=..; a block format for quantize.")
-@click.option("--out", default=None, help="Format of the result; for quantize, of the values [fp32].")
-@click.option("-n", "count", type=click.IntRange(min=1), default=None, help=f"Number of vectors [{DEFAULT_COUNT}].")
+@click.option("--out", help="Format of the result; for quantize, of the values [fp32].")
+@click.option("-n", "count", type=click.IntRange(min=1), help=f"Number of vectors [{DEFAULT_COUNT}].")
 @level_options
 @click.option(
     "-o", "--output", "folder", required=True, metavar="DIR", help="Output folder; - writes the lines to stdout."
 )
 @click.option("--operands", is_flag=True, help="With -o -: write operands only, for a device in a pipe.")
 @file_options
-@click.option("--jobs", type=click.IntRange(1, 1024), default=None, help="Number of local processes [1].")
-@click.option("--scheduler", default=None, metavar=SCHEDULERS, help="A Dask cluster that makes the lines.")
+@click.option("--jobs", type=click.IntRange(1, 1024), help="Number of local processes [1].")
+@click.option("--scheduler", metavar=SCHEDULERS, help="A Dask cluster that makes the lines.")
 @product_options
 @profile_option
 @policy_options
 def generate_vectors(
     choices: Choices,
-    seed: int | None,
     dots: dict[str, Any],
     recipe: str | None,
     op: str | None,
@@ -99,13 +95,13 @@ def generate_vectors(
             if folder == "-":
                 raise Error("a suite has several sets; give -o a folder")
             with workers(jobs, scheduler) if jobs or scheduler else nullcontext() as pool:
-                write_suite(suite, folder, count, seed, level.name, files, pool)
+                write_suite(suite, folder, count, choices.seed, level.name, files, pool)
             return 0
-        vectors = level.applied(_from_recipe(recipe, count, seed), count)
+        vectors = level.applied(_from_recipe(recipe, count, choices.seed), count)
     else:
         default = DEFAULT_PRODUCTS if op == MATMUL else DEFAULT_COUNT
         number = count if count or level.name else default
-        vectors = request(op, fmt, out, choices, profile, dots, count=number, level=level.name, seed=seed or 0)
+        vectors = request(op, fmt, out, choices, profile, dots, count=number, level=level.name, seed=choices.seed or 0)
     level.confirm(vectors)
     if folder == "-":
         _to_stdout(vectors, operands)
@@ -133,7 +129,7 @@ def _refuse_own_policy(choices: Choices, profile: str | None, fmt: str | None, o
     """Raises Error for options that a vector recipe sets itself."""
     refused = [*choices.given, *(["profile"] if profile is not None else [])]
     if refused:
-        raise Error(f"a vector recipe has its own policy; leave --{refused[0].replace('_', '-')} out, or copy it")
+        raise Error(f"a vector recipe has its own policy; leave {option_name(refused[0])} out, or copy it")
     if fmt is not None or out is not None:
         raise Error("a vector recipe has its own formats; leave --fmt and --out out")
 
@@ -167,21 +163,16 @@ def _from_recipe(recipe: str, count: int | None, seed: int | None) -> VectorSet:
 @command.command("verify")
 @click.argument("folders", nargs=-1, required=True, metavar="[DIR...|-]")
 @click.option("--op", type=Name("OP", OPERATIONS), help="With -: the operation of the lines.")
-@click.option("--fmt", default=None, help="With -: the formats of the operands.")
-@click.option("--out", default=None, help="With -: the format of the result.")
-@click.option("-n", "count", type=click.IntRange(min=1), default=None, help="With -: expected number of lines.")
-@click.option(
-    "--compare-nan", type=click.Choice([str(c) for c in CompareNan]), default=None, help="With -: comparison of NaNs."
-)
+@click.option("--fmt", help="With -: the formats of the operands.")
+@click.option("--out", help="With -: the format of the result.")
+@click.option("-n", "count", type=click.IntRange(min=1), help="With -: expected number of lines.")
+@click.option("--compare-nan", type=click.Choice([str(c) for c in CompareNan]), help="With -: comparison of NaNs.")
 @click.option("--no-flags", is_flag=True, help="With -: ignore flags; lines may omit them.")
-@click.option(
-    "--sample", type=click.IntRange(min=1), default=None, metavar="N", help="Recompute N lines, spread over the set."
-)
+@click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Recompute N lines, spread over the set.")
 @click.option("--every", is_flag=True, help=f"Recompute every line by the oracle, even beyond {ORACLE_LINES}.")
 @policy_options
 def verify_vectors(
     choices: Choices,
-    seed: int | None,
     folders: tuple[str, ...],
     op: str | None,
     fmt: str | None,
@@ -252,10 +243,10 @@ def diff_vectors(first: str, second: str) -> int:
 @click.argument("folder", metavar="DIR")
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
 @click.option("--ports", "ports_file", required=True, metavar="FILE.toml", help="The port map of the module.")
-@click.option("-o", "--output", metavar="FILE.sv", default=None, help="The testbench to write.")
+@click.option("-o", "--output", metavar="FILE.sv", help="The testbench to write.")
 @click.option("--run", "run", is_flag=True, help="Build the testbench with the SOURCEs and run it.")
-@click.option("--sim", type=Name("SIMULATOR", ("verilator", "icarus")), default=None, help="With --run: the simulator.")
-@click.option("--results", metavar="FILE", default=None, help="With --run: write a line for every vector.")
+@click.option("--sim", type=Name("SIMULATOR", ("verilator", "icarus")), help="With --run: the simulator.")
+@click.option("--results", metavar="FILE", help="With --run: write a line for every vector.")
 def testbench(
     folder: str,
     sources: tuple[str, ...],
@@ -315,6 +306,28 @@ def testbench(
     verdicts = [i for i, line in enumerate(lines, 1) if line.startswith(("PASS", "FAIL"))]
     print("\n".join(lines[: verdicts[-1]] if verdicts else lines))  # the simulator prints the lines after a verdict
     return 0 if result.passed and f"PASS: {manifest['count']} of {manifest['count']} vectors" in result.output else 1
+
+
+@command.command("vhdl")
+@click.argument("folder", metavar="DIR")
+@click.option("-o", "--output", metavar="FILE.vhd", default="-", help="The package to write [stdout].")
+def vhdl(folder: str, output: str) -> None:
+    """Write the VHDL-2008 package vectors_pkg for the vectors in DIR.
+
+    It contains their count, word width and field positions, and procedures that read the .memh words or the .tv lines.
+    These end the simulation if a file is truncated, has wrong digits, or holds a different number of vectors.
+    """
+    from softfloat_ref.rtl.vhdl_package import package_text
+
+    manifest = read_manifest(Path(folder))
+    name = check_hashes(Path(folder), manifest).name
+    require_file(Path(folder), manifest, "memh", "tv")
+    text = package_text(manifest, name)
+    if output == "-":
+        sys.stdout.write(text)
+        return
+    write_file(output, lambda stream: stream.write(text.encode("ascii")))
+    print(f"{output}: vectors_pkg, {manifest['count']} vectors of {name}", file=sys.stderr)
 
 
 @command.command("list")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -424,3 +425,9 @@ def test_the_help_of_train_names_the_options_of_a_run() -> None:
     shown = " ".join(ok("train", "-h").split())
     assert "`train run -h` lists the options" in shown
     assert all(any(x in shown for x in p.opts if x.startswith("--")) for p in train.run.params if p.name != "recipe")
+
+
+def test_bench_arrays_measures_the_first_call() -> None:
+    from softfloat_ref.app import bench_arrays
+
+    assert re.search(r"first call of a process: -?\d", bench_arrays._first_call())
