@@ -123,8 +123,8 @@ def export_sv(folder: str, output: str) -> None:
 
     They are sampled with the fields of a case. docs/coverage.md lists the models they contain.
     """
-    from softfloat_ref.coverage.operation.covergroups import package
     from softfloat_ref.coverage.operation.setting import Setting
+    from softfloat_ref.coverage.operation.sv_covergroups import package
 
     vectors, coverage = _set(folder)
     if not isinstance(coverage.where, Setting):

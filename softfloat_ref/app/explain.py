@@ -32,7 +32,8 @@ from softfloat_ref.explain.scalar import (
     flag_text,
 )
 from softfloat_ref.explain.steps import alternatives, steps
-from softfloat_ref.oracle.blocks.formats import VALUE_BITS, BlockFormat, any_format, element_policy, resolve
+from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
+from softfloat_ref.oracle.blocks.quantize import VALUE_BITS, element_policy, resolve
 from softfloat_ref.oracle.codec import check_code, check_random, encoder, needed_bits, to_value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.literals import parse_code, parse_number

@@ -13,8 +13,9 @@ from click.shell_completion import CompletionItem
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.affine import AffineFormat, get_rule
-from softfloat_ref.oracle.blocks.formats import BLOCK_ALIASES, BLOCK_FORMATS, BlockFormat, any_format, resolve
+from softfloat_ref.oracle.blocks.formats import BLOCK_ALIASES, BLOCK_FORMATS, BlockFormat, any_format
 from softfloat_ref.oracle.blocks.profiles import PROFILES, get_profile
+from softfloat_ref.oracle.blocks.quantize import resolve
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.operations import parse_formats
 from softfloat_ref.oracle.policies import (

@@ -12,15 +12,8 @@ from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output
 from softfloat_ref.diagnosis.operation_defects import hidden_bit, low_exponent
 from softfloat_ref.diagnosis.rounding_defects import NARROW, VALUE_DEFECTS, rounded_to, stage_defects, staged
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.blocks.formats import (
-    FP32,
-    BlockFormat,
-    block_scale,
-    dequantize_block,
-    divide,
-    flush,
-    special_element,
-)
+from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
+from softfloat_ref.oracle.blocks.quantize import block_scale, dequantize_block, divide, flush, special_element
 from softfloat_ref.oracle.codec import Encoder, decoder, encoder
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
 from softfloat_ref.oracle.formats import CATALOGUE, Format

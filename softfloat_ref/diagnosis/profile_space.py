@@ -11,8 +11,9 @@ from typing import ClassVar, Final, Self
 from softfloat_ref.diagnosis.block_defects import block_defects, value_defects
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model, expected_model
 from softfloat_ref.diagnosis.spaces import ChoiceSpace, Space
-from softfloat_ref.oracle.blocks.formats import BlockFormat, resolve
+from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.blocks.profiles import CHOICES, PROFILES, Profile
+from softfloat_ref.oracle.blocks.quantize import resolve
 from softfloat_ref.units import DequantizeUnit, QuantizeUnit
 
 # Fields that a single block does not reveal, or that the device does not choose.

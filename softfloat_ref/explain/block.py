@@ -12,10 +12,10 @@ from typing import Any, Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.explain.scalar import Rows, describe, value_text
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.blocks.formats import (
-    FP32,
+from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
+from softfloat_ref.oracle.blocks.profiles import CHOICES, PROFILES, Profile
+from softfloat_ref.oracle.blocks.quantize import (
     Block,
-    BlockFormat,
     block_scale,
     dequantize_to_fp32,
     element_policy,
@@ -25,7 +25,6 @@ from softfloat_ref.oracle.blocks.formats import (
     resolve,
     tensor_scale_of,
 )
-from softfloat_ref.oracle.blocks.profiles import CHOICES, PROFILES, Profile
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import FINITE, NAN, Value
 from softfloat_ref.oracle.flags import INEXACT, OVERFLOW

@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat, dequantize_to_fp32
+from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
 from softfloat_ref.oracle.blocks.profiles import PROFILES, Profile
+from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.policies import POLICIES

@@ -14,7 +14,7 @@ from softfloat_ref.coverage.operation import (
     special,
     stochastic,
     sum_events,
-    sums,
+    sums_and_fma,
 )
 from softfloat_ref.coverage.operation.setting import OperationModel, Setting
 from softfloat_ref.oracle.operations import Signature
@@ -30,14 +30,18 @@ MODELS: Final[tuple[OperationModel, ...]] = (
     last_places.StickyBits(),
     results.BinadeEdges(),
     operands.Patterns(),
-    sums.Shifts("B10", "alignment of a sum: the difference of the operands' exponents"),
-    sums.PatternsAndShifts("B11", "significand patterns of a sum's operands crossed with their alignment"),
-    sums.Cancellation("B12", "cancellation in a sum: the result's exponent less the larger operand's"),
-    sums.Cancellation("B13", "cancellation in a sum with a subnormal result", subnormal=True),
-    sums.Shifts("B14", "alignment of an fma: the addend's exponent less the product's", fused=True),
-    sums.PatternsAndShifts("B15", "significand patterns of a factor and the addend crossed with their alignment", True),
-    sums.Cancellation("B16", "cancellation in an fma: the result's exponent less the larger term's", fused=True),
-    sums.Cancellation("B17", "cancellation in an fma with a subnormal result", fused=True, subnormal=True),
+    sums_and_fma.Shifts("B10", "alignment of a sum: the difference of the operands' exponents"),
+    sums_and_fma.PatternsAndShifts("B11", "significand patterns of a sum's operands crossed with their alignment"),
+    sums_and_fma.Cancellation("B12", "cancellation in a sum: the result's exponent less the larger operand's"),
+    sums_and_fma.Cancellation("B13", "cancellation in a sum with a subnormal result", subnormal=True),
+    sums_and_fma.Shifts("B14", "alignment of an fma: the addend's exponent less the product's", fused=True),
+    sums_and_fma.PatternsAndShifts(
+        "B15", "significand patterns of a factor and the addend crossed with their alignment", True
+    ),
+    sums_and_fma.Cancellation(
+        "B16", "cancellation in an fma: the result's exponent less the larger term's", fused=True
+    ),
+    sums_and_fma.Cancellation("B17", "cancellation in an fma with a subnormal result", fused=True, subnormal=True),
     sum_events.ProductEvents(),
     residues.Residues(),
     residues.SubnormalFactors(),

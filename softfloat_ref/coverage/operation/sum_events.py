@@ -12,7 +12,7 @@ from softfloat_ref.coverage.engine.places import place_of
 from softfloat_ref.coverage.operation.reach import opposite, span, terms_of
 from softfloat_ref.coverage.operation.setting import Events, OperationModel, Setting
 from softfloat_ref.coverage.operation.solve import terms_as_codes
-from softfloat_ref.coverage.operation.sums import NO_SIGNS, products
+from softfloat_ref.coverage.operation.sums_and_fma import NO_SIGNS, products
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import Value, finite
 

@@ -14,7 +14,7 @@ from softfloat_ref.coverage.engine.framework import BITS, SIGNS, Bins, Cell, Lin
 from softfloat_ref.coverage.engine.places import Place
 from softfloat_ref.coverage.quantize.setting import BlockEvents, BlockModel, BlockSetting, Stretch
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.blocks.formats import special_element
+from softfloat_ref.oracle.blocks.quantize import special_element
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.exact import FINITE, Value
 

@@ -14,15 +14,8 @@ from softfloat_ref.coverage.engine.draw import bits
 from softfloat_ref.coverage.engine.framework import BaseSetting, Line, Model
 from softfloat_ref.coverage.engine.places import Place, place_of
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.blocks.formats import (
-    FP32,
-    FP32_ONE,
-    element_policy,
-    flush,
-    largest_magnitude,
-    resolve,
-    scale_of,
-)
+from softfloat_ref.oracle.blocks.formats import FP32
+from softfloat_ref.oracle.blocks.quantize import FP32_ONE, element_policy, flush, largest_magnitude, resolve, scale_of
 from softfloat_ref.oracle.blocks.scale_rules import largest
 from softfloat_ref.oracle.codec import decoder, target
 from softfloat_ref.oracle.exact import FINITE, Value

@@ -12,8 +12,9 @@ from softfloat_ref.coverage.quantize.models import quantization
 from softfloat_ref.golden.kinds import block_codes
 from softfloat_ref.golden.kinds.base import Cases, register
 from softfloat_ref.golden.kinds.operation import convention
-from softfloat_ref.oracle.blocks.formats import BlockFormat, largest_magnitude, tensor_scale_of
+from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.blocks.profiles import Profile
+from softfloat_ref.oracle.blocks.quantize import largest_magnitude, tensor_scale_of
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.units import Line, QuantizeUnit
