@@ -1,0 +1,44 @@
+"""Hashes of this package's own sources, by which what was computed from them is kept and dropped."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+PACKAGE: Final = __name__.partition(".")[0]
+_ROOT: Final = Path(__file__).parents[1]
+_IMPORT: Final = re.compile(rf"^\s*from ({PACKAGE}[.\w]*) import (\([^)]*\)|[^\n]*)", re.M)
+
+
+@lru_cache(maxsize=64)
+def stamp(module: str) -> str:
+    """A hash of the source of a module, and of every module of this package that it imports, and those import.
+
+    Raises OSError if a source cannot be read, as in a zip archive.
+    """
+    found, waiting = {}, [module]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name] = _path(name).read_bytes()
+            waiting += _imported(found[name].decode())
+    return hashlib.sha256(b"".join(found[name] for name in sorted(found))).hexdigest()
+
+
+def _imported(text: str) -> Iterator[str]:
+    """The modules that a source imports: `from a.b import c` names a.b.c where that is a module, else a.b."""
+    for parent, names in _IMPORT.findall(text):
+        inner = [f"{parent}.{name}" for name in re.findall(r"\w+", names)]
+        modules = [name for name in inner if _path(name).exists()]
+        yield from modules
+        if len(modules) < len(inner):
+            yield parent
+
+
+def _path(module: str) -> Path:
+    place = _ROOT.joinpath(*module.split(".")[1:])
+    return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
