@@ -20,7 +20,14 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
+from concurrent.futures import (
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import connection, resource_tracker
@@ -47,6 +54,12 @@ class Workers:
 
     in_flight = 1  # tasks submitted at a time
     executor: Executor | None = None
+
+    @contextmanager
+    def threads(self) -> Iterator[Workers]:
+        """As many threads as these are local processes, for tasks that release the interpreter's lock: what they return
+        need not be copied. Other workers stay as they are."""
+        yield self
 
     def renew(self) -> None:
         """Replace an executor that broke."""
@@ -238,6 +251,17 @@ class _Processes(Workers):
         self.in_flight = jobs * _IN_FLIGHT
         self._others = set(multiprocessing.active_children())
         self._start()
+
+    @contextmanager
+    def threads(self) -> Iterator[Workers]:
+        with ThreadPoolExecutor(self.jobs) as executor:
+            crew = Workers()
+            crew.executor, crew.in_flight = executor, self.in_flight
+            try:
+                yield crew
+            except BaseException:
+                executor.shutdown(wait=False, cancel_futures=True)
+                raise
 
     def _start(self) -> None:
         self.executor = _Pool(self.jobs, multiprocessing.get_context("spawn"), _begin)

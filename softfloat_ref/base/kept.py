@@ -11,22 +11,34 @@ import json
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import write_file
 from softfloat_ref.base.sources import stamp
 
 VARIABLE: Final = "SOFTFLOAT_REF_CACHE"
+WORTH_S: Final = 0.1  # what is found in less time is not worth keeping
 
 
-def place(module: str, key: Any) -> Path | None:
-    """The file of a result that depends only on `key`, which is JSON, and on the sources of a module of this package
-    and its imports; None if nothing is kept."""
-    folder = _folder()
+class Origin(NamedTuple):
+    """What a result follows from. module: of this package, its sources and those of its imports; definition: JSON."""
+
+    module: str
+    definition: str
+
+
+def place(origin: Origin | None, *what: Any) -> Path | None:
+    """The file of a result that follows from an origin; what: JSON that tells it from the others of that origin.
+
+    None if nothing is kept.
+    """
+    folder = _folder() if origin else None
+    if origin is None or folder is None:
+        return None
     try:
-        return folder and folder / f"{_hash([stamp(module), key])}.json"
-    except (OSError, TypeError, ValueError):  # no sources, or a key that is not JSON
+        return folder / f"{_hash([stamp(origin.module), origin.definition, what])}.json"
+    except OSError:  # no sources, as in a zip archive
         return None
 
 

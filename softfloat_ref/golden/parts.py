@@ -132,14 +132,17 @@ def written(vectors: VectorSet, given: NumberedBatch, names: Sequence[str]) -> E
 def made(vectors: VectorSet, names: Sequence[str], first: int, workers: Workers | None) -> Iterator[EncodedBatch]:
     """The set's lines from a part on, for the writers of those names. workers: those who make them, if any."""
     if workers is None:
-        return (written(vectors, given, names) for given in batches(vectors, first))
-    if vectors.cases.chunked:
+        yield from (written(vectors, given, names) for given in batches(vectors, first))
+    elif vectors.cases.chunked:
         from softfloat_ref.golden import bulk
 
+        vectors.cases.directed()  # once, not in every thread
         last = -(-bulk.most_chunks(vectors) // CHUNKS)
         tasks = ((vectors, names, part) for part in range(first, last))
-        return in_order(workers, _bulk_part, tasks)
-    return in_order(workers, _scalar_part, ((vectors, names, *part) for part in _parts(vectors, first)))
+        with workers.threads() as threads:
+            yield from in_order(threads, _bulk_part, tasks)
+    else:
+        yield from in_order(workers, _scalar_part, ((vectors, names, *part) for part in _parts(vectors, first)))
 
 
 def _scalar_part(task: tuple[VectorSet, Sequence[str], int, list[Line], list[Run]]) -> EncodedBatch:

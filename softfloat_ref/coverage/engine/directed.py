@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from softfloat_ref.base import kept
 from softfloat_ref.coverage.engine.framework import Coverage, Line
 
 EXHAUSTIVE: Final = "exhaustive"
@@ -63,7 +65,18 @@ def _round(turns: Iterable[Turn], seen: set[Line]) -> Iterator[tuple[str, Line]]
             yield name, case
 
 
-@lru_cache(maxsize=16)
-def directed(coverage: Coverage, each: int, most: int) -> tuple[tuple[str, Line], ...]:
-    """At most that many directed cases of a set, with their tags."""
-    return tuple(itertools.islice(stream(coverage, each), most))
+@lru_cache(maxsize=256)
+def directed(
+    coverage: Coverage, each: int, most: int, origin: kept.Origin | None = None
+) -> tuple[tuple[str, Line], ...]:
+    """At most that many directed cases of a set, with their tags. origin: what they follow from; with it they are kept
+    on disk."""
+    file = kept.place(origin, "directed", each)
+    stored = kept.read(file)
+    if stored is not None and (stored["most"] >= most or len(stored["cases"]) < stored["most"]):
+        return tuple((name, tuple(case)) for name, case in stored["cases"][:most])
+    start = time.perf_counter()
+    made = tuple(itertools.islice(stream(coverage, each), most))
+    if time.perf_counter() - start >= kept.WORTH_S:
+        kept.keep(file, {"most": most, "cases": made})
+    return made

@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+from softfloat_ref.base import kept
 from softfloat_ref.coverage.engine.framework import Coverage, Line
 
 SCHEMA: Final = 1
@@ -126,6 +127,15 @@ def summary(vectors: Any) -> dict[str, Any] | None:
     if coverage is None:
         return None
     made = [case for _, case in vectors.directed()]
+    file = kept.place(vectors.cases.origin, "coverage", made)
+    if (stored := kept.read(file)) is not None:
+        return dict(stored)
+    found = _summary(coverage, made)
+    kept.keep(file, found)
+    return found
+
+
+def _summary(coverage: Coverage, made: Iterable[Line]) -> dict[str, Any]:
     hits, cases = count(coverage, made)
     models = {
         model: {"bins": len(names), "hit": sum(name in hits for name in names)}

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.kept import Origin
 from softfloat_ref.coverage.by_fields import by_fields
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE, LEVELS, MAX_EXHAUSTIVE_BITS, RANDOM, directed
 from softfloat_ref.coverage.engine.framework import Coverage
@@ -107,6 +108,11 @@ class Cases:
         """The coverage models of the cases; None if there are none."""
         return coverage_by_fields(self.unit)
 
+    @property
+    def origin(self) -> Origin | None:
+        """What the directed cases follow from, if they are worth keeping on disk."""
+        return None
+
     def directed(self) -> tuple[tuple[str, Line], ...]:
         """The cases before the random ones: the bin each was generated for, and its inputs, most without random words.
 
@@ -117,7 +123,7 @@ class Cases:
             return ()
         level = LEVELS[vectors.level or "1"]
         most = vectors.count if vectors.level else vectors.count // 2
-        made = directed(coverage, level.each, min(level.directed, most))
+        made = directed(coverage, level.each, min(level.directed, most), self.origin)
         if self.unit.random_field is None or isinstance(self.source, Philox):
             return made
         width = self.unit.operand_width

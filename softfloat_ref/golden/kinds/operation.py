@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from softfloat_ref.base.kept import Origin
+from softfloat_ref.base.sources import PACKAGE
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.coverage.operation.models import operation
 from softfloat_ref.coverage.operation.stochastic import at_the_edge
@@ -35,6 +38,13 @@ class OperationCases(Cases):
     @property
     def coverage(self) -> Coverage | None:
         return operation(self.unit.signature, self.unit.policy)
+
+    @property
+    def origin(self) -> Origin | None:
+        operation = self.unit.signature.operation
+        if not operation.function.__module__.startswith(f"{PACKAGE}."):  # a user's own: its sources are elsewhere
+            return None
+        return Origin(__name__, json.dumps(self.unit.to_dict(), sort_keys=True))
 
     def near_carry_case(self, inputs: Line, words: Sequence[int], turn: int) -> Line:
         """An operand whose discarded bits meet its own random bits: just enough to go up, just not, or nothing.
