@@ -19,6 +19,8 @@ settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
+os.environ["SOFTFLOAT_REF_CACHE"] = "off"  # tests plant defects; what they find must not be kept
+
 OBJECTS = pytest.StashKey[str]()
 BYTECODE = pytest.StashKey[str]()
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 PACKAGE: Final = __name__.partition(".")[0]
-_ROOT: Final = Path(__file__).parents[1]
 _IMPORT: Final = re.compile(rf"^\s*from ({PACKAGE}[.\w]*) import (\([^)]*\)|[^\n]*)", re.M)
 
 
@@ -40,5 +40,5 @@ def _imported(text: str) -> Iterator[str]:
 
 
 def _path(module: str) -> Path:
-    place = _ROOT.joinpath(*module.split(".")[1:])
+    place = Path(sys.modules[PACKAGE].__file__ or "").parent.joinpath(*module.split(".")[1:])
     return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
