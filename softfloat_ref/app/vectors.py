@@ -10,6 +10,7 @@ import click
 
 from softfloat_ref.app.levels import LevelChoice, level_options
 from softfloat_ref.app.options import ANY, SCHEDULERS, Choices, Name, policy_options, profile_option
+from softfloat_ref.app.ports import ports
 from softfloat_ref.app.requests import MATMUL, product_options, refuse_dots, request
 from softfloat_ref.app.testbench import testbench
 from softfloat_ref.app.vector_files import (
@@ -42,6 +43,7 @@ def command() -> None:
     """Generate, verify and list golden vectors."""
 
 
+command.add_command(ports)
 command.add_command(testbench)
 command.add_command(vhdl)
 

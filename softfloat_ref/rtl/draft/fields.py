@@ -1,0 +1,261 @@
+"""Operands, results and flags of a draft: which port carries which field of the vectors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.rtl.binding import FLAG_NAMES
+from softfloat_ref.rtl.draft import names
+from softfloat_ref.rtl.draft.design import Leaf, Signal
+from softfloat_ref.rtl.draft.lines import Draft, bits, quoted
+
+LETTERS: Final = "abc"
+_FLAGS_WIDTH: Final = 5
+_AT_END: Final = re.compile(r"[a-z]*?([a-c]|[x-z])|\D*(\d+)")
+_RANDOM_WIDTH: Final = 4  # a `rnd` of more bits carries random bits, not a rounding mode
+
+
+# -- flags ---------------------------------------------------------------------------------------------------------
+
+
+def flags(draft: Draft) -> None:
+    """Add the ports of the flags, by their names, and what the module does not have."""
+    if not draft.has("flags"):
+        return
+    found: dict[str, str] = {}
+    for signal in draft.ports("output"):
+        own = {}
+        for leaf in signal.leaves:
+            flag = _flag(leaf.path.rpartition(".")[2] or signal.name) if leaf.width == 1 else None
+            if flag and flag not in found and flag not in own:
+                own[flag] = leaf
+        if len(signal.leaves) > 1 and len(own) > 1:
+            others = _others(draft, signal, own)
+            pieces = {name: bits(leaf.lsb, leaf.width) for name, leaf in (others | own).items()}
+            draft.use("outputs", signal, _pieces(pieces, signal.width), _members(signal, others | own))
+            found |= dict.fromkeys(own, signal.name)
+        elif len(signal.leaves) == 1 and own:
+            flag = next(iter(own))
+            draft.use("outputs", signal, quoted(flag), "by its name", True)
+            found[flag] = signal.name
+    if not found and (vector := _vector(draft)):
+        why = "invalid, divide by zero, overflow, underflow, inexact from bit 4 on, as in RISC-V's fflags"
+        draft.use("outputs", vector, quoted("flags"), why, True)
+    elif not found:
+        draft.add("", 'ignore = ["flags"]', "no output has the name of a flag", True)
+    elif missing := [name for name in FLAG_NAMES if name not in found]:
+        draft.add("", f"ignore = [{', '.join(map(quoted, missing))}]", "no output has the name of these flags", True)
+
+
+def _flag(name: str) -> str | None:
+    return next(iter(names.meanings(["_".join(names.core(name))], names.FLAGS).values()), None)
+
+
+def _vector(draft: Draft) -> Signal | None:
+    """An output with all flags."""
+    found = draft.ports("output", lambda s: s.width == _FLAGS_WIDTH and bool(set(names.core(s.name)) & names.FLAG_WORD))
+    return found[0] if found else None
+
+
+def _others(draft: Draft, signal: Signal, own: Mapping[str, Leaf]) -> dict[str, Leaf]:
+    """The result beside the flags of a structure."""
+    data = [leaf for leaf in signal.leaves if leaf not in own.values() and leaf.width > 1]
+    named = [leaf for leaf in data if set(names.core(leaf.path)) & set(names.RESULT)]
+    return {"result": named[0]} if named else {}
+
+
+def _members(signal: Signal, found: Mapping[str, Leaf]) -> str:
+    return f"members of {signal.type}: {', '.join(leaf.path.lstrip('.') for leaf in found.values())}"
+
+
+def _pieces(pieces: Mapping[str, str], width: int) -> str:
+    """Fields and their bits as the value of a port."""
+    top = max(int(text.strip('"').partition(":")[0]) for text in pieces.values()) if pieces else -1
+    parts = [f"{name} = {text}" if name.isidentifier() else f'"{name}" = {text}' for name, text in pieces.items()]
+    return "{ " + ", ".join([*parts, *([f"width = {width}"] if top + 1 < width else [])]) + " }"
+
+
+# -- operands ------------------------------------------------------------------------------------------------------
+
+
+def operands(draft: Draft) -> dict[str, str]:
+    """Add the inputs that carry operands and random bits; the port of each field."""
+    found: dict[str, str] = {}
+    for signal in draft.ports("input", _is_random):
+        found["r"] = signal.name
+        _whole(draft, signal, "r", "random bits, by its name", True)
+        break
+    scales = draft.ports("input", lambda s: s.width > 1 and bool(set(names.core(s.name)) & names.SCALE))
+    data = [s for s in draft.ports("input", _is_data) if s not in scales]
+    quantizer = any(set(names.core(s.name)) & names.SCALE for s in draft.ports("output"))
+    structures = [s for s in data if not s.array and len(s.leaves) > 1]
+    for signal in structures:
+        found |= _members_of(draft, signal)
+    data = [s for s in data if s not in structures]
+    single = (
+        "values"
+        if quantizer
+        else "elements"
+        if len(scales) == 1 and not _letters(scales) and not scales[0].array
+        else None
+    )
+    if single and len(data) == 1:
+        found[single] = data[0].name
+        why = "the only data" if quantizer else "the only data beside a scale"
+        _whole(draft, data[0], single, why, True)
+    else:
+        found |= _lettered(draft, data)
+    for signal in scales:
+        found |= _scale(draft, signal)
+    return found
+
+
+def _scale(draft: Draft, signal: Signal) -> dict[str, str]:
+    """The scales in a port: of one side, or of both."""
+    elements = _elements(signal)
+    if signal.array and len(elements) == 2:
+        both = {"a_scale": elements[0], "b_scale": elements[1]}
+        _pieces_of(draft, signal, both, f"elements of {signal.type}", True)
+        return dict.fromkeys(both, signal.name)
+    letters = _letters([signal])
+    name = f"{letters[0]}_scale" if letters else "scale"
+    _whole(draft, signal, name, "by its name", True)
+    return {name: signal.name}
+
+
+def _is_random(signal: Signal) -> bool:
+    words = set(names.core(signal.name))
+    return (signal.width > 1 and bool(words & names.RANDOM)) or ("rnd" in words and signal.width > _RANDOM_WIDTH)
+
+
+def _is_data(signal: Signal) -> bool:
+    words = names.core(signal.name)
+    known = any(w in names.INACTIVE | names.MASK for w in words)
+    return not known and (signal.width > 1 or (len(words) == 1 and words[0] in LETTERS))
+
+
+def _whole(draft: Draft, signal: Signal, name: str, why: str, guess: bool) -> None:
+    """A port that carries one field, or nothing where the vectors do not have it."""
+    if draft.has(name):
+        draft.use("inputs", signal, quoted(name), why, guess)
+    else:
+        draft.use("inputs", signal, _held(signal, 0), f"the vectors have no {name}")
+
+
+def _held(signal: Signal, value: int) -> str:
+    return f"{{ value = {value}, width = {signal.width} }}" if signal.width > 1 else f"{{ value = {value} }}"
+
+
+def _members_of(draft: Draft, signal: Signal) -> dict[str, str]:
+    """The operands in a structure that carries nothing else."""
+    data = [leaf for leaf in signal.leaves if leaf.width > 1 and not leaf.codes]
+    if len(data) != len(signal.leaves):
+        raise Error(
+            f"port {signal.name} is a structure of more than operands ({signal.type}), which a port map cannot take "
+            "apart: give --wrapper FILE"
+        )
+    letters = _assigned([leaf.path.lstrip(".") for leaf in reversed(data)])
+    found = dict(zip(letters, reversed(data), strict=False))
+    _pieces_of(draft, signal, found, f"members of {signal.type}", False)
+    return dict.fromkeys(found, signal.name)
+
+
+def _pieces_of(draft: Draft, signal: Signal, found: Mapping[str, Leaf], why: str, guess: bool) -> None:
+    pieces = {name: bits(leaf.lsb, leaf.width) for name, leaf in found.items() if draft.has(name)}
+    draft.use("inputs", signal, _pieces(pieces, signal.width) if pieces else _held(signal, 0), why, guess)
+
+
+def _lettered(draft: Draft, data: list[Signal]) -> dict[str, str]:
+    """The operands a, b and c among the inputs of data."""
+    packed = [s for s in data if s.array and 1 < len(_elements(s)) <= len(LETTERS)]
+    if packed and (len(data) == 1 or set(names.core(packed[0].name)) & names.OPERANDS):
+        found = dict(zip(LETTERS, _elements(packed[0]), strict=False))
+        _pieces_of(draft, packed[0], found, f"elements of {packed[0].type}", False)
+        return dict.fromkeys(found, packed[0].name)
+    if len(data) == 1 and (parts := _equal_parts(draft, data[0])):
+        _pieces_of(draft, data[0], parts, f"{len(parts)} times the width of the result", True)
+        return dict.fromkeys(parts, data[0].name)
+    known = [s for s in data if _position(s.name) is not None]
+    chosen = (known or data)[: len(LETTERS)]
+    letters = _assigned([s.name for s in chosen])
+    for letter, signal in sorted(zip(letters, chosen, strict=True)):
+        same = names.core(signal.name) == [letter]
+        _whole(draft, signal, letter, "" if same else "by its name" if known else "by its place", not same)
+    return {letter: signal.name for letter, signal in sorted(zip(letters, chosen, strict=True))}
+
+
+def _elements(signal: Signal) -> list[Leaf]:
+    """The elements of an array, by index, each as one number."""
+    found: dict[str, list[Leaf]] = {}
+    for leaf in signal.leaves:
+        found.setdefault(leaf.path.partition("]")[0], []).append(leaf)
+    whole = [Leaf(path, min(x.lsb for x in part), sum(x.width for x in part)) for path, part in found.items()]
+    return sorted(whole, key=lambda leaf: int(leaf.path.strip("[.") or 0))
+
+
+def _equal_parts(draft: Draft, signal: Signal) -> dict[str, Leaf]:
+    """Two or three operands side by side in one port, each as wide as the widest output."""
+    width = max((s.width for s in draft.ports("output")), default=0)
+    count = signal.width // width if width > 1 and signal.width % width == 0 else 0
+    if not 1 < count <= len(LETTERS) or not set(names.core(signal.name)) & names.OPERANDS:
+        return {}
+    return {LETTERS[i]: Leaf("", i * width, width) for i in range(count)}
+
+
+def _position(name: str) -> int | None:
+    """The place of an operand among the operands, by a letter, a number or a word of its name."""
+    for word in reversed(names.core(name)):
+        if word in names.PLACES:
+            return names.PLACES[word]
+        if found := _AT_END.fullmatch(word):
+            base = re.sub(r"[a-cx-z]$|\d+$", "", word)
+            if not base or base in names.OPERANDS | names.BEFORE_LETTER:
+                return "abcxyz".index(found[1]) % len(LETTERS) if found[1] else int(found[2])
+    return None
+
+
+def _assigned(found: list[str]) -> list[str]:
+    """A letter for each name: in the order of their places if these differ, else in their own."""
+    places = [_position(name) for name in found]
+    if None in places or len(set(places)) < len(places):
+        return list(LETTERS[: len(found)])
+    if max(p for p in places if p is not None) < len(LETTERS) and all(re.search("[a-c]", n) for n in found):
+        return [LETTERS[p or 0] for p in places]
+    order = sorted(range(len(found)), key=lambda i: places[i] or 0)
+    return [LETTERS[order.index(i)] for i in range(len(found))]
+
+
+def _letters(scales: Iterable[Signal]) -> list[str]:
+    return [w for s in scales for w in names.core(s.name) if w in ("a", "b")]
+
+
+# -- results -------------------------------------------------------------------------------------------------------
+
+
+def results(draft: Draft, operands: Mapping[str, str]) -> None:
+    """Add the outputs that carry results, and name those that are left out. Raises Error if there is none."""
+    scales = draft.ports("output", lambda s: bool(set(names.core(s.name)) & names.SCALE))
+    if scales:
+        draft.use("outputs", scales[0], quoted("scale"), "by its name", True)
+    whole = "elements" if scales else "values" if "elements" in operands else "result"
+    if not any("result" in line.text for line in draft.tables.get("outputs", [])):
+        outputs = sorted(draft.ports("output"), key=_likely)
+        if not outputs:
+            raise Error(f"{draft.design.name} has no output that could carry a result")
+        chosen = outputs[0]
+        named = bool(set(names.core(chosen.name)) & set(names.RESULT))
+        why = "by its name" if named else "the only output" if len(outputs) == 1 else "the widest output"
+        exact = whole in names.words(chosen.name)
+        draft.use("outputs", chosen, quoted(whole), "" if exact else why, not exact)
+    for signal in draft.ports("output"):
+        draft.add("outputs", "", f"not compared: {signal.name}, {signal.width} bit{'s' if signal.width > 1 else ''}")
+        draft.take(signal)
+
+
+def _likely(signal: Signal) -> tuple[bool, int, int]:
+    """How likely an output is the result: wider than a bit, by its name, by its width."""
+    found = [names.RESULT.index(w) for w in names.words(signal.name) if w in names.RESULT]
+    return signal.width == 1, min(found, default=len(names.RESULT)), -signal.width
