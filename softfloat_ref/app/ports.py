@@ -56,7 +56,8 @@ def ports(
     else:
         write_file(output, lambda stream: stream.write(text.encode()))
     where = "" if output == "-" else f"{output}: "
-    print(f"{where}{found.design.name}, {len(found.design.signals)} ports, {found.guesses} guesses", file=sys.stderr)
+    guesses = f"{found.guesses} guess{'' if found.guesses == 1 else 'es'}"
+    print(f"{where}{found.design.name}, {len(found.design.signals)} ports, {guesses}", file=sys.stderr)
     return 0
 
 

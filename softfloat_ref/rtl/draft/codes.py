@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.rtl.draft import names
 from softfloat_ref.rtl.draft.design import Signal
 from softfloat_ref.rtl.draft.lines import Draft, key, quoted
@@ -138,6 +139,10 @@ def _rounding(draft: Draft, signal: Signal, several: bool) -> None:
     codes, origin = _codes(draft, signal, names.ROUNDINGS)
     meanings = names.meanings(codes, names.ROUNDINGS)
     rows = [(found, codes[name], name) for name, found in meanings.items()]
+    if rows and signal.width == 3 and all(_RISCV.get(found, code) == code for found, code, _ in rows):
+        named = {found for found, _, _ in rows}
+        rows += [(found, code, "RISC-V's, not named") for found, code in _RISCV.items() if found not in named]
+        rows.sort(key=lambda row: row[1])
     if not rows:
         standard = _RISCV if signal.width == 3 else _TWO_BITS if signal.width == 2 else {}
         if not standard:
@@ -162,16 +167,27 @@ def _rounding(draft: Draft, signal: Signal, several: bool) -> None:
 
 def _formats(draft: Draft, signal: Signal) -> None:
     words = set(names.core(signal.name)) | set(names.words(signal.name))
-    source, target = words & (names.SOURCE - {"in"}), words & (names.TARGET - {"out"})
-    of = "out" if target and not source else "fmt"
     codes, origin = _codes(draft, signal, names.FORMATS)
     rows = [(found, codes[name], name) for name, found in names.meanings(codes, names.FORMATS).items()]
     if not rows:
+        of, _ = _side(draft, words, [])
         _unknown(draft, signal, f"{of} of the format")
         return
+    of, where = _side(draft, words, [row[0] for row in rows])
     why = f"{origin}{_not_used(codes, {row[2] for row in rows})}"
-    rows.append(("*", rows[0][1], "any other format, such as integers"))
-    _table(draft, signal, of, rows, f"{why}; {of} by its name", True)
+    rows += [(kind, rows[0][1], "integers, which are no format of this port") for kind in ("i*", "u*")]
+    _table(draft, signal, of, rows, f"{why}; `{of}` by {where}", True)
+
+
+def _side(draft: Draft, words: set[str], formats: list[str]) -> tuple[str, str]:
+    """Whether a format is that of the operands or of the result, and by what: its name, or the widths of ports."""
+    if words & (names.SOURCE - {"in"}):
+        return "fmt", "its name"
+    if words & (names.TARGET - {"out"}):
+        return "out", "its name"
+    widest = max((get_format(name).width for name in formats), default=0)
+    into, out = (max((s.width for s in draft.ports(way)), default=0) for way in ("input", "output"))
+    return ("out", "the width of the result") if widest == out != into else ("fmt", "its name")
 
 
 def _integers(draft: Draft, signal: Signal) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from softfloat_ref.base.errors import Error
@@ -13,6 +13,7 @@ from softfloat_ref.rtl.draft.design import Leaf, Signal
 from softfloat_ref.rtl.draft.lines import Draft, bits, quoted
 
 LETTERS: Final = "abc"
+_WIDTHS: Final = (4, 6, 8, 16, 19, 32, 64, 128)  # of formats
 _FLAGS_WIDTH: Final = 5
 _AT_END: Final = re.compile(r"[a-z]*?([a-c]|[x-z])|\D*(\d+)")
 _RANDOM_WIDTH: Final = 4  # a `rnd` of more bits carries random bits, not a rounding mode
@@ -95,35 +96,33 @@ def operands(draft: Draft) -> dict[str, str]:
     for signal in structures:
         found |= _members_of(draft, signal)
     data = [s for s in data if s not in structures]
-    single = (
-        "values"
-        if quantizer
-        else "elements"
-        if len(scales) == 1 and not _letters(scales) and not scales[0].array
-        else None
-    )
-    if single and len(data) == 1:
-        found[single] = data[0].name
-        why = "the only data" if quantizer else "the only data beside a scale"
-        _whole(draft, data[0], single, why, True)
+    alone = len(scales) == 1 and not scales[0].array and _position(scales[0].name) is None
+    single = "values" if quantizer else "elements" if alone else None
+    if single and data:
+        block = max(data, key=lambda s: s.width)
+        same = names.says(block.name, single)
+        why = "the widest input of a module with a scale"
+        found[single] = block.name
+        _whole(draft, block, single, "" if same else why, not same)
     else:
         found |= _lettered(draft, data)
-    for signal in scales:
-        found |= _scale(draft, signal)
-    return found
+    return found | _scales(draft, scales)
 
 
-def _scale(draft: Draft, signal: Signal) -> dict[str, str]:
-    """The scales in a port: of one side, or of both."""
-    elements = _elements(signal)
-    if signal.array and len(elements) == 2:
+def _scales(draft: Draft, scales: list[Signal]) -> dict[str, str]:
+    """The scales of one side, or of both, as two ports or as an array."""
+    elements = _elements(scales[0]) if scales else []
+    if len(scales) == 1 and scales[0].array and len(elements) == 2:
         both = {"a_scale": elements[0], "b_scale": elements[1]}
-        _pieces_of(draft, signal, both, f"elements of {signal.type}", True)
-        return dict.fromkeys(both, signal.name)
-    letters = _letters([signal])
-    name = f"{letters[0]}_scale" if letters else "scale"
-    _whole(draft, signal, name, "by its name", True)
-    return {name: signal.name}
+        _pieces_of(draft, scales[0], both, f"elements of {scales[0].type}", True)
+        return dict.fromkeys(both, scales[0].name)
+    alone = len(scales) == 1 and _position(scales[0].name) is None
+    fields = ["scale"] if alone else [f"{letter}_scale" for letter in _assigned([s.name for s in scales[:2]])]
+    found = dict(zip(fields, scales, strict=False))
+    for name, signal in found.items():
+        same = names.says(signal.name, name)
+        _whole(draft, signal, name, "" if same else "by its name", not same)
+    return {name: signal.name for name, signal in found.items()}
 
 
 def _is_random(signal: Signal) -> bool:
@@ -133,7 +132,8 @@ def _is_random(signal: Signal) -> bool:
 
 def _is_data(signal: Signal) -> bool:
     words = names.core(signal.name)
-    known = any(w in names.INACTIVE | names.MASK for w in words)
+    known = any(w in names.INACTIVE | names.MASK | names.VALID | names.READY for w in words)
+    known = known or any(leaf.codes for leaf in signal.leaves if not leaf.path)
     return not known and (signal.width > 1 or (len(words) == 1 and words[0] in LETTERS))
 
 
@@ -179,12 +179,14 @@ def _lettered(draft: Draft, data: list[Signal]) -> dict[str, str]:
         _pieces_of(draft, data[0], parts, f"{len(parts)} times the width of the result", True)
         return dict.fromkeys(parts, data[0].name)
     known = [s for s in data if _position(s.name) is not None]
-    chosen = (known or data)[: len(LETTERS)]
+    widths = {s.width for s in (*known, *draft.ports("output"))}
+    chosen = [s for s in data if not known or s in known or s.width in widths]
+    chosen = (chosen if len(chosen) <= len(LETTERS) else known or chosen)[: len(LETTERS)]
     letters = _assigned([s.name for s in chosen])
-    for letter, signal in sorted(zip(letters, chosen, strict=True)):
+    for letter, signal in sorted(zip(letters, chosen, strict=True), key=lambda pair: pair[0]):
         same = names.core(signal.name) == [letter]
-        _whole(draft, signal, letter, "" if same else "by its name" if known else "by its place", not same)
-    return {letter: signal.name for letter, signal in sorted(zip(letters, chosen, strict=True))}
+        _whole(draft, signal, letter, "" if same else "by its name" if signal in known else "by its place", not same)
+    return {letter: signal.name for letter, signal in sorted(zip(letters, chosen, strict=True), key=lambda x: x[0])}
 
 
 def _elements(signal: Signal) -> list[Leaf]:
@@ -205,31 +207,28 @@ def _equal_parts(draft: Draft, signal: Signal) -> dict[str, Leaf]:
     return {LETTERS[i]: Leaf("", i * width, width) for i in range(count)}
 
 
-def _position(name: str) -> int | None:
-    """The place of an operand among the operands, by a letter, a number or a word of its name."""
+def _position(name: str) -> tuple[bool, int] | None:
+    """The place of an operand by its name, and whether it is exact (a, b, divisor), or only an order (x, y, 1, 2)."""
     for word in reversed(names.core(name)):
         if word in names.PLACES:
-            return names.PLACES[word]
+            return True, names.PLACES[word]
         if found := _AT_END.fullmatch(word):
             base = re.sub(r"[a-cx-z]$|\d+$", "", word)
             if not base or base in names.OPERANDS | names.BEFORE_LETTER:
-                return "abcxyz".index(found[1]) % len(LETTERS) if found[1] else int(found[2])
+                return (found[1] in LETTERS, "abcxyz".index(found[1])) if found[1] else (False, int(found[2]))
     return None
 
 
 def _assigned(found: list[str]) -> list[str]:
-    """A letter for each name: in the order of their places if these differ, else in their own."""
+    """A letter for each name: the one that it says, or in the order of their places, or in their own order."""
     places = [_position(name) for name in found]
-    if None in places or len(set(places)) < len(places):
-        return list(LETTERS[: len(found)])
-    if max(p for p in places if p is not None) < len(LETTERS) and all(re.search("[a-c]", n) for n in found):
-        return [LETTERS[p or 0] for p in places]
-    order = sorted(range(len(found)), key=lambda i: places[i] or 0)
-    return [LETTERS[order.index(i)] for i in range(len(found))]
-
-
-def _letters(scales: Iterable[Signal]) -> list[str]:
-    return [w for s in scales for w in names.core(s.name) if w in ("a", "b")]
+    known = [place for place in places if place is not None]
+    if len(set(known)) == len(known) == len(found):
+        if all(exact for exact, _ in known):
+            return [LETTERS[place] for _, place in known]
+        order = sorted(known, key=lambda place: place[1])
+        return [LETTERS[order.index(place)] for place in known]
+    return list(LETTERS[: len(found)])
 
 
 # -- results -------------------------------------------------------------------------------------------------------
@@ -239,16 +238,17 @@ def results(draft: Draft, operands: Mapping[str, str]) -> None:
     """Add the outputs that carry results, and name those that are left out. Raises Error if there is none."""
     scales = draft.ports("output", lambda s: bool(set(names.core(s.name)) & names.SCALE))
     if scales:
-        draft.use("outputs", scales[0], quoted("scale"), "by its name", True)
+        same = names.says(scales[0].name, "scale")
+        draft.use("outputs", scales[0], quoted("scale"), "" if same else "by its name", not same)
     whole = "elements" if scales else "values" if "elements" in operands else "result"
     if not any("result" in line.text for line in draft.tables.get("outputs", [])):
         outputs = sorted(draft.ports("output"), key=_likely)
         if not outputs:
             raise Error(f"{draft.design.name} has no output that could carry a result")
         chosen = outputs[0]
-        named = bool(set(names.core(chosen.name)) & set(names.RESULT))
+        named = bool(set(names.words(chosen.name)) & set(names.RESULT))
         why = "by its name" if named else "the only output" if len(outputs) == 1 else "the widest output"
-        exact = whole in names.words(chosen.name)
+        exact = names.says(chosen.name, whole)
         draft.use("outputs", chosen, quoted(whole), "" if exact else why, not exact)
     for signal in draft.ports("output"):
         draft.add("outputs", "", f"not compared: {signal.name}, {signal.width} bit{'s' if signal.width > 1 else ''}")
@@ -256,6 +256,7 @@ def results(draft: Draft, operands: Mapping[str, str]) -> None:
 
 
 def _likely(signal: Signal) -> tuple[bool, int, int]:
-    """How likely an output is the result: wider than a bit, by its name, by its width."""
+    """How likely an output is the result: by its width, which is a format's or an array's, then by its name."""
+    odd = signal.width not in _WIDTHS and not signal.array
     found = [names.RESULT.index(w) for w in names.words(signal.name) if w in names.RESULT]
-    return signal.width == 1, min(found, default=len(names.RESULT)), -signal.width
+    return odd, min(found, default=len(names.RESULT)), -signal.width

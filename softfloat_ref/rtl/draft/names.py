@@ -18,7 +18,7 @@ START: Final = {"start", "go", "req", "request", "load", "push", "begin", "nd", 
 READY: Final = {"ready", "rdy", "ack", "tready", "gnt", "grant", "accept", "rfd"}
 DONE: Final = {"done", "finish", "finished", "complete", "completed"}
 ENABLE: Final = {"en", "enable", "ena", "ce", "clken", "clkena", "oe", "run"}
-MASK: Final = {"mask", "strb", "keep", "tkeep"}
+MASK: Final = {"mask", "strb", "keep", "tkeep", "boxed"}
 TAG: Final = {"tag", "id", "tid", "trans", "token", "aux", "txn", "uid", "idx", "tuser", "ticket"}
 PROTOCOL: Final = VALID | READY | DONE | TAG
 RANDOM: Final = {"rand", "random", "rng", "lfsr", "sr", "stochastic", "rbits", "entropy", "noise"}
@@ -27,8 +27,28 @@ PLACES: Final[Mapping[str, int]] = {
     **dict.fromkeys(("divisor", "denominator", "multiplier", "rhs", "right", "second"), 1),
     **dict.fromkeys(("addend", "acc", "accum", "accumulator", "third", "addition"), 2),
 }
-BEFORE_LETTER: Final = {"rs", "in", "arg", "num", "fp", "value", "val", "opnd", "vec", "vector", "x", "number", "din"}
-SCALE: Final = {"scale", "scales", "scaling"}
+BEFORE_LETTER: Final = {
+    "rs",
+    "fs",
+    "frs",
+    "in",
+    "element",
+    "elem",
+    "mx",
+    "arg",
+    "num",
+    "fp",
+    "value",
+    "val",
+    "opnd",
+    "vec",
+    "vector",
+    "x",
+    "number",
+    "din",
+    "exp",
+}
+SCALE: Final = {"scale", "scales", "scaling", "shared"}
 OPERANDS: Final = {"operand", "operands", "op", "ops", "src", "srcs", "data", "opnds", "args", "inputs"}
 RESULT: Final = (
     *("result", "res", "results", "answer", "z", "y", "q", "sum", "product", "prod", "quotient", "quot", "root"),
@@ -36,7 +56,7 @@ RESULT: Final = (
 )
 FLAG_WORD: Final = {"flags", "flag", "fflags", "status", "exc", "exception", "exceptions", "excepts"}
 FLAGS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("invalid", "nv", "ieeeinvalid", "inv", "snan", "ine_valid"), "invalid"),
+    **dict.fromkeys(("invalid", "nv", "ieeeinvalid", "inv", "invop", "invalidop", "invalidoperation"), "invalid"),
     **dict.fromkeys(("dividebyzero", "dz", "divbyzero", "divzero", "dbz", "zerodivide", "infinite"), "divide_by_zero"),
     **dict.fromkeys(("overflow", "of", "ovf", "ofl"), "overflow"),
     **dict.fromkeys(("underflow", "uf", "unf", "udf", "ufl"), "underflow"),
@@ -103,7 +123,7 @@ INTEGERS: Final[Mapping[str, str]] = {
 SATURATE: Final = {"sat", "saturate", "saturation", "saturating"}
 INACTIVE: Final = {
     *("flush", "clear", "clr", "kill", "abort", "cancel", "stall", "hold", "freeze", "halt", "test", "scan", "bypass"),
-    *("testmode", "sleep", "debug", "init", "softreset", "defect"),
+    *("testmode", "sleep", "debug", "init", "softreset", "regena", "regenable"),
 }
 
 
@@ -118,6 +138,11 @@ def core(name: str) -> list[str]:
     found = words(name)
     stream = "axis" in found or "axi" in found
     return [w for w in found if w not in _DIRECTIONS and not (stream and w in _STREAM)]
+
+
+def says(name: str, field: str) -> bool:
+    """Whether the name of a port is that of a field, but for a word for its direction."""
+    return [w for w in words(name) if w not in ("i", "o")] == field.split("_") or core(name) == field.split("_")
 
 
 def is_clock(name: str) -> bool:

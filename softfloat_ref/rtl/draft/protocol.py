@@ -83,7 +83,9 @@ def _valids(draft: Draft, name: str, direction: str, vocabularies: tuple[Collect
             chosen = (plain or found)[0]
             draft.take(chosen)
             word = next(w for w in names.core(chosen.name) if w in words)
-            draft.add("handshake", f"{name} = {quoted(chosen.name)}", f"{direction} with `{word}` in its name", True)
+            same = names.says(chosen.name, name)
+            why = "" if same else f"{direction} with `{word}` in its name"
+            draft.add("handshake", f"{name} = {quoted(chosen.name)}", why, not same)
             return i > 0
         if found:
             return False
