@@ -137,7 +137,11 @@ def _signal(ast: Any, port: Any) -> Signal:
 
 def _named(declared: Any) -> str:
     """The text of a type; of one that the module declares for itself, what it stands for."""
-    return str(declared if "::" in str(declared) else declared.canonicalType)
+    text, kind = str(declared), declared.canonicalType
+    if "." not in text or kind.isIntegral or not hasattr(kind, "elementType"):
+        return text if "." not in text else str(kind)
+    inner, _, dimensions = _named(kind.elementType).partition("$")
+    return f"{inner}$[{kind.range.left}:{kind.range.right}]{dimensions}"
 
 
 def _is_array(kind: Any) -> bool:

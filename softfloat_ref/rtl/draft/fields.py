@@ -45,10 +45,16 @@ def flags(draft: Draft) -> None:
     if not found and (vector := _vector(draft)):
         why = "invalid, divide by zero, overflow, underflow, inexact from bit 4 on, as in RISC-V's fflags"
         draft.use("outputs", vector, quoted("flags"), why, True)
-    elif not found:
+    elif not found and not _of_blocks(draft):
         draft.add("", 'ignore = ["flags"]', "no output has the name of a flag", True)
-    elif missing := [name for name in FLAG_NAMES if name not in found]:
+    elif missing := [name for name in FLAG_NAMES if found and name not in found]:
         draft.add("", f"ignore = [{', '.join(map(quoted, missing))}]", "no output has the name of these flags", True)
+
+
+def _of_blocks(draft: Draft) -> bool:
+    """Whether the module converts blocks to or from values, which raises no flags: it has one scale."""
+    scales = [s for s in draft.design.signals if names.is_scale(s.name) and not s.array]
+    return len(scales) == 1 and _position(scales[0].name) is None
 
 
 def _flag(name: str) -> str | None:
@@ -89,15 +95,14 @@ def operands(draft: Draft) -> dict[str, str]:
         found["r"] = signal.name
         _whole(draft, signal, "r", "random bits, by its name", True)
         break
-    scales = draft.ports("input", lambda s: s.width > 1 and bool(set(names.core(s.name)) & names.SCALE))
+    scales = draft.ports("input", lambda s: s.width > 1 and names.is_scale(s.name))
     data = [s for s in draft.ports("input", _is_data) if s not in scales]
-    quantizer = any(set(names.core(s.name)) & names.SCALE for s in draft.ports("output"))
+    quantizer = any(names.is_scale(s.name) for s in draft.ports("output"))
     structures = [s for s in data if not s.array and len(s.leaves) > 1]
     for signal in structures:
         found |= _members_of(draft, signal)
     data = [s for s in data if s not in structures]
-    alone = len(scales) == 1 and not scales[0].array and _position(scales[0].name) is None
-    single = "values" if quantizer else "elements" if alone else None
+    single = "values" if quantizer else "elements" if _of_blocks(draft) else None
     if single and data:
         block = max(data, key=lambda s: s.width)
         same = names.says(block.name, single)
@@ -236,7 +241,7 @@ def _assigned(found: list[str]) -> list[str]:
 
 def results(draft: Draft, operands: Mapping[str, str]) -> None:
     """Add the outputs that carry results, and name those that are left out. Raises Error if there is none."""
-    scales = draft.ports("output", lambda s: bool(set(names.core(s.name)) & names.SCALE))
+    scales = draft.ports("output", lambda s: names.is_scale(s.name))
     if scales:
         same = names.says(scales[0].name, "scale")
         draft.use("outputs", scales[0], quoted("scale"), "" if same else "by its name", not same)

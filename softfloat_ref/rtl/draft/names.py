@@ -128,9 +128,9 @@ INACTIVE: Final = {
 
 
 def words(name: str) -> list[str]:
-    """The words of a name, in lower case: of `io_in_bitsA`, io, in, bits, a."""
+    """The words of a name, in lower case: of `io_in.bitsA`, io, in, bits, a."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
-    return [word for word in spaced.lower().split("_") if word]
+    return re.findall("[a-z0-9]+", spaced.lower())
 
 
 def core(name: str) -> list[str]:
@@ -138,6 +138,11 @@ def core(name: str) -> list[str]:
     found = words(name)
     stream = "axis" in found or "axi" in found
     return [w for w in found if w not in _DIRECTIONS and not (stream and w in _STREAM)]
+
+
+def is_scale(name: str) -> bool:
+    """Whether a name is that of a scale, numbered or not."""
+    return any(word.rstrip("0123456789") in SCALE for word in core(name))
 
 
 def says(name: str, field: str) -> bool:
