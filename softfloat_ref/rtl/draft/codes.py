@@ -13,7 +13,7 @@ from softfloat_ref.rtl.draft.lines import Draft, key, quoted
 _MAX_WIDTH: Final = 8  # of a code
 _RISCV: Final = {"rne": 0, "rtz": 1, "rdn": 2, "rup": 3, "rna": 4}
 _TWO_BITS: Final = {"rne": 0, "rtz": 1, "rup": 2, "rdn": 3}
-_BY_ROUNDING: Final = {"le": 0, "lt": 1, "eq": 2, "min": 0, "max": 1}  # funct3 of RISC-V's instructions
+_BY_ROUNDING: Final = {"le *": 0, "lt *": 1, "eq *": 2, "min *": 0, "max *": 1}  # funct3 of RISC-V's instructions
 
 
 def controls(draft: Draft) -> None:
@@ -156,7 +156,7 @@ def _rounding(draft: Draft, signal: Signal, several: bool) -> None:
     rows = list({row[0]: row for row in reversed(rows)}.values())[::-1]
     of, why = "rounding", f"{origin}{_not_used(codes, set(meanings))}"
     if several:
-        chosen = [(f"{op} *", code, "") for op, code in _BY_ROUNDING.items()]
+        chosen = [(words, code, "") for words, code in _BY_ROUNDING.items()]
         rows = chosen + [(f"* {found}", code, name) for found, code, name in rows]
         of, why = (
             "op rounding",

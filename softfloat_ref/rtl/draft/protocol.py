@@ -11,6 +11,7 @@ from softfloat_ref.rtl.draft.lines import Draft, quoted, table
 from softfloat_ref.rtl.port_map import MAX_TAG_WIDTH
 
 _UNUSED: Final = Evidence(frozenset(), "", "")
+_WAYS: Final = ("input", "output")
 _OTHERS: Final = {"PosEdge": "high", "NegEdge": "low"}
 
 
@@ -143,11 +144,15 @@ def _keys(draft: Draft) -> set[str]:
 
 def tag(draft: Draft) -> None:
     """Add the ports of a number that comes back with its result."""
-    for into in draft.ports("input", lambda s: bool(set(names.core(s.name)) & names.TAG)):
-        for out in draft.ports("output"):
-            if names.core(out.name) == names.core(into.name) and into.width == out.width <= MAX_TAG_WIDTH:
-                draft.take(into, out)
-                draft.add("tag", f"in = {quoted(into.name)}", "an input and an output of the same name and width", True)
-                draft.add("tag", f"out = {quoted(out.name)}")
-                draft.add("tag", f"width = {into.width}", f"at most {1 << into.width} operations in flight")
-                return
+    into, out = (draft.ports(way, lambda s: s.width <= MAX_TAG_WIDTH and _tag_word(s) != "") for way in _WAYS)
+    pairs = [(i, o) for i in into for o in out if i.width == o.width and _tag_word(i) == _tag_word(o)]
+    pairs.sort(key=lambda pair: names.core(pair[0].name) != names.core(pair[1].name))
+    if pairs:
+        draft.take(*pairs[0])
+        draft.add("tag", f"in = {quoted(pairs[0][0].name)}", "an input and an output of this word and width", True)
+        draft.add("tag", f"out = {quoted(pairs[0][1].name)}")
+        draft.add("tag", f"width = {pairs[0][0].width}", f"at most {1 << pairs[0][0].width} operations in flight")
+
+
+def _tag_word(signal: Signal) -> str:
+    return next((word for word in names.core(signal.name) if word in names.TAG), "")
