@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 import subprocess
 import sys
@@ -11,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from softfloat_ref.app import bench_peers
-from softfloat_ref.app.bench_dot import THREADS
+from softfloat_ref.app.rates import one_thread, show
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,8 +35,7 @@ class Work(NamedTuple):
 
 def run() -> None:
     """Measure and print: one line per work, with each peer's ratio and the rate that the memory's speed would allow."""
-    for name in THREADS:
-        os.environ.setdefault(name, "1")  # read when numpy is imported, which nothing has done yet
+    one_thread()
     import numpy as np
 
     x = np.random.default_rng(1).standard_normal(VALUES).astype(np.float32)
@@ -47,9 +45,8 @@ def run() -> None:
     for work in [*_conversions(x), *_blocks(x)]:
         _print(work, copy)
     from softfloat_ref.app.bench_ops import rows
-    from softfloat_ref.app.rates import show
 
-    show(rows())
+    show(*rows())
     print(_threads(x))
     print(_threads(np.tile(x, MORE)))
     print(_first_call())
@@ -60,7 +57,7 @@ def _first_call() -> str:
     """The extra cost of a process's first call over its second, with the compiled code on disk."""
     lines = (
         "import time, numpy as np",
-        "from softfloat_ref import arrays",
+        "from softfloat_ref.arrays import convert",
         "x, now = np.ones(1 << 17, np.float32), time.perf_counter",
         "a = now(); convert.encode(x, 'fp8_e4m3')",
         "b = now(); convert.encode(x, 'fp8_e4m3')",

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from softfloat_ref.app.bench_peers import torch_module
-from softfloat_ref.app.rates import Row, median_rate, show
+from softfloat_ref.app.bench_peers import installed, torch_module
+from softfloat_ref.app.rates import Row, median_rate, one_thread, show
 
 if TYPE_CHECKING:
     import numpy as np
 
 SIZE: Final = 512
 FUSED_SIZE: Final = 128
-THREADS: Final = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 def run() -> None:
     """Measure and print, with one thread each."""
-    for name in THREADS:
-        os.environ.setdefault(name, "1")  # read when numpy is imported, which nothing has done yet
+    one_thread()
     rows = [_blocks(fmt) for fmt in ("mxfp8_e4m3", "mxfp8_e5m2", "mxfp4_e2m1")]
     rows += [_fused(acc, fmt) for acc, fmt in (("nvidia-h100", "bf16"), ("nvidia-ada-fp8", "fp8_e4m3"))]
-    show([*rows, _fused("exact", "fp8_e4m3"), _fused("fp32-sequential", "bf16")])
+    show(*rows, _fused("exact", "fp8_e4m3"), _fused("fp32-sequential", "bf16"))
 
 
 def _blocks(fmt: str) -> Row:
@@ -36,15 +31,10 @@ def _blocks(fmt: str) -> Row:
     rng = np.random.default_rng(1)
     a, b = (blocks.quantize(rng.standard_normal((SIZE, SIZE)).astype(np.float32), fmt, axis=i) for i in (1, 0))
     ours = median_rate(SIZE**3, lambda: blocks.matmul(a, b))
-    name = f"{fmt} mx-fp32, {SIZE}^3, bit exact"
-    torch = torch_module()
-    if torch is None:
-        return Row(name, ours, "MAC/s")
-
-    def theirs() -> Any:
-        return torch.from_numpy(a.dequantize()) @ torch.from_numpy(b.dequantize())
-
-    return Row(name, ours, "MAC/s", "torch, dequantized, any order", median_rate(SIZE**3, theirs))
+    theirs = None
+    if (torch := torch_module()) is not None:
+        theirs = median_rate(SIZE**3, lambda: torch.from_numpy(a.dequantize()) @ torch.from_numpy(b.dequantize()))
+    return Row(f"{fmt} mx-fp32, {SIZE}^3, bit exact", ours, "MAC/s", "torch, dequantized, any order", theirs)
 
 
 def _fused(acc: str, fmt: str) -> Row:
@@ -56,16 +46,14 @@ def _fused(acc: str, fmt: str) -> Row:
     rng = np.random.default_rng(1)
     a, b = (convert.encode(rng.standard_normal((n, n)).astype(np.float32), fmt) for _ in range(2))
     ours = median_rate(n**3, lambda: blocks.matmul(a, b, acc, fmt=fmt))
-    peer = _mmasim(acc, a, b)
-    name = f"{fmt} {acc}, {n}^3"
-    return Row(name, ours, "MAC/s") if peer is None else Row(name, ours, "MAC/s", "mmasim", peer)
+    return Row(f"{fmt} {acc}, {n}^3", ours, "MAC/s", "mmasim", _mmasim(acc, a, b))
 
 
 def _mmasim(acc: str, a: np.ndarray, b: np.ndarray) -> float | None:
     """MMA-Sim's rate on one tile of the same unit, or None if it is not installed or not compared."""
     units = {"nvidia-h100": ("Hopper", "m16n8k16.f32.bf16.bf16.f32", "bfloat16"),
              "nvidia-ada-fp8": ("Ada Lovelace", "m16n8k32.f32.e4m3.e4m3.f32", "float8_e4m3fn")}  # fmt: skip
-    if acc not in units or any(importlib.util.find_spec(x) is None for x in ("torch", "mmasim")):
+    if acc not in units or not (installed("torch") and installed("mmasim")):
         return None
     arch, shape, kind = units[acc]
     torch = torch_module()
@@ -76,5 +64,4 @@ def _mmasim(acc: str, a: np.ndarray, b: np.ndarray) -> float | None:
     left = torch.from_numpy(a[:16, :k].copy()).view(dtype)
     right = torch.from_numpy(b[:k, :8].copy()).view(dtype)
     zero = torch.zeros((16, 8))
-    work: Callable[[], Any] = lambda: unit(left, right, zero)  # noqa: E731
-    return median_rate(16 * 8 * k, work)
+    return median_rate(16 * 8 * k, lambda: unit(left, right, zero))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import tempfile
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
+from softfloat_ref.app.bench_peers import installed
 from softfloat_ref.app.rates import Row, median_rate
 from softfloat_ref.arrays import operations
 from softfloat_ref.arrays.convert import code_dtype
@@ -46,23 +46,22 @@ def _operation(op: str, fmt: str, out: str | None) -> Row:
     codes = bulk.random_cases(formats, 1, ELEMENTS)
     operands = [x.astype(code_dtype(f)) for x, f in zip(codes, formats, strict=True)]
     ours = median_rate(ELEMENTS, lambda: operations.evaluate(op, operands, fmt, out, flags="each"))
-    peer = _softfloat(op, [x[:PEER_CASES] for x in operands], fmt, out)
-    rate = 0.0 if peer is None else median_rate(PEER_CASES, peer)
-    return Row(f"{_named(op, fmt, out)} with flags", ours, "results/s", "softfloatpy" if peer else "", rate)
+    peer = softfloat(op, zip(*(x[:PEER_CASES].tolist() for x in operands), strict=True), fmt, out)
+    theirs = None if peer is None else median_rate(PEER_CASES, peer)
+    return Row(f"{_named(op, fmt, out)} with flags", ours, "results/s", "softfloatpy", theirs)
 
 
-def _softfloat(op: str, operands: list[Any], fmt: str, out: str | None) -> Callable[[], None] | None:
+def softfloat(op: str, cases: Iterable[tuple[int, ...]], fmt: str, out: str | None) -> Callable[[], None] | None:
     """SoftFloat's function on each case with its flags, or None if it has no such function or is not installed."""
-    types = {"fp16": ("f16", "Float16"), "fp32": ("f32", "Float32")}
-    if fmt not in types or importlib.util.find_spec("softfloatpy") is None:
+    types = {"fp16": ("f16", "Float16", 2), "fp32": ("f32", "Float32", 4)}
+    if fmt not in types or not installed("softfloatpy"):
         return None
     import softfloatpy as soft
 
-    prefix, kind = types[fmt]
+    prefix, kind, size = types[fmt]
     name = f"to_{types[out][0]}" if out else {"fma": "mul_add"}.get(op, op)
     function, make = getattr(soft, f"{prefix}_{name}"), getattr(soft, kind).from_bytes
-    size = operands[0].dtype.itemsize
-    packed = [tuple(int(x).to_bytes(size, "big") for x in case) for case in zip(*operands, strict=True)]
+    packed = [tuple(x.to_bytes(size, "big") for x in case) for case in cases]
 
     def work() -> None:
         for case in packed:

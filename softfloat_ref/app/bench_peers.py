@@ -15,9 +15,14 @@ Peers = dict[str, Callable[[], Any]]
 BLOCK: Final = 32
 
 
+def installed(module: str) -> bool:
+    """Whether a peer is installed."""
+    return importlib.util.find_spec(module) is not None
+
+
 def torch_module() -> Any:
     """torch on one thread; None if it is not installed."""
-    if importlib.util.find_spec("torch") is None:
+    if not installed("torch"):
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -43,7 +48,7 @@ def casts(x: NDArray[np.float32]) -> dict[str, Peers]:
         if quantize is not None:
             found["back"]["qtorch"] = lambda: quantize(t, 4, 3, rounding="nearest")
             found["sr"]["qtorch"] = lambda: quantize(t, 4, 3, rounding="stochastic")
-    if importlib.util.find_spec("ml_dtypes") is not None:
+    if installed("ml_dtypes"):
         import ml_dtypes
 
         found["e4m3"]["ml_dtypes"] = lambda: x.astype(ml_dtypes.float8_e4m3fn)
@@ -52,7 +57,7 @@ def casts(x: NDArray[np.float32]) -> dict[str, Peers]:
 
 def _qtorch() -> Any:
     """qtorch's float_quantize; it compiles itself when it is imported, which may fail."""
-    if importlib.util.find_spec("qtorch") is None:
+    if not installed("qtorch"):
         return None
     try:
         from qtorch.quant import float_quantize
@@ -70,7 +75,7 @@ def blocks(x: NDArray[np.float32]) -> dict[str, Peers]:
     rows = torch.from_numpy(x)
     found["mxfp8"]["microxcaling's method"] = lambda: microxcaling(torch, rows, 3, 8, 448.0)
     found["mxfp4"]["microxcaling's method"] = lambda: microxcaling(torch, rows, 1, 2, 6.0)
-    if importlib.util.find_spec("torchao") is not None:
+    if installed("torchao"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             from torchao.prototype.mx_formats.mx_tensor import to_mx

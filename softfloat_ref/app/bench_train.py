@@ -5,21 +5,19 @@ Times are processor times, so that other processes do not count.
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from softfloat_ref.app.rates import RUNS, median_seconds
+from softfloat_ref.app.bench_peers import torch_module
+from softfloat_ref.app.rates import RUNS, median_seconds, one_thread
 
 if TYPE_CHECKING:
     from softfloat_ref.nn.layers import Layer
     from softfloat_ref.nn.numerics import Run
 
-THREADS: Final = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 _SR: Final = {"rounding": "sr", "sr_bits": 16}
 _ROLES: Final = ("weight", "activation", "error", "weight_gradient")
 # what is measured: the formats of the four roles, their policy, and the largest ratio allowed
@@ -44,18 +42,19 @@ _IMAGE: Final = (16, 16, 32)
 _IMAGES: Final = 8
 _SYMBOLS: Final = 100
 _SEQUENCE: Final = (20, 64)
+# beside PyTorch
+_CLASSES: Final = 10
+_MLP: Final = (256, (512, 512), 128)  # inputs, hidden, batch
+_CNN: Final = ((32, 32, 3), (32, 64, 128), 32)  # image, channels, batch
 
 
 def run() -> None:
     """Measure and print."""
-    for name in THREADS:
-        os.environ.setdefault(name, "1")  # read when numpy is imported, which nothing has done yet
+    one_thread()
     for kind in NETWORKS:
         _show_network(kind)
-    if importlib.util.find_spec("torch") is not None:
-        from softfloat_ref.app.bench_torch import show
-
-        show()
+    if (torch := torch_module()) is not None:
+        _show_torch(torch)
 
 
 def _show_network(kind: str) -> None:
@@ -88,25 +87,34 @@ def make(kind: str, fmt: str | None, policy: Mapping[str, Any] | str | None) -> 
 
 def _time_step(kind: str, fmt: str | None, policy: Mapping[str, Any] | str | None) -> tuple[float, float]:
     """Seconds of a step, forward, backward and update, and of the matrix products in it."""
-    from softfloat_ref.nn.layers import softmax_cross_entropy
-    from softfloat_ref.nn.numerics import Numerics
-    from softfloat_ref.nn.optimizers import SGD
-
     network, run, x, y = make(kind, fmt, policy)
-    sgd, plain, spent = SGD(0.01, 0.9), Numerics(), [0.0]
+    spent, once = [0.0], _step(network, x, y)
     if fmt is None:
         for _, layer in network.walk():
             layer.numerics.product = _timed(layer.numerics.product, spent)  # type: ignore[method-assign]
 
     def step() -> None:
         run.begin(run.step + 1)
+        once()
+
+    return median_seconds(step), spent[0] / (RUNS + 1)
+
+
+def _step(network: Layer, x: Any, y: Any) -> Callable[[], None]:
+    """Forward, backward and update."""
+    from softfloat_ref.nn.layers import softmax_cross_entropy
+    from softfloat_ref.nn.numerics import Numerics
+    from softfloat_ref.nn.optimizers import SGD
+
+    sgd, plain = SGD(0.01, 0.9), Numerics()
+
+    def step() -> None:
         network.backward(softmax_cross_entropy(network.forward(x), y, plain).gradient)
         for name, layer in network.walk():
             for key, weight in layer.params.items():
                 sgd.update(f"{name}.{key}", weight, layer.grads[key], 1.0, layer.numerics)
 
-    seconds = median_seconds(step)
-    return seconds, spent[0] / (RUNS + 1)
+    return step
 
 
 def _timed(product: Callable[..., Any], spent: list[float]) -> Callable[..., Any]:
@@ -117,3 +125,60 @@ def _timed(product: Callable[..., Any], spent: list[float]) -> Callable[..., Any
         return found
 
     return timed
+
+
+# -- beside PyTorch ----------------------------------------------------------------------------------------------------
+
+
+def _show_torch(torch: Any) -> None:
+    """Measure the FP32 path against PyTorch on the CPU, and print one line per network."""
+    import numpy as np
+
+    from softfloat_ref.nn.models import Input, build
+
+    (inputs, hidden, batch), (image, channels, images) = _MLP, _CNN
+    for name, model, module, shape, count in (
+        ("mlp", {"kind": "mlp", "hidden": list(hidden)}, _torch_mlp(torch), (inputs,), batch),
+        ("cnn", {"kind": "cnn", "channels": list(channels)}, _torch_cnn(torch), image, images),
+    ):
+        network = build(model, Input(shape, _CLASSES, 1))
+        next(iter(network.children().values())).needs_input_gradient = False
+        x = np.random.default_rng(1).standard_normal((count, *shape)).astype(np.float32)
+        y = np.arange(count) % _CLASSES
+        ours, theirs = median_seconds(_step(network, x, y)), _torch_seconds(torch, module, x, y)
+        click.echo(
+            f"{name:6}{'fp32':18}{ours * 1e3:9.1f} ms per step   PyTorch {theirs * 1e3:.1f}, ratio {ours / theirs:.2f}"
+        )
+
+
+def _torch_mlp(torch: Any) -> Any:
+    inputs, hidden, _ = _MLP
+    layers: list[Any] = []
+    for width in hidden:
+        layers += [torch.nn.Linear(inputs, width), torch.nn.ReLU()]
+        inputs = width
+    return torch.nn.Sequential(*layers, torch.nn.Linear(inputs, _CLASSES))
+
+
+def _torch_cnn(torch: Any) -> Any:
+    image, channels, _ = _CNN
+    inputs, layers = image[2], []
+    for stage, width in enumerate(channels):
+        layers += [torch.nn.Conv2d(inputs, width, 3, padding=1, bias=False), torch.nn.BatchNorm2d(width)]
+        layers += [torch.nn.ReLU()] + ([torch.nn.MaxPool2d(2)] if stage < len(channels) - 1 else [])
+        inputs = width
+    ends = [torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(inputs, _CLASSES)]
+    return torch.nn.Sequential(*layers, *ends)
+
+
+def _torch_seconds(torch: Any, module: Any, x: Any, y: Any) -> float:
+    labels = torch.tensor(y)
+    data = torch.tensor(x) if x.ndim == 2 else torch.tensor(x).permute(0, 3, 1, 2).contiguous()
+    sgd = torch.optim.SGD(module.parameters(), lr=0.01, momentum=0.9)
+
+    def step() -> None:
+        sgd.zero_grad()
+        torch.nn.functional.cross_entropy(module(data), labels).backward()
+        sgd.step()
+
+    return median_seconds(step)

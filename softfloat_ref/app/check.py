@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from softfloat_ref.app.options import Choices, Name, policy_options, profile_option
+from softfloat_ref.app.devices import Device, device_options
+from softfloat_ref.app.options import Choices, Name, option_name, policy_options, profile_option
 from softfloat_ref.app.requests import DOT, QUANTIZATIONS, dot_options, request
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import check_place, write_file
@@ -21,8 +22,6 @@ from softfloat_ref.oracle.literals import parse_number
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.testing import report as reports
 from softfloat_ref.testing.check import SHOWN, Report, check_arrays, check_command, check_results
-from softfloat_ref.testing.compare import CompareNan
-from softfloat_ref.testing.library import load_library
 from softfloat_ref.units import REQUESTS
 
 if TYPE_CHECKING:
@@ -30,61 +29,40 @@ if TYPE_CHECKING:
 
 DEFAULT_COUNT: Final = 100_000
 DEFAULT_WIDE: Final = 10_000
-COUNT: Final = click.IntRange(min=1)
-MAX_LIBRARY_WIDTH: Final = 64
 
 
 @click.command("check")
 @click.argument("op", required=False, type=Name("OP", [*OPERATIONS, *QUANTIZATIONS, DOT]))
-@click.option("--fmt", default=None, help="Format, or one per operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32.")
-@click.option("--out", default=None, help="The result's format.")
-@click.option("--dut", default=None, metavar="CMD", help="A command: operand lines in, `result [flags]` lines out.")
-@click.option("--dut-lib", default=None, metavar="SO:NAME", help="A C function of arrays in a shared library.")
-@click.option("--golden", default=None, metavar="DIR", help="A folder of vectors, with --results.")
-@click.option("--results", default=None, metavar="FILE", help="What a simulator wrote: one answer per line.")
+@device_options
+@click.option("--golden", metavar="DIR", help="A folder of vectors, with --results.")
+@click.option("--results", metavar="FILE", help="What a simulator wrote: one answer per line.")
 @click.option(
-    "-n",
-    "count",
-    type=click.IntRange(min=1),
-    default=None,
-    help=f"Number of cases [{DEFAULT_COUNT}; blocks, dot: {DEFAULT_WIDE}].",
+    "-n", "count", type=click.IntRange(min=1), help=f"Number of cases [{DEFAULT_COUNT}; blocks, dot: {DEFAULT_WIDE}]."
 )
-@click.option("--compare-nan", type=click.Choice([str(c) for c in CompareNan]), default="exact", show_default=True)
 @click.option("--flags/--no-flags", default=True, show_default=True, help="Compare flags, if the device has any.")
-@click.option("--ulp", default=None, metavar="N", help="Largest error allowed, in ulp, such as 0.75.")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0.01),
-    default=10.0,
-    show_default=True,
-    help="Timeout per answer, in seconds.",
-)
+@click.option("--ulp", metavar="N", help="Largest error allowed, in ulp, such as 0.75.")
 @click.option(
     "--show", type=click.IntRange(min=0), default=SHOWN, show_default=True, help="Number of mismatches to show."
 )
 @click.option("--diagnose/--no-diagnose", default=True, show_default=True, help="Report what the device seems to do.")
-@click.option("--json", "json_file", default=None, metavar="FILE", help="Write the report as JSON (- for stdout).")
-@click.option("--junit", default=None, metavar="FILE", help="Write the report as JUnit XML (- for stdout).")
+@click.option("--json", "json_file", metavar="FILE", help="Write the report as JSON (- for stdout).")
+@click.option("--junit", metavar="FILE", help="Write the report as JUnit XML (- for stdout).")
 @dot_options
 @profile_option
 @policy_options
 def command(
     choices: Choices,
-    seed: int | None,
     dots: dict[str, Any],
+    device: Device,
     profile: str | None,
     op: str | None,
     fmt: str | None,
     out: str | None,
-    dut: str | None,
-    dut_lib: str | None,
     golden: str | None,
     results: str | None,
     count: int | None,
-    compare_nan: str,
     flags: bool,
     ulp: str | None,
-    timeout: float,
     show: int,
     diagnose: bool,
     json_file: str | None,
@@ -99,26 +77,23 @@ def command(
     for path in (json_file, junit):
         if path not in (None, "-"):
             check_place(str(path))
-    how: dict[str, Any] = {"nan": CompareNan(compare_nan), "flags": flags, "shown": show}
+    how: dict[str, Any] = {"nan": device.nan, "flags": flags, "shown": show}
     how["limit"] = None if ulp is None else _limit(ulp)
     if golden is not None or results is not None:
-        given = [
-            *choices.given,
-            *(k for k, v in (("fmt", fmt), ("out", out), ("seed", seed), ("n", count)) if v is not None),
-        ]
-        if given:
-            option = "-n" if given[0] == "n" else f"--{given[0].replace('_', '-')}"
+        named = (("fmt", fmt), ("out", out), ("seed", choices.seed), ("n", count))
+        if given := [*choices.given, *(k for k, v in named if v is not None)]:
+            option = "-n" if given[0] == "n" else option_name(given[0])
             raise Error(f"--golden has its own cases and policy; leave {option} out")
-        found = _from_files(golden, results, op, dut or dut_lib, how)
+        found = _from_files(golden, results, op or device.command or device.library, how)
     else:
         default = DEFAULT_WIDE if op in REQUESTS else DEFAULT_COUNT
-        vectors = request(op, fmt, out, choices, profile, dots, count=count or default, seed=seed or 0)
-        found = _from_device(vectors, dut, dut_lib, timeout, how)
+        vectors = request(op, fmt, out, choices, profile, dots, count=count or default, seed=choices.seed or 0)
+        found = _from_device(vectors, device, how)
     if "-" not in (json_file, junit):
         for line in reports.text(found):
             print(line)
         sys.stdout.flush()  # a diagnosis may take a while
-    cause = _diagnosis(found, dut, timeout, how) if diagnose and ulp is None else None
+    cause = _diagnosis(found, device, how) if diagnose and ulp is None else None
     _deliver(found, cause, json_file, junit)
     return 0 if found.passed else 1
 
@@ -136,42 +111,35 @@ def _limit(text: str) -> Fraction:
     return Fraction(0)
 
 
-def _from_files(
-    golden: str | None, results: str | None, op: str | None, device: str | None, how: dict[str, Any]
-) -> Report:
+def _from_files(golden: str | None, results: str | None, other: str | None, how: dict[str, Any]) -> Report:
+    """The check of a file of results. other: an operation or device, which it does not take."""
     if golden is None or results is None:
         raise Error("--golden DIR and --results FILE go together")
-    if op is not None or device is not None:
+    if other is not None:
         raise Error("--golden has its own operation and formats, and no device; leave OP, --dut and --dut-lib out")
     manifest = read_manifest(Path(golden))
     return check_results(check_hashes(Path(golden), manifest).compared(), results, **how)
 
 
-def _from_device(
-    vectors: VectorSet, dut: str | None, dut_lib: str | None, timeout: float, how: dict[str, Any]
-) -> Report:
-    if (dut is None) == (dut_lib is None):
-        raise Error("give one device: --dut CMD or --dut-lib PATH.so:NAME (or --golden DIR --results FILE)")
-    if dut is not None:
-        return check_command(vectors, dut, timeout_s=timeout, **how)
-    words = [f.width for f in vectors.fields if f.role in ("operand", "random", "result")]
-    if max(words) > MAX_LIBRARY_WIDTH:
-        raise Error(f"--dut-lib: codes have up to {MAX_LIBRARY_WIDTH} bits there; give a command, with --dut")
-    with load_library(str(dut_lib), len(words) - 1, timeout) as device:
-        return check_arrays(vectors, device, **how)
+def _from_device(vectors: VectorSet, device: Device, how: dict[str, Any]) -> Report:
+    device.require(" (or --golden DIR --results FILE)")
+    if device.command is not None:
+        return check_command(vectors, device.command, timeout_s=device.timeout_s, **how)
+    with device.load(vectors.unit) as function:
+        return check_arrays(vectors, function, **how)
 
 
-def _diagnosis(found: Report, dut: str | None, timeout: float, how: dict[str, Any]) -> Diagnosis | None:
+def _diagnosis(found: Report, device: Device, how: dict[str, Any]) -> Diagnosis | None:
     """What the device seems to do; a command that still answers is queried for simpler mismatches."""
     if not found.wrong:
         return None
     from softfloat_ref.diagnosis.asking import ask_command
     from softfloat_ref.diagnosis.checked import diagnosis_of
 
-    if dut is None or found.failure:
-        return diagnosis_of(found, how["nan"], how["flags"])
-    with ask_command(found.vectors.unit, dut, timeout) as ask:
-        return diagnosis_of(found, how["nan"], how["flags"], ask)
+    if device.command is None or found.failure:
+        return diagnosis_of(found, device.nan, how["flags"])
+    with ask_command(found.vectors.unit, device.command, device.timeout_s) as ask:
+        return diagnosis_of(found, device.nan, how["flags"], ask)
 
 
 def _deliver(found: Report, cause: Diagnosis | None, json_file: str | None, junit: str | None) -> None:

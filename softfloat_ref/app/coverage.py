@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import click
 
+from softfloat_ref.app.options import with_options
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_bytes, write_file
 from softfloat_ref.coverage.engine import measure, page
@@ -24,19 +25,13 @@ from softfloat_ref.golden.verify import check_hashes
 
 WAIVERS: Final = "waivers.toml"  # the file's name in a folder of vectors
 
-_show = (
+_shown = with_options(
     click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, with every bin."),
-    click.option("--html", default=None, metavar="FILE", help="Write the report as one HTML page."),
+    click.option("--html", metavar="FILE", help="Write the report as one HTML page."),
     click.option("--bins", "every_bin", is_flag=True, help="In the text: every bin, not only the empty ones."),
-    click.option("--waive", "waivers", default=None, metavar="FILE", help="TOML: bins that need not be hit, and why."),
+    click.option("--waive", "waivers", metavar="FILE", help="TOML: bins that need not be hit, and why."),
     click.option("--require-coverage", "required", is_flag=True, help="Exit with code 1 if a reachable bin is empty."),
 )
-
-
-def _shown(function: Any) -> Any:
-    for option in reversed(_show):
-        function = option(function)
-    return function
 
 
 @click.group("coverage")
@@ -128,8 +123,8 @@ def export_sv(folder: str, output: str) -> None:
 
     They are sampled with the fields of a case. docs/coverage.md lists the models they contain.
     """
-    from softfloat_ref.coverage.operation.covergroups import package
     from softfloat_ref.coverage.operation.setting import Setting
+    from softfloat_ref.coverage.operation.sv_covergroups import package
 
     vectors, coverage = _set(folder)
     if not isinstance(coverage.where, Setting):

@@ -13,20 +13,19 @@ from softfloat_ref.app.options import ANY, Name, NumbersCommand, scalar_format, 
 from softfloat_ref.arrays.captures import Capture, capture_of, code_rows, replay
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.accumulate import ACCUMULATORS, Accumulator, get_accumulator, parse_operand_formats
-from softfloat_ref.oracle.accumulate.dots import Operand, Setting, check_c, operand, run, setting
+from softfloat_ref.oracle.accumulate.dots import Operand, check_c, operand, run, setting
 from softfloat_ref.oracle.accumulate.model import summary
 from softfloat_ref.oracle.accumulate.probes import COLUMNS, PROBES, answer
 from softfloat_ref.oracle.accumulate.trace import Trace, losses, number_text, trace, trace_dict, trace_text
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
 from softfloat_ref.oracle.codec import check_code, decoder, encode
-from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.literals import parse_code, parse_number
 
 _SHOWN_MISMATCHES: Final = 10
 _ACC: Final = Name("NAME", ACCUMULATORS)
 _VALUES: Final = ("fmt", "acc", "out", "c", "scales_a", "scales_b", "values", "extrapolate")
-# The modes that do something other than one product, and the options allowed with each; --json checks this itself.
+# The modes that do something other than one product, and the options allowed with each, besides --json.
 _MODES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "traced": ("--trace", _VALUES),
     "compare": ("--compare", _VALUES),
@@ -35,21 +34,18 @@ _MODES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "probes": ("--probes", ()),
     "replayed": ("--replay", ("acc", "fmt", "out", "c", "extrapolate")),
 }
+_JSON: Final = ("traced", "listed", "show")
 _OPTIONS: Final = {"source": "-i"}
 
 
 @click.command("dot", cls=NumbersCommand)
-@click.option(
-    "--fmt", default=None, type=ANY, metavar="F", help="Format of A and B, or a=F,b=F[,c=F]; block formats too."
-)
-@click.option("--acc", default=None, type=_ACC, metavar="NAME", help="Accumulator: a name, an expression or FILE.toml.")
-@click.option("--out", default=None, metavar="F", help="Format of the result and of c [fp32].")
-@click.option("--c", "c", default=None, metavar="CODE", help="The addend c, as a code [0].")
-@click.option("--scales-a", default=None, metavar="CODES", help="With a block format: A's scales, one per block.")
-@click.option("--scales-b", default=None, metavar="CODES", help="With a block format: B's scales, one per block.")
-@click.option(
-    "-i", "source", default=None, metavar="FILE.npz", help="Codes a, b [n, K]; c [n], scales_a, scales_b [n, blocks]."
-)
+@click.option("--fmt", type=ANY, metavar="F", help="Format of A and B, or a=F,b=F[,c=F]; block formats too.")
+@click.option("--acc", type=_ACC, metavar="NAME", help="Accumulator: a name, an expression or FILE.toml.")
+@click.option("--out", metavar="F", help="Format of the result and of c [fp32].")
+@click.option("--c", "c", metavar="CODE", help="The addend c, as a code [0].")
+@click.option("--scales-a", metavar="CODES", help="With a block format: A's scales, one per block.")
+@click.option("--scales-b", metavar="CODES", help="With a block format: B's scales, one per block.")
+@click.option("-i", "source", metavar="FILE.npz", help="Codes a, b [n, K]; c [n], scales_a, scales_b [n, blocks].")
 @click.option("--values", is_flag=True, help="A, B and c are numbers, rounded to their formats (rne), not codes.")
 @click.option("--extrapolate", is_flag=True, help="Apply a unit's model to formats that the unit does not support.")
 @click.option("--trace", "traced", is_flag=True, help="Show each stage.")
@@ -58,7 +54,7 @@ _OPTIONS: Final = {"source": "-i"}
 )
 @click.option("--json", "as_json", is_flag=True, help="With --trace, --list, --show: print JSON.")
 @click.option("--list", "listed", is_flag=True, help="List the named accumulators.")
-@click.option("--show", default=None, type=_ACC, metavar="NAME", help="Show an accumulator's definition.")
+@click.option("--show", type=_ACC, metavar="NAME", help="Show an accumulator's definition.")
 @click.option("--probes", is_flag=True, help="Print the probes that tell accumulators apart; NAME... selects columns.")
 @click.option("--replay", "replayed", is_flag=True, help="Replay captures of hardware: FILE.npz...")
 @click.argument("operands", nargs=-1, metavar="[A B]")
@@ -72,25 +68,26 @@ def command(operands: tuple[str, ...], **given: Any) -> int | None:
     modes = [m for m in _MODES if given[m]]
     if len(modes) > 1:
         raise Error("give only one of --trace, --compare, --list, --show, --probes and --replay")
+    mode = modes[0] if modes else ""
     if modes:
-        _refuse_others(modes[0], operands, given)
-    match modes[0] if modes else "":
+        _refuse_others(mode, operands, given)
+    if given["as_json"] and mode not in _JSON:
+        raise Error("--json goes with --trace, --list or --show")
+    match mode:
         case "listed":
             _list(given["as_json"])
         case "show":
             _show(get_accumulator(given["show"]), given["as_json"])
         case "probes":
-            _refuse_json(given)
             _probes(operands or COLUMNS)
         case "replayed":
-            _refuse_json(given)
             return _replay(operands, given)
         case "compare":
             _compare(*_operands(operands, given), given)
         case "" if given["source"] is not None:
             _rows(operands, given)
-        case mode:
-            return _one(*_operands(operands, given), given, mode == "traced")
+        case _:
+            _one(*_operands(operands, given), given, mode == "traced")
     return None
 
 
@@ -111,18 +108,21 @@ def _operands(operands: tuple[str, ...], given: dict[str, Any]) -> tuple[Operand
     """A and B, the formats of c and the result, and c's code."""
     if len(operands) != 2 or given["fmt"] is None:
         raise Error("dot needs --fmt FORMAT and two lists of codes, for example: dot --fmt fp16 3c00,4000 3c00,3c00")
-    fmt_a, fmt_b, fmt_c = parse_operand_formats(given["fmt"])
-    out = scalar_format(given["out"] or "fp32")
-    c_format = out if fmt_c is None else scalar_format(str(fmt_c))
+    fmts, c_format, out = _formats(given)
     numbers = given["values"]
     a, b = (
-        operand(
-            _codes(text, any_format(str(fmt)), numbers, name), str(fmt), _scales(given[f"scales_{name}"], name), name
-        )
-        for text, fmt, name in zip(operands, (fmt_a, fmt_b), "ab", strict=True)
+        operand(_codes(text, any_format(fmt), numbers, name), fmt, _scales(given[f"scales_{name}"], name), name)
+        for text, fmt, name in zip(operands, fmts, "ab", strict=True)
     )
     c = 0 if given["c"] is None else _code(given["c"], c_format, numbers, "c")
     return a, b, c_format, out, check_code(c, c_format)
+
+
+def _formats(given: dict[str, Any]) -> tuple[tuple[str, str], Format, Format]:
+    """The formats of A and B, of c, and of the result."""
+    a, b, c = parse_operand_formats(given["fmt"])
+    out = scalar_format(given["out"] or "fp32")
+    return (str(a), str(b)), out if c is None else scalar_format(str(c)), out
 
 
 def _codes(text: str, fmt: Format | BlockFormat, numbers: bool, name: str) -> list[int]:
@@ -146,54 +146,37 @@ def _scales(text: str | None, name: str) -> list[int] | None:
     return [parse_code(word, f"--scales-{name}") for word in _words(text)]
 
 
-def _refuse_json(given: dict[str, Any]) -> None:
-    if given["as_json"]:
-        raise Error("--json goes with --trace, --list or --show")
-
-
 # -- one accumulator ---------------------------------------------------------------------------------------------------
 
 
-def _one(
-    a: Operand, b: Operand, c_format: Format, out: Format, c: int, given: dict[str, Any], traced: bool
-) -> int | None:
-    s = _setting(a, b, c_format, out, get_accumulator(given["acc"] or "fp32-sequential"), given)
+def _one(a: Operand, b: Operand, c_format: Format, out: Format, c: int, given: dict[str, Any], traced: bool) -> None:
+    acc = get_accumulator(given["acc"] or "fp32-sequential")
+    s = setting(a, b, acc, out, c_format, extrapolate=given["extrapolate"])
     check_c(s, c)
     if not traced:
-        _refuse_json(given)
         bits, flags = run(s, a, b, c)
         print(f"{out.hex(bits)} {flags:02x}")
-        return None
-    t = trace(s, a, b, c)
-    if given["as_json"]:
-        print(json.dumps(trace_dict(t), indent=1))
+    elif given["as_json"]:
+        print(json.dumps(trace_dict(trace(s, a, b, c)), indent=1))
     else:
-        print("\n".join(trace_text(t)))
-    return None
-
-
-def _setting(a: Operand, b: Operand, c: Format, out: Format, acc: Accumulator, given: dict[str, Any]) -> Setting:
-    return setting(a, b, acc, out, c, extrapolate=given["extrapolate"])
+        print("\n".join(trace_text(trace(s, a, b, c))))
 
 
 def _rows(operands: tuple[str, ...], given: dict[str, Any]) -> None:
     """Print one line for each row of a file."""
     path = given["source"]
-    _refuse_json(given)
     clash = operands or given["values"] or any(given[x] is not None for x in ("c", "scales_a", "scales_b"))
     if clash or given["fmt"] is None:
         raise Error("-i FILE.npz needs --fmt; a, b, c and the scales come from the file, so leave them out")
-    fmt_a, fmt_b, fmt_c = parse_operand_formats(given["fmt"])
-    out = scalar_format(given["out"] or "fp32")
-    c_format = out if fmt_c is None else scalar_format(str(fmt_c))
+    fmts, c_format, out = _formats(given)
     acc = get_accumulator(given["acc"] or "fp32-sequential")
     for row, arrays in enumerate(code_rows(path)):
         where = f"{path}: row {row}: "
         a, b = (
-            operand(arrays[name], str(fmt), arrays.get(f"scales_{name}"), where + name)
-            for name, fmt in (("a", fmt_a), ("b", fmt_b))
+            operand(arrays[name], fmt, arrays.get(f"scales_{name}"), where + name)
+            for name, fmt in zip("ab", fmts, strict=True)
         )
-        s = _setting(a, b, c_format, out, acc, given)
+        s = setting(a, b, acc, out, c_format, extrapolate=given["extrapolate"])
         bits, flags = run(s, a, b, check_c(s, check_code(arrays["c"], c_format)))
         print(f"{out.hex(bits)} {flags:02x}")
 
@@ -203,12 +186,11 @@ def _rows(operands: tuple[str, ...], given: dict[str, Any]) -> None:
 
 def _compare(a: Operand, b: Operand, c_format: Format, out: Format, c: int, given: dict[str, Any]) -> None:
     """Print one line per accumulator; the others are measured against `exact`."""
-    _refuse_json(given)
     traces, left_out = [], []
     names = [get_accumulator(given["acc"])] if given["acc"] else []
     for acc in dict.fromkeys([*names, *ACCUMULATORS.values()]):
         try:
-            s = _setting(a, b, c_format, out, acc, given)
+            s = setting(a, b, acc, out, c_format, extrapolate=given["extrapolate"])
             traces.append(trace(s, a, b, check_c(s, c)))
         except Error:
             if acc in names:
@@ -231,15 +213,12 @@ def _distance(t: Trace, reference: Trace) -> str:
     if t.bits == reference.bits:
         return "exact"
     out = t.setting.out
-    x, y = (decoder(out)(code) for code in (t.bits, reference.bits))
-    if x.kind != FINITE or y.kind != FINITE or out.twos_complement:
-        return number_text(x)
-    return f"{_ordinal(t.bits, x, out) - _ordinal(reference.bits, y, out):+d} ulp"
-
-
-def _ordinal(code: int, value: Value, fmt: Format) -> int:
-    magnitude = code & fmt.magnitude_mask
-    return -magnitude if value.sign else magnitude
+    codes = (t.bits, reference.bits)
+    values = [decoder(out)(code) for code in codes]
+    if not all(v.is_finite for v in values) or out.twos_complement:
+        return number_text(values[0])
+    place, exact = ((-1 if v.sign else 1) * (code & out.magnitude_mask) for v, code in zip(values, codes, strict=True))
+    return f"{place - exact:+d} ulp"
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
@@ -260,8 +239,7 @@ def _show(a: Accumulator, as_json: bool) -> None:
         return
     for field, value in a.to_dict().items():
         if value != "":
-            shown = {True: "true", False: "false"}.get(value, value) if isinstance(value, bool) else value
-            print(f"{field:17} {shown}")
+            print(f"{field:17} {str(value).lower() if isinstance(value, bool) else value}")
 
 
 def _probes(names: tuple[str, ...]) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import click
 
@@ -26,15 +25,15 @@ from softfloat_ref.explain.block import BlockExplanation
 from softfloat_ref.explain.scalar import (
     MAX_FLAGS,
     Explanation,
-    alternatives,
+    Tried,
     describe,
     explain_conversion,
     explain_operation,
     flag_text,
 )
-from softfloat_ref.explain.steps import alternatives as unit_alternatives
-from softfloat_ref.explain.steps import steps
-from softfloat_ref.oracle.blocks.formats import VALUE_BITS, BlockFormat, any_format, element_policy, resolve
+from softfloat_ref.explain.steps import alternatives, steps
+from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
+from softfloat_ref.oracle.blocks.quantize import VALUE_BITS, element_policy, resolve
 from softfloat_ref.oracle.codec import check_code, check_random, encoder, needed_bits, to_value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.literals import parse_code, parse_number
@@ -45,21 +44,28 @@ from softfloat_ref.testing.views import view_of
 from softfloat_ref.units import REQUESTS, Unit
 
 MORE_BITS: Final = 16  # extra bits of a number such as 1/3, for defects that depend on bits below the guard bit
-Run = Callable[[Policy], tuple[int, int]]
+
+
+class Asked(NamedTuple):
+    """What is explained. run: the result under a policy; defects: the results of the listed defects, by name."""
+
+    explanation: Explanation
+    run: Callable[[Policy], tuple[int, int]]
+    target: Format
+    defects: Callable[[], Iterable[tuple[str, Sequence[int] | None]]]
 
 
 @click.command("explain", cls=NumbersCommand)
 @click.option("--fmt", required=True, type=ANY, help="Format, or one per operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32.")
-@click.option("--out", default=None, help="The format of the result.")
-@click.option("--got", default=None, metavar="BITS", help="What the device answered instead.")
-@click.option("--got-flags", default=None, metavar="HEX", help="The flags it raised.")
+@click.option("--out", help="The format of the result.")
+@click.option("--got", metavar="BITS", help="What the device answered instead.")
+@click.option("--got-flags", metavar="HEX", help="The flags it raised.")
 @click.option("--json", "as_json", is_flag=True, help="Print the steps as JSON.")
 @click.argument("words", nargs=-1, required=True)
 @profile_option
 @policy_options
 def command(
     choices: Choices,
-    seed: int | None,
     fmt: str,
     out: str | None,
     got: str | None,
@@ -92,35 +98,41 @@ def command(
         raise Error(f"--profile is for block formats, such as mxfp8; {fmt} is a scalar format")
     flags = _flags(got, got_flags)
     if name in OPERATIONS:
-        explanation, run, target = _operation(name, texts[1:], fmt, out, choices)
-        defects = partial(_defects_of_operation, name, texts[1:], fmt, out, choices)
+        asked = _operation(name, texts[1:], fmt, out, choices)
+    elif len(texts) != 1:
+        raise Error(f"explain takes one number, or an operation and its operands; {texts[0]!r} is not an operation")
     else:
-        if len(texts) != 1:
-            raise Error(f"explain takes one number, or an operation and its operands; {texts[0]!r} is not an operation")
-        explanation, run, target = _conversion(texts[0], fmt, out, choices)
-        defects = partial(_defects_of_conversion, texts[0], target, choices)
-    found = None
+        asked = _conversion(texts[0], fmt, out, choices)
+    target, found, answer = asked.target, None, ""
     if got is not None:
         code = check_code(parse_code(got, "--got"), target)
-        found = alternatives(run, choices.policy, code, flags)
-        found = found or [{"defect": x} for x in defects(code, flags)]
+        found = Tried(asked.run, choices.policy).matching(code, flags) or [
+            {"defect": n} for n, x in asked.defects() if x is not None and x[0] == code and flags in (None, x[1])
+        ]
+        answer = describe(code, target) + ("" if flags is None else f", flags {flag_text(flags)}")
+    shown = asked.explanation
+    document = {"bits": target.hex(shown.bits), "flags": f"{shown.flags:02x}", "steps": dict(shown.rows)}
+    _print(document, shown.rows, answer, found, "no change of one or two policy fields, and no listed defect,", as_json)
+
+
+def _print(
+    document: dict[str, Any],
+    rows: Sequence[tuple[str, str]],
+    answer: str,
+    found: Sequence[Any] | None,
+    nothing: str,
+    as_json: bool,
+    width: int = 10,
+) -> None:
+    """Print the steps, and what gives the device's answer, if there is one. nothing: what does not give it."""
     if as_json:
-        rows = dict(explanation.rows)
-        print(
-            json.dumps(
-                {
-                    "bits": target.hex(explanation.bits),
-                    "flags": f"{explanation.flags:02x}",
-                    "steps": rows,
-                    **({} if found is None else {"got": found}),
-                },
-                indent=1,
-            )
-        )
+        print(json.dumps({**document, **({} if found is None else {"got": found})}, indent=1))
         return
-    print("\n".join(f"{label:10} {text}" for label, text in explanation.rows))
-    if got is not None and found is not None:
-        _print_got(describe(parse_code(got), target), flags, found)
+    if found is not None:
+        more = [_change_text(x) for x in found] or [f"{nothing} gives this answer"]
+        rows = [*rows, ("got", answer), *(("", x) for x in more)]
+    for label, text in rows:
+        print(f"{label:{width}} {text}".rstrip())
 
 
 def _explain_unit(
@@ -142,16 +154,10 @@ def _explain_unit(
         code = parse_code(got, "--got")
         if code >> field.width:
             raise Error(f"--got {got}: {field.name} has {field.width} bits")
-        found = unit_alternatives(unit, inputs, (code,))
-    if as_json:
-        bits = f"{answer:0{field.digits}x}"
-        print(json.dumps({"bits": bits, "steps": dict(rows), **({} if found is None else {"got": found})}, indent=1))
-        return
-    print("\n".join(f"{label:11} {text}" for label, text in rows))
-    if found is not None:
-        print(f"{'got':11} {view_of(unit).answer_text(code, None)}")
-        for text in [_change_text(c) for c in found] or ["no other rule, and no change of two, gives this answer"]:
-            print(f"{'':11} {text}")
+        found = alternatives(unit, inputs, (code,))
+    document = {"bits": f"{answer:0{field.digits}x}", "steps": dict(rows)}
+    said = "" if found is None else view_of(unit).answer_text(code, None)
+    _print(document, rows, said, found, "no other rule, and no change of two,", as_json, 11)
 
 
 def _inputs(unit: Unit, texts: list[str], choices: Choices) -> list[int]:
@@ -187,30 +193,6 @@ def _flags(got: str | None, text: str | None) -> int | None:
     return flags
 
 
-def _defects_of_operation(
-    name: str, operands: list[str], fmt: str, out: str | None, choices: Choices, code: int, flags: int | None
-) -> list[str]:
-    """The listed defects that give the answer."""
-    from softfloat_ref.diagnosis.operation_defects import scalar_defects
-    from softfloat_ref.diagnosis.operation_models import Scalar
-
-    sig = signature(OPERATIONS[name], operand_formats(fmt, OPERATIONS[name].arity, name), out)
-    inputs = [*(parse_code(x) for x in operands), choices.one_word() or 0]
-    answers = ((h.name, h.model(inputs)) for h in scalar_defects(Scalar(sig, choices.policy)))
-    return [n for n, x in answers if x is not None and x[0] == code and flags in (None, x[1])]
-
-
-def _defects_of_conversion(text: str, fmt: Format, choices: Choices, code: int, flags: int | None) -> list[str]:
-    """The listed defects of a conversion that give the answer."""
-    from softfloat_ref.diagnosis.rounding_defects import stage_defects
-
-    r = choices.one_word() or 0
-    value = to_value(parse_number(text), needed_bits(fmt, choices.policy) + MORE_BITS)
-    stages = ((row.name, row.stage(fmt, choices.policy)) for row in stage_defects())
-    answers = ((n, encode(value, r)) for n, encode in stages if encode is not None)
-    return [n for n, x in answers if x[0] == code and flags in (None, x[1])]
-
-
 def _block_format(fmt: str) -> BlockFormat | None:
     found = None if "=" in fmt else any_format(fmt)
     return found if isinstance(found, BlockFormat) else None
@@ -240,14 +222,8 @@ def _explain_block(block: BlockExplanation, got: str | None, got_flags: str | No
         raise Error("--got-flags is for operations and conversions; a block has no flags")
     if got is not None:
         found = block.alternatives(*_got_block(got, block))
-    if as_json:
-        print(json.dumps({**block.to_dict(), **({} if found is None else {"got": found})}, indent=1))
-        return
-    print("\n".join(f"{label:10} {text}".rstrip() for label, text in block.rows()))
-    if found is not None:
-        print(f"{'got':10} {got}")
-        for text in found or ["no named profile, and no change of one or two fields, gives this answer"]:
-            print(f"{'':10} {'matches ' + text if found else text}")
+    nothing = "no named profile, and no change of one or two fields,"
+    _print(block.to_dict(), list(block.rows()), got or "", found, nothing, as_json)
 
 
 def _got_block(text: str, block: BlockExplanation) -> tuple[int, list[int]]:
@@ -263,23 +239,13 @@ def _got_block(text: str, block: BlockExplanation) -> tuple[int, list[int]]:
     )
 
 
-def _print_got(answer: str, flags: int | None, found: list[dict[str, str]]) -> None:
-    shown = answer if flags is None else f"{answer}, flags {flag_text(flags)}"
-    print(f"{'got':10} {shown}")
-    if not found:
-        print(f"{'':10} no change of one or two policy fields, and no listed defect, gives this answer")
-    for change in found:
-        print(f"{'':10} {_change_text(change)}")
-
-
-def _change_text(change: dict[str, str]) -> str:
-    text = ", ".join(f"{k} = {v}" for k, v in change.items() if v != "None")
+def _change_text(change: dict[str, str] | str) -> str:
+    """What gives the answer: a block's, or changed fields."""
+    text = change if isinstance(change, str) else ", ".join(f"{k} = {v}" for k, v in change.items() if v != "None")
     return f"matches {text}" if text else "agrees"
 
 
-def _operation(
-    name: str, operands: list[str], fmt: str, out: str | None, choices: Choices
-) -> tuple[Explanation, Run, Format]:
+def _operation(name: str, operands: list[str], fmt: str, out: str | None, choices: Choices) -> Asked:
     operation = OPERATIONS[name]
     sig = signature(operation, operand_formats(fmt, operation.arity, name), out)
     if len(operands) != operation.arity:
@@ -290,10 +256,16 @@ def _operation(
     def run(policy: Policy) -> tuple[int, int]:
         return evaluator(sig, policy)(codes, (word or 0) if policy.random_count else 0)
 
-    return explain_operation(sig, codes, choices.policy, word), run, sig.out
+    def defects() -> Iterable[tuple[str, Sequence[int] | None]]:
+        from softfloat_ref.diagnosis.operation_defects import scalar_defects
+        from softfloat_ref.diagnosis.operation_models import Scalar
+
+        return ((h.name, h.model((*codes, word or 0))) for h in scalar_defects(Scalar(sig, choices.policy)))
+
+    return Asked(explain_operation(sig, codes, choices.policy, word), run, sig.out, defects)
 
 
-def _conversion(text: str, fmt: str, out: str | None, choices: Choices) -> tuple[Explanation, Run, Format]:
+def _conversion(text: str, fmt: str, out: str | None, choices: Choices) -> Asked:
     if out is not None:
         raise Error("--out is for operations; a number is converted to --fmt")
     target = scalar_format(fmt)
@@ -304,4 +276,11 @@ def _conversion(text: str, fmt: str, out: str | None, choices: Choices) -> tuple
         value = to_value(number, needed_bits(target, policy))
         return encoder(target, policy)(value, (word or 0) if policy.random_count else 0)
 
-    return explain_conversion(number, target, choices.policy, word), run, target
+    def defects() -> Iterable[tuple[str, Sequence[int] | None]]:
+        from softfloat_ref.diagnosis.rounding_defects import stage_defects
+
+        value = to_value(number, needed_bits(target, choices.policy) + MORE_BITS)
+        stages = ((row.name, row.stage(target, choices.policy)) for row in stage_defects())
+        return ((name, encode(value, word or 0)) for name, encode in stages if encode is not None)
+
+    return Asked(explain_conversion(number, target, choices.policy, word), run, target, defects)

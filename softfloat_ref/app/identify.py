@@ -10,17 +10,15 @@ from typing import Final
 
 import click
 
-from softfloat_ref.app.check import MAX_LIBRARY_WIDTH
+from softfloat_ref.app.devices import Device, device_options
 from softfloat_ref.app.options import Name
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis import identified
 from softfloat_ref.diagnosis.asking import Asker, ask_arrays, ask_command
-from softfloat_ref.diagnosis.pools import confirming, examiner
+from softfloat_ref.diagnosis.kinds import confirming, examiner
 from softfloat_ref.diagnosis.selftest import Summary, everything, selftest, subject
 from softfloat_ref.oracle.operations import OPERATIONS
-from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.testing.devices import DeviceError
-from softfloat_ref.testing.library import load_library
 from softfloat_ref.units import Unit
 
 DEFAULT_COUNT: Final = 2000
@@ -30,33 +28,18 @@ REQUESTED: Final = ("quantize", "dequantize", "dot")  # subjects besides the ope
 
 @click.command("identify")
 @click.argument("op", required=False, type=Name("OP", [*OPERATIONS, *REQUESTED]))
-@click.option("--fmt", default=None, help="Format, or one per operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32.")
-@click.option("--out", default=None, help="The result's format.")
-@click.option("--dut", default=None, metavar="CMD", help="A command: operand lines in, `result [flags]` lines out.")
-@click.option("--dut-lib", default=None, metavar="SO:NAME", help="A C function of arrays in a shared library.")
+@device_options
 @click.option(
     "-n",
     "count",
     type=click.IntRange(min=0),
-    default=None,
     help=f"Number of cases to confirm on [{DEFAULT_COUNT}; blocks and dot: {DEFAULT_WIDE}].",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of those cases.")
-@click.option("--compare-nan", type=click.Choice([str(c) for c in CompareNan]), default="exact", show_default=True)
 @click.option(
-    "--timeout",
-    type=click.FloatRange(min=0.01),
-    default=10.0,
-    show_default=True,
-    help="Timeout per answer, in seconds.",
+    "--sr-bits", type=click.IntRange(1, 64), help="Number of random bits per operation, an operand of the device."
 )
-@click.option(
-    "--sr-bits",
-    type=click.IntRange(1, 64),
-    default=None,
-    help="Number of random bits per operation, an operand of the device.",
-)
-@click.option("--k", "k", type=click.IntRange(min=1), default=None, help="dot: elements [64].")
+@click.option("--k", "k", type=click.IntRange(min=1), help="dot: elements [64].")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @click.option("--selftest", "itself", is_flag=True, help="Identify every model of the library as if it were a device.")
 @click.option("--verbose", "-v", is_flag=True, help="With --selftest, print each device, and those that are identical.")
@@ -64,12 +47,9 @@ def command(
     op: str | None,
     fmt: str | None,
     out: str | None,
-    dut: str | None,
-    dut_lib: str | None,
+    device: Device,
     count: int | None,
     seed: int,
-    compare_nan: str,
-    timeout: float,
     sr_bits: int | None,
     k: int | None,
     as_json: bool,
@@ -84,13 +64,12 @@ def command(
         return _selftest(op, fmt, out, k, verbose)
     if op is None or fmt is None:
         raise Error("give the operation and --fmt, for example: identify fma --fmt fp16 --dut CMD; or --selftest")
-    if (dut is None) == (dut_lib is None):
-        raise Error("give one device: --dut CMD or --dut-lib PATH.so:NAME")
+    device.require()
     vectors = subject(op.strip().lower().replace("-", "_"), fmt, out, k=k, sr_bits=sr_bits)
     count = (DEFAULT_WIDE if vectors.cases.wide else DEFAULT_COUNT) if count is None else count
     try:
-        with _device(vectors.unit, dut, dut_lib, timeout) as ask:  # first, since the cases take seconds
-            found = examiner(vectors, CompareNan(compare_nan)).identify(ask, confirming(vectors, count, seed))
+        with _asker(vectors.unit, device) as ask:  # first, since the cases take seconds
+            found = examiner(vectors, device.nan).identify(ask, confirming(vectors, count, seed))
     except DeviceError as e:
         print(f"device failure: {e}")
         return 1
@@ -103,19 +82,13 @@ def command(
 
 
 @contextmanager
-def _device(unit: Unit, dut: str | None, dut_lib: str | None, timeout: float) -> Iterator[Asker]:
-    if dut is not None:
-        with ask_command(unit, dut, timeout) as ask:
+def _asker(unit: Unit, device: Device) -> Iterator[Asker]:
+    if device.command is not None:
+        with ask_command(unit, device.command, device.timeout_s) as ask:
             yield ask
-        return
-    fields = [*unit.inputs, *unit.results]
-    if any(f.lanes > 1 for f in fields):
-        raise Error("--dut-lib: functions of arrays take scalar operations; give a command, with --dut")
-    widths = [f.width for f in fields]
-    if max(widths) > MAX_LIBRARY_WIDTH:
-        raise Error(f"--dut-lib: codes have up to {MAX_LIBRARY_WIDTH} bits there; give a command, with --dut")
-    with load_library(str(dut_lib), len(widths) - 1, timeout) as device:
-        yield ask_arrays(unit, device)
+    else:
+        with device.load(unit) as function:
+            yield ask_arrays(unit, function)
 
 
 def _selftest(op: str | None, fmt: str | None, out: str | None, k: int | None, verbose: bool) -> int:

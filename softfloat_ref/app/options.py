@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.oracle.blocks.formats import BLOCK_ALIASES, BLOCK_FORMATS, BlockFormat, any_format, resolve
+from softfloat_ref.oracle.affine import AffineFormat, get_rule
+from softfloat_ref.oracle.blocks.formats import BLOCK_ALIASES, BLOCK_FORMATS, BlockFormat, any_format
 from softfloat_ref.oracle.blocks.profiles import PROFILES, get_profile
+from softfloat_ref.oracle.blocks.quantize import resolve
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.operations import parse_formats
 from softfloat_ref.oracle.policies import (
@@ -28,6 +31,9 @@ from softfloat_ref.oracle.policies import (
     rounding_name,
 )
 from softfloat_ref.oracle.sources import RandomSource, parse_source
+
+if TYPE_CHECKING:
+    from softfloat_ref.arrays.exponents import AnyFormat
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -83,7 +89,38 @@ _POLICY_OPTIONS: Final = (
     ("--specials", Name("FAMILY", Specials), f"Special cases of operations: {' '.join(Specials)}."),
     ("--sr-bits", click.INT, "Number of random bits of a stochastic rounding."),
 )
-_FIELDS: Final = {"round": "rounding"}
+_NAMES: Final = [option.removeprefix("--").replace("-", "_") for option, *_ in _POLICY_OPTIONS]
+
+
+def option_name(name: str) -> str:
+    """The option of a command's parameter."""
+    return f"--{name.replace('_', '-')}"
+
+
+def with_options(*options: Callable[[Any], Any]) -> Callable[[F], F]:
+    """A decorator that adds several options."""
+
+    def decorate(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def bundled(bundle: Callable[[dict[str, Any]], dict[str, Any]], *options: Callable[[Any], Any]) -> Callable[[F], F]:
+    """A decorator that adds options. `bundle` takes their values out of those given, and returns what the command gets
+    instead."""
+
+    def decorate(function: F) -> F:
+        @wraps(function)
+        def command(**given: Any) -> Any:
+            made = bundle(given)
+            return function(**made, **given)
+
+        return with_options(*options)(command)  # type: ignore[return-value]
+
+    return decorate
 
 
 @dataclass(frozen=True)
@@ -93,14 +130,27 @@ class Choices:
     policy: Policy
     random_bits: str | None
     source: RandomSource | None
-    given: tuple[str, ...] = ()  # the options that were typed
+    given: tuple[str, ...] = ()  # the options that were typed, but for the seed
+    seed: int | None = None
+
+    @property
+    def has_rounding(self) -> bool:
+        """Whether an option gave the rounding."""
+        return "round" in self.given or "policy" in self.given
 
     def for_blocks(self, fmt: BlockFormat, profile: str | None) -> Choices:
         """These choices with the rounding of the block profile, unless one was typed."""
-        if "round" in self.given or "policy" in self.given:
+        if self.has_rounding:
             return self
-        rounding = resolve(fmt, profile)[1].rounding
-        return replace(self, policy=self.policy.replace(rounding=rounding))
+        return replace(self, policy=self.policy.replace(rounding=resolve(fmt, profile)[1].rounding))
+
+    def typed_policy(self, fmt: AnyFormat, profile: str | None = None) -> Policy | None:
+        """The policy, if an option of it was typed; its rounding is that of the profile or rule unless one was."""
+        if not self.given:
+            return None
+        if isinstance(fmt, AffineFormat) and not self.has_rounding:
+            return self.policy.replace(rounding=get_rule(profile or "exact").rounding)
+        return self.for_blocks(fmt, profile).policy if isinstance(fmt, BlockFormat) else self.policy
 
     def check(self) -> None:
         """Raise Error for random bits given to a rounding that takes none."""
@@ -137,48 +187,41 @@ def _with_profile(policy: Policy, profile: str) -> Policy:
         return policy
 
 
-def policy_options(function: F) -> F:
-    """Add the policy options; the command gets them as one `choices`."""
-
-    def with_choices(**given: Any) -> Any:
-        names = [option.removeprefix("--").replace("-", "_") for option, *_ in _POLICY_OPTIONS[1:]]
-        typed = [n for n in ("policy", *names, "random_source", "random_bits") if given[n] is not None]
-        fields = {_FIELDS.get(n, n): given.pop(n) for n in names}
-        policy = get_policy(given.pop("policy"), **{k: v for k, v in fields.items() if v is not None})
-        if given.get("profile") is not None and not {"round", "policy"} & set(typed):
-            policy = _with_profile(policy, given["profile"])
-        spec, seed, bits = given.pop("random_source"), given.pop("seed"), given.pop("random_bits")
-        source = None
-        if spec is not None and bits is not None:
-            raise Error("--random-bits gives the random bits; leave --random-source out")
-        if policy.rounding.stochastic and bits is None and (spec is not None or seed is not None):
-            source = parse_source(spec or "philox", seed)
-        if spec is not None and not policy.rounding.stochastic:
-            raise Error(f"--random-source is for stochastic roundings; {rounding_name(policy.rounding)} takes no bits")
-        return function(choices=Choices(policy, bits, source, tuple(typed)), seed=seed, **given)
-
-    wrapped: Any = with_choices
-    wrapped.__name__, wrapped.__doc__ = function.__name__, function.__doc__
-    wrapped.__click_params__ = getattr(function, "__click_params__", [])
-    options = [
-        *(
-            click.option(option, type=kind, metavar=kind.name.upper() if kind is click.INT else kind.name, help=text)
-            for option, kind, text in _POLICY_OPTIONS
-        ),
-        click.option("--random-bits", metavar="HEX[,HEX...]", default=None, help="The random bits."),
-        click.option("--random-source", metavar="SPEC", default=None, help="philox:seed=S or lfsr:width=..,taps=.."),
-        click.option("--seed", type=click.IntRange(min=0), default=None, help="Seed of the random source [philox]."),
-    ]
-    for option in reversed(options):
-        wrapped = option(wrapped)
-    return wrapped  # type: ignore[no-any-return]
+def _choices(given: dict[str, Any]) -> dict[str, Any]:
+    """The policy options as one `choices`."""
+    typed = [n for n in (*_NAMES, "random_source", "random_bits") if given[n] is not None]
+    fields = {"rounding" if n == "round" else n: given.pop(n) for n in _NAMES}
+    policy = get_policy(fields.pop("policy"), **{k: v for k, v in fields.items() if v is not None})
+    if given.get("profile") is not None and not {"round", "policy"} & set(typed):
+        policy = _with_profile(policy, given["profile"])
+    spec, seed, bits = (given.pop(n) for n in ("random_source", "seed", "random_bits"))
+    source = None
+    if spec is not None and bits is not None:
+        raise Error("--random-bits gives the random bits; leave --random-source out")
+    if policy.rounding.stochastic and bits is None and (spec is not None or seed is not None):
+        source = parse_source(spec or "philox", seed)
+    if spec is not None and not policy.rounding.stochastic:
+        raise Error(f"--random-source is for stochastic roundings; {rounding_name(policy.rounding)} takes no bits")
+    return {"choices": Choices(policy, bits, source, tuple(typed), seed)}
 
 
-def profile_option(function: F) -> F:
-    """Add --profile; None if it is not given."""
-    kind = Name("PROFILE", PROFILES)
-    text = "Block profile: a name, NAME,field=choice,... or FILE.toml[:NAME] [the format's own]."
-    return click.option("--profile", type=kind, metavar="PROFILE", default=None, help=text)(function)
+policy_options: Final = bundled(
+    _choices,
+    *(
+        click.option(option, type=kind, metavar="INTEGER" if kind is click.INT else kind.name, help=text)
+        for option, kind, text in _POLICY_OPTIONS
+    ),
+    click.option("--random-bits", metavar="HEX[,HEX...]", help="The random bits."),
+    click.option("--random-source", metavar="SPEC", help="philox:seed=S or lfsr:width=..,taps=.."),
+    click.option("--seed", type=click.IntRange(min=0), help="Seed of the random source [philox]."),
+)
+profile_option: Final = click.option(
+    "--profile",
+    type=Name("PROFILE", PROFILES),
+    metavar="PROFILE",
+    help="Block profile: a name, NAME,field=choice,... or FILE.toml[:NAME] [the format's own].",
+)
+operands_option: Final = click.option("--fmt", help="Format, or one per operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32.")
 
 
 def scalar_format(name: str) -> Format:

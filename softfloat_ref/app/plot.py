@@ -53,7 +53,6 @@ def histogram(
     title: str,
     output: str | None,
     choices: Choices,
-    seed: int | None,
 ) -> None:
     """Plot exponents of tensors over the ranges of formats, with the share that each format rounds to zero.
 
@@ -63,23 +62,18 @@ def histogram(
     from softfloat_ref.app import plots
     from softfloat_ref.arrays.exponents import find_format
 
-    if output is not None:
-        plots.check_output(output)
-    _check_scale(scale)
+    picture = plots.picture(output)
+    if not 0 < scale < float("inf"):
+        raise Error(f"--scale {scale}: give a number above 0")
     found = [find_format(x) for x in formats]
     made = []
     for given in inputs:
         exponents, shares = _measured(list(_chosen(given, patterns)), found, scale, choices)
         made.append(plots.Tensors(_label(given), exponents, shares))
-    if output is not None:
-        plots.histogram(output, made, found, title)
+    if picture is not None:
+        plots.histogram(picture, made, found, title)
     for x in made:
         print("\n".join(_lines(x.name, x.exponents, x.shares, found)))
-
-
-def _check_scale(scale: float) -> None:
-    if not 0 < scale < float("inf"):
-        raise Error(f"--scale {scale}: give a number above 0")
 
 
 def _label(given: str) -> str:
@@ -134,17 +128,8 @@ def _measured(
         scaled = x if scale == 1 else convert.to_float64(x) * scale
         total += exponents(scaled)
         for i, fmt in enumerate(formats):
-            found[i] += shares(scaled, fmt, _policy(fmt, choices), choices.source)
+            found[i] += shares(scaled, fmt, choices.typed_policy(fmt), choices.source)
     return total, found
-
-
-def _policy(fmt: AnyFormat, choices: Choices) -> Any:
-    """The policy, if an option of it was typed; its rounding is the block profile's unless one was typed."""
-    from softfloat_ref.oracle.blocks.formats import BlockFormat
-
-    if not choices.given:
-        return None
-    return choices.for_blocks(fmt, None).policy if isinstance(fmt, BlockFormat) else choices.policy
 
 
 def _lines(name: str, found: Exponents, shares: Sequence[Shares], formats: Sequence[AnyFormat]) -> Iterator[str]:
@@ -202,8 +187,7 @@ def draw_training(runs: Sequence[str], output: str | None, title: str = "") -> l
     """Write the picture of the runs, if an output is given; returns the lines of the table. Raises Error."""
     from softfloat_ref.app import plots
 
-    if output is not None:
-        plots.check_output(output)
+    picture = plots.picture(output)
     found = [_run(Path(x)) for x in runs]
     groups: dict[str, list[Run]] = {}
     for run in found:
@@ -212,8 +196,8 @@ def draw_training(runs: Sequence[str], output: str | None, title: str = "") -> l
     if not measures:
         raise Error("these runs have no measure in common: plot accuracies and perplexities separately")
     panels = [(_MEASURES[m], [_curve(name, m, group) for name, group in groups.items()]) for m in measures]
-    if output is not None:
-        plots.training(output, panels, title)
+    if picture is not None:
+        plots.training(picture, panels, title)
     return list(_table(groups, measures))
 
 
@@ -231,7 +215,8 @@ def _run(path: Path) -> Run:
     for x in epochs:
         for measure in _MEASURES:
             if measure in x and not is_number(x[measure]):
-                raise Error(f"{log}: {measure} of epoch {x['epoch']} is {repr(x[measure])[:40]}, not a number")
+                wrong = "beyond a double" if type(x[measure]) is int else "not a number"
+                raise Error(f"{log}: {measure} of epoch {x['epoch']} is {repr(x[measure])[:40]}, {wrong}")
             if (measure in x) != (measure in epochs[-1]):
                 raise Error(f"{log}: {measure} is missing from some lines of epochs")
     head = lines[0] if "recipe" in lines[0] else {}

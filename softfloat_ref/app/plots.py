@@ -35,12 +35,11 @@ _STYLE: Final = {
 }
 
 
-def check_output(path: str | Path) -> Path:
-    """The path of a picture. Raises Error for a suffix that is not a supported kind of picture."""
-    path = Path(path)
-    if path.suffix not in KINDS:
-        raise unknown(f"kind of picture {path.name!r}:", path.suffix, KINDS)
-    return path
+def picture(path: str | None) -> Path | None:
+    """The path of a picture, if there is one. Raises Error for a suffix that is not a supported kind of picture."""
+    if path is not None and Path(path).suffix not in KINDS:
+        raise unknown(f"kind of picture {Path(path).name!r}:", Path(path).suffix, KINDS)
+    return None if path is None else Path(path)
 
 
 def _figure(width: float, height: float) -> Figure:
@@ -73,13 +72,12 @@ class Tensors(NamedTuple):
     shares: Sequence[Shares]
 
 
-def histogram(path: str | Path, inputs: Sequence[Tensors], formats: Sequence[AnyFormat], title: str = "") -> None:
+def histogram(path: Path, inputs: Sequence[Tensors], formats: Sequence[AnyFormat], title: str = "") -> None:
     """Write the picture: shares of values by exponent, and below them the range of each format.
 
     A format's bar is solid over its normal numbers and pale over its subnormals. Beside it is the share of the nonzero
     values that it rounds to zero. Raises Error, also if no input has a value to show.
     """
-    path = check_output(path)
     if not any(x.exponents.nonzero for x in inputs):
         raise Error(f"nothing to show: {', '.join(x.name for x in inputs)} have no finite nonzero value")
     import matplotlib
@@ -183,12 +181,11 @@ class Curve(NamedTuple):
     high: Sequence[float]
 
 
-def training(path: str | Path, panels: Sequence[tuple[str, Sequence[Curve]]], title: str = "") -> None:
+def training(path: Path, panels: Sequence[tuple[str, Sequence[Curve]]], title: str = "") -> None:
     """Write the picture: a panel per quantity, a curve per training recipe, a band from its worst to its best run.
 
     Raises Error.
     """
-    path = check_output(path)
     import matplotlib
 
     with matplotlib.rc_context(_STYLE):

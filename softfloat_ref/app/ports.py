@@ -26,8 +26,8 @@ _PARAMETER = re.compile(r"([A-Za-z_][A-Za-z0-9_$]*)=(.+)", re.DOTALL)
 @source_options
 @click.option("--top", "module", required=True, metavar="MODULE", help="The module to draft a port map for.")
 @click.option("-G", "values", metavar="NAME=VALUE", multiple=True, help="Set a parameter, to a SystemVerilog text.")
-@click.option("--vectors", "folder", metavar="DIR", default=None, help="Draft for the fields of these vectors only.")
-@click.option("--wrapper", metavar="FILE.sv", default=None, help="Write a module around it whose ports are vectors.")
+@click.option("--vectors", "folder", metavar="DIR", help="Draft for the fields of these vectors only.")
+@click.option("--wrapper", metavar="FILE.sv", help="Write a module around it whose ports are vectors.")
 @click.option("-o", "--output", metavar="FILE.toml", default="-", help="The port map to write [stdout].")
 def ports(
     sources: Sources, module: str, values: tuple[str, ...], folder: str | None, wrapper: str | None, output: str

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 @click.command("quantize", cls=NumbersCommand)
 @click.option("--fmt", required=True, type=ANY, help="A scalar or block format.")
-@click.option("-i", "--input", "source", default=None, metavar="FILE", help=".npy, .csv, text, or - for stdin.")
-@click.option("-o", "--output", default=None, metavar="FILE", help=".npy, .npz (codes, scales, values), .csv, .json.")
-@click.option("--as", "form", type=click.Choice(["value", "hex", "json"]), default=None, help="Form of the output.")
+@click.option("-i", "--input", "source", metavar="FILE", help=".npy, .csv, text, or - for stdin.")
+@click.option("-o", "--output", metavar="FILE", help=".npy, .npz (codes, scales, values), .csv, .json.")
+@click.option("--as", "form", type=click.Choice(["value", "hex", "json"]), help="Form of the output.")
 @click.option(
     "--axis", type=click.INT, default=-1, show_default=True, help="Axis of blocks in a .npy array (qint: of channels)."
 )
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 @policy_options
 def command(
     choices: Choices,
-    seed: int | None,
     fmt: str,
     source: str | None,
     output: str | None,

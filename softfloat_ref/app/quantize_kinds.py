@@ -22,20 +22,16 @@ from softfloat_ref.oracle.affine import (
     is_affine,
     quantize_value,
 )
-from softfloat_ref.oracle.blocks.formats import (
-    AXIS,
-    FP32,
-    TENSOR,
+from softfloat_ref.oracle.blocks.formats import AXIS, FP32, TENSOR, BlockFormat, any_format
+from softfloat_ref.oracle.blocks.profiles import Profile
+from softfloat_ref.oracle.blocks.quantize import (
     VALUE_BITS,
-    BlockFormat,
-    any_format,
     dequantize_to_fp32,
     largest_magnitude,
     quantize_block,
     resolve,
     tensor_scale_of,
 )
-from softfloat_ref.oracle.blocks.profiles import Profile
 from softfloat_ref.oracle.codec import decode, decoder, encoder, needed_bits, to_value
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import CATALOGUE, Format

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
 RUNS: Final = 5
+_THREADS: Final = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 class Row(NamedTuple):
-    """A measured rate, and the peer's rate on the same work, if there is one."""
+    """A measured rate, and the rate of a peer on the same work, if it is installed."""
 
     work: str
     rate: float
     unit: str
     peer: str = ""
-    peer_rate: float = 0.0
+    peer_rate: float | None = None
+
+
+def one_thread() -> None:
+    """Limit numpy's matrix products to one thread; numpy reads this when it is imported."""
+    for name in _THREADS:
+        os.environ.setdefault(name, "1")
 
 
 def median_seconds(work: Callable[[], object], clock: Callable[[], float] = time.process_time) -> float:
@@ -35,8 +43,8 @@ def median_rate(count: int, work: Callable[[], object]) -> float:
     return count / median_seconds(work, time.perf_counter)
 
 
-def show(rows: list[Row]) -> None:
+def show(*rows: Row) -> None:
     """Print one line per row."""
     for row in rows:
-        peer = f"   {row.peer} {row.peer_rate:,.0f}, ratio {row.rate / row.peer_rate:.2f}" if row.peer else ""
+        peer = f"   {row.peer} {row.peer_rate:,.0f}, ratio {row.rate / row.peer_rate:.2f}" if row.peer_rate else ""
         print(f"{row.work:44}{row.rate:>12,.0f} {row.unit}{peer}")

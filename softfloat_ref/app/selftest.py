@@ -3,19 +3,29 @@ arrays layer, against the oracle's thresholds."""
 
 from __future__ import annotations
 
+import re
+import sys
+import time
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Final
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from softfloat_ref.app.options import SCALAR, SCHEDULERS, Name
-from softfloat_ref.app.selftest_exhaustive import run
+from softfloat_ref.app.options import SCALAR, SCHEDULERS, Name, scalar_format
+from softfloat_ref.app.progress import progress
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.executors import in_order, workers
 from softfloat_ref.golden.cases import cases
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.operations import evaluator, signature
-from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS
+from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS, parse_rounding
+from softfloat_ref.oracle.rounding import Rounding
+
+if TYPE_CHECKING:
+    from softfloat_ref.arrays.exhaustive import Checked, Run
 
 FORMATS: Final = ("fp8_e5m2", "fp16", "bf16", "fp32", "fp64")
 CASES: Final = 2000
@@ -29,14 +39,13 @@ CASES: Final = 2000
 @click.option(
     "--round", "roundings", multiple=True, type=Name("MODE", ROUNDINGS), help="Exhaustive: a rounding (default: all)."
 )
-@click.option("--slice", "piece", default=None, metavar="I/N", help="Exhaustive: the I-th of N slices of the inputs.")
+@click.option("--slice", "piece", metavar="I/N", help="Exhaustive: the I-th of N slices of the inputs.")
 @click.option(
     "--jobs",
     type=click.IntRange(1, 1024),
-    default=None,
     help="Exhaustive: number of processes (default: one per processor).",
 )
-@click.option("--scheduler", default=None, metavar=SCHEDULERS, help="Exhaustive: on a Dask cluster.")
+@click.option("--scheduler", metavar=SCHEDULERS, help="Exhaustive: on a Dask cluster.")
 def command(
     exhaustive: bool,
     formats: tuple[str, ...],
@@ -52,7 +61,7 @@ def command(
     Exit code 1 if anything disagrees.
     """
     if exhaustive:
-        return run(formats, roundings, piece, jobs, scheduler)
+        return run_exhaustive(formats, roundings, piece, jobs, scheduler)
     if formats or roundings or piece or jobs or scheduler:
         raise Error("--fmt, --round, --slice, --jobs and --scheduler are for selftest --exhaustive")
     return _by_rationals()
@@ -111,3 +120,58 @@ def _is_nearest(code: int, exact: Any, fmt: Format) -> bool:
 
 def _rational(code: int, fmt: Format) -> Fraction:
     return decoder(fmt)(code).as_fraction()
+
+
+# -- exhaustive --------------------------------------------------------------------------------------------------------
+
+
+def run_exhaustive(
+    formats: Sequence[str], roundings: Sequence[str], piece: str | None, jobs: int | None, scheduler: str | None
+) -> int:
+    """Check the formats under the roundings, by default all of them; returns the exit code.
+
+    Prints one line per run to stdout, without times, so that the output is the same on every machine.
+    """
+    from softfloat_ref.arrays import exhaustive
+
+    index, of = _slice(piece)
+    wanted = [scalar_format(f) for f in formats] or exhaustive.default_formats()
+    runs = exhaustive.runs(wanted, [parse_rounding(r) for r in roundings] or Rounding)
+    shards = [exhaustive.shards(r, index, of) for r in runs]
+    begin = time.monotonic()
+    total = sum(len(s.blocks) for part in shards for s in part)
+    wrong = 0
+    with workers(jobs, scheduler) as pool, progress(total) as bar:
+        results = in_order(pool, exhaustive.check, (s for part in shards for s in part))
+        for one, part in zip(runs, shards, strict=True):
+            done = []
+            for shard, checked in zip(part, islice(results, len(part)), strict=True):
+                bar.advance(one.name, len(shard.blocks))
+                done.append(checked)
+            found = exhaustive.combine(done)
+            bar.clear()
+            _report(one, found)
+            wrong += found.wrong
+    print(f"all: {time.monotonic() - begin:.1f} s", file=sys.stderr)
+    print("selftest passed" if wrong == 0 else f"selftest FAILED: {wrong} disagreements")
+    return int(wrong > 0)
+
+
+def _slice(text: str | None) -> tuple[int, int]:
+    """`I/N` as two numbers."""
+    if text is None:
+        return 1, 1
+    match = re.fullmatch(r"([0-9]{1,5})/([0-9]{1,5})", text)
+    if not match or not 1 <= int(match[1]) <= int(match[2]):
+        raise Error(f"--slice {text!r}: give I/N with I from 1 to N, such as 3/997")
+    return int(match[1]), int(match[2])
+
+
+def _report(one: Run, found: Checked) -> None:
+    print(f"{one.name}: {found.inputs} inputs, {found.wrong} wrong, sha256 {found.digest.hex()[:16]}")
+    digits = -(-one.fmt.width // 4)
+    for bits, expected, code in found.first:
+        print(f"  {bits:08x}: {code:0{digits}x}, should be {expected:0{digits}x}")
+    sys.stdout.flush()
+    rate = found.inputs / max(found.seconds, 1e-6) / 1e6
+    print(f"{one.name}: {found.seconds:.1f} s of a worker, {rate:.0f} M inputs/s", file=sys.stderr)

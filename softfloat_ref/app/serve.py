@@ -11,53 +11,33 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 import select
 import shlex
 import time
-from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 
 import click
 
+from softfloat_ref.app.lines import CHUNK, Answer, Words, answerer, blocks, given_fields, shown
 from softfloat_ref.app.options import Choices, operand_formats, policy_options, profile_option
 from softfloat_ref.app.requests import product_options, refuse_dots, request
 from softfloat_ref.base.errors import Error
-from softfloat_ref.oracle.literals import parse_code
 from softfloat_ref.oracle.operations import get_operation
 from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS
 from softfloat_ref.oracle.sources import RandomSource
 from softfloat_ref.units import REQUESTS, Field, OperationUnit, Unit
 
-Predictor = Callable[[bytes], bytes]  # from the operands' text to the answer's line
-
-_CHUNK: Final = 1 << 16
 _LOOK_S: Final = 0.0003
-_MAX_LINE: Final = 1 << 16
 _MAX_ERROR: Final = 400
-_WORDS: Final = 1024  # words drawn at a time from a random source
-_CODE: Final = rb"(?:0[xX])?[0-9a-fA-F]{1,80}"
 
 
 def serve() -> None:
     """Answer the lines on stdin until it ends."""
-    answer = Server().answer
-    for lines in _chunks():
-        _write(b"".join([answer(line) for line in lines]))
-
-
-def _chunks() -> Iterator[list[bytes]]:
-    """All whole lines that have arrived, without blank ones."""
-    rest = b""
-    look = select.poll()
+    answer, look = Server().answer, select.poll()
     look.register(0, select.POLLIN)
-    while chunk := _read(look):
-        *lines, rest = (rest + chunk).split(b"\n")
-        yield [x for line in lines if (x := line.strip())]
-        if len(rest) > _MAX_LINE:
-            raise Error(f"stdin: a line of more than {_MAX_LINE} characters; give one request per line")
-    if rest := rest.strip():
-        yield [rest]
+    for block in blocks(partial(_read, look), "request"):
+        _write(b"".join([answer(x) for line in block.split(b"\n") if (x := line.strip())]))
 
 
 def _read(look: select.poll) -> bytes:
@@ -65,7 +45,7 @@ def _read(look: select.poll) -> bytes:
     end = time.perf_counter() + _LOOK_S
     while not look.poll(0) and time.perf_counter() < end:
         pass
-    return os.read(0, _CHUNK)
+    return os.read(0, CHUNK)
 
 
 def _write(data: bytes) -> None:
@@ -77,7 +57,7 @@ class Server:
     """The open contexts, and the answers to lines."""
 
     def __init__(self) -> None:
-        self._contexts: dict[bytes, Predictor] = {}
+        self._contexts: dict[bytes, Answer] = {}
 
     def answer(self, line: bytes) -> bytes:
         """The answer to one line."""
@@ -94,13 +74,13 @@ class Server:
         words = _words(line)
         if words[:1] != ["open"]:
             known = f"contexts 0 to {len(self._contexts) - 1} are open" if self._contexts else "no context is open"
-            raise Error(f"{_shown(line)} begins neither with open nor with a context's number ({known})")
+            raise Error(f"{shown(line)} begins neither with open nor with a context's number ({known})")
         arguments = _named(words[1:])
         with _opened.make_context("open", arguments) as ctx:
             unit, source = _opened.invoke(ctx)
         number = b"%d" % len(self._contexts)
-        self._contexts[number] = predictor(unit, source)
-        fields = " ".join(map(_field, (*_inputs(unit, source), *unit.results)))
+        self._contexts[number] = answerer(unit, Words(unit, source))
+        fields = " ".join(map(_field, (*given_fields(unit, source), *unit.results)))
         return b"context %s %s\n" % (number, fields.encode())
 
 
@@ -114,7 +94,7 @@ def _words(line: bytes) -> list[str]:
     try:
         return shlex.split(line.decode("utf-8", "replace"))
     except ValueError as e:
-        raise Error(f"{_shown(line)}: {str(e).lower()}") from None
+        raise Error(f"{shown(line)}: {str(e).lower()}") from None
 
 
 def _named(words: list[str]) -> list[str]:
@@ -136,7 +116,7 @@ def _named(words: list[str]) -> list[str]:
 @profile_option
 @policy_options
 def _opened(
-    choices: Choices, seed: int | None, fmt: str, out: str | None, op: str, profile: str | None, dots: dict[str, Any]
+    choices: Choices, fmt: str, out: str | None, op: str, profile: str | None, dots: dict[str, Any]
 ) -> tuple[Unit, RandomSource | None]:
     """The unit that an `open` line describes, and its random source, unless the random bits come from the lines."""
     if choices.random_bits is not None:
@@ -151,54 +131,6 @@ def _opened(
     if operation.result == "float" and unit.out.has_nan:
         choices.policy.nan_rule.code(unit.out)  # refuse a rule that does not fit the format now, not at the first NaN
     return unit, choices.source
-
-
-def _inputs(unit: Unit, source: RandomSource | None) -> tuple[Field, ...]:
-    """The fields of a request; without random bits if a random source gives them."""
-    return unit.inputs if source is None else tuple(f for f in unit.inputs if f.role != "random")
-
-
-def predictor(unit: Unit, source: RandomSource | None) -> Predictor:
-    """The function that answers a context's lines. It raises Error for a malformed line."""
-    widths = [f.width for f in _inputs(unit, source) for _ in range(f.lanes)]
-    match = re.compile(rb"%b(?:\s+%b){%d}" % (_CODE, _CODE, len(widths) - 1)).fullmatch
-    outputs = [f for f in unit.outputs for _ in range(f.lanes)]
-    template = b" ".join(b"%%0%dx" % f.digits for f in outputs) + b"\n"
-    drawn = _drawn(unit, source)
-
-    def predict(text: bytes) -> bytes:
-        if match(text) is None:
-            raise _misread(text, len(widths))
-        codes = [int(x, 16) for x in text.split()]
-        for code, width in zip(codes, widths, strict=True):
-            if code >> width:
-                raise Error(f"{code:x} does not fit {width} bits")
-        return template % tuple(unit.answer([*codes, *drawn()]))
-
-    return predict
-
-
-def _drawn(unit: Unit, source: RandomSource | None) -> Callable[[], list[int]]:
-    """The next random words of the context's source; none if none are needed."""
-    field = unit.random_field
-    if source is None or field is None:
-        return list
-    starts = itertools.count(0, _WORDS)
-    words = itertools.chain.from_iterable(source.bits(field.width, start, _WORDS) for start in starts)
-    return lambda: list(itertools.islice(words, field.lanes))
-
-
-def _misread(text: bytes, count: int) -> Error:
-    words = text.split()
-    if len(words) != count:
-        return Error(f"{len(words)} fields, but {count} operands are needed: {_shown(text)}")
-    for word in words:
-        parse_code(word.decode("ascii", "replace"))
-    return Error(f"{_shown(text)} is not a line of {count} hexadecimal operands")
-
-
-def _shown(text: bytes) -> str:
-    return repr(text[:60].decode("ascii", "replace"))
 
 
 def _error(message: str) -> bytes:

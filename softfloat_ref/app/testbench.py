@@ -81,19 +81,18 @@ class _Simulation:
 @click.argument("folder", metavar="DIR")
 @source_options
 @click.option("--ports", "ports_file", required=True, metavar="FILE.toml", help="The port map of the module.")
-@click.option("-o", "--output", metavar="FILE.sv", default=None, help="The testbench to write.")
+@click.option("-o", "--output", metavar="FILE.sv", help="The testbench to write.")
 @click.option("--run", "run", is_flag=True, help="Build the testbench with the SOURCEs and run it.")
 @click.option("--print-command", is_flag=True, help="Print the commands of --run instead of executing them.")
-@click.option("--sim", type=Name("SIMULATOR", ("verilator", "icarus")), default=None, help="With --run: the simulator.")
-@click.option("--results", metavar="FILE", default=None, help="With --run: write a line for every vector.")
-@click.option("--work", metavar="DIR", default=None, help="With --run: build in DIR, and only if something changed.")
+@click.option("--sim", type=Name("SIMULATOR", ("verilator", "icarus")), help="With --run: the simulator.")
+@click.option("--results", metavar="FILE", help="With --run: write a line for every vector.")
+@click.option("--work", metavar="DIR", help="With --run: build in DIR, and only if something changed.")
 @click.option("--top", "tops", metavar="MODULE", multiple=True, help="With --run: another top module, such as glbl.")
 @click.option("--sim-arg", "arguments", metavar="ARG", multiple=True, help="With --run: an argument for the build.")
 @click.option("--plusarg", "plusargs", metavar="ARG", multiple=True, help="With --run: a plusarg, such as seed=7.")
 @click.option(
     "--timeout",
     type=click.FloatRange(min=1),
-    default=None,
     help=f"With --run: timeout of build and simulation, in seconds [{RUN_TIMEOUT_S}].",
 )
 def testbench(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from softfloat_ref.app import train_compare
 from softfloat_ref.app.progress import Progress, progress
 
 if TYPE_CHECKING:
@@ -20,21 +21,13 @@ class _Train(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Arguments that do not begin with a subcommand are those of `run`."""
-        if not args or args[0] not in ("compare", "run", "-h", "--help"):
+        if not args or args[0] not in (*self.commands, "-h", "--help"):
             args = ["run", *args]
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names."""
-        return ["run", "compare"]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name, imported when it is needed."""
-        if cmd_name == "compare":
-            from softfloat_ref.app import train_compare
-
-            return train_compare.command
-        return run if cmd_name == "run" else None
+        """The names, `run` first."""
+        return list(self.commands)
 
 
 @click.group("train", cls=_Train, subcommand_metavar="RECIPE | compare RECIPE...")
@@ -46,7 +39,7 @@ def command() -> None:
     """
 
 
-@click.command("run")
+@command.command("run")
 @click.argument("recipe", required=False)
 @click.option("--list", "listed", is_flag=True, help="List the training recipes of the package.")
 @click.option("--epochs", type=click.IntRange(min=1), help="Number of epochs [the recipe's].")
@@ -91,6 +84,9 @@ def run(
         return 1
     _summary(result)
     return 0
+
+
+command.add_command(train_compare.command)
 
 
 def _trace(recipe: Recipe, step: int, out: Path | None, other: bool) -> int:

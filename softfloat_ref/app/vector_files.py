@@ -1,18 +1,20 @@
-"""Files of vectors for the commands: the options that select them, suites, folders to verify, lists of recipes."""
+"""Sets of vectors for the commands: the options for their files and sizes, suites, folders to verify, recipes."""
 
 from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import click
 
+from softfloat_ref.app.options import bundled
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers
+from softfloat_ref.coverage.engine.directed import EXHAUSTIVE, LEVELS
 from softfloat_ref.golden.kinds import Cases
 from softfloat_ref.golden.manifest import SUITE
 from softfloat_ref.golden.sets import VectorSet
@@ -21,7 +23,8 @@ from softfloat_ref.golden.vector_recipes import load_recipe, recipe_files, suite
 from softfloat_ref.golden.verify import Report, problems, verify
 from softfloat_ref.golden.writers import NAMES, parse_names
 
-F = TypeVar("F", bound=Callable[..., Any])
+UNASKED: Final = 1 << 24  # cases that need no confirmation
+_LEVELS: Final = (*LEVELS, EXHAUSTIVE)
 _WORKER_OPTIONS: Final = ("--jobs", "--scheduler")
 
 
@@ -48,31 +51,76 @@ class Files:
         return dataclasses.replace(vectors, unit=vectors.unit.with_intermediate())
 
 
-def file_options(function: F) -> F:
-    """Add --format, --resume, --intermediate and --pack; the command gets them as one `files`."""
+def _files(given: dict[str, Any]) -> dict[str, Any]:
+    text = given.pop("format_names")
+    formats = () if text is None else parse_names(text)
+    return {"files": Files(formats, text is not None, *(given.pop(n) for n in ("resume", "intermediate", "pack")))}
 
-    def with_files(**given: Any) -> Any:
-        text = given.pop("format_names")
-        formats = () if text is None else parse_names(text)
-        flags = [given.pop(name) for name in ("resume", "intermediate", "pack")]
-        return function(files=Files(formats, text is not None, *flags), **given)
 
-    wrapped: Any = with_files
-    wrapped.__name__, wrapped.__doc__ = function.__name__, function.__doc__
-    wrapped.__click_params__ = getattr(function, "__click_params__", [])
-    shown = ",".join(Cases.default)
-    for option in (
-        click.option("--pack", is_flag=True, help="Write the small excerpt of a suite."),
-        click.option(
-            "--intermediate", is_flag=True, help="Add columns: kept bits, guard and sticky bit of the exact result."
-        ),
-        click.option("--resume", is_flag=True, help="Continue an interrupted run."),
-        click.option(
-            "--format", "format_names", default=None, metavar="NAMES", help=f"Some of {','.join(NAMES)} [{shown}]."
-        ),
-    ):
-        wrapped = option(wrapped)
-    return wrapped  # type: ignore[no-any-return]
+file_options: Final = bundled(
+    _files,
+    click.option(
+        "--format", "format_names", metavar="NAMES", help=f"Some of {','.join(NAMES)} [{','.join(Cases.default)}]."
+    ),
+    click.option("--resume", is_flag=True, help="Continue an interrupted run."),
+    click.option(
+        "--intermediate", is_flag=True, help="Add columns: kept bits, guard and sticky bit of the exact result."
+    ),
+    click.option("--pack", is_flag=True, help="Write the small excerpt of a suite."),
+)
+
+
+@dataclass(frozen=True)
+class LevelChoice:
+    """The values of the options."""
+
+    name: str | None
+    yes: bool
+    required: bool
+
+    def applied(self, vectors: VectorSet, given: int | None) -> VectorSet:
+        """The set at this level."""
+        return vectors if self.name is None else vectors.at_level(self.name, given)
+
+    def confirm(self, vectors: Any) -> None:
+        """Print the number of cases; ask for confirmation if it is large. Raises Error if stdin is not a terminal."""
+        if self.name != EXHAUSTIVE:
+            return
+        print(f"exhaustive: {vectors.count} cases of {vectors.name}", file=sys.stderr)
+        if vectors.count <= UNASKED or self.yes:
+            return
+        if not sys.stdin.isatty():
+            raise Error(f"{vectors.count} cases are more than {UNASKED}: confirm with --yes")
+        click.confirm("Write them all?", abort=True, err=True)
+
+    def missed(self, vectors: Any) -> int:
+        """With --require-coverage: print the empty bins of a set; returns the exit code."""
+        if not self.required:
+            return 0
+        from softfloat_ref.coverage.engine.measure import measured, require
+
+        report = measured(vectors)
+        if report is None:
+            raise Error(f"--require-coverage: there are no coverage models for {vectors.name}")
+        return require(report)
+
+
+def _level(given: dict[str, Any]) -> dict[str, Any]:
+    return {"level": LevelChoice(given.pop("level_name"), given.pop("yes"), given.pop("require_coverage"))}
+
+
+_SIZES: Final = ", ".join(f"{name} ({level.cases})" for name, level in LEVELS.items())
+level_options: Final = bundled(
+    _level,
+    click.option(
+        "--level",
+        "level_name",
+        type=click.Choice(_LEVELS),
+        help=f"Number of cases, including all directed ones: {_SIZES}, or every possible case.",
+    ),
+    click.option("--yes", is_flag=True, help=f"Write more than {UNASKED} exhaustive cases without confirmation."),
+    click.option("--require-coverage", is_flag=True, help="Exit code 1 where a reachable bin is empty."),
+)
 
 
 def command_line() -> list[str]:

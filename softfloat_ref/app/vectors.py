@@ -1,35 +1,38 @@
-"""`vectors generate`, `vectors verify`, `vectors diff`, `vectors list`."""
+"""`vectors generate`, `verify`, `diff`, `vhdl` and `list`."""
 
 from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from softfloat_ref.app.levels import LevelChoice, level_options
-from softfloat_ref.app.options import ANY, SCHEDULERS, Choices, Name, policy_options, profile_option
+from softfloat_ref.app.options import ANY, SCHEDULERS, Choices, Name, option_name, policy_options, profile_option
 from softfloat_ref.app.ports import ports
 from softfloat_ref.app.requests import MATMUL, product_options, refuse_dots, request
 from softfloat_ref.app.testbench import testbench
 from softfloat_ref.app.vector_files import (
     Files,
+    LevelChoice,
     command_line,
     file_options,
+    level_options,
     print_list,
     verify_folders,
     write_suite,
 )
-from softfloat_ref.app.vhdl import vhdl
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers, workers
+from softfloat_ref.base.files import write_file
 from softfloat_ref.golden.generate import generate
+from softfloat_ref.golden.manifest import read_manifest, require_file
 from softfloat_ref.golden.parts import batches
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.suites import find_suite
 from softfloat_ref.golden.vector_recipes import load_recipe
-from softfloat_ref.golden.verify import ORACLE_LINES
+from softfloat_ref.golden.verify import ORACLE_LINES, check_hashes
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.units import REQUESTS
@@ -45,7 +48,6 @@ def command() -> None:
 
 command.add_command(ports)
 command.add_command(testbench)
-command.add_command(vhdl)
 
 
 @command.command("generate")
@@ -56,22 +58,21 @@ command.add_command(vhdl)
     help="Operation, or quantize, dequantize, dot, matmul.",
 )
 @click.option("--fmt", type=ANY, help="Format, or one per operand as a=..,b=..; a block format for quantize.")
-@click.option("--out", default=None, help="Format of the result; for quantize, of the values [fp32].")
-@click.option("-n", "count", type=click.IntRange(min=1), default=None, help=f"Number of vectors [{DEFAULT_COUNT}].")
+@click.option("--out", help="Format of the result; for quantize, of the values [fp32].")
+@click.option("-n", "count", type=click.IntRange(min=1), help=f"Number of vectors [{DEFAULT_COUNT}].")
 @level_options
 @click.option(
     "-o", "--output", "folder", required=True, metavar="DIR", help="Output folder; - writes the lines to stdout."
 )
 @click.option("--operands", is_flag=True, help="With -o -: write operands only, for a device in a pipe.")
 @file_options
-@click.option("--jobs", type=click.IntRange(1, 1024), default=None, help="Number of local processes [1].")
-@click.option("--scheduler", default=None, metavar=SCHEDULERS, help="A Dask cluster that makes the lines.")
+@click.option("--jobs", type=click.IntRange(1, 1024), help="Number of local processes [1].")
+@click.option("--scheduler", metavar=SCHEDULERS, help="A Dask cluster that makes the lines.")
 @product_options
 @profile_option
 @policy_options
 def generate_vectors(
     choices: Choices,
-    seed: int | None,
     dots: dict[str, Any],
     recipe: str | None,
     op: str | None,
@@ -100,13 +101,13 @@ def generate_vectors(
             if folder == "-":
                 raise Error("a suite has several sets; give -o a folder")
             with workers(jobs, scheduler) if jobs or scheduler else nullcontext() as pool:
-                write_suite(suite, folder, count, seed, level.name, files, pool)
+                write_suite(suite, folder, count, choices.seed, level.name, files, pool)
             return 0
-        vectors = level.applied(_from_recipe(recipe, count, seed), count)
+        vectors = level.applied(_from_recipe(recipe, count, choices.seed), count)
     else:
         default = DEFAULT_PRODUCTS if op == MATMUL else DEFAULT_COUNT
         number = count if count or level.name else default
-        vectors = request(op, fmt, out, choices, profile, dots, count=number, level=level.name, seed=seed or 0)
+        vectors = request(op, fmt, out, choices, profile, dots, count=number, level=level.name, seed=choices.seed or 0)
     level.confirm(vectors)
     if folder == "-":
         _to_stdout(vectors, operands)
@@ -134,7 +135,7 @@ def _refuse_own_policy(choices: Choices, profile: str | None, fmt: str | None, o
     """Raises Error for options that a vector recipe sets itself."""
     refused = [*choices.given, *(["profile"] if profile is not None else [])]
     if refused:
-        raise Error(f"a vector recipe has its own policy; leave --{refused[0].replace('_', '-')} out, or copy it")
+        raise Error(f"a vector recipe has its own policy; leave {option_name(refused[0])} out, or copy it")
     if fmt is not None or out is not None:
         raise Error("a vector recipe has its own formats; leave --fmt and --out out")
 
@@ -168,21 +169,16 @@ def _from_recipe(recipe: str, count: int | None, seed: int | None) -> VectorSet:
 @command.command("verify")
 @click.argument("folders", nargs=-1, required=True, metavar="[DIR...|-]")
 @click.option("--op", type=Name("OP", OPERATIONS), help="With -: the operation of the lines.")
-@click.option("--fmt", default=None, help="With -: the formats of the operands.")
-@click.option("--out", default=None, help="With -: the format of the result.")
-@click.option("-n", "count", type=click.IntRange(min=1), default=None, help="With -: expected number of lines.")
-@click.option(
-    "--compare-nan", type=click.Choice([str(c) for c in CompareNan]), default=None, help="With -: comparison of NaNs."
-)
+@click.option("--fmt", help="With -: the formats of the operands.")
+@click.option("--out", help="With -: the format of the result.")
+@click.option("-n", "count", type=click.IntRange(min=1), help="With -: expected number of lines.")
+@click.option("--compare-nan", type=click.Choice([str(c) for c in CompareNan]), help="With -: comparison of NaNs.")
 @click.option("--no-flags", is_flag=True, help="With -: ignore flags; lines may omit them.")
-@click.option(
-    "--sample", type=click.IntRange(min=1), default=None, metavar="N", help="Recompute N lines, spread over the set."
-)
+@click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Recompute N lines, spread over the set.")
 @click.option("--every", is_flag=True, help=f"Recompute every line by the oracle, even beyond {ORACLE_LINES}.")
 @policy_options
 def verify_vectors(
     choices: Choices,
-    seed: int | None,
     folders: tuple[str, ...],
     op: str | None,
     fmt: str | None,
@@ -247,6 +243,28 @@ def diff_vectors(first: str, second: str) -> int:
                 print(f"  ... and {len(lines) - SHOWN} more")
     print("no difference" if found.same else "they differ", file=sys.stderr)
     return 0 if found.same else 1
+
+
+@command.command("vhdl")
+@click.argument("folder", metavar="DIR")
+@click.option("-o", "--output", metavar="FILE.vhd", default="-", help="The package to write [stdout].")
+def vhdl(folder: str, output: str) -> None:
+    """Write the VHDL-2008 package vectors_pkg for the vectors in DIR.
+
+    It contains their count, word width and field positions, and procedures that read the .memh words or the .tv lines.
+    These end the simulation if a file is truncated, has wrong digits, or holds a different number of vectors.
+    """
+    from softfloat_ref.rtl.vhdl_package import package_text
+
+    manifest = read_manifest(Path(folder))
+    name = check_hashes(Path(folder), manifest).name
+    require_file(Path(folder), manifest, "memh", "tv")
+    text = package_text(manifest, name)
+    if output == "-":
+        sys.stdout.write(text)
+        return
+    write_file(output, lambda stream: stream.write(text.encode("ascii")))
+    print(f"{output}: vectors_pkg, {manifest['count']} vectors of {name}", file=sys.stderr)
 
 
 @command.command("list")

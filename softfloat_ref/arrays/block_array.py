@@ -15,16 +15,9 @@ from softfloat_ref.arrays import block_files, convert, exchange, packing
 from softfloat_ref.arrays.convert import Codes
 from softfloat_ref.arrays.kernels import block_dispatch, dispatch
 from softfloat_ref.base.errors import Error
-from softfloat_ref.oracle.blocks.formats import (
-    AXIS,
-    FP32_ONE,
-    TENSOR,
-    BlockFormat,
-    dequantize_to_fp32,
-    get_block_format,
-    resolve,
-)
+from softfloat_ref.oracle.blocks.formats import AXIS, TENSOR, BlockFormat, get_block_format
 from softfloat_ref.oracle.blocks.profiles import OCP, Profile
+from softfloat_ref.oracle.blocks.quantize import FP32_ONE, dequantize_to_fp32, resolve
 from softfloat_ref.oracle.codec import decode, encode
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import CATALOGUE

@@ -34,18 +34,17 @@ from softfloat_ref.arrays.matmul import matmul
 from softfloat_ref.base.bisection import changes
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.blocks.formats import (
-    BlockFormat,
+from softfloat_ref.oracle.blocks.formats import BlockFormat, get_block_format
+from softfloat_ref.oracle.blocks.profiles import Profile
+from softfloat_ref.oracle.blocks.quantize import (
     element_policy,
     fp32_quotient,
-    get_block_format,
     quantize_block,
     resolve,
     scale_of,
     special_element,
     tensor_scale_of,
 )
-from softfloat_ref.oracle.blocks.profiles import Profile
 from softfloat_ref.oracle.blocks.scale_rules import largest
 from softfloat_ref.oracle.codec import decode, decoder, to_value
 from softfloat_ref.oracle.exact import Value

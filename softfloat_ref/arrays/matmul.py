@@ -20,7 +20,8 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.accumulate import Accumulator, get_accumulator
 from softfloat_ref.oracle.accumulate.dots import Operand, Setting, check_c, run, setting
 from softfloat_ref.oracle.accumulate.terms import operand_decoder
-from softfloat_ref.oracle.blocks.formats import FP32_ONE, BlockFormat, any_format
+from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
+from softfloat_ref.oracle.blocks.quantize import FP32_ONE
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.exact import FINITE, INF, NAN
 from softfloat_ref.oracle.formats import CATALOGUE, Format

@@ -4,9 +4,8 @@ A piece of work is a module's function and a task, both of which can be pickled;
 tasks, whichever worker ran them and however often a worker died, so the outcome does not depend on the number of
 workers.
 
-The pool is the standard library's. What it leaves to its user is here: tasks that were lost with a worker are done
-again, few are on their way at a time, no process is left when this one is stopped or killed, and none of them says so
-in a traceback. Other pools (loky, joblib) leave the same things open.
+The pool is the standard library's. What it leaves to its user is here: tasks that were lost with a worker run again,
+few are submitted at a time, no process is left when this one is stopped or killed, and none prints a traceback.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from typing import Any, Final, TypeVar, cast
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_bytes
 
-_NAMES: Final = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")  # the last is that of an ending that was dropped
+_NAMES: Final = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")  # the last repeats an ending that was dropped
 _ENDING: Final = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
 ATTEMPTS: Final = 4  # how often a task is tried whose worker died
 CONNECT_SECONDS: Final = 10
@@ -76,43 +75,43 @@ def workers(jobs: int | None = None, scheduler: str | None = None) -> Iterator[W
     """
     if scheduler is not None and jobs is not None:
         raise Error("--jobs is for local processes; a scheduler has its own workers")
-    crew = _crew(jobs, scheduler)
+    found = _chosen(jobs, scheduler)
     try:
-        yield crew
+        yield found
     except BaseException:
-        crew.abort()
+        found.abort()
         raise
-    crew.close()
+    found.close()
 
 
-def _crew(jobs: int | None, scheduler: str | None) -> Workers:
+def _chosen(jobs: int | None, scheduler: str | None) -> Workers:
     if scheduler is not None:
         return _Cluster(scheduler)
     jobs = usable_cpus() if jobs is None else jobs
     return Workers() if jobs == 1 else _Processes(jobs)
 
 
-def in_order(crew: Workers, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
+def in_order(pool: Workers, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
     """The function's results, in the order of the tasks.
 
     A task whose worker died is run again. Raises what the function raises, and Error where workers keep dying.
     """
-    if crew.executor is None:
+    if pool.executor is None:
         yield from map(function, tasks)
         return
     remaining = iter(tasks)
     waiting: deque[_Sent] = deque()
     while True:
-        while len(waiting) < crew.in_flight:
+        while len(waiting) < pool.in_flight:
             try:
                 task = next(remaining)
             except StopIteration:
                 break
             waiting.append(_Sent(function, task))
-            _send(crew, waiting)
+            _send(pool, waiting)
         if not waiting:
             return
-        yield _receive(crew, waiting)
+        yield _receive(pool, waiting)
 
 
 @dataclass
@@ -131,7 +130,7 @@ class _Sent:
         return self.future.done() and (self.future.cancelled() or isinstance(self.future.exception(), BrokenExecutor))
 
 
-def _send(crew: Workers, waiting: Iterable[_Sent]) -> None:
+def _send(pool: Workers, waiting: Iterable[_Sent]) -> None:
     """Submit the tasks that are not submitted, or were lost."""
     for sent in waiting:
         while sent.is_lost():
@@ -139,13 +138,13 @@ def _send(crew: Workers, waiting: Iterable[_Sent]) -> None:
             if sent.attempts > ATTEMPTS:
                 raise Error(_DYING)
             try:
-                assert crew.executor is not None
-                sent.future = crew.executor.submit(sent.function, sent.task)
+                assert pool.executor is not None
+                sent.future = pool.executor.submit(sent.function, sent.task)
             except BrokenExecutor:
-                crew.renew()
+                pool.renew()
 
 
-def _receive(crew: Workers, waiting: deque[_Sent]) -> Any:
+def _receive(pool: Workers, waiting: deque[_Sent]) -> Any:
     """The first task's result."""
     while True:
         future = waiting[0].future
@@ -153,8 +152,8 @@ def _receive(crew: Workers, waiting: deque[_Sent]) -> Any:
         try:
             result = future.result()
         except BrokenExecutor:  # every future of the broken pool is lost with it
-            crew.renew()
-            _send(crew, waiting)
+            pool.renew()
+            _send(pool, waiting)
         except CancelledError:
             raise Error("the connection to the scheduler was lost, and its unfinished tasks with it") from None
         except Exception as e:
@@ -260,9 +259,9 @@ class _Processes(Workers):
         self.close()
 
     def _let_go(self) -> None:
-        """What is being written to workers that have ended is written no longer: early versions of 3.11 wait for it for
-        ever, since it reads from the pipe itself (github.com/python/cpython/issues/94777). Later ones close the pipe,
-        in a thread of their own, and two threads must not close one file."""
+        """Close the pipe to workers that have ended: early versions of 3.11 wait forever to write to it
+        (github.com/python/cpython/issues/94777). Later ones close it, in a thread of their own, and two threads must
+        not close one file."""
         if sys.version_info < _CLOSES_THE_PIPE:
             with suppress(OSError, AttributeError):  # it may be closed, and others may have none
                 self._calls._reader.close()  # type: ignore[union-attr]
@@ -288,7 +287,7 @@ class _Cluster(Workers):
         names = [n for n in logging.root.manager.loggerDict if n.split(".")[0] == "distributed"]
         self._levels = {log: log.level for log in map(logging.getLogger, names)}
         for log in self._levels:
-            log.setLevel(logging.CRITICAL)  # a scheduler that goes away would be told of in tracebacks
+            log.setLevel(logging.CRITICAL)  # Dask logs a lost scheduler with tracebacks
         try:
             self._check(scheduler)
             self.executor = self._client.get_executor(retries=ATTEMPTS - 1)

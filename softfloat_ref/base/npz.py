@@ -1,5 +1,5 @@
-"""Arrays in .npz files of others: nothing is unpickled, and a header's claim is held against the file before memory is
-taken for it. numpy is needed to read them."""
+"""Arrays in .npz files from elsewhere: nothing is unpickled, and the size in a header is checked against the file
+before memory is allocated for it. Reading them needs numpy."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Coverage of any unit by its fields alone: the classes of operands, by lane and in pairs, and of results.
 
-It asks nothing of a unit but its fields and its answers. Bins are those for which a bounded search finds a case with a
-defined answer; nothing is said of others.
+It uses only the unit's fields and answers. A bin is listed if a bounded search finds a case for it whose answer is
+defined.
 """
 
 from __future__ import annotations
@@ -105,10 +105,6 @@ class FieldsSetting(BaseSetting):
         """A line with some codes at their positions; elsewhere ordinary ones, in some lines all equal."""
         return tuple(at[p.place] if p.place in at else p.plain(turn + p.place * (turn % 3)) for p in self.inputs)
 
-    def is_answered(self, lines: Iterable[Line]) -> bool:
-        """Whether some line has a defined answer."""
-        return any(self.answered(line) is not None for line in lines)
-
     def answered(self, line: Line) -> FieldEvents | None:
         """The events of a line, or None if its answer is undefined."""
         try:
@@ -128,25 +124,21 @@ class FieldEvents(NamedTuple):
 class FieldModel(Model[FieldsSetting, FieldEvents]):
     """A model whose cells are classes at positions: pairs of a position's name and a class."""
 
-    def places(self, where: FieldsSetting, cell: Cell) -> list[tuple[Position, tuple[int, ...]]]:
-        """The positions of a cell, with the codes of their classes."""
-        by_name = {p.name: p for p in where.chosen}
-        return [(p, self._codes(p, kind)) for name, kind in cell for p in [by_name[name]]]
-
     def _codes(self, p: Position, kind: str) -> tuple[int, ...]:
         found = (codes for name, codes in p.classes.items() if kind in (name, p.coarse(name)))
         return tuple(itertools.chain.from_iterable(found))
 
     def cases(self, where: FieldsSetting, cell: Cell) -> Iterator[Line]:
         """Codes of the classes, each in turn, among ordinary ones."""
-        places = self.places(where, cell)
+        by_name = {p.name: p for p in where.chosen}
+        places = [(by_name[name], self._codes(by_name[name], kind)) for name, kind in cell]
         for turn in range(_EACH):
             at = {p.place: codes[word(i, turn) % len(codes) if turn else 0] for i, (p, codes) in enumerate(places)}
             yield where.line(at, turn)
 
     def _named(self, where: FieldsSetting, cells: Iterable[Cell]) -> Bins:
         """The cells with a defined case, and their names."""
-        found = (c for c in cells if where.is_answered(self.cases(where, c)))
+        found = (c for c in cells if any(where.answered(line) is not None for line in self.cases(where, c)))
         return {c: "*".join(f"{name}.{kind}" for name, kind in c) for c in found}
 
 

@@ -8,19 +8,7 @@ from typing import Final
 from softfloat_ref.oracle.codec import decoder, encode
 from softfloat_ref.oracle.formats import Format
 
-COARSE: Final = {
-    "zero": "zero",
-    "minsub": "sub",
-    "sub": "sub",
-    "maxsub": "sub",
-    "minnorm": "norm",
-    "norm": "norm",
-    "one": "norm",
-    "max": "norm",
-    "inf": "inf",
-    "qnan": "qnan",
-    "snan": "snan",
-}
+COARSE: Final = {"minsub": "sub", "maxsub": "sub", "minnorm": "norm", "one": "norm", "max": "norm"}
 
 
 @lru_cache(maxsize=256)
@@ -107,7 +95,7 @@ def _one(fmt: Format) -> int:
 def coarse(name: str) -> str:
     """The class without the ends of its range: `pos.norm` for `pos.max`."""
     sign, dot, size = name.rpartition(".")
-    return f"{sign}{dot}{COARSE[size]}"
+    return f"{sign}{dot}{COARSE.get(size, size)}"
 
 
 @lru_cache(maxsize=256)

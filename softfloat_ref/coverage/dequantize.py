@@ -9,10 +9,11 @@ from typing import Final, NamedTuple
 
 from softfloat_ref.coverage.classes import class_of, members
 from softfloat_ref.coverage.engine.framework import BaseSetting, Bins, Cell, Coverage, Line, Model, cross
-from softfloat_ref.oracle.blocks.formats import FP32, FP32_ONE, BlockFormat, dequantize_to_fp32, resolve
-from softfloat_ref.oracle.blocks.profiles import Profile
+from softfloat_ref.oracle.blocks.formats import FP32
+from softfloat_ref.oracle.blocks.quantize import FP32_ONE, dequantize_to_fp32, resolve
 from softfloat_ref.oracle.codec import decoder, encode
 from softfloat_ref.oracle.formats import Format
+from softfloat_ref.units import DequantizeUnit
 
 _TENSOR_SCALES: Final = (
     FP32_ONE,
@@ -26,13 +27,13 @@ _ALL: Final = 16  # bits of scale and element together, up to which every pair i
 
 
 class DequantizeSetting(BaseSetting):
-    """Dequantization of a block format under a profile."""
+    """A block dequantizer, and what is derived from it once."""
 
-    def __init__(self, fmt: BlockFormat, profile: Profile) -> None:
+    def __init__(self, unit: DequantizeUnit) -> None:
         super().__init__()
-        self.fmt, self.profile = resolve(fmt, profile)
+        self.two_levels = unit.two_levels
+        self.fmt, self.profile = resolve(unit.block, unit.profile)
         self.element, self.scale, self.size = self.fmt.element, self.fmt.scale, self.fmt.size
-        self.two_levels = self.profile.tensor_scale != "none"  # whether a line has a tensor scale
         self.all_pairs = self.scale.width + self.element.width <= _ALL
         self.whole = self.all_pairs and not self.two_levels  # whether `pairs` shows all that can come out
         self.pairs = self._pairs()
@@ -150,6 +151,6 @@ def _ordinary(fmt: Format) -> int:
 
 
 @lru_cache(maxsize=64)
-def dequantization(fmt: BlockFormat, profile: Profile) -> Coverage:
+def dequantization(unit: DequantizeUnit) -> Coverage:
     """The coverage of dequantizing blocks to FP32."""
-    return Coverage(DequantizeSetting(fmt, profile), [Dequantize()])
+    return Coverage(DequantizeSetting(unit), [Dequantize()])

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import ClassVar, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.dot_defects import dot_defects
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
 from softfloat_ref.diagnosis.remembered import Products, dot_model
+from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.oracle.accumulate import ACCUMULATORS, Accumulator
 from softfloat_ref.oracle.accumulate.trees import Round, walk
 from softfloat_ref.oracle.formats import Format, get_format
@@ -27,7 +27,6 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "c": ("result", "own"),
 }
 _STEPS: Final = (1, 2, 4, 8, 16, 32, 64, "all")
-_FLAGS: Final = "flags"
 _ROUND: Final = re.compile(r"(-> |\|)(\w+):(\w+)")
 _BITS: Final = re.compile(r"F=(\d+), (rz|rd)")
 _PRODUCT: Final = re.compile(r"\bp(?:\[[^\]]*\])? -> (\w+):(\w+)")
@@ -36,17 +35,12 @@ _FLOOR: Final = re.compile(r", floor=[\w:|.-]+")
 
 
 @dataclass(frozen=True)
-class AccumulatorSpace:
-    """The accumulators of a dot product. unit: formats, length, and the expected accumulator."""
+class AccumulatorSpace(Space[Accumulator]):
+    """The accumulators of a dot product."""
 
-    unit: DotUnit
-    kind: str = "accumulator"
+    kind: ClassVar[str] = "accumulator"
     labels: dict[Accumulator, str] = field(default_factory=dict, compare=False, repr=False)
     products: Products = field(default_factory=dict, compare=False, repr=False)
-
-    @property
-    def base(self) -> Accumulator:
-        return self.unit.accumulator
 
     def named(self) -> Iterator[Accumulator]:
         yield from ACCUMULATORS.values()
@@ -58,26 +52,22 @@ class AccumulatorSpace:
             except Error:
                 continue
             if found != point:
-                self.labels.setdefault(found, f"{self._name(point)}, {label}")
+                self.labels.setdefault(found, f"{self.text(point)}, {label}")
                 yield found
 
-    def _name(self, point: Accumulator) -> str:
+    def text(self, point: Accumulator) -> str:
         named = ACCUMULATORS.get(point.name) == point
         if named or point == self.base:
             return f"accumulator {point.name}"
         return self.labels.get(point, f"accumulator {point.tree}")
 
-    def model(self, point: Accumulator) -> Model | None:
-        try:
-            made = dataclasses.replace(self.unit, accumulator=point)
-        except Error:  # it does not support these formats
-            return None
+    def model_of(self, made: DotUnit) -> Model:
         return dot_model(made, self.products)
 
     def key(self, point: Accumulator) -> Hashable:
         """Its fields except the names, with the step as it follows from the formats and the length."""
         try:
-            made = dataclasses.replace(self.unit, accumulator=point)
+            made: DotUnit = self.made(point)
         except Error:
             return point
         s = made.setting
@@ -106,23 +96,13 @@ class AccumulatorSpace:
         inside = fmt.emin - fmt.mantissa_bits <= lowest and a.emax + b.emax + 1 <= fmt.emax
         return inside and a.precision + b.precision <= fmt.precision
 
-    def text(self, point: Accumulator) -> str:
-        return self._name(point)
-
     def says(self, point: Accumulator) -> str:
-        return f"accumulates like {self._name(point)}"
+        return f"accumulates like {self.text(point)}"
 
     def size(self, point: Accumulator) -> int:
-        return 2 * self._name(point).count(", ") + 2 * (point != self.base)
+        return 2 * self.text(point).count(", ") + 2 * int(point != self.base)
 
-    def answer_defects(self, under: Model) -> Iterator[Hypothesis]:
-        return iter(())
-
-    def defects(self, point: Accumulator) -> Iterator[Hypothesis]:
-        try:
-            made = dataclasses.replace(self.unit, accumulator=point)
-        except Error:
-            return iter(())
+    def defects_of(self, made: DotUnit) -> Iterator[Hypothesis]:
         return dot_defects(made, self.products)
 
 
@@ -140,7 +120,7 @@ def _changes(point: Accumulator) -> Iterator[tuple[str, dict[str, object]]]:
         for choice in choices:
             if choice != getattr(point, name):
                 yield f"{name} = {choice}", {name: choice}
-    yield f"flags = {'off' if point.flags else 'on'}", {_FLAGS: not point.flags}
+    yield f"flags = {'off' if point.flags else 'on'}", {"flags": not point.flags}
     if point.step != "":
         for step in _STEPS:
             yield f"step = {step}", {"step": step, "steps": ""}

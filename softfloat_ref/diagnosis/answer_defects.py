@@ -70,18 +70,10 @@ def _nan_defects(s: Scalar) -> Iterator[Hypothesis]:
         if not fmt.has_nan or fmt.exponent_bits != out.exponent_bits or cut < 0:
             continue
 
-        def passed(
-            codes: Sequence[int], code: int, flags: int, i: int = i, fmt: Format = fmt, cut: int = cut
-        ) -> tuple[int, int]:
-            return (codes[i] >> cut if fmt.is_nan(codes[i]) else code), flags
-
         name = f"NaN of {LETTERS[i]} passed on" if s.arity > 1 else "NaN passed on"
         says = "passes a NaN operand on unchanged" + (", cut" if cut else "")
-        yield Hypothesis(
-            name, says if s.arity == 1 else says.replace("operand", f"in operand {LETTERS[i]}"), s.after(passed)
-        )
-
-    out = s.sig.out
+        says = says if s.arity == 1 else says.replace("operand", f"in operand {LETTERS[i]}")
+        yield Hypothesis(name, says, s.after(partial(_passed, i, fmt, cut)))
     first = partial(_first_nan, s.sig.formats)
     if out.has_nan and out.nan != "negative-zero" and out.sign_bit:
         sign = s.after(
@@ -98,6 +90,10 @@ def _nan_defects(s: Scalar) -> Iterator[Hypothesis]:
         for name, code in (("all ones", out.magnitude_mask | out.sign_bit), ("all ones, positive", out.magnitude_mask)):
             ones = s.after(lambda _, c, f, code=code: (code if out.is_nan(c) else c, f))  # type: ignore[misc]
             yield Hypothesis(f"every NaN {name}", f"gives {out.hex(code)} for every NaN", ones)
+
+
+def _passed(i: int, fmt: Format, cut: int, codes: Sequence[int], code: int, flags: int) -> tuple[int, int]:
+    return (codes[i] >> cut if fmt.is_nan(codes[i]) else code), flags
 
 
 def _first_nan(formats: Sequence[Format], codes: Sequence[int]) -> tuple[Value, Format] | None:

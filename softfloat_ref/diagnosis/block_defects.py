@@ -8,20 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Final
 
-from softfloat_ref.base.errors import Undefined
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output
+from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output, changed, defined
 from softfloat_ref.diagnosis.operation_defects import hidden_bit, low_exponent
-from softfloat_ref.diagnosis.rounding_defects import stage_defects
+from softfloat_ref.diagnosis.rounding_defects import NARROW, VALUE_DEFECTS, rounded_to, stage_defects, staged
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.blocks.formats import (
-    FP32,
-    BlockFormat,
-    block_scale,
-    dequantize_block,
-    divide,
-    flush,
-    special_element,
-)
+from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
+from softfloat_ref.oracle.blocks.quantize import block_scale, dequantize_block, divide, flush, special_element
 from softfloat_ref.oracle.codec import Encoder, decoder, encoder
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
 from softfloat_ref.oracle.formats import CATALOGUE, Format
@@ -61,20 +53,17 @@ class Quantizer:
         decode = decoder(self.unit.values, self.unit.policy.flush_inputs)
         size = self.block.size
 
-        def model(inputs: Inputs) -> Output | None:
+        def model(inputs: Inputs) -> Output:
             found = [decode(x) for x in inputs[:size]]
             if values is not None:
                 found = values(inputs[:size], found)
             second = decoder(FP32)(inputs[size]) if self.unit.two_levels else _ONE
             words = inputs[size + self.unit.two_levels :] or (0,) * size
-            try:
-                code = scale(self._scale(second), found) if scale is not None else self._scale(second)(found)
-                codes = self._elements(found, used(code) if used else code, second, words, encode or self.encode)
-            except Undefined:
-                return None
+            code = scale(self._scale(second), found) if scale is not None else self._scale(second)(found)
+            codes = self._elements(found, used(code) if used else code, second, words, encode or self.encode)
             return (code, *(lanes(codes) if lanes else codes))
 
-        return model
+        return defined(model)
 
     def _scale(self, second: Value) -> ScaleOf:
         return lambda values: block_scale(values, self.block, self.unit.profile, second)
@@ -99,12 +88,7 @@ class Quantizer:
 def block_defects(unit: QuantizeUnit) -> Iterator[Hypothesis]:
     """Every listed defect that the quantization can have."""
     q = Quantizer(unit)
-    plain = q.model()
-
-    def last(inputs: Inputs) -> Output | None:
-        found = plain(inputs)
-        return None if found is None else (*found[1:], found[0])
-
+    last = changed(q.model(), lambda _, found: (*found[1:], found[0]))
     yield Hypothesis("scale last", "gives the scale after the elements, not before", last)
     yield from _scale_defects(q)
     yield from _lane_defects(q)
@@ -112,10 +96,8 @@ def block_defects(unit: QuantizeUnit) -> Iterator[Hypothesis]:
     if not unit.policy.flush_outputs:
         flushing = encoder(q.block.element, unit.policy.replace(flush_outputs=True))
         yield Hypothesis("flush_outputs = on", "flushes tiny elements to zero", q.model(encode=flushing))
-    for row in stage_defects():
-        encode = row.stage(q.block.element, unit.policy)
-        if encode is not None and not row.name.startswith("output"):
-            yield Hypothesis(row.name, f"{row.says}, in its elements", q.model(encode=encode), size=row.size)
+    rows = (x._replace(says=f"{x.says}, in its elements") for x in stage_defects() if not x.name.startswith("output"))
+    yield from staged(rows, q.block.element, unit.policy, lambda encode: q.model(encode=encode))
 
 
 # -- the scale -------------------------------------------------------------------------------------------------------
@@ -184,18 +166,14 @@ def _moved(code: int, by: int, scale: Format) -> int:
     return min(max(code + (by << scale.mantissa_bits), 0), scale.max_code)
 
 
-def _wrapping(q: Quantizer) -> Callable[[ScaleOf, Sequence[Value]], int]:
-    scale, element = q.block.scale, q.block.element
-
-    def wrapped(right: ScaleOf, values: Sequence[Value]) -> int:
-        code = right(values)
-        finite = [x for x in flush(values, q.unit.profile) if x.kind == FINITE and x.significand]
-        if scale.is_nan(code) or not finite:
-            return code
-        wanted = max(map(exact.top, finite)) - element.emax + scale.bias
-        return wanted % (1 << scale.width) if wanted < 0 else code
-
-    return wrapped
+def _wrapped(q: Quantizer, right: ScaleOf, values: Sequence[Value]) -> int:
+    """A scale whose exponent wraps around instead of being clamped to its minimum."""
+    scale, code = q.block.scale, right(values)
+    finite = [x for x in flush(values, q.unit.profile) if x.kind == FINITE and x.significand]
+    if scale.is_nan(code) or not finite:
+        return code
+    wanted = max(map(exact.top, finite)) - q.block.element.emax + scale.bias
+    return wanted % (1 << scale.width) if wanted < 0 else code
 
 
 def _nothing_left(skipped: int, codes: Sequence[int], values: Values) -> Values:
@@ -208,7 +186,10 @@ def _nothing_left(skipped: int, codes: Sequence[int], values: Values) -> Values:
 def _wrapping_model(q: Quantizer) -> Model:
     """A scale that wraps around. Even if it becomes the NaN code, the elements are divided by a number."""
     scale, decode, size = q.block.scale, decoder(q.unit.values), q.block.size
-    right, wrong = q.model(), q.model(scale=_wrapping(q), used=lambda c: scale.max_code if scale.is_nan(c) else c)
+    right, wrong = (
+        q.model(),
+        q.model(scale=partial(_wrapped, q), used=lambda c: scale.max_code if scale.is_nan(c) else c),
+    )
 
     def model(inputs: Inputs) -> Output | None:
         finite = all(decode(x).kind == FINITE for x in inputs[:size])
@@ -232,57 +213,44 @@ def _saturating(q: Quantizer) -> Encoder:
 
 def _lane_defects(q: Quantizer) -> Iterator[Hypothesis]:
     size = q.block.size
-    yield Hypothesis("lanes reversed", "has its lanes in reverse order", q.model(lanes=lambda c: c[::-1]))
-    swapped = [i ^ 1 if i ^ 1 < size else i for i in range(size)]
-    yield Hypothesis(
-        "neighbours exchanged", "exchanges neighbouring lanes", q.model(lanes=lambda c: tuple(c[i] for i in swapped))
+    lanes, half = list(range(size)), size // 2
+    rows = (
+        ("lanes reversed", "has its lanes in reverse order", lanes[::-1]),
+        ("neighbours exchanged", "exchanges neighbouring lanes", [i ^ 1 if i ^ 1 < size else i for i in lanes]),
+        ("lanes one up", "has each element one lane too far up", [*lanes[-1:], *lanes[:-1]]),
+        ("lanes one down", "has each element one lane too far down", [*lanes[1:], *lanes[:1]]),
+        (
+            "halves interleaved",
+            "interleaves the two halves of the block",
+            [i // 2 + half * (i % 2) if i < 2 * half else i for i in lanes],
+        ),
     )
-    for by, way in ((1, "up"), (-1, "down")):
-        yield Hypothesis(
-            f"lanes one {way}",
-            f"has each element one lane too far {way}",
-            q.model(lanes=lambda c, by=by: (*c[-by:], *c[:-by])),  # type: ignore[misc]
-        )
-    half = size // 2
-    halves = [i // 2 + half * (i % 2) for i in range(2 * half)] + list(range(2 * half, size))
-    yield Hypothesis(
-        "halves interleaved",
-        "interleaves the two halves of the block",
-        q.model(lanes=lambda c: tuple(c[i] for i in halves)),
-    )
+    for name, says, order in rows:
+        yield Hypothesis(name, says, q.model(lanes=lambda c, order=order: tuple(c[i] for i in order)))  # type: ignore[misc]
 
 
 def _value_defects(q: Quantizer) -> Iterator[Hypothesis]:
     fmt = q.unit.values
-    rows: list[tuple[str, str, Callable[[int, Value], Value]]] = [
-        (
-            "subnormals as normal",
-            "treats subnormal values as normal, with a leading one",
-            lambda c, x: hidden_bit(c, x, fmt),
-        ),
-        (
-            "subnormals with exponent 0",
-            "gives subnormal values the exponent 0 instead of 1",
-            lambda c, x: low_exponent(c, x, fmt),
-        ),
-        ("sign ignored", "ignores the values' sign", lambda c, x: x._replace(sign=0)),
-    ]
-    never = dataclasses.replace(q.unit, profile=q.unit.profile.replace(flush="never"))
-    for name, says, change in rows:
-        quantizer = Quantizer(never) if "subnormal" in name else q
-        yield Hypothesis(
-            name,
-            says,
-            quantizer.model(values=partial(_each, change)),
-        )
-    for name in ("bf16", "fp16"):
+    unflushed = Quantizer(dataclasses.replace(q.unit, profile=q.unit.profile.replace(flush="never")))
+    as_normal, low = partial(_each, partial(hidden_bit, fmt=fmt)), partial(_each, partial(low_exponent, fmt=fmt))
+    positive = partial(_each, lambda c, x: x._replace(sign=0))
+    yield Hypothesis(
+        "subnormals as normal",
+        "treats subnormal values as normal, with a leading one",
+        unflushed.model(values=as_normal),
+    )
+    yield Hypothesis(
+        "subnormals with exponent 0",
+        "gives subnormal values the exponent 0 instead of 1",
+        unflushed.model(values=low),
+    )
+    yield Hypothesis("sign ignored", "ignores the values' sign", q.model(values=positive))
+    for name in NARROW:
         if CATALOGUE[name].mantissa_bits < fmt.mantissa_bits:
-            first, back = encoder(CATALOGUE[name], Policy()), decoder(CATALOGUE[name])
-            yield Hypothesis(
-                f"values rounded to {name}",
-                f"rounds its values to {name} first",
-                q.model(values=lambda _, v, e=first, d=back: [d(e(x, 0)[0]) if x.kind == FINITE else x for x in v]),  # type: ignore[misc]
-            )
+            narrow = rounded_to(name, Policy())
+            model = q.model(values=partial(_each, lambda _, x, narrow=narrow: narrow(x)))  # type: ignore[misc]
+            says = f"rounds its values to {name} first"
+            yield Hypothesis(f"values rounded to {name}", says, model)
 
 
 def _each(change: Callable[[int, Value], Value], codes: Sequence[int], values: Values) -> Values:
@@ -295,8 +263,7 @@ def _each(change: Callable[[int, Value], Value], codes: Sequence[int], values: V
 
 def value_defects(unit: DequantizeUnit) -> Iterator[Hypothesis]:
     """Every listed defect that the dequantization can have."""
-    block = unit.block
-    size = block.size
+    block, size = unit.block, unit.block.size
 
     def model(
         encode: Encoder, change: Callable[[int, tuple[int, ...]], tuple[int, tuple[int, ...]]] | None = None
@@ -313,43 +280,25 @@ def value_defects(unit: DequantizeUnit) -> Iterator[Hypothesis]:
     saturate = unit.profile.dequantize_overflow == "saturate"
     policy = Policy(overflow=Overflow.SAT_PROPAGATE if saturate else Overflow.SAT_NONE)
     right = encoder(FP32, policy)
-    modes = ((m, encoder(FP32, policy.replace(rounding=m))) for m in ("rtz", "rna", "rup", "rdn"))
-    for name, encode in modes:
-        yield Hypothesis(f"rounding = {name}", f"rounds its values by {name}", model(encode))
-    flushing = encoder(FP32, policy.replace(flush_outputs=True))
-    yield Hypothesis("flush_outputs = on", "flushes subnormal values to zero", model(flushing))
-    for row in stage_defects():
-        if (made_encode := row.stage(FP32, policy)) is not None:
-            yield Hypothesis(row.name, row.says, model(made_encode))
+    for row in (*VALUE_DEFECTS, *stage_defects()):
+        if (encode := row.stage(FP32, policy)) is not None:
+            yield Hypothesis(row.name, row.says, model(encode))
     scale = block.scale
-    steps = {"+1": 1, "-1": -1}
-    for name, by in steps.items():
+    for by in (1, -1):
         yield Hypothesis(
-            f"scale {name}",
-            f"reads the scale one step off ({name})",
-            model(right, partial(_other_scale, scale, by)),
+            f"scale {by:+d}",
+            f"reads the scale one step off ({by:+d})",
+            model(right, lambda s, c, by=by: (_moved(s, by, scale), c)),  # type: ignore[misc]
         )
-    yield Hypothesis(
-        "scale 00 as 0.0", "treats the smallest scale as zero or infinitely small", _zero_scale(model(right), size)
+    zeroed = changed(
+        model(right), lambda inputs, found: found if inputs[0] else tuple(x & FP32.sign_bit for x in found)
     )
+    yield Hypothesis("scale 00 as 0.0", "treats the smallest scale as zero or infinitely small", zeroed)
     if scale.has_nan:
-        top = scale.max_code
-        nan = scale.canonical_nan
+        top, nan = scale.max_code, scale.canonical_nan
         yield Hypothesis(
             "NaN scale a number",
             "treats the NaN of the scale as a number",
             model(right, lambda s, c: (top if s == nan else s, c)),
         )
     yield Hypothesis("lanes reversed", "has its lanes in reverse order", model(right, lambda s, c: (s, c[::-1])))
-
-
-def _other_scale(fmt: Format, by: int, scale: int, codes: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
-    return _moved(scale, by, fmt), codes
-
-
-def _zero_scale(right: Model, size: int) -> Model:
-    def run(inputs: Inputs) -> Output | None:
-        found = right(inputs)
-        return tuple(x & FP32.sign_bit for x in found) if found is not None and inputs[0] == 0 else found
-
-    return run

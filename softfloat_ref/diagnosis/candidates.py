@@ -13,7 +13,7 @@ from softfloat_ref.diagnosis.spaces import P, Space
 Question = tuple[int, ...]
 
 
-@dataclass
+@dataclass(eq=False)
 class Candidate(Generic[P]):
     """One device: a point, and the names of all points that no operands distinguish from it."""
 
@@ -55,29 +55,18 @@ def classes(space: Space[P], points: Iterable[P]) -> dict[Hashable, Candidate[P]
     return found
 
 
-@dataclass
-class Pool(Generic[P]):
-    """A pool of questions, and the question that splits candidates best, cached per set of candidates."""
-
-    questions: Sequence[Question]
-    known: dict[Hashable, Question | None] = field(default_factory=dict, repr=False)
-
-    def best(self, alive: Sequence[Candidate[P]], comparator: Comparator) -> Question | None:
-        """The question that leaves the fewest candidates on average; None if none distinguishes any."""
-        key = (comparator, tuple(id(c) for c in alive))
-        if key not in self.known:
-            self.known[key] = self._best(alive, comparator)
-        return self.known[key]
-
-    def _best(self, alive: Sequence[Candidate[P]], comparator: Comparator) -> Question | None:
-        best, least = None, len(alive) ** 2
-        for question in self.questions:
-            answers = [c.answer(question) for c in alive]
-            groups = Counter(comparator(x) for x in answers if x is not None)
-            silent = answers.count(None)
-            expected = sum((n + silent) ** 2 for n in groups.values()) + (silent**2 if silent else 0)
-            if len(groups) > 1 and expected < least:
-                best, least = question, expected
-                if least == len(alive):  # all answers differ: no question is better
-                    break
-        return best
+def best_question(
+    questions: Iterable[Question], alive: Sequence[Candidate[P]], comparator: Comparator
+) -> Question | None:
+    """The question that leaves the fewest candidates on average; None if none distinguishes any."""
+    best, least = None, len(alive) ** 2
+    for question in questions:
+        answers = [c.answer(question) for c in alive]
+        groups = Counter(comparator(x) for x in answers if x is not None)
+        silent = answers.count(None)
+        expected = sum((n + silent) ** 2 for n in groups.values()) + (silent**2 if silent else 0)
+        if len(groups) > 1 and expected < least:
+            best, least = question, expected
+            if least == len(alive):  # all answers differ: no question is better
+                break
+    return best

@@ -35,13 +35,9 @@ def cases_of(report: Report, comparator: Comparator) -> list[Case]:
     width = report.vectors.unit.input_width
     most = EXAMINED_WIDE if report.vectors.cases.wide else EXAMINED
     wrong = max(most - len(report.right), most // 2)
-    kept = [*_spread(report.wrong, wrong), *_spread(report.right, most - min(wrong, len(report.wrong)))]
+    kept = [*spread(report.wrong, wrong), *spread(report.right, most - min(wrong, len(report.wrong)))]
     cases = [Case(line[:width], comparator(line[width:]), comparator.answer(answer)) for line, answer in kept]
     return [c for c in cases if not c.agrees] + [c for c in cases if c.agrees]
-
-
-def _spread(found: Sequence[Any], count: int) -> list[Any]:
-    return spread(found, max(count, 0))
 
 
 def diagnosis_of(report: Report, nan: CompareNan, flags: bool, ask: Asker | None = None) -> Diagnosis | None:
@@ -92,12 +88,12 @@ def _shrunk(
 ) -> Diagnosis:
     """The simplest mismatch, if the device repeats it when queried alone. Raises DeviceError."""
 
-    def answers(questions: Sequence[tuple[int, ...]]) -> list[Output | None]:
+    def answers(questions: Sequence[tuple[int, ...]]) -> list[Output]:
         return [comparator.answer(a) for a in ask(questions)]
 
     if answers([first.inputs]) == [first.expected]:
-        return dataclasses.replace(found, simplest=first, asked=1, alone=False)
+        return dataclasses.replace(found, simplest=first, alone=False)
     says = named.model(first.inputs) if named else None
     explained = named.model if named is not None and says is not None and comparator(says) == first.got else None
-    case, asked = shrink(first, unit, comparator, answers, explained, kind_of(unit).askable)
-    return dataclasses.replace(found, simplest=case, asked=asked + 1, alone=True)
+    case = shrink(first, unit, comparator, answers, explained, kind_of(unit).askable)
+    return dataclasses.replace(found, simplest=case, alone=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
@@ -43,14 +44,13 @@ def simpler_codes(code: int, fmt: Format | None) -> tuple[int, ...]:
     if fmt.signed and not fmt.twos_complement:
         tried.add(code & ~fmt.sign_bit)
     m = fmt.mantissa_bits
-    low = code & ((1 << m) - 1)
+    fraction = code & ((1 << m) - 1)
+    high, low = code - fraction, fraction
     while low:
         low &= low - 1
-        tried.add(code & ~((1 << m) - 1) | low)
-    low = code & ((1 << m) - 1)
-    if low:
-        tried.add(code & ~((1 << m) - 1) | (1 << m - 1 if m else 0))
-        tried.add(code & ~((1 << m) - 1) | 1)
+        tried.add(high | low)
+    if fraction:
+        tried |= {high | 1 << m - 1, high | 1}
     if fmt.exponent_bits:
         tried |= set(_moved(code, fmt))
     return tuple(x for x in sorted(tried) if x >= 0 and code_cost(x, fmt) < code_cost(code, fmt))
@@ -74,23 +74,17 @@ def _moved(code: int, fmt: Format) -> Iterator[int]:
 
 def moved_together(inputs: Sequence[int], formats: Sequence[Format | None]) -> Iterator[tuple[int, ...]]:
     """Pairs of operands moved by the same number of binades, in the same and in opposite directions."""
-    for i in range(len(inputs)):
-        for j in range(i + 1, len(inputs)):
-            for step in (1, -1, 4, -4, 16, -16):
-                yield from _pair(inputs, formats, i, j, (step, step))
-                yield from _pair(inputs, formats, i, j, (step, -step))
+    for i, j in itertools.combinations(range(len(inputs)), 2):
+        for step, sign in itertools.product((1, -1, 4, -4, 16, -16), (1, -1)):
+            moved = {i: _up(inputs[i], formats[i], step), j: _up(inputs[j], formats[j], sign * step)}
+            if None not in moved.values():
+                yield tuple(moved.get(k, x) or 0 for k, x in enumerate(inputs))
 
 
-def _pair(
-    inputs: Sequence[int], formats: Sequence[Format | None], i: int, j: int, steps: tuple[int, int]
-) -> Iterator[tuple[int, ...]]:
-    found = list(inputs)
-    for k, step in zip((i, j), steps, strict=True):
-        fmt = formats[k]
-        if fmt is None or not fmt.exponent_bits:
-            return
-        field = ((inputs[k] & fmt.magnitude_mask) >> fmt.mantissa_bits) + step
-        if not 0 < field < (1 << fmt.exponent_bits) - 1 or field - step == 0:
-            return
-        found[k] = inputs[k] + (step << fmt.mantissa_bits)
-    yield tuple(found)
+def _up(code: int, fmt: Format | None, step: int) -> int | None:
+    """A normal number moved by some binades; None if it is not one, or would not be."""
+    if fmt is None or not fmt.exponent_bits:
+        return None
+    field = (code & fmt.magnitude_mask) >> fmt.mantissa_bits
+    ends = (1 << fmt.exponent_bits) - 1
+    return code + (step << fmt.mantissa_bits) if field and 0 < field + step < ends else None

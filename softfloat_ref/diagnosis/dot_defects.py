@@ -7,25 +7,26 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output
 from softfloat_ref.diagnosis.operation_defects import flushed, hidden_bit, low_exponent
 from softfloat_ref.diagnosis.remembered import Products, dot_model
-from softfloat_ref.diagnosis.rounding_defects import Stage, StageDefect, stage_defects
-from softfloat_ref.diagnosis.sum_defects import Dot, sum_defects, wrapped_products
+from softfloat_ref.diagnosis.rounding_defects import Stage, StageDefect, stage_defects, with_policy
+from softfloat_ref.diagnosis.sum_defects import dot_with, sum_defects, wrapped_products
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.accumulate.dots import Operand
 from softfloat_ref.oracle.accumulate.evaluate import Rounding, Step
 from softfloat_ref.oracle.accumulate.terms import Decode, Term, operand_decoder
 from softfloat_ref.oracle.accumulate.trees import RESULT, Round, To, walk
-from softfloat_ref.oracle.codec import decoder, encoder
+from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.units import DotUnit
 
-_HELD: Final = ("fp16", "bf16", "tf32", "fp32", "fp64")
+_Inputs = tuple[Operand, Operand, int]
+_FORMATS: Final = ("fp16", "bf16", "tf32", "fp32", "fp64")
 _LAST: Final = re.compile(r"-> (\w+):(\w+)")
 _WHERE: Final = ("inner", "last", "every")
 
@@ -68,45 +69,35 @@ class WrongStep(Step):
 
 def dot_defects(unit: DotUnit, kept: Products) -> Iterator[Hypothesis]:
     """Every listed defect that the dot product can have. kept: cached products of questions, as for `dot_model`."""
-    d = Dot(unit)
     yield from _held_defects(unit, kept)
-    yield from _rounding_defects(d)
-    yield from _lane_defects(d)
-    yield from _operand_defects(d)
-    yield from _scale_defects(d)
-    yield from _zero_defects(d)
+    yield from _rounding_defects(unit)
+    yield from _lane_defects(unit)
+    yield from _operand_defects(unit)
+    yield from _scale_defects(unit)
+    yield from _zero_defects(unit)
     yield from sum_defects(unit)
 
 
-def _policies() -> tuple[StageDefect, ...]:
-    """Changes of a rounding's policy, as defects."""
-
-    def changed(**fields: Any) -> Stage:
-        return lambda fmt, policy: encoder(fmt, policy.replace(**fields))
-
-    return (
-        StageDefect("tininess before rounding", "detects tininess before rounding", changed(tininess="before")),
-        StageDefect("saturation", "saturates", changed(overflow="sat-finite")),
-        StageDefect("FTZ", "flushes tiny results to zero", changed(flush_outputs=True)),
-        *(StageDefect(f"{m}", f"rounds by {m}", changed(rounding=m)) for m in ("rtz", "rna", "rto", "rup", "rdn")),
-    )
+_POLICIES: Final = (
+    StageDefect("tininess before rounding", "detects tininess before rounding", with_policy(tininess="before")),
+    StageDefect("saturation", "saturates", with_policy(overflow="sat-finite")),
+    StageDefect("FTZ", "flushes tiny results to zero", with_policy(flush_outputs=True)),
+    *(StageDefect(m, f"rounds by {m}", with_policy(rounding=m)) for m in ("rtz", "rna", "rto", "rup", "rdn")),
+)
 
 
-def _rounding_defects(d: Dot) -> Iterator[Hypothesis]:
-    rounds = [x for x in walk(d.unit.accumulator.root) if isinstance(x, Round)]
+def _rounding_defects(unit: DotUnit) -> Iterator[Hypothesis]:
+    rounds = [x for x in walk(unit.accumulator.root) if isinstance(x, Round)]
     wheres = _WHERE if len(rounds) > 1 else ("every",)
-    shown = {
-        "inner": "of inner sums",
-        "last": "of the last sum",
-        "every": "of its sums" if len(rounds) > 1 else "of the sum",
-    }
-    for row in (*stage_defects(), *_policies()):
+    every = "of its sums" if len(rounds) > 1 else "of the sum"
+    shown = {"inner": "of inner sums", "last": "of the last sum", "every": every}
+    for row in (*stage_defects(), *_POLICIES):
         if row.name.startswith("output"):
             continue
         for where in wheres:
             make = partial(WrongStep, stage=row.stage, where=where)
             yield Hypothesis(
-                f"{row.name} {shown[where]}", f"{row.says}, in the rounding {shown[where]}", d.model(make=make)
+                f"{row.name} {shown[where]}", f"{row.says}, in the rounding {shown[where]}", dot_with(unit, make=make)
             )
 
 
@@ -114,7 +105,7 @@ def _held_defects(unit: DotUnit, kept: Products) -> Iterator[Hypothesis]:
     """The running result rounded to another format first, and then to its own."""
     tree = unit.accumulator.tree
     last = list(_LAST.finditer(tree))[-1:]
-    for name in _HELD:
+    for name in _FORMATS:
         for match in (m for m in last if name != (unit.out.name if m[1] == RESULT else m[1])):
             changed = f"{tree[: match.start()]}-> {name}:{match[2]} {tree[match.start() :]}"
             try:
@@ -137,28 +128,28 @@ def _zero_lane(operand: Operand, lane: int) -> Operand:
     return dataclasses.replace(operand, codes=(*operand.codes[:lane], zero, *operand.codes[lane + 1 :]))
 
 
-def _lane_defects(d: Dot) -> Iterator[Hypothesis]:
-    k = d.unit.k
+def _lane_defects(unit: DotUnit) -> Iterator[Hypothesis]:
+    k = unit.k
     ends = {0: "first lane", k - 1: "last lane"}
     for lane in (0, *range(k - 1, 0, -1)):
         name = ends.get(lane, f"lane {lane}")
         yield Hypothesis(
             f"{name} left out",
             f"leaves {'the ' if lane in ends else ''}{name} out of the sum",
-            d.model(inputs=lambda a, b, c, i=lane: (_zero_lane(a, i), b, c)),  # type: ignore[misc]
+            dot_with(unit, inputs=lambda a, b, c, i=lane: (_zero_lane(a, i), b, c)),  # type: ignore[misc]
         )
     for lane, name in ((0, "first"), (k - 1, "last")):
         for side in "ab":
             yield Hypothesis(
                 f"NaN in the {name} lane of {side} a number",
                 f"treats a NaN in the {name} lane of {side} as a number",
-                _number_lane(d, side, lane),
+                _number_lane(unit, side, lane),
             )
-    yield Hypothesis("c left out", "leaves c out of the sum", d.model(inputs=lambda a, b, c: (a, b, 0)))
+    yield Hypothesis("c left out", "leaves c out of the sum", dot_with(unit, inputs=lambda a, b, c: (a, b, 0)))
     yield Hypothesis(
         "order reversed",
         "adds the products in reverse order",
-        d.model(inputs=lambda a, b, c: (_reversed(a), _reversed(b), c)),
+        dot_with(unit, inputs=lambda a, b, c: (_reversed(a), _reversed(b), c)),
     )
 
 
@@ -166,15 +157,15 @@ def _reversed(x: Operand) -> Operand:
     return dataclasses.replace(x, codes=x.codes[::-1], scales=x.scales[::-1])
 
 
-def _number_lane(d: Dot, side: str, lane: int) -> Model:
+def _number_lane(unit: DotUnit, side: str, lane: int) -> Model:
     """A NaN in this lane read as the number that its code would be; a NaN in another lane stays a NaN."""
-    setting, i = d.unit.setting, "ab".index(side)
-    decoders = [operand_decoder(f, d.unit.accumulator.flush_inputs) for f in setting.formats]
+    setting, i = unit.setting, "ab".index(side)
+    decoders = [operand_decoder(f, unit.accumulator.flush_inputs) for f in setting.formats]
     decoders[i] = _as_number(decoders[i], setting.formats[i])
-    right, wrong = d.model(), d.model(decoders=decoders)
+    right, wrong = dot_with(unit), dot_with(unit, decoders=decoders)
 
     def model(codes: Inputs) -> Output | None:
-        sides = d.unit.sides(codes)
+        sides = unit.sides(codes)
         x = sides[0] if side == "a" else sides[1]
         others = any(x.fmt.is_nan(code) for k, code in enumerate(x.codes) if k != lane)
         return right(codes) if others else wrong(codes)
@@ -213,8 +204,8 @@ _CHANGES: Final[tuple[tuple[str, str, Callable[[int, Value, Format], Value]], ..
 )
 
 
-def _operand_defects(d: Dot) -> Iterator[Hypothesis]:
-    formats, flush = d.unit.setting.formats, d.unit.accumulator.flush_inputs
+def _operand_defects(unit: DotUnit) -> Iterator[Hypothesis]:
+    formats, flush = unit.setting.formats, unit.accumulator.flush_inputs
     right = [operand_decoder(f, flush) for f in formats]
     for name, says, change in _CHANGES:
         for sides in ("ab", "a", "b"):
@@ -223,12 +214,12 @@ def _operand_defects(d: Dot) -> Iterator[Hypothesis]:
                 for side, decode, fmt in zip("ab", right, formats, strict=True)
             ]
             of = "" if sides == "ab" else f" of {sides}"
-            yield Hypothesis(f"{name}{of}", says + of, d.model(decoders=decoders))
+            yield Hypothesis(f"{name}{of}", says + of, dot_with(unit, decoders=decoders))
             if name == "normals x2":
                 held = wrapped_products(formats)
                 wraps = "; products too large for their width wrap around"
                 yield Hypothesis(
-                    f"{name}{of}, products wrap", says + of + wraps, d.model(decoders=decoders, terms=held)
+                    f"{name}{of}, products wrap", says + of + wraps, dot_with(unit, decoders=decoders, terms=held)
                 )
 
 
@@ -240,43 +231,40 @@ def _changed(decode: Decode, fmt: Format, change: Callable[[int, Value, Format],
     return decoded
 
 
-def _scale_defects(d: Dot) -> Iterator[Hypothesis]:
-    for side in "ab":
-        fmt = getattr(d.unit, side)
-        scale = getattr(fmt, "scale", None)
+def _scale_defects(unit: DotUnit) -> Iterator[Hypothesis]:
+    for k, side in enumerate("ab"):
+        scale = getattr(getattr(unit, side), "scale", None)
         if scale is None:
             continue
 
-        def number(
-            a: Operand, b: Operand, c: int, side: str = side, scale: Format = scale
-        ) -> tuple[Operand, Operand, int]:
-            x = a if side == "a" else b
-            y = b if side == "a" else a
+        def number(a: Operand, b: Operand, c: int, k: int = k, scale: Format = scale) -> _Inputs:
+            found = [a, b]
+            x, y = found[k], found[1 - k]
             if len(x.scales) == len(y.scales):  # the largest scale, and the next code: compensate in the other scale
                 more = [t + (scale.is_nan(s) and t < scale.max_code) for s, t in zip(x.scales, y.scales, strict=True)]
-                y = dataclasses.replace(y, scales=tuple(more))
-            x = dataclasses.replace(x, scales=tuple(scale.max_code if scale.is_nan(s) else s for s in x.scales))
-            return (x, y, c) if side == "a" else (y, x, c)
+                found[1 - k] = dataclasses.replace(y, scales=tuple(more))
+            largest = tuple(scale.max_code if scale.is_nan(s) else s for s in x.scales)
+            found[k] = dataclasses.replace(x, scales=largest)
+            return found[0], found[1], c
 
-        def ignored(
-            a: Operand, b: Operand, c: int, side: str = side, scale: Format = scale
-        ) -> tuple[Operand, Operand, int]:
-            x = a if side == "a" else b
-            one = scale.bias << scale.mantissa_bits
-            x = dataclasses.replace(x, scales=(one,) * len(x.scales))
-            return (x, b, c) if side == "a" else (a, x, c)
+        def ignored(a: Operand, b: Operand, c: int, k: int = k, scale: Format = scale) -> _Inputs:
+            found, one = [a, b], scale.bias << scale.mantissa_bits
+            found[k] = dataclasses.replace(found[k], scales=(one,) * len(found[k].scales))
+            return found[0], found[1], c
 
         yield Hypothesis(
-            f"NaN scale of {side} a number", f"treats the NaN scale of {side} as a number", d.model(inputs=number)
+            f"NaN scale of {side} a number",
+            f"treats the NaN scale of {side} as a number",
+            dot_with(unit, inputs=number),
         )
-        yield Hypothesis(f"scale of {side} ignored", f"ignores the scale of {side}", d.model(inputs=ignored))
+        yield Hypothesis(f"scale of {side} ignored", f"ignores the scale of {side}", dot_with(unit, inputs=ignored))
 
 
-def _zero_defects(d: Dot) -> Iterator[Hypothesis]:
-    out = d.unit.out
+def _zero_defects(unit: DotUnit) -> Iterator[Hypothesis]:
+    out = unit.out
 
     def signed(sign: int, code: int, flags: int) -> tuple[int, int]:
         return (out.sign_bit * sign if not code & out.magnitude_mask else code), flags
 
     for sign, shown in ((0, "+0"), (1, "-0")):
-        yield Hypothesis(f"zeros {shown}", f"gives {shown} for every zero", d.model(after=partial(signed, sign)))
+        yield Hypothesis(f"zeros {shown}", f"gives {shown} for every zero", dot_with(unit, after=partial(signed, sign)))

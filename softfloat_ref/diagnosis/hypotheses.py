@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from softfloat_ref.base.errors import Undefined
+from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.testing.compare import Answer, CompareNan
@@ -76,13 +76,28 @@ class Comparator(NamedTuple):
         return self((*answer.codes, answer.flags or 0))
 
 
-def expected_model(unit: Unit) -> Model:
-    """The unit itself as a model."""
+def defined(run: Callable[[Inputs], Sequence[int]]) -> Model:
+    """A function as a model: no answer if it raises Error."""
 
     def model(inputs: Inputs) -> Output | None:
         try:
-            return tuple(unit.answer(tuple(inputs)))
-        except Undefined:
+            return tuple(run(inputs))
+        except Error:
             return None
 
     return model
+
+
+def expected_model(unit: Unit) -> Model:
+    """The unit itself as a model."""
+    return defined(lambda inputs: unit.answer(tuple(inputs)))
+
+
+def changed(model: Model, change: Callable[[Inputs, Output], Output]) -> Model:
+    """A model with a changed answer: the change maps operands and the answer to an answer."""
+
+    def answer(inputs: Inputs) -> Output | None:
+        found = model(inputs)
+        return None if found is None else change(inputs, found)
+
+    return answer

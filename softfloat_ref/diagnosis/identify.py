@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, Generic
 
 from softfloat_ref.diagnosis.asking import Asker
-from softfloat_ref.diagnosis.candidates import Candidate, Pool, Question, classes
+from softfloat_ref.diagnosis.candidates import Candidate, Question, best_question, classes
 from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis, Output
 from softfloat_ref.diagnosis.ranking import Finding, Search, explains
 from softfloat_ref.diagnosis.spaces import P, Space
@@ -24,8 +24,7 @@ class Identification(Generic[P]):
     found: the candidates that explain every answer, which no question tells apart. questions: how many
     were asked one by one; confirmed: number of further cases, of `tried`, on which the device agreed. closest: if no
     candidate explains all, the closest models over all cases asked, best first; exception: a case that the best of
-    them does not explain. tied: whether all operands were tried to distinguish the candidates found.
-    """
+    them does not explain."""
 
     found: list[Candidate[P]]
     questions: int
@@ -35,7 +34,6 @@ class Identification(Generic[P]):
     closest: list[Finding] = field(default_factory=list)
     examined: int = 0
     exception: Case | None = None
-    exhausted: bool = False
 
     @property
     def complete(self) -> bool:
@@ -54,14 +52,13 @@ class Identification(Generic[P]):
 class Examiner(Generic[P]):
     """Identifies devices for one operation and its formats; the answers of its candidates are cached between devices.
 
-    space: neighbours are those of its base. pool: questions to choose from. at: gives a space with another
-    base, for the search of the closest model. every: all operands, if they are few.
+    space: neighbours are those of its base. questions: those to choose from. every: all
+    operands, if they are few.
     """
 
     space: Space[P]
     vectors: VectorSet
     questions: Sequence[Question]
-    at: Callable[[P], Space[P]]
     every: Callable[[], Iterable[Question]] | None = None
     nan: CompareNan = CompareNan.EXACT
 
@@ -70,8 +67,8 @@ class Examiner(Generic[P]):
             self.space, (*self.space.named(), self.space.base, *self.space.changes(self.space.base))
         )
         self.neighbours: dict[Hashable, Candidate[P]] = {}
-        self.pool: Pool[P] = Pool(self.questions)
-        self.ties: dict[tuple[int, int], bool] = {}
+        self.splits: dict[Hashable, Question | None] = {}
+        self.ties: dict[tuple[Candidate[P], Candidate[P]], bool] = {}
 
     def identify(self, ask: Asker, confirm: Sequence[Question]) -> Identification[P]:
         """Identify a device. Raises DeviceError if it breaks the protocol."""
@@ -85,18 +82,21 @@ class Examiner(Generic[P]):
         """The known candidate of that key, with its cached answers; otherwise this one is kept."""
         return self.candidates.get(key) or self.neighbours.setdefault(key, candidate)
 
+    def best(self, alive: Sequence[Candidate[P]], comparator: Comparator) -> Question | None:
+        """The question that splits these candidates best, cached; None if none distinguishes any."""
+        key = (comparator, tuple(alive))
+        if key not in self.splits:
+            self.splits[key] = best_question(self.questions, alive, comparator)
+        return self.splits[key]
+
     def same(self, a: Candidate[P], b: Candidate[P]) -> bool | None:
         """Whether two candidates answer alike for all operands; None if there are too many."""
         if self.every is None:
             return None
-        key = (id(a), id(b))
+        key = (a, b)
         if key not in self.ties:
             self.ties[key] = all(a.model(q) == b.model(q) for q in self.every())
         return self.ties[key]
-
-    def key_of(self, point: P) -> Hashable:
-        """The key of a point: everything that its answers depend on."""
-        return self.space.key(point)
 
 
 class _Session(Generic[P]):
@@ -107,7 +107,6 @@ class _Session(Generic[P]):
         self.comparator = self._comparator(True)
         self.asked: dict[Question, Output] = {}
         self.has_flags = True
-        self.first = True
 
     def _comparator(self, has_flags: bool) -> Comparator:
         return Comparator.of(self.examiner.vectors.unit, self.examiner.nan, has_flags)
@@ -115,10 +114,9 @@ class _Session(Generic[P]):
     def put(self, questions: Sequence[Question]) -> list[Output]:
         """Ask the questions; the first answer shows whether the device gives flags."""
         answers = self.ask(questions)
-        if self.first and answers and self.examiner.vectors.unit.has_flags:
+        if answers and not self.asked and self.examiner.vectors.unit.has_flags:
             self.has_flags = answers[0].flags is not None
             self.comparator = self._comparator(self.has_flags)
-        self.first = False
         found = [self.comparator.answer(a) for a in answers]
         self.asked.update(zip(questions, found, strict=True))
         return found
@@ -136,8 +134,8 @@ class _Session(Generic[P]):
             if not alive:
                 break
             before, count = alive, len(self.asked)
-            known = {self.examiner.key_of(c.point) for c in alive}
-            near = [c for c in self.examiner.extended(alive[0].point) if self.examiner.key_of(c.point) not in known]
+            known = {self.examiner.space.key(c.point) for c in alive}
+            near = [c for c in self.examiner.extended(alive[0].point) if self.examiner.space.key(c.point) not in known]
             near = [c for c in near if self._fits(c)]
             alive = self.narrow(self._apart([*alive, *near]))
             questions += len(self.asked) - count
@@ -148,7 +146,6 @@ class _Session(Generic[P]):
             self._nearest(found)
         else:
             found.confirmed = tried
-            found.exhausted = len(alive) > 1 and self.examiner.every is not None
         return found
 
     def _fits(self, c: Candidate[P]) -> bool:
@@ -167,7 +164,7 @@ class _Session(Generic[P]):
     def narrow(self, alive: list[Candidate[P]]) -> list[Candidate[P]]:
         """Ask the best question until no question distinguishes the remaining candidates."""
         while len(alive) > 1:
-            question = self.examiner.pool.best(alive, self.comparator)
+            question = self.examiner.best(alive, self.comparator)
             if question is None:
                 return self._exhaust(alive)
             if question in self.asked:  # its answer left candidates whose own answer is undefined
@@ -203,10 +200,6 @@ class _Session(Generic[P]):
 
         return max(self.examiner.candidates.values(), key=score)
 
-    def _default(self) -> Candidate[P] | None:
-        """The default candidate."""
-        return self.examiner.candidates.get(self.examiner.key_of(self.examiner.space.base))
-
     def _search(self, start: Candidate[P]) -> tuple[Search[P], list[Finding]]:
         """A search over several changes of a candidate, and defects, which are named together with the candidate."""
         cases = []
@@ -214,7 +207,7 @@ class _Session(Generic[P]):
             own = start.answer(q)
             cases.append(Case(q, got if own is None else self.comparator(own), got))
         size = self.examiner.space.size(start.point)
-        search = Search(self.examiner.at(start.point), self.comparator, cases, start.name, size)
+        search = Search(self.examiner.space.at(start.point), self.comparator, cases, start.name, size)
         return search, search.run()
 
     def _climbed(self) -> list[Candidate[P]]:
@@ -229,10 +222,9 @@ class _Session(Generic[P]):
         """Find the closest models, including the listed defects and several changes at once."""
         nearest = self._closest()
         search, findings = self._search(nearest)
-        default = self._default()
-        if (
-            default is not None and default is not nearest
-        ):  # a defect may hide behind the choices of the nearest candidate
+        default = self.examiner.candidates.get(self.examiner.space.key(self.examiner.space.base))
+        # A defect may hide behind the choices of the nearest candidate.
+        if default is not None and default is not nearest:
             other, its = self._search(default)
             if its and (not findings or its[0].rank < findings[0].rank):
                 nearest, search, findings = default, other, its

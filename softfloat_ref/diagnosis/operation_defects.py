@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import combinations
 from typing import Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.answer_defects import answer_defects
 from softfloat_ref.diagnosis.hypotheses import Hypothesis
-from softfloat_ref.diagnosis.operation_models import Scalar, Values, always_exact
+from softfloat_ref.diagnosis.operation_models import Run, Scalar, Values, always_exact
 from softfloat_ref.diagnosis.random_defects import random_defects
-from softfloat_ref.diagnosis.rounding_defects import stage_defects
+from softfloat_ref.diagnosis.rounding_defects import stage_defects, staged
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.codec import decoder, encoder
+from softfloat_ref.oracle.codec import Encoder, decoder, encoder
 from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.flags import INEXACT, UNDERFLOW
 from softfloat_ref.oracle.formats import CATALOGUE, Format
-from softfloat_ref.oracle.operations import OPERATIONS, Signature, evaluator, unrounded
+from softfloat_ref.oracle.operations import OPERATIONS, Signature, Unrounded, evaluator, unrounded
 from softfloat_ref.oracle.operations.formula import MULTIPLY_ADD, QUOTIENT, Formula
 from softfloat_ref.oracle.operations.table import LETTERS, confused_with
 
@@ -45,21 +46,15 @@ def scalar_defects(s: Scalar) -> Iterator[Hypothesis]:
 
 def _rounding_defects(s: Scalar) -> Iterator[Hypothesis]:
     compute = unrounded(s.sig, s.policy, MORE_BITS)
-    for row in stage_defects():
-        if row.via and s.sig.operation.is_conversion and always_exact(s.sig.formats[0], row.via):
-            continue
-        encode = row.stage(s.sig.out, s.policy)
-        if encode is None:
-            continue
+    conversion = s.sig.operation.is_conversion
+    rows = [x for x in stage_defects() if not (x.via and conversion and always_exact(s.sig.formats[0], x.via))]
+    yield from staged(rows, s.sig.out, s.policy, lambda encode: s.model(partial(_rounded, compute, encode)))
 
-        def run(
-            codes: Sequence[int], r: int, encode: Callable[[Value, int], tuple[int, int]] = encode
-        ) -> tuple[int, int]:
-            value, flags = compute(codes, r)
-            code, more = encode(value, r)
-            return code, flags | more
 
-        yield Hypothesis(row.name, row.says, s.model(run), size=row.size)
+def _rounded(compute: Unrounded, encode: Encoder, codes: Sequence[int], r: int) -> tuple[int, int]:
+    value, flags = compute(codes, r)
+    code, more = encode(value, r)
+    return code, flags | more
 
 
 # -- operands --------------------------------------------------------------------------------------------------------
@@ -75,21 +70,19 @@ def _operand_defects(s: Scalar) -> Iterator[Hypothesis]:
             if "subnormal" in name and fmt.subnormals != "gradual":
                 continue
 
-            def changed(
-                codes: Sequence[int], values: Values, i: int = i, fmt: Format = fmt, change: _Change = change
-            ) -> Values | None:
-                x = values[i]
-                if x.kind != FINITE:
-                    return None
-                y = change(codes[i], x, fmt)
-                return None if y == x else [*values[:i], y, *values[i + 1 :]]
-
-            model = s.on_values(changed)
+            model = s.on_values(partial(_one_changed, i, fmt, change))
             yield Hypothesis(name + of, says + in_, model)
             if name == "subnormals flushed":
                 yield Hypothesis(
                     f"{name}{of}, flags kept", f"{says}{in_}, but raises the right flags", s.flags_kept(model)
                 )
+
+
+def _one_changed(i: int, fmt: Format, change: _Change, codes: Sequence[int], values: Values) -> Values | None:
+    """The operands with one changed, if it is a finite number; None if that changes nothing."""
+    x = values[i]
+    y = change(codes[i], x, fmt) if x.kind == FINITE else x
+    return None if y == x else [*values[:i], y, *values[i + 1 :]]
 
 
 _Change = Callable[[int, Value, Format], Value]
@@ -106,7 +99,11 @@ def flushed(code: int, x: Value, fmt: Format) -> Value:
 
 def low_exponent(code: int, x: Value, fmt: Format) -> Value:
     """Subnormal operands with the exponent 0 of their field instead of 1."""
-    return x._replace(exponent=x.exponent - 1) if x.significand and _is_subnormal(code, fmt) else x
+    return _scaled(x, -1) if _is_subnormal(code, fmt) else x
+
+
+def _scaled(x: Value, places: int) -> Value:
+    return x._replace(exponent=x.exponent + places) if x.significand else x
 
 
 def hidden_bit(code: int, x: Value, fmt: Format) -> Value:
@@ -120,16 +117,8 @@ _OPERAND_DEFECTS: Final[tuple[tuple[str, str, _Change], ...]] = (
     ("subnormals flushed", "treats subnormals as zero", flushed),
     ("subnormals with exponent 0", "gives subnormals the exponent 0 in place of 1", low_exponent),
     ("subnormals as normal", "treats subnormals as normal numbers, with a leading one", hidden_bit),
-    (
-        "exponent one high",
-        "reads the exponent one too high",
-        lambda code, x, fmt: x._replace(exponent=x.exponent + 1) if x.significand else x,
-    ),
-    (
-        "exponent one low",
-        "reads the exponent one too low",
-        lambda code, x, fmt: x._replace(exponent=x.exponent - 1) if x.significand else x,
-    ),
+    ("exponent one high", "reads the exponent one too high", lambda code, x, fmt: _scaled(x, 1)),
+    ("exponent one low", "reads the exponent one too low", lambda code, x, fmt: _scaled(x, -1)),
     (
         "last bit ignored",
         "ignores the last bit of the significand",
@@ -144,16 +133,15 @@ _OPERAND_DEFECTS: Final[tuple[tuple[str, str, _Change], ...]] = (
 
 def _sum_defects(s: Scalar, formula: Formula) -> Iterator[Hypothesis]:
     out, compute = s.sig.out, unrounded(s.sig, s.policy)
+    if not out.negative_zero:
+        return
+    encode = encoder(out, s.policy)
     for sign, shown in ((0, "+0"), (1, "-0")):
-        if not out.negative_zero:
-            return
 
-        def signed(codes: Sequence[int], r: int, sign: int = sign) -> tuple[int, int]:
+        def signed(codes: Sequence[int], r: int, zero: int = out.sign_bit * sign) -> tuple[int, int]:
             value, flags = compute(codes, r)
-            code, more = encoder(out, s.policy)(value, r)
-            if value.is_zero and _cancels(s, formula, codes):
-                code = out.sign_bit if sign else 0
-            return code, flags | more
+            code, more = encode(value, r)
+            return (zero if value.is_zero and _cancels(s, formula, codes) else code), flags | more
 
         yield Hypothesis(f"x - x is {shown}", f"gives {shown} where a sum cancels to zero", s.model(signed))
 
@@ -196,7 +184,7 @@ def _fma_defects(s: Scalar) -> Iterator[Hypothesis]:
         )
 
 
-def _short_normalisation(s: Scalar, places: int) -> Callable[[Sequence[int], int], tuple[int, int]]:
+def _short_normalisation(s: Scalar, places: int) -> Run:
     """A sum whose leading one lies deeper is packed as if its leading one were at the limit."""
     out, right, encode = s.sig.out, evaluator(s.sig, s.policy), encoder(s.sig.out, s.policy)
     decoders, compute = [decoder(f) for f in s.sig.formats], unrounded(s.sig, s.policy)
@@ -217,13 +205,19 @@ def _short_normalisation(s: Scalar, places: int) -> Callable[[Sequence[int], int
     return run
 
 
-def _unfused(s: Scalar, product: Format) -> Callable[[Sequence[int], int], tuple[int, int]]:
+def _unfused(s: Scalar, product: Format) -> Run:
     first = evaluator(Signature(OPERATIONS["mul"], s.sig.formats[:2], product), s.policy)
     second = evaluator(Signature(OPERATIONS["add"], (product, s.sig.formats[2]), s.sig.out), s.policy)
 
+    return _in_turn(lambda codes, r: first(codes[:2], r), lambda code, codes, r: second((code, codes[2]), r))
+
+
+def _in_turn(first: Run, second: Callable[[int, Sequence[int], int], tuple[int, int]]) -> Run:
+    """Two roundings: the second operation takes the first one's result, and the operands."""
+
     def run(codes: Sequence[int], r: int) -> tuple[int, int]:
-        code, flags = first(codes[:2], r)
-        found, more = second((code, codes[2]), r)
+        code, flags = first(codes, r)
+        found, more = second(code, codes, r)
         return found, flags | more
 
     return run
@@ -303,16 +297,11 @@ def _other_operations(s: Scalar) -> Iterator[Hypothesis]:
         yield Hypothesis(f"{shown} exchanged", f"exchanges {which}", s.model(exchanged))
 
 
-def _by_reciprocal(s: Scalar) -> Callable[[Sequence[int], int], tuple[int, int]]:
+def _by_reciprocal(s: Scalar) -> Run:
     """Rounds twice: 1 / b, then the product."""
     fmt = s.sig.formats[0]
     divide = evaluator(Signature(OPERATIONS["div"], (fmt, fmt), s.sig.out), s.policy)
     multiply = evaluator(Signature(OPERATIONS["mul"], (fmt, s.sig.out), s.sig.out), s.policy)
     one = encoder(fmt, s.policy)(_ONE, 0)[0]
 
-    def run(codes: Sequence[int], r: int) -> tuple[int, int]:
-        code, flags = divide((one, codes[1]), r)
-        found, more = multiply((codes[0], code), r)
-        return found, flags | more
-
-    return run
+    return _in_turn(lambda codes, r: divide((one, codes[1]), r), lambda code, codes, r: multiply((codes[0], code), r))

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from softfloat_ref.base.errors import Undefined
-from softfloat_ref.diagnosis.hypotheses import Inputs, Model, Output
+from softfloat_ref.diagnosis.hypotheses import Model, changed, defined
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.exact import NAN, Value
@@ -18,6 +17,7 @@ from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.units import OperationUnit
 
 Values = list[Value]
+Run = Callable[[Sequence[int], int], tuple[int, int]]  # from codes and random bits to a code and flags
 
 
 @dataclass(frozen=True)
@@ -42,22 +42,10 @@ class Scalar:
     def arity(self) -> int:
         return self.sig.operation.arity
 
-    @cached_property
-    def rounds(self) -> bool:
-        """Whether it rounds an exact result."""
-        return self.sig.operation.result == "float"
-
-    def model(self, run: Callable[[Sequence[int], int], tuple[int, int]]) -> Model:
+    def model(self, run: Run) -> Model:
         """A function of codes and random bits as a model."""
         arity, takes_random = self.arity, self.policy.random_count > 0
-
-        def model(inputs: Inputs) -> Output | None:
-            try:
-                return run(inputs[:arity], inputs[arity] if takes_random and len(inputs) > arity else 0)
-            except Undefined:
-                return None
-
-        return model
+        return defined(lambda inputs: run(inputs[:arity], inputs[arity] if takes_random and len(inputs) > arity else 0))
 
     def plain(self) -> Model:
         """The plain operation."""
@@ -67,11 +55,8 @@ class Scalar:
         """The operation on operands that are changed after decoding; None leaves them unchanged."""
         operation, formats = self.sig.operation, self.sig.formats
         decoders = [decoder(f, operation.flushes and self.policy.flush_inputs) for f in formats]
-        right, ctx, encode = (
-            evaluator(self.sig, self.policy),
-            context(self.sig, self.policy),
-            encoder(self.sig.out, self.policy),
-        )
+        right, ctx = evaluator(self.sig, self.policy), context(self.sig, self.policy)
+        encode = encoder(self.sig.out, self.policy)
 
         def run(codes: Sequence[int], random_bits: int) -> tuple[int, int]:
             values = [decode(code) for decode, code in zip(decoders, codes, strict=True)]
@@ -90,22 +75,12 @@ class Scalar:
     def flags_kept(self, wrong: Model) -> Model:
         """The result of another model with the right flags."""
         right = self.plain()
-
-        def model(inputs: Inputs) -> Output | None:
-            found, own = wrong(inputs), right(inputs)
-            return found if found is None or own is None else (found[0], own[1])
-
-        return model
+        return changed(wrong, lambda inputs, found: (found[0], (right(inputs) or found)[1]))
 
     def after(self, change: Callable[[Sequence[int], int, int], tuple[int, int]]) -> Model:
         """The model with a changed answer: the change maps operands, code and flags to code and flags."""
         before, arity = self.under or self.plain(), self.arity
-
-        def model(inputs: Inputs) -> Output | None:
-            found = before(inputs)
-            return None if found is None else change(inputs[:arity], *found)
-
-        return model
+        return changed(before, lambda inputs, found: change(inputs[:arity], *found))
 
 
 def always_exact(source: Format, out: Format) -> bool:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Literal
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.answer_defects import answer_defects
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
 from softfloat_ref.diagnosis.operation_defects import scalar_defects
 from softfloat_ref.diagnosis.operation_models import Scalar, always_exact
+from softfloat_ref.diagnosis.spaces import ChoiceSpace
 from softfloat_ref.explain.scalar import choice_text, single_changes
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import encoder, target
@@ -21,7 +22,6 @@ from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS, NanRule, Policy, 
 from softfloat_ref.oracle.rounding import Target, goes_beyond
 from softfloat_ref.units import OperationUnit
 
-_FIELDS: Final = tuple(Policy().to_dict())
 ROUNDS: Final = {
     "rne": "rounds to nearest, ties to even",
     "rna": "rounds to nearest, ties away from zero (half up)",
@@ -59,25 +59,30 @@ _SAYS: Final[dict[str, dict[str, str]]] = {
     },
     "specials": {"ieee": "has IEEE 754's special cases", "p3109": "has P3109's special cases"},
     "bare_widening": {"on": "widens only by appending zeros"},
+    "nan": {"": "gives NaNs by the rule {v}"},
+    "sr_bits": {"": ""},
 }
+_PROPAGATE: Final[dict[Literal["no", "first", "signaling"], str]] = {
+    "no": "",
+    "first": "propagate",
+    "signaling": "propagate-signaling",
+}
+_SWITCHES: Final = ("addend_first", "fma_generated", "fma_quiet")
 
 
 @dataclass(frozen=True)
-class PolicySpace:
-    """The policies of a scalar operation.
+class PolicySpace(ChoiceSpace[Policy]):
+    """The policies of a scalar operation."""
 
-    unit: the operation, its formats, and the expected policy. source: the random source, if known.
-    """
-
-    unit: OperationUnit
-    kind: str = "policy"
-    names_first: bool = False  # whether to use the name of a named policy even if one change describes it
-    reference: Policy | None = None  # the point that names and sizes are relative to, if not the base
-    source: str = ""
+    kind: ClassVar[str] = "policy"
+    catalogue: ClassVar[Mapping[str, Policy]] = POLICIES
+    fields: ClassVar[Sequence[str]] = tuple(Policy().to_dict())
+    words: ClassVar[Mapping[str, Mapping[str, str]]] = _SAYS
+    names_first: bool = False
 
     @property
     def base(self) -> Policy:
-        return self.unit.policy
+        return self.unit.policy  # type: ignore[no-any-return]
 
     def named(self) -> Iterator[Policy]:
         """The policies of the catalogue, with the random bits of the expected rounding, if it has any."""
@@ -101,6 +106,9 @@ class PolicySpace:
         if not point.bare_widening:
             yield point.replace(bare_widening=True)
 
+    def made(self, point: Policy) -> OperationUnit:
+        return replace(self.unit, policy=point)  # type: ignore[no-any-return]
+
     def model(self, point: Policy) -> Model | None:
         scalar = self._scalar(point)
         try:
@@ -116,44 +124,17 @@ class PolicySpace:
     def key(self, point: Policy) -> Hashable:
         return behaviour(self._scalar(point))
 
-    @property
-    def expected(self) -> Policy:
-        """The point that names and sizes are relative to."""
-        return self.reference or self.base
-
-    def text(self, point: Policy) -> str:
-        fields = self._texts(point)
-        others = [(name, self._differing(fields, named)) for name, named in POLICIES.items()]
-        own = self._differing(fields, self.expected)
-        name, differing = min(others, key=lambda x: len(x[1]))
-        most = len(differing) if self.names_first else max(len(differing), 1)
-        if own and len(own) <= most and not (self.names_first and not differing):
-            return ", ".join(f"{k} = {fields[k]}" for k in own)
-        return ", ".join((f"policy {name}", *(f"{k} = {fields[k]}" for k in differing)))
-
-    def _texts(self, policy: Policy) -> dict[str, str]:
+    def texts(self, point: Policy) -> dict[str, str]:
         """Its fields in words, with the overflow rule that applies to this result."""
-        known = {k: choice_text(getattr(policy, k)) for k in _FIELDS}
-        return known | {"overflow": str(policy.overflow_for(self.unit.out))}
+        known = {k: choice_text(getattr(point, k)) for k in self.fields}
+        return known | {"overflow": str(point.overflow_for(self.unit.out))}
 
-    def _differing(self, fields: dict[str, str], other: Policy) -> list[str]:
-        theirs = self._texts(other)
-        return [k for k in _FIELDS if fields[k] != theirs[k] and not (k == "sr_bits" and fields[k] == "None")]
+    def differing(self, point: Policy, other: Policy) -> dict[str, str]:
+        return {k: v for k, v in super().differing(point, other).items() if (k, v) != ("sr_bits", "None")}
 
     def says(self, point: Policy) -> str:
-        fields = self._texts(point)
-        own = self._differing(fields, self.expected)
-        if not own:
-            return "behaves as expected"
-        if len(own) > 2 and self.text(point).startswith("policy"):
-            return "follows " + self.text(point)
-        return " and ".join(_sentence(k, fields[k]) for k in own if k != "sr_bits")
-
-    def size(self, point: Policy) -> int:
-        fields = self._texts(point)
-        own = len(self._differing(fields, self.expected))
-        nearest = min(len(self._differing(fields, named)) for named in POLICIES.values())
-        return min(2 * own, 2 * nearest + 3)
+        own = self.differing(point, self.expected)
+        return self.sentence(own) if 0 < len(own) <= 2 else super().says(point)
 
     def defects(self, point: Policy) -> Iterator[Hypothesis]:
         return scalar_defects(self._scalar(point))
@@ -162,48 +143,42 @@ class PolicySpace:
         return answer_defects(replace(self._scalar(self.base), under=under))
 
 
-def _sentence(field: str, value: str) -> str:
-    if field == "nan":
-        return f"gives NaNs by the rule {value}"
-    return _SAYS.get(field, {}).get(value, f"has {field} = {value}")
-
-
 def nan_rules(text: str) -> list[str]:
     """The NaN rules that differ from this one in one word."""
     rule = NanRule.parse(text)
-    codes = [f"{name}={code:x}" for name, code in rule.codes]
-    found = []
-    for propagate in ("no", "first", "signaling"):
+    found: list[NanRule] = []
+    for propagate in _PROPAGATE:
+        if propagate != rule.propagate:
+            found.append(replace(rule, propagate=propagate))
+            continue
         for generated in dict.fromkeys(("canonical", "ones", "negative", rule.generated)):
-            for switches in _switches(rule):
-                new = (propagate, generated, *switches)
-                old = (rule.propagate, rule.generated, rule.addend_first, rule.fma_generated, rule.fma_quiet)
-                if sum(a != b for a, b in zip(new, old, strict=True)) == 1:
-                    found.append(_rule_text(propagate, generated, switches, codes))
-    if codes:
-        found.append(
-            _rule_text(rule.propagate, rule.generated, (rule.addend_first, rule.fma_generated, rule.fma_quiet), [])
-        )
-    return found
+            if generated != rule.generated:
+                found.append(replace(rule, generated=generated))
+            else:
+                found += [replace(rule, **{name: not getattr(rule, name)}) for name in _SWITCHES]  # type: ignore[arg-type]
+    if rule.codes:
+        found.append(replace(rule, codes=()))
+    return list(map(_rule_text, found))
 
 
-def _switches(rule: NanRule) -> list[tuple[bool, bool, bool]]:
-    now = (rule.addend_first, rule.fma_generated, rule.fma_quiet)
-    flipped = [tuple(x != (i == k) for k, x in enumerate(now)) for i in range(3)]
-    return [now, *((bool(a), bool(b), bool(c)) for a, b, c in flipped)]
-
-
-def _rule_text(propagate: str, generated: str | int, switches: tuple[bool, ...], codes: list[str]) -> str:
-    words = {"no": "", "first": "propagate", "signaling": "propagate-signaling"}[propagate]
-    made = "" if generated == "canonical" else f"{generated:x}" if isinstance(generated, int) else generated
-    names = ("addend-first", "fma-generated", "fma-quiet")
-    chosen = [n for n, on in zip(names, switches, strict=True) if on]
-    return ",".join(filter(None, (words, made, *chosen, *codes))) or "canonical"
+def _rule_text(rule: NanRule) -> str:
+    made = f"{rule.generated:x}" if isinstance(rule.generated, int) else rule.generated
+    chosen = [name.replace("_", "-") for name in _SWITCHES if getattr(rule, name)]
+    codes = [f"{name}={code:x}" for name, code in rule.codes]
+    words = (_PROPAGATE[rule.propagate], "" if made == "canonical" else made, *chosen, *codes)
+    return ",".join(filter(None, words)) or "canonical"
 
 
 # -- which policies are one device -----------------------------------------------------------------------------------
 
 _NEVER_UP: Final = ("rtz", "rto")  # never round up to a power of two: tiny before rounding is tiny after
+
+
+# The integers that matter only for results that are not exact.
+_OF_INEXACT: Final = (
+    *("mode", "random_count", "beyond_positive", "beyond_negative"),
+    *("largest_positive", "largest_negative", "odd_beyond", "overflow_flags"),
+)
 
 
 def behaviour(s: Scalar) -> Hashable:
@@ -233,17 +208,7 @@ def _target_key(s: Scalar) -> tuple[Any, ...]:
     if not t.flush:
         t = t._replace(flush=0)
     if s.sig.operation.is_conversion and always_exact(s.sig.formats[0], s.sig.out):
-        t = t._replace(
-            mode=0,
-            random_count=0,
-            beyond_positive=0,
-            beyond_negative=0,
-            largest_positive=0,
-            largest_negative=0,
-            odd_beyond=0,
-            overflow_flags=0,
-            tininess=0 if not t.flush else t.tininess,
-        )
+        t = t._replace(**dict.fromkeys(_OF_INEXACT, 0), tininess=t.tininess if t.flush else 0)
     if s.sig.out.is_integer:
         t = t._replace(tininess=0, flush=0)
     if rounding_name(s.policy.rounding) in _NEVER_UP:

@@ -8,10 +8,10 @@ from functools import lru_cache, partial
 from typing import Final
 
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
+from softfloat_ref.diagnosis.operation_models import Run
 from softfloat_ref.oracle.flags import OVERFLOW
 from softfloat_ref.oracle.sources import Lfsr, parse_source
 
-Run = Callable[[Sequence[int], int], tuple[int, int]]
 _WORDS: Final = 16  # random words to try if the device may use any word
 _STEPS: Final = 1 << 13  # steps of a shift register with possibly wrong taps
 _LOOSE: Final = 20  # the size of a hypothesis that allows several answers, so that every other one comes first

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import islice
-from typing import Final, Generic
+from typing import Final, Generic, TypeVar
 
 from softfloat_ref.diagnosis.conditions import Common, Condition
 from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis, Inputs, Model, Output
@@ -26,6 +26,8 @@ _RESTRICTED: Final = 16  # number of hypotheses tried under conditions
 _FEWEST: Final = 8  # the fewest cases for a finding without "perhaps"
 _EVIDENCE: Final = 8  # mismatches that a hypothesis with a condition must explain
 _TRIED: Final = 512  # mismatches, and twice as many agreeing cases, on which these are tried
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Diagnosis:
     """The diagnosis of a device.
 
     findings: best first; all that explain as many as the best are possible. examined: the number of cases they were
-    run on, of which the device got `wrong` wrong. simplest: the simplest mismatch; asked: questions needed; alone:
+    run on, of which the device got `wrong` wrong. simplest: the simplest mismatch; alone:
     whether the device also gets it wrong when asked only that, if it was asked. shared: what all mismatches have in
     common; codes: the same for wrong codes of blocks, in words. late: by how many lines the answers are late (early:
     less than 0), if a shift explains nearly all, `in_order` of them.
@@ -59,7 +61,6 @@ class Diagnosis:
     refutation: Case | None = None
     exception: Case | None = None
     simplest: Case | None = None
-    asked: int = 0
     alone: bool | None = None
     shared: Common | None = None
     codes: str = ""
@@ -97,8 +98,8 @@ def explains(h: Hypothesis, case: Case, comparator: Comparator) -> bool:
     return h.also is not None and any(comparator(x) == case.got for x in h.also(case.inputs))
 
 
-def spread(cases: Sequence[Case], count: int) -> list[Case]:
-    """`count` of the cases, spread evenly."""
+def spread(cases: Sequence[T], count: int) -> list[T]:
+    """`count` of the cases, spread evenly; none for a negative count."""
     if len(cases) <= count:
         return list(cases)
     return [cases[i * len(cases) // count] for i in range(count)]
@@ -230,12 +231,10 @@ class Search(Generic[P]):
         best = [f.hypothesis for f in ranked if 10 * f.mismatches >= 9 * self.wrong][:_RESTRICTED]
         if right is None or not found or not best:
             return []
-        some = spread(self.cases[: sum(not c.agrees for c in self.cases)], _TRIED) + spread(
-            [c for c in self.cases if c.agrees], 2 * _TRIED
-        )
-        under = {
-            tuple(x.holds(c.inputs, c.expected) for c in some): x for x in reversed(found)
-        }  # of equivalent conditions, the first
+        wrong = sum(not c.agrees for c in self.cases)
+        some = spread(self.cases[:wrong], _TRIED) + spread([c for c in self.cases if c.agrees], 2 * _TRIED)
+        # Of equivalent conditions, the first.
+        under = {tuple(x.holds(c.inputs, c.expected) for c in some): x for x in reversed(found)}
         scored: list[tuple[int, int, int, Hypothesis, Condition]] = []
         for h in best:
             fits = [explains(h, c, self.comparator) for c in some]
@@ -257,9 +256,8 @@ def _only_where(h: Hypothesis, condition: Condition, right: Model) -> Hypothesis
 
 def _on_top(space: Space[P], point: P, defect: Hypothesis) -> Hypothesis:
     says = f"{space.says(point)}, and {defect.says}"
-    return Hypothesis(
-        f"{space.text(point)}; {defect.name}", says, defect.model, "defect", space.size(point) + defect.size
-    )
+    size = space.size(point) + defect.size
+    return Hypothesis(f"{space.text(point)}; {defect.name}", says, defect.model, size=size)
 
 
 def _constant(answer: Output, count: int, wrong: int) -> Finding:
@@ -296,4 +294,4 @@ def diagnose(
     refutes = (c for c in cases if second and not explains(second.hypothesis, c, comparator))
     refutation = next((c for c in refutes if explains(best, c, comparator)), None)
     exception = next((c for c in cases if not explains(best, c, comparator)), None)
-    return Diagnosis(len(cases), wrong, tuple(findings), refutation, exception)
+    return replace(made, refutation=refutation, exception=exception)

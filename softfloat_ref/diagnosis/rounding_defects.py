@@ -7,9 +7,10 @@ computes. None of them rounds itself: it replaces the guard or sticky bit by a w
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, NamedTuple
 
+from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import Encoder, decoder, encoder, target
 from softfloat_ref.oracle.exact import FINITE, INF, Value
@@ -60,7 +61,9 @@ class Cut(NamedTuple):
 
 
 def cut(x: Value, fmt: Format, policy: Policy) -> Cut | None:
-    """A finite magnitude cut at the format's last bit; None far beyond the largest finite value."""
+    """A magnitude cut at the format's last bit; None for zero, Inf, NaN, and far beyond the largest finite value."""
+    if x.kind != FINITE or not x.significand:
+        return None
     t = target(fmt, policy)
     length = x.significand.bit_length()
     code, kept, below, rest = position(x.significand, x.exponent, length, x.sticky, DEPTH - 1, t)
@@ -86,8 +89,6 @@ def _on_bits(bits: Callable[[Cut], tuple[int, int]], kept_flags: bool = False) -
         right = encoder(fmt, policy)
 
         def encode(x: Value, random_bits: int) -> tuple[int, int]:
-            if x.kind != FINITE or not x.significand:
-                return right(x, random_bits)
             found = cut(x, fmt, policy)
             if found is None:
                 return right(x, random_bits)
@@ -142,7 +143,7 @@ def _on_code(change: Callable[[Cut, int, Format], tuple[int, int] | None]) -> St
 
         def encode(x: Value, random_bits: int) -> tuple[int, int]:
             code, flags = right(x, random_bits)
-            found = cut(x, wide, policy) if x.kind == FINITE and x.significand else None
+            found = cut(x, wide, policy)
             if found is None:
                 return code, flags
             up = int(unbounded(x, random_bits)[0] & wide.magnitude_mask != found.code)
@@ -177,93 +178,83 @@ def _overflow_early(c: Cut, up: int, fmt: Format) -> tuple[int, int] | None:
     return (c.code + 1, OVERFLOW) if up and c.code == fmt.max_code else None
 
 
-def _stored_normal(fmt: Format, policy: Policy) -> Encoder | None:
-    right = encoder(fmt, policy)
-    if not fmt.has_normals:
-        return None
+def _any(fmt: Format) -> bool:
+    return True
 
-    def encode(x: Value, random_bits: int) -> tuple[int, int]:
-        code, flags = right(x, random_bits)
-        return code, flags & ~UNDERFLOW if code & fmt.magnitude_mask == fmt.min_normal_code else flags
 
-    return encode
+def _on_value(change: Callable[[Value, Format], Value], suits: Callable[[Format], bool] = _any) -> Stage:
+    """The stage with finite values changed before they are rounded, for formats that suit."""
+
+    def stage(fmt: Format, policy: Policy) -> Encoder | None:
+        right = encoder(fmt, policy)
+        return (lambda x, r: right(change(x, fmt) if x.kind == FINITE else x, r)) if suits(fmt) else None
+
+    return stage
+
+
+def _on_answer(
+    change: Callable[[Value, int, int, Format], tuple[int, int]], suits: Callable[[Format], bool] = _any, **fields: bool
+) -> Stage:
+    """The stage with another code and flags, from the value and the right ones, for formats that suit.
+
+    fields: those of the policy that the rounding has.
+    """
+
+    def stage(fmt: Format, policy: Policy) -> Encoder | None:
+        right = encoder(fmt, policy.replace(**fields))
+        return (lambda x, r: change(x, *right(x, r), fmt)) if suits(fmt) else None
+
+    return stage
+
+
+def _stored_normal(x: Value, code: int, flags: int, fmt: Format) -> tuple[int, int]:
+    return code, flags & ~UNDERFLOW if code & fmt.magnitude_mask == fmt.min_normal_code else flags
+
+
+def _scaled(places: int) -> Stage:
+    return _on_value(lambda x, fmt: x._replace(exponent=x.exponent + places))
 
 
 def _scaled_subnormals(places: int) -> Stage:
     """Numbers below the smallest normal are shifted by `places` before they are rounded."""
-
-    def stage(fmt: Format, policy: Policy) -> Encoder | None:
-        if not plain(fmt) or not fmt.has_normals:
-            return None
-        right = encoder(fmt, policy)
-
-        def encode(x: Value, random_bits: int) -> tuple[int, int]:
-            if x.kind == FINITE and x.significand and exact.top(x) < fmt.emin:
-                x = x._replace(exponent=x.exponent + places)
-            return right(x, random_bits)
-
-        return encode
-
-    return stage
-
-
-def _scaled(places: int) -> Stage:
-    def stage(fmt: Format, policy: Policy) -> Encoder | None:
-        right = encoder(fmt, policy)
-
-        def encode(x: Value, random_bits: int) -> tuple[int, int]:
-            return right(x._replace(exponent=x.exponent + places) if x.kind == FINITE else x, random_bits)
-
-        return encode
-
-    return stage
+    return _on_value(
+        lambda x, fmt: x._replace(exponent=x.exponent + places) if _tiny(x, fmt) else x,
+        lambda fmt: plain(fmt) and fmt.has_normals,
+    )
 
 
 # -- subnormal results -------------------------------------------------------------------------------------------------
 
 
-def _zeroed(fmt: Format, policy: Policy) -> Encoder | None:
+def _tiny(x: Value, fmt: Format) -> bool:
+    """Whether a value is a finite number, not zero, below the smallest normal one."""
+    return x.kind == FINITE and x.significand > 0 and exact.top(x) < fmt.emin
+
+
+def _gradual(fmt: Format) -> bool:
+    return fmt.subnormals == "gradual" and not fmt.twos_complement
+
+
+def _is_subnormal(code: int, fmt: Format) -> bool:
+    return 0 < code & fmt.magnitude_mask < fmt.min_normal_code
+
+
+def _zeroed(x: Value, code: int, flags: int, fmt: Format) -> tuple[int, int]:
     """Results below the smallest normal number become zero, with unchanged flags."""
-    right = encoder(fmt, policy.replace(flush_outputs=False))
-
-    def encode(x: Value, random_bits: int) -> tuple[int, int]:
-        code, flags = right(x, random_bits)
-        small = x.kind == FINITE and x.significand and exact.top(x) < fmt.emin
-        return (code & fmt.sign_bit, flags) if small else (code, flags)
-
-    return encode
+    return code & fmt.sign_bit if _tiny(x, fmt) else code, flags
 
 
 def _zeroed_when_stored(raised: int) -> Stage:
     """Results that are subnormal after rounding become zero; raised: flags raised then."""
 
-    def stage(fmt: Format, policy: Policy) -> Encoder | None:
-        if fmt.subnormals != "gradual" or fmt.twos_complement:
-            return None
-        right = encoder(fmt, policy.replace(flush_outputs=False))
+    def change(x: Value, code: int, flags: int, fmt: Format) -> tuple[int, int]:
+        return (code & fmt.sign_bit, flags | raised) if _is_subnormal(code, fmt) else (code, flags)
 
-        def encode(x: Value, random_bits: int) -> tuple[int, int]:
-            code, flags = right(x, random_bits)
-            if 0 < code & fmt.magnitude_mask < fmt.min_normal_code:
-                return code & fmt.sign_bit, flags | raised
-            return code, flags
-
-        return encode
-
-    return stage
+    return _on_answer(change, _gradual, flush_outputs=False)
 
 
-def _exact_underflow(fmt: Format, policy: Policy) -> Encoder | None:
-    if fmt.subnormals != "gradual" or fmt.twos_complement:
-        return None
-    right = encoder(fmt, policy)
-
-    def encode(x: Value, random_bits: int) -> tuple[int, int]:
-        code, flags = right(x, random_bits)
-        subnormal = 0 < code & fmt.magnitude_mask < fmt.min_normal_code
-        return code, flags | UNDERFLOW if subnormal and not flags & INEXACT else flags
-
-    return encode
+def _exact_underflow(x: Value, code: int, flags: int, fmt: Format) -> tuple[int, int]:
+    return code, flags | UNDERFLOW if _is_subnormal(code, fmt) and not flags & INEXACT else flags
 
 
 # -- overflow, zeros, signs ------------------------------------------------------------------------------------------
@@ -317,7 +308,7 @@ def _one_more_code(fmt: Format, policy: Policy) -> Encoder | None:
     return encode
 
 
-def _wrapped(fmt: Format, policy: Policy) -> Encoder | None:
+def wrapped_integer(fmt: Format, policy: Policy) -> Encoder | None:
     """Integers that do not fit are cut to their last bits."""
     if not fmt.is_integer or fmt.width > _WRAPPED // 2:
         return None
@@ -335,36 +326,21 @@ def _wrapped(fmt: Format, policy: Policy) -> Encoder | None:
     return encode
 
 
-def _magnitude_rounded(mode: str) -> Stage:
-    """A directed rounding of magnitudes, regardless of the sign."""
-
-    def stage(fmt: Format, policy: Policy) -> Encoder | None:
-        pair = [
-            encoder(fmt, policy.replace(rounding=m, sr_bits=None))
-            for m in (("rup", "rdn"), ("rdn", "rup"))[mode == "rdn"]
-        ]
-        return lambda x, random_bits: pair[x.sign](x, 0)
-
-    return stage
+def _rounded_away(fmt: Format, policy: Policy) -> Encoder:
+    """Rounding away from zero, for both signs."""
+    pair = [encoder(fmt, policy.replace(rounding=m, sr_bits=None)) for m in ("rup", "rdn")]
+    return lambda x, random_bits: pair[x.sign](x, 0)
 
 
 def _zero(sign: int | None) -> Stage:
     """Zeros of one sign; None: of the other sign."""
 
-    def stage(fmt: Format, policy: Policy) -> Encoder | None:
-        if not fmt.negative_zero:
-            return None
-        right = encoder(fmt, policy)
+    def change(x: Value, code: int, flags: int, fmt: Format) -> tuple[int, int]:
+        if code & fmt.magnitude_mask:
+            return code, flags
+        return (code ^ fmt.sign_bit if sign is None else fmt.sign_bit * sign), flags
 
-        def encode(x: Value, random_bits: int) -> tuple[int, int]:
-            code, flags = right(x, random_bits)
-            if code & fmt.magnitude_mask:
-                return code, flags
-            return (code ^ fmt.sign_bit if sign is None else fmt.sign_bit * sign), flags
-
-        return encode
-
-    return stage
+    return _on_answer(change, lambda fmt: fmt.negative_zero)
 
 
 def _through(wide: Format, last: Stage = encoder) -> Stage:
@@ -401,6 +377,8 @@ def _as_format(other: Format) -> Stage:
 
 
 _USUAL: Final = 4  # largest number of bits in a shortened sticky bit; with more, few cases differ
+NARROW: Final = ("bf16", "fp16")
+_OTHER_ROUNDINGS: Final = ("rtz", "rna", "rup", "rdn")
 _WIDER: Final = ("fp16", "bf16", "fp32", "fp64")
 _SINGLE: Final = (
     StageDefect("sticky dropped", "has no sticky bit: bits below the guard bit are lost", _on_bits(_no_sticky)),
@@ -423,11 +401,11 @@ _SINGLE: Final = (
     StageDefect(
         "stored-normal underflow",
         "raises no underflow for results stored as the smallest normal number",
-        _stored_normal,
+        _on_answer(_stored_normal, lambda fmt: fmt.has_normals),
     ),
     StageDefect("subnormal results x2", "shifts subnormal results one place too few", _scaled_subnormals(1)),
     StageDefect("subnormal results /2", "shifts subnormal results one place too many", _scaled_subnormals(-1)),
-    StageDefect("FTZ, flags kept", "gives zero for subnormal results", _zeroed),
+    StageDefect("FTZ, flags kept", "gives zero for subnormal results", _on_answer(_zeroed, flush_outputs=False)),
     StageDefect(
         "FTZ after rounding, flags kept",
         "gives zero for results that are subnormal after rounding",
@@ -438,8 +416,10 @@ _SINGLE: Final = (
         "gives zero, inexact and underflow for results that are subnormal after rounding",
         _zeroed_when_stored(UNDERFLOW | INEXACT),
     ),
-    StageDefect("underflow when exact", "raises underflow for exact subnormal results", _exact_underflow),
-    StageDefect("integer wraps", "wraps integers that do not fit", _wrapped),
+    StageDefect(
+        "underflow when exact", "raises underflow for exact subnormal results", _on_answer(_exact_underflow, _gradual)
+    ),
+    StageDefect("integer wraps", "wraps integers that do not fit", wrapped_integer),
     StageDefect("exponent +1", "has the result's exponent one too high", _scaled(1)),
     StageDefect("exponent -1", "has the result's exponent one too low", _scaled(-1)),
     StageDefect(
@@ -447,7 +427,7 @@ _SINGLE: Final = (
     ),
     StageDefect("overflow to the next code", "does not saturate: overflows get the code after the largest", _next_code),
     StageDefect("NaN code a number", "treats the code of NaN as one more number", _one_more_code),
-    StageDefect("rounds away", "rounds away from zero, for both signs", _magnitude_rounded("rup")),
+    StageDefect("rounds away", "rounds away from zero, for both signs", _rounded_away),
     StageDefect("zero without sign", "loses the sign of zero results", _zero(0)),
     StageDefect("zero negative", "makes every zero result negative", _zero(1)),
     StageDefect("zero of the other sign", "gives zero results the other sign", _zero(None)),
@@ -456,19 +436,46 @@ _SINGLE: Final = (
 
 def stage_defects() -> tuple[StageDefect, ...]:
     """The table: defects independent of a format, then double roundings, then other formats of the same width."""
-    wider = {name: CATALOGUE[name] for name in _WIDER}
     through = (
-        StageDefect(f"double rounding via {name}", f"rounds to {name} first, then again", _through(wide), via=wide)
-        for name, wide in wider.items()
-    )
-    unsaturated = (
         StageDefect(
-            f"double rounding via {name}, overflow to the next code",
-            f"rounds to {name} first, then again, and gives overflows the code after the largest",
-            _through(wide, _next_code),
-            via=wide,
+            f"double rounding via {wide}{name}",
+            f"rounds to {wide} first, then again{says}",
+            _through(CATALOGUE[wide], last),
+            via=CATALOGUE[wide],
         )
-        for name, wide in wider.items()
+        for name, says, last in (
+            ("", "", encoder),
+            (", overflow to the next code", ", and gives overflows the code after the largest", _next_code),
+        )
+        for wide in _WIDER
     )
     other = (StageDefect(f"output as {name}", f"answers in {name}", _as_format(fmt)) for name, fmt in CATALOGUE.items())
-    return (*_SINGLE, *through, *unsaturated, *other)
+    return (*_SINGLE, *through, *other)
+
+
+def staged(
+    rows: Iterable[StageDefect], fmt: Format, policy: Policy, model: Callable[[Encoder], Model]
+) -> Iterator[Hypothesis]:
+    """The defects that this format and policy can have, as hypotheses. model: gives a device with another rounding."""
+    for row in rows:
+        encode = row.stage(fmt, policy)
+        if encode is not None:
+            yield Hypothesis(row.name, row.says, model(encode), size=row.size)
+
+
+def with_policy(**fields: Any) -> Stage:
+    """The rounding under a policy with some fields replaced."""
+    return lambda fmt, policy: encoder(fmt, policy.replace(**fields))
+
+
+# Defects of the rounding of dequantized values, besides those of every rounding.
+VALUE_DEFECTS: Final = (
+    *(StageDefect(f"rounding = {m}", f"rounds its values by {m}", with_policy(rounding=m)) for m in _OTHER_ROUNDINGS),
+    StageDefect("flush_outputs = on", "flushes subnormal values to zero", with_policy(flush_outputs=True)),
+)
+
+
+def rounded_to(name: str, policy: Policy) -> Callable[[Value], Value]:
+    """The rounding of a value to a format of the catalogue."""
+    first, back = encoder(CATALOGUE[name], policy), decoder(CATALOGUE[name])
+    return lambda x: back(first(x, 0)[0])

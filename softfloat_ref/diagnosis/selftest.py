@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.asking import ask_model
 from softfloat_ref.diagnosis.candidates import Candidate
 from softfloat_ref.diagnosis.identify import Examiner, Identification
-from softfloat_ref.diagnosis.pools import confirming, examiner
+from softfloat_ref.diagnosis.kinds import confirming, examiner
 from softfloat_ref.golden.sets import VectorSet
 
 CONFIRM: Final = 20
@@ -36,17 +36,16 @@ SUBJECTS: Final = (
     ("dot", "fp4_e2m1", None),
     ("dot", "mxfp8_e4m3", None),
 )
-DEFAULTS: Final[dict[str, dict[str, Any]]] = {"dot": {"k": 64}}  # options by default
+DOT_K: Final = 64  # elements of a dot product by default
 
 
 def subject(op: str, fmt: str, out: str | None, *, k: int | None = None, sr_bits: int | None = None) -> VectorSet:
     """The subject with default choices of policy, profile, accumulator or rule. Raises Error."""
-    options = dict(DEFAULTS.get(op, {}))
-    if k is not None and "k" not in options:
+    if k is not None and op != "dot":
         raise Error("--k is for dot")
-    if sr_bits and "k" in options:
+    if sr_bits and op == "dot":
         raise Error(f"--sr-bits is for operations that round stochastically, not for {op}")
-    options |= {"k": k} if k is not None else {}
+    options: dict[str, Any] = {"k": DOT_K if k is None else k} if op == "dot" else {}
     options |= {"policy": {"rounding": "sr", "sr_bits": sr_bits}} if sr_bits else {}
     return VectorSet.make(op, fmt, 1, out=out, **options)
 
@@ -55,7 +54,6 @@ def subject(op: str, fmt: str, out: str | None, *, k: int | None = None, sr_bits
 class Device:
     """A device made from a model of the library, and its identification."""
 
-    subject: str
     name: str
     result: Identification[Any]
     recovered: bool
@@ -66,7 +64,6 @@ class Summary:
     """The devices of one subject. same: groups of names that no operands distinguish."""
 
     subject: str
-    candidates: int
     devices: list[Device]
     same: list[list[str]]
 
@@ -88,18 +85,17 @@ def selftest(op: str, fmt: str, out: str | None, k: int | None = None) -> Summar
     found: Examiner[Any] = examiner(vectors)
     confirm = confirming(vectors, CONFIRM, 1)
     title = f"{op} {fmt}" + (f" to {out}" if out else "")
-    candidates = list(found.candidates.values())
-    devices = []
+    devices, candidates = [], found.candidates.values()
     for c in candidates:
         result = found.identify(ask_model(vectors.unit, c.model), confirm)
-        devices.append(Device(title, c.name, result, _recovered(found, c, result)))
-    return Summary(title, len(candidates), devices, [c.names for c in candidates if len(c.names) > 1])
+        devices.append(Device(c.name, result, _recovered(found, c, result)))
+    return Summary(title, devices, [c.names for c in candidates if len(c.names) > 1])
 
 
 def _recovered(e: Examiner[Any], c: Candidate[Any], result: Identification[Any]) -> bool:
     """Whether the device itself was found, or one that no operands distinguish from it."""
-    wanted: Hashable = e.key_of(c.point)
-    return any(wanted == e.key_of(x.point) or c.name in x.names for x in result.found)
+    wanted = e.space.key(c.point)
+    return any(wanted == e.space.key(x.point) or c.name in x.names for x in result.found)
 
 
 def everything() -> Iterator[Summary]:

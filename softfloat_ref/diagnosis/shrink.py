@@ -10,9 +10,8 @@ from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Inputs, Model, 
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.units import Unit
 
-Ask = Callable[
-    [Sequence[tuple[int, ...]]], Sequence[Output | None]
-]  # from questions to the compared parts of the answers
+# From questions to the compared parts of the answers.
+Ask = Callable[[Sequence[tuple[int, ...]]], Sequence[Output]]
 ROUNDS: Final = 30
 QUESTIONS: Final = 400  # per round
 _PAIRED: Final = 3  # up to this many operands, pairs are moved together
@@ -31,25 +30,23 @@ def shrink(
     comparator: Comparator,
     ask: Ask,
     explained: Model | None,
-    askable: Callable[[Inputs], bool] = lambda inputs: True,
-) -> tuple[Case, int]:
-    """The simplest mismatch reached by simplifying one step by step, and the number of questions asked.
+    askable: Callable[[Inputs], bool],
+) -> Case:
+    """The simplest mismatch reached by simplifying one step by step.
 
     explained: where given, the device must go on doing what this says, so that no other defect takes its place.
     askable: whether a question has an answer at all.
     """
     formats, expected = unit.input_formats, expected_model(unit)
-    asked = 0
     for _ in range(ROUNDS):
         questions = [x for x in _simpler(case.inputs, formats) if askable(x)]
         if not questions:
             break
-        asked += len(questions)
         found = _failing(questions, ask(questions), expected, comparator, explained, case)
         if found is None:
             break
         case = found
-    return case, asked
+    return case
 
 
 def _simpler(inputs: tuple[int, ...], formats: Sequence[Format | None]) -> list[tuple[int, ...]]:
@@ -80,7 +77,7 @@ def _zeroed(inputs: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 
 def _failing(
     questions: Sequence[tuple[int, ...]],
-    answers: Sequence[Output | None],
+    answers: Sequence[Output],
     expected: Model,
     comparator: Comparator,
     explained: Model | None,
@@ -89,18 +86,17 @@ def _failing(
     """The first question that the device gets wrong in the same way."""
     for inputs, got in zip(questions, answers, strict=True):
         wanted = expected(inputs)
-        if wanted is None or got is None or comparator(wanted) == got:
+        if wanted is None:
             continue
-        if not _alike(comparator(wanted), got, case):
+        found = Case(inputs, comparator(wanted), got)
+        if found.agrees or not _alike(found, case):
             continue
-        if explained is not None:
-            says = explained(inputs)
-            if says is None or comparator(says) != got:
-                continue
-        return Case(inputs, comparator(wanted), got)
+        says = explained(inputs) if explained is not None else None
+        if explained is None or (says is not None and comparator(says) == got):
+            return found
     return None
 
 
-def _alike(expected: Output, got: Output, case: Case) -> bool:
+def _alike(found: Case, case: Case) -> bool:
     """Whether the same part of the answer is wrong: the result, or only the flags."""
-    return (expected[0] == got[0]) == (case.expected[0] == case.got[0])
+    return (found.expected[0] == found.got[0]) == (case.expected[0] == case.got[0])

@@ -2,57 +2,186 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+import dataclasses
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from functools import cached_property
+from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
+from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model, expected_model
-from softfloat_ref.units import Unit
+from softfloat_ref.oracle.policies import rounding_name
 
 P = TypeVar("P", bound=Hashable)
+ERROR: Final = "error"  # a device always gives an answer
 
 
-class Space(Protocol, Generic[P]):
-    """The possible choices of one kind of device.
+@dataclass(frozen=True)
+class Space(Generic[P]):
+    """The possible choices of one kind of device; by default, of a unit without choices: the unit itself.
 
     A point is one complete choice. Two points with equal keys are the same device for this operation and these
-    formats: no operands tell them apart.
+    formats: no operands tell them apart. unit: the formats, and the expected point. source: the random source, if
+    known. kind: policy, profile, accumulator, rule or unit; except for unit, the unit's field that holds the point.
     """
 
-    @property
-    def kind(self) -> str:
-        """The kind of its points: policy, profile, accumulator or rule."""
+    kind: ClassVar[str] = "unit"
+    unit: Any
+    source: str = ""
 
-    @property
-    def base(self) -> P:
+    @cached_property
+    def base(self) -> Any:
         """The expected point, or the default."""
+        return self.unit if self.kind == "unit" else getattr(self.unit, self.kind)
 
     def named(self) -> Iterable[P]:
         """The named points."""
+        return ()
 
     def changes(self, point: P) -> Iterable[P]:
         """The points that differ from this one in one choice."""
+        return ()
+
+    def made(self, point: P) -> Any:
+        """The unit with another point. Raises Error if it does not support this operation and these formats."""
+        return point if self.kind == "unit" else dataclasses.replace(self.unit, **{self.kind: point})
+
+    def at(self, point: P) -> Self:
+        """The space with another point as its base. Raises Error."""
+        return dataclasses.replace(self, unit=self.made(point))
 
     def model(self, point: P) -> Model | None:
         """How such a device answers; None if it does not support this operation and these formats."""
+        try:
+            return self.model_of(self.made(point))
+        except Error:
+            return None
+
+    def model_of(self, made: Any) -> Model:
+        """How a unit of this space answers."""
+        return expected_model(made)
 
     def key(self, point: P) -> Hashable:
         """Everything that the answers depend on."""
+        return point
 
     def text(self, point: P) -> str:
         """Its name, or its differences from the nearest named point."""
+        return f"unit {self.unit.name}"
 
     def says(self, point: P) -> str:
         """How such a device differs from the expected one, as a predicate of "the device"."""
+        return "behaves as expected"
 
     def size(self, point: P) -> int:
         """Twice the number of choices that differ from the base; a named point counts as one and a half."""
+        return 0
 
     def defects(self, point: P) -> Iterator[Hypothesis]:
         """The listed defects of a device that is otherwise this point."""
+        try:
+            return self.defects_of(self.made(point))
+        except Error:
+            return iter(())
+
+    def defects_of(self, made: Any) -> Iterator[Hypothesis]:
+        """The listed defects of a unit of this space."""
+        return iter(())
 
     def answer_defects(self, under: Model) -> Iterator[Hypothesis]:
         """The listed defects of only the answer, for a device that otherwise follows `under`."""
+        return iter(())
+
+
+@dataclass(frozen=True)
+class ChoiceSpace(Space[P]):
+    """A space of points with several named fields, each described by the fewest differences.
+
+    reference: the point that names and sizes are relative to, if not the base. names_first: whether to use the name
+    of a named point even if one change describes it. catalogue: the named points. fields: those that a device reveals.
+    choices: the values of fields with few. words: for values of fields, what such a device does; '': any other value.
+    """
+
+    catalogue: ClassVar[Mapping[str, Any]]
+    fields: ClassVar[Sequence[str]]
+    choices: ClassVar[Mapping[str, Sequence[str]]] = {}
+    words: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    reference: P | None = None
+    names_first: bool = True
+
+    @cached_property
+    def base(self) -> Any:
+        """The expected point, with the requested rounding."""
+        return getattr(self.unit, self.kind).replace(rounding=rounding_name(self.unit.policy.rounding))
+
+    @property
+    def expected(self) -> P:
+        """The point that names and sizes are relative to."""
+        return self.reference or self.base
+
+    def named(self) -> Iterator[P]:
+        for point in self.catalogue.values():
+            yield point.replace(rounding=self.base.rounding) if self.unit.policy.random_count else point
+
+    def changes(self, point: Any) -> Iterator[P]:
+        for field in self.fields:
+            for choice in self.choices.get(field, ()):
+                random = field == "rounding" and choice.startswith("sr") and not self.unit.policy.random_count
+                if choice in (getattr(point, field), ERROR) or random:
+                    continue
+                try:
+                    yield point.replace(**{field: choice})
+                except Error:  # the two choices exclude each other
+                    continue
+
+    def made(self, point: Any) -> Any:
+        policy = self.unit.policy.replace(rounding=point.rounding)
+        if not policy.rounding.stochastic:
+            policy = policy.replace(sr_bits=None)
+        return dataclasses.replace(self.unit, **{self.kind: point}, policy=policy)
+
+    def at(self, point: P) -> Self:
+        return dataclasses.replace(super().at(point), reference=self.base)
+
+    def texts(self, point: P) -> dict[str, str]:
+        """Its fields as texts."""
+        return {k: str(getattr(point, k)) for k in self.fields}
+
+    def differing(self, point: P, other: P) -> dict[str, str]:
+        """The fields of a point that differ from another's, as texts."""
+        theirs = self.texts(other)
+        return {k: v for k, v in self.texts(point).items() if v != theirs[k]}
+
+    def nearest(self, point: P) -> tuple[str, dict[str, str]]:
+        """The name of the nearest named point, and the differences from it."""
+        others = ((name, self.differing(point, named)) for name, named in self.catalogue.items())
+        return min(others, key=lambda x: len(x[1]))
+
+    def text(self, point: P) -> str:
+        own, (name, differing) = self.differing(point, self.expected), self.nearest(point)
+        if own and len(own) <= max(len(differing), 0 if self.names_first else 1):
+            return _listed(own)
+        return ", ".join(filter(None, (f"{self.kind} {name}", _listed(differing))))
+
+    def says(self, point: P) -> str:
+        own = self.differing(point, self.expected)
+        if not own:
+            return super().says(point)
+        text = self.text(point)
+        return f"follows {text}" if text.startswith(f"{self.kind} ") else self.sentence(own)
+
+    def sentence(self, own: Mapping[str, str]) -> str:
+        """What a device with these fields does."""
+        of = ((k, v, self.words.get(k, {})) for k, v in own.items())
+        return " and ".join(filter(None, (w.get(v, w.get("", "has {k} = {v}")).format(k=k, v=v) for k, v, w in of)))
+
+    def size(self, point: P) -> int:
+        own, (_, differing) = self.differing(point, self.expected), self.nearest(point)
+        return min(2 * len(own), 2 * len(differing) + 3)
+
+
+def _listed(fields: Mapping[str, str]) -> str:
+    return ", ".join(f"{k} = {v}" for k, v in fields.items())
 
 
 def hypothesis(space: Space[P], point: P) -> Hypothesis | None:
@@ -61,47 +190,3 @@ def hypothesis(space: Space[P], point: P) -> Hypothesis | None:
     if model is None:
         return None
     return Hypothesis(space.text(point), space.says(point), model, space.kind, space.size(point))
-
-
-@dataclass(frozen=True)
-class FixedSpace:
-    """The space of a unit without choices: the unit itself.
-
-    listed: the defects that it can have; of_answer: those of its answer, for a device that otherwise follows a model.
-    """
-
-    unit: Unit
-    listed: Callable[[], Iterator[Hypothesis]] = lambda: iter(())
-    of_answer: Callable[[Model], Iterator[Hypothesis]] = lambda under: iter(())
-    kind: str = "unit"
-
-    @property
-    def base(self) -> Unit:
-        return self.unit
-
-    def named(self) -> Iterator[Unit]:
-        return iter(())
-
-    def changes(self, point: Unit) -> Iterator[Unit]:
-        return iter(())
-
-    def model(self, point: Unit) -> Model | None:
-        return expected_model(point)
-
-    def key(self, point: Unit) -> Hashable:
-        return point
-
-    def text(self, point: Unit) -> str:
-        return f"unit {point.name}"
-
-    def says(self, point: Unit) -> str:
-        return "behaves as expected"
-
-    def size(self, point: Unit) -> int:
-        return 0
-
-    def defects(self, point: Unit) -> Iterator[Hypothesis]:
-        return self.listed()
-
-    def answer_defects(self, under: Model) -> Iterator[Hypothesis]:
-        return self.of_answer(under)

@@ -22,33 +22,27 @@ _NARROW: Final = 8  # elements of up to this many bits have products that are ad
 _PLACES: Final = (0, 1, 2, 3, 4)  # places below the larger addend's last bit
 
 
-@dataclass(frozen=True)
-class Dot:
-    """A dot product with one wrong part."""
+def dot_with(
+    unit: DotUnit,
+    *,
+    inputs: Callable[[Operand, Operand, int], tuple[Operand, Operand, int]] | None = None,
+    decoders: Sequence[Decode] | None = None,
+    terms: Callable[[list[Term]], list[Term]] | None = None,
+    make: Callable[..., Step] = Step,
+    after: Callable[[int, int], tuple[int, int]] | None = None,
+) -> Model:
+    """The dot product, with one wrong part: other operands, decoders, products or tree, or a changed answer."""
+    s = unit.setting
 
-    unit: DotUnit
+    def model(codes: Inputs) -> Output | None:
+        a, b, c = unit.sides(codes)
+        if inputs is not None:
+            a, b, c = inputs(a, b, c)
+        found = products(s, a, b, decoders)
+        code, flags = accumulate(s, found if terms is None else terms(found), c, make=make)
+        return after(code, flags) if after is not None else (code, flags)
 
-    def model(
-        self,
-        *,
-        inputs: Callable[[Operand, Operand, int], tuple[Operand, Operand, int]] | None = None,
-        decoders: Sequence[Decode] | None = None,
-        terms: Callable[[list[Term]], list[Term]] | None = None,
-        make: Callable[..., Step] = Step,
-        after: Callable[[int, int], tuple[int, int]] | None = None,
-    ) -> Model:
-        """The dot product, with other operands, decoders, products or tree, or a changed answer."""
-        s = self.unit.setting
-
-        def model(codes: Inputs) -> Output | None:
-            a, b, c = self.unit.sides(codes)
-            if inputs is not None:
-                a, b, c = inputs(a, b, c)
-            found = products(s, a, b, decoders)
-            code, flags = accumulate(s, found if terms is None else terms(found), c, make=make)
-            return after(code, flags) if after is not None else (code, flags)
-
-        return model
+    return model
 
 
 def product_bits(formats: Sequence[Format]) -> int:
@@ -131,8 +125,8 @@ class NegativeStep(Step):
 
 def sum_defects(unit: DotUnit) -> Iterator[Hypothesis]:
     """Every listed defect of the sums."""
-    d, formats = Dot(unit), unit.setting.formats
-    yield Hypothesis("x - x is -0", "gives -0 where a sum cancels to zero", d.model(make=NegativeStep))
+    formats = unit.setting.formats
+    yield Hypothesis("x - x is -0", "gives -0 where a sum cancels to zero", dot_with(unit, make=NegativeStep))
     if all(f.exponent_bits and f.width <= _NARROW for f in formats):
         bits = product_bits(formats) + (unit.setting.block - 1).bit_length()
         last = sum(f.emin - f.mantissa_bits for f in formats)
@@ -140,11 +134,15 @@ def sum_defects(unit: DotUnit) -> Iterator[Hypothesis]:
         yield Hypothesis(
             "sum of products one bit short",
             "has one bit too few below the sign of its exact sum of products, which wraps around",
-            d.model(make=make),
+            dot_with(unit, make=make),
         )
     yield from _alignment(unit)
     if not (isinstance(unit.a, Format) and isinstance(unit.b, Format)):
-        yield Hypothesis("scales above one x2", "doubles products with scales above one", d.model(terms=_doubled))
+        yield Hypothesis(
+            "scales above one x2",
+            "doubles products with scales above one",
+            dot_with(unit, terms=lambda terms: [_doubled(x) for x in terms]),
+        )
 
 
 def _alignment(unit: DotUnit) -> Iterator[Hypothesis]:
@@ -159,15 +157,13 @@ def _alignment(unit: DotUnit) -> Iterator[Hypothesis]:
         yield Hypothesis(
             f"smaller addend cut {places} places below the larger",
             f"drops bits more than {places} places below the larger addend's last bit, without a sticky bit",
-            Dot(short).model(make=QuietStep),
+            dot_with(short, make=QuietStep),
         )
 
 
-def _doubled(terms: list[Term]) -> list[Term]:
-    return [_twice(x) if x.scale > 0 else x for x in terms]
-
-
-def _twice(x: Term) -> Term:
+def _doubled(x: Term) -> Term:
+    if x.scale <= 0:
+        return x
     if x.value.kind != FINITE or not x.value.significand:
         return x._replace(scale=x.scale + 1)
     value = x.value._replace(exponent=x.value.exponent + 1)

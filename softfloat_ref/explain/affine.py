@@ -21,6 +21,7 @@ from softfloat_ref.oracle.affine import (
     AffineFormat,
     Parameters,
     Rule,
+    before_rounding,
     dequantize_value,
     fp32,
     get_rule,
@@ -38,11 +39,17 @@ _MODES: Final = tuple(m for m in ROUNDINGS if not m.startswith("sr"))
 _FIELDS: Final = ("order", "arithmetic", "nan", "inf")  # fields of a rule that affect a quantization
 _MORE_BITS: Final = 64  # bits of a quotient to show
 _WHOLE: Final = ("kept", "discarded", "rule")
+_ROUNDED: Final = {"exact": "", "fp32": ", rounded to FP32", "fp32-fma": ", rounded to FP32, with the product"}
 
 
 def integer_text(code: int, fmt: AffineFormat) -> str:
     """The code of an integer, and the integer."""
     return f"{code:0{-(-fmt.bits // 4)}x} = {integer(code, fmt)}"
+
+
+def _parameter_rows(found: Parameters, fmt: AffineFormat) -> Rows:
+    middle = ", the middle" if fmt.symmetric else ""
+    return [("scale", describe(found.scale, FP32)), ("zero point", f"{found.zero_point}{middle}")]
 
 
 # -- quantize ----------------------------------------------------------------------------------------------------------
@@ -55,8 +62,7 @@ def _quantize_steps(unit: AffineQuantizeUnit, inputs: Sequence[int]) -> Rows:
     flushed = ", flushed to zero" if x != decoder(unit.values)(inputs[0]) else ""
     rows = [
         ("value", describe(inputs[0], unit.values) + flushed),
-        ("scale", describe(found.scale, FP32)),
-        ("zero point", f"{found.zero_point}{', the middle' if unit.affine.symmetric else ''}"),
+        *_parameter_rows(found, unit.affine),
         ("affine rule", rule_text(unit.rule)),
     ]
     if x.kind in (NAN, INF):
@@ -72,8 +78,7 @@ def _rounding_rows(unit: AffineQuantizeUnit, x: Value, found: Parameters, word: 
     if value.kind == INF:
         return [*rows, ("clamp", "the product overflows FP32: clamped to the end of the range")]
     explained = explain_conversion(value, unit.affine.wide, unit.policy, word)
-    labels = {"rule": "rounding"}
-    rows += [(labels.get(k, k), v) for k, v in explained.rows if k in _WHOLE]
+    rows += [("rounding" if k == "rule" else k, v) for k, v in explained.rows if k in _WHOLE]
     width = unit.affine.wide.width
     q = explained.bits - (explained.bits >> (width - 1) << width)
     rows.append(("rounded", str(q)))
@@ -86,26 +91,20 @@ def _rounding_rows(unit: AffineQuantizeUnit, x: Value, found: Parameters, word: 
 def _computed(unit: AffineQuantizeUnit, x: Value, found: Parameters) -> tuple[Rows, Value]:
     """The steps up to the number to be rounded, and this number."""
     rule, scale, z = unit.rule, decoder(FP32)(found.scale), found.zero_point
-    offset = exact.finite(int(z < 0), abs(z), 0)
-    inside, note = rule.order == "inside", "zero point added inside the rounding"
-    bits = needed_bits(unit.affine.wide, unit.policy) + _MORE_BITS
+    inside, bits = rule.order == "inside", needed_bits(unit.affine.wide, unit.policy) + _MORE_BITS
+    offset = exact.finite(int(z < 0), abs(z), 0) if inside else exact.zero(0)
     if rule.arithmetic == "exact":
         rows = [("quotient", _number(exact.divide(x, scale, bits)))]
-        if not inside:
-            return rows, exact.divide(x, scale, bits)
-        total = exact.divide(exact.add(x, exact.multiply(offset, scale)), scale, bits)
-        return [*rows, ("sum", f"{_number(total)}, {note}")], total
-    inverse = reciprocal(scale)
-    product = exact.multiply(x, inverse)
-    rows = [("reciprocal", f"{_number(inverse)}, 1 / scale rounded to FP32")]
+    else:
+        rows = [("reciprocal", f"{_number(reciprocal(scale))}, 1 / scale rounded to FP32")]
     if rule.arithmetic == "fp32":
-        product = fp32(product)
+        product = fp32(exact.multiply(x, reciprocal(scale)))
         rows.append(("product", f"{_number(product)}, rounded to FP32"))
-        if product.kind == INF or not inside:
-            return rows, product
-    total = fp32(exact.add(product, offset))
-    fused = ", with the product" if rule.arithmetic == "fp32-fma" else ""
-    return [*rows, ("sum", f"{_number(total)}, {note}, rounded to FP32{fused}")], total
+        inside = inside and product.kind != INF
+    total = before_rounding(x, scale, offset, rule, bits)
+    if inside:
+        rows.append(("sum", f"{_number(total)}, zero point added inside the rounding{_ROUNDED[rule.arithmetic]}"))
+    return rows, total
 
 
 def _clamp_text(q: int, fmt: AffineFormat) -> str:
@@ -214,8 +213,7 @@ def _dequantize_steps(unit: AffineDequantizeUnit, inputs: Sequence[int]) -> Rows
     explained = explain_conversion(product, FP32, get_policy(None), None)
     return [
         ("integer", integer_text(inputs[0], unit.affine)),
-        ("scale", describe(found.scale, FP32)),
-        ("zero point", f"{found.zero_point}{', the middle' if unit.affine.symmetric else ''}"),
+        *_parameter_rows(found, unit.affine),
         ("steps", f"{distance}: integer - zero point"),
         ("product", f"{value_text(product)}, steps * scale"),
         *((k, v) for k, v in explained.rows if k in (*_WHOLE, "overflow")),

@@ -10,12 +10,12 @@ from functools import cached_property
 from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.explain.scalar import describe, value_text
+from softfloat_ref.explain.scalar import Rows, describe, value_text
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.blocks.formats import (
-    FP32,
+from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
+from softfloat_ref.oracle.blocks.profiles import CHOICES, PROFILES, Profile
+from softfloat_ref.oracle.blocks.quantize import (
     Block,
-    BlockFormat,
     block_scale,
     dequantize_to_fp32,
     element_policy,
@@ -25,14 +25,12 @@ from softfloat_ref.oracle.blocks.formats import (
     resolve,
     tensor_scale_of,
 )
-from softfloat_ref.oracle.blocks.profiles import CHOICES, PROFILES, Profile
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import FINITE, NAN, Value
 from softfloat_ref.oracle.flags import INEXACT, OVERFLOW
 from softfloat_ref.oracle.literals import shortest
 from softfloat_ref.oracle.policies import ROUNDINGS, Policy, rounding_name
 
-Rows = list[tuple[str, str]]
 MAX_ALTERNATIVES: Final = 12
 
 
@@ -195,17 +193,14 @@ class BlockExplanation:
     def alternatives(self, scale: int, codes: Sequence[int]) -> list[str]:
         """The profiles, then changes of one or two of this profile's fields, that give a device's answer."""
         wanted = (scale, tuple(codes))
-        found, seen = [], set()
+        found: list[str] = []
         for text, profile, policy in self._candidates():
             try:
                 block = self._quantized(profile, element_policy(policy, profile))
             except Error:
                 continue
-            if (block.scale, block.codes) == wanted:
-                # a change of two fields is redundant if one of them suffices
-                if any(part in seen for part in text.split(", ")):
-                    continue
-                seen.add(text)
+            # a change of two fields is redundant if one of them suffices
+            if (block.scale, block.codes) == wanted and not any(part in found for part in text.split(", ")):
                 found.append(text)
         return found[:MAX_ALTERNATIVES]
 
@@ -225,7 +220,5 @@ class BlockExplanation:
                 if len({field for field, _ in chosen}) < size:
                     continue
                 fields = dict(chosen)
-                policy = self.policy
-                if "rounding" in fields:
-                    policy = policy.replace(rounding=fields.pop("rounding"), sr_bits=self.policy.sr_bits)
+                policy = self.policy.replace(rounding=fields.pop("rounding", self.policy.rounding))
                 yield ", ".join(f"{f} = {c}" for f, c in chosen), self.profile.replace(**fields), policy

@@ -18,8 +18,7 @@ from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
 from softfloat_ref.oracle.flags import Flags
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.literals import hexadecimal, shortest
-from softfloat_ref.oracle.operations import Signature, evaluator
-from softfloat_ref.oracle.operations.table import nan_operand
+from softfloat_ref.oracle.operations import Signature, evaluator, unrounded
 from softfloat_ref.oracle.policies import (
     ROUNDINGS,
     Integers,
@@ -32,6 +31,7 @@ from softfloat_ref.oracle.policies import (
     rounding_name,
 )
 from softfloat_ref.oracle.rounding import Target, is_tiny, position, rounds_up
+from softfloat_ref.units.unit import LETTERS
 
 MAX_FLAGS: Final = len(FLAGS) - 1
 Rows = list[tuple[str, str]]
@@ -55,12 +55,8 @@ _RULES: Final = {
 def fields(code: int, fmt: Format) -> str:
     """The code in binary, split into sign, exponent and mantissa."""
     bits = f"{code:0{fmt.width}b}"
-    parts = [
-        bits[: int(fmt.signed)],
-        bits[int(fmt.signed) : fmt.width - fmt.mantissa_bits],
-        bits[fmt.width - fmt.mantissa_bits :] if fmt.mantissa_bits else "",
-    ]
-    return " ".join(p for p in parts if p)
+    sign, mantissa = int(fmt.signed), fmt.width - fmt.mantissa_bits
+    return " ".join(filter(None, (bits[:sign], bits[sign:mantissa], bits[mantissa:])))
 
 
 def describe(code: int, fmt: Format) -> str:
@@ -136,12 +132,9 @@ def _special_rule(value: Value, fmt: Format, policy: Policy) -> str:
 
 def _neighbour_rows(value: Value, fmt: Format, policy: Policy) -> Rows:
     """The representable values on both sides."""
-    rows = []
-    for label, direction in (("below", "rdn"), ("above", "rup")):
-        clamped = policy.replace(rounding=direction, overflow="sat-finite", flush_outputs=False, sr_bits=None)
-        code, _ = encoder(fmt, clamped)(value, 0)
-        rows.append((label, describe(code, fmt)))
-    return rows
+    clamped = {"overflow": "sat-finite", "flush_outputs": False, "sr_bits": None}
+    sides = {label: policy.replace(rounding=mode, **clamped) for label, mode in (("below", "rdn"), ("above", "rup"))}
+    return [(label, describe(encoder(fmt, near)(value, 0)[0], fmt)) for label, near in sides.items()]
 
 
 def _bit_rows(value: Value, fmt: Format, policy: Policy, r: int) -> Rows:
@@ -224,33 +217,19 @@ def _approximately(x: Value, digits: int = 6) -> str:
 def explain_operation(sig: Signature, operands: Sequence[int], policy: Policy, random_bits: int | None) -> Explanation:
     """Each step of an operation on codes: operands, exact result, rounding."""
     r = check_random(policy, random_bits)
-    run = evaluator(sig, policy)
-    bits, flags = run(operands, r)
+    bits, flags = evaluator(sig, policy)(operands, r)
     rows: Rows = []
-    values = []
-    for name, code, fmt in zip("abcdefghi", operands, sig.formats, strict=False):
+    for name, code, fmt in zip(LETTERS, operands, sig.formats, strict=False):
         value = decoder(fmt)(code)
         flushed = decoder(fmt, policy.flush_inputs and sig.operation.flushes)(code)
         note = "" if flushed == value else f", flushed to {shortest(flushed)}"
         rows.append((name, f"{describe(code, fmt)} [{fields(code, fmt)}] {fmt.name}{note}"))
-        values.append(flushed)
     if sig.operation.result != "float":
         return Explanation([*rows, ("result", describe(bits, sig.out)), ("flags", flag_text(flags))], bits, flags)
-    outcome, raised = exact_outcome(sig, values, policy, r)
+    outcome, raised = unrounded(sig, policy, 2 * SHOWN_BITS)(operands, r)
     text = value_text(outcome) if outcome.exponent >= 0 or outcome.kind != NAN else "invalid operation"
     rows.append((sig.operation.name, f"{text}{', ' + flag_text(raised)[3:] if raised else ''}"))
     return Explanation(rows + _rounding_rows(outcome, sig.out, policy, r, bits, flags), bits, flags)
-
-
-def exact_outcome(sig: Signature, values: Sequence[Value], policy: Policy, r: int) -> tuple[Value, int]:
-    """The operation's exact result, before rounding, and the flags raised up to there."""
-    from softfloat_ref.oracle.operations import context
-
-    if not sig.operation.nans and any(x.kind == NAN for x in values):
-        return nan_operand(policy.nan_rule, values)
-    ctx = context(sig, policy)
-    value, flags = sig.operation.function(ctx._replace(random_bits=r, bits=ctx.bits + 2 * SHOWN_BITS), *values)
-    return value, flags
 
 
 # -- other choices that give the answer -----------------------------------------------------------------------------
@@ -284,19 +263,11 @@ _ALTERNATIVES: Final[tuple[tuple[str, tuple[Any, ...]], ...]] = (
 Choices = dict[str, str]  # fields of a policy, as on the command line
 
 
-def alternatives(
-    run: Callable[[Policy], tuple[int, int]], policy: Policy, got: int, got_flags: int | None
-) -> list[dict[str, str]]:
-    """The changes to the policy that give the device's answer: single fields, or else pairs.
-
-    run: maps a policy to bits and flags. Returns the changed fields of each policy found; an empty change means the
-    policy itself gives the answer.
-    """
-    return Tried(run, policy).matching(got, got_flags)
-
-
 class Tried:
-    """One case under policies that differ in one or two fields. Each is run at most once, at the first query."""
+    """One case under policies that differ in one or two fields. Each is run at most once, at the first query.
+
+    run: maps a policy to bits and flags.
+    """
 
     def __init__(self, run: Callable[[Policy], tuple[int, int]], policy: Policy) -> None:
         self._run = run
@@ -304,7 +275,8 @@ class Tried:
         self._answers: list[dict[tuple[int, int], list[Choices]]] = []
 
     def matching(self, got: int, got_flags: int | None) -> list[Choices]:
-        """The changes that give that answer, as `alternatives` returns them."""
+        """The changes to the policy that give that answer: single fields, or else pairs; an empty change if the policy
+        itself gives it."""
         for level in range(len(self._near)):
             if level == len(self._answers):
                 self._answers.append(self._tried(self._near[level]))

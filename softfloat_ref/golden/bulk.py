@@ -12,6 +12,7 @@ from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
 from softfloat_ref.arrays.operations import Bulk
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
 from softfloat_ref.golden import cases as codes_of
+from softfloat_ref.golden import compiled
 from softfloat_ref.golden.kinds.base import SHARP
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.sources import WORD_BITS, Philox
@@ -93,9 +94,7 @@ def _every_case(formats: Sequence[Format], first: int, size: int) -> Table:
 def random_cases(formats: Sequence[Format], seed: int, count: int, start: int = 0) -> Table:
     """`cases.random_cases` as an array, one row per operand; formats of at most 64 bits."""
     from softfloat_ref.arrays.kernels import random_words
-    from softfloat_ref.golden import compiled
 
-    weighted_codes: Any = compiled.weighted_codes
     stride = _WORDS_A_CODE * len(formats)
     words = random_words.words(Philox(seed, _STREAM), WORD_BITS, start * stride, count * stride)
     out = np.empty((len(formats), count), np.int64)
@@ -104,7 +103,7 @@ def random_cases(formats: Sequence[Format], seed: int, count: int, start: int = 
         numbers = [f.width, mask, f.mantissa_bits, f.exponent_bits, f.bias, f.sign_bit]
         known = np.array(codes_of.specials(f), np.uint64).view(np.int64)
         settings = np.array([x % (1 << 64) for x in numbers], np.uint64).view(np.int64)
-        weighted_codes(words, stride, _WORDS_A_CODE * i, settings, known, out[i])
+        compiled.weighted_codes(words, stride, _WORDS_A_CODE * i, settings, known, out[i])
     return out
 
 
@@ -117,36 +116,27 @@ def _put_near_carry(cases: Any, operands: Table, words: Table, position: int) ->
 
 def text(columns: Table, fields: Sequence[Field]) -> NDArray[np.uint8]:
     """The bytes of lines of TestFloat text; `columns` has a row for each field."""
-    from softfloat_ref.golden import compiled
-
-    text_lines: Any = compiled.text_lines
     digits = np.array([f.digits for f in fields], np.int64)
     size = columns.shape[1] * int(digits.sum() + digits.size)
     out = np.empty(size + compiled.PADDING, np.uint8)
-    text_lines(columns, digits, out)
+    compiled.text_lines(columns, digits, out)
     return out[:size]
 
 
 def words(lines: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Lines of text as memory words."""
-    from softfloat_ref.golden import compiled
-
-    as_words: Any = compiled.as_words
     out = np.empty_like(lines)
-    as_words(lines, out)
+    compiled.as_words(lines, out)
     return out
 
 
 def parse(data: bytes) -> Table | None:
     """The codes of lines of hexadecimal digits, one row per column; None if the lines differ in layout, or contain
     anything except digits and single spaces."""
-    from softfloat_ref.golden import compiled
-
     first = data.find(b"\n") + 1
     digits = np.array([len(word) for word in data[: first - 1].split(b" ")], np.int64)
     if first == 0 or len(data) % first or int(digits.min()) == 0 or int(digits.max()) > 16:
         return None
     lines = len(data) // first
     out = np.empty((digits.size, lines), np.int64)
-    parse_lines: Any = compiled.parse_lines
-    return out if parse_lines(np.frombuffer(data, np.uint8), lines, digits, out) else None
+    return out if compiled.parse_lines(np.frombuffer(data, np.uint8), lines, digits, out) else None

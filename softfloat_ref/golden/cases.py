@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+from math import prod
 from typing import Final
 
 from softfloat_ref.coverage.classes import few_specials as few_specials
@@ -32,16 +34,9 @@ def crossed(formats: Sequence[Format], limit: int = MAX_CROSSED) -> Iterator[tup
     """Every special code of each operand with every one of the others; fewer, or none, above the limit."""
     for choice in (specials, few_specials):
         sets = [choice(f) for f in formats]
-        if _product(len(s) for s in sets) <= limit:
+        if prod(map(len, sets)) <= limit:
             return itertools.product(*sets)
     return iter(())
-
-
-def _product(sizes: Iterator[int]) -> int:
-    total = 1
-    for size in sizes:
-        total *= size
-    return total
 
 
 def words_per_code(fmt: Format) -> int:
@@ -98,14 +93,17 @@ def random_cases(formats: Sequence[Format], seed: int, count: int, start: int = 
         n = min(_CHUNK, start + count - first)
         words = iter(source.words(first * stride, n * stride))
         for _ in range(n):
-            yield tuple(_from_words(f, words, size) for f, size in zip(formats, sizes, strict=True))
+            yield tuple(code_of(f, words, size) for f, size in zip(formats, sizes, strict=True))
 
 
-def _from_words(fmt: Format, words: Iterator[int], size: int) -> int:
-    control, bits = next(words), 0
-    for _ in range(size - 1):
-        bits = bits << WORD_BITS | next(words)
-    return random_code(fmt, control, bits)
+def code_of(fmt: Format, words: Iterator[int], size: int) -> int:
+    """A code from the next `size` words."""
+    return random_code(fmt, next(words), joined(itertools.islice(words, size - 1)))
+
+
+def joined(words: Iterable[int]) -> int:
+    """Random words as one number, the first the most significant."""
+    return reduce(lambda bits, word: bits << WORD_BITS | word, words, 0)
 
 
 def values_and_midpoints(fmt: Format) -> list[tuple[int, int]]:

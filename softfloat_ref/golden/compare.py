@@ -94,7 +94,7 @@ class Comparison:
         self.add = add
         self.lines = 0
         self.foreign = False
-        self.inputs = sum(f.lanes for f in vectors.fields if f.role in ("control", "operand", "random"))
+        self.inputs = vectors.unit.input_width
         self.readers = [(x.writer, [_Reader(x.path, r, i) for i, r in enumerate(x.regions)]) for x in layouts]
 
     def __enter__(self) -> Comparison:
@@ -164,7 +164,7 @@ class Comparison:
 
     def _wrong_line(self, reader: _Reader, number: int, text: bytes, expected: Line) -> None:
         """A line of TestFloat text has its own operands: report the expected result for those."""
-        at, said = reader.location(number, True), shown(text, True)
+        at, said = location(reader.file, reader.region, number, True), shown(text, True)
         given = parse_line(text, self.vectors.fields)
         if given is None:
             self.add(f"{at}: not a line of this set: {said!r}")
@@ -201,10 +201,6 @@ class _Reader:
         data = self.stream.read(min(size, self.left))
         self.left -= len(data)
         return data
-
-    def location(self, line: int, text: bool) -> str:
-        """Where a line is: file and number, or array and index."""
-        return location(self.file, self.region, line, text)
 
 
 def location(file: str, region: Region, line: int, text: bool) -> str:

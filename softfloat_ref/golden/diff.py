@@ -11,6 +11,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_bytes
 from softfloat_ref.golden.manifest import MANIFEST, read_manifest
 from softfloat_ref.golden.verify import check_hashes
+from softfloat_ref.units.unit import INPUTS
 
 SHOWN: Final = 10
 Lines = dict[tuple[str, ...], tuple[str, ...]]  # inputs to expected values
@@ -81,7 +82,7 @@ def _lines(folder: Path, manifest: dict[str, Any]) -> Lines:
     names = [str(f.get("name")) for f in manifest["files"] if str(f.get("name")).endswith(".tv")]
     if len(names) != 1 or Path(names[0]).name != names[0]:
         raise Error(f"{folder / MANIFEST}: lists no text file of vectors; diff reads .tv files")
-    inputs = sum(int(f["lanes"]) for f in manifest["fields"] if f["role"] in ("control", "operand", "random"))
+    inputs = sum(int(f["lanes"]) for f in manifest["fields"] if f["role"] in INPUTS)
     lines = read_bytes(folder / names[0]).decode("ascii", "replace").splitlines()
     parts = [tuple(line.split()) for line in lines]
     return {p[:inputs]: p[inputs:] for p in parts}

@@ -58,8 +58,9 @@ def generate(
         if resume and (stored := _finished(folder, vectors, chosen)):
             discard(folder)  # an earlier run may have been killed just before this
             return stored
+        openings = {f"{w.key}.{i}": data for w in chosen for i, data in enumerate(w.openings(vectors))}
         try:
-            journal = Journal(folder, _request(vectors, chosen), _openings(vectors, chosen), resume)
+            journal = Journal(folder, _request(vectors, chosen), openings, resume)
         except OSError as e:
             raise _unwritable(folder, e) from None
         try:
@@ -87,10 +88,6 @@ def _request(vectors: VectorSet, chosen: Sequence[Writer]) -> dict[str, Any]:
 
     formats = [w.key for w in chosen]
     return {"schema": SCHEMA, "version": __version__, "formats": formats, "set": vectors.to_dict()}
-
-
-def _openings(vectors: VectorSet, chosen: Sequence[Writer]) -> dict[str, bytes]:
-    return {f"{w.key}.{i}": data for w in chosen for i, data in enumerate(w.openings(vectors))}
 
 
 def _write_parts(vectors: VectorSet, chosen: Sequence[Writer], journal: Journal, workers: Workers | None) -> None:

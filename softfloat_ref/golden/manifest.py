@@ -54,6 +54,7 @@ def make_manifest(
 ) -> dict[str, Any]:
     """The manifest of a set of `count` lines. left_out: result of `left_out_entry`; runs: the tags of the lines."""
     from softfloat_ref import __version__
+    from softfloat_ref.coverage.engine.measure import summary
 
     return {
         "schema": SCHEMA,
@@ -65,7 +66,7 @@ def make_manifest(
         "count": count,
         "left_out": left_out,
         "groups": groups(runs),
-        "coverage": _coverage(vectors),
+        "coverage": summary(vectors),
         **_described(vectors),
         "files": files,
     }
@@ -101,13 +102,6 @@ def left_out_entry(count: int, listed: Sequence[str]) -> dict[str, Any]:
         return {**entry, "file": LEFT_OUT}
     parts = [line.split(" ", 1) for line in listed]
     return {**entry, "cases": [int(number) for number, _ in parts], "inputs": [inputs for _, inputs in parts]}
-
-
-def _coverage(vectors: VectorSet) -> Any:
-    """The number of bins of each coverage model that the directed cases hit."""
-    from softfloat_ref.coverage import summary
-
-    return summary(vectors)
 
 
 def _generators(vectors: VectorSet) -> dict[str, Any]:
@@ -190,16 +184,21 @@ def _filled(parts: Sequence[str], indent: str) -> str:
     return ",\n".join([*lines, line])
 
 
+def read_json(path: Path) -> Any:
+    """The content of a JSON file. Raises Error."""
+    data = read_bytes(path)
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as e:
+        raise Error(f"{path}: not valid JSON: {str(e)[:80]}") from None
+
+
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a folder. Raises Error for one that is missing, broken or of another schema."""
     path = folder / MANIFEST
     if (folder / SUITE).exists() and not path.exists():
         raise Error(f"{folder}: holds a suite; give the folder of one of its sets")
-    data = read_bytes(path)
-    try:
-        manifest = json.loads(data)
-    except (ValueError, RecursionError) as e:
-        raise Error(f"{path}: not valid JSON: {str(e)[:80]}") from None
+    manifest = read_json(path)
     if not isinstance(manifest, dict) or type(manifest.get("schema")) is not int:
         raise Error(f"{path}: not a manifest of vectors")
     _check_schema(path, manifest["schema"])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from itertools import count, islice
+from typing import Final, NamedTuple
 
 from softfloat_ref.base.executors import Workers, in_order
 from softfloat_ref.golden import writers
@@ -13,18 +13,9 @@ from softfloat_ref.golden.tags import Run, TagCursor, defined_runs
 from softfloat_ref.golden.writers.batch import Batch, Data
 from softfloat_ref.units import Line
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Table = NDArray[np.int64]
-    Mask = NDArray[np.bool_]
-
 CASES: Final = 1 << 12  # a part, where each line is made by itself
 CHUNKS: Final = 1 << 5  # a part, in bulk
-
-
-_ScalarTask = tuple[VectorSet, Sequence[str], int, list[Line], list[Run]]
+_Part = tuple[int, list[Line], list[Run]]  # number, cases, their tags
 
 
 class NumberedBatch(NamedTuple):
@@ -53,38 +44,34 @@ def batches(vectors: VectorSet, first: int = 0, compiled: bool = True) -> Iterat
     if compiled and vectors.cases.chunked:
         from softfloat_ref.golden import bulk
 
-        chunks = range(first * CHUNKS, max(bulk.most_chunks(vectors), first * CHUNKS + 1))
-        yield from _in_bulk(vectors, chunks, TagCursor(vectors))
+        yield from _in_bulk(vectors, range(first * CHUNKS, max(bulk.most_chunks(vectors), first * CHUNKS + 1)))
         return
-    cursor = TagCursor(vectors)
-    rest = islice(iter(vectors.inputs()), first * CASES, None)
-    number = first
-    while cases := list(islice(rest, CASES)):
-        yield _given(vectors, number, cases, cursor.take(number * CASES, len(cases)), compiled)
-        number += 1
+    for part in _parts(vectors, first):
+        yield _given(vectors, *part, compiled)
 
 
-def _in_bulk(vectors: VectorSet, chunks: range, cursor: TagCursor) -> Iterator[NumberedBatch]:
+def _in_bulk(vectors: VectorSet, chunks: range) -> Iterator[NumberedBatch]:
     from softfloat_ref.golden import bulk
 
+    cursor = TagCursor(vectors)
     # only the last chunk can be missing, so the chunks arrive in the order requested
     for number, (position, columns, undefined) in zip(chunks, bulk.numbered(vectors, chunks), strict=False):
-        yield _of_chunk(vectors, number // CHUNKS, position, columns, undefined, cursor)
+        cases, places = int(columns.shape[1]), undefined.nonzero()[0].tolist()
+        runs = defined_runs(cursor.take(position, cases), places)
+        kept, inputs = bulk.defined(columns, undefined)
+        left_out = [(position + place, case) for place, case in zip(places, inputs, strict=True)]
+        yield NumberedBatch(number // CHUNKS, cases, Batch(vectors.fields, runs, table=kept), left_out)
 
 
-def _of_chunk(
-    vectors: VectorSet, part: int, position: int, columns: Table, undefined: Mask, cursor: TagCursor
-) -> NumberedBatch:
-    from softfloat_ref.golden import bulk
-
-    cases = int(columns.shape[1])
-    runs = cursor.take(position, cases)
-    kept, inputs = bulk.defined(columns, undefined)
-    if not inputs:
-        return NumberedBatch(part, cases, Batch(vectors.fields, runs, table=kept), [])
-    places = undefined.nonzero()[0].tolist()
-    left_out = [(position + place, case) for place, case in zip(places, inputs, strict=True)]
-    return NumberedBatch(part, cases, Batch(vectors.fields, defined_runs(runs, places), table=kept), left_out)
+def _parts(vectors: VectorSet, first: int) -> Iterator[_Part]:
+    """The cases from a part on, where each line is made by itself."""
+    cursor = TagCursor(vectors)
+    rest = islice(iter(vectors.inputs()), first * CASES, None)
+    for number in count(first):
+        cases = list(islice(rest, CASES))
+        if not cases:
+            return
+        yield number, cases, cursor.take(number * CASES, len(cases))
 
 
 def inputs_at(vectors: VectorSet, numbers: Sequence[int]) -> Iterator[tuple[int, Line]]:
@@ -92,14 +79,11 @@ def inputs_at(vectors: VectorSet, numbers: Sequence[int]) -> Iterator[tuple[int,
     if vectors.cases.chunked:
         yield from _bulk_inputs_at(vectors, numbers)
         return
-    wanted = iter(numbers)
-    number = next(wanted, -1)
-    for i, inputs in enumerate(vectors.inputs()):
-        if i == number:
-            yield i, inputs
-            number = next(wanted, -1)
-        if number < 0:
-            return
+    rest, at = iter(vectors.inputs()), 0
+    for number in numbers:
+        for inputs in islice(rest, number - at, number - at + 1):
+            yield number, inputs
+        at = number + 1
 
 
 def _bulk_inputs_at(vectors: VectorSet, numbers: Sequence[int]) -> Iterator[tuple[int, Line]]:
@@ -155,19 +139,10 @@ def made(vectors: VectorSet, names: Sequence[str], first: int, workers: Workers 
         last = -(-bulk.most_chunks(vectors) // CHUNKS)
         tasks = ((vectors, names, part) for part in range(first, last))
         return in_order(workers, _bulk_part, tasks)
-    return in_order(workers, _scalar_part, _cases(vectors, names, first))
+    return in_order(workers, _scalar_part, ((vectors, names, *part) for part in _parts(vectors, first)))
 
 
-def _cases(vectors: VectorSet, names: Sequence[str], first: int) -> Iterator[_ScalarTask]:
-    cursor = TagCursor(vectors)
-    rest = islice(iter(vectors.inputs()), first * CASES, None)
-    number = first
-    while cases := list(islice(rest, CASES)):
-        yield vectors, names, number, cases, cursor.take(number * CASES, len(cases))
-        number += 1
-
-
-def _scalar_part(task: _ScalarTask) -> EncodedBatch:
+def _scalar_part(task: tuple[VectorSet, Sequence[str], int, list[Line], list[Run]]) -> EncodedBatch:
     vectors, names, part, cases, runs = task
     return written(vectors, _given(vectors, part, cases, runs), names)
 
@@ -175,7 +150,7 @@ def _scalar_part(task: _ScalarTask) -> EncodedBatch:
 def _bulk_part(task: tuple[VectorSet, Sequence[str], int]) -> EncodedBatch:
     vectors, names, part = task
     chunks = range(part * CHUNKS, (part + 1) * CHUNKS)
-    found = [written(vectors, given, names) for given in _in_bulk(vectors, chunks, TagCursor(vectors))]
+    found = [written(vectors, given, names) for given in _in_bulk(vectors, chunks)]
     if not found:
         return EncodedBatch(part, 0, 0, [], [], [])
     streams = zip(*(m.data for m in found), strict=True)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import itertools
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers
 from softfloat_ref.base.files import made_folder, read_bytes, write_file
 from softfloat_ref.base.patterns import matches
@@ -20,7 +19,7 @@ from softfloat_ref.base.tables import read_file
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
 from softfloat_ref.golden import vector_recipes
 from softfloat_ref.golden.generate import generate
-from softfloat_ref.golden.manifest import MANIFEST, SUITE, to_json
+from softfloat_ref.golden.manifest import MANIFEST, SUITE, read_json, to_json
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import Report, verify
 from softfloat_ref.oracle.policies import Policy
@@ -79,7 +78,7 @@ def read_suite(name: str, table: Mapping[str, Any]) -> Suite:
     """The suite that a table defines: each key of a [[set]] may be a list; every combination is a set.
 
     Raises Error."""
-    _only(table, _SUITE_KEYS, "")
+    vector_recipes.only(table, _SUITE_KEYS, "")
     tables, pack = table["set"], table.get("pack", {})
     if not isinstance(tables, list) or not tables or not all(isinstance(t, dict) for t in tables):
         raise Error("[[set]] must be an array of tables")
@@ -101,7 +100,7 @@ def _pack(pack: object) -> tuple[int, tuple[str, ...]]:
     """Count and patterns of a [pack]. Raises Error."""
     if not isinstance(pack, dict) or not isinstance(pack.get("sets", []), list):
         raise Error("[pack] needs count, and sets, a list of patterns")
-    _only(pack, _PACK_KEYS, " (in [pack])")
+    vector_recipes.only(pack, _PACK_KEYS, " (in [pack])")
     count, patterns = pack.get("count", 0), tuple(pack.get("sets", []))
     if type(count) is not int:
         raise Error(f"[pack]: count = {str(count)[:60]!r} is not an integer")
@@ -111,15 +110,9 @@ def _pack(pack: object) -> tuple[int, tuple[str, ...]]:
     return count, patterns
 
 
-def _only(table: Mapping[str, Any], keys: set[str], where: str) -> None:
-    for key in table:
-        if key not in keys:
-            raise unknown("key", key, sorted(keys), where)
-
-
 def _expanded(given: Mapping[str, Any], shared: Mapping[str, Any]) -> Iterator[tuple[str, VectorSet]]:
     """Folder and set of each combination."""
-    _only(given, _SET_KEYS, " (in [[set]])")
+    vector_recipes.only(given, _SET_KEYS, " (in [[set]])")
     label = given.get("label", "")
     if not isinstance(label, str) or not re.fullmatch(r"\w*", label):
         raise Error(f"label = {label!r}: use only letters, digits and _")
@@ -208,10 +201,7 @@ def _refuse_other(folder: Path, suite: Suite) -> None:
 def read_suite_manifest(folder: Path) -> dict[str, Any]:
     """A suite's manifest. Raises Error for one that is missing, broken or of another schema."""
     path = folder / SUITE
-    try:
-        found = json.loads(read_bytes(path))
-    except (ValueError, RecursionError) as e:
-        raise Error(f"{path}: not valid JSON: {str(e)[:80]}") from None
+    found = read_json(path)
     if not isinstance(found, dict) or type(found.get("schema")) is not int or not isinstance(found.get("suite"), str):
         raise Error(f"{path}: not a manifest of a suite")
     if found["schema"] != SUITE_SCHEMA:

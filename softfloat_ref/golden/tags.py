@@ -11,41 +11,29 @@ MAX_GROUPS: Final = 64  # that a manifest lists; beyond, only the files with tag
 Run = tuple[str, int]  # a tag, and how many cases in a row have it
 
 
-def tag_runs(vectors: Any) -> Iterator[Run]:
-    """(tag, number of cases) in the order of the set's inputs; one endless run if the set has no tags."""
-    if hasattr(vectors, "tag_runs"):
-        yield from vectors.tag_runs()
-    else:
-        yield UNTAGGED, 1 << 62
-
-
 class TagCursor:
-    """The tags of a set's cases, queried in increasing order."""
+    """The tags of a set's cases, queried in increasing order; without runs, or after the last, UNTAGGED."""
 
     def __init__(self, vectors: Any) -> None:
-        self._runs = tag_runs(vectors)
+        self._runs: Iterator[Run] = iter(getattr(vectors, "tag_runs", tuple)())
         self._tag = UNTAGGED
         self._left = 0  # of the current run
         self._at = 0
 
     def take(self, start: int, count: int) -> list[Run]:
         """The runs of `count` cases from case number `start` on, which must not lie before an earlier query."""
-        self._skip(start - self._at)
+        self._next(start - self._at)
+        return self._next(count)
+
+    def _next(self, count: int) -> list[Run]:
         found: list[Run] = []
         self._at += count
-        while count:
+        while count > 0:
             n = min(count, self._filled())
             found.append((self._tag, n))
             self._left -= n
             count -= n
         return found
-
-    def _skip(self, count: int) -> None:
-        self._at += count
-        while count > 0:
-            n = min(count, self._filled())
-            self._left -= n
-            count -= n
 
     def _filled(self) -> int:
         """The rest of the current run, or of the next run with cases."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -81,6 +81,13 @@ def set_of(table: Mapping[str, Any]) -> VectorSet:
     return made if level is None else made.at_level(str(level), count)
 
 
+def only(table: Mapping[str, Any], keys: Collection[str], where: str = "") -> None:
+    """Raise Error for a key of a table that is not among those."""
+    for key in table:
+        if key not in keys:
+            raise unknown("key", key, sorted(keys), where)
+
+
 def keys_of(op: object) -> set[str]:
     """The keys of a recipe for an operation."""
     return _KEYS.get(str(op), _BLOCK_KEYS)
@@ -91,9 +98,7 @@ def keys_of(op: object) -> set[str]:
 
 def _mixed(table: Mapping[str, Any]) -> VectorSet:
     """The set of a recipe with [[part]] tables. A part's op and rounding may be lists: every one with every one."""
-    for key in table:
-        if key not in _MIXED_KEYS:
-            raise unknown("key", key, _MIXED_KEYS)
+    only(table, _MIXED_KEYS)
     parts = table["part"]
     if not isinstance(parts, list) or not all(isinstance(p, dict) for p in parts):
         raise Error("[[part]] must be an array of tables")
@@ -123,9 +128,7 @@ def _mixed(table: Mapping[str, Any]) -> VectorSet:
 
 def _expanded(part: Mapping[str, Any], policy: object, seed: int) -> Iterator[tuple[OperationUnit, str, str]]:
     """The operations of a part, each with the places of its operands and the source of its random words."""
-    for key in part:
-        if key not in _PART_KEYS:
-            raise unknown("key", key, _PART_KEYS, " (in [[part]])")
+    only(part, _PART_KEYS, " (in [[part]])")
     for key in ("op", "fmt"):
         if key not in part:
             raise Error(f"[[part]]: {key} missing")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 from array import array
@@ -16,7 +17,7 @@ from softfloat_ref.golden.compare import Comparison, Layout, layout
 from softfloat_ref.golden.manifest import LEFT_OUT, MANIFEST, left_out_entry, read_manifest, wrong_descriptions
 from softfloat_ref.golden.sample import check_sample, chosen_cases
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.tags import Run, groups, merged, tag_runs
+from softfloat_ref.golden.tags import Run, TagCursor, defined_runs, groups, merged
 from softfloat_ref.golden.trace.model import TRACE, TraceSet
 from softfloat_ref.golden.writers import Facts, Writer, of_set
 from softfloat_ref.oracle.formats import in_full
@@ -108,7 +109,7 @@ def stored_set(folder: Path, manifest: dict[str, Any]) -> VectorSet | TraceSet:
         if table.get("op") == TRACE:
             with in_full():
                 return TraceSet.from_dict(table)
-        return VectorSet.from_dict(table)
+        return dataclasses.replace(VectorSet.from_dict(table), description=str(manifest.get("description", "")))
     except Error as e:
         raise Error(f"{folder / MANIFEST}: {e}") from None
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError, RecursionError) as e:
@@ -138,7 +139,7 @@ class _Check:
         self.changed = 0  # files with a wrong hash but the right length
         self.known = {w.file_name(vectors): w for w in of_set(vectors)}
         self.total = manifest["count"] + manifest["left_out"]["count"]
-        self.facts = Facts(manifest["count"], lambda: merged(_line_runs(vectors, self.total, self._left_out())))
+        self.facts = Facts(manifest["count"], self._line_runs)
 
     # -- the manifest, and the files as wholes -----------------------------------------------------------------------
 
@@ -224,6 +225,11 @@ class _Check:
             listed = self.manifest["left_out"]
             yield from zip(listed["cases"], listed["inputs"], strict=True)
 
+    def _line_runs(self) -> Iterator[Run]:
+        """The tags of the set's lines: of its cases, except those without a line."""
+        runs = TagCursor(self.vectors).take(0, self.total)
+        return merged(defined_runs(runs, (number for number, _ in self._left_out())))
+
     # -- every line --------------------------------------------------------------------------------------------------
 
     def lines(self, sample: int | None, every: bool) -> None:
@@ -284,23 +290,6 @@ def _is_list(listed: dict[str, Any]) -> bool:
 def _same_left_out(found: Iterable[tuple[int, Line]], listed: Iterator[tuple[int, str]]) -> bool:
     """Whether the next cases listed are the cases without a result."""
     return all(next(listed, None) == (number, " ".join(f"{x:x}" for x in case)) for number, case in found)
-
-
-def _line_runs(vectors: VectorSet, total: int, left_out: Iterable[tuple[int, str]]) -> Iterator[Run]:
-    """The tags of the set's lines: of its cases, except those without a line."""
-    skipped = iter(left_out)
-    number, _ = next(skipped, (-1, ""))
-    start = 0
-    for tag, count in tag_runs(vectors):
-        kept = count = min(count, total - start)
-        start += count
-        while 0 <= number < start:
-            kept -= 1
-            number, _ = next(skipped, (-1, ""))
-        if kept:
-            yield tag, kept
-        if start >= total:
-            return
 
 
 def _read(path: Path) -> tuple[str, int]:

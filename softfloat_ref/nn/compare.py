@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import fsum, sqrt
+from operator import attrgetter
 from pathlib import Path
 from statistics import median
 from typing import Any, Final, NamedTuple
@@ -19,7 +20,7 @@ from softfloat_ref.nn.data import Dataset
 from softfloat_ref.nn.divergence import Diverged
 from softfloat_ref.nn.plain import is_number, plain, restored
 from softfloat_ref.nn.runlog import RunLog
-from softfloat_ref.nn.train import Epoch, Result, load_data, train
+from softfloat_ref.nn.train import Result, load_data, train
 from softfloat_ref.nn.training_recipe import Recipe
 
 OUTCOME: Final = "outcome.json"
@@ -101,15 +102,10 @@ def run(recipe: Recipe) -> Outcome:
     except Diverged as e:
         return Outcome(recipe.name, recipe.training.seed, text, Result(recipe, data.kind).products, diverged=str(e))
     seconds = time.process_time() - begin
-    averaged = None
-    if result.averaged is not None:
-        averaged = result.averaged.loss, result.averaged.perplexity if text else result.averaged.accuracy
-    epochs = tuple(_figures(epoch, text) for epoch in result.epochs)
+    measure = attrgetter("perplexity" if text else "accuracy")
+    averaged = result.averaged and (result.averaged.loss, measure(result.averaged))
+    epochs = tuple((epoch.loss, epoch.test.loss, measure(epoch.test)) for epoch in result.epochs)
     return Outcome(recipe.name, recipe.training.seed, text, result.products, epochs, averaged, seconds)
-
-
-def _figures(epoch: Epoch, text: bool) -> tuple[float, float, float]:
-    return epoch.loss, epoch.test.loss, epoch.test.perplexity if text else epoch.test.accuracy
 
 
 _LOADED: dict[str, Dataset] = {}
@@ -175,18 +171,13 @@ def _kept(outcome: Outcome, recipe: Recipe, out: Path | None) -> Outcome:
     log.truncate_after(-1)
     with log:
         log.write(recipe=outcome.recipe, seed=outcome.seed, version=__version__, products=outcome.products)
-        for number, line in enumerate(_log_lines(outcome), 1):
-            log.write(epoch=number, **line)
+        measure = "perplexity" if outcome.text else "accuracy"
+        for number, (train_loss, test_loss, value) in enumerate(outcome.epochs, 1):
+            log.write(epoch=number, train_loss=train_loss, test_loss=test_loss, **{measure: value})
     table = {**vars(outcome), "identity": _identity(recipe)}
     text = json.dumps(plain(table), indent=1, allow_nan=False) + "\n"
     write_file(folder / OUTCOME, lambda stream: stream.write(text.encode()))
     return outcome
-
-
-def _log_lines(outcome: Outcome) -> Iterator[dict[str, float]]:
-    measure = "perplexity" if outcome.text else "accuracy"
-    for train_loss, test_loss, value in outcome.epochs:
-        yield {"train_loss": train_loss, "test_loss": test_loss, measure: value}
 
 
 # -- summaries -------------------------------------------------------------------------------------------------------

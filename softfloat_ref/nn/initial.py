@@ -14,9 +14,13 @@ _STREAM = 4  # of Philox's keys: 0 rounds, others serve vectors
 _BITS = 24  # of a uniform number: what float32 holds
 
 
+def key(text: str) -> int:
+    """The key of Philox that belongs to a text."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
 def uniform(shape: tuple[int, ...], bound: float, seed: int, name: str) -> NDArray[Any]:
     """Float32 numbers evenly from -bound to bound, each from its own position of Philox, keyed by seed and name."""
-    digest = hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=8).digest()
-    words = Philox(int.from_bytes(digest, "little"), _STREAM).array(_BITS, 0, int(np.prod(shape)))
+    words = Philox(key(f"{seed}/{name}"), _STREAM).array(_BITS, 0, int(np.prod(shape)))
     half = 1 << (_BITS - 1)
     return ((words.astype(np.float32) - np.float32(half)) * np.float32(bound / half)).reshape(shape)

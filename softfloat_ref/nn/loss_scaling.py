@@ -6,21 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from softfloat_ref.base.errors import Error, refuse
 from softfloat_ref.base.tables import variant
-
-
-class Kind(Protocol):
-    """A way to choose the factor."""
-
-    @property
-    def start(self) -> float: ...
-
-    def floor_at(self, step: int) -> float: ...
-
-    def after(self, scale: float, good: int, finite: bool) -> tuple[float, int, bool]: ...
 
 
 @dataclass(frozen=True)
@@ -32,15 +21,13 @@ class Constant:
     def __post_init__(self) -> None:
         refuse("loss scaling 'constant'", ("scale must be a number above 0", not _positive(self.scale)))
 
-    @property
-    def start(self) -> float:
-        return float(self.scale)
-
     def floor_at(self, step: int) -> float:
+        """The scale is not below this at a step."""
         del step
         return 0.0
 
     def after(self, scale: float, good: int, finite: bool) -> tuple[float, int, bool]:
+        """The next scale, the number of good steps in a row, and whether this step is taken."""
         del good, finite
         return scale, 0, True
 
@@ -54,7 +41,7 @@ class NoScaling(Constant):
 
 
 @dataclass(frozen=True)
-class Dynamic:
+class Dynamic(Constant):
     """A step with an Inf or NaN is skipped and the scale halved; after `interval` good steps in a row it is doubled.
 
     scale: at the start. factor: by which it changes. It stays from `smallest` to `largest`.
@@ -75,10 +62,6 @@ class Dynamic:
             ("factor must be above 1", not 1 < self.factor < float("inf")),
             ("interval must be at least 1", self.interval < 1),
         )
-
-    @property
-    def start(self) -> float:
-        return float(self.scale)
 
     def floor_at(self, step: int) -> float:
         del step
@@ -114,7 +97,7 @@ class Enhanced(Dynamic):
         return max([float(self.smallest), *(float(floor) for begin, floor in self.floors if step >= begin)])
 
 
-KINDS: Final[dict[str, type[Kind]]] = {
+KINDS: Final[dict[str, type[Constant]]] = {
     "none": NoScaling,
     "constant": Constant,
     "dynamic": Dynamic,
@@ -129,11 +112,11 @@ def _positive(x: object) -> bool:
 class LossScaler:
     """The scale, step by step. steps: taken or skipped so far; skipped: how many were."""
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: Constant) -> None:
         self._kind = kind
         self._good = 0
         self.steps = self.skipped = 0
-        self.scale = max(kind.start, kind.floor_at(0))
+        self.scale = max(float(kind.scale), kind.floor_at(0))
 
     def update(self, finite: bool) -> bool:
         """After a backward pass: whether its gradients, which were all finite or not, are used; and the next scale."""

@@ -8,7 +8,6 @@ estimator), or none where a value was beyond the format, if the recipe says clip
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays.blocks import matmul
+from softfloat_ref.nn.initial import key
 from softfloat_ref.nn.operations import Operations
 from softfloat_ref.nn.quantizers import Quantizer, quantizer
 from softfloat_ref.nn.tensor_format import TensorFormat
@@ -46,12 +46,11 @@ class Run:
         self.step, self.training = step, training
         self._seen.clear()
 
-    def source(self, tensor: str, stream: int = 0) -> Philox:
+    def source(self, tensor: str) -> Philox:
         """The random bits of the next tensor of that name in this step."""
         count = self._seen.get(tensor, 0)
         self._seen[tensor] = count + 1
-        text = f"{self.seed}/{self.step}/{tensor}/{count}"
-        return Philox(int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little"), stream)
+        return Philox(key(f"{self.seed}/{self.step}/{tensor}/{count}"))
 
 
 class Held:
@@ -101,7 +100,6 @@ class Numerics(Operations):
         self.specs = dict(specs or {})
         self._by_role: dict[str, Quantizer | None] = dict.fromkeys(ROLES)
         self._by_role |= {role: quantizer(spec) for role, spec in self.specs.items()}
-        self.is_plain = accumulator == BLAS and not any(self._by_role.values())
 
     @property
     def takes_values(self) -> bool:
@@ -183,11 +181,8 @@ class Numerics(Operations):
 
     def block_size(self, role: str) -> int:
         """The block size of the role's block format; 0 for other formats."""
-        return getattr(getattr(self._by_role[role], "fmt", None), "size", 0) if self._is_blocked(role) else 0
-
-    def _is_blocked(self, role: str) -> bool:
         by = self._by_role[role]
-        return by is not None and by.by_product
+        return by.fmt.size if by is not None and by.by_product else 0
 
     def hold(self, x: Array, role: str) -> Held:
         """A tensor for products: quantized now where the format is scalar, later where it has blocks."""

@@ -1,4 +1,4 @@
-"""Observers: the range of a tensor, from what was seen of it; and FlexFP's shared exponent bias.
+"""Observers: the range of a tensor, from what was seen of it.
 
 MinMax keeps the smallest and largest value of all; MovingAverageMinMax moves towards each tensor's own by a part.
 Steps are in FP32, as in PyTorch's observers of the same names, whose results these are bit for bit. NaN and Inf are
@@ -7,27 +7,29 @@ ignored.
 
 from __future__ import annotations
 
-import dataclasses
-from functools import lru_cache
-from typing import Final, Literal, TypeGuard
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softfloat_ref.arrays import affine, convert
 from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.nn.tensor_format import OBSERVERS
 from softfloat_ref.oracle.affine import AffineFormat, Rule
-from softfloat_ref.oracle.formats import Format, get_format
 
 Ends = NDArray[np.float32]
-KINDS: Final = ("minmax", "moving-average")
-MAX_SHIFT: Final = 127  # of a shared bias either way: the offset is a power of two that E8M0 holds
 
 
 class Observer:
     """The range of the values seen, of the whole tensor, or of each channel along an axis."""
 
-    def __init__(self, kind: str, axis: int | None, momentum: float) -> None:
+    def __init__(self, kind: str = "minmax", axis: int | None = None, momentum: float = 0.01) -> None:
+        """momentum: the part that each tensor moves the average by. Raises Error for unknown kinds, and for a momentum
+        outside (0, 1]."""
+        if kind not in OBSERVERS:
+            raise unknown("observer", str(kind), OBSERVERS)
+        if not 0 < momentum <= 1:
+            raise Error(f"an observer's momentum is above 0 and at most 1, not {momentum!r}")
         self.kind, self.axis, self.momentum = kind, axis, np.float32(momentum)
         self._low: Ends | None = None
         self._high: Ends | None = None
@@ -99,59 +101,3 @@ class Observer:
 
 def _is_fp32(x: ArrayLike) -> TypeGuard[NDArray[np.float32]]:
     return isinstance(x, np.ndarray) and x.dtype == np.float32
-
-
-def observer(
-    kind: Literal["minmax", "moving-average"] | str = "minmax", axis: int | None = None, momentum: float = 0.01
-) -> Observer:
-    """An observer, per tensor or along an axis; momentum: the part that each tensor moves the average by.
-
-    Raises Error for unknown kinds and a momentum outside (0, 1].
-    """
-    if kind not in KINDS:
-        raise unknown("observer", str(kind), KINDS)
-    if not 0 < momentum <= 1:
-        raise Error(f"an observer's momentum is above 0 and at most 1, not {momentum!r}")
-    return Observer(kind, axis, momentum)
-
-
-# -- FlexFP's shared exponent bias -----------------------------------------------------------------------------------
-
-
-def shared_bias(x: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Format:
-    """The FlexFP format of a tensor (dynamic shared exponent bias): the lowest range that holds its largest magnitude.
-
-    FlexFP(e, m) with offset b is an IEEE-style format of bias 2^(e-1) - 1 - b; b is the smallest integer, from -127 to
-    127, under which the largest finite magnitude of x does not exceed the format's. 0 for a tensor of zeros. The codes
-    are those of the block format `flexfp_eXmY`, the scale 2^b apart. NaN and Inf are ignored. Raises Error for invalid
-    formats.
-    """
-    base = get_format(f"s1e{exponent_bits}m{mantissa_bits}")
-    return _shifted(exponent_bits, mantissa_bits, _offset(*_largest(x), base))
-
-
-def _largest(x: ArrayLike) -> tuple[int, int]:
-    """The largest finite magnitude as (significand, exponent), from the largest code, since magnitudes are in order."""
-    codes, fmt = convert.as_source(x)
-    magnitudes = codes & codes.dtype.type(fmt.magnitude_mask)
-    code = int(magnitudes.max(initial=0))
-    if code > fmt.max_code:
-        code = int(magnitudes.max(initial=0, where=magnitudes <= fmt.max_code))
-    return fmt.magnitude(code)
-
-
-def _offset(significand: int, exponent: int, base: Format) -> int:
-    """b, from integers: how far the base format's range moves so that its largest number is not exceeded."""
-    if significand == 0:
-        return 0
-    limit, unit = base.magnitude(base.max_code)
-    shift = significand.bit_length() - limit.bit_length()  # of the limit, that brings both to one bit length
-    over = significand > limit << shift if shift >= 0 else significand << -shift > limit
-    return min(max(shift + exponent - unit + over, -MAX_SHIFT), MAX_SHIFT)
-
-
-@lru_cache(maxsize=1024)
-def _shifted(exponent_bits: int, mantissa_bits: int, offset: int) -> Format:
-    base = get_format(f"s1e{exponent_bits}m{mantissa_bits}")
-    bias = base.bias - offset
-    return dataclasses.replace(base, name=f"s1e{exponent_bits}m{mantissa_bits}b{bias}", bias=bias)

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from softfloat_ref.arrays import affine, blocks, convert
 from softfloat_ref.arrays.kernels import dispatch
 from softfloat_ref.base.errors import Error
+from softfloat_ref.nn.observers import Observer
 from softfloat_ref.nn.tensor_format import TensorFormat
 from softfloat_ref.oracle.affine import AffineFormat
-from softfloat_ref.oracle.blocks.formats import TENSOR, BlockFormat, resolve, scale_of
+from softfloat_ref.oracle.blocks.formats import TENSOR, BlockFormat
+from softfloat_ref.oracle.blocks.quantize import resolve, scale_of
 from softfloat_ref.oracle.codec import decode, to_value
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
 from softfloat_ref.oracle.policies import Policy, get_policy
@@ -28,8 +30,14 @@ _TABLE_BITS: Final = 16
 class Quantizer(Protocol):
     """One format under one policy. by_product: it quantizes at each product, along the axis that is reduced."""
 
-    by_product: bool
-    stochastic: bool
+    fmt: Any  # a scalar, block or affine format
+    policy: Policy
+    by_product: bool = False
+
+    @property
+    def stochastic(self) -> bool:
+        """Whether it rounds stochastically."""
+        return self.policy.random_count > 0
 
     def values(self, x: Array, source: RandomSource | None, axis: int = -1, training: bool = True) -> Array:
         """The values of x after quantization, each rounded once; source: random bits by position, of a stochastic
@@ -41,25 +49,22 @@ class Quantizer(Protocol):
         their format. Raises Error for formats without such products."""
 
     def largest(self) -> float:
-        """The largest finite magnitude, infinite where each tensor has its own."""
+        """The largest finite magnitude; infinite where each block or tensor has its own."""
+        return float("inf")
 
     def state(self) -> dict[str, Array]:
         """The ranges that were seen, for a checkpoint."""
-
-    def restore(self, state: Mapping[str, Array]) -> None:
-        """Go on from a stored state."""
-
-
-class _Stateless:
-    """Without ranges to store."""
-
-    def state(self) -> dict[str, Array]:
-        """Nothing."""
         return {}
 
     def restore(self, state: Mapping[str, Array]) -> None:
-        """Nothing to do."""
+        """Go on from a stored state."""
         del state
+
+    def rounding(self, source: RandomSource | None) -> tuple[Policy, RandomSource | None]:
+        """The policy and the random bits for one tensor; without a source, stochastic roundings are to nearest even."""
+        if not self.stochastic:
+            return self.policy, None
+        return (self.policy if source is not None else self.policy.replace(rounding="rne", sr_bits=None)), source
 
 
 def quantizer(spec: TensorFormat) -> Quantizer | None:
@@ -74,35 +79,22 @@ def quantizer(spec: TensorFormat) -> Quantizer | None:
     return ScalarQuantizer(fmt, spec)
 
 
-def _deterministic(policy: Policy) -> Policy:
-    """The policy of inference: to nearest even where training rounds stochastically."""
-    return policy.replace(rounding="rne", sr_bits=None) if policy.rounding.stochastic else policy
-
-
-class ScalarQuantizer(_Stateless):
+class ScalarQuantizer(Quantizer):
     """A scalar format."""
-
-    by_product = False
 
     def __init__(self, fmt: Format, spec: TensorFormat) -> None:
         if convert.value_dtype(fmt) != np.float32:
             raise Error(f"{fmt.name}: float32 does not hold its values; a tensor's format must fit in float32")
-        self.fmt = fmt
-        self.policy = spec.resolved_policy()
-        self.stochastic = self.policy.random_count > 0
+        self.fmt, self.policy = fmt, spec.resolved_policy()
 
     def values(self, x: Array, source: RandomSource | None, axis: int = -1, training: bool = True) -> Array:
-        """The values after one rounding each."""
-        if self.stochastic and source is not None:
-            return stochastic(x, self.fmt, self.policy, source)
-        return rounded(x, self.fmt, _deterministic(self.policy))
+        policy, random_bits = self.rounding(source)
+        return rounded(x, self.fmt, policy) if random_bits is None else stochastic(x, self.fmt, policy, random_bits)
 
     def operand(self, x: Array, source: RandomSource | None, axis: int) -> tuple[Any, Any]:
-        """The codes of values that the format holds."""
         return convert.encode(x, self.fmt), self.fmt
 
     def largest(self) -> float:
-        """The largest finite magnitude."""
         return float(decode(self.fmt.max_code, self.fmt))
 
 
@@ -119,11 +111,11 @@ def rounded(x: Array, fmt: Format, policy: Policy) -> Array:
     return made
 
 
-def stochastic(x: Array, fmt: Format, policy: Policy, source: RandomSource, out: Array | None = None) -> Array:
+def stochastic(x: Array, fmt: Format, policy: Policy, source: RandomSource) -> Array:
     """`convert.quantize` with a source of random bits, straight to the compiled loops whatever the size."""
     if fmt.width > _TABLE_BITS or not dispatch.can_encode(FP32, fmt, policy) or x.dtype != np.float32:
-        return convert.quantize(x, fmt, policy, source, out=out)
-    made = out if out is not None and out.flags.c_contiguous else np.empty(x.shape, np.float32)
+        return convert.quantize(x, fmt, policy, source)
+    made = np.empty(x.shape, np.float32)
     bits, target = np.ascontiguousarray(x).reshape(-1).view(np.uint32), made.reshape(-1)
     room = np.empty(min(dispatch.CHUNK, x.size), convert.code_dtype(fmt))
     for start in range(0, x.size, dispatch.CHUNK):
@@ -132,9 +124,6 @@ def stochastic(x: Array, fmt: Format, policy: Policy, source: RandomSource, out:
         words = dispatch.drawn(source, policy.random_count, start, codes.size, True)
         dispatch.encode(bits[part], FP32, fmt, policy, words, codes)
         dispatch.gather(codes, _values(fmt), target[part])
-    if out is not None and made is not out:
-        out[...] = made
-        return out
     return made
 
 
@@ -158,36 +147,27 @@ def _quick(fmt: Format, policy: Policy) -> Policy | None:
     return policy if dispatch.can_quantize(FP32, fmt, policy) else None
 
 
-class BlockQuantizer(_Stateless):
+class BlockQuantizer(Quantizer):
     """A block format: blocks along the axis that the product reduces."""
 
     by_product = True
 
     def __init__(self, fmt: BlockFormat, spec: TensorFormat) -> None:
         self.fmt, self.profile = resolve(fmt, spec.profile)
-        policy = get_policy(None, rounding=self.profile.rounding) if spec.policy is None else spec.resolved_policy()
-        self.policy = policy
-        self.stochastic = policy.random_count > 0
+        own = spec.policy is not None
+        self.policy = spec.resolved_policy() if own else get_policy(None, rounding=self.profile.rounding)
 
     def operand(self, x: Array, source: RandomSource | None, axis: int) -> tuple[Any, Any]:
-        """Scales and codes."""
         return self._array(x, source, axis), None
 
     def _array(self, x: Array, source: RandomSource | None, axis: int) -> blocks.BlockArray:
-        policy = self.policy if source is not None else _deterministic(self.policy)
-        random_bits = source if policy.random_count else None
-        return blocks.quantize(np.ascontiguousarray(x), self.fmt, axis, self.profile, policy, random_bits)
+        return blocks.quantize(np.ascontiguousarray(x), self.fmt, axis, self.profile, *self.rounding(source))
 
     def values(self, x: Array, source: RandomSource | None, axis: int = -1, training: bool = True) -> Array:
-        """The values that scales times elements are worth."""
         return self._array(x, source, axis).dequantize()
 
-    def largest(self) -> float:
-        """Each block has its own."""
-        return float("inf")
 
-
-class SharedQuantizer(_Stateless):
+class SharedQuantizer(BlockQuantizer):
     """FlexFP with a dynamic shared exponent bias: a scalar format whose bias follows the tensor's largest magnitude.
 
     The values are those of `blocks.quantize` with flexfp_eXmY: a scale of 2^k over elements of bias b is a format of
@@ -197,22 +177,16 @@ class SharedQuantizer(_Stateless):
     by_product = False
 
     def __init__(self, fmt: BlockFormat, spec: TensorFormat) -> None:
-        self.fmt, self.profile = resolve(fmt, spec.profile)
-        policy = spec.resolved_policy() if spec.policy is not None else get_policy(None, rounding=self.profile.rounding)
-        self.policy = policy.replace(overflow=self.profile.overflow)
-        self.stochastic = policy.random_count > 0
+        super().__init__(fmt, spec)
+        self.policy = self.policy.replace(overflow=self.profile.overflow)
 
     def values(self, x: Array, source: RandomSource | None, axis: int = -1, training: bool = True) -> Array:
         """The values under the bias of this tensor."""
-        policy = self.policy if source is not None else _deterministic(self.policy)
-        random_bits = source if policy.random_count else None
         fmt = self.tensor_format(x)
         if fmt is None:
-            made = blocks.quantize(np.ascontiguousarray(x), self.fmt, axis, self.profile, policy, random_bits)
-            return made.dequantize()
-        if random_bits is not None:
-            return stochastic(x, fmt, policy, random_bits)
-        return rounded(x, fmt, policy)
+            return super().values(x, source, axis)
+        policy, random_bits = self.rounding(source)
+        return rounded(x, fmt, policy) if random_bits is None else stochastic(x, fmt, policy, random_bits)
 
     def tensor_format(self, x: Array) -> Format | None:
         """The scalar format of a tensor; None where the blocks' own way must do it: NaN, Inf, the ends of the range."""
@@ -224,14 +198,10 @@ class SharedQuantizer(_Stateless):
         return _biased(self.fmt, code)
 
     def operand(self, x: Array, source: RandomSource | None, axis: int) -> tuple[Any, Any]:
-        """None: no accumulator is documented with a scale for a whole tensor."""
+        """Not supported: no accumulator is documented with a scale for a whole tensor."""
         raise Error(
             f'{self.fmt.name}: accumulators do not support one scale for a whole tensor; use accumulator = "blas"'
         )
-
-    def largest(self) -> float:
-        """Each tensor has its own."""
-        return float("inf")
 
 
 @lru_cache(maxsize=512)
@@ -245,27 +215,18 @@ def _biased(fmt: BlockFormat, scale: int) -> Format | None:
     return moved if moved.emin >= FP32.emin and moved.emax <= FP32.emax else None
 
 
-class AffineQuantizer:
+class AffineQuantizer(Quantizer):
     """Affine integers: scale and zero point from the range of the tensor, or from a moving average of ranges, which
     inference takes as it is."""
 
-    by_product = False
-
     def __init__(self, fmt: AffineFormat, spec: TensorFormat) -> None:
         self.fmt, self.axis, self.policy = fmt, spec.axis, spec.resolved_policy()
-        self.stochastic = self.policy.random_count > 0
-        self._average: Any = None
-        if spec.observer != "minmax":
-            from softfloat_ref.nn.observers import observer
-
-            self._average = observer(spec.observer, spec.axis, spec.momentum)
+        moving = spec.observer != "minmax"
+        self._average = Observer(spec.observer, spec.axis, spec.momentum) if moving else None
 
     def values(self, x: Array, source: RandomSource | None, axis: int = -1, training: bool = True) -> Array:
-        """The values that the integers stand for."""
-        policy = self.policy if source is not None else _deterministic(self.policy)
-        random_bits = source if policy.random_count else None
         given = self._parameters(x, training)
-        return affine.values(np.ascontiguousarray(x), self.fmt, self.axis, "exact", policy, random_bits, **given)
+        return affine.values(np.ascontiguousarray(x), self.fmt, self.axis, "exact", *self.rounding(source), **given)
 
     def _parameters(self, x: Array, training: bool) -> dict[str, Any]:
         """Scale and zero point of the averaged range; nothing for the tensor's own."""
@@ -277,18 +238,12 @@ class AffineQuantizer:
         return {"scale": scale, "zero_point": zero_point}
 
     def operand(self, x: Array, source: RandomSource | None, axis: int) -> tuple[Any, Any]:
-        """None: an affine product is one of integers, with corrections."""
+        """Not supported: an affine product is one of integers, with corrections."""
         raise Error(f"{self.fmt.name}: accumulators do not support affine integers; use accumulator = 'blas'")
 
-    def largest(self) -> float:
-        """Each tensor has its own."""
-        return float("inf")
-
     def state(self) -> dict[str, Array]:
-        """The averaged range."""
-        return {} if self._average is None else dict(self._average.state())
+        return {} if self._average is None else self._average.state()
 
     def restore(self, state: Mapping[str, Array]) -> None:
-        """Go on from a stored range."""
         if self._average is not None:
             self._average.restore(dict(state))

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from softfloat_ref.base.errors import refuse
 from softfloat_ref.base.tables import variant
-
-
-class Kind(Protocol):
-    """A schedule."""
-
-    def factor(self, epoch: int) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -26,7 +20,7 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Step:
+class Step(Constant):
     """The rate is divided by `divide` once each of the numbers of epochs `at` has been trained."""
 
     at: tuple[int, ...] = ()
@@ -45,7 +39,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Exponential:
+class Exponential(Constant):
     """`after` epochs at the full rate, then each at `base` times the rate of the one before."""
 
     base: float = 0.8
@@ -63,7 +57,7 @@ class Exponential:
 
 
 @dataclass(frozen=True)
-class Cyclical:
+class Cyclical(Constant):
     """One factor per epoch, repeated."""
 
     factors: tuple[float, ...] = (1.0, 0.5, 0.25)
@@ -76,7 +70,7 @@ class Cyclical:
         return float(self.factors[epoch % len(self.factors)])
 
 
-KINDS: Final[dict[str, type[Kind]]] = {
+KINDS: Final[dict[str, type[Constant]]] = {
     "constant": Constant,
     "step": Step,
     "exponential": Exponential,

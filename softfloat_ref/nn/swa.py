@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,20 +18,10 @@ from softfloat_ref.base.tables import variant
 Weights = Mapping[str, NDArray[Any]]
 
 
-class Kind(Protocol):
-    """When weights are collected, and when the average replaces them; `done` epochs have been trained."""
-
-    def collects(self, done: int) -> bool: ...
-
-    def replaces(self, done: int) -> bool: ...
-
-    @property
-    def at_end(self) -> bool: ...
-
-
 @dataclass(frozen=True)
 class NoAverage:
-    """Never."""
+    """When weights are collected, and when the average replaces them, after `done` epochs: never. epochs: of the whole
+    training. at_end: the average is for use after training."""
 
     epochs: int | None = None
 
@@ -47,16 +37,15 @@ class NoAverage:
 
 
 @dataclass(frozen=True)
-class After:
+class After(NoAverage):
     """SWA(XxY): the average of Y checkpoints X epochs apart (`apart`, `count`), the last one at the end of training.
 
-    epochs: of the whole training; or begin: after how many epochs the first checkpoint is taken.
+    begin: after how many epochs the first checkpoint is taken; by default, counted back from epochs.
     """
 
     apart: int = 1
     count: int = 5
     begin: int | None = None
-    epochs: int | None = None
 
     at_end = True
 
@@ -82,20 +71,13 @@ class After:
         place, rest = divmod(done - self.first, self.apart)
         return rest == 0 and 0 <= place < self.count
 
-    def replaces(self, done: int) -> bool:
-        del done
-        return False
-
 
 @dataclass(frozen=True)
-class Once:
+class Once(NoAverage):
     """The average of the epochs from `begin` to `at` replaces the weights once, after epoch `at`."""
 
     at: int = 1
     begin: int = 1
-    epochs: int | None = None
-
-    at_end = False
 
     def __post_init__(self) -> None:
         refuse("swa 'once'", ("1 <= begin <= at", not 1 <= self.begin <= self.at))
@@ -108,13 +90,10 @@ class Once:
 
 
 @dataclass(frozen=True)
-class Every:
+class Every(NoAverage):
     """After epoch `begin` and each one from there on, the weights go into the average, which replaces them."""
 
     begin: int = 1
-    epochs: int | None = None
-
-    at_end = False
 
     def __post_init__(self) -> None:
         refuse("swa 'every'", ("begin must be at least 1", self.begin < 1))
@@ -126,7 +105,7 @@ class Every:
         return done >= self.begin
 
 
-KINDS: Final[dict[str, type[Kind]]] = {"none": NoAverage, "after": After, "once": Once, "every": Every}
+KINDS: Final[dict[str, type[NoAverage]]] = {"none": NoAverage, "after": After, "once": Once, "every": Every}
 
 
 class Averager:

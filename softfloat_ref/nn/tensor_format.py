@@ -10,7 +10,8 @@ from typing import Any, Final
 from softfloat_ref.base import tables
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.oracle.affine import AffineFormat, get_affine_format, is_affine
-from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format, resolve
+from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
+from softfloat_ref.oracle.blocks.quantize import resolve
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import Policy, get_policy
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref import __version__
@@ -71,11 +70,8 @@ class Result:
         if not exact:
             return blas
         named = f"bit-exact {', '.join(exact)}"
-        return f"{named}; {blas} in exempt layers" if BLAS in names or _exempts(self.recipe) else named
-
-
-def _exempts(recipe: Recipe) -> bool:
-    return any(o.exempt for o in recipe.overrides)
+        exempt = BLAS in names or any(o.exempt for o in self.recipe.overrides)
+        return f"{named}; {blas} in exempt layers" if exempt else named
 
 
 @dataclass
@@ -142,11 +138,8 @@ class Training:
         self._log = RunLog(out / LOG)
         self._log.truncate_after(self.number)
         if not self.number:
-            self._write(recipe=self.recipe.name, version=__version__, products=self.result.products, seed=self._seed)
-
-    @property
-    def _seed(self) -> int:
-        return self.recipe.training.seed
+            recipe, products = self.recipe, self.result.products
+            self._write(recipe=recipe.name, version=__version__, products=products, seed=recipe.training.seed)
 
     def _write(self, **fields: Any) -> None:
         if self._log is not None:
@@ -196,9 +189,8 @@ class Training:
     def _end(self, epoch: Epoch) -> None:
         self.result.epochs.append(epoch)
         fields = {"train_loss": epoch.loss, "test_loss": epoch.test.loss, **self._measure(epoch.test)}
-        self._write(
-            step=epoch.step, epoch=epoch.number, **fields, skipped=epoch.skipped, seconds=round_seconds(epoch.seconds)
-        )
+        seconds = int(epoch.seconds * 1000) / 1000
+        self._write(step=epoch.step, epoch=epoch.number, **fields, skipped=epoch.skipped, seconds=seconds)
         if self.out is not None:
             if self.statistics is not None:
                 checkpoint.save(self.out / GRADIENTS, self.statistics.gradients(), {"step": epoch.step})
@@ -276,11 +268,6 @@ def _check_epochs(epochs: list[Epoch], step: int, count: int) -> None:
         raise ValueError(f"{len(epochs)} epochs, where {count} were trained in {step} steps")
 
 
-def round_seconds(seconds: float) -> float:
-    """Seconds in thousandths."""
-    return int(seconds * 1000) / 1000
-
-
 def train(
     recipe: Recipe,
     out: Path | None = None,
@@ -298,8 +285,3 @@ def train(
         raise Error("to resume, give the run's folder with --out")
     found = load_data(recipe) if data is None else data
     return Training(recipe, found, out, watch, statistics).run(resume)
-
-
-def final_weights(training: Training) -> dict[str, NDArray[np.float32]]:
-    """Copies of the master weights."""
-    return {k: v.copy() for k, v in training.trainer.parameters().items()}

@@ -69,35 +69,6 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Bound:
-    """The data from which the text of the bench is generated."""
-
-    file: str
-    count: int
-    word_width: int
-    key_lsb: int
-    fields: tuple[LineField, ...]
-    inputs: tuple[Wire, ...]
-    outputs: tuple[Wire, ...]
-    stimulus: tuple[Move, ...]
-    want: tuple[Move, ...]
-    held: int
-    filled: int
-    flags: int
-    parts: tuple[Part, ...]
-
-    @property
-    def input_width(self) -> int:
-        """Bits of `stimulus`."""
-        return max(1, sum(w.width for w in self.inputs))
-
-    @property
-    def output_width(self) -> int:
-        """Bits of `got`."""
-        return sum(w.width for w in self.outputs)
-
-
-@dataclass(frozen=True)
 class Connection:
     """A port of the module, the signal of the bench that it is connected to, and whether the signal drives the port."""
 
@@ -105,6 +76,28 @@ class Connection:
     signal: str
     width: int
     drives: bool
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The data from which the text of the bench is generated."""
+
+    file: str
+    count: int
+    fields: tuple[LineField, ...]
+    stimulus: Bundle
+    got: Bundle
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def word_width(self) -> int:
+        """Bits of a memory word."""
+        return sum(f.stride * f.lanes for f in self.fields)
+
+    @property
+    def key_lsb(self) -> int:
+        """The lowest bit of the control fields."""
+        return min((f.lsb for f in self.fields if f.role == "control"), default=0)
 
 
 def bind(manifest: Mapping[str, Any], controls: Sequence[Controls], ports: PortMap) -> Bound:
@@ -120,36 +113,19 @@ def bind(manifest: Mapping[str, Any], controls: Sequence[Controls], ports: PortM
         raise Error(f"lanes = {ports.lanes}: the lanes of an operation share its controls; use a set of one operation")
     _check_ignored(ports, fields)
     _check_carried(ports, fields)
-    ins = _Side(fields, ("operand", "random"), ports.lanes)
-    for port in ports.inputs:
-        ins.add(port)
-    outs = _Side(fields, ("result", "flags"), ports.lanes)
-    for out in ports.outputs:
-        outs.add(out)
-    key_lsb = min((f.lsb for f in fields if f.role == "control"), default=0)
-    bound = Bound(
-        file=_words_file(manifest),
-        count=int(manifest["count"]),
-        word_width=sum(f.stride * f.lanes for f in fields),
-        key_lsb=key_lsb,
-        fields=fields,
-        inputs=tuple(ins.wires),
-        outputs=tuple(outs.wires),
-        stimulus=tuple(ins.moves),
-        want=tuple(outs.moves),
-        held=ins.constant,
-        filled=outs.constant,
-        flags=outs.flags,
-        parts=(),
-    )
-    return replace(bound, parts=tuple(_parts(ports, bound, controls, outs)))
+    stimulus = Bundle(fields, ("operand", "random"), ports.lanes, ports.inputs)
+    got = Bundle(fields, ("result", "flags"), ports.lanes, ports.outputs)
+    bound = Bound(_words_file(manifest), int(manifest["count"]), fields, stimulus, got)
+    return replace(bound, parts=tuple(_parts(ports, bound, controls)))
 
 
 def connections(bound: Bound, ports: PortMap) -> tuple[Connection, ...]:
     """The connections of the bench to the module."""
     shake, tag, sticky = ports.handshake.ports, ports.tag, ports.sticky
-    found = [Connection(w.port, f"stimulus[{w.lsb + w.width - 1}:{w.lsb}]", w.width, True) for w in bound.inputs]
-    found += [Connection(w.port, f"got[{w.lsb + w.width - 1}:{w.lsb}]", w.width, False) for w in bound.outputs]
+    found = [
+        Connection(w.port, f"stimulus[{w.lsb + w.width - 1}:{w.lsb}]", w.width, True) for w in bound.stimulus.wires
+    ]
+    found += [Connection(w.port, f"got[{w.lsb + w.width - 1}:{w.lsb}]", w.width, False) for w in bound.got.wires]
     found += [Connection(port, key, 1, key in ("in_valid", "out_ready")) for key, port in shake.items()]
     found += [Connection(ports.clock, "clk", 1, True)] if ports.clock else []
     found += [Connection(ports.reset.port, "reset", 1, True)] if ports.reset else []
@@ -176,31 +152,39 @@ def _fields(manifest: Mapping[str, Any]) -> Iterator[LineField]:
             raise Error(f"manifest: {f!r} does not describe a field") from None
 
 
-class _Side:
-    """Collects the ports and moves of one bundle."""
+class Bundle:
+    """The ports of one direction side by side: their positions, and the bits of the words that they carry.
 
-    def __init__(self, fields: Sequence[LineField], roles: tuple[str, ...], lanes: int) -> None:
+    constant: the bits that are always ones; flags: those that carry flags; care: those to compare, by lane.
+    """
+
+    def __init__(
+        self,
+        fields: Sequence[LineField],
+        roles: tuple[str, ...],
+        lanes: int,
+        ports: Sequence[DataPort | ControlPort | ConstantPort],
+    ) -> None:
         self.fields = {f.name: f for f in fields}
         self.roles = roles
         self.lanes = lanes
         self.wires: list[Wire] = []
         self.moves: list[Move] = []
-        self.constant = 0
-        self.flags = 0
+        self.constant = self.flags = self.width = 0
         self.care = [0] * lanes
         self.free: list[tuple[int, int, int]] = []  # lsb, width, lane of results whose upper bits may be anything
-        self.base = 0
+        for port in ports:
+            self._add(port)
 
-    def add(self, port: DataPort | ControlPort | ConstantPort) -> None:
-        """Append a port."""
+    def _add(self, port: DataPort | ControlPort | ConstantPort) -> None:
         width = port.width
         if isinstance(port, ConstantPort):
-            self.constant |= port.value << self.base
+            self.constant |= port.value << self.width
         elif isinstance(port, DataPort):
             width = self._add_data(port)
         assert width is not None
-        self.wires.append(Wire(port.name, self.base, width))
-        self.base += width
+        self.wires.append(Wire(port.name, self.width, width))
+        self.width += width
 
     def _add_data(self, port: DataPort) -> int:
         """Add the pieces of a port; returns its width."""
@@ -214,7 +198,7 @@ class _Side:
             raise Error(f"port {port.name}: {copies} lanes of {extent} bits do not fit into {width}")
         for lane in range(self.lanes):
             for piece in port.pieces:
-                self._add_piece(port, piece, lane, self.base + (0 if port.merge else lane * stride))
+                self._add_piece(port, piece, lane, self.width + (0 if port.merge else lane * stride))
         return width
 
     def _bits(self, piece: Piece) -> tuple[int, int]:
@@ -305,19 +289,19 @@ def _check_carried(ports: PortMap, fields: Sequence[LineField]) -> None:
 # -- controls ------------------------------------------------------------------------------------------------------
 
 
-def _parts(ports: PortMap, bound: Bound, controls: Sequence[Controls], outs: _Side) -> Iterator[Part]:
+def _parts(ports: PortMap, bound: Bound, controls: Sequence[Controls]) -> Iterator[Part]:
     seen: dict[int, str] = {}
     for properties in controls:
-        shown = [v for k, v in properties.items() if k not in ("width",) and v != "-"]
+        shown = [v for k, v in properties.items() if k != "width" and v != "-"]
         label = " ".join(dict.fromkeys(shown))
         value = 0
-        for port, wire in zip(ports.inputs, bound.inputs, strict=True):
+        for port, wire in zip(ports.inputs, bound.stimulus.wires, strict=True):
             if isinstance(port, ControlPort):
                 value |= _code(port, properties, label) << wire.lsb
         if value in seen and len(controls) > 1:
             raise Error(f"{seen[value]} and {label} drive the same codes; a control port must tell them apart")
         seen[value] = label
-        yield Part(_key(bound, properties), label, value, _care(outs, int(properties["width"])))
+        yield Part(_key(bound, properties), label, value, _care(bound.got, int(properties["width"])))
 
 
 def _code(port: ControlPort, properties: Controls, label: str) -> int:
@@ -342,9 +326,9 @@ def _key(bound: Bound, properties: Controls) -> int:
     return key
 
 
-def _care(outs: _Side, width: int) -> tuple[int, ...]:
+def _care(got: Bundle, width: int) -> tuple[int, ...]:
     """The bits of `got` to compare, by lane; for ports with fill = "any", without the bits above the result's own."""
-    care = list(outs.care)
-    for lsb, size, lane in outs.free:
+    care = list(got.care)
+    for lsb, size, lane in got.free:
         care[lane] &= ~(_ones(max(size - width, 0)) << (lsb + width))
     return tuple(care)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
 
 from softfloat_ref.base.errors import Error, unknown
-from softfloat_ref.base.tables import Range, check, read_toml
+from softfloat_ref.base.tables import Range, check, hints, read_toml
 
 DRAIN_TIMEOUT: Final = 1000  # cycles without progress after which a bench gives up
 FILLS: Final = ("zeros", "ones", "any")
@@ -45,9 +45,9 @@ class DataPort:
 
     name: str
     pieces: tuple[Piece, ...]
-    width: int | None = None
+    width: Annotated[int | None, Range(1, 1 << 20)] = None
     fill: str = "zeros"
-    stride: int | None = None
+    stride: Annotated[int | None, Range(1, 1 << 20)] = None
     merge: bool = False
 
 
@@ -128,40 +128,27 @@ class PortMap:
     parameters: Mapping[str, int | str] = field(default_factory=dict)
     clock: str | None = None
     reset: Reset | None = None
-    latency: int | None = None
+    latency: Annotated[int | None, Range(0, 1 << 20)] = None
     handshake: Handshake = Handshake()
-    outstanding: int | None = None
-    lanes: int = 1
+    outstanding: Annotated[int | None, Range(1, 1 << 20)] = None
+    lanes: Annotated[int, Range(1, 1024)] = 1
     tag: Tag | None = None
     sticky: Sticky | None = None
-    drain_timeout: int = DRAIN_TIMEOUT
+    drain_timeout: Annotated[int, Range(1, 1 << 30)] = DRAIN_TIMEOUT
     stable: bool = True
     ignore: tuple[str, ...] = ()
 
 
-_KEYS: Final[Mapping[str, Any]] = {
-    "module": str,
-    "inputs": Mapping,
-    "outputs": Mapping,
-    "parameters": Mapping,
-    "clock": str,
-    "reset": Reset,
-    "latency": Annotated[int, Range(0, 1 << 20)],
-    "handshake": Handshake,
-    "outstanding": Annotated[int, Range(1, 1 << 20)],
-    "lanes": Annotated[int, Range(1, 1024)],
-    "tag": Mapping,
-    "sticky": Sticky,
-    "drain_timeout": Annotated[int, Range(1, 1 << 30)],
-    "stable": bool,
-    "ignore": tuple[str, ...],
-}
-_DATA_KEYS: Final[Mapping[str, Any]] = {
-    "width": Annotated[int, Range(1, 1 << 20)],
-    "fill": str,
-    "stride": Annotated[int, Range(1, 1 << 20)],
-    "merge": bool,
-}
+# The values of the keys; those of inputs, outputs and tag are tables that are read further down.
+_KEYS: Final = (
+    hints(PortMap)
+    | dict.fromkeys(("inputs", "outputs", "tag"), Mapping)
+    | {
+        "reset": Reset,
+        "sticky": Sticky,
+    }
+)
+_DATA_KEYS: Final = {k: v for k, v in hints(DataPort).items() if k not in ("name", "pieces")}
 _CONTROL_KEYS: Final = {"of": str, "codes": Mapping, "width": Annotated[int, Range(1, 64)]}
 _CONSTANT_KEYS: Final = {
     "value": Annotated[int, Range(0, (1 << 64) - 1)],
@@ -180,7 +167,7 @@ def parse_ports(table: Mapping[str, Any], where: str = "ports") -> PortMap:
     values = check(table, where, _KEYS)
     _require(values, ("module", "inputs", "outputs"), where)
     values["inputs"] = tuple(_inputs(values["inputs"], f"{where}: [inputs]"))
-    values["outputs"] = tuple(_outputs(values["outputs"], f"{where}: [outputs]"))
+    values["outputs"] = tuple(_data_port(k, v, f"{where}: [outputs] {k}") for k, v in values["outputs"].items())
     values["parameters"] = _parameters(values.get("parameters", {}), where)
     if "tag" in values:
         values["tag"] = _tag(values["tag"], f"{where}: [tag]")
@@ -249,11 +236,6 @@ def _inputs(table: Mapping[str, Any], where: str) -> Iterator[DataPort | Control
             if port.fill == "any" or port.merge:
                 raise Error(f'{where} {name}: merge and fill = "any" apply only to outputs')
             yield port
-
-
-def _outputs(table: Mapping[str, Any], where: str) -> Iterator[DataPort]:
-    for name, value in table.items():
-        yield _data_port(name, value, f"{where} {name}")
 
 
 def _control(name: str, table: Mapping[str, Any], where: str) -> ControlPort:

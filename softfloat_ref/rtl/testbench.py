@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,7 +11,6 @@ from softfloat_ref.rtl.binding import Bound, Controls, Move, bind, connections
 from softfloat_ref.rtl.module_ports import instance, string_literal
 from softfloat_ref.rtl.port_map import PortMap
 
-_TEMPLATE: Final = Path(__file__).with_name("bench.sv")
 _UNLIMITED: Final = (1 << 31) - 1
 
 
@@ -34,7 +33,8 @@ def bench_text(
     given. Raises Error if ports and vectors do not fit.
     """
     bound = bind(manifest, controls, ports)
-    return _filled(
+    return filled(
+        "bench.sv",
         source=" ".join(source.split()),
         module=ports.module,
         file=bound.file,
@@ -43,27 +43,25 @@ def bench_text(
         word_chars=str(_word_chars(bound)),
         instance=_instance(bound, ports),
         select=_select(bound),
-        present=_task("present", _moves("stimulus", bound.stimulus, ["control"])),
-        expect=_task("expect_of", _moves("want", bound.want, [_literal(bound.output_width, bound.filled)])),
+        present=_task("present", _moves("stimulus", bound.stimulus.moves, ["control"])),
+        expect=_task("expect_of", _moves("want", bound.got.moves, [_literal(bound.got.width, bound.got.constant)])),
         record=_record(bound),
         report=_report(bound, ports),
     )
 
 
-@cache
-def _template() -> str:
-    return _TEMPLATE.read_text(encoding="utf-8")
-
-
-def _filled(**parts: str) -> str:
-    text = _template()
-    for name, value in parts.items():
-        text = text.replace(f"@{name}@", value)
-    return text
+def filled(template: str, **parts: str) -> str:
+    """The text of a file beside this module, with each @name@ replaced by that part."""
+    text = Path(__file__).with_name(template).read_text(encoding="utf-8")
+    return re.sub(r"@(\w+)@", lambda mark: parts[mark[1]], text)
 
 
 def _literal(width: int, value: int) -> str:
     return f"{width}'h{value:x}"
+
+
+def _input_width(bound: Bound) -> int:
+    return max(1, bound.stimulus.width)
 
 
 def _word_chars(bound: Bound) -> int:
@@ -78,8 +76,8 @@ def _constants(bound: Bound, ports: PortMap, folder: str) -> str:
         "COUNT": bound.count,
         "LANES": ports.lanes,
         "WORD": bound.word_width,
-        "IN_WIDTH": bound.input_width,
-        "OUT_WIDTH": bound.output_width,
+        "IN_WIDTH": _input_width(bound),
+        "OUT_WIDTH": bound.got.width,
         "LATENCY": ports.latency or 0,
         "IN_STALLS": ports.handshake.stalls if "in_valid" in shake else 0,
         "OUT_STALLS": ports.handshake.stalls if "out_ready" in shake else 0,
@@ -111,9 +109,9 @@ def _constants(bound: Bound, ports: PortMap, folder: str) -> str:
     ]
     lines += [f"localparam int {name} = {value};" for name, value in numbers.items()]
     lines += [f"localparam logic {name} = {int(value)};" for name, value in bits.items()]
-    lines += [f"localparam logic [OUT_WIDTH-1:0] FLAGS = {_literal(bound.output_width, bound.flags)};"]
-    data = sum({1 << bit: 0 for m in bound.stimulus for bit in range(m.to, m.to + m.width)})
-    lines += [f"localparam logic [IN_WIDTH-1:0] DATA = {_literal(bound.input_width, data)};"]
+    lines += [f"localparam logic [OUT_WIDTH-1:0] FLAGS = {_literal(bound.got.width, bound.got.flags)};"]
+    data = sum({1 << bit: 0 for m in bound.stimulus.moves for bit in range(m.to, m.to + m.width)})
+    lines += [f"localparam logic [IN_WIDTH-1:0] DATA = {_literal(_input_width(bound), data)};"]
     lines += ["localparam logic [OUT_WIDTH-1:0] ALL = {OUT_WIDTH{1'b1}};"]
     return _indented(lines, 2)
 
@@ -121,19 +119,12 @@ def _constants(bound: Bound, ports: PortMap, folder: str) -> str:
 def _instance(bound: Bound, ports: PortMap) -> str:
     """The module under test, and constants for the handshake signals that it does not have."""
     shake = ports.handshake.ports
-    lines = [f"{instance(ports.module, ports.parameters)} ("]
-    lines += _with_commas(f"  .{c.port}({c.signal})" for c in connections(bound, ports))
-    lines += [");"]
+    wires = ",\n".join(f"  .{c.port}({c.signal})" for c in connections(bound, ports))
+    lines = [f"{instance(ports.module, ports.parameters)} (", *wires.split("\n"), ");"]
     lines += [] if "in_ready" in shake else ["assign in_ready = 1'b1;"]
     lines += [] if "out_valid" in shake else ["assign out_valid = 1'b0;"]
     lines += [] if ports.tag else ["assign tag_out = 1'b0;"]
     return _indented(lines, 2)
-
-
-def _with_commas(lines: Iterable[str]) -> Iterator[str]:
-    found = list(lines)
-    yield from (f"{line}," for line in found[:-1])
-    yield found[-1]
 
 
 def _select(bound: Bound) -> str:
@@ -141,21 +132,16 @@ def _select(bound: Bound) -> str:
     lines = ["task select;"]
     body = []
     for part in bound.parts:
-        control = _literal(bound.input_width, part.control | bound.held)
+        control = _literal(_input_width(bound), part.control | bound.stimulus.constant)
         sets = [f"control = {control};"]
-        sets += [f"care[{i}] = {_literal(bound.output_width, c)};" for i, c in enumerate(part.care)]
+        sets += [f"care[{i}] = {_literal(bound.got.width, c)};" for i, c in enumerate(part.care)]
         body += [f"{_key(bound, part.key)}: begin  // {part.label}", *(f"  {s}" for s in sets), "end"]
     if len(bound.parts) == 1:
         lines += [f"  {line.strip()}" for line in body[1:-1]]
     else:
         lines += [f"  case (word[WORD-1:{bound.key_lsb}])", *(f"    {line}" for line in body)]
-        lines += ["    default: begin"]
-        lines += [
-            "      broken = 1;",
-            '      $display("FAIL: a word with unknown control fields: %h", word);',
-            "    end",
-        ]
-        lines += ["  endcase"]
+        lines += ["    default: begin", "      broken = 1;"]
+        lines += ['      $display("FAIL: a word with unknown control fields: %h", word);', "    end", "  endcase"]
     return _indented([*lines, "endtask"], 2)
 
 
@@ -184,7 +170,7 @@ def _task(name: str, lines: list[str]) -> str:
 def _record(bound: Bound) -> str:
     """The task that writes a line to the log of results."""
     lines = ["task record(input int index, input int lane);", "  word = vectors[index];"]
-    for m in bound.want:
+    for m in bound.got.moves:
         lines += [f"  if (lane == {m.lane}) word[{m.source}+:{m.width}] = got[{m.to}+:{m.width}];"]
     parts = [
         f"word[{f.lsb + i * f.stride}+:{f.width}]"
@@ -213,7 +199,7 @@ def _report(bound: Bound, ports: PortMap) -> str:
             lines += ['$write(" ");']
     for title, bundle in (("expected", "want"), ("got", "got")):
         lines += [f'$write("{title}");']
-        lines += [f'$write(" {w.port}=%h", {bundle}[{w.lsb}+:{w.width}]);' for w in bound.outputs]
+        lines += [f'$write(" {w.port}=%h", {bundle}[{w.lsb}+:{w.width}]);' for w in bound.got.wires]
         lines += ['$write(" ");' if title == "expected" else '$display("");']
     return _indented(lines, 6)
 

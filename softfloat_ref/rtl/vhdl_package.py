@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from softfloat_ref.base.errors import Error
-
-_TEMPLATE: Final = Path(__file__).with_name("vectors_pkg.vhd")
+from softfloat_ref.rtl.testbench import filled
 
 
 def package_text(manifest: Mapping[str, Any], name: str) -> str:
     """The text of the package `vectors_pkg`, for the set of that name whose manifest this is."""
     fields = manifest["fields"]
-    parts = {
-        "name": name,
-        "count": str(manifest["count"]),
-        "width": str(1 + max(f["msb"] for f in fields)),
-        "constants": _constants(fields),
-        "fields": str(len(fields)),
-        "entries": ",\n".join(f"    {i} => {_entry(f)}" for i, f in enumerate(fields, 1)),
-    }
-    return re.sub(r"@(\w+)@", lambda found: parts[found[1]], _TEMPLATE.read_text(encoding="utf-8"))
+    return filled(
+        "vectors_pkg.vhd",
+        name=name,
+        count=str(manifest["count"]),
+        width=str(1 + max(f["msb"] for f in fields)),
+        constants=_constants(fields),
+        fields=str(len(fields)),
+        entries=",\n".join(f"    {i} => {_entry(f)}" for i, f in enumerate(fields, 1)),
+    )
 
 
 def _entry(f: Mapping[str, Any]) -> str:

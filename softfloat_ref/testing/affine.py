@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from softfloat_ref.explain.affine import integer_text, rule_text
 from softfloat_ref.explain.steps import alternatives
 from softfloat_ref.oracle.affine import FP32, AffineFormat
-from softfloat_ref.oracle.policies import rounding_name
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.operation import policy_options
 from softfloat_ref.testing.views import MismatchView, register
@@ -44,10 +43,7 @@ class AffineQuantizeView(AffineView):
             yield f"--out {unit.values.name}"
         if (rule := rule_text(unit.rule)) != "exact":
             yield f"--profile {rule}"
-        options, rounding = policy_options(unit.policy), rounding_name(unit.policy.rounding)
-        if rounding == "rne" != unit.rule.rounding:  # the default of policies, but not of this rule
-            yield "--round rne"
-        yield from options
+        yield from policy_options(unit.policy, unit.rule.rounding)
         if unit.policy.random_count:
             yield f"--random-bits {inputs[-1]:x}"
 

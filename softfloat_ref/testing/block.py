@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from softfloat_ref.explain.case import number_text
+from softfloat_ref.explain.steps import number_text
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.literals import shortest
 from softfloat_ref.testing.compare import Answer
@@ -37,7 +37,7 @@ class QuantizeView(BlockView):
         decode = decoder(unit.values)
         values = " ".join(shortest(decode(x)) for x in inputs[: block.size])
         answer = f"{block.scale.hex(got.codes[0])}:{','.join(map(block.element.hex, got.codes[1:]))}"
-        options = [x for x in policy_options(unit.policy) if x.startswith("--round")]
+        options = [x for x in policy_options(unit.policy, unit.profile.rounding) if x.startswith("--round")]
         words = [f"softfloat-ref explain --fmt {block.name} --profile {unit.profile.name}", *options]
         return " ".join([*words, f"--got {answer}", "--", values])
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.explain.scalar import MAX_FLAGS
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 10
 _BATCH: Final = 4096
+_HEX: Final = re.compile("(0[xX])?[0-9a-fA-F]{1,64}")
 _COUNTED: Final = 1 << 16  # missing answers are counted exactly up to this number
 KEPT: Final = 1 << 15  # mismatches kept for a diagnosis, and as many cases that agree
 FIRST: Final = 1 << 12  # cases kept in their order
@@ -70,11 +72,26 @@ class Report:
         return self.compared > 0 and self.mismatched == 0 and not self.failure
 
 
+class How(TypedDict, total=False):
+    """How answers are compared. flags: whether to compare flags. shown: number of mismatches that are kept in full.
+    limit: the largest error allowed, in ulp; without it, answers must be exact."""
+
+    nan: CompareNan
+    flags: bool
+    shown: int
+    limit: Fraction | None
+
+
 class Judge:
     """Compares answers one by one and keeps the report."""
 
     def __init__(
-        self, vectors: VectorSet, nan: CompareNan, flags: bool, shown: int, limit: Fraction | None = None
+        self,
+        vectors: VectorSet,
+        nan: CompareNan = CompareNan.EXACT,
+        flags: bool = True,
+        shown: int = SHOWN,
+        limit: Fraction | None = None,
     ) -> None:
         self.report, self.view = Report(vectors), view_of(vectors.unit)
         self.view.check()
@@ -150,30 +167,23 @@ def parse_answer(text: str, unit: Unit, inputs: Sequence[int]) -> Answer:
 
 
 def _hex(word: str) -> int | None:
-    digits = word.removeprefix("0x").removeprefix("0X")
-    if not digits or len(digits) > 64 or any(c not in "0123456789abcdefABCDEF" for c in digits):
-        return None
-    return int(digits, 16)
+    return int(word, 16) if _HEX.fullmatch(word) else None
 
 
 def check_command(
     vectors: VectorSet,
     command: str,
     *,
-    nan: CompareNan = CompareNan.EXACT,
-    flags: bool = True,
-    shown: int = SHOWN,
     timeout_s: float = 10.0,
-    limit: Fraction | None = None,
+    **how: Unpack[How],
 ) -> Report:
     """Feed the set's operands to a command and compare its answers.
 
     The cases are generated twice, for feeding and for comparing, so that memory stays constant however far the
-    device lags behind. limit: the largest error allowed, in ulp; without it, answers must be exact. Raises Error if
-    the command cannot be started.
+    device lags behind. Raises Error if the command cannot be started.
     """
     as_operands, width = text_line(vectors.unit.inputs), vectors.unit.input_width
-    judge = Judge(vectors, nan, flags, shown, limit)
+    judge = Judge(vectors, **how)
     with CommandDevice(command, timeout_s) as device:
         try:
             feed = (as_operands(line[:width]) for line in _defined(vectors))
@@ -204,14 +214,10 @@ def _judge_lines(judge: Judge, answers: Iterator[str]) -> None:
 def check_results(
     vectors: VectorSet,
     results: str | Path,
-    *,
-    nan: CompareNan = CompareNan.EXACT,
-    flags: bool = True,
-    shown: int = SHOWN,
-    limit: Fraction | None = None,
+    **how: Unpack[How],
 ) -> Report:
     """Compare a file of a simulator's answers, one per line in the set's order. Raises Error if it is unreadable."""
-    judge = Judge(vectors, nan, flags, shown, limit)
+    judge = Judge(vectors, **how)
     try:
         with open(results, encoding="ascii", errors="replace") as stream:
             _judge_lines(judge, (line for line in stream if not line.startswith(("//", "#"))))
@@ -226,14 +232,12 @@ def check_lines(
     vectors: VectorSet,
     lines: Iterable[str],
     *,
-    nan: CompareNan = CompareNan.EXACT,
-    flags: bool = True,
-    shown: int = SHOWN,
     count: int | None = None,
+    **how: Unpack[How],
 ) -> Report:
     """Compare TestFloat lines that carry their own operands: `operands result flags`; policy and formats are the
     set's, its cases are not used. count: the expected number of lines. Without `flags`, lines may omit flags."""
-    judge = Judge(_one_number_a_field(vectors), nan, flags, shown)
+    judge = Judge(_one_number_a_field(vectors), **how)
     came = 0
     for number, text in enumerate(lines, 1):
         if not text.strip():
@@ -271,16 +275,12 @@ def _self_contained(text: str, unit: Unit) -> tuple[Line | None, Answer]:
 def check_arrays(
     vectors: VectorSet,
     device: ArrayDevice,
-    *,
-    nan: CompareNan = CompareNan.EXACT,
-    flags: bool = True,
-    shown: int = SHOWN,
-    limit: Fraction | None = None,
+    **how: Unpack[How],
 ) -> Report:
     """Call a function of arrays: codes of each operand (and random bits) in, result codes or (result, flags) out."""
     import numpy as np
 
-    judge = Judge(_one_number_a_field(vectors), nan, flags, shown, limit)
+    judge = Judge(_one_number_a_field(vectors), **how)
     kinds, width = array_types(vectors.unit), vectors.unit.input_width
     cases = _defined(vectors)
     while batch := list(itertools.islice(cases, _BATCH)):

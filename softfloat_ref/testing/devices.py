@@ -21,7 +21,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import IO, Final
 
 from softfloat_ref.base.errors import Error
 
@@ -82,6 +82,14 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+
+
+def close_all(*streams: IO[bytes] | None) -> None:
+    """Close a process's pipes, broken ones too."""
+    for stream in streams:
+        if stream is not None:
+            with contextlib.suppress(OSError):
+                stream.close()
 
 
 def how_ended(process: subprocess.Popen[bytes], complaints: bytes = b"") -> str:
@@ -184,10 +192,7 @@ class CommandDevice:
             if thread.ident is not None:  # a signal may have come before it was started
                 thread.join(_JOIN_S)
         self._close_source()
-        for stream in (self._sink, self._process.stdout, self._process.stderr):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
+        close_all(self._sink, self._process.stdout, self._process.stderr)
 
     def answers(self, lines: Iterable[str]) -> Iterator[str]:
         """Feed the lines; yield the answer lines as they arrive, until the device closes its output.

@@ -6,7 +6,6 @@ programs fill a buffer first) is restarted for each question, which takes longer
 
 from __future__ import annotations
 
-import contextlib
 import os
 import select
 import subprocess
@@ -16,7 +15,7 @@ import unittest
 from collections.abc import Sequence
 from typing import Final, NoReturn
 
-from softfloat_ref.testing.devices import MAX_LINE, DeviceError, end_group, how_ended, words_of
+from softfloat_ref.testing.devices import MAX_LINE, DeviceError, close_all, end_group, how_ended, words_of
 
 _CHUNK: Final = 1 << 15  # bytes written before their answers are read: a pipe holds more
 _PATIENCE_S: Final = 2.0  # for the first answer, before assuming that the device answers only at the end
@@ -170,10 +169,7 @@ class Dialogue:
         if self._process is None:
             return
         end_group(self._process)
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
+        close_all(self._process.stdin, self._process.stdout)
         self._process = None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -79,14 +80,11 @@ class DotView(MismatchView):
 
     def _parts(self, inputs: Sequence[int]) -> tuple[list[int], list[int], int, list[tuple[str, list[str]]]]:
         """a, b, c, and the scales in hexadecimal by their fields' names."""
-        found: dict[str, list[int]] = {}
-        at, scales = 0, []
-        for field in self.unit.inputs:
-            found[field.name] = list(inputs[at : at + field.lanes])
-            at += field.lanes
-            if field.name.endswith("_scale"):
-                scales.append((field.name, [f"{x:0{field.digits}x}" for x in found[field.name]]))
-        return found["a"], found["b"], found["c"][0], scales
+        rest, fields = iter(inputs), self.unit.inputs
+        found = {f.name: list(itertools.islice(rest, f.lanes)) for f in fields}
+        scales = [f for f in fields if f.name.endswith("_scale")]
+        shown = [(f.name, [f"{x:0{f.digits}x}" for x in found[f.name]]) for f in scales]
+        return found["a"], found["b"], found["c"][0], shown
 
 
 def _expression(unit: Accumulator) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.testing.devices import DeviceError, Late, end_group, how_ended
+from softfloat_ref.testing.devices import DeviceError, Late, close_all, end_group, how_ended
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,10 +61,7 @@ class LibraryDevice:
     def close(self) -> None:
         """End the process and all that it started."""
         end_group(self._process)
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
+        close_all(self._process.stdin, self._process.stdout)
 
     def __call__(self, *columns: Codes) -> tuple[Codes, Codes] | Codes:
         """Results, and flags if the device has any. Raises DeviceError if it crashes, ends, or takes too long."""

@@ -48,9 +48,9 @@ def _tried(sig: Signature, policy: Policy, inputs: tuple[int, ...]) -> Tried:
     return Tried(lambda near: evaluator(sig, near)(inputs[:arity], word if near.random_count else 0), policy)
 
 
-def policy_options(policy: Policy) -> list[str]:
-    """The command-line options that change the default policy to this one."""
-    fields, default = policy.to_dict(), Policy().to_dict()
+def policy_options(policy: Policy, rounding: str = "rne") -> list[str]:
+    """The command-line options that change the default policy, with this rounding, to the given one."""
+    fields, default = policy.to_dict(), {**Policy().to_dict(), "rounding": rounding}
     names = {"rounding": "round"}
     shown = {True: "on", False: "off"}
     return [

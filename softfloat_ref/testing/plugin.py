@@ -25,7 +25,7 @@ LEAST_TIMEOUT: Final = 0.01
 class PropertyItem(pytest.Item):
     """One property of the device's suite."""
 
-    def __init__(self, *, suite: Suite[Any], **more: Any) -> None:
+    def __init__(self, *, suite: Suite[Any, Any, Any], **more: Any) -> None:
         super().__init__(**more)
         self.suite = suite
 
@@ -45,7 +45,7 @@ class PropertyItem(pytest.Item):
 class DeviceSuite(pytest.Collector):
     """The suite of the device, as pytest collects it."""
 
-    def __init__(self, *, suite: Suite[Any], **more: Any) -> None:
+    def __init__(self, *, suite: Suite[Any, Any, Any], **more: Any) -> None:
         super().__init__(**more)
         self.suite = suite
 
@@ -69,7 +69,7 @@ class DevicePlugin:
         if config.args_source is not pytest.Config.ArgsSource.ARGS:
             config.args = []  # only the suite: no files were named
 
-    def _suite(self, config: pytest.Config) -> Suite[Any]:
+    def _suite(self, config: pytest.Config) -> Suite[Any, Any, Any]:
         op, fmt = config.getoption("softfloat_op"), config.getoption("softfloat_fmt")
         if not op or not fmt:
             raise Error(f"give the operation and its format: --softfloat-{'op' if not op else 'fmt'}=...")

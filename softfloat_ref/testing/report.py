@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
-from xml.sax.saxutils import quoteattr
+from typing import Any, Final
+from xml.sax.saxutils import escape, quoteattr
 
 from softfloat_ref.testing import ulp
 from softfloat_ref.testing.check import SHOWN, Mismatch, Report
-from softfloat_ref.testing.views import view_of
+from softfloat_ref.testing.compare import Answer
+from softfloat_ref.testing.views import MismatchView, view_of
 from softfloat_ref.units import Field, Unit
+
+_NOT_XML: Final = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def describe(mismatch: Mismatch, unit: Unit) -> list[str]:
     """The lines that show a mismatch: operands, both answers, and the changes that give the device's answer."""
-    view = view_of(unit)
-    off = f", {mismatch.error} ulp" if mismatch.error else ""
-    lines = [f"case {mismatch.number}: {view.title}: {mismatch.kind}{off}"]
-    lines += view.lines(mismatch.operands, mismatch.expected, mismatch.got)
-    lines += [f"           matches {text}" for change in mismatch.changes[:SHOWN] if (text := changes_text(change))]
-    command = view.command(mismatch.operands, mismatch.got)
+    m, view = mismatch, view_of(unit)
+    kind = f"{m.kind}, {m.error} ulp" if m.error else m.kind
+    return case_lines(f"case {m.number}", view, m.operands, m.expected, m.got, kind, m.changes)
+
+
+def case_lines(
+    name: str,
+    view: MismatchView,
+    operands: Sequence[int],
+    expected: Sequence[int],
+    got: Answer,
+    kind: str,
+    changes: Sequence[dict[str, str]],
+) -> list[str]:
+    """The lines of a mismatch, given its parts."""
+    lines = [f"{name}: {view.title}: {kind}", *view.lines(operands, expected, got)]
+    texts = [", ".join(f"{k} = {v}" for k, v in change.items() if v != "None") for change in changes[:SHOWN]]
+    lines += [f"           matches {text}" for text in texts if text]
+    command = view.command(operands, got)
     return [*lines, f"  {command}"] if command else lines
-
-
-def changes_text(change: dict[str, str]) -> str:
-    """The changed fields of a policy."""
-    return ", ".join(f"{k} = {v}" for k, v in change.items() if v != "None")
 
 
 def summary(report: Report) -> str:
@@ -75,11 +88,12 @@ def to_json(report: Report, more: Mapping[str, Any] | None = None) -> str:
 def _mismatch(m: Mismatch, unit: Unit) -> dict[str, Any]:
     view = view_of(unit)
     flags = m.expected[len(m.got.codes)] if unit.has_flags else None
+    operands = zip(unit.inputs, _hexadecimal(unit.inputs, m.operands), strict=True)
     return {
         "case": m.number,
         "kind": m.kind,
         **({"error_ulp": m.error} if m.error else {}),
-        "operands": _hexadecimal(unit.inputs, m.operands),
+        "operands": {f.name: x[0] if f.lanes == 1 else x for f, x in operands},
         "expected": _codes(m.expected, flags, unit),
         "got": _codes(m.got.codes, m.got.flags, unit),
         **({"as_by": m.changes} if len(unit.result_formats) == 1 else {}),
@@ -89,21 +103,15 @@ def _mismatch(m: Mismatch, unit: Unit) -> dict[str, Any]:
 
 def _codes(codes: Sequence[int], flags: int | None, unit: Unit) -> dict[str, Any]:
     """An answer: result and flags, or all codes if there are several results."""
-    shown = [
-        f"{x:0{f.digits}x}" for f, x in zip((f for f in unit.results for _ in range(f.lanes)), codes, strict=False)
-    ]
+    shown = [x for field in _hexadecimal(unit.results, codes) for x in field]
     found: dict[str, Any] = {"result": shown[0]} if len(shown) == 1 else {"codes": shown}
     return {**found, "flags": None if flags is None else f"{flags:02x}"} if unit.has_flags else found
 
 
-def _hexadecimal(fields: Sequence[Field], codes: Sequence[int]) -> dict[str, Any]:
-    """Each field's code in hexadecimal, or a list of codes if it has lanes."""
-    found, at = {}, 0
-    for f in fields:
-        shown = [f"{x:0{f.digits}x}" for x in codes[at : at + f.lanes]]
-        found[f.name] = shown[0] if f.lanes == 1 else shown
-        at += f.lanes
-    return found
+def _hexadecimal(fields: Sequence[Field], codes: Sequence[int]) -> list[list[str]]:
+    """Each field's codes in hexadecimal."""
+    rest = iter(codes)
+    return [[f"{x:0{f.digits}x}" for x in itertools.islice(rest, f.lanes)] for f in fields]
 
 
 def to_junit(report: Report, more: Sequence[str] = ()) -> str:
@@ -114,17 +122,11 @@ def to_junit(report: Report, more: Sequence[str] = ()) -> str:
     lines.append(f'<testsuite name="softfloat-ref" tests="1" failures="{int(failed)}">')
     lines.append(f'  <testcase classname="check" name={name}>')
     if failed:
-        shown = _xml_text("\n".join([summary(report), *text(report), *more]))
+        shown = escape(_clean("\n".join([summary(report), *text(report), *more])))
         lines.append(f"    <failure message={quoteattr(_clean(summary(report)))}>{shown}</failure>")
     return "\n".join([*lines, "  </testcase>", "</testsuite>"]) + "\n"
 
 
-def _clean(text_: str) -> str:
+def _clean(shown: str) -> str:
     """The text without characters that XML does not allow."""
-    return "".join(
-        c if c in "\t\n" or " " <= c <= "\ud7ff" or "\ue000" <= c <= "\ufffd" or c > "\uffff" else "?" for c in text_
-    )
-
-
-def _xml_text(text_: str) -> str:
-    return _clean(text_).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _NOT_XML.sub("?", shown)

@@ -44,10 +44,8 @@ MAX_RANDOM_BITS: Final = 8  # in the stochastic policies that `policies` draws
 MIN_WIDTH: Final = 3  # of the formats that `formats` draws
 _ODD_WIDTH: Final = 6
 _NEAR: Final = 3  # codes on each side of a code
-_OFFSETS: Final = tuple(x for n in range(_NEAR + 1) for x in ((n, -n) if n else (0,)))  # in the order of shrinking
-
-
 _COIN: Final = st.booleans()
+_OFFSETS: Final = st.just(0) | st.sampled_from([0, *(x for n in range(1, _NEAR + 1) for x in (n, -n))])
 
 
 # -- codes -----------------------------------------------------------------------------------------------------------
@@ -68,7 +66,7 @@ def _bits(fmt: Format) -> SearchStrategy[int]:
         return st.integers(0, (1 << fmt.width) - 1)
     known = sorted(specials(fmt), key=lambda code: _plainness(fmt, code))
     few = sorted(few_specials(fmt), key=lambda code: _plainness(fmt, code))
-    places = st.builds(lambda code, by: (code + by) % (1 << fmt.width), st.sampled_from(known), _offsets())
+    places = st.builds(lambda code, by: (code + by) % (1 << fmt.width), st.sampled_from(known), _OFFSETS)
     return st.one_of(st.sampled_from(few), _composed(fmt), places)
 
 
@@ -83,11 +81,6 @@ def _plainness(fmt: Format, code: int) -> tuple[bool, bool, int, int, int]:
     x = decoder(fmt)(code)
     kind = 0 if x.is_zero else 1 if code & fmt.magnitude_mask == encode(1, fmt).bits else 2
     return not x.is_finite, bool(x.sign), kind, x.significand.bit_count() if x.is_finite else 0, code
-
-
-@lru_cache(maxsize=1)
-def _offsets() -> SearchStrategy[int]:
-    return st.just(0) | st.sampled_from(_OFFSETS)
 
 
 @lru_cache(maxsize=256)
@@ -136,7 +129,10 @@ def _reversed(x: int, m: int) -> int:
 # Fractions of the way between two neighbours: the lower one, halfway, just beside these, elsewhere.
 _TINY: Final = Fraction(1, 1 << 40)
 _HALF: Final = Fraction(1, 2)
-_PARTS: Final = (Fraction(0), _HALF, _HALF, _HALF + _TINY, _HALF - _TINY, _TINY, 1 - _TINY, _HALF / 2, 3 * _HALF / 2)
+_PLACES: Final = (Fraction(0), _HALF, _HALF, _HALF + _TINY, _HALF - _TINY, _TINY, 1 - _TINY, _HALF / 2, 3 * _HALF / 2)
+_PARTS: Final = (
+    st.sampled_from(_PLACES[:3]) | st.sampled_from(_PLACES) | st.integers(0, 255).map(lambda n: Fraction(n, 256))
+)
 
 
 def values(fmt: str | Format, *, finite: bool = False) -> SearchStrategy[Value]:
@@ -149,7 +145,7 @@ def values(fmt: str | Format, *, finite: bool = False) -> SearchStrategy[Value]:
 
 @lru_cache(maxsize=256)
 def _values(found: Format, finite: bool) -> SearchStrategy[Value]:
-    numbers = st.builds(lambda s, code, part: _between(found, s, code, part), _signs(found), _places(found), _parts())
+    numbers = st.builds(lambda s, code, part: _between(found, s, code, part), _signs(found), _places(found), _PARTS)
     if finite:
         return numbers
     others = [exact.inf(0), exact.inf(1), Value(exact.NAN, 0), exact.zero(1)]
@@ -170,16 +166,21 @@ def _places(fmt: Format) -> SearchStrategy[int]:
     return st.one_of(_bits(fmt).map(lambda code: min(code & mask, fmt.max_code)), ends, near_top)
 
 
-@lru_cache(maxsize=256)
-def _parts() -> SearchStrategy[Fraction]:
-    return st.sampled_from(_PARTS[:3]) | st.sampled_from(_PARTS) | st.integers(0, 255).map(lambda n: Fraction(n, 256))
-
-
 def _between(fmt: Format, sign: int, code: int, part: Fraction) -> Value:
     """The value at that fraction of the way from a magnitude to the next one; past the last one, steps are its ulp."""
     low = _magnitude(fmt, code)
     size = low + part * (_magnitude(fmt, code + 1) - low)
     return exact.from_fraction(-size if sign else size, 0) if size else exact.zero(sign)
+
+
+def _nearest(fmt: Format, x: Value) -> int:
+    """The code of a format that is nearest to a number."""
+    return encoder(fmt, POLICIES["ieee"])(x, 0)[0]
+
+
+def _beside(draw: DrawFn, fmt: Format, x: Value) -> int:
+    """That code, or one next to it."""
+    return (_nearest(fmt, x) + draw(_OFFSETS)) % (1 << fmt.width)
 
 
 def _magnitude(fmt: Format, code: int) -> Fraction:
@@ -229,11 +230,11 @@ def related(code: int, source: Format, fmt: Format, draw: DrawFn, precision: int
     negative = draw(_signs(fmt)) if fmt.signed else x.sign
     away = draw(_distances(precision))
     moved = exact.finite(x.sign ^ negative, x.significand, x.exponent + away)
-    near = encoder(fmt, POLICIES["ieee"])(moved, 0)[0]
+    near = _nearest(fmt, moved)
     if draw(_COIN):  # an unrelated significand
         kept = near & ~((1 << fmt.mantissa_bits) - 1)
         return kept | draw(significands(fmt.mantissa_bits)) if not fmt.twos_complement else near
-    return (near + draw(_offsets())) % (1 << fmt.width)
+    return (near + draw(_OFFSETS)) % (1 << fmt.width)
 
 
 @lru_cache(maxsize=64)
@@ -259,8 +260,7 @@ def _products_and_addend(draw: DrawFn, sig: Signature) -> tuple[int, ...]:
     if not (x.is_finite and y.is_finite):
         return a, b, draw(_bits(sig.formats[2]))
     fmt = sig.formats[2]
-    product = encoder(fmt, POLICIES["ieee"])(exact.multiply(x, y), 0)[0]
-    return a, b, related(product, fmt, fmt, draw, sig.out.precision)
+    return a, b, related(_nearest(fmt, exact.multiply(x, y)), fmt, fmt, draw, sig.out.precision)
 
 
 @st.composite
@@ -277,22 +277,18 @@ def _near_results(draw: DrawFn, sig: Signature) -> tuple[int, ...]:
         if sig.operation.formula == QUOTIENT
         else exact.divide(result, divisor, 2 * fmt.precision + 4)
     )
-    code = encoder(fmt, POLICIES["ieee"])(exactly, 0)[0]
-    return (code + draw(_offsets())) % (1 << fmt.width), second
+    return _beside(draw, fmt, exactly), second
 
 
 @st.composite
 def _near_squares(draw: DrawFn, sig: Signature) -> tuple[int, ...]:
-    root, fmt = draw(_values(sig.out, True)), sig.formats[0]
-    code = encoder(fmt, POLICIES["ieee"])(exact.multiply(root, root), 0)[0]
-    return ((code + draw(_offsets())) % (1 << fmt.width),)
+    root = draw(_values(sig.out, True))
+    return (_beside(draw, sig.formats[0], exact.multiply(root, root)),)
 
 
 @st.composite
 def _near_values(draw: DrawFn, sig: Signature) -> tuple[int, ...]:
-    fmt = sig.formats[0]
-    code = encoder(fmt, POLICIES["ieee"])(draw(_values(sig.out, True)), 0)[0]
-    return ((code + draw(_offsets())) % (1 << fmt.width),)
+    return (_beside(draw, sig.formats[0], draw(_values(sig.out, True))),)
 
 
 _HARD: Final[dict[Formula, Callable[[Signature], SearchStrategy[tuple[int, ...]]]]] = {
@@ -349,9 +345,8 @@ def _amax(draw: DrawFn, fmt: BlockFormat, source: Format) -> int:
     place = draw(st.sampled_from([(1, 0), (significand, exponent), (2 * significand + 1, exponent - 1)]))
     least, most = sorted((source.emin, source.emax))  # without normal numbers, emax is less than emin
     power = draw(st.integers(-8, 8) | st.integers(least, most))
-    code = encoder(source, POLICIES["ieee"])(exact.finite(0, place[0], place[1] + power), 0)[0]
-    near = (code + draw(_offsets())) & source.magnitude_mask
-    return min(near, source.max_code)
+    near = _beside(draw, source, exact.finite(0, place[0], place[1] + power))
+    return min(near & source.magnitude_mask, source.max_code)
 
 
 def _below(fmt: Format, largest: int, sign: int, down: int, significand: int) -> int:

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.explain.case import SHOWN_LANES, field_lines, number_text
 from softfloat_ref.explain.scalar import flag_text
+from softfloat_ref.explain.steps import SHOWN_LANES, field_lines, number_text
 from softfloat_ref.testing.compare import Answer, CompareNan, Rule, classify, differing
 from softfloat_ref.units import Unit
 
@@ -69,13 +69,17 @@ class MismatchView:
 
     def lines(self, inputs: Sequence[int], expected: Sequence[int], got: Answer) -> Iterator[str]:
         """Operands, the expected answer, and the device's answer."""
-        yield from self.operand_lines(inputs)
+        yield from self.expected_lines(inputs, expected)
         if len(self.unit.result_formats) > 1:
             yield from self.lane_lines(inputs, expected, got)
-            return
-        right = expected[1] if self.unit.has_flags else None
-        yield f"  expected {self.answer_text(expected[0], right)}"
-        yield f"  got      {self.answer_text(got.result, got.flags)}"
+        else:
+            yield f"  got      {self.answer_text(got.result, got.flags)}"
+
+    def expected_lines(self, inputs: Sequence[int], expected: Sequence[int]) -> Iterator[str]:
+        """Operands, and the expected answer if there is a single result."""
+        yield from self.operand_lines(inputs)
+        if len(self.unit.result_formats) == 1:
+            yield f"  expected {self.answer_text(expected[0], expected[1] if self.unit.has_flags else None)}"
 
     def operand_lines(self, inputs: Sequence[int]) -> Iterator[str]:
         """One line per input field; for fields with many lanes, the first few nonzero lanes."""

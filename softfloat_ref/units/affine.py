@@ -21,9 +21,9 @@ from softfloat_ref.oracle.affine import (
     quantize_value,
 )
 from softfloat_ref.oracle.codec import decoder
-from softfloat_ref.oracle.formats import Format, define_format, get_format
-from softfloat_ref.oracle.policies import Policy, get_policy, rounding_name
-from softfloat_ref.units.operation import policy_properties
+from softfloat_ref.oracle.formats import Format, get_format
+from softfloat_ref.oracle.policies import Policy, rounding_name
+from softfloat_ref.units.operation import given_policy, properties
 from softfloat_ref.units.unit import Field, Unit, file_name, operand, random_words, result
 
 _NEAREST: Final = element_policy(None, RULES["exact"])
@@ -84,12 +84,9 @@ class AffineQuantizeUnit(Unit):
         rule: str | Rule | None = None,
     ) -> AffineQuantizeUnit:
         """A quantizer from names. Raises Error."""
-        choice, chosen = get_rule(rule or "exact"), None if policy is None else get_policy(policy)
-        if isinstance(policy, Mapping) and chosen is not None and not {"rounding", "like"} & set(policy):
-            chosen = chosen.replace(rounding=choice.rounding)
-        return AffineQuantizeUnit(
-            get_affine_format(fmt), get_format(values or "fp32"), choice, element_policy(chosen, choice)
-        )
+        choice = get_rule(rule or "exact")
+        chosen = element_policy(given_policy(policy, choice.rounding), choice)
+        return AffineQuantizeUnit(get_affine_format(fmt), get_format(values or "fp32"), choice, chosen)
 
     @cached_property
     def name(self) -> str:
@@ -116,30 +113,7 @@ class AffineQuantizeUnit(Unit):
         return (q % (1 << self.affine.bits),)
 
     def properties(self) -> dict[str, str]:
-        return {
-            "op": self.op,
-            "fmt": self.values.name,
-            "out": self.affine.name,
-            **policy_properties(self.policy),
-            "width": str(self.affine.bits),
-        }
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "affine": affine_dict(self.affine),
-            "values": self.values.to_dict(),
-            "rule": rule_dict(self.rule),
-            "policy": self.policy.to_dict(),
-        }
-
-    @classmethod
-    def from_dict(cls, table: Mapping[str, Any]) -> AffineQuantizeUnit:
-        return AffineQuantizeUnit(
-            AffineFormat(**table["affine"]),
-            define_format(table["values"]),
-            Rule(**table["rule"]),
-            Policy(**table["policy"]),
-        )
+        return properties(self.op, self.values, self.affine, self.policy, self.affine.bits)
 
 
 @dataclass(frozen=True)
@@ -164,24 +138,6 @@ class AffineDequantizeUnit(Unit):
 
     def properties(self) -> dict[str, str]:
         return {"op": self.op, "fmt": self.affine.name, "out": FP32.name, "width": str(FP32.width)}
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"affine": affine_dict(self.affine)}
-
-    @classmethod
-    def from_dict(cls, table: Mapping[str, Any]) -> AffineDequantizeUnit:
-        return AffineDequantizeUnit(AffineFormat(**table["affine"]))
-
-
-def affine_dict(fmt: AffineFormat) -> dict[str, Any]:
-    """The fields of an affine format."""
-    return {k: getattr(fmt, k) for k in ("name", "bits", "signed", "symmetric", "narrow")}
-
-
-def rule_dict(rule: Rule) -> dict[str, Any]:
-    """The fields of a rule, except its source."""
-    names = ("name", "order", "arithmetic", "parameters", "symmetric_scale", "small_scale")
-    return {k: getattr(rule, k) for k in (*names, "rounding", "nan", "inf", "range")}
 
 
 def _held_by_fp32(fmt: Format) -> bool:

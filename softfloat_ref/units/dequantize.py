@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat, dequantize_to_fp32
-from softfloat_ref.oracle.blocks.profiles import PROFILES, Profile, define_profile
+from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
+from softfloat_ref.oracle.blocks.profiles import PROFILES, Profile
+from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.policies import POLICIES
-from softfloat_ref.units.operation import policy_properties
-from softfloat_ref.units.quantize import ONE, check_size, resolved, stored_block
+from softfloat_ref.units.operation import properties
+from softfloat_ref.units.quantize import ONE, check_size, resolved
 from softfloat_ref.units.unit import Field, Unit, file_name, operand, result
 
 if TYPE_CHECKING:
@@ -86,17 +87,4 @@ class DequantizeUnit(Unit):
         return values.view(np.uint32).astype(np.uint64)
 
     def properties(self) -> dict[str, str]:
-        return {
-            "op": self.op,
-            "fmt": self.block.name,
-            "out": FP32.name,
-            **policy_properties(POLICIES["ieee"]),
-            "width": str(FP32.width),
-        }
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"block": self.block.to_dict(), "profile": self.profile.to_dict()}
-
-    @classmethod
-    def from_dict(cls, table: Mapping[str, Any]) -> DequantizeUnit:
-        return DequantizeUnit(stored_block(table["block"]), define_profile(table["profile"]))
+        return properties(self.op, self.block, FP32, POLICIES["ieee"], FP32.width)

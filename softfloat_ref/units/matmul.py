@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
 from softfloat_ref.units.dot import AnyFormat, DotUnit
-from softfloat_ref.units.unit import Field, Unit, operand, result
+from softfloat_ref.units.unit import Field, Unit, operand, result, split
 
 if TYPE_CHECKING:
     from softfloat_ref.arrays.matmul import Matrix
@@ -90,8 +90,7 @@ class MatmulUnit(Unit):
 
     def taken(self, inputs: Any) -> dict[str, Any]:
         """The codes of each input field."""
-        end = 0
-        return {f.name: inputs[end : (end := end + f.lanes)] for f in self.inputs}
+        return {f.name: codes for f, codes in split(self.inputs, inputs)}
 
     def _rows(self, i: int, j: int) -> tuple[tuple[str, int, int], ...]:
         """Field, row and length of what result (i, j) is made of, in the order of a dot product's inputs."""
@@ -132,19 +131,6 @@ class MatmulUnit(Unit):
         return Matrix(
             fmt.element, elements, fmt.scale, scales.astype(code_dtype(fmt.scale)).reshape(rows, -1), fmt.size
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "dot": self.dot.to_dict(),
-            "m": self.m,
-            "n": self.n,
-            "layout": self.layout,
-            "word": self.word,
-        }
-
-    @classmethod
-    def from_dict(cls, table: Mapping[str, Any]) -> MatmulUnit:
-        return MatmulUnit(DotUnit.from_dict(table["dot"]), table["m"], table["n"], str(table["layout"]), table["word"])
 
 
 def _row(codes: Sequence[int], at: int, count: int) -> Sequence[int]:

@@ -124,17 +124,13 @@ class MixedUnit(Unit):
     def _arity(self) -> int:
         return sum(f.role == "operand" for f in self.fields)
 
-    @cached_property
-    def _random(self) -> int:
-        return sum(f.role == "random" for f in self.fields)
-
     def assembled(self, part: OperationUnit, operands: Sequence[int], random: Sequence[int]) -> Line:
         """The inputs of a case: those of a part, its operands as wide as the fields."""
         codes = self.codes(part)
         placed = [0] * self._arity
         for place, code in zip(self._places[codes], operands, strict=True):
             placed[place] = code
-        return (*codes, *placed, *(random or (0,) * self._random))
+        return (*codes, *placed, *(random or (0,) * (self.random_field is not None)))
 
     def padded(self, code: int, fmt: Format, width: int) -> int:
         """A code padded to a field of that many bits."""

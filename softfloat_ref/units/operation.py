@@ -106,15 +106,9 @@ class OperationUnit(Unit):
         return value.sign, kept, guard, sticky
 
     def properties(self) -> dict[str, str]:
-        formats = [f.name for f in self.formats]
-        return {
-            "op": self.op,
-            "fmt": formats[0],
-            **{f"fmt_{LETTERS[i]}": name for i, name in enumerate(formats) if i},
-            "out": self.out.name,
-            **policy_properties(self.policy),
-            "width": str(self.out.width),
-        }
+        first, *others = self.formats
+        more = {f"fmt_{letter}": f.name for letter, f in zip(LETTERS[1:], others, strict=False)}
+        return properties(self.op, first, self.out, self.policy, self.out.width, **more)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -136,7 +130,15 @@ class OperationUnit(Unit):
         )
 
 
-def policy_properties(policy: Policy) -> dict[str, str]:
-    """A policy's part of a unit's properties."""
+def properties(op: str, fmt: Any, out: Any, policy: Policy, width: int, **more: str) -> dict[str, str]:
+    """The properties of a unit that rounds. more: of the other operands."""
     overflow = "default" if policy.overflow is None else str(policy.overflow)
-    return {"rounding": rounding_name(policy.rounding), "overflow": overflow}
+    rules = {"rounding": rounding_name(policy.rounding), "overflow": overflow}
+    return {"op": op, "fmt": fmt.name, **more, "out": out.name, **rules, "width": str(width)}
+
+
+def given_policy(policy: Policy | str | Mapping[str, Any] | None, rounding: str) -> Policy | None:
+    """The policy that a user gives, or None; a table that does not say how to round has the given rounding."""
+    if isinstance(policy, Mapping) and not {"rounding", "like"} & set(policy):
+        return get_policy(policy).replace(rounding=rounding)
+    return None if policy is None else get_policy(policy)

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat, element_policy, quantize_block, resolve
-from softfloat_ref.oracle.blocks.profiles import PROFILES, Profile, define_profile
+from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
+from softfloat_ref.oracle.blocks.profiles import PROFILES, Profile
+from softfloat_ref.oracle.blocks.quantize import element_policy, quantize_block, resolve
 from softfloat_ref.oracle.codec import decoder
-from softfloat_ref.oracle.formats import CATALOGUE, Format, define_format, get_format
-from softfloat_ref.oracle.policies import POLICIES, Policy, get_policy, rounding_name
-from softfloat_ref.units.operation import policy_properties
+from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
+from softfloat_ref.oracle.policies import POLICIES, Policy, rounding_name
+from softfloat_ref.units.operation import given_policy, properties
 from softfloat_ref.units.unit import Field, Unit, file_name, operand, random_words, result
 
 if TYPE_CHECKING:
@@ -55,10 +56,8 @@ class QuantizeUnit(Unit):
     ) -> QuantizeUnit:
         """A quantizer from names. policy: the default of its rounding is that of the profile. Raises Error."""
         block, choice = resolved(block, profile)
-        chosen = None if policy is None else get_policy(policy)
-        if chosen is not None and isinstance(policy, Mapping) and not {"rounding", "like"} & set(policy):
-            chosen = chosen.replace(rounding=choice.rounding)
-        return QuantizeUnit(block, get_format(values or "fp32"), choice, element_policy(chosen, choice))
+        chosen = element_policy(given_policy(policy, choice.rounding), choice)
+        return QuantizeUnit(block, get_format(values or "fp32"), choice, chosen)
 
     @property
     def two_levels(self) -> bool:
@@ -113,30 +112,7 @@ class QuantizeUnit(Unit):
         return np.hstack([made.scales.astype(np.uint64), made.codes.astype(np.uint64)])
 
     def properties(self) -> dict[str, str]:
-        return {
-            "op": self.op,
-            "fmt": self.values.name,
-            "out": self.block.name,
-            **policy_properties(self.policy),
-            "width": str(self.block.element.width),
-        }
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "block": self.block.to_dict(),
-            "values": self.values.to_dict(),
-            "profile": self.profile.to_dict(),
-            "policy": self.policy.to_dict(),
-        }
-
-    @classmethod
-    def from_dict(cls, table: Mapping[str, Any]) -> QuantizeUnit:
-        return QuantizeUnit(
-            stored_block(table["block"]),
-            define_format(table["values"]),
-            define_profile(table["profile"]),
-            Policy(**table["policy"]),
-        )
+        return properties(self.op, self.values, self.block, self.policy, self.block.element.width)
 
 
 def resolved(block: BlockFormat, profile: str | Profile | None) -> tuple[BlockFormat, Profile]:
@@ -149,10 +125,3 @@ def check_size(block: BlockFormat) -> None:
     """Raise Error for a format whose blocks have no fixed size."""
     if block.size < 1:
         raise Error(f"vectors hold one block per line; {block.name} has one scale for a whole {block.size_name}")
-
-
-def stored_block(table: Mapping[str, Any]) -> BlockFormat:
-    """The block format of a stored definition."""
-    return BlockFormat(
-        str(table["name"]), define_format(table["element"]), define_format(table["scale"]), table["size"]
-    )

@@ -6,13 +6,18 @@ from __future__ import annotations
 import dataclasses
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeVar
 
 from softfloat_ref.base.errors import Error, Undefined
-from softfloat_ref.oracle.formats import Format
+from softfloat_ref.base.tables import hints
+from softfloat_ref.oracle.affine import AffineFormat, Rule
+from softfloat_ref.oracle.blocks.formats import BlockFormat
+from softfloat_ref.oracle.blocks.profiles import Profile, define_profile
+from softfloat_ref.oracle.formats import Format, define_format
+from softfloat_ref.oracle.policies import Policy
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
 
 Role = Literal["control", "operand", "random", "result", "flags", "intermediate"]
 Line = tuple[int, ...]
+C = TypeVar("C")
 INPUTS: Final = ("control", "operand", "random")
 LETTERS: Final = "abcdefghi"  # the operands of operations
 FLAG_BITS: Final = 5
@@ -78,7 +84,7 @@ FLAGS: Final = Field("flags", "flags", FLAG_BITS)
 
 
 class Unit(ABC):
-    """A kind of unit is a frozen dataclass with `kind`, `name`, `fields`, `answer`, `to_dict` and `from_dict`.
+    """A kind of unit is a frozen dataclass with `kind`, `name`, `fields` and `answer`.
 
     Everything else here follows from these. A unit is complete: its definition, stored, makes the same unit anywhere.
     """
@@ -103,14 +109,14 @@ class Unit(ABC):
     def answer(self, inputs: Sequence[int]) -> Sequence[int]:
         """The codes of the outputs for those of the inputs. Raises Undefined where no result is defined."""
 
-    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """The full definition, in plain data: formats and policies by their fields, not their names."""
+        return {name: plain(value) for name, value in self.__getstate__().items()}
 
     @classmethod
-    @abstractmethod
-    def from_dict(cls, table: Mapping[str, Any]) -> Unit:
+    def from_dict(cls, table: Mapping[str, Any]) -> Self:
         """The unit of a definition. Raises Error, KeyError, TypeError for an incomplete or wrong definition."""
+        return cls(**{name: _defined(kind, table[name]) for name, kind in hints(cls).items()})
 
     def __getstate__(self) -> dict[str, Any]:
         """The definition only: derived values are computed again after unpickling."""
@@ -196,6 +202,30 @@ class Unit(ABC):
 
 
 KINDS: Final[dict[str, type[Unit]]] = {}
+_DEFINED: Final[dict[Any, Callable[[Any], Any]]] = {
+    Format: define_format,
+    BlockFormat: lambda table: BlockFormat(
+        str(table["name"]), define_format(table["element"]), define_format(table["scale"]), table["size"]
+    ),
+    Profile: define_profile,
+    Policy: lambda table: Policy(**table),
+    AffineFormat: lambda table: AffineFormat(**table),
+    Rule: lambda table: Rule(**table),
+}
+
+
+def plain(value: Any) -> Any:
+    """A field of a unit as its definition stores it."""
+    if isinstance(value, AffineFormat | Rule):
+        return {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.compare}
+    return value.to_dict() if hasattr(value, "to_dict") else value
+
+
+def _defined(kind: Any, value: Any) -> Any:
+    """A field of a unit of that kind from what a definition stores."""
+    if isinstance(kind, type) and issubclass(kind, Unit):
+        return kind.from_dict(value)
+    return _DEFINED[kind](value) if kind in _DEFINED else value
 
 
 def controls(unit: Unit) -> list[dict[str, str]]:
@@ -221,6 +251,14 @@ def restored(table: Mapping[str, Any]) -> Unit:
         return KINDS[kind].from_dict(table)
     except (KeyError, TypeError, AttributeError) as e:
         raise Error(f"the set's definition is incomplete or wrong: {e}") from None
+
+
+def split(fields: Iterable[Field], codes: Sequence[C]) -> Iterator[tuple[Field, Sequence[C]]]:
+    """Each field with its codes."""
+    at = 0
+    for f in fields:
+        yield f, codes[at : at + f.lanes]
+        at += f.lanes
 
 
 def file_name(*words: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from command import TOP, ok, refused, run
 
 from softfloat_ref import blocks
 from softfloat_ref.golden.cases import cases
-from softfloat_ref.oracle.blocks.formats import quantize_block
+from softfloat_ref.oracle.blocks.quantize import quantize_block
 from softfloat_ref.oracle.codec import to_value
 from softfloat_ref.oracle.operations import evaluator, signature
 from softfloat_ref.oracle.policies import get_policy
@@ -173,7 +174,7 @@ def test_quantize_a_large_tensor(tmp_path: Path) -> None:
     q = np.load(tmp_path / "q.npy", allow_pickle=False)
     assert q.dtype == np.float32
     rng = np.random.default_rng(1)
-    from softfloat_ref.oracle.blocks.formats import dequantize_to_fp32
+    from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32
 
     for row, start in zip(rng.integers(0, 1024, 1000), rng.integers(0, 32, 1000) * 32, strict=True):
         part = slice(start, start + 32)
@@ -424,3 +425,9 @@ def test_the_help_of_train_names_the_options_of_a_run() -> None:
     shown = " ".join(ok("train", "-h").split())
     assert "`train run -h` lists the options" in shown
     assert all(any(x in shown for x in p.opts if x.startswith("--")) for p in train.run.params if p.name != "recipe")
+
+
+def test_bench_arrays_measures_the_first_call() -> None:
+    from softfloat_ref.app import bench_arrays
+
+    assert re.search(r"first call of a process: -?\d", bench_arrays._first_call())

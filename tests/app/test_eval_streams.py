@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from command import TOP, ok, run
 
-from softfloat_ref.app import eval_bulk, evaluate
+from softfloat_ref.app import evaluate
 from softfloat_ref.golden.cases import cases
 from softfloat_ref.oracle.operations import evaluator, signature
 from softfloat_ref.oracle.policies import get_policy
@@ -46,14 +46,14 @@ def test_the_way_in_bulk_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "".join(f"{a:04x} {b:04X}\n" for a, b in listed)
     text = text[:150_000] + "\n 0x3c00\t3c00 \n" + text[150_000:]
     counts: list[bool] = []
-    whole = eval_bulk.answers
+    whole = evaluate.bulk_answers
 
     def counted(*arguments):  # type: ignore[no-untyped-def]
         found = whole(*arguments)
         counts.append(found is not None)
         return found
 
-    monkeypatch.setattr(eval_bulk, "answers", counted)
+    monkeypatch.setattr(evaluate, "bulk_answers", counted)
     monkeypatch.setattr(evaluate, "_BULK_FROM", 1)
     shown = in_process(monkeypatch, text, ["add", "--fmt", "fp16", "-"])
     lines = text.split("\n")

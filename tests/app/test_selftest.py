@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from command import ok, refused, run
 
-from softfloat_ref.app import progress, selftest_exhaustive
+from softfloat_ref.app import progress, selftest
 from softfloat_ref.arrays import exhaustive
 from softfloat_ref.arrays.exhaustive import BLOCK, PATTERNS, changes, default_formats, runs, shards, steps
 from softfloat_ref.oracle.codec import decoder, encoder
@@ -75,7 +75,7 @@ def test_one_wrong_code_is_found(at: int, monkeypatch: pytest.MonkeyPatch, capsy
         return codes
 
     monkeypatch.setattr(exhaustive.convert, "encode", wrong)
-    code = selftest_exhaustive.run(["fp8_e4m3"], ["rtz", "sr"], f"{at + 1}/{PATTERNS // BLOCK}", 1, None)
+    code = selftest.run_exhaustive(["fp8_e4m3"], ["rtz", "sr"], f"{at + 1}/{PATTERNS // BLOCK}", 1, None)
     shown = capsys.readouterr().out
     assert code == 1
     assert shown.count(f"\n  {bits:08x}: ") == 1 + len(exhaustive.SR_WORDS)

@@ -13,7 +13,8 @@ import pytest
 from softfloat_ref import blocks
 from softfloat_ref.arrays.kernels import block_dispatch
 from softfloat_ref.base.errors import Error
-from softfloat_ref.oracle.blocks.formats import BlockFormat, dequantize_to_fp32, get_block_format, quantize_block
+from softfloat_ref.oracle.blocks.formats import BlockFormat, get_block_format
+from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32, quantize_block
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import CATALOGUE
 from softfloat_ref.oracle.policies import Policy

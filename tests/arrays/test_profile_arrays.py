@@ -12,15 +12,9 @@ from profile_definition import NAMES, cases, check, defined, line, shuffled
 
 from softfloat_ref import blocks
 from softfloat_ref.base.errors import Error
-from softfloat_ref.oracle.blocks.formats import (
-    AXIS,
-    FP32,
-    TENSOR,
-    dequantize_to_fp32,
-    get_block_format,
-    quantize_block,
-)
+from softfloat_ref.oracle.blocks.formats import AXIS, FP32, TENSOR, get_block_format
 from softfloat_ref.oracle.blocks.profiles import PROFILES, get_profile
+from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32, quantize_block
 from softfloat_ref.oracle.codec import decode, to_value
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.sources import Philox

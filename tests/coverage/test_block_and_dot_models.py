@@ -18,23 +18,21 @@ from softfloat_ref.golden.kinds import block_codes
 from softfloat_ref.golden.kinds.dot import inputs_of, operands_of
 from softfloat_ref.golden.kinds.dot_codes import random_case
 from softfloat_ref.oracle.accumulate import get_accumulator
-from softfloat_ref.oracle.blocks.formats import any_format, get_block_format
-from softfloat_ref.oracle.blocks.profiles import get_profile
+from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.blocks.scale_rules import largest
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.policies import get_policy
 from softfloat_ref.oracle.sources import Philox
-from softfloat_ref.units import DotUnit
+from softfloat_ref.units import DequantizeUnit, DotUnit, QuantizeUnit
 
 
 def quantization(fmt: str, values: str, profile: str = "", **policy: object) -> Coverage:
     found, chosen = get_block_format(fmt), get_policy("ieee").replace(**policy)
-    return models.quantization(found, get_format(values), get_profile(profile or found.profile), chosen)
+    return models.quantization(QuantizeUnit.make(found, values, chosen, profile or None))
 
 
 def products(a: str, b: str, out: str, acc: str, k: int) -> Coverage:
-    c = get_format(out)
-    return dot_products(any_format(a), any_format(b), c, c, get_accumulator(acc), k, True)
+    return dot_products(DotUnit.make(f"a={a},b={b}", out, acc, k, extrapolate=True))
 
 
 def each_bin_is_hit(coverage: Coverage) -> None:
@@ -89,11 +87,11 @@ def test_bins_of_quantization_against_every_block_there_is(fmt: str, values: str
 @pytest.mark.parametrize("fmt", ["fp4_e2m1@fp16/2", "int8@ue4m3/2", "fp8_e4m3@bf16/2", "fp4_e2m1@e8m0/2"])
 def test_some_stretches_of_scales_are_among_all_of_them(fmt: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is looked at of scales of many bits; here of few, so that all are known."""
-    request = get_block_format(fmt), get_format("fp8_e5m2"), get_profile("ocp"), get_policy("ieee")
-    every = BlockSetting(*request).stretches
+    unit = QuantizeUnit.make(get_block_format(fmt), "fp8_e5m2", "ieee", "ocp")
+    every = BlockSetting(unit).stretches
     monkeypatch.setattr(setting, "_FEW_BITS", 0)
     monkeypatch.setattr(setting, "_SOME", 3)
-    where = BlockSetting(*request)
+    where = BlockSetting(unit)
     some = where.stretches
     assert set(some) < set(every)
     assert (some[:3], some[-3:], len(some)) == (every[:3], every[-3:], 9)
@@ -120,7 +118,7 @@ def test_values_made_to_meet_their_random_words_keep_the_scale(fmt: str, values:
 @pytest.mark.parametrize("name", ["mxfp8_e4m3", "mxfp4", "mxint8", "nvfp4", "fp8_e4m3@ue4m3/16", "fp16@e8m0/8"])
 def test_a_block_is_made_for_every_bin_of_a_dequantization(name: str) -> None:
     fmt = get_block_format(name)
-    coverage = dequantization(fmt, get_profile(fmt.profile))
+    coverage = dequantization(DequantizeUnit.make(fmt))
     each_bin_is_hit(coverage)
     blocks = list(block_codes.code_blocks(fmt, 1, 300))
     lines = [(*x, 0x3F800000) if coverage.where.two_levels else x for x in blocks]

@@ -16,8 +16,8 @@ from softfloat_ref.coverage.classes import class_of, coarse
 from softfloat_ref.coverage.engine import page
 from softfloat_ref.coverage.engine.measure import BinLine, ModelReport, Report
 from softfloat_ref.coverage.engine.waivers import read_waivers
-from softfloat_ref.coverage.operation.covergroups import class_ranges, package
 from softfloat_ref.coverage.operation.setting import Setting
+from softfloat_ref.coverage.operation.sv_covergroups import class_ranges, package
 from softfloat_ref.golden.executed import executed
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet

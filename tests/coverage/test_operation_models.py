@@ -14,14 +14,13 @@ import pytest
 import volume
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.coverage import summary
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE, LEVELS, RANDOM, stream
 from softfloat_ref.coverage.engine.framework import Coverage
-from softfloat_ref.coverage.engine.measure import measured
+from softfloat_ref.coverage.engine.measure import measured, summary
 from softfloat_ref.coverage.operation import shapes, solve
+from softfloat_ref.coverage.operation.factors import product_between, quotient, simplest
+from softfloat_ref.coverage.operation.last_places import root_modulo
 from softfloat_ref.coverage.operation.models import MODELS, operation
-from softfloat_ref.coverage.operation.quotients import product_between, quotient, simplest
-from softfloat_ref.coverage.operation.roots import root_modulo
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import Value
@@ -126,7 +125,7 @@ def test_unreachable_is_what_enumeration_never_hits(
     hit: set[str] = set()
     for case in itertools.product(*(range(1 << f.width) for f in coverage.where.formats)):
         hit |= coverage.hits(case)
-    by_bounds = {b.id: b.unreachable for listed in coverage.listed().values() for b in listed}
+    by_bounds = {b.id: b.unreachable for listed in coverage.listed.values() for b in listed}
     assert {name for name in hit if by_bounds[name]} == set()
     assert {b.id for listed in coverage.bins().values() for b in listed if not b.unreachable} == hit
 
@@ -155,7 +154,7 @@ def test_bounds_hold_for_formulas_that_no_solver_knows(formula: Formula) -> None
     row = Operation("composed", ("float",) * arity, function, formula=formula, rounds=True)
     coverage = operation.__wrapped__(Signature(row, (fmt,) * arity, fmt), Policy())
     hit = set().union(*map(coverage.hits, itertools.product(range(16), repeat=arity)))
-    unreachable = {b.id for listed in coverage.listed().values() for b in listed if b.unreachable}
+    unreachable = {b.id for listed in coverage.listed.values() for b in listed if b.unreachable}
     assert hit
     assert not hit & unreachable
 
@@ -166,17 +165,17 @@ def test_every_model_applies_somewhere() -> None:
     wanted += [("convert", "i8", "fp16", None)]
     seen = set()
     for request in wanted:
-        for model, bins in made(*request).listed().items():
+        for model, bins in made(*request).listed.items():
             seen.add(model)
             assert len({b.id for b in bins}) == len(bins) > 0
             assert all(b.id.startswith(f"{model}/") for b in bins)
-    assert seen == set(MODELS)
+    assert seen == {m.id for m in MODELS}
 
 
 def test_bins_stay_few() -> None:
     """Some thousands at most, of wide formats too."""
     for op, fmt in (("fma", "fp64"), ("div", "fp128"), ("add", "fp32"), ("fma", "bf16")):
-        assert 1000 < sum(map(len, made(op, fmt).listed().values())) < 6000
+        assert 1000 < sum(map(len, made(op, fmt).listed.values())) < 6000
 
 
 def test_every_prefix_is_useful() -> None:

@@ -22,9 +22,9 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis import identified
 from softfloat_ref.diagnosis.asking import ask_arrays, ask_command, ask_model
 from softfloat_ref.diagnosis.identify import Examiner, Identification
+from softfloat_ref.diagnosis.kinds import confirming, examiner
 from softfloat_ref.diagnosis.operation_models import Scalar
 from softfloat_ref.diagnosis.policy_space import PolicySpace, nan_rules
-from softfloat_ref.diagnosis.pools import confirming, examiner
 from softfloat_ref.diagnosis.selftest import selftest, subject
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.policies import NanRule
@@ -83,7 +83,7 @@ def test_several_changes_at_once(fma: Examiner[Any], fields: dict[str, object], 
     assert found.complete
     if found.found:  # by whatever name, it is that device
         point = VectorSet.make("fma", "fp16", 1, policy=fields).unit.policy
-        assert fma.key_of(found.found[0].point) == fma.key_of(point)
+        assert fma.space.key(found.found[0].point) == fma.space.key(point)
     else:
         assert says in found.name
     assert "questions chosen one by one" in identified.lines(found, fma.vectors.unit)[-1]
@@ -104,7 +104,7 @@ def test_an_accumulator_with_a_defect() -> None:
     e = dataclasses.replace(e, questions=e.questions[::30])
     for name, defect in (("fp32-sequential", "last lane left out"), ("fp32-pairwise", "zeros -0")):
         c = next(c for c in e.candidates.values() if c.name == f"accumulator {name}")
-        model = next(h.model for h in e.at(c.point).defects(c.point) if h.name == defect)
+        model = next(h.model for h in e.space.at(c.point).defects(c.point) if h.name == defect)
         found = e.identify(ask_model(e.vectors.unit, model), confirming(e.vectors, 40, 1))
         assert found.complete
         assert f"accumulator {name}; {defect}" in [f.hypothesis.name for f in found.closest]

@@ -9,8 +9,9 @@ from command import ok, refused
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.explain.block import BlockExplanation
-from softfloat_ref.oracle.blocks.formats import VALUE_BITS, get_block_format, quantize_block, resolve
+from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.blocks.profiles import PROFILES
+from softfloat_ref.oracle.blocks.quantize import VALUE_BITS, quantize_block, resolve
 from softfloat_ref.oracle.codec import to_value
 from softfloat_ref.oracle.policies import Policy
 

@@ -12,15 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softfloat_ref import arrays, blocks
 from softfloat_ref.base.errors import Error
 from softfloat_ref.nn.checkpoint import load, save
 from softfloat_ref.nn.loss_scaling import loss_scaler
-from softfloat_ref.nn.observers import observer, shared_bias
+from softfloat_ref.nn.observers import Observer
+from softfloat_ref.nn.quantizers import SharedQuantizer, quantizer
 from softfloat_ref.nn.runlog import RunLog, read_log
 from softfloat_ref.nn.schedules import schedule
 from softfloat_ref.nn.swa import Averager
-from softfloat_ref.oracle.affine import choose, get_affine_format
+from softfloat_ref.nn.tensor_format import TensorFormat
+from softfloat_ref.oracle.affine import choose
 from softfloat_ref.oracle.codec import to_value
 
 # -- schedules -------------------------------------------------------------------------------------------------------
@@ -208,7 +209,7 @@ def test_bad_averaging(spec: dict, epochs: int | None, message: str) -> None:
 
 def test_observers_of_tensors_and_channels() -> None:
     x = np.array([[1.0, -2.0, np.nan], [np.inf, 0.5, 3.0]], np.float32)
-    whole, rows = observer("minmax", None), observer("minmax", axis=0)
+    whole, rows = Observer("minmax", None), Observer("minmax", axis=0)
     for o in (whole, rows):
         o.observe(x)
         o.observe(x / 4)
@@ -218,26 +219,26 @@ def test_observers_of_tensors_and_channels() -> None:
     expected = [choose(to_value(a, 0), to_value(b, 0), "qint8") for a, b in ((-2.0, 1.0), (0.125, 3.0))]
     assert scale.view(np.uint32).tolist() == [p.scale for p in expected]
     assert zero.tolist() == [p.zero_point for p in expected]
-    average = observer("moving-average", momentum=0.25)
+    average = Observer("moving-average", momentum=0.25)
     average.observe(np.array([-1, 2.0]))
     average.observe(np.array([-3, 1.0]))
     average.observe(np.array([np.nan]))
     assert [float(e) for e in average.range()] == [-1.5, 1.75]
-    copy = observer("moving-average", momentum=0.25)
+    copy = Observer("moving-average", momentum=0.25)
     copy.restore(average.state())
     assert [float(e) for e in copy.range()] == [-1.5, 1.75]
 
 
 def test_bad_observers() -> None:
     with pytest.raises(Error, match="did you mean minmax"):
-        observer("min-max")
+        Observer("min-max")
     with pytest.raises(Error, match="above 0 and at most 1"):
-        observer("moving-average", momentum=0)
+        Observer("moving-average", momentum=0)
     with pytest.raises(Error, match="has not seen a finite value"):
-        observer("minmax").range()
+        Observer("minmax").range()
     with pytest.raises(Error, match="axis 2 of an observer is out of range for an array of 1 dim"):
-        observer("minmax", 2).observe(np.ones(3))
-    seen = observer("minmax", 0)
+        Observer("minmax", 2).observe(np.ones(3))
+    seen = Observer("minmax", 0)
     seen.observe(np.ones((3, 2)))
     with pytest.raises(Error, match="of 3 channels was given 4"):
         seen.observe(np.ones((4, 2)))
@@ -254,11 +255,11 @@ def test_observers_are_torchs_bit_for_bit() -> None:
         from torch.ao.quantization import observer as peers
 
         pairs = [
-            (observer("minmax", None), peers.MinMaxObserver(dtype=torch.qint8)),
-            (observer("moving-average", None, 0.01), peers.MovingAverageMinMaxObserver(dtype=torch.qint8)),
-            (observer("minmax", 1), peers.PerChannelMinMaxObserver(ch_axis=1, dtype=torch.qint8)),
+            (Observer("minmax", None), peers.MinMaxObserver(dtype=torch.qint8)),
+            (Observer("moving-average", None, 0.01), peers.MovingAverageMinMaxObserver(dtype=torch.qint8)),
+            (Observer("minmax", 1), peers.PerChannelMinMaxObserver(ch_axis=1, dtype=torch.qint8)),
             (
-                observer("moving-average", 0, 0.3),
+                Observer("moving-average", 0, 0.3),
                 peers.MovingAveragePerChannelMinMaxObserver(0.3, 0, dtype=torch.qint8),
             ),
         ]
@@ -275,34 +276,19 @@ def test_observers_are_torchs_bit_for_bit() -> None:
             assert zero.reshape(-1).tolist() == expected[1].tolist()
 
 
-@given(st.floats(width=32, allow_nan=True), st.integers(2, 8), st.integers(0, 7))
-def test_shared_bias_is_the_smallest_that_holds_the_largest(x: float, e: int, m: int) -> None:
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False), st.integers(2, 8), st.integers(0, 7))
+def test_a_shared_bias_is_the_smallest_that_holds_the_largest(x: float, e: int, m: int) -> None:
     """By its definition in rationals."""
-    fmt = shared_bias(np.array([0.0, x, np.inf, np.nan, -x / 2], np.float32), e, m)
+    by = quantizer(TensorFormat(f"flexfp_e{e}m{m}"))
+    assert isinstance(by, SharedQuantizer)
+    fmt = by.tensor_format(np.array([0.0, x, -x / 2], np.float32))
+    if fmt is None:  # zeros, or beyond FP32's range
+        return
     b = (1 << (e - 1)) - 1 - fmt.bias
     top = Fraction(2) ** ((1 << (e - 1)) - 1) * (2 - Fraction(1, 1 << m))
-    amax = abs(Fraction(x)) if np.isfinite(x) else Fraction(0)
-    if amax == 0:
-        assert b == 0
-    else:
-        assert amax <= top * Fraction(2) ** b or b == 127
-        assert amax > top * Fraction(2) ** (b - 1) or b == -127
-
-
-@pytest.mark.parametrize(("e", "m"), [(4, 3), (5, 2), (2, 1), (3, 0)])
-def test_shared_bias_is_the_block_format_flexfp(e: int, m: int) -> None:
-    random = np.random.default_rng(3)
-    for scale in (1e-30, 1e-3, 1.0, 7e4, 1e30):
-        x = (random.standard_cauchy(500) * scale).astype(np.float32)
-        block = blocks.quantize(x, f"flexfp_e{e}m{m}")
-        assert (arrays.encode(x, shared_bias(x, e, m)) == block.codes).all()
-
-
-def test_shared_bias_of_other_types() -> None:
-    assert shared_bias(np.array([-448], np.float64), 4, 3).bias == 6
-    assert shared_bias(np.array([3], np.int32), 4, 3).name == "s1e4m3b13"
-    assert shared_bias(np.zeros((0,), np.float16), 4, 3).bias == 7
-    assert get_affine_format("qint8").lowest == -128
+    amax = abs(Fraction(x))
+    assert amax <= top * Fraction(2) ** b or b == 127
+    assert amax > top * Fraction(2) ** (b - 1) or b == -127
 
 
 # -- checkpoints -----------------------------------------------------------------------------------------------------

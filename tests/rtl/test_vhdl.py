@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from pages import blocks
 
 from softfloat_ref.app.main import main
-from softfloat_ref.app.vhdl import vhdl
+from softfloat_ref.app.vectors import vhdl
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.generate import generate, read_manifest
 from softfloat_ref.golden.sets import VectorSet

@@ -17,15 +17,9 @@ from definition import UNBOUNDED, Line, expected, floor_log2, past_the_end
 from gmpy2 import mpq
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.oracle.blocks.formats import (
-    BLOCK_FORMATS,
-    Block,
-    BlockFormat,
-    get_block_format,
-    quantize_block,
-    resolve,
-)
+from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS, BlockFormat, get_block_format
 from softfloat_ref.oracle.blocks.profiles import CHOICES, Profile
+from softfloat_ref.oracle.blocks.quantize import Block, quantize_block, resolve
 from softfloat_ref.oracle.codec import decode, to_value
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format

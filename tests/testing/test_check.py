@@ -25,6 +25,8 @@ from softfloat_ref.testing.check import check_arrays, check_command, check_lines
 from softfloat_ref.testing.compare import Answer, CompareNan, Rule, agrees, classify
 from softfloat_ref.testing.devices import MAX_LINE, CommandDevice
 from softfloat_ref.testing.library import load_library
+from softfloat_ref.testing.views import view_of
+from softfloat_ref.units import make_unit
 
 DEVICE = """
 import sys, time
@@ -501,3 +503,10 @@ def test_stochastic_devices_get_their_bits() -> None:
     dut = f"{sys.executable} -m softfloat_ref eval convert --fmt fp32 --out fp8_e4m3 --round sr --sr-bits 8 -"
     vectors = VectorSet.make("convert", "fp32", 2000, out="fp8_e4m3", policy=Policy("sr", sr_bits=8))
     assert check_command(vectors, dut).passed
+
+
+@pytest.mark.parametrize(("policy", "option"), [("ieee", "--round rne "), (None, "microxcaling --got ")])
+def test_the_command_for_a_block_names_a_rounding_that_is_not_the_profiles(policy: str | None, option: str) -> None:
+    unit = make_unit("quantize", "mxfp8", profile="microxcaling", policy=policy)
+    inputs = [0x3F800000] * 32
+    assert option in view_of(unit).command(inputs, Answer(tuple(unit.answer(inputs))))

@@ -13,7 +13,7 @@ from hypothesis import Phase, settings
 
 import softfloat_ref as sf
 from softfloat_ref import testing
-from softfloat_ref.oracle.blocks.formats import quantize_block
+from softfloat_ref.oracle.blocks.quantize import quantize_block
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.policies import Policy, get_policy

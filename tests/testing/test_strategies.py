@@ -140,7 +140,7 @@ def test_what_is_no_strategy() -> None:
 
 def test_without_hypothesis_it_says_what_to_install() -> None:
     code = "import sys; sys.modules['hypothesis'] = None; import softfloat_ref.testing.check"
-    code += "; from softfloat_ref import testing; testing.bits"
+    code += "; import softfloat_ref.testing.cocotb; from softfloat_ref import testing; testing.bits"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert shown.stderr.splitlines()[-1].endswith(
         "softfloat_ref.testing needs Hypothesis: pip install 'softfloat-ref[testing]'"

@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 import pytest
 
 from softfloat_ref.coverage.engine.measure import measured
-from softfloat_ref.explain.case import case_lines
-from softfloat_ref.explain.steps import steps
+from softfloat_ref.explain.steps import field_lines, steps
 from softfloat_ref.golden.generate import generate, read_manifest
 from softfloat_ref.golden.kinds.base import LINES
 from softfloat_ref.golden.sets import VectorSet, of_unit
@@ -198,9 +197,9 @@ def test_a_case_is_explained() -> None:
     unit = RequantizeUnit()
     inputs = (3, 3, 1)  # 4.5
     assert unit.line(inputs) == (*inputs, 5)
-    shown = case_lines(unit, inputs)
-    assert shown[0] == "requantize_to_i8"
-    assert [line.split()[0] for line in shown[1:]] == ["x", "multiplier", "shift", "y"]
+    assert unit.name == "requantize_to_i8"
+    shown = [*field_lines(unit.inputs, inputs), *field_lines(unit.outputs, unit.answer(inputs))]
+    assert [line.split()[0] for line in shown] == ["x", "multiplier", "shift", "y"]
     assert shown[-1].split(maxsplit=1) == ["y", "05 = 5.0 (0x1.4p+2)"]
     assert steps(unit, inputs)[-1][0] == "y"
     assert steps(unit, inputs)[-1][1].strip() == "05 = 5.0 (0x1.4p+2)"

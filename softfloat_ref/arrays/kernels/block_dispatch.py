@@ -14,8 +14,9 @@ from softfloat_ref.arrays.kernels import plans
 from softfloat_ref.arrays.kernels.dispatch import read_only
 from softfloat_ref.arrays.kernels.threads import shared
 from softfloat_ref.base import bisection
-from softfloat_ref.oracle.blocks.formats import BlockFormat, scale_of, special_element
+from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.blocks.profiles import Profile
+from softfloat_ref.oracle.blocks.quantize import scale_of, special_element
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.policies import Policy

@@ -8,15 +8,17 @@ from itertools import islice
 from typing import Final
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.coverage.codes import operand
 from softfloat_ref.coverage.dot.setting import DotEvents, DotModel, DotSetting
 from softfloat_ref.coverage.engine.framework import Bins, Cell, Line
+from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.accumulate import ACCUMULATORS
 from softfloat_ref.oracle.accumulate.probes import PROBES, Probe
-from softfloat_ref.oracle.codec import decoder, encode
 from softfloat_ref.oracle.formats import Format
 
 _EACH: Final = 2  # cases kept for each accumulator
 _TRIED: Final = 120  # cases tried at most
+_BITS: Final = 256  # of a probe's numbers, which are dyadic
 
 
 class Differences(DotModel):
@@ -52,7 +54,7 @@ class Differences(DotModel):
                     found.setdefault(line, []).append(cell)
             return found
 
-        return e.where.once("DP.lines", make).get(e.whole, ())
+        return e.where.once("DP.lines", make).get(e.line, ())
 
     def cases(self, where: DotSetting, cell: Cell) -> Iterator[Line]:
         return iter(self._found(where)[cell])
@@ -64,7 +66,7 @@ class Differences(DotModel):
                 found = where.by(unit)
             except Error:
                 continue  # it does not give such results
-            if found.result == where.setting.result and name != where.unit.name:
+            if found.result == where.setting.result and name != where.accumulator.name:
                 others[name] = found
         differing: dict[str, list[Line]] = {name: [] for name in others}
         for line in self._tried(where):
@@ -104,6 +106,4 @@ def _probe(where: DotSetting, probe: Probe) -> Line | None:
 
 
 def _exactly(fmt: Format, x: Fraction | int) -> int | None:
-    code = encode(x, fmt).bits
-    value = decoder(fmt)(code)
-    return code if value.is_finite and value.as_fraction() == x else None
+    return operand(fmt, exact.from_fraction(Fraction(x), _BITS))

@@ -7,15 +7,15 @@ from functools import lru_cache
 from itertools import product
 from typing import Final
 
+from softfloat_ref.coverage.codes import nearest
 from softfloat_ref.coverage.dot.differences import Differences
 from softfloat_ref.coverage.dot.operands import NO_MINUS, Codes, Lanes, Specials
-from softfloat_ref.coverage.dot.setting import AnyFormat, DotEvents, DotModel, DotSetting, dot_setting, total_of
-from softfloat_ref.coverage.engine.framework import BITS, SIGNS, Bins, Cell, Coverage, Line, cross
-from softfloat_ref.coverage.nearest import nearest
+from softfloat_ref.coverage.dot.setting import DotEvents, DotModel, DotSetting, total_of
+from softfloat_ref.coverage.engine.framework import ROUND_BITS, SIGNS, Bins, Cell, Coverage, Line, cross
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.accumulate import Accumulator
 from softfloat_ref.oracle.accumulate.terms import Term
 from softfloat_ref.oracle.formats import Format
+from softfloat_ref.units import DotUnit
 
 
 def _lanes(where: DotSetting) -> list[tuple[int, int]]:
@@ -219,8 +219,7 @@ class Ties(DotModel):
         other."""
         if where.c.mantissa_bits < where.setting.result.mantissa_bits or where.k < 3 or len(where.pairs) < 2:
             return {}
-        bits = cross("{sign}.lsb{lsb}.guard{guard}.sticky{sticky}", sign=SIGNS, lsb=BITS, guard=BITS, sticky=BITS)
-        return bits | cross("{sign}.far.{side}", sign=SIGNS, side=("above", "below"))
+        return ROUND_BITS | cross("{sign}.far.{side}", sign=SIGNS, side=("above", "below"))
 
     def never(self, where: DotSetting, cell: Cell) -> str:
         if len(cell) > 2:
@@ -276,7 +275,7 @@ class Thresholds(DotModel):
         """The addend's code, and the exponent of half a last place on the far side."""
         fmt = where.c
         found = {"largest": (fmt.max_code, fmt.emax - fmt.mantissa_bits - 1)}
-        if fmt.has_normals and fmt.subnormals == "gradual" and where.unit.flush_inputs == "off":
+        if fmt.has_normals and fmt.subnormals == "gradual" and where.accumulator.flush_inputs == "off":
             found["smallest"] = fmt.min_normal_code, fmt.emin - fmt.mantissa_bits - 1
         return found
 
@@ -309,14 +308,13 @@ class Thresholds(DotModel):
 
 _OF_SUMS: Final = (Alignment(), Cancellation(), Order(), Ties())
 _TELLING: Final = (_OF_SUMS[1], _OF_SUMS[2], _OF_SUMS[0], _OF_SUMS[3])  # in which order differences are looked for
-DOT_MODELS: Final[dict[str, DotModel]] = {
-    m.id: m for m in (Specials(), Lanes(), *_OF_SUMS, Thresholds(), Codes(), Differences(_TELLING))
-}
+DOT_MODELS: Final[tuple[DotModel, ...]] = (
+    *(Specials(), Lanes(), *_OF_SUMS, Thresholds(), Codes()),
+    Differences(_TELLING),
+)
 
 
 @lru_cache(maxsize=64)
-def dot_products(
-    a: AnyFormat, b: AnyFormat, c: Format, out: Format, unit: Accumulator, k: int, extrapolate: bool
-) -> Coverage:
+def dot_products(unit: DotUnit) -> Coverage:
     """The coverage of dot products of k elements by an accumulator."""
-    return Coverage(dot_setting(a, b, c, out, unit, k, extrapolate), DOT_MODELS.values())
+    return Coverage(DotSetting(unit), DOT_MODELS)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 
 from softfloat_ref.coverage.classes import class_of, coarse, members
+from softfloat_ref.coverage.codes import nearest
 from softfloat_ref.coverage.dot.setting import DotEvents, DotModel, DotSetting
 from softfloat_ref.coverage.engine.framework import SIGNS, Bins, Cell, Line, cross
-from softfloat_ref.coverage.nearest import nearest
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import FINITE, INF, NAN
 from softfloat_ref.oracle.formats import Format
@@ -28,8 +28,8 @@ class Lanes(DotModel):
         found = {(kind, i, s): f"{kind}{i}.{SIGNS[s]}" for kind, s, i in product(["alone"], SIGNS, lanes)}
         for side, x in where.sides.items():
             found |= cross("{kind}.{side}{lane}", kind=["nan"], side=side, lane=lanes)
-            blocks = range(x.blocks if x.blocks > 1 else 0)
-            found |= cross("{kind}.{side}{block}", kind=["scale"], side=side, block=blocks)
+            blocks = len(x.scales)
+            found |= cross("{kind}.{side}{block}", kind=["scale"], side=side, block=range(blocks if blocks > 1 else 0))
         return found
 
     def never(self, where: DotSetting, cell: Cell) -> str:
@@ -43,13 +43,12 @@ class Lanes(DotModel):
         if len(alone) == 1:
             i, value = alone[0]
             yield "alone", i, value.sign if value.kind == FINITE else None
-        for side, codes, scales in (("a", e.a, e.a_scales), ("b", e.b, e.b_scales)):
-            fmt = e.where.sides[side].fmt
-            nans = [i for i, code in enumerate(codes) if class_of(fmt, code)[1:] == "nan"]
+        for side, x in (("a", e.a), ("b", e.b)):
+            nans = [i for i, code in enumerate(x.codes) if class_of(x.fmt, code)[1:] == "nan"]
             if len(nans) == 1:
                 yield "nan", side, nans[0]
-            if len(set(scales)) == 2:
-                yield from (("scale", side, j) for j, s in enumerate(scales) if scales.count(s) == 1)
+            if len(set(x.scales)) == 2:
+                yield from (("scale", side, j) for j, s in enumerate(x.scales) if x.scales.count(s) == 1)
 
     def cases(self, where: DotSetting, cell: Cell) -> Iterator[Line]:
         """One lane among zeros, or ones; one block's scale among different ones."""
@@ -63,11 +62,11 @@ class Lanes(DotModel):
         if kind == "nan":
             yield where.line({lane: where.beside_one(letter, side.fmt.canonical_nan)}, 0, where.one)
             return
-        assert side.scale is not None
+        assert side.scale_fmt is not None
         plain = list(where.line({}, 0, where.one))
-        at = lane + (where.a.blocks + where.k) * i
+        at = lane + (len(where.a.scales) + where.k) * i
         for step in (1, 3, -2):
-            plain[at] = nearest(side.scale, exact.finite(0, 1, step))
+            plain[at] = nearest(side.scale_fmt, exact.finite(0, 1, step))
             yield tuple(plain)
 
 
@@ -82,20 +81,18 @@ class Codes(DotModel):
         found = Bins()
         for side, x in where.sides.items():
             found |= cross("{side}.{code:02x}", side=side, code=range(1 << x.fmt.width if x.fmt.width <= 8 else 0))
-            if x.scale is not None and x.scale.width <= 8:
-                found |= cross("{side}.{code:02x}", side=[f"{side}-scale"], code=range(1 << x.scale.width))
+            if x.scale_fmt is not None and x.scale_fmt.width <= 8:
+                found |= cross("{side}.{code:02x}", side=[f"{side}-scale"], code=range(1 << x.scale_fmt.width))
         return found | cross("{c}.{name}", c="c", name=list(members(where.c)))
 
     def hits(self, e: DotEvents) -> Iterable[Cell]:
         """The codes whose other factor is a nonzero number, under scales that are numbers."""
-        where = e.where
-        counts = [[_is_number(x.fmt, code) for code in codes] for x, codes in ((where.a, e.a), (where.b, e.b))]
-        for side, codes, other in (("a", e.a, counts[1]), ("b", e.b, counts[0])):
-            yield from {(side, code) for code, good in zip(codes, other, strict=True) if good}
+        counts = [[_is_number(x.fmt, code) for code in x.codes] for x in (e.a, e.b)]
+        for side, x, other in (("a", e.a, counts[1]), ("b", e.b, counts[0])):
+            yield from {(side, code) for code, good in zip(x.codes, other, strict=True) if good}
         if any(x and y for x, y in zip(*counts, strict=True)):
-            for side, scales in (("a-scale", e.a_scales), ("b-scale", e.b_scales)):
-                yield from {(side, code) for code in scales}
-        yield "c", class_of(where.c, e.c)
+            yield from {(side, code) for side, x in (("a-scale", e.a), ("b-scale", e.b)) for code in x.scales}
+        yield "c", class_of(e.where.c, e.c)
 
     def cases(self, where: DotSetting, cell: Cell) -> Iterator[Line]:
         match cell:
@@ -141,7 +138,7 @@ class Specials(DotModel):
 
     def hits(self, e: DotEvents) -> Iterable[Cell]:
         where = e.where
-        for x, y in set(zip(e.a, e.b, strict=True)):
+        for x, y in set(zip(e.a.codes, e.b.codes, strict=True)):
             yield "a", coarse(class_of(where.a.fmt, x)), "b", coarse(class_of(where.b.fmt, y))
         values = [t.value for t in e.terms]
         signs = {x.sign for x in values if x.kind == INF}

@@ -3,88 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property, lru_cache
-from typing import Final, NamedTuple
+from functools import cached_property
+from typing import Final
 
 from softfloat_ref.coverage.classes import complete
+from softfloat_ref.coverage.codes import nearest, operand
 from softfloat_ref.coverage.engine.framework import BaseSetting, Line, Model
 from softfloat_ref.coverage.engine.places import Place, place_of
-from softfloat_ref.coverage.nearest import code_of, nearest
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.accumulate import Accumulator
 from softfloat_ref.oracle.accumulate.dots import Operand, Setting, accumulate, first_running, products, setting
 from softfloat_ref.oracle.accumulate.evaluate import unit_target
 from softfloat_ref.oracle.accumulate.terms import Term, number, operand_decoder
 from softfloat_ref.oracle.accumulate.trees import Fuse, walk
-from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.rounding import Target
+from softfloat_ref.units import DotUnit
 
-AnyFormat = Format | BlockFormat
 _ONE: Final = exact.finite(0, 1, 0)
 _TAIL: Final = 40  # bits below the guard bit that are looked at
 _MOST: Final = 64  # binades between two terms that are told apart
 
 
-class Side(NamedTuple):
-    """The elements of one operand and their scales; blocks: the number of scales, 0 for a scalar format."""
-
-    fmt: Format
-    scale: Format | None
-    size: int
-    blocks: int
-
-    def operand(self, codes: Line, scales: Line) -> Operand:
-        """The operand of those codes."""
-        return Operand(self.fmt, codes, self.scale, scales, self.size)
-
-
 class DotSetting(BaseSetting):
-    """Dot products of k elements by an accumulator. Made by `dot_setting`."""
+    """A dot product, and what is derived from it once. a, b: operands of zeros, for their formats and sizes."""
 
-    def __init__(
-        self, a: AnyFormat, b: AnyFormat, c: Format, out: Format, unit: Accumulator, k: int, extrapolate: bool
-    ) -> None:
+    def __init__(self, unit: DotUnit) -> None:
         super().__init__()
-        self.k, self.c, self.out, self.unit, self.extrapolate = k, c, out, unit, extrapolate
-        self.a, self.b = (self._side(x) for x in (a, b))
-        self.setting: Setting = self.by(unit, extrapolate)
+        self.unit, self.setting, self.accumulator = unit, unit.setting, unit.accumulator
+        self.k, self.c = unit.k, unit.c
+        self.a, self.b, _ = unit.sides((0,) * unit.input_width)
 
     @property
-    def sides(self) -> dict[str, Side]:
+    def sides(self) -> dict[str, Operand]:
         """The operands a and b by name."""
         return {"a": self.a, "b": self.b}
 
     def events(self, line: Line) -> DotEvents:
         return DotEvents(self, line)
 
-    def _side(self, x: AnyFormat) -> Side:
-        if isinstance(x, BlockFormat):
-            return Side(x.element, x.scale, x.size, self.k // x.size)
-        return Side(x, None, 0, 0)
-
-    def by(self, unit: Accumulator, extrapolate: bool = True) -> Setting:
+    def by(self, accumulator: Accumulator) -> Setting:
         """The same dot products by another accumulator. Raises Error if it does not support them."""
-        a, b = (x.operand((0,) * self.k, (0,) * x.blocks) for x in (self.a, self.b))
-        return setting(a, b, unit, self.out, self.c, extrapolate=extrapolate)
+        return setting(self.a, self.b, accumulator, self.unit.out, self.c, extrapolate=True)
 
     @cached_property
     def width(self) -> int:
         """The number of products of the first step, which also adds c."""
         s = self.setting
-        return min(self.k, self.unit.step_for(s.formats, s.result, s.block, self.k))
+        return min(self.k, self.accumulator.step_for(s.formats, s.result, s.block, self.k))
 
     @cached_property
     def target(self) -> Target:
         """The target of the running result's rounding."""
-        return unit_target(self.setting.result, self.unit.policy("rne"), self.unit.overflow)
+        return unit_target(self.setting.result, self.accumulator.policy("rne"), self.accumulator.overflow)
 
     @cached_property
     def reach(self) -> int:
         """Binades between two terms that have separate bins: a few more than the unit's bits."""
-        fuses = [node for node in walk(self.unit.root) if isinstance(node, Fuse)]
+        fuses = [node for node in walk(self.accumulator.root) if isinstance(node, Fuse)]
         bits = [self.setting.result.precision, *(node.bits or 0 for node in fuses)]
         bits += [part.bits or 0 for node in fuses for part in node.parts]
         return min(max(bits) + 4, _MOST)
@@ -103,13 +81,14 @@ class DotSetting(BaseSetting):
 
     def _code(self, fmt: Format, x: Value) -> int | None:
         """The code that the unit reads as a value; None if there is none."""
-        return code_of(fmt, x, operand_decoder(fmt, self.unit.flush_inputs))
+        code, decode = operand(fmt, x), operand_decoder(fmt, self.accumulator.flush_inputs)
+        return code if code is not None and exact.compare(decode(code), x) == 0 else None
 
     @cached_property
     def normal(self) -> dict[int, tuple[int, int]]:
         """Pairs of elements whose product is a power of two and is encoded `shift` above its exponent: no subnormals,
         and of fixed point the number one."""
-        decoders = [operand_decoder(x.fmt, self.unit.flush_inputs) for x in (self.a, self.b)]
+        decoders = [operand_decoder(x.fmt, self.accumulator.flush_inputs) for x in (self.a, self.b)]
         kept = [
             {e: c for e, c in powers.items() if number(decode(c), side.fmt, "").exponent == e + _shift(side.fmt)}
             for powers, decode, side in zip(self.powers, decoders, (self.a, self.b), strict=True)
@@ -145,7 +124,7 @@ class DotSetting(BaseSetting):
             return None
         left, scales = exponent - own, list[int | None]()
         for side in (self.a, self.b):
-            fmt = side.scale
+            fmt = side.scale_fmt
             part = 0 if fmt is None else min(max(left, fmt.emin), fmt.emax)
             left -= part
             scales.append(None if fmt is None else nearest(fmt, exact.finite(0, 1, part)))
@@ -176,9 +155,9 @@ class DotSetting(BaseSetting):
         """The inputs with those elements by position, `rest` elsewhere, c, and the same scale (one) everywhere."""
         fields: list[int] = []
         for i, (side, scale) in enumerate(zip((self.a, self.b), scales, strict=True)):
-            if side.scale is not None:
-                code = nearest(side.scale, _ONE) if scale is None else scale
-                fields += [code] * side.blocks
+            if side.scale_fmt is not None:
+                code = nearest(side.scale_fmt, _ONE) if scale is None else scale
+                fields += [code] * len(side.scales)
             fields += [at.get(lane, rest)[i] for lane in range(self.k)]
         return (*fields, c)
 
@@ -204,24 +183,13 @@ class DotEvents:
     """A dot product, and its facts, each computed when it is first read."""
 
     def __init__(self, where: DotSetting, line: Line) -> None:
-        self.where, self.whole = where, line[: 2 * where.k + where.a.blocks + where.b.blocks + 1]
-        at = 0
-        fields = []
-        for size in (where.a.blocks, where.k, where.b.blocks, where.k):
-            fields.append(line[at : at + size])
-            at += size
-        self.a_scales, self.a, self.b_scales, self.b = fields
-        self.c = line[at]
-
-    @property
-    def operands(self) -> tuple[Operand, Operand]:
-        """The operands a and b."""
-        return self.where.a.operand(self.a, self.a_scales), self.where.b.operand(self.b, self.b_scales)
+        self.where, self.line = where, line
+        self.a, self.b, self.c = where.unit.sides(line)
 
     @cached_property
     def terms(self) -> list[Term]:
         """All products, exactly."""
-        return products(self.where.setting, *self.operands)
+        return products(self.where.setting, self.a, self.b)
 
     @cached_property
     def addend(self) -> Term:
@@ -235,7 +203,7 @@ class DotEvents:
 
     def by(self, s: Setting) -> tuple[int, int]:
         """Code and flags by an accumulator."""
-        return accumulate(s, products(s, *self.operands), self.c)
+        return accumulate(s, products(s, self.a, self.b), self.c)
 
     @cached_property
     def numbers(self) -> bool:
@@ -269,11 +237,3 @@ def total_of(values: Iterable[Value]) -> Value:
 
 
 DotModel = Model[DotSetting, DotEvents]
-
-
-@lru_cache(maxsize=64)
-def dot_setting(
-    a: AnyFormat, b: AnyFormat, c: Format, out: Format, unit: Accumulator, k: int, extrapolate: bool = False
-) -> DotSetting:
-    """The setting of dot products."""
-    return DotSetting(a, b, c, out, unit, k, extrapolate)

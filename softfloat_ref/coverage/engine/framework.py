@@ -16,6 +16,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from softfloat_ref.base.errors import Undefined
 from softfloat_ref.coverage.engine.draw import word
+from softfloat_ref.oracle.formats import Format
 
 Line = tuple[int, ...]  # the inputs of a case: operands, then random words where the case chooses its own
 Cell = tuple[Any, ...]  # a value on each axis
@@ -37,6 +38,11 @@ class Bin(NamedTuple):
     unreachable: str = ""
 
 
+def signs_of(fmt: Format) -> dict[int, str]:
+    """The signs that values of a format have, with their names."""
+    return SIGNS if fmt.signed else {0: SIGNS[0]}
+
+
 def cross(template: str, **axes: Iterable[Any]) -> Bins:
     """Every combination of the axes' values, with its name; a mapping is an axis whose values have names."""
     named = [list(x.items()) if isinstance(x, Mapping) else [(v, v) for v in x] for x in axes.values()]
@@ -44,6 +50,10 @@ def cross(template: str, **axes: Iterable[Any]) -> Bins:
         tuple(value for value, _ in chosen): template.format(**dict(zip(axes, (n for _, n in chosen), strict=True)))
         for chosen in itertools.product(*named)
     }
+
+
+# The bits that a rounding depends on, in every combination.
+ROUND_BITS: Final = cross("{sign}.lsb{lsb}.guard{guard}.sticky{sticky}", sign=SIGNS, lsb=BITS, guard=BITS, sticky=BITS)
 
 
 class BaseSetting(ABC):
@@ -136,7 +146,8 @@ class Coverage:
         return {name: (m, cell) for m in self._models for cell, name in self._named[m.id].items()}
 
     @cached_property
-    def _listed(self) -> dict[str, tuple[Bin, ...]]:
+    def listed(self) -> Mapping[str, tuple[Bin, ...]]:
+        """The bins of each model, with the proofs by bounds and constructions, without enumeration."""
         return {
             m.id: tuple(Bin(name, m.never(self.where, cell)) for cell, name in self._named[m.id].items())
             for m in self._models
@@ -146,17 +157,13 @@ class Coverage:
         """The cells of a model, with their bins."""
         return dict(zip(self._named[model], self.bins()[model], strict=True))
 
-    def listed(self) -> Mapping[str, tuple[Bin, ...]]:
-        """The bins of each model, with the proofs by bounds and constructions, without enumeration."""
-        return self._listed
-
     def names(self) -> Mapping[str, tuple[str, ...]]:
         """The names of each model's bins except those proven unreachable by these means."""
-        return {k: tuple(b.id for b in listed if not b.unreachable) for k, listed in self._listed.items()}
+        return {k: tuple(b.id for b in listed if not b.unreachable) for k, listed in self.listed.items()}
 
     def bins(self) -> Mapping[str, tuple[Bin, ...]]:
         """The bins of each model; if cases are few, all bins that none of them hits are proven unreachable."""
-        return {k: tuple(map(self._judged, listed)) for k, listed in self._listed.items()}
+        return {k: tuple(map(self._judged, listed)) for k, listed in self.listed.items()}
 
     def _judged(self, b: Bin) -> Bin:
         if b.unreachable or not self._small or next(self.cases(b.id), None) is not None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.patterns import matches
 from softfloat_ref.base.tables import read_toml
 from softfloat_ref.coverage.engine.framework import Coverage
+
+_WANTED: Final = {"bin": "an id or a pattern with * and ?", "reason": "the reason why its bins need not be hit"}
 
 
 def read_waivers(path: str | Path, coverage: Coverage) -> dict[str, str]:
@@ -37,12 +39,7 @@ def _entry(path: str | Path, number: int, entry: Any) -> tuple[str, str]:
         if not isinstance(value, str):
             raise Error(f"{path}: waiver {number}: its {name} is not a string")
         if not value.strip():
-            why = (
-                "give the reason why its bins need not be hit"
-                if name == "reason"
-                else "give an id or a pattern with * and ?"
-            )
-            raise Error(f"{path}: waiver {number}: its {name} is empty; {why}")
+            raise Error(f"{path}: waiver {number}: its {name} is empty; give {_WANTED[name]}")
     return entry["bin"], " ".join(entry["reason"].split())
 
 

@@ -6,25 +6,19 @@ from collections.abc import Iterable, Iterator
 from itertools import islice, product
 from typing import Final
 
-from softfloat_ref.coverage.engine.framework import BITS, SIGNS, Bins, Cell, Line, cross
+from softfloat_ref.coverage.codes import operand
+from softfloat_ref.coverage.engine.framework import BITS, ROUND_BITS, SIGNS, Bins, Cell, Line, cross
 from softfloat_ref.coverage.engine.places import Place
 from softfloat_ref.coverage.operation.reach import reach, terms_of
-from softfloat_ref.coverage.operation.regions import between, point
 from softfloat_ref.coverage.operation.results import as_conversion
-from softfloat_ref.coverage.operation.roots import sticky_roots
 from softfloat_ref.coverage.operation.setting import Events, OperationModel, Setting
 from softfloat_ref.coverage.operation.shapes import Shape, ShapeModel, places
-from softfloat_ref.coverage.operation.solve import solve
-from softfloat_ref.coverage.operation.unreachable import unreachable
+from softfloat_ref.coverage.operation.solve import TRIES, solve, unreachable
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.exact import Value
+from softfloat_ref.oracle.exact import FINITE, Value, finite
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.operations import formula as formulas
 from softfloat_ref.oracle.operations.formula import Formula
-
-COMBINATIONS: Final = cross(
-    "{sign}.lsb{lsb}.guard{guard}.sticky{sticky}", sign=SIGNS, lsb=BITS, guard=BITS, sticky=BITS
-)
 
 
 def is_odd(where: Setting, place: Place) -> int:
@@ -39,7 +33,7 @@ class LastPlace(ShapeModel):
     title = "rounding: every combination of sign, last kept bit, guard and sticky"
 
     def bins(self, where: Setting) -> Bins:
-        return COMBINATIONS
+        return ROUND_BITS
 
     def shapes(self, where: Setting, cell: Cell) -> Iterable[Shape]:
         """If the code's parity decides, and codes have no fraction, both significands."""
@@ -87,6 +81,38 @@ class StickyBits(ShapeModel):
             yield place.guard, place.zeros + 1
 
 
+def root_modulo(n: int, k: int) -> int:
+    """s with s*s = n modulo 2^k, of an n that is 1 modulo 8, one bit at a time (Hensel's lemma)."""
+    s = 1
+    for i in range(3, k):
+        if (s * s - n) >> i & 1:
+            s += 1 << (i - 1)
+    return s % (1 << k)
+
+
+def sticky_roots(where: Setting, guard: int, place: int) -> Iterator[Line]:
+    """Operands whose root has that guard bit, then zeros, and the next one at a place below the guard.
+
+    With m the root's kept and guard bits, the operand is (m*m + r) / 2^k, where r is about 2m * 2^-place: m is a root
+    of -r modulo 2^k. If the guard bit is 0, half of m is.
+    """
+    p = where.out.precision
+    size = p + guard  # bits of the odd root, half of m or m
+    for k in (2 * size - p - 1, 2 * size - p):
+        low = 1 << max(size - place + guard, 0)
+        for i in range(TRIES):
+            r = (low + (low * i // TRIES)) | 7
+            s = root_modulo(-r % (1 << k), k)
+            for m in (s, -s, s + (1 << k >> 1), -s + (1 << k >> 1)):
+                root = m % (1 << k)
+                root += 1 << k if root.bit_length() < size else 0
+                x = root * root + r
+                if root.bit_length() == size and x % (1 << k) == 0:
+                    code = operand(where.formats[0], finite(0, x >> k, k - 2 * size))
+                    if code is not None:
+                        yield (code,)
+
+
 class TrailingZeros(OperationModel):
     """B20: exact results of every length."""
 
@@ -116,7 +142,7 @@ class TrailingZeros(OperationModel):
         root = 1 << max(length // 2 - 1, 0)
         odd += [x for x in range(root | 1, 2 * root, max(2, root // 16 * 2)) if x.bit_length() == length]
         for e, s, sign in product(places(where.out), dict.fromkeys(x | 1 for x in odd), BITS):
-            yield from islice(solve(where, point(sign, s, e - length + 1)), 2)
+            yield from islice(solve(where, finite(sign, s, e - length + 1)), 2)
 
     def hits(self, e: Events) -> Iterable[Cell]:
         """The cell of an exact result that is representable."""
@@ -244,7 +270,7 @@ class IntegerPlace(OperationModel):
         return (where.to_integer and where.formats[0].exponent_bits > 0) or where.integral
 
     def bins(self, where: Setting) -> Bins:
-        return COMBINATIONS
+        return ROUND_BITS
 
     def never(self, where: Setting, cell: Cell) -> str:
         like, reason = as_conversion(where), ""
@@ -256,18 +282,17 @@ class IntegerPlace(OperationModel):
 
     def _regions(self, where: Setting, cell: Cell) -> Iterator[Value]:
         sign, lsb, guard, sticky = cell
-        place = between if sticky else point
         most = max(where.out.max_code, where.out.max_negative_code) if where.out.is_integer else None
         for high in range(64):
             whole = high << 1 | lsb
             if most is not None and whole > most:
                 return
             if sticky or whole or guard:
-                yield place(sign, whole << 1 | guard, -1)
+                yield Value(FINITE, sign, whole << 1 | guard, -1, sticky)
         for power in range(6, where.formats[0].precision + 1):
             whole = 1 << power | lsb
             if most is None or whole <= most:
-                yield place(sign, whole << 1 | guard, -1)
+                yield Value(FINITE, sign, whole << 1 | guard, -1, sticky)
 
     def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
         for region in self._regions(where, cell):

@@ -13,65 +13,63 @@ from softfloat_ref.coverage.operation import (
     results,
     special,
     stochastic,
-    stochastic_tininess,
     sum_events,
-    sums,
+    sums_and_fma,
 )
-from softfloat_ref.coverage.operation.setting import OperationModel, setting
+from softfloat_ref.coverage.operation.setting import OperationModel, Setting
 from softfloat_ref.oracle.operations import Signature
 from softfloat_ref.oracle.policies import Policy
 
-MODELS: Final[dict[str, OperationModel]] = {
-    m.id: m
-    for m in (
-        operands.Classes(),
-        results.NearBoundaries(),
-        last_places.LastPlace(),
-        results.Overflow(),
-        results.Underflow(),
-        results.BelowSubnormal(),
-        last_places.StickyBits(),
-        results.BinadeEdges(),
-        operands.Patterns(),
-        sums.Shifts("B10", "alignment of a sum: the difference of the operands' exponents"),
-        sums.PatternsAndShifts("B11", "significand patterns of a sum's operands crossed with their alignment"),
-        sums.Cancellation("B12", "cancellation in a sum: the result's exponent less the larger operand's"),
-        sums.Cancellation("B13", "cancellation in a sum with a subnormal result", subnormal=True),
-        sums.Shifts("B14", "alignment of an fma: the addend's exponent less the product's", fused=True),
-        sums.PatternsAndShifts(
-            "B15", "significand patterns of a factor and the addend crossed with their alignment", True
-        ),
-        sums.Cancellation("B16", "cancellation in an fma: the result's exponent less the larger term's", fused=True),
-        sums.Cancellation("B17", "cancellation in an fma with a subnormal result", fused=True, subnormal=True),
-        sum_events.ProductEvents(),
-        residues.Residues(),
-        residues.SubnormalFactors(),
-        special.Comparisons(),
-        last_places.TrailingZeros(),
-        operands.DivideByZero(),
-        operands.Exponents("B22", "conversion to integers: the operand's exponent"),
-        results.Integers(),
-        results.NearZeroAndOne(),
-        operands.IntegerEnds(),
-        operands.IntegerLengths(),
-        operands.NanNarrowing(),
-        operands.Exponents("B28", "rounding to integral values: the operand's exponent"),
-        last_places.IntegerPlace(),
-        results.Values(),
-        results.Tininess(),
-        last_places.RoundingCarry(),
-        sum_events.CarryChains(),
-        last_places.DoubleRounding(),
-        special.Saturation(),
-        special.FlushedResults(),
-        operands.Flushed(),
-        stochastic.StochasticCarry(),
-        stochastic_tininess.StochasticTininess(),
-    )
-}
+MODELS: Final[tuple[OperationModel, ...]] = (
+    operands.Classes(),
+    results.NearBoundaries(),
+    last_places.LastPlace(),
+    results.Overflow(),
+    results.Underflow(),
+    results.BelowSubnormal(),
+    last_places.StickyBits(),
+    results.BinadeEdges(),
+    operands.Patterns(),
+    sums_and_fma.Shifts("B10", "alignment of a sum: the difference of the operands' exponents"),
+    sums_and_fma.PatternsAndShifts("B11", "significand patterns of a sum's operands crossed with their alignment"),
+    sums_and_fma.Cancellation("B12", "cancellation in a sum: the result's exponent less the larger operand's"),
+    sums_and_fma.Cancellation("B13", "cancellation in a sum with a subnormal result", subnormal=True),
+    sums_and_fma.Shifts("B14", "alignment of an fma: the addend's exponent less the product's", fused=True),
+    sums_and_fma.PatternsAndShifts(
+        "B15", "significand patterns of a factor and the addend crossed with their alignment", True
+    ),
+    sums_and_fma.Cancellation(
+        "B16", "cancellation in an fma: the result's exponent less the larger term's", fused=True
+    ),
+    sums_and_fma.Cancellation("B17", "cancellation in an fma with a subnormal result", fused=True, subnormal=True),
+    sum_events.ProductEvents(),
+    residues.Residues(),
+    residues.SubnormalFactors(),
+    special.Comparisons(),
+    last_places.TrailingZeros(),
+    operands.DivideByZero(),
+    operands.Exponents("B22", "conversion to integers: the operand's exponent"),
+    results.Integers(),
+    results.NearZeroAndOne(),
+    operands.IntegerEnds(),
+    operands.IntegerLengths(),
+    operands.NanNarrowing(),
+    operands.Exponents("B28", "rounding to integral values: the operand's exponent"),
+    last_places.IntegerPlace(),
+    results.Values(),
+    results.Tininess(),
+    last_places.RoundingCarry(),
+    sum_events.CarryChains(),
+    last_places.DoubleRounding(),
+    special.Saturation(),
+    special.FlushedResults(),
+    operands.Flushed(),
+    stochastic.StochasticCarry(),
+    stochastic.StochasticTininess(),
+)
 
 
 @lru_cache(maxsize=64)
 def operation(sig: Signature, policy: Policy) -> Coverage:
     """The coverage of an operation under a policy."""
-    return Coverage(setting(sig, policy), MODELS.values())
+    return Coverage(Setting(sig, policy), MODELS)

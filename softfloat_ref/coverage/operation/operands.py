@@ -9,17 +9,17 @@ from typing import Final
 
 from softfloat_ref.base.errors import Undefined
 from softfloat_ref.coverage.classes import coarse, complete, members
+from softfloat_ref.coverage.codes import operand
 from softfloat_ref.coverage.engine.draw import bits, word
-from softfloat_ref.coverage.engine.framework import SIGNS, Bins, Cell, Line, cross
+from softfloat_ref.coverage.engine.framework import SIGNS, Bins, Cell, Line, cross, signs_of
 from softfloat_ref.coverage.operation.reach import span
 from softfloat_ref.coverage.operation.setting import Events, OperationModel, Setting
-from softfloat_ref.coverage.operation.solve import operand
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import FINITE, finite
 from softfloat_ref.oracle.formats import Format
+from softfloat_ref.units.unit import LETTERS
 
 _CROSSED: Final = 64  # members of a class that are crossed with those of other operands
-LETTERS: Final = "abcdefghi"
 UNDEFINED: Final = "no result is defined under this policy"
 
 
@@ -204,9 +204,8 @@ class Exponents(OperationModel):
         """Each exponent from -3 to 3 beyond the last that has a fraction, or that fits; and those below and above."""
         low, high = self.LOW, self._high(where)
         exponents = {e: f"2^{e}" for e in range(low, high + 1)}
-        signs = SIGNS if where.formats[0].signed else {0: SIGNS[0]}
         named = {low - 1: f"below2^{low}", **exponents, high + 1: f"above2^{high}"}
-        return cross("{sign}.{exponent}", sign=signs, exponent=named)
+        return cross("{sign}.{exponent}", sign=signs_of(where.formats[0]), exponent=named)
 
     def never(self, where: Setting, cell: Cell) -> str:
         e, a = cell[1], span(where.formats[0], where.flushes)
@@ -237,7 +236,7 @@ class IntegerEnds(OperationModel):
 
     def bins(self, where: Setting) -> Bins:
         fmt, found = where.formats[0], Bins()
-        for sign in SIGNS if fmt.signed else (0,):
+        for sign in signs_of(fmt):
             most = fmt.max_negative_code if sign else fmt.max_code
             ends = {"one": 1, "max": most, "max-1": most - 1, "two": 2}
             found |= {(sign, x, name): f"{SIGNS[sign]}.{name}" for name, x in ends.items() if 0 < x <= most}
@@ -260,7 +259,7 @@ class IntegerLengths(IntegerEnds):
 
     def bins(self, where: Setting) -> Bins:
         fmt, found = where.formats[0], Bins()
-        for sign in SIGNS if fmt.signed else (0,):
+        for sign in signs_of(fmt):
             most = fmt.max_negative_code if sign else fmt.max_code
             found |= cross("{sign}.bits{k}", sign={sign: SIGNS[sign]}, k=range(1, most.bit_length() + 1))
         return found
@@ -294,7 +293,7 @@ class NanNarrowing(OperationModel):
         if lost > 0:
             payloads |= {"lost": (1 << lost) - 1, "last-kept": 1 << min(lost, room - 1)}
         quiet = {"quiet": fmt.quiet_bit, "signaling": 0}
-        for sign, kind, name in itertools.product(SIGNS if fmt.signed else (0,), quiet, payloads):
+        for sign, kind, name in itertools.product(signs_of(fmt), quiet, payloads):
             code = fmt.inf_code | quiet[kind] | payloads[name] | (fmt.sign_bit if sign else 0)
             if fmt.is_nan(code):
                 found.setdefault((code,), f"{SIGNS[sign]}.{kind}.{name}")

@@ -7,7 +7,7 @@ not necessarily possible.
 from __future__ import annotations
 
 from functools import lru_cache, reduce
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from softfloat_ref.coverage.operation.setting import Setting
 from softfloat_ref.oracle import exact
@@ -15,40 +15,32 @@ from softfloat_ref.oracle.exact import Value, finite
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations.formula import Term
 
-UNBOUNDED = 1 << 30
-
-
-class Reach(NamedTuple):
-    """Bounds of the exact results that are not zero.
-
-    smallest, largest: magnitudes. unit: every result is a multiple of 2^unit (None: no such unit). bits: the most
-    significant bits of a result with a finite expansion. endless: whether others have an infinite one. negative:
-    whether any is.
-    """
-
-    smallest: Value
-    largest: Value
-    unit: int | None
-    bits: int
-    endless: bool
-    negative: bool
+UNBOUNDED: Final = 1 << 30  # stands for no bound: of bits, of exponents and, negative, of a unit
 
 
 class Span(NamedTuple):
-    """The magnitudes of a format or a term: the ends, their exponents, the smallest one's unit, significant bits."""
+    """Bounds of numbers that are not zero: of a format, of a term, or of an operation's exact results.
+
+    low, high: magnitudes. unit: every number is a multiple of 2^unit. bits: the most significant bits of a number with
+    a finite expansion. negative: whether any is. endless: whether others have an infinite expansion.
+    """
 
     low: Value
     high: Value
-    least: int
-    most: int
     unit: int
     bits: int
     negative: bool
+    endless: bool = False
 
-    @staticmethod
-    def of(low: Value, high: Value, unit: int, bits: int, negative: bool) -> Span:
-        """With the exponents of the ends."""
-        return Span(low, high, exact.top(low), exact.top(high), unit, bits, negative)
+    @property
+    def least(self) -> int:
+        """The exponent of the smallest magnitude."""
+        return exact.top(self.low)
+
+    @property
+    def most(self) -> int:
+        """The exponent of the largest magnitude."""
+        return exact.top(self.high)
 
 
 @lru_cache(maxsize=256)
@@ -62,7 +54,7 @@ def span(fmt: Format, flush: bool = False) -> Span:
         most += 1  # it decodes
     top = fmt.magnitude(most) if not fmt.twos_complement else (most, 1 - fmt.bias - fmt.mantissa_bits)
     bits = fmt.mantissa_bits if fmt.twos_complement else fmt.precision
-    return Span.of(finite(0, *fmt.magnitude(least)), finite(0, *top), fmt.magnitude(least)[1], bits, fmt.signed)
+    return Span(finite(0, *fmt.magnitude(least)), finite(0, *top), fmt.magnitude(least)[1], bits, fmt.signed)
 
 
 def spans(where: Setting) -> list[Span]:
@@ -76,7 +68,7 @@ def precisions(where: Setting) -> tuple[int, int]:
     return first, second
 
 
-_ONE = Span.of(finite(0, 1, 0), finite(0, 1, 0), 0, 1, False)
+_ONE = Span(finite(0, 1, 0), finite(0, 1, 0), 0, 1, False)
 
 
 def _of_term(term: Term, operands: list[Span]) -> Span:
@@ -84,7 +76,7 @@ def _of_term(term: Term, operands: list[Span]) -> Span:
 
     def times(x: Span, y: Span) -> Span:
         low, high = exact.multiply(x.low, y.low), exact.multiply(x.high, y.high)
-        return Span.of(low, high, x.unit + y.unit, x.bits + y.bits, x.negative or y.negative)
+        return Span(low, high, x.unit + y.unit, x.bits + y.bits, x.negative or y.negative)
 
     return reduce(times, (operands[i] for i in term.factors)) if term.factors else _ONE
 
@@ -110,7 +102,7 @@ def opposite(where: Setting) -> bool | None:
 
 
 @lru_cache(maxsize=512)
-def reach(where: Setting) -> Reach | None:
+def reach(where: Setting) -> Span | None:
     """The bounds of an operation; None if none are known."""
     formula = where.formula
     if formula is None or not where.rounded:
@@ -120,35 +112,26 @@ def reach(where: Setting) -> Reach | None:
     a = terms[0]
     match len(terms), formula.divisor, formula.power, formula.root:
         case 1, None, None, False:
-            return Reach(a.low, a.high, a.unit, a.bits, False, negative)
+            return a._replace(negative=negative)
         case _, None, None, False:
             unit, most = min(x.unit for x in terms), reduce(exact.add, (x.high for x in terms))
-            return Reach(finite(0, 1, unit), most, unit, UNBOUNDED, False, negative)
+            return Span(finite(0, 1, unit), most, unit, UNBOUNDED, negative)
         case 1, None, _, False:
-            return Reach(finite(0, 1, -UNBOUNDED), finite(0, 1, UNBOUNDED), None, a.bits, False, negative)
+            return Span(finite(0, 1, -UNBOUNDED), finite(0, 1, UNBOUNDED), -UNBOUNDED, a.bits, negative)
         case 1, int(i), None, False:
             low, high = exact.divide(a.low, operands[i].high, 64), exact.divide(a.high, operands[i].low, 64)
-            return Reach(low, _above(high), None, a.bits, True, negative)
+            return Span(low, _above(high), -UNBOUNDED, a.bits, negative, True)
         case 1, None, None, True:
             low, high = exact.square_root(a.low, 64), exact.square_root(a.high, 64)
-            return Reach(low, _above(high), None, (a.bits + 1) // 2, True, False)
+            return Span(low, _above(high), -UNBOUNDED, (a.bits + 1) // 2, False, True)
         case 1, int(i), None, True if a == _ONE:
             low, high = (exact.reciprocal_square_root(x, 64) for x in (operands[i].high, operands[i].low))
-            return Reach(low, _above(high), None, 1, True, False)
+            return Span(low, _above(high), -UNBOUNDED, 1, False, True)
     return None
 
 
 def _above(x: Value) -> Value:
     return x if not x.sticky else finite(0, x.significand + 1, x.exponent)
-
-
-def _before(x: Value, y: Value) -> bool:
-    """Whether x < y, of magnitudes without a sign or a sticky."""
-    if y.significand == 0 or x.significand == 0:
-        return x.significand == 0 and y.significand != 0
-    if exact.top(x) != exact.top(y):
-        return exact.top(x) < exact.top(y)
-    return exact.compare(x, y) < 0
 
 
 def excluded(where: Setting, region: Value) -> str:
@@ -177,28 +160,23 @@ def excluded_everywhere(where: Setting, region: Value) -> str:
     return "" if bounds is None else _sign(bounds, region) or _too_precise(bounds, region)
 
 
-def _sign(bounds: Reach, region: Value) -> str:
+def _sign(bounds: Span, region: Value) -> str:
     return "no result is negative" if region.sign and not bounds.negative else ""
 
 
-def _too_large(bounds: Reach, region: Value) -> str:
+def _too_large(bounds: Span, region: Value) -> str:
     """Whether a region lies above every exact result."""
-    low = finite(0, region.significand, region.exponent)
-    if not (_before(bounds.largest, low) or (region.sticky and not _before(low, bounds.largest))):
-        return ""
-    return "every exact result is smaller"
+    order = exact.compare(finite(0, region.significand, region.exponent), bounds.high)
+    return "every exact result is smaller" if order + region.sticky > 0 else ""
 
 
-def _too_small(bounds: Reach, region: Value) -> str:
+def _too_small(bounds: Span, region: Value) -> str:
     """Whether a region lies below every exact result."""
-    high = finite(0, region.significand + region.sticky, region.exponent)
-    least = bounds.smallest
-    if _before(high, least) or (region.sticky and not _before(least, high)):
-        return "every exact result is larger"
-    return ""
+    order = exact.compare(finite(0, region.significand + region.sticky, region.exponent), bounds.low)
+    return "every exact result is larger" if order < region.sticky else ""
 
 
-def _too_precise(bounds: Reach, region: Value) -> str:
+def _too_precise(bounds: Span, region: Value) -> str:
     if region.sticky:
         possible, which = bounds.endless or region.significand.bit_length() < bounds.bits, ""
     else:
@@ -206,8 +184,8 @@ def _too_precise(bounds: Reach, region: Value) -> str:
     return "" if possible else f"an exact result{which} has at most {bounds.bits} significant bits"
 
 
-def _too_low(bounds: Reach, region: Value) -> str:
-    if (region.sticky and bounds.endless) or bounds.unit is None:
+def _too_low(bounds: Span, region: Value) -> str:
+    if region.sticky and bounds.endless:
         return ""
     low = region.exponent <= bounds.unit if region.sticky else region.exponent + _zeros(region) < bounds.unit
     return f"every exact result is a multiple of 2^{bounds.unit}" if low else ""

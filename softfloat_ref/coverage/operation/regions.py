@@ -13,11 +13,6 @@ from softfloat_ref.oracle.exact import FINITE, Value, finite
 _FAR = 1 << 16
 
 
-def point(sign: int, significand: int, exponent: int) -> Value:
-    """The region of one value."""
-    return finite(sign, significand, exponent)
-
-
 def between(sign: int, significand: int, exponent: int) -> Value:
     """The region above significand * 2^exponent and below the next multiple."""
     return Value(FINITE, sign, significand, exponent, 1)

@@ -6,9 +6,9 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from softfloat_ref.coverage.codes import operand
 from softfloat_ref.coverage.engine.draw import bits
 from softfloat_ref.coverage.engine.framework import SIGNS, Bins, Cell, Line, cross
-from softfloat_ref.coverage.nearest import code_of
 from softfloat_ref.coverage.operation.regions import units
 from softfloat_ref.coverage.operation.setting import Events, OperationModel, Setting
 from softfloat_ref.oracle import exact
@@ -41,7 +41,7 @@ class _Constructed(OperationModel):
 
 def _as_codes(formats: Iterable[Format], values: Iterable[Value]) -> Iterator[Line]:
     """Operands of those values, if the formats have them all."""
-    found = [code_of(f, x) for f, x in zip(formats, values, strict=True)]
+    found = [operand(f, x) for f, x in zip(formats, values, strict=True)]
     if None not in found:
         yield tuple(code for code in found if code is not None)
 

@@ -11,7 +11,6 @@ from softfloat_ref.coverage.operation.regions import between
 from softfloat_ref.coverage.operation.rulers import RegionModel, Ruler, RulerModel
 from softfloat_ref.coverage.operation.setting import Events, Setting
 from softfloat_ref.coverage.operation.solve import solve
-from softfloat_ref.coverage.operation.unreachable import unreachable
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import Value, finite
 from softfloat_ref.oracle.formats import Format
@@ -19,6 +18,14 @@ from softfloat_ref.oracle.operations import get_operation
 
 MANY_BINADES: Final = 40
 _FAR: Final = {2: "times4", 8: "times256"}
+
+
+def _around_largest(where: Setting) -> Iterator[Ruler]:
+    """Half ulps from 3 ulp below the largest finite value of each sign to 3 ulp above it."""
+    for sign, name in SIGNS.items():
+        if (most := where.largest(sign)) is not None:
+            zero = 2 * most.significand
+            yield Ruler(f"{name}.max", sign, most.exponent - 1, max(zero - 6, 1), zero + 6, zero, 2)
 
 
 class Overflow(RulerModel):
@@ -30,39 +37,27 @@ class Overflow(RulerModel):
     def applies(self, where: Setting) -> bool:
         return where.rounded and not where.out.is_integer
 
-    def _largest(self, where: Setting) -> Iterator[Value]:
-        return (most for sign in SIGNS if (most := where.largest(sign)) is not None)
-
     def rulers(self, where: Setting) -> Iterable[Ruler]:
-        """Half ulps from 3 ulp below to 3 ulp above, of each sign."""
-        for most in self._largest(where):
-            zero = 2 * most.significand
-            unit = most.exponent - 1
-            yield Ruler(f"{SIGNS[most.sign]}.max", most.sign, unit, max(zero - 6, 1), zero + 6, zero, 2)
+        return _around_largest(where)
 
     def bins(self, where: Setting) -> Bins:
         """The rulers' cells, and two binades far beyond."""
-        signs = {most.sign: SIGNS[most.sign] for most in self._largest(where)}
+        signs = {sign: name for sign, name in SIGNS.items() if where.largest(sign) is not None}
         return super().bins(where) | cross("{sign}.{power}", sign=signs, power=_FAR)
 
-    def region(self, where: Setting, cell: Cell) -> Value:
+    def regions(self, where: Setting, cell: Cell) -> list[Value]:
         if len(cell) > 2:
-            return super().region(where, cell)
+            return super().regions(where, cell)
         most = where.largest(cell[0])
         assert most is not None
-        return between(cell[0], 1, exact.top(most) + cell[1])
+        return [between(cell[0], 1, exact.top(most) + cell[1])]
 
     def hits(self, e: Events) -> Iterable[Cell]:
         yield from super().hits(e)
         x = e.exact
-        most = where_largest(e.where, x)
+        most = e.where.largest(x.sign) if x.is_finite and x.significand else None
         if most is not None and (x.significand & (x.significand - 1) or x.sticky):
             yield x.sign, exact.top(x) - exact.top(most)
-
-
-def where_largest(where: Setting, x: Value) -> Value | None:
-    """The largest finite value of the sign of a number that is not zero."""
-    return where.largest(x.sign) if x.is_finite and x.significand else None
 
 
 class Underflow(RulerModel):
@@ -101,7 +96,7 @@ class BelowSubnormal(RulerModel):
     def rulers(self, where: Setting) -> Iterable[Ruler]:
         significand, exponent = where.out.magnitude(where.out.min_code)
         high = 4 * significand if significand < 3 else 4
-        return [Ruler(f"{SIGNS[s]}.", s, exponent - 2, 0, high, 0, 4, signed=False) for s in where.signs]
+        return [Ruler(f"{n}.", s, exponent - 2, 0, high, 0, 4, signed=False) for s, n in where.signs.items()]
 
 
 class BinadeEdges(RulerModel):
@@ -137,7 +132,7 @@ def binades(fmt: Format) -> list[int]:
 
 
 class Integers(RulerModel):
-    """B23: around the ends of an integer format's range."""
+    """B23: around the ends of an integer format's range; for unsigned integers, B24 has the smallest, 0."""
 
     id = "B23"
     title = "near the largest integer: the exact value within 3 of each end of the range, in halves"
@@ -146,10 +141,7 @@ class Integers(RulerModel):
         return where.rounded and where.out.is_integer
 
     def rulers(self, where: Setting) -> Iterable[Ruler]:
-        """Halves around the largest and the smallest integer; for unsigned integers, the smallest is 0 (B24)."""
-        for sign in where.signs:
-            zero = 2 * (where.out.max_negative_code if sign else where.out.max_code)
-            yield Ruler(f"{SIGNS[sign]}.max", sign, -1, max(zero - 6, 1), zero + 6, zero, 2)
+        return _around_largest(where)
 
 
 class NearZeroAndOne(RulerModel):
@@ -169,10 +161,11 @@ class NearZeroAndOne(RulerModel):
         return e.operands[0]
 
     def never(self, where: Setting, cell: Cell) -> str:
-        return unreachable(as_conversion(where), self.region(where, cell))
+        return super().never(as_conversion(where), cell)
 
     def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
-        return solve(as_conversion(where), self.region(where, cell))
+        (region,) = self.regions(where, cell)
+        return solve(as_conversion(where), region)
 
 
 def as_conversion(where: Setting) -> Setting:
@@ -237,27 +230,17 @@ class NearBoundaries(RegionModel):
                     found.setdefault((sign, near), f"{SIGNS[sign]}.{name}.bit{bit}")
         return found
 
-    def region(self, where: Setting, cell: Cell) -> Value:
-        return finite(cell[0], *where.out.magnitude(cell[1]))
-
-    def never(self, where: Setting, cell: Cell) -> str:
-        """Unreachable if neither the value nor the half ulp above it is reachable."""
-        reason = super().never(where, cell)
-        return reason and (unreachable(where, self._above(where, cell)) and reason)
+    def regions(self, where: Setting, cell: Cell) -> list[Value]:
+        """The value, and the half ulp above it."""
+        fmt, value = where.out, finite(cell[0], *where.out.magnitude(cell[1]))
+        unit = max(exact.top(value), fmt.emin) - fmt.mantissa_bits - 1
+        s, q = value.significand, value.exponent
+        return [value, between(value.sign, s << max(q - unit, 0) >> max(unit - q, 0), unit)]
 
     def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
-        """Operands of the value, then of what lies up to half an ulp above it."""
-        for seed in range(3):
-            yield from solve(where, self.region(where, cell), seed)
-            yield from solve(where, self._above(where, cell), seed)
+        for seed, region in product(range(3), self.regions(where, cell)):
+            yield from solve(where, region, seed)
 
     def hits(self, e: Events) -> Iterable[Cell]:
         """By the code at or less than half an ulp below the exact result."""
         return [(e.exact.sign, e.place.code)] if e.place is not None and not e.place.guard else []
-
-    def _above(self, where: Setting, cell: Cell) -> Value:
-        """The half ulp above a value of the output format."""
-        fmt, value = where.out, self.region(where, cell)
-        unit = max(exact.top(value) - fmt.mantissa_bits, fmt.emin - fmt.mantissa_bits) - 1
-        s, q = value.significand, value.exponent
-        return between(value.sign, s << max(q - unit, 0) >> max(unit - q, 0), unit)

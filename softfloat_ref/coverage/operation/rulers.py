@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from softfloat_ref.coverage.engine.framework import Bins, Cell, Line
-from softfloat_ref.coverage.operation.regions import between, point, units
+from softfloat_ref.coverage.operation.regions import units
 from softfloat_ref.coverage.operation.setting import Events, OperationModel, Setting
-from softfloat_ref.coverage.operation.solve import solve
-from softfloat_ref.coverage.operation.unreachable import unreachable
+from softfloat_ref.coverage.operation.solve import solve, unreachable
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import FINITE, Value
 
@@ -21,17 +20,22 @@ class RegionModel(OperationModel):
     """A model whose cells are regions of the exact result."""
 
     @abstractmethod
-    def region(self, where: Setting, cell: Cell) -> Value:
-        """The region of a cell."""
+    def regions(self, where: Setting, cell: Cell) -> list[Value]:
+        """The regions of a cell; an exact result in any of them hits it."""
 
     def never(self, where: Setting, cell: Cell) -> str:
-        return unreachable(where, self.region(where, cell))
+        first = ""
+        for region in self.regions(where, cell):
+            if not (reason := unreachable(where, region)):
+                return ""
+            first = first or reason
+        return first
 
     def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
-        barren = 0
+        barren, (region, *_) = 0, self.regions(where, cell)
         for seed in range(SEEDS):
             found = None
-            for found in solve(where, self.region(where, cell), seed):
+            for found in solve(where, region, seed):
                 yield found
             barren += found is None
             if where.unary or (barren > 1 and where.fused):  # whose searches are long
@@ -65,13 +69,6 @@ class Ruler(NamedTuple):
         return f"{sign}{quotient}{fraction}"
 
 
-class _Laid(NamedTuple):
-    """Rulers by the exponent of the numbers on them; those that begin at zero."""
-
-    by_top: dict[int, list[Ruler]]
-    from_zero: list[Ruler]
-
-
 class RulerModel(RegionModel):
     """A model whose cells are the points of rulers, and what lies between them: ruler, multiple, whether between."""
 
@@ -89,27 +86,28 @@ class RulerModel(RegionModel):
             if (k < r.high if part else k)
         }
 
-    def region(self, where: Setting, cell: Cell) -> Value:
+    def regions(self, where: Setting, cell: Cell) -> list[Value]:
         ruler, k, part = cell
-        return between(ruler.sign, k, ruler.unit) if part else point(ruler.sign, k, ruler.unit)
+        return [Value(FINITE, ruler.sign, k, ruler.unit, int(part))]
 
     def measured(self, e: Events) -> Value:
         """The number that is measured: the exact result."""
         return e.exact
 
     def hits(self, e: Events) -> Iterable[Cell]:
-        x, laid = self.measured(e), e.where.once(self.id, lambda: self._lay(e.where))
+        x, by_top = self.measured(e), e.where.once(self.id, lambda: self._by_top(e.where))
         if x.kind != FINITE or x.significand == 0:
             return
-        for r in laid.by_top.get(exact.top(x), laid.from_zero):
+        for r in by_top.get(exact.top(x), by_top[None]):
             if x.sign == r.sign:
                 yield (r, *units(x, r.unit))
 
-    def _lay(self, where: Setting) -> _Laid:
-        laid = _Laid({}, [])
+    def _by_top(self, where: Setting) -> dict[int | None, list[Ruler]]:
+        """Rulers by the exponent of the numbers on them; under None those that begin at zero."""
+        found: dict[int | None, list[Ruler]] = {None: []}
         for r in self.rulers(where):
             if r.low == 0:
-                laid.from_zero.append(r)
+                found[None].append(r)
             for top in range(r.unit + max(r.low, 1).bit_length() - 1, r.unit + r.high.bit_length()):
-                laid.by_top.setdefault(top, []).append(r)
-        return laid
+                found.setdefault(top, []).append(r)
+        return found

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import product
 from typing import Final
 
 from softfloat_ref.coverage.classes import class_of
-from softfloat_ref.coverage.engine.framework import BaseSetting, Line, Model
+from softfloat_ref.coverage.engine.framework import BaseSetting, Line, Model, signs_of
 from softfloat_ref.coverage.engine.places import Place, place_of
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder, encoder, target
@@ -36,7 +36,7 @@ _SOLVED: Final = 3  # operands at most of the operations whose operands are solv
 
 
 class Setting(BaseSetting):
-    """An operation with its formats under a policy, and what is derived from them once. Made by `setting`."""
+    """An operation with its formats under a policy, and what is derived from them once."""
 
     tries = 400
 
@@ -108,9 +108,9 @@ class Setting(BaseSetting):
         return finite(sign, *((code, 1 - fmt.bias - fmt.mantissa_bits) if fmt.twos_complement else fmt.magnitude(code)))
 
     @property
-    def signs(self) -> tuple[int, ...]:
-        """The signs of the output format's values."""
-        return (0, 1) if self.out.signed else (0,)
+    def signs(self) -> dict[int, str]:
+        """The signs of the output format's values, with their names."""
+        return signs_of(self.out)
 
     @property
     def gradual(self) -> bool:
@@ -119,12 +119,6 @@ class Setting(BaseSetting):
 
 
 OperationModel = Model[Setting, "Events"]
-
-
-@lru_cache(maxsize=256)
-def setting(sig: Signature, policy: Policy) -> Setting:
-    """The setting of an operation under a policy."""
-    return Setting(sig, policy)
 
 
 class Events:

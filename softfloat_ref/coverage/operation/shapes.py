@@ -9,13 +9,19 @@ from typing import Final, NamedTuple
 
 from softfloat_ref.coverage.engine.draw import bits
 from softfloat_ref.coverage.engine.framework import Cell, Line
-from softfloat_ref.coverage.operation.reach import excluded, excluded_between, excluded_everywhere, precisions, reach
-from softfloat_ref.coverage.operation.regions import between, point
+from softfloat_ref.coverage.operation.reach import (
+    UNBOUNDED,
+    excluded,
+    excluded_between,
+    excluded_everywhere,
+    precisions,
+    reach,
+)
+from softfloat_ref.coverage.operation.regions import between
 from softfloat_ref.coverage.operation.setting import OperationModel, Setting
-from softfloat_ref.coverage.operation.solve import exponents, solve
-from softfloat_ref.coverage.operation.unreachable import unreachable
+from softfloat_ref.coverage.operation.solve import exponents, solve, unreachable
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.exact import Value, finite
+from softfloat_ref.oracle.exact import FINITE, Value, finite
 from softfloat_ref.oracle.formats import Format
 
 _DRAWS: Final = 16  # significands tried for a shape in a binade
@@ -74,7 +80,7 @@ def ends(fmt: Format, shape: Shape, e: int) -> tuple[Value, Value] | None:
 
 
 def _cell(shape: Shape, significand: int, unit: int) -> Value:
-    return between(shape.sign, significand, unit) if shape.sticky else point(shape.sign, significand, unit)
+    return Value(FINITE, shape.sign, significand, unit, shape.sticky)
 
 
 def _cells(fmt: Format, shape: Shape, e: int, seed: int) -> Iterator[Value]:
@@ -153,8 +159,8 @@ def by_low_bits(where: Setting, shape: Shape) -> Iterator[Line]:
 def _other_places(where: Setting, shapes: Iterable[Shape]) -> Iterator[int]:
     """Binades at the ends of what the operation gives, and below the smallest value: there a shape is all there is."""
     fmt, bounds = where.out, reach(where)
-    for end in (bounds.largest, bounds.smallest) if bounds is not None and bounds.unit is not None else ():
-        yield from (e for e in range(exact.top(end) - 3, exact.top(end) + 4) if fmt.emin <= e <= fmt.emax)
+    for end in (bounds.most, bounds.least) if bounds is not None and bounds.unit > -UNBOUNDED else ():
+        yield from (e for e in range(end - 3, end + 4) if fmt.emin <= e <= fmt.emax)
     for shape in shapes:
         yield fmt.emin - fmt.mantissa_bits - shape.below + shape.low.bit_length() - 1
 
@@ -192,7 +198,7 @@ def never(where: Setting, shapes: Iterable[Shape], normal_only: bool = False) ->
         low, high = fmt.emin - fmt.mantissa_bits - shape.width - 2, max(fmt.emax, fmt.emin)
         low = fmt.emin if normal_only or not fmt.zero else low
         if bounds is not None:
-            low, high = max(low, exact.top(bounds.smallest)), min(high, exact.top(bounds.largest))
+            low, high = max(low, bounds.least), min(high, bounds.most)
         near = range(max(low, 0), min(high, 2) + 1)
         normal = range(0) if _as_near_one(where, shape) else range(max(low, fmt.emin), high)
         for e in (*near, *range(low, min(high, fmt.emin)), *normal, *range(max(low, high), high + 1)):

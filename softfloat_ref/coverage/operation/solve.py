@@ -1,4 +1,5 @@
-"""Operands for a wanted exact result: candidates by construction, each to be checked with the exact model."""
+"""Operands for a wanted exact result: candidates by construction, each to be checked with the exact model; or a proof
+that there are none."""
 
 from __future__ import annotations
 
@@ -8,62 +9,26 @@ from typing import Final
 
 from softfloat_ref.base.bisection import first as first_that
 from softfloat_ref.coverage.classes import complete
+from softfloat_ref.coverage.codes import below, near, operand
 from softfloat_ref.coverage.engine.draw import significands, word
 from softfloat_ref.coverage.engine.framework import Line
-from softfloat_ref.coverage.operation.factors import pairs
-from softfloat_ref.coverage.operation.quotients import quotient
+from softfloat_ref.coverage.operation.factors import no_pair, pairs, product_between, quotient
 from softfloat_ref.coverage.operation.reach import excluded, precisions, span, terms_of
 from softfloat_ref.coverage.operation.regions import inside, refined
 from softfloat_ref.coverage.operation.setting import MONOTONE, Setting
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.codec import target
 from softfloat_ref.oracle.exact import FINITE, Value, finite
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import formula as formulas
 from softfloat_ref.oracle.operations.formula import Formula
-from softfloat_ref.oracle.policies import POLICIES
-from softfloat_ref.oracle.rounding import position
 
 TRIES: Final = 24
-
-
-def below(fmt: Format, x: Value) -> tuple[int, bool]:
-    """The magnitude code at or below |x|, and whether it is |x|. -1 below all."""
-    if x.significand == 0:
-        return (0 if fmt.zero else -1), fmt.zero
-    t = target(fmt, POLICIES["ieee"])
-    code, _, guard, rest = position(x.significand, x.exponent, x.significand.bit_length(), x.sticky, 0, t)
-    largest = fmt.max_negative_code if x.sign and fmt.signed else fmt.max_code
-    if code > largest:
-        return largest, False
-    return max(code, -1), guard == 0 and rest == 0
-
-
-def operand(fmt: Format, x: Value) -> int | None:
-    """The code of a number; None if the format does not have it."""
-    if x.sign and not fmt.signed:
-        return None
-    if x.significand == 0:
-        return complete(fmt, x.sign, 0) if fmt.zero and (not x.sign or fmt.negative_zero) else 0 if fmt.zero else None
-    code, same = below(fmt, x)
-    return complete(fmt, x.sign, code) if same else None
-
-
-def near(fmt: Format, x: Value) -> Iterator[int]:
-    """The codes at, just below and just above a number, of its sign."""
-    if x.sign and not fmt.signed:
-        return
-    code, _ = below(fmt, x)
-    largest = fmt.max_negative_code if x.sign else fmt.max_code
-    for c in (code, code + 1, code - 1, code + 2):
-        if fmt.min_code <= c <= largest:
-            yield complete(fmt, x.sign, c)
 
 
 def solve(where: Setting, region: Value, seed: int = 0) -> Iterator[Line]:
     """Candidates for operands whose exact result lies in a region. seed: other numbers give other ones.
 
-    Of operations of one operand, `where.unary`, all there are are found.
+    For operations of one operand (`where.unary`), all operands are found.
     """
     solver = _SOLVERS.get(where.formula) if where.formula is not None else None
     return iter(()) if solver is None else solver(where, region, seed)
@@ -144,13 +109,8 @@ def _ends(where: Setting, region: Value, low: int, high: int) -> tuple[int, int]
 
 def _compare(x: Value, region: Value) -> int:
     """-1 or 1: whether a magnitude outside a region is below or above it."""
-    a, b = x._replace(sign=0), finite(0, region.significand, region.exponent)
-    if a.significand == 0:
-        return -1
-    if b.significand == 0:
-        return 1
-    order = exact.compare(a, b)
-    return order if order else (1 if x.sticky else -1)
+    order = exact.compare(exact.magnitude(x), finite(0, region.significand, region.exponent))
+    return order or (1 if x.sticky else -1)
 
 
 # -- sums --------------------------------------------------------------------------------------------------------------
@@ -307,7 +267,7 @@ def _fma(where: Setting, region: Value, seed: int) -> Iterator[Line]:
     if excluded(where, region):
         return
     yield from islice(_fma_absorbed(where, region, seed), 4)
-    (_, _, lowest, highest, *_), addends = terms_of(where)
+    products, addends = terms_of(where)
     pa, pb = precisions(where)
     for turn, v in enumerate(islice(refined(region), 35 if seed else 9)):
         if v.significand == 0:
@@ -315,7 +275,7 @@ def _fma(where: Setting, region: Value, seed: int) -> Iterator[Line]:
         split = islice(_splits(v, seed), 3 + 2 * v.significand.bit_length())
         for a, b in (*split, *_beside(v, addends.low)):
             for product, addend in ((a, b), (b, a)):
-                if product.significand and lowest <= exact.top(product) <= highest:
+                if product.significand and products.least <= exact.top(product) <= products.most:
                     yield from terms_as_codes(where, product, addend, seed)
         for x, y in islice(zip(significands(seed + turn, pa), significands(seed + turn + 7, pb), strict=False), 8):
             yield from _completed(where, v, region, x, y, seed)
@@ -346,9 +306,9 @@ def _fma_absorbed(where: Setting, region: Value, seed: int) -> Iterator[Line]:
 
 def _completed(where: Setting, v: Value, region: Value, x: int, y: int, seed: int) -> Iterator[Line]:
     """A product near v in size, and the addend that brings the sum into the region, if there is one."""
-    _, _, lowest, highest, *_ = terms_of(where)[0]
+    products = terms_of(where)[0]
     for distance in (0, 1, -1, 2, -where.out.precision, where.out.precision):
-        if not lowest <= exact.top(v) + distance <= highest:
+        if not products.least <= exact.top(v) + distance <= products.most:
             continue
         total = exact.top(v) + distance - (x * y).bit_length() + 1
         for sign in (v.sign, v.sign ^ 1):
@@ -382,3 +342,20 @@ _SOLVERS: Final[dict[Formula, Callable[[Setting, Value, int], Iterator[Line]]]] 
     formulas.MULTIPLY_ADD: _fma,
     formulas.SCALED: _scaleb,
 }
+
+
+def unreachable(where: Setting, region: Value) -> str:
+    """Why no operands have their exact result in a region; '' if there is no proof."""
+    if reason := excluded(where, region):
+        return reason
+    if where.unary:
+        nothing = next(solve(where, region), None) is None
+        return "no operand lies between the two neighbours" if nothing else ""
+    s = region.significand
+    if where.product and not region.sticky and no_pair(s, *precisions(where)):
+        return "the significand is not a product of two significands of the operands' precision"
+    if where.product and region.sticky and s and not product_between(s, *precisions(where)):
+        return "no product of two significands of the operands' precision lies there"
+    if where.quotient and region.sticky and s and quotient(s, *precisions(where)) is None:
+        return "no quotient of two significands of the operands' precision lies there"
+    return ""

@@ -7,13 +7,14 @@ from itertools import islice, product
 from typing import Final
 
 from softfloat_ref.coverage.classes import members
+from softfloat_ref.coverage.codes import operand
 from softfloat_ref.coverage.engine.draw import bits
 from softfloat_ref.coverage.engine.framework import SIGNS, Bins, Cell, Line, cross
 from softfloat_ref.coverage.operation.reach import reach, span, spans
-from softfloat_ref.coverage.operation.regions import between, point
+from softfloat_ref.coverage.operation.regions import between
+from softfloat_ref.coverage.operation.rulers import RegionModel
 from softfloat_ref.coverage.operation.setting import Events, OperationModel, Setting
-from softfloat_ref.coverage.operation.solve import operand, solve
-from softfloat_ref.coverage.operation.unreachable import unreachable
+from softfloat_ref.coverage.operation.solve import solve, unreachable
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import encoder
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value, finite
@@ -76,9 +77,7 @@ class Comparisons(OperationModel):
 
 def _order(m: int, n: int) -> int:
     """How two significands compare, each with its leading bit at the same place."""
-    size = max(m.bit_length(), n.bit_length())
-    m, n = m << (size - m.bit_length()), n << (size - n.bit_length())
-    return (m > n) - (m < n)
+    return exact.compare(finite(0, m, -m.bit_length()), finite(0, n, -n.bit_length()))
 
 
 class Saturation(OperationModel):
@@ -114,7 +113,7 @@ class Saturation(OperationModel):
         most = where.largest(sign)
         if most is None:
             return "the target has no such sign"
-        if bounds is not None and exact.compare(bounds.largest, exact.magnitude(most)) <= 0:
+        if bounds is not None and exact.compare(bounds.high, exact.magnitude(most)) <= 0:
             return "every exact result is in range"
         if kind == "just-in" and not _stays_in_range(where, most):
             return "the rounding brings every value above the largest one back into range"
@@ -170,15 +169,15 @@ class Saturation(OperationModel):
 def _regions_past(most: Value) -> list[Value]:
     """Regions within two ulps above the largest value."""
     sign, s, q = most.sign, most.significand, most.exponent
-    halves = [between(sign, 2 * s, q - 1), between(sign, 2 * s + 1, q - 1)]
-    return [between(sign, s, q), point(sign, 2 * s + 1, q - 1), *halves, point(sign, s + 1, q), between(sign, s + 1, q)]
+    halves = [finite(sign, 2 * s + 1, q - 1), between(sign, 2 * s, q - 1), between(sign, 2 * s + 1, q - 1)]
+    return [between(sign, s, q), *halves, finite(sign, s + 1, q), between(sign, s + 1, q)]
 
 
 def _nothing_past(where: Setting, most: Value, ulps: int) -> str:
     """Why no exact result lies above the largest value, within a number of its ulps; '' if one may."""
     reason = ""
     for k in range(ulps):
-        for make in (between, point) if k else (between,):
+        for make in (between, finite) if k else (between,):
             reason = unreachable(where, make(most.sign, most.significand + k, most.exponent))
             if not reason:
                 return ""
@@ -197,7 +196,7 @@ def _stays_in_range(where: Setting, most: Value) -> bool:
     return any(not _raises_overflow(where, encode(tiny, r)[1]) for r in (0, highest))
 
 
-class FlushedResults(OperationModel):
+class FlushedResults(RegionModel):
     """FTZ: tiny results under a policy that flushes them."""
 
     id = "FTZ"
@@ -206,30 +205,26 @@ class FlushedResults(OperationModel):
     def applies(self, where: Setting) -> bool:
         return where.rounded and where.policy.flush_outputs and where.gradual
 
-    def _regions(self, where: Setting, cell: Cell) -> list[Value]:
+    def regions(self, where: Setting, cell: Cell) -> list[Value]:
         (sign, kind), fmt = cell, where.out
         unit, n = fmt.emin - fmt.mantissa_bits, 1 << fmt.mantissa_bits
         table = {
             "below-all": [between(sign, 0, unit)],
-            "subnormal": [point(sign, k, unit) for k in dict.fromkeys((n - 1, 1, n // 2, n // 3, n - 2)) if 0 < k < n],
+            "subnormal": [finite(sign, k, unit) for k in dict.fromkeys((n - 1, 1, n // 2, n // 3, n - 2)) if 0 < k < n],
             "inexact": [between(sign, k, unit) for k in dict.fromkeys((1, n // 2, n // 3)) if 0 < k < n - 1],
             "last-ulp": [between(sign, n - 1, unit)],
-            "smallest-normal": [point(sign, n, unit)],
+            "smallest-normal": [finite(sign, n, unit)],
         }
         return table[kind]
 
     def bins(self, where: Setting) -> Bins:
         """Five kinds of each sign, where the format has them."""
         kinds = ("below-all", "subnormal", "inexact", "last-ulp", "smallest-normal")
-        signs = {s: SIGNS[s] for s in where.signs}
-        return {c: n for c, n in cross("{sign}.{kind}", sign=signs, kind=kinds).items() if self._regions(where, c)}
-
-    def never(self, where: Setting, cell: Cell) -> str:
-        reasons = [unreachable(where, region) for region in self._regions(where, cell)]
-        return reasons[0] if all(reasons) else ""
+        cells = cross("{sign}.{kind}", sign=where.signs, kind=kinds)
+        return {c: name for c, name in cells.items() if self.regions(where, c)}
 
     def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
-        for seed, region in product(range(4), self._regions(where, cell)):
+        for seed, region in product(range(4), self.regions(where, cell)):
             yield from islice(solve(where, region, seed), 4)
 
     def hits(self, e: Events) -> Iterable[Cell]:

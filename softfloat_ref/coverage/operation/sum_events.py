@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from softfloat_ref.coverage.codes import near
 from softfloat_ref.coverage.engine.draw import bits, word
 from softfloat_ref.coverage.engine.framework import SIGNS, Bins, Cell, Line, cross
 from softfloat_ref.coverage.engine.places import place_of
 from softfloat_ref.coverage.operation.reach import opposite, span, terms_of
 from softfloat_ref.coverage.operation.setting import Events, OperationModel, Setting
-from softfloat_ref.coverage.operation.solve import near, terms_as_codes
-from softfloat_ref.coverage.operation.sums import NO_SIGNS, products
+from softfloat_ref.coverage.operation.solve import terms_as_codes
+from softfloat_ref.coverage.operation.sums_and_fma import NO_SIGNS, products
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import Value, finite
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import lru_cache
 from itertools import product
 from typing import Final
 
@@ -12,7 +14,7 @@ from softfloat_ref.coverage.engine.framework import BITS, SIGNS, Bins, Cell, Lin
 from softfloat_ref.coverage.engine.places import Place
 from softfloat_ref.coverage.quantize.setting import BlockEvents, BlockModel, BlockSetting, Stretch
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.blocks.formats import special_element
+from softfloat_ref.oracle.blocks.quantize import special_element
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.exact import FINITE, Value
 
@@ -42,13 +44,9 @@ class Elements(BlockModel):
             )
             | cross("{kind}{code:02x}", kind=["value"], code=range(1, most + 1 if byte else 0))
             | cross("{kind}{code:02x}", kind=["tie"], code=range(most))
-            | {(size, kind, j): f"{size}.{kind}{j}" for size, kind, j in self._pluses(where)}
+            | {(size, kind, j): f"{size}.{kind}{j}" for size, kind, j in _pluses(where)}
             | cross("{event}.{sign}", sign=SIGNS, event=_EVENTS)
         )  # fmt: skip
-
-    def _pluses(self, where: BlockSetting) -> dict[Cell, Value]:
-        """Ties at an even element plus one bit, at a distance below the guard bit, if some value allows it."""
-        return where.once("BE.pluses", lambda: dict(_find_pluses(where)))
 
     def never(self, where: BlockSetting, cell: Cell) -> str:
         match cell:
@@ -99,7 +97,7 @@ class Elements(BlockModel):
                     yield from _beside_largest(where, sign, [_point(where, code, kind == "tie")])
             case _, kind, _ if kind == _PLUS:
                 for sign in SIGNS:
-                    yield from _beside_largest(where, sign, [self._pluses(where)[cell]])
+                    yield from _beside_largest(where, sign, [_pluses(where)[cell]])
             case _:
                 for quotients in _fractions(where):
                     yield from _beside_largest(where, cell[0] if len(cell) == 2 else cell[1], quotients)
@@ -136,10 +134,7 @@ def _no_code(where: BlockSetting, code: int) -> str:
     if value.kind != FINITE:
         return "" if code in _special_codes(where) else "no block gives this special code"
     if code == element.sign_bit and value.is_zero:
-        kept = where.profile.negative_zero == "keep" and where.values.signed
-        return "" if kept else "no element is -0 under this profile"
-    if value.sign and not where.values.signed:
-        return "no value is negative"
+        return "" if where.profile.negative_zero == "keep" else "no element is -0 under this profile"
     beyond = where.target.max_negative_code if value.sign else where.target.max_code
     return "" if magnitude_of(element, code) <= beyond else "the profile leaves this code out"
 
@@ -157,8 +152,6 @@ def _no_round(where: BlockSetting, size: str, sign: int, lsb: int, guard: int, s
         return "elements have no subnormals"
     if size == "sub" and _all_are_normal(where):
         return "no value is that small under any scale"
-    if sign and not where.values.signed:
-        return "no value is negative"
     if size == "sub":
         return "that is zero" if element.mantissa_bits == 1 and not (lsb or guard or sticky) else ""
     if element.mantissa_bits == 0 and not lsb:
@@ -170,10 +163,8 @@ def _no_round(where: BlockSetting, size: str, sign: int, lsb: int, guard: int, s
 
 
 def _no_event(where: BlockSetting, sign: int, event: str) -> str:
-    if sign and not where.values.signed:
-        return "no value is negative"
     if event == "saturated":
-        return where.once("BE.saturates", lambda: _can_saturate(where))
+        return _can_saturate(where)
     small = "no value is that small under any scale" if _all_are_normal(where) else ""
     if event == "to-zero":
         down = _decides(where, sign, larger=False)
@@ -188,6 +179,7 @@ def _no_event(where: BlockSetting, sign: int, event: str) -> str:
     return "" if _decides(where, sign, larger=True) else "this rounding never enlarges such a value"
 
 
+@lru_cache(maxsize=64)
 def _can_saturate(where: BlockSetting) -> str:
     """'' if some stretch's last magnitude lies beyond scale times the largest element."""
     for s in where.stretches:
@@ -237,10 +229,12 @@ def _fraction(where: BlockSetting, code: int, parts: int, n: int) -> Value:
     return exact.finite(0, (significand << shift) + n, exponent - shift)
 
 
-def _find_pluses(where: BlockSetting) -> Iterator[tuple[Cell, Value]]:
-    element = where.element
+@lru_cache(maxsize=64)
+def _pluses(where: BlockSetting) -> dict[Cell, Value]:
+    """Ties at an even element plus one bit, at a distance below the guard bit, if some value allows it."""
+    element, found = where.element, dict[Cell, Value]()
     if where.scale.mantissa_bits:
-        return  # quotients are not short numbers
+        return found  # quotients are not short numbers
     spare = where.values.mantissa_bits - element.mantissa_bits
     kinds = [] if element.twos_complement else [("norm", element.min_normal_code & ~1 or 2, spare - 1)]
     if element.twos_complement or (element.subnormals == "gradual" and element.mantissa_bits):
@@ -249,7 +243,8 @@ def _find_pluses(where: BlockSetting) -> Iterator[tuple[Cell, Value]]:
         for j in range(1, min(most, _LOWEST) + 1):
             x = _fraction(where, code, 2 << j, (1 << j) + 1)
             if _some_value_is(where, x):
-                yield (size, _PLUS, j), x
+                found[size, _PLUS, j] = x
+    return found
 
 
 def _some_value_is(where: BlockSetting, quotient: Value) -> bool:
@@ -262,6 +257,7 @@ def _some_value_is(where: BlockSetting, quotient: Value) -> bool:
     return False
 
 
+@lru_cache(maxsize=64)
 def some_tie(where: BlockSetting) -> tuple[int, int] | None:
     """The codes of a largest value and of a smaller one, halfway between an even element and the next."""
     if where.size < 2:
@@ -284,19 +280,16 @@ def _special_blocks(where: BlockSetting) -> Iterator[Line]:
         yield where.filled([], x | sign)
 
 
+@lru_cache(maxsize=64)
 def _special_codes(where: BlockSetting) -> set[int]:
-    """The special element codes that blocks with specials give: those depend only on the kinds and signs."""
-    return where.once("specials", lambda: set(_given_by_specials(where)))
-
-
-def _given_by_specials(where: BlockSetting) -> Iterator[int]:
+    """The element codes that blocks with specials give: those depend only on the kinds and signs."""
+    found = set[int]()
     for line in _special_blocks(where):
-        try:
-            yield from BlockEvents(where, where.line(line)).result[1]
-        except Undefined:
-            continue
+        with suppress(Undefined):
+            found.update(BlockEvents(where, where.line(line)).result[1])
     if where.scale.has_nan and where.profile.scale_high == "nan":
-        yield special_element(where.fmt, where.policy)
+        found.add(special_element(where.fmt, where.policy))
+    return found
 
 
 def _beside_largest(where: BlockSetting, sign: int, quotients: Sequence[Value]) -> Iterator[Line]:

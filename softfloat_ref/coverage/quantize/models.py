@@ -11,18 +11,18 @@ from typing import Final
 from softfloat_ref.coverage.engine.framework import Bins, Cell, Coverage, Line, cross
 from softfloat_ref.coverage.quantize.element_carry import ElementCarry
 from softfloat_ref.coverage.quantize.elements import Elements, some_tie
-from softfloat_ref.coverage.quantize.setting import BlockEvents, BlockModel, BlockSetting, block_setting
-from softfloat_ref.coverage.quantize.tensor_scale import TensorScales
+from softfloat_ref.coverage.quantize.setting import BlockEvents, BlockModel, BlockSetting
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.blocks.formats import BlockFormat, largest_magnitude
-from softfloat_ref.oracle.blocks.profiles import Profile
-from softfloat_ref.oracle.codec import decoder
+from softfloat_ref.oracle.blocks.formats import FP32
+from softfloat_ref.oracle.blocks.quantize import FP32_ONE, largest_magnitude
+from softfloat_ref.oracle.codec import decoder, encode
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
-from softfloat_ref.oracle.formats import Format
-from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.units import QuantizeUnit
 
 _SPREADS: Final = (1, 2, 4, 8, 12, 16, 24, 40)
 _TRIES: Final = 64
+_BELOW: Final = 24  # binades below the largest magnitude that a tensor's scale allows
+_ONE: Final = ("one",)
 
 
 class ScaleThresholds(BlockModel):
@@ -76,9 +76,6 @@ class OtherRules(BlockModel):
 
     def bins(self, where: BlockSetting) -> Bins:
         """At most two thresholds of each rule in the lowest normal binade, that of one, and the highest but one."""
-        return where.once(self.id, lambda: self._laid_out(where))
-
-    def _laid_out(self, where: BlockSetting) -> Bins:
         m, found = where.values.mantissa_bits, Bins()
         binades = {"low": 1, "one": where.one >> m, "high": (where.values.max_code >> m) - 1}
         for rule, (label, binade) in product(where.rules, binades.items()):
@@ -106,28 +103,14 @@ class Contents(BlockModel):
     id = "BC"
     title = "what a block holds: zeros, subnormals, specials, mixtures, spread"
 
-    def _kinds(self, where: BlockSetting) -> dict[str, str]:
-        """The kinds, each with the reason why the format of values cannot have it."""
-        fmt = where.values
-        no_zero = "" if fmt.negative_zero else "no negative zero"
-        no_sub = "" if fmt.subnormals == "gradual" and fmt.mantissa_bits else "no subnormals"
-        if where.policy.flush_inputs and not no_sub:
-            no_sub = "subnormals are read as zeros"
-        no_inf, no_nan = "" if fmt.infinity else "no infinity", "" if fmt.has_nan else "no NaN"
-        found = {"zeros": "", "negative-zeros": no_zero, "zeros-of-both-signs": no_zero, "one-value": "", "equal": ""}
-        found |= {"largest-of-both-signs": "", "largest-negative": "", "negative": "", "all-largest": ""}
-        found |= {"subnormals": no_sub, "subnormals-and-normals": no_sub}
-        found |= {"nan": no_nan, "nans": no_nan, "nan-and-zeros": no_nan, "inf": no_inf, "neg-inf": no_inf}
-        return found | {"infs-of-both-signs": no_inf, "infs": no_inf, "nan-and-inf": no_nan or no_inf}
-
     def bins(self, where: BlockSetting) -> Bins:
         """Some twenty kinds, and binades between the smallest and the largest."""
-        return cross("{kind}", kind=list(self._kinds(where))) | cross("{kind}{n}", kind=["spread"], n=_SPREADS)
+        return cross("{kind}", kind=list(_examples(where))) | cross("{kind}{n}", kind=["spread"], n=_SPREADS)
 
     def never(self, where: BlockSetting, cell: Cell) -> str:
-        if len(cell) == 1:
-            return self._kinds(where)[cell[0]]
         fmt = where.values
+        if len(cell) == 1:
+            return _not_held(where, cell[0])
         return "" if cell[1] <= fmt.emax - (fmt.emin - fmt.mantissa_bits) else "the format's range is smaller"
 
     def hits(self, e: BlockEvents) -> Iterable[Cell]:
@@ -140,6 +123,20 @@ class Contents(BlockModel):
     def cases(self, where: BlockSetting, cell: Cell) -> Iterator[Line]:
         made = _examples(where)[cell[0]] if len(cell) == 1 else _spread(where, cell[1])
         return (block for block in made if len(block) == where.size)
+
+
+def _not_held(where: BlockSetting, kind: str) -> str:
+    """Why the format of values cannot have a kind of block."""
+    fmt = where.values
+    if kind in ("negative-zeros", "zeros-of-both-signs"):
+        return "" if fmt.negative_zero else "no negative zero"
+    if "subnormals" in kind and not (fmt.subnormals == "gradual" and fmt.mantissa_bits):
+        return "no subnormals"
+    if "subnormals" in kind and where.policy.flush_inputs:
+        return "subnormals are read as zeros"
+    if "nan" in kind and not fmt.has_nan:
+        return "no NaN"
+    return "no infinity" if "inf" in kind and not fmt.infinity else ""
 
 
 def _kinds_of(e: BlockEvents, finite: list[Value]) -> Iterator[str]:
@@ -203,10 +200,10 @@ def _examples(where: BlockSetting) -> dict[str, list[Line]]:
         "zeros-of-both-signs": [alternating(0, sign), *placed(sign, 0)],
         "one-value": [b for x in (one, most, least, one | sign) for b in placed(x, 0)],
         "equal": [where.filled([], x) for x in (one, one | sign, one + 1, least)],
-        "all-largest": [where.filled([], most), where.filled([], most | sign), alternating(most, most | sign)],
         "largest-of-both-signs": [alternating(one + 1, (one + 1) | sign), (one | sign, one, *[least] * (size - 2))],
         "largest-negative": [(*b[:-1], (one + 9) | sign) for b in placed(one, 0)],
         "negative": [where.filled([one + i | sign for i in range(size)]), where.filled([least | sign])],
+        "all-largest": [where.filled([], most), where.filled([], most | sign), alternating(most, most | sign)],
         "subnormals": [tuple(subnormals), tuple(x | sign for x in subnormals), where.filled([least])],
         "subnormals-and-normals": [(*subnormals[:-1], one), (1 << m, *subnormals[1:]), (most, *subnormals[1:])],
         "nan": [*placed(nan, one), *placed(nan, most), *placed(nan | sign, one | sign)],
@@ -240,11 +237,7 @@ class Lanes(BlockModel):
     def never(self, where: BlockSetting, cell: Cell) -> str:
         if cell[0] == "nan" and not where.values.has_nan:
             return "no NaN"
-        return "no block has such a tie" if cell[0] == "tie" and not self._tie(where) else ""
-
-    def _tie(self, where: BlockSetting) -> tuple[int, int] | None:
-        """The code of a block's largest value, and of one that lies halfway between two elements, the lower even."""
-        return where.once("BL.tie", lambda: some_tie(where))
+        return "no block has such a tie" if cell[0] == "tie" and not some_tie(where) else ""
 
     def hits(self, e: BlockEvents) -> Iterable[Cell]:
         nans = [i for i, x in enumerate(e.values) if x.kind == NAN]
@@ -263,7 +256,7 @@ class Lanes(BlockModel):
         kind, lane = cell
         one = where.code(exact.finite(0, 3, -1))
         if kind == "tie":
-            amax, tie = self._tie(where) or (0, 0)
+            amax, tie = some_tie(where) or (0, 0)
             beside = (lane + 1) % where.size
             for x in (tie, tie | where.sign_bit):
                 yield tuple(x if i == lane else amax if i == beside else 0 for i in range(where.size))
@@ -326,22 +319,61 @@ def _is_above(x: Value, binades: int, y: Value) -> bool:
     return exact.compare(x, exact.multiply(y, exact.finite(0, 1, binades))) > 0
 
 
-BLOCK_MODELS: Final[dict[str, BlockModel]] = {
-    m.id: m
-    for m in (
-        Contents(),
-        ScaleThresholds(),
-        OtherRules(),
-        Clamps(),
-        Elements(),
-        Lanes(),
-        TensorScales(),
-        ElementCarry(),
-    )
-}
+class TensorScales(BlockModel):
+    """BT: the distance of the block's largest magnitude below the tensor's; other scales than powers of two."""
+
+    id = "BT"
+    title = "the second-level scale: binades from the largest value it allows down to the block's largest"
+
+    def applies(self, where: BlockSetting) -> bool:
+        return where.two_levels
+
+    def bins(self, where: BlockSetting) -> Bins:
+        """A scale of one; each distance, one of them negative, for powers of two and for others."""
+        return {_ONE: "one"} | cross("{kind}.{d}", kind=("power", "other"), d=range(-1, _BELOW + 1))
+
+    def hits(self, e: BlockEvents) -> Iterable[Cell]:
+        if e.tensor_scale == FP32_ONE:
+            yield _ONE
+        s = e.factor.significand
+        if e.amax is not None and e.factor.kind == FINITE and s:
+            kind = "other" if s & (s - 1) else "power"
+            yield kind, exact.top(_allowed(e.where, e.factor)) - exact.top(e.amax)
+
+    def cases(self, where: BlockSetting, cell: Cell) -> Iterator[Line]:
+        """A block, and tensor scales of about that distance."""
+        for amax in (where.one, where.one + 1, where.one + 3 * (1 << where.values.mantissa_bits) - 1):
+            block = where.filled([amax, *where.shrunk(amax)])
+            if cell == _ONE:
+                yield (*block, FP32_ONE)
+                continue
+            kind, distance = cell
+            unit = exact.top(where.decode(amax)) - exact.top(_allowed(where, exact.finite(0, 1, 0)))
+            for step in (-1, 0, 1):
+                significand, bits = (1, 0) if kind == "power" else (0xB504F3, 23)
+                factor = exact.finite(0, significand, unit + distance + step - bits)
+                yield (*block, encode(factor, FP32).bits)
+
+
+def _allowed(where: BlockSetting, factor: Value) -> Value:
+    """The largest value under a tensor scale: the product of the largest scale and the largest element."""
+    scale = exact.finite(0, *where.scale.magnitude(where.scale.max_code))
+    return exact.multiply(exact.multiply(factor, scale), where.largest_element)
+
+
+BLOCK_MODELS: Final[tuple[BlockModel, ...]] = (
+    Contents(),
+    ScaleThresholds(),
+    OtherRules(),
+    Clamps(),
+    Elements(),
+    Lanes(),
+    TensorScales(),
+    ElementCarry(),
+)
 
 
 @lru_cache(maxsize=64)
-def quantization(fmt: BlockFormat, values: Format, profile: Profile, policy: Policy) -> Coverage:
-    """The coverage of quantizing blocks of values."""
-    return Coverage(block_setting(fmt, values, profile, policy), BLOCK_MODELS.values())
+def quantization(unit: QuantizeUnit) -> Coverage:
+    """The coverage of a block quantizer."""
+    return Coverage(BlockSetting(unit), BLOCK_MODELS)

@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import islice
 from typing import Final, NamedTuple
 
 from softfloat_ref.base.bisection import changes
 from softfloat_ref.base.bisection import first as first_that
+from softfloat_ref.coverage.codes import nearest
 from softfloat_ref.coverage.engine.draw import bits
 from softfloat_ref.coverage.engine.framework import BaseSetting, Line, Model
 from softfloat_ref.coverage.engine.places import Place, place_of
-from softfloat_ref.coverage.nearest import nearest
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.blocks.formats import (
-    FP32,
-    FP32_ONE,
-    BlockFormat,
-    element_policy,
-    flush,
-    largest_magnitude,
-    quantize_block,
-    resolve,
-    scale_of,
-)
-from softfloat_ref.oracle.blocks.profiles import Profile
-from softfloat_ref.oracle.blocks.scale_rules import SCALE_RULES, largest
+from softfloat_ref.oracle.blocks.formats import FP32
+from softfloat_ref.oracle.blocks.quantize import FP32_ONE, element_policy, flush, largest_magnitude, resolve, scale_of
+from softfloat_ref.oracle.blocks.scale_rules import largest
 from softfloat_ref.oracle.codec import decoder, target
 from softfloat_ref.oracle.exact import FINITE, Value
-from softfloat_ref.oracle.formats import Format
-from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.rounding import Target
+from softfloat_ref.units import QuantizeUnit
 
 _FEW_BITS: Final = 8  # of scales that are all looked at
 _SOME: Final = 32  # scales in a row, of those of others
@@ -47,17 +36,16 @@ class Stretch(NamedTuple):
 
 
 class BlockSetting(BaseSetting):
-    """Quantization of blocks of a value format, under a profile and an element policy. Made by `block_setting`."""
+    """A block quantizer, and what is derived from it once."""
 
-    def __init__(self, fmt: BlockFormat, values: Format, profile: Profile, policy: Policy) -> None:
+    def __init__(self, unit: QuantizeUnit) -> None:
         super().__init__()
-        self.fmt, self.profile = resolve(fmt, profile)
-        self.policy = element_policy(policy, self.profile)
-        self.values = values
-        self.decode = decoder(values, self.policy.flush_inputs)  # of a value of the block
+        self.unit, self.values, self.two_levels = unit, unit.values, unit.two_levels
+        self.fmt, self.profile = resolve(unit.block, unit.profile)
+        self.policy = element_policy(unit.policy, self.profile)
+        self.decode = decoder(self.values, self.policy.flush_inputs)  # of a value of the block
         self.element, self.scale, self.size = self.fmt.element, self.fmt.scale, self.fmt.size
-        self.two_levels = self.profile.tensor_scale != "none"  # whether a line has a tensor scale
-        self.sign_bit = values.sign_bit if values.signed else 0
+        self.sign_bit = self.values.sign_bit
         self.one = self.code(exact.finite(0, 1, 0))
 
     def events(self, line: Line) -> BlockEvents:
@@ -167,12 +155,11 @@ class BlockSetting(BaseSetting):
         last = min(((binade + 1) << self.values.mantissa_bits) - 1, self.values.max_code)
         return (s.first for s in islice(self._stretches(first - 1, last, rule), 1, None))
 
-    @cached_property
+    @property
     def rules(self) -> tuple[str, ...]:
         """The rules with relevant thresholds: those of the same kind of scale."""
         power = self.scale.mantissa_bits == 0
-        named = ("floor", "ceil", "rceil", "even", "nearest") if power else ("rne", "rceil", "amax")
-        return tuple(rule for rule in named if rule in SCALE_RULES)
+        return ("floor", "ceil", "rceil", "even", "nearest") if power else ("rne", "rceil", "amax")
 
 
 class BlockEvents:
@@ -180,7 +167,7 @@ class BlockEvents:
 
     def __init__(self, where: BlockSetting, line: Line) -> None:
         size = where.size
-        self.where = where
+        self.where, self.line = where, line
         self.codes = line[:size]
         self.tensor_scale = line[size] if where.two_levels else FP32_ONE
         self.factor = decoder(FP32)(self.tensor_scale) if where.two_levels else exact.finite(0, 1, 0)
@@ -193,11 +180,9 @@ class BlockEvents:
 
     @cached_property
     def result(self) -> tuple[int, tuple[int, ...]]:
-        """Scale and elements, from the oracle. Raises Undefined."""
-        where = self.where
-        words = self.words or None
-        found = quantize_block(self.values, where.fmt, where.profile, where.policy, words, self.factor)
-        return found.scale, found.codes
+        """Scale and elements, from the unit. Raises Undefined."""
+        scale, *codes = self.where.unit.answer(self.line)
+        return scale, tuple(codes)
 
     @property
     def scale(self) -> int:
@@ -243,9 +228,3 @@ class BlockEvents:
 
 
 BlockModel = Model[BlockSetting, BlockEvents]
-
-
-@lru_cache(maxsize=64)
-def block_setting(fmt: BlockFormat, values: Format, profile: Profile, policy: Policy) -> BlockSetting:
-    """The setting of a quantization."""
-    return BlockSetting(fmt, values, profile, policy)

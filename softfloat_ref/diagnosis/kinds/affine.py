@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from functools import partial
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from softfloat_ref.base.errors import Undefined
-from softfloat_ref.diagnosis.affine_defects import answer_defects, dequantize_defects
 from softfloat_ref.diagnosis.candidates import Question
 from softfloat_ref.diagnosis.hypotheses import Inputs
-from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, register
+from softfloat_ref.diagnosis.kinds.base import SCALES, DiagnosedKind, register
 from softfloat_ref.diagnosis.kinds.operation import kinds_of_codes
-from softfloat_ref.diagnosis.rule_space import RuleSpace
-from softfloat_ref.diagnosis.spaces import FixedSpace, Space
+from softfloat_ref.diagnosis.rule_space import AffineDequantizeSpace, RuleSpace
+from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.oracle.affine import Rule
 from softfloat_ref.units import AffineDequantizeUnit, AffineQuantizeUnit
 from softfloat_ref.units.affine import parameters
-
-_SCALES: Final = (0x3F800000, 0x3F900000, 0x3DCCCCCD, 0x42F6E979)  # 1, 1.125, 0.1, 123.456
 
 
 class DiagnosedAffine(DiagnosedKind):
@@ -41,21 +36,16 @@ class DiagnosedAffineQuantize(DiagnosedAffine):
     """An affine quantizer."""
 
     tried: ClassVar[str] = "rule or listed defect"
+    choices: ClassVar[type[Space[Any]]] = RuleSpace
     unit: AffineQuantizeUnit
 
     @property
     def title(self) -> str:
         return f"quantize {self.unit.values.name} to {self.unit.affine.name}"
 
-    def space(self, source: str = "") -> Space[Any]:
-        return RuleSpace(self.unit, source=source)
-
-    def at(self, space: Any, point: Rule) -> Space[Any]:
-        return RuleSpace(space.made(point), reference=space.base, source=space.source)
-
     def questions(self, vectors: VectorSet) -> list[Question]:
         found = dict.fromkeys((*self._crossed(), *super().questions(vectors)))
-        return [x for x in found if self.askable(x) and self.unit.line(x) is not None]
+        return [x for x in found if self.unit.line(x) is not None]
 
     def _crossed(self) -> Iterator[Question]:
         """A few values of each kind, including NaN and Inf, with a few scales and zero points."""
@@ -63,19 +53,17 @@ class DiagnosedAffineQuantize(DiagnosedAffine):
         ends = (0, 1, fmt.lowest, fmt.highest, (fmt.lowest + fmt.highest) // 2 + 5)
         points = [()] if fmt.symmetric else [(z % (1 << fmt.bits),) for z in dict.fromkeys(ends)]
         words = ((0,), (1,)) if self.unit.policy.random_count else ((),)
-        for value, scale in itertools.product(kinds_of_codes(self.unit.values), _SCALES):
+        for value, scale in itertools.product(kinds_of_codes(self.unit.values), SCALES):
             yield from ((value, scale, *z, *word) for z, word in itertools.product(points, words))
 
 
 @register(AffineDequantizeUnit)
 class DiagnosedAffineDequantize(DiagnosedAffine):
-    """An affine dequantizer, which has no choices."""
+    """An affine dequantizer."""
 
+    choices: ClassVar[type[Space[Any]]] = AffineDequantizeSpace
     unit: AffineDequantizeUnit
 
     @property
     def title(self) -> str:
         return f"dequantize {self.unit.affine.name} to fp32"
-
-    def space(self, source: str = "") -> Space[Any]:
-        return FixedSpace(self.unit, partial(dequantize_defects, self.unit), partial(answer_defects, self.unit))

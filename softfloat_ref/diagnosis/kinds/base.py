@@ -11,7 +11,7 @@ from softfloat_ref.diagnosis.candidates import Question
 from softfloat_ref.diagnosis.conditions import Feature, of_code
 from softfloat_ref.diagnosis.hypotheses import Case, Inputs, Output
 from softfloat_ref.diagnosis.identify import Examiner
-from softfloat_ref.diagnosis.spaces import FixedSpace, Space
+from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.explain.scalar import flag_text, value_text
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.codec import decoder
@@ -24,14 +24,19 @@ from softfloat_ref.units.unit import LETTERS
 QUESTIONS: Final = 3000  # questions to choose from, half of them directed
 QUESTIONS_WIDE: Final = 600  # for blocks and dot products
 SHOWN_LANES: Final = 4
+SCALES: Final = (0x3F800000, 0x3F900000, 0x3DCCCCCD, 0x42F6E979)  # in FP32: 1, 1.125, 0.1, 123.456
 K = TypeVar("K", bound="type[DiagnosedKind]")
 _KINDS: Final[dict[type[Unit], Any]] = {}
 
 
 class DiagnosedKind:
-    """A unit whose devices are diagnosed. tried: the kinds of hypotheses, for the message that none fits."""
+    """A unit whose devices are diagnosed.
+
+    tried: the kinds of hypotheses, for the message that none fits. choices: the space of possible devices.
+    """
 
     tried: ClassVar[str] = "listed defect"
+    choices: ClassVar[type[Space[Any]]] = Space
 
     def __init__(self, unit: Unit) -> None:
         self.unit: Any = unit
@@ -40,7 +45,7 @@ class DiagnosedKind:
 
     def space(self, source: str = "") -> Space[Any]:
         """The space of possible devices. source: the random source, if known."""
-        return FixedSpace(self.unit)
+        return self.choices(self.unit, source)
 
     def features(self) -> Iterator[Feature]:
         """Properties of a case that mismatches may have in common: of results, operands and controls of one code."""
@@ -122,16 +127,11 @@ class DiagnosedKind:
 
     def examiner(self, vectors: VectorSet, nan: CompareNan) -> Examiner[Any]:
         """The examiner that identifies devices; the unit is the default whose neighbours are tried."""
-        space = self.candidates(vectors.source)
-        return Examiner(space, vectors, self.questions(vectors), partial(self.at, space), self.every(), nan)
+        return Examiner(self.candidates(vectors.source), vectors, self.questions(vectors), self.every(), nan)
 
     def candidates(self, source: str) -> Space[Any]:
         """The space of an unknown device, without an expected model."""
         return self.space(source)
-
-    def at(self, space: Any, point: Any) -> Space[Any]:
-        """The space with another point as its base."""
-        return space  # type: ignore[no-any-return]
 
     def every(self) -> Callable[[], Iterable[Question]] | None:
         """All operands, if they are few."""
@@ -162,6 +162,16 @@ def kind_of(unit: Unit) -> DiagnosedKind:
     """The most specific diagnosis of a unit."""
     found: DiagnosedKind = next((_KINDS[x] for x in type(unit).__mro__ if x in _KINDS), DiagnosedKind)(unit)
     return found
+
+
+def examiner(vectors: VectorSet, nan: CompareNan = CompareNan.EXACT) -> Examiner[Any]:
+    """The examiner for a unit: its policy, profile, accumulator or rule is the base; the set's count is not used."""
+    return kind_of(vectors.unit).examiner(vectors, nan)
+
+
+def confirming(vectors: VectorSet, count: int, seed: int) -> list[Question]:
+    """Cases that confirm an identification, as in a check: half directed and half random."""
+    return kind_of(vectors.unit).confirming(vectors, count, seed) if count else []
 
 
 def _places(fields: Sequence[Field]) -> Iterator[tuple[int, Field]]:
@@ -197,12 +207,11 @@ def _field_text(f: Field, codes: Sequence[int]) -> str:
         return f"{f.name} {f'{codes[0]:0{f.digits}x}' if f.fmt is None else code_text(codes[0], f.fmt)}"
     if len(set(codes)) == 1 and codes[0]:
         return f"{f.name} {_hex(codes[0], f.fmt)} everywhere"
-    return f"{f.name} {_sparse({i: x for i, x in enumerate(codes) if x}, f.fmt)}"
+    return f"{f.name} {sparse(codes, lambda i: _hex(codes[i], f.fmt)) or '0'}"
 
 
-def _sparse(codes: dict[int, int], fmt: Format | None) -> str:
-    if not codes:
-        return "0"
-    shown = [f"[{i}]={_hex(x, fmt)}" for i, x in list(codes.items())[:SHOWN_LANES]]
-    rest = len(codes) - SHOWN_LANES
-    return " ".join(shown) + (f" and {rest} more" if rest > 0 else "")
+def sparse(codes: Sequence[int], text: Callable[[int], str]) -> str:
+    """The first few nonzero codes, by their indices; '' if there is none."""
+    places = [i for i, x in enumerate(codes) if x]
+    rest = len(places) - SHOWN_LANES
+    return " ".join(f"[{i}]={text(i)}" for i in places[:SHOWN_LANES]) + (f" and {rest} more" if rest > 0 else "")

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 from softfloat_ref.diagnosis.conditions import FEWEST, Feature, kind
 from softfloat_ref.diagnosis.hypotheses import Case, Inputs
-from softfloat_ref.diagnosis.kinds.base import SHOWN_LANES, DiagnosedKind, code_text
+from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, code_text, sparse
 from softfloat_ref.oracle.codec import decoder
 
 RANDOM_BLOCKS: Final = 60  # random blocks in addition to the probes
@@ -46,9 +46,5 @@ class DiagnosedBlock(DiagnosedKind):
         return f"{self.op} {self.unit.block.name}"
 
     def inputs_text(self, inputs: Inputs) -> str:
-        """The first few nonzero codes."""
         formats = self.unit.input_formats
-        shown = [(i, x) for i, x in enumerate(inputs) if x]
-        rest = len(shown) - SHOWN_LANES
-        given = " ".join(f"[{i}]={code_text(x, formats[i])}" for i, x in shown[:SHOWN_LANES])
-        return given + (f" and {rest} more" if rest > 0 else "") or "zeros"
+        return sparse(inputs, lambda i: code_text(inputs[i], formats[i])) or "zeros"

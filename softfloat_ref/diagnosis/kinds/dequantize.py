@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from softfloat_ref.diagnosis.candidates import Question
-from softfloat_ref.diagnosis.kinds.base import register
+from softfloat_ref.diagnosis.kinds.base import SCALES, register
 from softfloat_ref.diagnosis.kinds.block import RANDOM_BLOCKS, DiagnosedBlock
 from softfloat_ref.diagnosis.profile_space import DequantizeSpace
 from softfloat_ref.diagnosis.spaces import Space
@@ -19,10 +19,8 @@ from softfloat_ref.units import DequantizeUnit
 class DiagnosedDequantize(DiagnosedBlock):
     """A block dequantizer."""
 
+    choices: ClassVar[type[Space[Any]]] = DequantizeSpace
     unit: DequantizeUnit
-
-    def space(self, source: str = "") -> Space[Any]:
-        return DequantizeSpace(self.unit)
 
     def questions(self, vectors: VectorSet) -> list[Question]:
         return [*block_codes.code_blocks(self.unit.block, 0, RANDOM_BLOCKS), *self._probes()]
@@ -30,7 +28,7 @@ class DiagnosedDequantize(DiagnosedBlock):
     def _probes(self) -> Iterator[Question]:
         """Every scale with the largest elements."""
         block = self.unit.block
-        tail = (0x3F800000,) if self.unit.two_levels else ()
+        tail = SCALES[:1] if self.unit.two_levels else ()
         last = (1 << block.element.width) - 1
         for scale in range(1 << block.scale.width):
             yield (scale, *((block.element.max_code - i) & last for i in range(block.size)), *tail)

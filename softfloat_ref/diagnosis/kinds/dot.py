@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -10,7 +9,6 @@ from softfloat_ref.diagnosis.accumulator_space import AccumulatorSpace
 from softfloat_ref.diagnosis.conditions import Feature, of_code
 from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, register
 from softfloat_ref.diagnosis.spaces import Space
-from softfloat_ref.oracle.accumulate import Accumulator
 from softfloat_ref.units import DotUnit
 
 
@@ -19,10 +17,8 @@ class DiagnosedDot(DiagnosedKind):
     """A dot product."""
 
     tried: ClassVar[str] = "policy, profile, accumulator or listed defect"
+    choices: ClassVar[type[Space[Any]]] = AccumulatorSpace
     unit: DotUnit
-
-    def space(self, source: str = "") -> Space[Any]:
-        return AccumulatorSpace(self.unit)
 
     def features(self) -> Iterator[Feature]:
         yield from of_code(self.unit.out, "the result", lambda i, e: e[0])
@@ -32,7 +28,3 @@ class DiagnosedDot(DiagnosedKind):
     def title(self) -> str:
         unit = self.unit
         return f"dot of {unit.k} {'_'.join(dict.fromkeys((unit.a.name, unit.b.name)))} to {unit.out.name}"
-
-    def at(self, space: Any, point: Accumulator) -> Space[Any]:
-        unit = dataclasses.replace(self.unit, accumulator=point)
-        return AccumulatorSpace(unit, labels=space.labels, products=space.products)

@@ -29,10 +29,8 @@ class DiagnosedOperation(DiagnosedKind):
     """An operation."""
 
     tried: ClassVar[str] = "policy, profile, accumulator or listed defect"
+    choices: ClassVar[type[Space[Any]]] = PolicySpace
     unit: OperationUnit
-
-    def space(self, source: str = "") -> Space[Any]:
-        return PolicySpace(self.unit, source=source)
 
     def features(self) -> Iterator[Feature]:
         yield from super().features()
@@ -67,11 +65,7 @@ class DiagnosedOperation(DiagnosedKind):
         return " ".join(code_text(x, f) for x, f in zip(inputs, self.unit.input_formats, strict=True))
 
     def candidates(self, source: str) -> Space[Any]:
-        return PolicySpace(self.unit, names_first=True, source=source)
-
-    def at(self, space: Any, point: Policy) -> Space[Any]:
-        unit = OperationUnit(self.unit.op, self.unit.formats, self.unit.out, point)
-        return PolicySpace(unit, names_first=True, reference=space.base, source=space.source)
+        return PolicySpace(self.unit, source, names_first=True)
 
     def every(self) -> Callable[[], Iterable[Question]] | None:
         widths = [f.width for f in self.unit.inputs]

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from softfloat_ref.diagnosis.candidates import Question
-from softfloat_ref.diagnosis.kinds.base import register
+from softfloat_ref.diagnosis.kinds.base import SCALES, register
 from softfloat_ref.diagnosis.kinds.block import RANDOM_BLOCKS, DiagnosedBlock
 from softfloat_ref.diagnosis.profile_space import ProfileSpace
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.golden.kinds import block_codes
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.blocks.profiles import Profile
 from softfloat_ref.oracle.blocks.scale_rules import largest
 from softfloat_ref.oracle.codec import encoder
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import Overflow, Policy
 from softfloat_ref.units import QuantizeUnit
-
-_ONE: Final = 0x3F800000  # FP32
-_SECOND: Final = (_ONE, 0x3F900000, 0x3DCCCCCD, 0x42F6E979)  # second-level scales: 1, 1.125, 0.1, 123.456
 
 
 @register(QuantizeUnit)
@@ -29,26 +25,21 @@ class DiagnosedQuantize(DiagnosedBlock):
     """A block quantizer."""
 
     scales: ClassVar[int] = 1
+    choices: ClassVar[type[Space[Any]]] = ProfileSpace
     unit: QuantizeUnit
-
-    def space(self, source: str = "") -> Space[Any]:
-        return ProfileSpace(self.unit)
-
-    def at(self, space: Any, point: Profile) -> Space[Any]:
-        return ProfileSpace(space.made(point), reference=space.base)
 
     def questions(self, vectors: VectorSet) -> list[Question]:
         """Probes of every choice of a profile, then random blocks."""
         unit, size = self.unit, self.unit.block.size
         rows = [(*row[:size], *(0,) * (size - len(row))) for row in _probes(unit)]
         random = block_codes.value_blocks(unit.block, unit.values, 0, RANDOM_BLOCKS)
-        tail = (_ONE,) if unit.two_levels else ()
+        tail = SCALES[:1] if unit.two_levels else ()
         words = unit.policy.random_count
         noise = tuple((0x9E37 * (i + 1)) % (1 << words) for i in range(size)) if words else ()
         plain = ((*row, *tail, *noise) for row in (*rows, *random))
         if not tail:
             return list(dict.fromkeys(plain))
-        turned = [(*row, _SECOND[i % len(_SECOND)], *noise) for i, row in enumerate(rows)]
+        turned = [(*row, SCALES[i % len(SCALES)], *noise) for i, row in enumerate(rows)]
         return list(dict.fromkeys((*plain, *turned)))
 
     def confirming(self, vectors: VectorSet, count: int, seed: int) -> list[Question]:
@@ -59,7 +50,7 @@ class DiagnosedQuantize(DiagnosedBlock):
         """A second-level scale and random words, if the unit takes them."""
         n, size = self.unit.policy.random_count, self.unit.block.size
         words = tuple((0x9E3779B9 * (turn * size + i + 1) >> 7) % (1 << n) for i in range(size)) if n else ()
-        return (*((_SECOND[turn % len(_SECOND)],) if self.unit.two_levels else ()), *words)
+        return (*((SCALES[turn % len(SCALES)],) if self.unit.two_levels else ()), *words)
 
 
 def _probes(unit: QuantizeUnit) -> Iterator[tuple[int, ...]]:

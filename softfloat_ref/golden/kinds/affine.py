@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from softfloat_ref.golden.cases import random_code, words_per_code
+from softfloat_ref.golden.cases import joined, random_code, words_per_code
 from softfloat_ref.golden.kinds.base import Cases, register
 from softfloat_ref.golden.kinds.operation import convention
 from softfloat_ref.oracle import exact
@@ -13,7 +13,7 @@ from softfloat_ref.oracle.affine import FP32, AffineFormat
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.policies import POLICIES, Overflow, Policy
-from softfloat_ref.oracle.sources import WORD_BITS, Philox
+from softfloat_ref.oracle.sources import Philox
 from softfloat_ref.units import AffineDequantizeUnit, AffineQuantizeUnit, Line
 from softfloat_ref.units.affine import integer_format, parameter_fields, parameters
 
@@ -55,9 +55,7 @@ class AffineQuantizeCases(AffineCases):
 
     def _value(self, words: list[int], codes: Line, turn: int) -> int:
         unit = self.unit
-        head, bits = words[0], 0
-        for word in words[1:]:
-            bits = bits << WORD_BITS | word
+        head, bits = words[0], joined(words[1:])
         if turn % _ODD == 0:
             return random_code(unit.values, head, bits)
         code = encoder(unit.values, _SATURATE)(self._tie(bits, codes), 0)[0]

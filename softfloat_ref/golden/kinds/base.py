@@ -49,8 +49,8 @@ class Cases:
 
     generator: its name in manifests. noun: what messages count. wide: whether a line is a block or a vector; a level
     has fewer of these. near_carry: whether some random cases are generated from their random bits. file_types: types
-    that can hold this kind's lines; default: the types written by default. streams: the use of the keyed generator's
-    streams.
+    that can hold this kind's lines; default: the types written by default. rule: the roundings in words, if there is no
+    policy. streams: the use of the keyed generator's streams.
     """
 
     generator: ClassVar[str] = GENERATOR
@@ -59,6 +59,7 @@ class Cases:
     near_carry: ClassVar[bool] = False
     file_types: ClassVar[tuple[str, ...]] = LINES
     default: ClassVar[tuple[str, ...]] = ("tv", "memh")
+    rule: ClassVar[str] = ""
     streams: ClassVar[dict[str, int]] = {"operands": 1}
 
     def __init__(self, vectors: Request) -> None:
@@ -122,9 +123,9 @@ class Cases:
         width = self.unit.operand_width
         return tuple((name, case[:width]) for name, case in made if not coverage.chooses_words(name))
 
-    def after(self, count: int) -> Iterator[Run]:
-        """The tags of `count` cases that are not directed."""
-        yield RANDOM, count
+    def first(self, count: int) -> Run:
+        """The cases between the directed and the random ones, if there are `count` in all: tag and number."""
+        return RANDOM, 0
 
     def tag_runs(self) -> Iterator[Run]:
         """The reasons of the cases: tag and number of cases, in the order of `inputs`."""
@@ -133,8 +134,10 @@ class Cases:
             return
         made = self.directed()
         yield from ((name, len(list(run))) for name, run in itertools.groupby(name for name, _ in made))
-        if left := self.vectors.count - len(made):
-            yield from self.after(left)
+        left = self.vectors.count - len(made)
+        tag, number = self.first(left)
+        number = min(number, left)
+        yield from (run for run in ((tag, number), (RANDOM, left - number)) if run[1])
 
     def inputs(self) -> Iterator[Line]:
         """The inputs of each case: operands, then random words."""
@@ -212,7 +215,7 @@ class Cases:
 
     def conventions(self) -> list[dict[str, Any]]:
         """Rounding, overflow, NaN rule, tininess and flushes of each kind of line, in effect."""
-        return [{"op": self.unit.properties()["op"]}]
+        return [{"op": self.unit.properties()["op"], **({"rule": self.rule} if self.rule else {})}]
 
 
 @lru_cache(maxsize=64)

@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Iterator
 from typing import Final
 
-from softfloat_ref.golden.cases import few_specials, words_per_code
+from softfloat_ref.golden.cases import few_specials, joined, words_per_code
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.formats import Format
-from softfloat_ref.oracle.sources import WORD_BITS, Philox
+from softfloat_ref.oracle.sources import Philox
 
 _SPREAD: Final = 24  # binades below a block's largest that random values reach
 
@@ -33,10 +33,7 @@ def value_blocks(fmt: BlockFormat, values: Format, seed: int, count: int) -> Ite
 
 
 def _random_value(values: Format, words: list[int], top: int, known: tuple[int, ...]) -> int:
-    control, *rest = words
-    bits = 0
-    for word in rest:
-        bits = bits << WORD_BITS | word
+    control, bits = words[0], joined(words[1:])
     if known and control & 15 == 0:
         return known[(control >> 4) % len(known)]
     field = max(top - (control >> 4) % _SPREAD, 0)

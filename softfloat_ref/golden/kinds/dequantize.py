@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from softfloat_ref.coverage.dequantize import dequantization
-from softfloat_ref.coverage.engine.directed import RANDOM
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.golden.kinds import block_codes
 from softfloat_ref.golden.kinds.base import Cases, register
@@ -31,13 +30,10 @@ class DequantizeCases(Cases):
 
     @property
     def coverage(self) -> Coverage | None:
-        return dequantization(self.unit.block, self.unit.profile)
+        return dequantization(self.unit)
 
-    def after(self, count: int) -> Iterator[Run]:
-        pairs = min(block_codes.pairs(self.unit.block), count)
-        yield PAIRS, pairs
-        if count > pairs:
-            yield RANDOM, count - pairs
+    def first(self, count: int) -> Run:
+        return PAIRS, block_codes.pairs(self.unit.block)
 
     def operands(self, count: int) -> Iterator[Line]:
         found = block_codes.code_blocks(self.unit.block, self.vectors.seed, count)

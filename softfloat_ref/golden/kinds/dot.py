@@ -6,10 +6,9 @@ import dataclasses
 import itertools
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from softfloat_ref.coverage.dot.models import dot_products
-from softfloat_ref.coverage.engine.directed import RANDOM
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.golden.kinds.base import Cases, register
 from softfloat_ref.golden.kinds.dot_codes import Case, Operands, crossed, random_case
@@ -39,12 +38,12 @@ class DotCases(Cases):
     generator: ClassVar[str] = "dot-2"
     wide: ClassVar[bool] = True
     streams: ClassVar[dict[str, int]] = {"operands": 0}
+    rule: ClassVar[str] = RULE
     unit: DotUnit
 
     @property
     def coverage(self) -> Coverage | None:
-        unit = self.unit
-        return dot_products(unit.a, unit.b, unit.c, unit.out, unit.accumulator, unit.k, unit.extrapolate)
+        return dot_products(self.unit)
 
     @cached_property
     def made_of(self) -> Operands:
@@ -55,11 +54,8 @@ class DotCases(Cases):
         """At most half of the remaining cases."""
         return list(itertools.islice(crossed(self.made_of), count // 2))
 
-    def after(self, count: int) -> Iterator[Run]:
-        first = len(self._crossed(count))
-        for tag, n in ((CROSSED, first), (RANDOM, count - first)):
-            if n:
-                yield tag, n
+    def first(self, count: int) -> Run:
+        return CROSSED, len(self._crossed(count))
 
     def operands(self, count: int) -> Iterator[Line]:
         first = self._crossed(count)
@@ -86,9 +82,6 @@ class DotCases(Cases):
         binades = ((turn >> 2) % 60 - 30) << fmt.mantissa_bits
         near = min(max((code & fmt.magnitude_mask) + binades, 0), fmt.max_code)
         return dataclasses.replace(case, c=near ^ (case.c & 0xFF & fmt.max_code) | case.c & fmt.sign_bit)
-
-    def conventions(self) -> list[dict[str, Any]]:
-        return [{"op": self.unit.op, "rule": RULE}]
 
 
 def inputs_of(case: Case) -> Line:

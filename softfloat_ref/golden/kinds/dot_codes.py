@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from softfloat_ref.golden.cases import few_specials, random_code, specials, words_per_code
+from softfloat_ref.golden.cases import code_of, few_specials, joined, random_code, specials, words_per_code
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import Overflow, Policy
-from softfloat_ref.oracle.sources import WORD_BITS, Philox
+from softfloat_ref.oracle.sources import Philox
 
 SATURATE: Final = Policy(overflow=Overflow.SAT_FINITE)
 _STEPS: Final = (0, 1, 2, 3, 5, 8, 11, 13, 14, 20, 22, 23, 24, 25, 26, 30, 40, 60)  # binades between terms
@@ -196,33 +196,22 @@ def random_case(f: Operands, source: Philox, number: int, wild: bool | None = No
     wild = control % 16 == 0 if wild is None else wild
     a = tuple(_element(f.a, words, sizes[0], control >> 8, wild) for _ in range(f.k))
     b = tuple(_element(f.b, words, sizes[1], control >> 20, wild) for _ in range(f.k))
-    c = random_code(f.c, next(words), _bits(words, sizes[2] - 1))
+    c = code_of(f.c, words, sizes[2])
     place = control >> 32 & 7
-    scales = [tuple(_scale(s, next(words), wild, place) for _ in range(n)) for s, n in _scale_formats(f)]
-    return Case(a, b, c, scales[0], scales[1])
+    formats = (f.a_scale, f.a_blocks), (f.b_scale, f.b_blocks)
+    return Case(a, b, c, *(tuple(_scale(s, next(words), wild, place) for _ in range(n)) for s, n in formats))
 
 
 def random_addends(f: Operands, source: Philox, start: int, count: int) -> list[int]:
     """Random values of c, number start, start + 1, ...: any codes, from a source of their own."""
     size = words_per_code(f.c)
     words = iter(source.words(start * size, count * size))
-    return [random_code(f.c, next(words), _bits(words, size - 1)) for _ in range(count)]
-
-
-def _scale_formats(f: Operands) -> tuple[tuple[Format | None, int], tuple[Format | None, int]]:
-    return (f.a_scale, f.a_blocks), (f.b_scale, f.b_blocks)
-
-
-def _bits(words: Iterator[int], count: int) -> int:
-    found = 0
-    for word in itertools.islice(words, count):
-        found = found << WORD_BITS | word
-    return found
+    return [code_of(f.c, words, size) for _ in range(count)]
 
 
 def _element(fmt: Format, words: Iterator[int], size: int, top: int, wild: bool) -> int:
     """A code; unless wild, a finite one of an exponent near the line's largest, or a zero now and then."""
-    control, bits = next(words), _bits(words, size - 1)
+    control, bits = next(words), joined(itertools.islice(words, size - 1))
     if wild:
         return random_code(fmt, control, bits)
     if control % 13 == 0:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
-from softfloat_ref.coverage.engine.directed import RANDOM
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.golden.kinds.base import Cases, register
 from softfloat_ref.golden.kinds.dot import RULE, operands_of
@@ -28,17 +27,15 @@ class MatmulCases(Cases):
     file_types: ClassVar[tuple[str, ...]] = ("images", "tv", "csv", "jsonl", "npz")
     default: ClassVar[tuple[str, ...]] = ("images",)
     streams: ClassVar[dict[str, int]] = {"a and b": 0, "c": 1}
+    rule: ClassVar[str] = RULE
     unit: MatmulUnit
 
     @property
     def coverage(self) -> Coverage | None:
         return None
 
-    def after(self, count: int) -> Iterator[Run]:
-        first = min(2, count)
-        yield IDENTITY, first
-        if count > first:
-            yield RANDOM, count - first
+    def first(self, count: int) -> Run:
+        return IDENTITY, 2
 
     def operands(self, count: int) -> Iterator[Line]:
         return map(self._product, range(count))
@@ -62,9 +59,6 @@ class MatmulCases(Cases):
     @property
     def in_arrays(self) -> bool:
         return True
-
-    def conventions(self) -> list[dict[str, Any]]:
-        return [{"op": self.unit.op, "rule": RULE}]
 
 
 def _flat(rows: list[tuple[int, ...]]) -> list[int]:

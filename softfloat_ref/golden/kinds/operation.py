@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.coverage.operation.models import operation
-from softfloat_ref.coverage.operation.stochastic_tininess import at_the_edge
+from softfloat_ref.coverage.operation.stochastic import at_the_edge
 from softfloat_ref.golden.kinds.base import Cases, register
 from softfloat_ref.units import Line, OperationUnit
 

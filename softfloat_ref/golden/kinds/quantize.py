@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.coverage.quantize.element_carry import near_carry_case
 from softfloat_ref.coverage.quantize.models import quantization
-from softfloat_ref.coverage.quantize.setting import block_setting
 from softfloat_ref.golden.kinds import block_codes
 from softfloat_ref.golden.kinds.base import Cases, register
 from softfloat_ref.golden.kinds.operation import convention
-from softfloat_ref.oracle.blocks.formats import BlockFormat, largest_magnitude, tensor_scale_of
+from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.blocks.profiles import Profile
+from softfloat_ref.oracle.blocks.quantize import largest_magnitude, tensor_scale_of
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.units import Line, QuantizeUnit
@@ -30,8 +30,7 @@ class QuantizeCases(Cases):
 
     @property
     def coverage(self) -> Coverage | None:
-        unit = self.unit
-        return quantization(unit.block, unit.values, unit.profile, unit.policy)
+        return quantization(self.unit)
 
     def operands(self, count: int) -> Iterator[Line]:
         unit = self.unit
@@ -44,9 +43,7 @@ class QuantizeCases(Cases):
         return (*inputs, tensor_scale(amax, self.unit.block, self.unit.profile, turn))
 
     def near_carry_case(self, inputs: Line, words: Sequence[int], turn: int) -> Line:
-        unit = self.unit
-        where = block_setting(unit.block, unit.values, unit.profile, unit.policy)
-        return near_carry_case(where, inputs, words, turn)
+        return near_carry_case(quantization(self.unit).where, inputs, words, turn)
 
     @property
     def answers_in_arrays(self) -> bool:

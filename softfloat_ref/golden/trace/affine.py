@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cmp_to_key
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,7 @@ from softfloat_ref.oracle.affine import (
     quantize_value,
 )
 from softfloat_ref.oracle.codec import decoder
-from softfloat_ref.oracle.exact import Value, compare
-from softfloat_ref.oracle.formats import Format, get_format
-
-
-def integers(fmt: AffineFormat) -> Format:
-    """The format that integers and zero points are stored in."""
-    return get_format(f"{'i' if fmt.signed else 'u'}{fmt.bits}")
+from softfloat_ref.oracle.exact import compare
 
 
 def _format(case: Case) -> AffineFormat:
@@ -66,20 +61,10 @@ class AffineRange:
         axis = _axis(case, x)
         own = x.reshape(-1) if axis is None else np.moveaxis(x, axis, 0)[unit].reshape(-1)
         decode = decoder(FP32)
-        values = [v for v in map(decode, np.unique(own).tolist()) if v.is_finite]
-        low = high = decode(0)
-        for v in values:
-            low, high = _less(v, low), _more(v, high)
-        made = choose(low, high, fmt)
+        values = [decode(0), *(v for v in map(decode, np.unique(own).tolist()) if v.is_finite)]
+        order = cmp_to_key(compare)
+        made = choose(min(values, key=order), max(values, key=order), fmt)
         return [Part(0, [unit], [made.scale]), Part(1, [unit], [made.zero_point & ((1 << fmt.bits) - 1)])]
-
-
-def _less(a: Value, b: Value) -> Value:
-    return a if compare(a, b) < 0 else b
-
-
-def _more(a: Value, b: Value) -> Value:
-    return a if compare(a, b) > 0 else b
 
 
 class _WithParameters(ByElement):

@@ -8,7 +8,19 @@ import numpy as np
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.trace.case import ByElement, Case, spread
-from softfloat_ref.golden.trace.numbers import FP32, NAN, ONE, Codes, apply, apply_one, matrix, positive, root
+from softfloat_ref.golden.trace.numbers import (
+    FP32,
+    NAN,
+    ONE,
+    Codes,
+    apply,
+    apply_one,
+    matrix,
+    positive,
+    root,
+    summed,
+    summed_one,
+)
 from softfloat_ref.nn import images
 from softfloat_ref.oracle.operations import evaluate
 
@@ -72,17 +84,10 @@ class RowSum(ByElement):
 
     def compute(self, case: Case) -> list[Codes]:
         case.needs(1)
-        rows = matrix(case.values(0))
-        total = rows[0].copy()
-        for row in rows[1:]:
-            total = apply("add", total, row)
-        return [total]
+        return [summed(matrix(case.values(0)))]
 
     def element(self, case: Case, place: int) -> int:
-        first, *others = matrix(case.values(0))[:, place].tolist()
-        for code in others:
-            first = apply_one("add", first, code)
-        return int(first)
+        return summed_one(matrix(case.values(0))[:, place].tolist())
 
 
 class PixelSum(ByElement):
@@ -91,19 +96,12 @@ class PixelSum(ByElement):
     def compute(self, case: Case) -> list[Codes]:
         case.needs(1)
         x = _image(case.values(0))
-        pixels = x.reshape(x.shape[0], -1, x.shape[3])
-        total = pixels[:, 0].copy()
-        for i in range(1, pixels.shape[1]):
-            total = apply("add", total, pixels[:, i])
-        return [total]
+        return [summed(x.reshape(x.shape[0], -1, x.shape[3]).swapaxes(0, 1))]
 
     def element(self, case: Case, place: int) -> int:
         x = _image(case.values(0))
         image, channel = divmod(place, x.shape[3])
-        first, *others = x[image, :, :, channel].reshape(-1).tolist()
-        for code in others:
-            first = apply_one("add", first, code)
-        return int(first)
+        return summed_one(x[image, :, :, channel].reshape(-1).tolist())
 
 
 # -- images ------------------------------------------------------------------------------------------------------------

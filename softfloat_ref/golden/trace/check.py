@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +17,7 @@ from softfloat_ref.golden.manifest import MANIFEST
 from softfloat_ref.golden.sample import chosen_cases
 from softfloat_ref.golden.trace.case import Case, Operation
 from softfloat_ref.golden.trace.files import HEADER, header_text, make_manifest, read_tensor
-from softfloat_ref.golden.trace.model import Node, TraceSet
+from softfloat_ref.golden.trace.model import Node, Tensor, TraceSet
 from softfloat_ref.golden.trace.numbers import Codes
 from softfloat_ref.golden.trace.operations import OPERATIONS, RECORDED
 from softfloat_ref.oracle.formats import in_full
@@ -82,17 +82,14 @@ def _files(folder: Path, manifest: dict[str, Any], trace: TraceSet, add: Add) ->
         return False
     problems = [*_wrong_descriptions(manifest, trace), *_wrong_files(folder, entries, wanted)]
     known = {*entries, MANIFEST}
-    problems += [f"{p.name}: is in the folder, but not in the manifest" for p in _others(folder) if p.name not in known]
+    there = sorted([*folder.glob("*.memh"), *folder.glob("*.svh")])
+    problems += [f"{p.name}: is in the folder, but not in the manifest" for p in there if p.name not in known]
     text = header_text(trace).encode("ascii")
     if not problems and read_bytes(folder / HEADER) != text:
         problems.append(f"{HEADER}: differs from this trace's header")
     for problem in problems:
         add(problem)
     return not problems
-
-
-def _others(folder: Path) -> Iterator[Path]:
-    yield from sorted([*folder.glob("*.memh"), *folder.glob("*.svh")])
 
 
 def _wrong_descriptions(manifest: dict[str, Any], trace: TraceSet) -> Iterator[str]:
@@ -112,12 +109,14 @@ def _wrong_files(folder: Path, entries: dict[str, dict[str, Any]], wanted: Mappi
             yield f"{name}: {entry['lines']} lines in the manifest, but its tensor has {wanted[name]}"
 
 
-def case_of(trace: TraceSet, node: Node, codes: Mapping[str, Codes]) -> Case:
-    """A node with the codes of its inputs."""
+def case_of(
+    node: Node, tensors: Mapping[str, Tensor], codes: Mapping[str, Codes], outputs: Iterable[Tensor] | None = None
+) -> Case:
+    """A node with the codes of its inputs. outputs: those that are not yet among the tensors."""
     return Case(
         tuple(codes[v.tensor].reshape(v.shape) for v in node.inputs),
-        tuple(trace.tensors[v.tensor].fmt for v in node.inputs),
-        tuple(trace.tensors[name] for name in node.outputs),
+        tuple(tensors[v.tensor].fmt for v in node.inputs),
+        tuple(outputs or (tensors[name] for name in node.outputs)),
         node.options,
     )
 
@@ -130,7 +129,7 @@ def operation(node: Node) -> Operation:
 
 
 def _node(trace: TraceSet, node: Node, codes: Mapping[str, Codes], add: Add, sample: int | None, tally: Tally) -> None:
-    case, by = case_of(trace, node, codes), operation(node)
+    case, by = case_of(node, trace.tensors, codes), operation(node)
     stored = [codes[name].reshape(-1) for name in node.outputs]
     for name, mine, made in zip(node.outputs, stored, by.compute(case), strict=True):
         flat = made.reshape(-1)

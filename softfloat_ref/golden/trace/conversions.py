@@ -14,8 +14,9 @@ from softfloat_ref.golden.trace.model import block_format
 from softfloat_ref.golden.trace.numbers import FP32, Codes, canonical
 from softfloat_ref.oracle.accumulate import define_accumulator
 from softfloat_ref.oracle.accumulate.dots import run, setting
-from softfloat_ref.oracle.blocks.formats import BlockFormat, dequantize_to_fp32, quantize_block
+from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.blocks.profiles import Profile, define_profile
+from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32, quantize_block
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import Policy, get_policy

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial, reduce
 from typing import Any, Final
 
 import numpy as np
@@ -51,6 +53,16 @@ def root(a: Codes) -> Codes:
 def apply_one(op: str, a: int, b: int) -> int:
     """The same of two codes, by the oracle."""
     return int(evaluate(op, (a, b), FP32).bits)
+
+
+def summed(rows: Codes) -> Codes:
+    """The sequential sum over the first axis: the first, and the others added to it one after the other."""
+    return reduce(partial(apply, "add"), rows)
+
+
+def summed_one(codes: Iterable[int]) -> int:
+    """The same of codes, by the oracle."""
+    return int(reduce(partial(apply_one, "add"), codes))
 
 
 def positive(code: int) -> bool:

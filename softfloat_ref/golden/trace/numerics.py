@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from softfloat_ref.golden.trace.model import View
+from softfloat_ref.golden.trace.model import Tensor, View
 from softfloat_ref.golden.trace.numbers import FP32
 from softfloat_ref.golden.trace.quantizers import RecordingQuantizer
-from softfloat_ref.golden.trace.recorder import Array, Made, Recorded, Recorder
+from softfloat_ref.golden.trace.recorder import Array, Recorded, Recorder
 from softfloat_ref.nn.numerics import BLAS, Held, Numerics
 from softfloat_ref.nn.operations import CELL_GATE, GATES, Operations
 from softfloat_ref.oracle.accumulate import get_accumulator
@@ -111,7 +111,7 @@ class RecordingNumerics(Numerics):
             "blocks": [left.block, right.block],
             "axes": [left.axis, right.axis],
         }
-        made = Made(self._called(f"{a.role}_{b.role}_product"), FP32, (left.rows, right.rows))
+        made = Tensor(self._called(f"{a.role}_{b.role}_product"), FP32, (left.rows, right.rows))
         (view,) = self._recorder.make("matmul", [*left.tensors, *right.tensors], [made], options)
         return self._recorder.tensor(view)
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from softfloat_ref.arrays import affine
 from softfloat_ref.base.errors import Error
-from softfloat_ref.golden.trace.affine import integers
-from softfloat_ref.golden.trace.model import View
+from softfloat_ref.golden.trace.model import Tensor, View
 from softfloat_ref.golden.trace.numbers import FP32
-from softfloat_ref.golden.trace.recorder import Array, Made, Recorder
+from softfloat_ref.golden.trace.recorder import Array, Recorder
 from softfloat_ref.nn.quantizers import AffineQuantizer, BlockQuantizer, Quantizer, ScalarQuantizer, SharedQuantizer
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.sources import RandomSource
+from softfloat_ref.units.affine import integer_format
 from softfloat_ref.units.dot import stored_format
 
 
@@ -52,8 +52,8 @@ class RecordingQuantizer:
         by: Any = self._by
         others, k = x.shape[1 - axis], x.shape[axis]
         made = [
-            Made(self._called(f"{self._role}_elements"), by.fmt.element, (others, k)),
-            Made(self._called(f"{self._role}_scales"), by.fmt.scale, (others, -(-k // by.fmt.size))),
+            Tensor(self._called(f"{self._role}_elements"), by.fmt.element, (others, k)),
+            Tensor(self._called(f"{self._role}_scales"), by.fmt.scale, (others, -(-k // by.fmt.size))),
         ]
         words = self._words(source, (others, k), transposed)
         options = {"policy": by.policy.to_dict(), **_described(by), "axis": axis}
@@ -72,7 +72,7 @@ class RecordingQuantizer:
         name = self._called(f"{self._role}_random")
         return [self._recorder.random(name, source, by.policy.random_count, shape, transposed)]
 
-    def _made(self, op: str, inputs: list[View], made: Made, options: dict[str, Any]) -> View:
+    def _made(self, op: str, inputs: list[View], made: Tensor, options: dict[str, Any]) -> View:
         return self._recorder.make(op, inputs, [made], options)[0]
 
     # -- kinds of quantizers -----------------------------------------------------------------------------------------
@@ -94,21 +94,21 @@ class RecordingQuantizer:
 
     def _convert(self, fmt: Format, x: View, source: RandomSource | None) -> View:
         by: Any = self._by
-        made = Made(self._result(x), fmt, x.shape)
+        made = Tensor(self._result(x), fmt, x.shape)
         return self._made("convert", [x, *self._words(source, x.shape)], made, {"policy": by.policy.to_dict()})
 
     @_converted.register
     def _(self, by: BlockQuantizer, x: View, y: Array, source: RandomSource | None) -> View:
         blocks = self.blocks(View(x.tensor, (y.size // y.shape[-1], y.shape[-1])), 1, source)
-        return self._made("dequantize", blocks, Made(self._result(x), FP32, y.shape), _described(by))
+        return self._made("dequantize", blocks, Tensor(self._result(x), FP32, y.shape), _described(by))
 
     @_converted.register
     def _(self, by: AffineQuantizer, x: View, y: Array, source: RandomSource | None) -> View:
         """Parameters, integers, and their values."""
-        called, of, role = self._called, integers(by.fmt), self._role
+        called, of, role = self._called, integer_format(by.fmt), self._role
         options: dict[str, Any] = {"format": by.fmt.name, "axis": None if by.axis is None else by.axis % y.ndim}
         shape = () if by.axis is None else (y.shape[by.axis],)
-        made = [Made(called(f"{role}_scale"), FP32, shape), Made(called(f"{role}_zero_point"), of, shape)]
+        made = [Tensor(called(f"{role}_scale"), FP32, shape), Tensor(called(f"{role}_zero_point"), of, shape)]
         seen = by.state()
         if not seen:
             parameters = self._recorder.make("affine_range", [x], made, options)
@@ -117,9 +117,9 @@ class RecordingQuantizer:
             codes = np.asarray(scales, np.float32).view(np.uint32), zeros & ((1 << by.fmt.bits) - 1)
             parameters = [self._recorder.given_codes(m, np.asarray(c)) for m, c in zip(made, codes, strict=True)]
         inputs = [x, *parameters, *self._words(source, y.shape)]
-        wanted = Made(called(f"{role}_integers"), of, y.shape)
+        wanted = Tensor(called(f"{role}_integers"), of, y.shape)
         q = self._made("affine", inputs, wanted, {**options, "policy": by.policy.to_dict()})
-        return self._made("affine_values", [q, *parameters], Made(self._result(x), FP32, y.shape), options)
+        return self._made("affine_values", [q, *parameters], Tensor(self._result(x), FP32, y.shape), options)
 
 
 def _described(by: Any) -> dict[str, Any]:

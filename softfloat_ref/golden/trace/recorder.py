@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
-from math import prod
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from softfloat_ref.golden.trace.check import case_of, operation
 from softfloat_ref.golden.trace.model import Node, Tensor, TraceSet, View
 from softfloat_ref.golden.trace.numbers import FP32, Codes, canonical, fp32
 from softfloat_ref.golden.trace.operations import OPERATIONS, RECORDED, SELECTIONS
-from softfloat_ref.oracle.formats import Format, get_format
+from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.sources import RandomSource
 
 Array = NDArray[Any]
@@ -51,14 +51,6 @@ def named(values: Array, name: str) -> Recorded:
     return found
 
 
-class Made(NamedTuple):
-    """A future output of a node: its name, format and shape."""
-
-    name: str
-    fmt: Format
-    shape: tuple[int, ...]
-
-
 class Recorder:
     """Tensors and nodes, in the order of execution."""
 
@@ -79,9 +71,9 @@ class Recorder:
         """A tensor that no node computes, in FP32, or of integers from 0."""
         whole = x.dtype.kind in "iu"
         fmt, codes = (UNSIGNED, x.astype(np.uint32)) if whole else (FP32, _bits(x))
-        return named(x, self._add(Made(name, fmt, x.shape), codes))
+        return named(x, self._add(Tensor(name, fmt, x.shape), codes))
 
-    def given_codes(self, made: Made, codes: Codes) -> View:
+    def given_codes(self, made: Tensor, codes: Codes) -> View:
         """Codes that no node computes, of any format."""
         return View(self._add(made, codes.astype(np.uint64)), made.shape)
 
@@ -107,19 +99,19 @@ class Recorder:
         """Integers that a node computed."""
         return named(self.codes[view.tensor].reshape(view.shape), view.tensor)
 
-    def _add(self, made: Made, codes: Codes) -> str:
+    def _add(self, made: Tensor, codes: Codes) -> str:
         name, count = made.name, 1
         while name in self.tensors:
             count += 1
             name = f"{made.name}.{count}"
-        self.tensors[name] = Tensor(name, made.fmt, made.shape)
+        self.tensors[name] = dataclasses.replace(made, name=name)
         self.codes[name] = np.array(codes).reshape(made.shape)
         return name
 
     # -- nodes -------------------------------------------------------------------------------------------------------
 
     def make(
-        self, op: str, inputs: Sequence[View], outputs: Sequence[Made], options: Mapping[str, Any] | None = None
+        self, op: str, inputs: Sequence[View], outputs: Sequence[Tensor], options: Mapping[str, Any] | None = None
     ) -> list[View]:
         """Execute an operation of the trace; returns its outputs. Repeated operations are executed once."""
         node = Node(op, tuple(inputs), tuple(m.name for m in outputs), dict(options or {}))
@@ -133,30 +125,28 @@ class Recorder:
         may add in different orders, and their exponentials differ."""
         formats = [self.tensors[v.tensor].fmt for v in inputs]
         kept = op in SELECTIONS and all(f == formats[0] for f in formats if not f.is_integer)
-        made, codes = Made(name, formats[0] if kept else FP32, y.shape), _bits(y)
+        made, codes = Tensor(name, formats[0] if kept else FP32, y.shape), _bits(y)
         node = Node(op, tuple(inputs), (name,), dict(options))
         if op in OPERATIONS:
             found = self._computed(node, [made])
             if fp32(found[0], made.fmt).tobytes() == codes.tobytes():
                 return named(y, self._store(node, [made], found)[0].tensor)
         node = Node(RECORDED, node.inputs, node.outputs, {"of": op})
-        return named(y, self._store(node, [Made(name, FP32, y.shape)], [codes])[0].tensor)
+        return named(y, self._store(node, [Tensor(name, FP32, y.shape)], [codes])[0].tensor)
 
     def random(self, name: str, source: RandomSource, n: int, shape: tuple[int, ...], transposed: bool = False) -> View:
         """Random words of a source. transposed: the order of its positions."""
         options = {"source": source.spec()} | ({"transposed": True} if transposed else {})
-        return self.make("random", [], [Made(name, get_format(f"u{n}"), shape)], options)[0]
+        return self.make("random", [], [Tensor(name, get_format(f"u{n}"), shape)], options)[0]
 
-    def _computed(self, node: Node, outputs: Sequence[Made]) -> list[Codes]:
-        case = case_of(self.trace("", "", 0), Node(node.op, node.inputs, (), node.options), self.codes)
-        tensors = tuple(Tensor(*m) for m in outputs)
-        made = operation(node).compute(type(case)(case.inputs, case.formats, tensors, node.options))
+    def _computed(self, node: Node, outputs: Sequence[Tensor]) -> list[Codes]:
+        made = operation(node).compute(case_of(node, self.tensors, self.codes, outputs))
         for codes, output in zip(made, outputs, strict=True):
-            if codes.size != prod(output.shape):
+            if codes.size != output.size:
                 raise Error(f"{node.op} makes {codes.size} codes, not {output.shape}")
         return made
 
-    def _store(self, node: Node, outputs: Sequence[Made], codes: Sequence[Codes]) -> list[View]:
+    def _store(self, node: Node, outputs: Sequence[Tensor], codes: Sequence[Codes]) -> list[View]:
         names = tuple(self._add(m, c) for m, c in zip(outputs, codes, strict=True))
         self.nodes.append(Node(node.op, node.inputs, names, node.options))
         return [View(name, m.shape) for name, m in zip(names, outputs, strict=True)]

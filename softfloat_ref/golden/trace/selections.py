@@ -6,7 +6,7 @@ import numpy as np
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.trace.case import ByElement, Case
-from softfloat_ref.golden.trace.numbers import FP32, ONE, Codes, apply, apply_one, matrix
+from softfloat_ref.golden.trace.numbers import FP32, ONE, Codes, apply, matrix, summed_one
 
 _MAGNITUDE = FP32.magnitude_mask
 
@@ -98,10 +98,7 @@ class ScatterSum(ByElement):
     def element(self, case: Case, place: int) -> int:
         x, rows, made = self._operands(case)
         row, column = divmod(place, made.shape[1])
-        first, *others = x[rows == row, column].tolist() or [0]
-        for code in others:
-            first = apply_one("add", first, code)
-        return int(first)
+        return summed_one(x[rows == row, column].tolist() or [0])
 
     @staticmethod
     def _operands(case: Case) -> tuple[Codes, Codes, Codes]:

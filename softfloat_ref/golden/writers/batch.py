@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import Run
@@ -116,67 +116,62 @@ class Slice(NamedTuple):
 Piece = bytes | Slice
 
 
-class Writer(Protocol):
+class Writer:
     """A type of file. Batches add to its streams; at the end the file is assembled from them.
 
-    key: its name on the command line. text: whether it has lines. comments: whether streams begin with comment
-    lines, which are not counted.
+    key: its name on the command line. suffix: of its files' names. text: whether it has lines. comments: whether
+    streams begin with comment lines, which are not counted.
     """
-
-    key: str
-    text: bool
-    comments: bool
-
-    def has(self, vectors: VectorSet) -> bool:
-        """Whether a set, whose kind has this type, can have such a file."""
-
-    def file_name(self, vectors: VectorSet) -> str:
-        """The name of the file."""
-
-    def check(self, vectors: VectorSet, count: int) -> None:
-        """Raises Error if a set of `count` lines cannot be written in this type."""
-
-    def openings(self, vectors: VectorSet) -> list[bytes]:
-        """The beginning of each stream."""
-
-    def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
-        """The bytes that a batch adds to each stream."""
-
-    def pieces(self, vectors: VectorSet, facts: Facts, streams: Sequence[Stream]) -> Iterator[Piece]:
-        """The file, in order."""
-
-    def sizes(self, vectors: VectorSet, facts: Facts, size: int) -> list[int]:
-        """The sizes that the streams have in a file of that size."""
-
-    def names(self, vectors: VectorSet) -> list[str]:
-        """The name of each stream in messages; empty for a single stream."""
-
-    def record(self, vectors: VectorSet, stream: int) -> int:
-        """Bytes of each line in a stream; 0 if they differ."""
-
-    def lines(self, vectors: VectorSet, facts: Facts) -> int:
-        """The number of lines of the file, without comments before memory words; in binary files, of its arrays."""
-
-
-class LineWriter:
-    """A writer of one line per case: head, lines, foot. The last `trim` bytes of the last line are left out."""
 
     key = ""
     suffix = ""
     text = True
     comments = False
-    trim = 0
 
     def has(self, vectors: VectorSet) -> bool:
-        """Of any set."""
+        """Whether a set, whose kind has this type, can have such a file."""
         return True
 
     def file_name(self, vectors: VectorSet) -> str:
-        """The set's name and the suffix."""
+        """The name of the file."""
         return f"{vectors.name}{self.suffix}"
 
     def check(self, vectors: VectorSet, count: int) -> None:
-        """Any set will do."""
+        """Raise Error if a set of `count` lines cannot be written in this type."""
+
+    def openings(self, vectors: VectorSet) -> list[bytes]:
+        """The beginning of each stream."""
+        return []
+
+    def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
+        """The bytes that a batch adds to each stream."""
+        return []
+
+    def pieces(self, vectors: VectorSet, facts: Facts, streams: Sequence[Stream]) -> Iterator[Piece]:
+        """The file, in order."""
+        raise NotImplementedError
+
+    def sizes(self, vectors: VectorSet, facts: Facts, size: int) -> list[int]:
+        """The sizes that the streams have in a file of that size."""
+        return []
+
+    def names(self, vectors: VectorSet) -> list[str]:
+        """The name of each stream in messages; empty for a single stream."""
+        return [""]
+
+    def record(self, vectors: VectorSet, stream: int) -> int:
+        """Bytes of each line in a stream; 0 if they differ."""
+        return 0
+
+    def lines(self, vectors: VectorSet, facts: Facts) -> int:
+        """The number of lines of the file, without comments before memory words; in binary files, of its arrays."""
+        return facts.count
+
+
+class LineWriter(Writer):
+    """A writer of one line per case: head, lines, foot. The last `trim` bytes of the last line are left out."""
+
+    trim = 0
 
     def opening(self, vectors: VectorSet) -> bytes:
         """The head, if it is known before the lines."""
@@ -191,15 +186,9 @@ class LineWriter:
         return b""
 
     def openings(self, vectors: VectorSet) -> list[bytes]:
-        """Of the only stream."""
         return [self.opening(vectors)]
 
-    def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
-        """The lines of a batch."""
-        raise NotImplementedError
-
     def pieces(self, vectors: VectorSet, facts: Facts, streams: Sequence[Stream]) -> Iterator[Piece]:
-        """Head, lines, foot."""
         if head := self.head(vectors, facts):
             yield head
         yield Slice(0, streams[0].size - self.trim)
@@ -210,14 +199,6 @@ class LineWriter:
         """The size between head and foot."""
         around = len(self.head(vectors, facts)) + len(self.foot(vectors, facts))
         return [max(size - around, 0) + self.trim]
-
-    def names(self, vectors: VectorSet) -> list[str]:
-        """No name: there is a single stream."""
-        return [""]
-
-    def record(self, vectors: VectorSet, stream: int) -> int:
-        """Lines may differ in length."""
-        return 0
 
     def lines(self, vectors: VectorSet, facts: Facts) -> int:
         """The cases, and the lines around them."""

@@ -12,6 +12,7 @@ from softfloat_ref.golden.writers.batch import Batch, Data, Facts, LineWriter
 from softfloat_ref.golden.writers.layout import LICENSE, identifier, quoted
 from softfloat_ref.golden.writers.rows import Rows
 from softfloat_ref.units import Field, Line
+from softfloat_ref.units.unit import split
 
 MAX_LINES: Final = 1 << 18
 _WORD: Final = 64
@@ -87,10 +88,5 @@ def _declaration(f: Field) -> str:
 
 def _split(line: Line, fields: Sequence[Field]) -> list[int]:
     """The codes of a line, wide ones as words."""
-    found: list[int] = []
-    codes = iter(line)
-    for f in fields:
-        for _ in range(f.lanes):
-            code = next(codes)
-            found += [code >> (_WORD * i) & ((1 << _WORD) - 1) for i in range(_words(f))]
-    return found
+    words = ((code, i) for f, codes in split(fields, line) for code in codes for i in range(_words(f)))
+    return [code >> (_WORD * i) & ((1 << _WORD) - 1) for code, i in words]

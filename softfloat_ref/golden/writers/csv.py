@@ -19,7 +19,6 @@ class CsvWriter(LineWriter):
         return (",".join([*names, "tag"]) + "\n").encode("ascii")
 
     def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
-        """The lines of a batch."""
         digits = [f.digits for f in vectors.fields for _ in range(f.lanes)]
         return [Rows(digits, ["", *[","] * (len(digits) - 1)], _end).made(batch)]
 

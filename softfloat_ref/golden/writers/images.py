@@ -14,6 +14,7 @@ from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.units import Line, MatmulUnit
 from softfloat_ref.units.dot import AnyFormat
+from softfloat_ref.units.unit import split
 
 ALL_IMAGES: Final = "images"
 _FIELDS: Final = {"expected": "result"}  # images that are not called as their field is
@@ -93,10 +94,7 @@ def image_words(unit: Any, image: str) -> int:
 
 def image_data(unit: MatmulUnit, image: str, line: Line | Sequence[int]) -> bytes:
     """The content of an image for one product."""
-    start, codes = 0, dict[str, Sequence[int]]()
-    for f in unit.fields:
-        codes[f.name] = line[start : start + f.lanes]
-        start += f.lanes
+    codes = {f.name: own for f, own in split(unit.fields, line)}
     own = codes[_FIELDS.get(image, image)]
     if image in ("a", "b", "a_scale", "b_scale"):
         side, rows = (unit.dot.a, unit.m) if image[0] == "a" else (unit.dot.b, unit.n)

@@ -38,7 +38,6 @@ class JsonLinesWriter(LineWriter):
         return (json.dumps(table, separators=(",", ":")) + "\n").encode("ascii")
 
     def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
-        """The lines of a batch."""
         digits = [f.digits for f in vectors.fields for _ in range(f.lanes)]
         return [Rows(digits, list(_between(vectors)), _end(vectors)).made(batch)]
 

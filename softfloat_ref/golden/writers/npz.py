@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.writers.batch import Batch, Data, Facts, Piece, Slice, Stream
+from softfloat_ref.golden.writers.batch import Batch, Data, Facts, Piece, Slice, Stream, Writer
 from softfloat_ref.units import Field
 
 _WORD: Final = 8  # bytes
@@ -21,35 +21,21 @@ _DATE: Final = 1 << 5 | 1  # 1980-01-01, the first date of zip files
 _LIMIT: Final = 0xFFFFFFFF
 
 
-class NpzWriter:
+class NpzWriter(Writer):
     """NAME.npz. Lanes are a second dimension; codes wider than 64 bits have 64-bit words as the last dimension, the
     least significant first."""
 
     key = "npz"
+    suffix = ".npz"
     text = False
-    comments = False
-
-    def has(self, vectors: VectorSet) -> bool:
-        """Of any set."""
-        return True
-
-    def file_name(self, vectors: VectorSet) -> str:
-        """The set's name."""
-        return f"{vectors.name}.npz"
-
-    def check(self, vectors: VectorSet, count: int) -> None:
-        """Any set will do."""
 
     def openings(self, vectors: VectorSet) -> list[bytes]:
-        """One stream per field."""
         return [b""] * len(vectors.fields)
 
     def names(self, vectors: VectorSet) -> list[str]:
-        """The fields."""
         return [f.name for f in vectors.fields]
 
     def record(self, vectors: VectorSet, stream: int) -> int:
-        """Bytes of a line in the array."""
         f = vectors.fields[stream]
         return _item(f) * _words(f) * f.lanes
 
@@ -67,12 +53,7 @@ class NpzWriter:
         return found
 
     def sizes(self, vectors: VectorSet, facts: Facts, size: int) -> list[int]:
-        """By the number of lines."""
         return [facts.count * self.record(vectors, i) for i in range(len(vectors.fields))]
-
-    def lines(self, vectors: VectorSet, facts: Facts) -> int:
-        """Of the arrays."""
-        return facts.count
 
     def pieces(self, vectors: VectorSet, facts: Facts, streams: Sequence[Stream]) -> Iterator[Piece]:
         """A zip file without compression: the arrays one after the other, then the directory."""

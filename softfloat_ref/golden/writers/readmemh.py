@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.writers.batch import Batch, Data, Facts, LineWriter, Piece, Stream
+from softfloat_ref.golden.writers.batch import Batch, Data, Facts, LineWriter, Piece, Stream, Writer
 from softfloat_ref.golden.writers.layout import LICENSE, identifier, positions, word_width
 
 HEADER: Final = "vectors.svh"
@@ -24,24 +24,20 @@ class WordWriter(LineWriter):
     comments = True
 
     def opening(self, vectors: VectorSet) -> bytes:
-        """The comment lines in front of the words."""
         return word_header(vectors).encode("ascii")
 
     def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
-        """The words of a batch."""
         return [batch.words]
 
     def record(self, vectors: VectorSet, stream: int) -> int:
-        """All words have the same length."""
         return sum((f.digits + 1) * f.lanes for f in vectors.fields)
 
     def lines(self, vectors: VectorSet, facts: Facts) -> int:
-        """The words."""
         return facts.count
 
 
-class HeaderWriter(LineWriter):
-    """vectors.svh, which describes the words: it has no lines."""
+class HeaderWriter(Writer):
+    """vectors.svh, which describes the words: it has no streams."""
 
     key = "svh"
 
@@ -49,24 +45,10 @@ class HeaderWriter(LineWriter):
         """The same name for every set, so that a bench can include it."""
         return HEADER
 
-    def openings(self, vectors: VectorSet) -> list[bytes]:
-        """No stream."""
-        return []
-
-    def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
-        """No stream."""
-        return []
-
     def pieces(self, vectors: VectorSet, facts: Facts, streams: Sequence[Stream]) -> Iterator[Piece]:
-        """The text."""
         yield self.header(vectors, facts.count).encode("ascii")
 
-    def sizes(self, vectors: VectorSet, facts: Facts, size: int) -> list[int]:
-        """No stream."""
-        return []
-
     def lines(self, vectors: VectorSet, facts: Facts) -> int:
-        """Of the text."""
         return self.header(vectors, facts.count).count("\n")
 
     def header(self, vectors: VectorSet, count: int) -> str:

@@ -12,6 +12,7 @@ from softfloat_ref.golden.writers.batch import Batch, Data, Facts, LineWriter
 from softfloat_ref.golden.writers.layout import LICENSE, identifier, quoted
 from softfloat_ref.golden.writers.rows import Rows
 from softfloat_ref.units import Field, Line
+from softfloat_ref.units.unit import split
 
 MAX_LINES: Final = 1 << 14
 
@@ -82,9 +83,4 @@ def _declaration(f: Field) -> str:
 
 def _reversed(line: Line, fields: Sequence[Field]) -> list[int]:
     """The codes of a line, the last lane of each field first."""
-    found: list[int] = []
-    start = 0
-    for f in fields:
-        found += line[start : start + f.lanes][::-1]
-        start += f.lanes
-    return found
+    return [code for _, codes in split(fields, line) for code in reversed(codes)]

@@ -15,9 +15,7 @@ class TestFloatWriter(LineWriter):
     suffix = ".tv"
 
     def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
-        """The lines of a batch."""
         return [batch.text]
 
     def record(self, vectors: VectorSet, stream: int) -> int:
-        """All lines have the same length."""
         return sum((f.digits + 1) * f.lanes for f in vectors.fields)

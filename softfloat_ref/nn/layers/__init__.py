@@ -1,8 +1,7 @@
 """Layers: forward and backward written out, every product and result through `Numerics`."""
 
 from softfloat_ref.nn.layers.activations import Dropout, Flatten, ReLU, Sigmoid, Tanh
-from softfloat_ref.nn.layers.base import Layer
-from softfloat_ref.nn.layers.containers import Residual, Sequential
+from softfloat_ref.nn.layers.base import Layer, Residual, Sequential
 from softfloat_ref.nn.layers.conv import Conv2d
 from softfloat_ref.nn.layers.linear import Embedding, Linear
 from softfloat_ref.nn.layers.loss import Loss, softmax_cross_entropy

@@ -24,31 +24,23 @@ class ReLU(Layer):
 class Tanh(Layer):
     """Hyperbolic tangent."""
 
-    kind = "tanh"
+    kind = "tanh"  # the name of the operation, too
 
     def forward(self, x: Array) -> Array:
-        numerics = self.numerics
-        self._y = numerics.function(numerics.tanh(numerics.function(x)))
+        n = self.numerics
+        self._y = n.function(getattr(n, self.kind)(n.function(x)))
         return self._y
 
     def backward(self, dy: Array) -> Array:
-        numerics = self.numerics
-        return numerics.function_error(numerics.mul(dy, numerics.tanh_slope(self._y), "tanh_gradient"))
+        n = self.numerics
+        slope = getattr(n, f"{self.kind}_slope")(self._y)
+        return n.function_error(n.mul(dy, slope, f"{self.kind}_gradient"))
 
 
-class Sigmoid(Layer):
+class Sigmoid(Tanh):
     """1 / (1 + exp(-x))."""
 
     kind = "sigmoid"
-
-    def forward(self, x: Array) -> Array:
-        numerics = self.numerics
-        self._y = numerics.function(numerics.sigmoid(numerics.function(x)))
-        return self._y
-
-    def backward(self, dy: Array) -> Array:
-        numerics = self.numerics
-        return numerics.function_error(numerics.mul(dy, numerics.sigmoid_slope(self._y), "sigmoid_gradient"))
 
 
 class Dropout(Layer):

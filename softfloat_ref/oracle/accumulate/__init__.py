@@ -11,7 +11,8 @@ from softfloat_ref.base.tables import load_definition, split_like
 from softfloat_ref.oracle.accumulate.catalogue import ACCUMULATORS
 from softfloat_ref.oracle.accumulate.dots import check_c, operand, run, setting
 from softfloat_ref.oracle.accumulate.model import STATUSES, Accumulator, from_table, from_text
-from softfloat_ref.oracle.blocks.formats import FP32_ONE, BlockFormat
+from softfloat_ref.oracle.blocks.formats import BlockFormat
+from softfloat_ref.oracle.blocks.quantize import FP32_ONE
 from softfloat_ref.oracle.codec import Encoded, check_code
 from softfloat_ref.oracle.formats import Format, get_format
 

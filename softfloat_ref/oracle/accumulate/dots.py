@@ -21,7 +21,8 @@ from softfloat_ref.oracle.accumulate.terms import (
     product,
     times,
 )
-from softfloat_ref.oracle.blocks.formats import FP32_ONE, BlockFormat, any_format
+from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
+from softfloat_ref.oracle.blocks.quantize import FP32_ONE
 from softfloat_ref.oracle.codec import FLAGS, Encoded, check_code, decoder
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.policies import Policy

@@ -1,22 +1,16 @@
-"""Block formats, and the scalar oracle for one block: exact values to a shared scale and element codes, and back."""
+"""Block formats: elements of one format that share scales of another."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from softfloat_ref.base.errors import Error, Undefined, unknown
+from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.tables import check, check_reference, load_definition
-from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.blocks.profiles import PROFILES, Profile, get_profile
-from softfloat_ref.oracle.blocks.scale_rules import get_scale_rule, largest, quotient
-from softfloat_ref.oracle.codec import Encoder, check_code, decoder, encoder
-from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
-from softfloat_ref.oracle.flags import OVERFLOW
+from softfloat_ref.oracle.blocks.profiles import PROFILES, get_profile
 from softfloat_ref.oracle.formats import (
     ALIASES,
     CATALOGUE,
@@ -25,22 +19,13 @@ from softfloat_ref.oracle.formats import (
     get_format,
 )
 from softfloat_ref.oracle.formats.families import finite
-from softfloat_ref.oracle.policies import Overflow, Policy, get_policy
-from softfloat_ref.oracle.rounding import Rounding
 
 FP32: Final = CATALOGUE["fp32"]
 MAX_BLOCK: Final = 4096
 AXIS: Final = 0  # as a block size: the whole axis (a scale a row or channel)
 TENSOR: Final = -1  # the whole tensor
 _SIZES: Final = {"axis": AXIS, "tensor": TENSOR}
-FP32_ONE: Final = FP32.bias << FP32.mantissa_bits  # a tensor scale that changes nothing
-_ONE: Final = exact.finite(0, 1, 0)
-_NEAREST: Final = Policy()
-_SATURATING: Final = Policy(overflow=Overflow.SAT_FINITE)
-_BINADE: Final = exact.finite(0, 1, FP32.emax + 1)  # where FP32's exponent field puts an Inf
 MX_TABLE: Final = "OCP Microscaling Formats (MX) 1.0, table 1"
-SCALE_BITS: Final = 64  # of a quotient that a scale is rounded from; no scale format has as many
-VALUE_BITS: Final = 256  # of a value that is itself cut (1/3, say): more than all that is divided by here
 
 
 @dataclass(frozen=True)
@@ -195,277 +180,3 @@ def _part(fmt: object) -> Format:
         check_reference(fmt)
         return get_format(fmt)
     return define_format(fmt)
-
-
-class Block(NamedTuple):
-    """A quantized block: the scale's code, the elements' codes, and the elements' flags."""
-
-    scale: int
-    codes: tuple[int, ...]
-    flags: tuple[int, ...]
-
-
-# -- quantize --------------------------------------------------------------------------------------------------------
-
-
-def resolve(fmt: BlockFormat, profile: Profile | str | None) -> tuple[BlockFormat, Profile]:
-    """The format whose elements are as the profile has them, and the profile (the format's own where none is given)."""
-    found = get_profile(fmt.profile if profile is None else profile)
-    return _resolved(fmt, found), found
-
-
-@lru_cache(maxsize=256)
-def _resolved(fmt: BlockFormat, profile: Profile) -> BlockFormat:
-    choices = (profile.nan, profile.inf, profile.scale_high, profile.no_finite)
-    if {"block", "nan", "special"} & set(choices) and not fmt.scale.has_nan:
-        raise Error(
-            f"{fmt.name}: the scale format {fmt.scale.name} has no NaN, which {profile.name} needs; use"
-            " nan=element,inf=element, and neither scale_high=nan nor no_finite=special"
-        )
-    if not fmt.element.twos_complement:  # MX 1.0 5.3.4 leaves the most negative code to the implementation
-        return fmt
-    element = dataclasses.replace(fmt.element, symmetric=fmt.element.signed and profile.integers == "symmetric")
-    return dataclasses.replace(fmt, element=element)
-
-
-@lru_cache(maxsize=256)
-def element_policy(policy: Policy | str | None, profile: Profile) -> Policy:
-    """The policy elements are rounded under: the caller's, or the profile's rounding; the overflow is the profile's."""
-    chosen = get_policy(None, rounding=profile.rounding) if policy is None else get_policy(policy)
-    return chosen.replace(overflow=profile.overflow)
-
-
-def special_element(fmt: BlockFormat, policy: Policy) -> int:
-    """The code of every element of a block whose scale is NaN."""
-    return policy.nan_rule.code(fmt.element) if fmt.element.has_nan else 0
-
-
-def quantize_block(
-    values: Sequence[Value],
-    fmt: BlockFormat | str,
-    profile: Profile | str | None = None,
-    policy: Policy | str | None = None,
-    random_bits: Sequence[int] | None = None,
-    tensor_scale: Value = _ONE,
-) -> Block:
-    """Quantize one block (at most fmt.size exact values) in integers.
-
-    A shorter block is treated as padded with zeros. random_bits: one word per element, for a stochastic rounding.
-    tensor_scale: the second-level scale; the values are divided by both. Raises Error, Undefined.
-    """
-    fmt, profile = resolve(get_block_format(fmt), profile)
-    policy = element_policy(policy, profile)
-    if 0 < fmt.size < len(values):
-        raise Error(f"a block of {fmt.name} has at most {fmt.size} values, not {len(values)}")
-    words = [0] * len(values) if random_bits is None else random_bits
-    scale = block_scale(values, fmt, profile, tensor_scale)
-    factor = decoder(fmt.scale)(scale)
-    if factor.kind == NAN and profile.special_codes == "nan":
-        return Block(scale, (special_element(fmt, policy),) * len(values), (0,) * len(values))
-    if factor.kind == NAN:
-        finite = [x for x in values if x.kind == FINITE]
-        factor = decoder(fmt.scale)(block_scale(finite, fmt, profile.replace(scale_high="largest"), tensor_scale))
-    encode = _element_encoder(fmt, profile, policy, factor, tensor_scale)
-    flushed = flush(values, profile)
-    results = [encode(x, r) for x, r in zip(flushed, words, strict=True)]
-    return Block(scale, tuple(code for code, _ in results), tuple(flags for _, flags in results))
-
-
-def flush(values: Sequence[Value], profile: Profile) -> list[Value]:
-    """The values; those too small for the profile become zeros of the same sign."""
-    if profile.flush == "never":
-        return list(values)
-    small = [x.kind == FINITE and x.significand != 0 and exact.top(x) < profile.flush_below for x in values]
-    if profile.flush == "block" and not all(s or x.is_zero for s, x in zip(small, values, strict=True)):
-        return list(values)
-    return [exact.zero(x.sign) if s else x for s, x in zip(small, values, strict=True)]
-
-
-def block_scale(values: Sequence[Value], fmt: BlockFormat, profile: Profile, tensor_scale: Value = _ONE) -> int:
-    """The code of the shared scale of a block. Raises Error for a special value that the profile refuses."""
-    kinds = {x.kind for x in values}
-    if (NAN in kinds and profile.nan == "error") or (INF in kinds and profile.inf == "error"):
-        raise Undefined(f"a block of {fmt.name} holds a NaN or Inf, which profile {profile.name} refuses")
-    if (NAN in kinds and profile.nan == "block") or (INF in kinds and profile.inf == "block"):
-        return fmt.scale.canonical_nan
-    if INF in kinds and profile.inf == "largest":
-        return fmt.scale.max_code
-    finite = [x for x in flush(values, profile) if x.kind == FINITE and x.significand]
-    if INF in kinds and profile.inf == "binade":
-        finite.append(_BINADE)
-    if not finite and profile.no_finite == "special" and FINITE not in kinds and kinds:
-        return fmt.scale.canonical_nan if INF not in kinds else _scale_of_inf(fmt.scale)
-    return scale_of(largest_magnitude(finite), fmt, profile, tensor_scale)
-
-
-def _scale_of_inf(scale: Format) -> int:
-    return encoder(scale, _NEAREST)(exact.inf(0), 0)[0]
-
-
-def largest_magnitude(values: Sequence[Value]) -> Value | None:
-    """The largest magnitude of finite nonzero values; None of no values."""
-    best: Value | None = None
-    for x in values:
-        if best is None or exact.compare(exact.magnitude(x), best) > 0:
-            best = exact.magnitude(x)
-    return best
-
-
-@lru_cache(maxsize=1 << 14)
-def scale_of(amax: Value | None, fmt: BlockFormat, profile: Profile, tensor_scale: Value = _ONE) -> int:
-    """The scale's code for a block's largest finite magnitude (None: the block is zero)."""
-    if amax is None:
-        return _zero_scale(fmt.scale, profile)
-    if profile.arithmetic == "fp32-reciprocal":
-        steps = fp32_quotient(fp32_quotient(amax, largest(fmt.element)), tensor_scale)
-        return _limited(steps, Rounding.RNE, fmt.scale, profile)
-    if tensor_scale != _ONE:
-        length = amax.significand.bit_length()
-        amax = quotient(amax, tensor_scale, length - 2 * FP32.precision if amax.sticky else length + SCALE_BITS)
-    wanted = get_scale_rule(profile.scale_rule)(amax, fmt.element, SCALE_BITS)
-    value = wanted.value
-    if wanted.power and exact.top(value) > fmt.scale.emax:
-        if profile.scale_high == "nan":
-            return fmt.scale.canonical_nan
-        value = exact.finite(0, 1, fmt.scale.emax)
-    return _limited(value, wanted.rounding, fmt.scale, profile)
-
-
-def fp32(x: Value) -> Value:
-    """A number rounded to FP32: a step of a computation that is done in FP32."""
-    return decoder(FP32)(encoder(FP32, _NEAREST)(x, 0)[0])
-
-
-def fp32_quotient(a: Value, b: Value) -> Value:
-    """a / b, b finite and not zero, as a step in FP32."""
-    return fp32(quotient(a, b, SCALE_BITS)) if a.kind == FINITE else a
-
-
-def fp32_product(a: Value, b: Value) -> Value:
-    """a * b, a finite, as a step in FP32."""
-    if b.kind == INF:
-        return exact.GENERATED if a.is_zero else exact.inf(a.sign)
-    return fp32(exact.multiply(a, b)._replace(sticky=a.sticky))
-
-
-def _zero_scale(scale: Format, profile: Profile) -> int:
-    if profile.zero_block == "one":
-        return encoder(scale, _NEAREST)(_ONE, 0)[0]
-    if profile.zero_block == "zero" and scale.zero:
-        return 0
-    return _lowest(scale, profile)
-
-
-def _lowest(scale: Format, profile: Profile) -> int:
-    return scale.min_normal_code if profile.scale_low == "smallest-normal" and scale.has_normals else scale.min_code
-
-
-@cache
-def _scale_encoder(scale: Format, rounding: Rounding, format_rule: bool) -> Encoder:
-    """The rounding to a scale format. format_rule: with the format's own overflow, else with saturation."""
-    return encoder(scale, (_NEAREST if format_rule else _SATURATING).replace(rounding=rounding))
-
-
-def _limited(x: Value, rounding: Rounding, scale: Format, profile: Profile) -> int:
-    """A positive number (or, of FP32 steps, zero or Inf) rounded to the scale format, within the profile's limits."""
-    code, flags = _scale_encoder(scale, rounding, profile.scale_high == "format")(x, 0)
-    if (flags & OVERFLOW or x.kind == INF) and profile.scale_high == "nan":
-        return scale.canonical_nan
-    if scale.is_nan(code) or code == scale.inf_code:
-        return code
-    if profile.scale_low == "zero" and scale.zero:
-        return code
-    return max(code, _lowest(scale, profile))
-
-
-def _element_encoder(fmt: BlockFormat, profile: Profile, policy: Policy, factor: Value, tensor_scale: Value) -> Any:
-    """The function from a value and its random bits to its code and flags, under a scale that is not NaN."""
-    encode = encoder(fmt.element, policy)
-    bits = fmt.element.precision + policy.random_count + 4
-    divisor = exact.multiply(factor, tensor_scale) if factor.kind == FINITE else factor
-    reciprocal = profile.arithmetic == "fp32-reciprocal"
-    if reciprocal and factor.significand:
-        factor = fp32_quotient(fp32_quotient(_ONE, tensor_scale), factor)
-
-    def encode_element(x: Value, random_bits: int) -> tuple[int, int]:
-        if profile.negative_zero == "drop-given" and x.is_zero:
-            x = exact.zero(0)
-        code, flags = encode(scaled(x), random_bits)
-        if profile.negative_zero == "drop" and code == fmt.element.sign_bit and fmt.element.negative_zero:
-            code = 0
-        return code, flags
-
-    def scaled(x: Value) -> Value:
-        if x.kind == NAN:
-            return x
-        if divisor.kind == INF:  # IEEE P3109, BlockProject: only the sign is left of an Inf under an Inf
-            return exact.finite(x.sign, 1, 0) if x.kind == INF else exact.zero(x.sign)
-        if not divisor.significand:
-            return exact.zero(x.sign)  # under a scale of zero, all is zero
-        if x.kind == INF:
-            return x
-        if reciprocal:
-            return fp32_product(x, factor)
-        return divide(x, divisor, bits) if x.significand else x
-
-    return encode_element
-
-
-def divide(x: Value, divisor: Value, bits: int) -> Value:
-    """x / divisor, the divisor positive: exact where it is a power of two."""
-    if divisor.significand == 1:
-        return x._replace(exponent=x.exponent - divisor.exponent)
-    return quotient(x, divisor, bits)
-
-
-def tensor_scale_of(amax: Value | None, fmt: BlockFormat, profile: Profile) -> int:
-    """The FP32 code of the second-level scale: the tensor's largest magnitude over the largest scale times element.
-
-    1.0 where the profile has none, or where it would be zero. Sources: arXiv 2509.25149, appendix C; torchao.
-    """
-    if profile.tensor_scale == "none" or amax is None:
-        return encoder(FP32, _NEAREST)(_ONE, 0)[0]
-    reach = exact.multiply(largest(fmt.scale), largest(fmt.element))
-    encode = encoder(FP32, _SATURATING)
-    return encode(quotient(amax, reach, SCALE_BITS), 0)[0] or encode(_ONE, 0)[0]
-
-
-# -- dequantize ------------------------------------------------------------------------------------------------------
-
-
-def dequantize_block(
-    scale: int, codes: Sequence[int], fmt: BlockFormat | str, tensor_scale: Value = _ONE
-) -> list[Value]:
-    """The exact values scale * element; NaN where the scale is."""
-    fmt = get_block_format(fmt)
-    factor = decoder(fmt.scale)(check_code(scale, fmt.scale))
-    decode = decoder(fmt.element)
-    elements = [decode(check_code(code, fmt.element)) for code in codes]
-    if factor.kind == NAN:
-        return [Value(NAN, 0)] * len(elements)
-    if factor.kind == INF:
-        return [_times_inf(x) for x in elements]
-    factor = exact.multiply(factor, tensor_scale)
-    return [exact.multiply(factor, x) if x.kind == FINITE else x for x in elements]
-
-
-def _times_inf(x: Value) -> Value:
-    return Value(NAN, 0) if x.kind == NAN or x.is_zero else exact.inf(x.sign)
-
-
-@cache
-def _dequantized(saturate: bool) -> Encoder:
-    """The rounding of a value to FP32."""
-    return encoder(FP32, Policy(overflow=Overflow.SAT_PROPAGATE if saturate else Overflow.SAT_NONE))
-
-
-def dequantize_to_fp32(
-    scale: int,
-    codes: Sequence[int],
-    fmt: BlockFormat | str,
-    profile: Profile | str = "ocp",
-    tensor_scale: Value = _ONE,
-) -> list[int]:
-    """The FP32 codes of the values, each the exact product rounded once."""
-    encode = _dequantized(get_profile(profile).dequantize_overflow == "saturate")
-    return [encode(x, 0)[0] for x in dequantize_block(scale, codes, fmt, tensor_scale)]

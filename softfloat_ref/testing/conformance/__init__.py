@@ -9,13 +9,15 @@ class TestMyFma(testing.FmaConformance):
 
 from __future__ import annotations
 
+from typing import Any
+
 from softfloat_ref.testing.conformance import arithmetic, ordering, rounded  # noqa: F401  (they enter the table)
 from softfloat_ref.testing.conformance.affine import AffineConformance
 from softfloat_ref.testing.conformance.blocks import BlockQuantizeConformance
 from softfloat_ref.testing.conformance.dots import DotConformance
 from softfloat_ref.testing.conformance.operation import Case, OperationSuite
 from softfloat_ref.testing.conformance.suite import NotConforming, Property, Suite
-from softfloat_ref.testing.conformance.table import common_properties, properties
+from softfloat_ref.testing.conformance.table import properties
 
 __all__ = [
     "AddConformance",
@@ -40,73 +42,55 @@ __all__ = [
 ]
 
 
-class AddConformance(OperationSuite):
+class _Suite(OperationSuite):
+    """of: the operation of a suite. like: another one, whose properties it has too."""
+
+    def __init_subclass__(cls, of: str = "", like: str = "", **options: Any) -> None:
+        if of:
+            cls.op, cls.properties = of, properties(of, like or of)
+        super().__init_subclass__(**options)
+
+
+class AddConformance(_Suite, of="add"):
     """Of a + b: model(self, a, b)."""
 
-    op = "add"
-    properties = properties("add")
 
-
-class SubConformance(OperationSuite):
+class SubConformance(_Suite, of="sub"):
     """Of a - b: model(self, a, b)."""
 
-    op = "sub"
-    properties = properties("sub")
 
-
-class MulConformance(OperationSuite):
+class MulConformance(_Suite, of="mul"):
     """Of a * b: model(self, a, b)."""
 
-    op = "mul"
-    properties = properties("mul")
 
-
-class DivConformance(OperationSuite):
+class DivConformance(_Suite, of="div"):
     """Of a / b: model(self, a, b)."""
 
-    op = "div"
-    properties = properties("div")
 
-
-class SqrtConformance(OperationSuite):
+class SqrtConformance(_Suite, of="sqrt"):
     """Of the square root: model(self, a)."""
 
-    op = "sqrt"
-    properties = properties("sqrt")
 
-
-class FmaConformance(OperationSuite):
+class FmaConformance(_Suite, of="fma"):
     """Of a * b + c, rounded once: model(self, a, b, c)."""
 
-    op = "fma"
-    properties = properties("fma")
 
-
-class ConvertConformance(OperationSuite):
+class ConvertConformance(_Suite, of="convert"):
     """Of a conversion from `fmt` to `out`, quantization among them: model(self, a)."""
-
-    op = "convert"
-    properties = properties("convert")
 
 
 QuantizeConformance = ConvertConformance
 
 
-class CompareConformance(OperationSuite):
+class CompareConformance(_Suite, of="lt", like="eq"):
     """Of a comparison, `op`: eq lt le eq_signaling lt_quiet le_quiet. model(self, a, b) returns 0 or 1."""
 
-    op = "lt"
-    properties = properties("eq", "lt")
 
-
-class MinMaxConformance(OperationSuite):
+class MinMaxConformance(_Suite, of="minimum"):
     """Of a minimum or maximum, `op`: minimum maximum minimum_number maximum_number min max. model(self, a, b)."""
-
-    op = "minimum"
-    properties = properties("minimum")
 
 
 class OperationConformance(OperationSuite):
     """Of any operation, `op`: only equality with the oracle."""
 
-    properties = common_properties()
+    properties = properties()

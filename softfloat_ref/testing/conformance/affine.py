@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Final, NamedTuple, NoReturn
+from typing import Any, ClassVar, Final, NamedTuple
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -19,7 +19,7 @@ from softfloat_ref.testing import strategies
 from softfloat_ref.testing.affine import AffineQuantizeView
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.conformance.operation import NEAREST, SYMMETRIC, code_of, fraction_text
-from softfloat_ref.testing.conformance.suite import Properties, Property, Suite, fail, integer
+from softfloat_ref.testing.conformance.suite import Properties, Suite, Trial, integer, unit_lines
 from softfloat_ref.units import AffineQuantizeUnit
 from softfloat_ref.units.affine import integer as signed_integer
 from softfloat_ref.units.affine import parameters
@@ -37,6 +37,10 @@ class AffineCase(NamedTuple):
     value: int
     scale: int
     zero_point: int | None
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        return tuple(x for x in self if x is not None)
 
 
 @dataclass(frozen=True)
@@ -59,22 +63,16 @@ class AffineSetup:
         return self.unit.rule.arithmetic == "exact"
 
 
-class AffineTrial:
-    """Queries the model for integers, and reports those that break a property."""
+class AffineTrial(Trial[AffineSetup, AffineCase, int]):
+    """Queries the model of a quantizer."""
 
-    def __init__(self, suite: AffineConformance, item: Property[AffineSetup], setup: AffineSetup) -> None:
-        self.suite, self.item, self.setup = suite, item, setup
-        self.asked: list[tuple[AffineCase, int]] = []
-
-    def ask(self, case: AffineCase) -> int:
+    def integer(self, case: AffineCase) -> int:
         """The model's integer."""
         __tracebackhide__ = True
-        code = self.suite.answer(case)
-        self.asked.append((case, code))
-        if code >> self.setup.fmt.bits:
-            self.asked = self.asked[-1:]
-            self.fail(f"a code of {self.setup.fmt.bits} bits")
-        return signed_integer(code, self.setup.fmt)
+        return signed_integer(self.ask(case)[0], self.setup.fmt)
+
+    def misfit(self, code: int) -> str:
+        return f"a code of {self.setup.fmt.bits} bits" if code >> self.setup.fmt.bits else ""
 
     def value(self, case: AffineCase) -> Fraction | None:
         """The value of a case; None for NaN and Inf."""
@@ -84,7 +82,7 @@ class AffineTrial:
 
     def zero_point(self, case: AffineCase) -> int:
         """The zero point of a case."""
-        return parameters(_inputs(case)[1:], self.setup.fmt).zero_point
+        return parameters(case.inputs[1:], self.setup.fmt).zero_point
 
     def place(self, case: AffineCase) -> Fraction | None:
         """value / scale + zero point: the integer before rounding and clamping."""
@@ -97,29 +95,10 @@ class AffineTrial:
         found = None if code is None else case._replace(value=code)
         return found if found and self.value(found) == value else None
 
-    def require(self, holds: bool, expected: str) -> None:
-        """Fail unless the condition holds."""
-        __tracebackhide__ = True
-        if not holds:
-            self.fail(expected)
-
-    def fail(self, expected: str) -> NoReturn:
-        """Report the question and the answer. Raises NotConforming."""
-        __tracebackhide__ = True
-        unit, view, lines = self.setup.unit, AffineQuantizeView(self.setup.unit), []
-        for case, code in self.asked:
-            inputs, got = _inputs(case), Answer((code,))
-            lines.append(f"{unit.affine.name} from {unit.values.name}, rule {unit.rule.name}, {self.setup.rounding}")
-            lines += view.operand_lines(inputs)
-            lines.append(f"  got      {view.answer_text(code, None)}")
-            if (right := unit.line(inputs)) is not None:
-                lines.append(f"  oracle   {view.answer_text(right[-1], None)}")
-            lines.append(f"  {view.command(inputs, got)}")
-        fail(self.item, [*lines, f"  expected by this property: {expected}"])
-
-
-def _inputs(case: AffineCase) -> tuple[int, ...]:
-    return tuple(x for x in case if x is not None)
+    def shown(self, case: AffineCase, code: int) -> list[str]:
+        unit = self.setup.unit
+        name = f"{unit.affine.name} from {unit.values.name}, rule {unit.rule.name}, {self.setup.rounding}"
+        return unit_lines(name, AffineQuantizeView(unit), case.inputs, Answer((code,)))
 
 
 def scale_of(case: AffineCase) -> Fraction:
@@ -158,7 +137,7 @@ def _cases(setup: AffineSetup) -> SearchStrategy[AffineCase]:
 
     def case(scale: int, zero_point: int | None, place: int, by: int) -> AffineCase:
         found = AffineCase(0, scale, zero_point)
-        z = parameters(_inputs(found)[1:], fmt).zero_point
+        z = parameters(found.inputs[1:], fmt).zero_point
         code = encode(Fraction(place, PARTS) * scale_of(found) - z * scale_of(found), values, _SATURATE).bits
         magnitude = min(max((code & values.magnitude_mask) + by, 0), values.max_code)
         return found._replace(value=magnitude | code & values.sign_bit)
@@ -207,18 +186,18 @@ def _symmetric(setup: AffineSetup) -> str:
 @_prop(_any)
 def oracle(t: AffineTrial, case: AffineCase) -> None:
     """The integer is the oracle's."""
-    right = t.setup.unit.line(_inputs(case))
+    right = t.setup.unit.line(case.inputs)
     if right is not None:
         code = right[-1]
-        t.require(t.ask(case) == signed_integer(code, t.setup.fmt), "the oracle's integer")
+        t.require(t.integer(case) == signed_integer(code, t.setup.fmt), "the oracle's integer")
 
 
 @_prop(_any)
 def in_range(t: AffineTrial, case: AffineCase) -> None:
     """Every result lies within the range of the integers; the lowest is none of a narrow format."""
-    if t.setup.unit.line(_inputs(case)) is not None:
+    if t.setup.unit.line(case.inputs) is not None:
         fmt = t.setup.fmt
-        t.require(fmt.lowest <= t.ask(case) <= fmt.highest, f"an integer from {fmt.lowest} to {fmt.highest}")
+        t.require(fmt.lowest <= t.integer(case) <= fmt.highest, f"an integer from {fmt.lowest} to {fmt.highest}")
 
 
 @_prop()
@@ -227,7 +206,7 @@ def saturating(t: AffineTrial, case: AffineCase) -> None:
     fmt, place = t.setup.fmt, t.place(case)
     if place is not None and not fmt.lowest - 1 < place < fmt.highest + 1:
         end = fmt.lowest if place < fmt.lowest else fmt.highest
-        t.require(t.ask(case) == end, str(end))
+        t.require(t.integer(case) == end, str(end))
 
 
 @_prop(lambda s: st.tuples(_cases(s), _cases(s)))
@@ -239,7 +218,7 @@ def monotonic(t: AffineTrial, drawn: tuple[AffineCase, AffineCase]) -> None:
         return
     if x > y:
         one, two = two, one
-    t.require(t.ask(one) <= t.ask(two), "integers in the values' order")
+    t.require(t.integer(one) <= t.integer(two), "integers in the values' order")
 
 
 @_prop()
@@ -247,7 +226,7 @@ def zero(t: AffineTrial, case: AffineCase) -> None:
     """Zero of either sign becomes the zero point."""
     for code in (0, t.setup.unit.values.sign_bit):
         z = t.zero_point(case)
-        t.require(t.ask(case._replace(value=code)) == z, f"the zero point, {z}")
+        t.require(t.integer(case._replace(value=code)) == z, f"the zero point, {z}")
 
 
 @_prop(lambda s: st.tuples(_cases(s), _integers(s.fmt)), _exact_or_nearest)
@@ -256,7 +235,7 @@ def on_the_grid(t: AffineTrial, drawn: tuple[AffineCase, int]) -> None:
     case, q = drawn
     found = t.at(case, (q - t.zero_point(case)) * scale_of(case))
     if found is not None:
-        t.require(t.ask(found) == q, str(q))
+        t.require(t.integer(found) == q, str(q))
 
 
 @_prop(when=_exact)
@@ -270,7 +249,7 @@ def shift(t: AffineTrial, case: AffineCase) -> None:
     crossed = t.setup.rounding == "rtz" and -1 < rounded < 0
     found = None if tie or crossed else t.at(case, x + scale_of(case))
     if found is not None:
-        t.require(t.ask(case) + 1 == t.ask(found), "an integer one larger for the second")
+        t.require(t.integer(case) + 1 == t.integer(found), "an integer one larger for the second")
 
 
 @_prop(when=_symmetric)
@@ -281,7 +260,7 @@ def odd(t: AffineTrial, case: AffineCase) -> None:
     if place is None or abs(place - fmt.middle) > reach:
         return
     opposite = case._replace(value=case.value ^ t.setup.unit.values.sign_bit)
-    one, two = t.ask(case) - fmt.middle, t.ask(opposite) - fmt.middle
+    one, two = t.integer(case) - fmt.middle, t.integer(opposite) - fmt.middle
     t.require(one == -two, "opposite distances from the middle")
 
 
@@ -293,14 +272,14 @@ def error(t: AffineTrial, case: AffineCase) -> None:
     if place is None or not fmt.lowest <= place <= fmt.highest:
         return
     nearest, lost = t.setup.rounding in NEAREST, Fraction(0) if t.setup.exact else LOST
-    off, limit = abs(t.ask(case) - place), (Fraction(1, 2) if nearest else Fraction(1)) + lost
+    off, limit = abs(t.integer(case) - place), (Fraction(1, 2) if nearest else Fraction(1)) + lost
     t.require(
         off <= limit if nearest else off < limit,
         f"an integer {'at most' if nearest else 'less than'} {limit} from {fraction_text(place)}",
     )
 
 
-class AffineConformance(Suite[AffineSetup]):
+class AffineConformance(Suite[AffineSetup, AffineCase, int]):
     """The suite of an affine quantizer: model(self, value, scale, zero_point), codes, returns the integer's code.
 
     fmt: the affine format; the model of a symmetric one gets no zero point. source: the values' format. rule, policy:
@@ -312,18 +291,14 @@ class AffineConformance(Suite[AffineSetup]):
     rule: ClassVar[str | Rule] = "exact"
     policy: ClassVar[Policy | str | Mapping[str, Any] | None] = None
     properties = _prop.table
+    trial = AffineTrial
 
     def setup(self) -> AffineSetup:
-        if not self.fmt:
-            raise Error(f"{type(self).__name__}: set the class attribute fmt = ...")
+        self.required("fmt")
         unit = AffineQuantizeUnit.make(self.fmt, self.source, self.policy, self.rule)
         if unit.policy.random_count:
             raise Error(f"{type(self).__name__}: stochastic roundings are tested on conversions (ConvertConformance)")
         return AffineSetup(unit)
 
-    def trial(self, item: Property[AffineSetup], setup: AffineSetup) -> AffineTrial:
-        return AffineTrial(self, item, setup)
-
     def answer(self, case: AffineCase) -> int:
-        """The model's code, checked."""
-        return integer(self.model(*_inputs(case)), "the integer")
+        return integer(self.model(*case.inputs), "the integer")

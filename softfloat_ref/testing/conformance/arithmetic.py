@@ -23,13 +23,14 @@ from softfloat_ref.testing.compare import Answer, same_result
 from softfloat_ref.testing.conformance.operation import (
     SYMMETRIC,
     Case,
+    OperationTrial,
     Setup,
-    Trial,
     code_of,
     fraction_text,
     range_of,
 )
 from softfloat_ref.testing.conformance.table import (
+    alike,
     arithmetic,
     every,
     floating,
@@ -47,7 +48,7 @@ LOST: Final = INEXACT | OVERFLOW | UNDERFLOW
 
 
 @prop(every)
-def oracle(t: Trial, case: Case) -> None:
+def oracle(t: OperationTrial, case: Case) -> None:
     """The result and the flags are the oracle's."""
     (answer,) = t.ask(case)
     t.require(t.agrees(case, answer), "the oracle's answer")
@@ -62,12 +63,12 @@ def _crosses(setup: Setup) -> str:
 
 
 @prop(every, when=(_crosses,), cases=_crossed)
-def special_values(t: Trial, policy: Policy) -> None:
+def special_values(t: OperationTrial, policy: Policy) -> None:
     """Zeros, ones, the smallest, the largest, Inf and NaN, each with each."""
     cases = [Case(codes, 0, policy) for codes in crossed(t.setup.sig.formats, MAX_CROSSED)]
     for case, answer in zip(cases, t.ask(*cases), strict=True):
         if not t.agrees(case, answer):
-            t.only(case, answer)
+            t.asked = [(case, answer)]
             t.fail("the oracle's answer")
 
 
@@ -75,11 +76,9 @@ def special_values(t: Trial, policy: Policy) -> None:
 
 
 @prop(arithmetic)
-def exact_where_representable(t: Trial, case: Case) -> None:
+def exact_where_representable(t: OperationTrial, case: Case) -> None:
     """A result that the format has is given as it is, and no flag says that anything was lost."""
-    x = t.setup.exact(case)
-    if x.is_finite and not x.root and not _flushed(t.setup, case.policy, x):
-        _must_be(t, case, x.value)
+    _exactly(t, case)
 
 
 def _flushed(setup: Setup, policy: Policy, x: Exact) -> bool:
@@ -87,12 +86,14 @@ def _flushed(setup: Setup, policy: Policy, x: Exact) -> bool:
     return policy.flush_outputs and 0 < abs(x.value) < range_of(setup.out).least
 
 
-def _must_be(t: Trial, case: Case, x: Fraction) -> None:
-    if code_of(x, t.setup.out) is None:
+def _exactly(t: OperationTrial, case: Case) -> None:
+    """Require the exact result, if the format has it."""
+    x = t.setup.exact(case)
+    if not x.is_finite or x.root or _flushed(t.setup, case.policy, x) or code_of(x.value, t.setup.out) is None:
         return
     (answer,) = t.ask(case)
     got = t.value(answer)
-    t.require(got.is_finite and got.as_fraction() == x, f"exactly {fraction_text(x)}")
+    t.require(got.is_finite and got.as_fraction() == x.value, f"exactly {fraction_text(x.value)}")
     t.require(not (answer.flags or 0) & LOST, "neither inexact nor overflow nor underflow")
 
 
@@ -110,13 +111,13 @@ def _near_one_another(setup: Setup) -> SearchStrategy[Case]:
 
 
 @prop(of(SUM, DIFFERENCE), when=(signed, one_format, gradual), cases=_near_one_another)
-def sterbenz(t: Trial, case: Case) -> None:
+def sterbenz(t: OperationTrial, case: Case) -> None:
     """The difference x - y is exact where y/2 <= x <= 2y (Sterbenz)."""
     if not all(v.is_finite for v in t.operands(case)):
         return
     x, y = (abs(v.as_fraction()) for v in t.operands(case))
     if x and 2 * min(x, y) >= max(x, y):
-        _must_be(t, case, t.setup.exact(case).value)
+        _exactly(t, case)
 
 
 def _products(setup: Setup) -> SearchStrategy[Case]:
@@ -136,15 +137,14 @@ def _addend_as_result(setup: Setup) -> str:
 
 
 @prop(of(MULTIPLY_ADD), when=(signed, _addend_as_result), cases=_products)
-def fused(t: Trial, case: Case) -> None:
+def fused(t: OperationTrial, case: Case) -> None:
     """Of the rounded product r, fma(a, b, -r) is the rounding error: the product is not rounded by itself."""
-    x = t.setup.exact(case)
-    if x.is_finite and x.value and not _flushed(t.setup, case.policy, x):
-        _must_be(t, case, x.value)
+    if t.setup.exact(case).value:
+        _exactly(t, case)
 
 
 @prop(of(MULTIPLY_ADD), when=(signed,), cases=lambda s: s.cases())
-def fma_zero_is_mul(t: Trial, case: Case) -> None:
+def fma_zero_is_mul(t: OperationTrial, case: Case) -> None:
     """Adding zero, fma(a, b, 0), gives the product."""
     a, b, _ = t.operands(case)
     fmt = t.setup.sig.formats[2]
@@ -169,11 +169,9 @@ def _converts(setup: Setup) -> str:
 
 
 @prop(of(IDENTITY), when=(_converts, floating))
-def widening(t: Trial, case: Case) -> None:
+def widening(t: OperationTrial, case: Case) -> None:
     """A conversion to a wider format loses nothing."""
-    x = t.setup.exact(case)
-    if x.is_finite and not _flushed(t.setup, case.policy, x):
-        _must_be(t, case, x.value)
+    _exactly(t, case)
 
 
 def _of_results(setup: Setup) -> SearchStrategy[Case]:
@@ -190,22 +188,16 @@ def _of_results(setup: Setup) -> SearchStrategy[Case]:
 
 
 @prop(of(IDENTITY), cases=_of_results)
-def idempotent(t: Trial, case: Case) -> None:
+def idempotent(t: OperationTrial, case: Case) -> None:
     """What has the format's precision already is not rounded again."""
-    x = t.setup.exact(case)
-    if x.is_finite and not _flushed(t.setup, case.policy, x):
-        _must_be(t, case, x.value)
+    _exactly(t, case)
 
 
 # -- symmetries ------------------------------------------------------------------------------------------------------
 
 
-def _swappable(setup: Setup) -> str:
-    return "" if setup.sig.formats[0] == setup.sig.formats[1] else "a and b have different formats"
-
-
-@prop(lambda operation: operation.commutes, when=(_swappable,))
-def commutative(t: Trial, case: Case) -> None:
+@prop(lambda operation: operation.commutes, when=(alike,))
+def commutative(t: OperationTrial, case: Case) -> None:
     """Swapping a and b changes nothing."""
     a, b, *rest = case.operands
     first, second = t.ask(case, case._replace(operands=(b, a, *rest)))
@@ -228,7 +220,7 @@ def _scaling(operation: Operation, k: int) -> dict[int, int]:
     return operation.formula.scaling(k) if operation.formula else {}
 
 
-def _negated(t: Trial, case: Case) -> Case | None:
+def _negated(t: OperationTrial, case: Case) -> Case | None:
     """The case whose exact result is the opposite; None where an operand has no opposite."""
     codes = list(case.operands)
     for i in _scaling(t.setup.sig.operation, 1):
@@ -240,7 +232,7 @@ def _negated(t: Trial, case: Case) -> Case | None:
 
 
 @prop(_odd, when=(signed,), roundings=SYMMETRIC)
-def sign_symmetry(t: Trial, case: Case) -> None:
+def sign_symmetry(t: OperationTrial, case: Case) -> None:
     """Opposite operands give the opposite result."""
     x, other = t.setup.exact(case), _negated(t, case)
     if other is None or x.kind == NAN or (x.kind == FINITE and not x.value):
@@ -262,7 +254,7 @@ def _scalable(setup: Setup) -> str:
 
 
 @prop(_scales, when=(floating, _scalable), cases=_scaled)
-def scaling(t: Trial, drawn: tuple[Case, int]) -> None:
+def scaling(t: OperationTrial, drawn: tuple[Case, int]) -> None:
     """Powers of two pass through, where nothing is subnormal or overflows."""
     case, k = drawn
     moved = _moved(t, case, k)
@@ -285,7 +277,7 @@ def _in_range(x: Exact, least: Fraction, largest: Fraction) -> bool:
     return size.compare(least) >= 0 >= size.compare(largest)
 
 
-def _moved(t: Trial, case: Case, k: int) -> Case | None:
+def _moved(t: OperationTrial, case: Case, k: int) -> Case | None:
     """The case whose exact result is 2^k times as large; None where an operand cannot be."""
     powers = _scaling(t.setup.sig.operation, k)
     codes = []
@@ -329,7 +321,7 @@ def _ordered(setup: Setup) -> str:
 
 
 @prop(arithmetic, when=(_ordered,), cases=_pairs)
-def monotonic(t: Trial, pair: tuple[Case, Case]) -> None:
+def monotonic(t: OperationTrial, pair: tuple[Case, Case]) -> None:
     """A larger exact result is not rounded to a smaller one."""
     exacts = [t.setup.exact(case) for case in pair]
     if any(x.kind == NAN or (x.sign and not t.setup.out.signed) for x in exacts):
@@ -367,7 +359,7 @@ def _with_nans(setup: Setup) -> SearchStrategy[Case]:
 
 
 @prop(arithmetic, when=(with_nan,), cases=_with_nans)
-def nan(t: Trial, case: Case) -> None:
+def nan(t: OperationTrial, case: Case) -> None:
     """A NaN operand gives the policy's NaN; only a signalling one raises invalid."""
     (answer,) = t.ask(case)
     try:
@@ -394,7 +386,7 @@ def _zeros(setup: Setup) -> SearchStrategy[Case]:
 
 
 @prop(arithmetic, cases=_zeros)
-def sign_of_zero(t: Trial, case: Case) -> None:
+def sign_of_zero(t: OperationTrial, case: Case) -> None:
     """A zero has the sign that IEEE 754 6.3 gives it."""
     x = t.setup.exact(case)
     if x.kind == FINITE and not x.value:
@@ -411,7 +403,7 @@ def _flags_count(setup: Setup) -> str:
 
 
 @prop(arithmetic, when=(_flags_count,))
-def flags(t: Trial, case: Case) -> None:
+def flags(t: OperationTrial, case: Case) -> None:
     """Inexact where the result is not the exact one, and only there; overflow and underflow as well."""
     x = t.setup.exact(case)
     (answer,) = t.ask(case)
@@ -423,7 +415,7 @@ def flags(t: Trial, case: Case) -> None:
         _flags_of_number(t, case, x, answer)
 
 
-def _flags_of_number(t: Trial, case: Case, x: Exact, answer: Answer) -> None:
+def _flags_of_number(t: OperationTrial, case: Case, x: Exact, answer: Answer) -> None:
     got, raised, limits = t.value(answer), answer.flags or 0, range_of(t.setup.out)
     if raised & INVALID:
         t.require(t.setup.out.is_integer, "not invalid: the result is a number")

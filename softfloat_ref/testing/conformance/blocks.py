@@ -6,21 +6,15 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Final, NamedTuple, NoReturn
+from typing import ClassVar, Final, NamedTuple
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from softfloat_ref.base.errors import Error, Undefined
-from softfloat_ref.oracle.blocks.formats import (
-    BlockFormat,
-    dequantize_block,
-    element_policy,
-    get_block_format,
-    quantize_block,
-    resolve,
-)
+from softfloat_ref.oracle.blocks.formats import BlockFormat, get_block_format
 from softfloat_ref.oracle.blocks.profiles import Profile
+from softfloat_ref.oracle.blocks.quantize import dequantize_block, element_policy, quantize_block, resolve
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format, get_format
@@ -28,7 +22,8 @@ from softfloat_ref.oracle.literals import hexadecimal, shortest
 from softfloat_ref.oracle.policies import Policy, get_policy, rounding_name
 from softfloat_ref.testing import strategies
 from softfloat_ref.testing.conformance.operation import SYMMETRIC, code_of
-from softfloat_ref.testing.conformance.suite import Properties, Property, Suite, fail, integer
+from softfloat_ref.testing.conformance.suite import Properties, Suite, Trial, integer
+from softfloat_ref.testing.operation import policy_options
 
 SHOWN: Final = 8
 _IDEMPOTENT: Final = frozenset(("floor", "ceil", "rceil", "even"))
@@ -61,22 +56,18 @@ class BlockSetup:
         return self.fmt.scale.mantissa_bits == 0 and self.profile.arithmetic == "exact"
 
 
-class BlockTrial:
-    """Asks the model for blocks, and shows those that break a property."""
+class BlockTrial(Trial[BlockSetup, Sequence[int], Quantized]):
+    """Queries the model for blocks."""
 
-    def __init__(self, suite: BlockQuantizeConformance, item: Property[BlockSetup], setup: BlockSetup) -> None:
-        self.suite, self.item, self.setup = suite, item, setup
-        self.asked: list[tuple[Sequence[int], Quantized]] = []
-
-    def ask(self, codes: Sequence[int]) -> Quantized:
+    def block(self, codes: Sequence[int]) -> Quantized:
         """The model's block of these values."""
         __tracebackhide__ = True
-        found = self.suite.answer(codes)
-        self.asked.append((codes, found))
-        wide = [x for x in found.codes if x >> self.setup.fmt.element.width]
-        if wide or found.scale >> self.setup.fmt.scale.width:
-            self.fail(f"codes of {self.setup.fmt.element.width} bits, a scale of {self.setup.fmt.scale.width}")
-        return found
+        return self.ask(codes)[0]
+
+    def misfit(self, found: Quantized) -> str:
+        element, scale = self.setup.fmt.element.width, self.setup.fmt.scale.width
+        fits = not found.scale >> scale and not any(x >> element for x in found.codes)
+        return "" if fits else f"codes of {element} bits, a scale of {scale}"
 
     def values(self, codes: Sequence[int]) -> list[Value]:
         """The values asked for."""
@@ -92,19 +83,7 @@ class BlockTrial:
         """What a block stands for."""
         return dequantize_block(block.scale, block.codes, self.setup.fmt)
 
-    def require(self, holds: bool, expected: str) -> None:
-        """Fail unless it holds."""
-        __tracebackhide__ = True
-        if not holds:
-            self.fail(expected)
-
-    def fail(self, expected: str) -> NoReturn:
-        """Report what was asked and answered. Raises NotConforming."""
-        __tracebackhide__ = True
-        lines = [line for codes, found in self.asked for line in self._shown(codes, found)]
-        fail(self.item, [*lines, f"  expected by this property: {expected}"])
-
-    def _shown(self, codes: Sequence[int], found: Quantized) -> list[str]:
+    def shown(self, codes: Sequence[int], found: Quantized) -> list[str]:
         s = self.setup
         used = max((i + 1 for i, x in enumerate(codes) if x), default=1)
         lines = [f"{s.fmt.name}, profile {s.profile.name}, {s.rounding}: {len(codes)} values of {s.source.name}"]
@@ -117,7 +96,9 @@ class BlockTrial:
         except Undefined as e:
             lines.append(f"  oracle   {e}")
         shown = " ".join(hexadecimal(v) if v.is_finite else shortest(v) for v in values)
-        return [*lines, f"  softfloat-ref explain --fmt {s.fmt.name} --profile {s.profile.name} -- {shown}"]
+        options = [x for x in policy_options(s.policy, s.profile.rounding) if x.startswith("--round")]
+        command = [f"softfloat-ref explain --fmt {s.fmt.name} --profile {s.profile.name}", *options, "--", shown]
+        return [*lines, f"  {' '.join(command)}"]
 
 
 def _block(found: Quantized, used: int, fmt: BlockFormat) -> str:
@@ -144,7 +125,7 @@ def oracle(t: BlockTrial, codes: list[int]) -> None:
         right = t.oracle(codes)
     except Undefined:
         return
-    t.require(t.ask(codes) == right, "the oracle's block")
+    t.require(t.block(codes) == right, "the oracle's block")
 
 
 def _powers(setup: BlockSetup) -> str:
@@ -159,12 +140,12 @@ def _stable(setup: BlockSetup) -> str:
 @_prop(_numbers, _stable)
 def idempotent(t: BlockTrial, codes: list[int]) -> None:
     """The values of a quantized block are not changed by quantizing them again."""
-    numbers = t.numbers(t.ask(codes))
+    numbers = t.numbers(t.block(codes))
     again = [code_of(x.as_fraction(), t.setup.source) if x.is_finite else None for x in numbers]
     kept = [x for x in again if x is not None]
     if len(kept) < len(again) or any(_flushed(t, x) for x in kept):
         return
-    second = t.numbers(t.ask(kept))
+    second = t.numbers(t.block(kept))
     t.require(_same(numbers, second), "the same values as of the first block")
 
 
@@ -189,8 +170,8 @@ def _symmetric(setup: BlockSetup) -> str:
 @_prop(_numbers, _symmetric)
 def sign_symmetry(t: BlockTrial, codes: list[int]) -> None:
     """Opposite values give the same scale and opposite elements."""
-    first = t.ask(codes)
-    second = t.ask([x ^ t.setup.source.sign_bit for x in codes])
+    first = t.block(codes)
+    second = t.block([x ^ t.setup.source.sign_bit for x in codes])
     one, two = t.numbers(first), t.numbers(second)
     opposite = all(x.is_nan or x.as_fraction() == -y.as_fraction() for x, y in zip(one, two, strict=True))
     t.require(first.scale == second.scale and opposite, "the same scale, opposite elements")
@@ -200,7 +181,7 @@ def sign_symmetry(t: BlockTrial, codes: list[int]) -> None:
 def permutation(t: BlockTrial, drawn: tuple[list[int], list[int]]) -> None:
     """The scale does not depend on the order of the values, and the elements follow it."""
     codes, order = drawn
-    first, second = t.ask(codes), t.ask([codes[i] for i in order])
+    first, second = t.block(codes), t.block([codes[i] for i in order])
     moved = tuple(first.codes[i] for i in order)
     t.require((first.scale, moved) == second, "the same scale, the elements in the other order")
 
@@ -217,7 +198,7 @@ def scaling(t: BlockTrial, drawn: tuple[list[int], int]) -> None:
         moved.append(code | (t.setup.source.sign_bit if x.sign else 0))
     if any(_flushed(t, code) for code in (*codes, *moved)):
         return
-    first, second = t.ask(codes), t.ask(moved)
+    first, second = t.block(codes), t.block(moved)
     scale = t.setup.fmt.scale
     ends = {scale.min_code, scale.max_code, scale.canonical_nan, scale.min_normal_code}
     if not {first.scale, second.scale} & ends:
@@ -228,7 +209,7 @@ def scaling(t: BlockTrial, drawn: tuple[list[int], int]) -> None:
 def monotonic(t: BlockTrial, codes: list[int]) -> None:
     """A larger value of a block does not become a smaller one."""
     values = [x.as_fraction() for x in t.values(codes)]
-    numbers = t.numbers(t.ask(codes))
+    numbers = t.numbers(t.block(codes))
     if any(x.is_nan for x in numbers):
         return
     pairs = sorted(zip(values, (x.as_fraction() for x in numbers), strict=True))
@@ -238,7 +219,7 @@ def monotonic(t: BlockTrial, codes: list[int]) -> None:
 @_prop(lambda s: st.sampled_from([0, s.source.sign_bit]))
 def zeros(t: BlockTrial, code: int) -> None:
     """A block of zeros is zero."""
-    numbers = t.numbers(t.ask([code] * t.setup.size))
+    numbers = t.numbers(t.block([code] * t.setup.size))
     t.require(all(x.is_zero for x in numbers), "zeros")
 
 
@@ -251,10 +232,10 @@ def nan(t: BlockTrial, drawn: tuple[list[int], int]) -> None:
     """A NaN among the values makes the scale the NaN."""
     codes, at = drawn
     codes = [*codes[:at], t.setup.source.canonical_nan, *codes[at + 1 :]]
-    t.require(t.setup.fmt.scale.is_nan(t.ask(codes).scale), t.setup.fmt.scale.hex(t.setup.fmt.scale.canonical_nan))
+    t.require(t.setup.fmt.scale.is_nan(t.block(codes).scale), t.setup.fmt.scale.hex(t.setup.fmt.scale.canonical_nan))
 
 
-class BlockQuantizeConformance(Suite[BlockSetup]):
+class BlockQuantizeConformance(Suite[BlockSetup, Sequence[int], Quantized]):
     """The suite of a block quantizer: model(self, values), a list of codes of `source`, returns (scale, codes).
 
     fmt: the block format. profile, policy: as for `blocks.quantize`; roundings take no random bits here. size: values a
@@ -267,10 +248,10 @@ class BlockQuantizeConformance(Suite[BlockSetup]):
     policy: ClassVar[Policy | str | None] = None
     size: ClassVar[int] = 0
     properties = _prop.table
+    trial = BlockTrial
 
     def setup(self) -> BlockSetup:
-        if not self.fmt:
-            raise Error(f"{type(self).__name__}: set the class attribute fmt = ...")
+        self.required("fmt")
         fmt, profile = resolve(get_block_format(self.fmt), self.profile)
         policy = element_policy(None if self.policy is None else get_policy(self.policy), profile)
         if policy.random_count:
@@ -280,11 +261,7 @@ class BlockQuantizeConformance(Suite[BlockSetup]):
             raise Error(f"{type(self).__name__}: size = {size}: a block of {fmt.name} has {fmt.size_name} values")
         return BlockSetup(fmt, get_format(self.source), profile, policy, size)
 
-    def trial(self, item: Property[BlockSetup], setup: BlockSetup) -> BlockTrial:
-        return BlockTrial(self, item, setup)
-
     def answer(self, codes: Sequence[int]) -> Quantized:
-        """The model's block, checked."""
         answered = self.model(list(codes))
         if not isinstance(answered, (tuple, list)) or len(answered) != 2 or len(answered[1]) != len(codes):
             raise Error(f"the model returned {answered!r}; it returns (scale, codes), a code for each value")

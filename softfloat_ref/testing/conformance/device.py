@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from softfloat_ref.golden.writers import text_line
-from softfloat_ref.oracle.operations import get_operation, signature
-from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.oracle.operations import get_operation
 from softfloat_ref.testing.check import parse_answer
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.conformance.dots import DotCase, DotConformance
@@ -21,52 +20,35 @@ from softfloat_ref.units import DotUnit, OperationUnit, Unit
 DOT = "dot"
 
 
-def operation_suite(op: str, fmt: str, device: Dialogue, **attributes: Any) -> Suite[Any]:
+def operation_suite(op: str, fmt: str, device: Dialogue, **attributes: Any) -> Suite[Any, Any, Any]:
     """The suite of an operation, asking the device. attributes: as of OperationSuite. Raises Error."""
-    sig = signature(op, fmt, attributes.get("out"))
-    policy: Policy = attributes["policy"]
-    ask = _asker(device, OperationUnit(sig.operation.name, sig.formats, sig.out, policy))
-
-    def answers(self: Any, cases: Sequence[Case]) -> list[Answer]:
-        return ask([(*c.operands, c.random_bits) if policy.random_count else c.operands for c in cases])
-
-    body = {
-        **attributes,
-        "op": op,
-        "fmt": sig.formats,
-        "out": sig.out,
-        "answers": answers,
-        "properties": properties(sig.operation.name),
-    }
-    made: Suite[Any] = type(f"{op}_device", (OperationSuite,), body)()
-    return made
+    unit = OperationUnit.make(op, fmt, attributes.get("out"), attributes["policy"])
+    of = {"op": unit.op, "fmt": unit.formats, "out": unit.out, "properties": properties(unit.op)}
+    return _suite(OperationSuite, unit, device, attributes | of)
 
 
-def dot_suite(fmt: str, device: Dialogue, **attributes: Any) -> Suite[Any]:
+def dot_suite(fmt: str, device: Dialogue, **attributes: Any) -> Suite[Any, Any, Any]:
     """The suite of a dot product, asking the device. attributes: as of DotConformance. Raises Error."""
-    ask = _asker(device, DotUnit.make(fmt, attributes["out"], attributes["acc"], attributes["k"]))
-
-    def answers(self: Any, cases: Sequence[DotCase]) -> list[Answer]:
-        return ask([(*c.a, *c.b, c.c) for c in cases])
-
-    made: Suite[Any] = type("dot_device", (DotConformance,), {**attributes, "fmt": fmt, "answers": answers})()
-    return made
+    unit = DotUnit.make(fmt, attributes["out"], attributes["acc"], attributes["k"])
+    return _suite(DotConformance, unit, device, attributes | {"fmt": fmt})
 
 
-def _asker(device: Dialogue, unit: Unit) -> Callable[[Sequence[tuple[int, ...]]], list[Answer]]:
+def _suite(base: type, unit: Unit, device: Dialogue, attributes: dict[str, Any]) -> Suite[Any, Any, Any]:
     as_operands = text_line(unit.inputs)
 
-    def ask(inputs: Sequence[tuple[int, ...]]) -> list[Answer]:
+    def answers(self: Any, cases: Sequence[Case | DotCase]) -> list[Answer]:
         found = []
-        lines = [as_operands(x) for x in inputs]
-        for line, text, x in zip(lines, device.ask(lines), inputs, strict=True):
+        lines = [as_operands(case.inputs) for case in cases]
+        for line, text, case in zip(lines, device.ask(lines), cases, strict=True):
             try:
-                found.append(parse_answer(text, unit, x))
+                found.append(parse_answer(text, unit, case.inputs))
             except DeviceError as e:
                 device.fail(str(e), [line])
         return found
 
-    return ask
+    name = f"{unit.properties()['op']}_device"
+    made: Suite[Any, Any, Any] = type(name, (base,), {**attributes, "answers": answers})()
+    return made
 
 
 def known_operation(name: str) -> str:

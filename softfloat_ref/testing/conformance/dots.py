@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Final, Literal, NamedTuple, NoReturn
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.explain.scalar import MAX_FLAGS, describe, flag_text
 from softfloat_ref.oracle.accumulate import Accumulator
 from softfloat_ref.oracle.accumulate.trees import Chain, Fuse, Pairs, Part, Products, Round, walk
 from softfloat_ref.oracle.codec import decoder, encode
@@ -19,7 +18,7 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.testing import strategies
 from softfloat_ref.testing.compare import Answer, Rule, agrees, compare_nan
 from softfloat_ref.testing.conformance.operation import SYMMETRIC, code_of
-from softfloat_ref.testing.conformance.suite import Properties, Property, Suite, fail, integer
+from softfloat_ref.testing.conformance.suite import Properties, Suite, Trial, answer_of, unit_lines
 from softfloat_ref.testing.dot import DotView
 from softfloat_ref.units import DotUnit
 
@@ -33,6 +32,10 @@ class DotCase(NamedTuple):
     a: tuple[int, ...]
     b: tuple[int, ...]
     c: int
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        return (*self.a, *self.b, self.c)
 
 
 @dataclass(frozen=True)
@@ -57,53 +60,17 @@ class DotSetup:
         return self.unit.step_for(s.formats, s.result, s.block, self.dot.k)
 
 
-class DotTrial:
-    """Asks the model for dot products, and shows those that break a property."""
+class DotTrial(Trial[DotSetup, DotCase, Answer]):
+    """Queries the model of a dot product."""
 
-    def __init__(self, suite: DotConformance, item: Property[DotSetup], setup: DotSetup) -> None:
-        self.suite, self.item, self.setup = suite, item, setup
-        self.asked: list[tuple[DotCase, Answer]] = []
+    def misfit(self, answer: Answer) -> str:
+        width = self.setup.dot.out.width
+        return f"a result of {width} bits" if answer.result >> width else ""
 
-    def ask(self, *cases: DotCase) -> list[Answer]:
-        """The model's answers."""
-        __tracebackhide__ = True
-        found = self.suite.answers(cases)
-        self.asked += zip(cases, found, strict=True)
-        for case, answer in zip(cases, found, strict=True):
-            if answer.result >> self.setup.dot.out.width:
-                self.asked = [(case, answer)]
-                self.fail(f"a result of {self.setup.dot.out.width} bits")
-        return found
-
-    def oracle(self, case: DotCase) -> tuple[int, int] | None:
-        """The right result and flags."""
-        line = self.setup.dot.line((*case.a, *case.b, case.c))
-        return None if line is None else (line[-2], line[-1])
-
-    def require(self, holds: bool, expected: str) -> None:
-        """Fail unless it holds."""
-        __tracebackhide__ = True
-        if not holds:
-            self.fail(expected)
-
-    def fail(self, expected: str) -> NoReturn:
-        """Report what was asked and answered. Raises NotConforming."""
-        __tracebackhide__ = True
-        dot, lines = self.setup.dot, []
-        for case, answer in self.asked:
-            inputs = (*case.a, *case.b, case.c)
-            lines.append(f"dot of {dot.k} products, {dot.name.removeprefix('dot_')}, to {dot.out.name}")
-            lines += DotView(dot).operand_lines(inputs)
-            lines.append(f"  got      {_answer(dot.out, answer.result, answer.flags)}")
-            if (right := self.oracle(case)) is not None:
-                lines.append(f"  oracle   {_answer(dot.out, *right)}")
-            lines.append(f"  {DotView(dot).command(inputs, answer)}")
-        fail(self.item, [*lines, f"  expected by this property: {expected}"])
-
-
-def _answer(fmt: Format, result: int, flags: int | None) -> str:
-    text = f"{result:x}, which does not fit {fmt.width} bits" if result >> fmt.width else describe(result, fmt)
-    return text if flags is None else f"{text}, flags {flag_text(flags)}"
+    def shown(self, case: DotCase, answer: Answer) -> list[str]:
+        dot = self.setup.dot
+        name = f"dot of {dot.k} products, {dot.name.removeprefix('dot_')}, to {dot.out.name}"
+        return unit_lines(name, DotView(dot), case.inputs, answer)
 
 
 # -- cases -----------------------------------------------------------------------------------------------------------
@@ -158,8 +125,8 @@ _prop: Final = Properties[DotSetup](_cases)
 def oracle(t: DotTrial, case: DotCase) -> None:
     """The result and the flags are the accumulator's."""
     (answer,) = t.ask(case)
-    right = t.oracle(case)
-    t.require(right is None or agrees(right, answer, t.setup.rule), "the oracle's answer")
+    right = t.setup.dot.line(case.inputs)
+    t.require(right is None or agrees((right[-2], right[-1]), answer, t.setup.rule), "the oracle's answer")
 
 
 def _any_order(setup: DotSetup) -> str:
@@ -215,10 +182,7 @@ def _symmetric(setup: DotSetup) -> str:
 def sign_symmetry(t: DotTrial, case: DotCase) -> None:
     """Opposite a and c give the opposite result."""
     fmt, c, out = t.setup.formats[0], t.setup.dot.c, t.setup.dot.out
-    if not fmt.negative_zero:
-        flipped = tuple(x ^ fmt.sign_bit if x & fmt.magnitude_mask else x for x in case.a)
-    else:
-        flipped = tuple(x ^ fmt.sign_bit for x in case.a)
+    flipped = tuple(x ^ fmt.sign_bit if x & fmt.magnitude_mask or fmt.negative_zero else x for x in case.a)
     one, two = t.ask(case, DotCase(flipped, case.b, case.c ^ c.sign_bit))
     values = [decoder(out)(x.result) for x in (one, two)]
     if not any(v.is_nan or v.is_zero for v in values):
@@ -253,7 +217,7 @@ def nan(t: DotTrial, drawn: tuple[DotCase, int]) -> None:
     t.require(t.setup.dot.out.is_nan(answer.result), "a NaN")
 
 
-class DotConformance(Suite[DotSetup]):
+class DotConformance(Suite[DotSetup, DotCase, Answer]):
     """The suite of a dot product: model(self, a, b, c), a and b being lists of `k` codes and c one code, returns the
     result's code, or (code, flags).
 
@@ -267,27 +231,15 @@ class DotConformance(Suite[DotSetup]):
     compare_nan: ClassVar[Literal["exact", "quiet", "any"]] = "exact"
     flags: ClassVar[bool] = True
     properties = _prop.table
+    trial = DotTrial
 
     def setup(self) -> DotSetup:
-        if not self.fmt:
-            raise Error(f"{type(self).__name__}: set the class attribute fmt = ...")
+        self.required("fmt")
         dot = DotUnit.make(self.fmt, self.out, self.acc, self.k)
         if not (isinstance(dot.a, Format) and isinstance(dot.b, Format)):
             raise Error(f"{type(self).__name__}: fmt = {self.fmt!r}: the suite takes scalar formats, such as fp8_e4m3")
         flags = self.flags and dot.accumulator.flags
         return DotSetup(dot, Rule(dot.out, compare_nan(self.compare_nan), flags))
 
-    def trial(self, item: Property[DotSetup], setup: DotSetup) -> DotTrial:
-        return DotTrial(self, item, setup)
-
-    def answers(self, cases: Sequence[DotCase]) -> list[Answer]:
-        """The model's answers to several cases; a subclass may compute them all at once."""
-        found = []
-        for case in cases:
-            answered = self.model(list(case.a), list(case.b), case.c)
-            pair = answered if isinstance(answered, tuple) else (answered, None)
-            if len(pair) != 2:
-                raise Error(f"the model returned {answered!r}; it returns a code, or a code and flags")
-            flags = None if pair[1] is None else integer(pair[1], "flags") & MAX_FLAGS
-            found.append(Answer((integer(pair[0], "the result"),), flags))
-        return found
+    def answer(self, case: DotCase) -> Answer:
+        return answer_of(self.model(list(case.a), list(case.b), case.c))

@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar, Final, Literal, NamedTuple, NoReturn
+from typing import ClassVar, Final, Literal, NamedTuple
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from softfloat_ref.base.errors import Error, Undefined
-from softfloat_ref.explain.scalar import MAX_FLAGS, describe, flag_text
+from softfloat_ref.base.errors import Undefined
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder, encode
 from softfloat_ref.oracle.exact import Value
@@ -22,7 +21,7 @@ from softfloat_ref.oracle.operations import Signature, evaluator, signature
 from softfloat_ref.oracle.policies import Policy, get_policy, parse_rounding, rounding_name
 from softfloat_ref.testing import strategies
 from softfloat_ref.testing.compare import Answer, Rule, agrees, compare_nan
-from softfloat_ref.testing.conformance.suite import Property, Suite, fail, integer
+from softfloat_ref.testing.conformance.suite import Suite, Trial, answer_of, unit_lines
 from softfloat_ref.testing.operation import OperationView
 from softfloat_ref.testing.ulp import Exact, exact_result
 from softfloat_ref.units import OperationUnit
@@ -41,6 +40,16 @@ class Case(NamedTuple):
     random_bits: int
     policy: Policy
 
+    @property
+    def rounding(self) -> str:
+        """The name of the rounding."""
+        return rounding_name(self.policy.rounding)
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """The operands, and the random bits if the policy takes some."""
+        return (*self.operands, self.random_bits) if self.policy.random_count else self.operands
+
 
 @dataclass(frozen=True)
 class Setup:
@@ -48,7 +57,6 @@ class Setup:
 
     sig: Signature
     policies: tuple[Policy, ...]
-    named: bool  # whether the model gets the rounding as an argument
     rule: Rule
 
     @property
@@ -59,10 +67,6 @@ class Setup:
     def policy(self) -> Policy:
         """The policy; its rounding may be another one of `policies`."""
         return self.policies[0]
-
-    @property
-    def operation(self) -> str:
-        return self.sig.operation.name
 
     @property
     def roundings(self) -> frozenset[str]:
@@ -94,23 +98,12 @@ def _cases(setup: Setup, among: frozenset[str]) -> SearchStrategy[Case]:
     )
 
 
-class Trial:
-    """Queries the model, records the questions, and reports them if a property does not hold."""
+class OperationTrial(Trial[Setup, Case, Answer]):
+    """Queries the model of an operation."""
 
-    def __init__(self, suite: OperationSuite, item: Property[Setup], setup: Setup) -> None:
-        self.suite, self.item, self.setup = suite, item, setup
-        self.asked: list[tuple[Case, Answer]] = []
-
-    def ask(self, *cases: Case) -> list[Answer]:
-        """The model's answers. Raises NotConforming for answers that do not fit the result's format."""
-        __tracebackhide__ = True
-        found = self.suite.answers(cases)
-        self.asked += zip(cases, found, strict=True)
-        for case, answer in zip(cases, found, strict=True):
-            if answer.result >> self.setup.out.width:
-                self.asked = [(case, answer)]
-                self.fail(f"a result of {self.setup.out.width} bits")
-        return found
+    def misfit(self, answer: Answer) -> str:
+        width = self.setup.out.width
+        return f"a result of {width} bits" if answer.result >> width else ""
 
     def oracle(self, case: Case) -> tuple[int, int]:
         """The right answer. Raises Undefined if the policy has none."""
@@ -133,52 +126,14 @@ class Trial:
         except Undefined:
             return True
 
-    def require(self, holds: bool, expected: str) -> None:
-        """Fail unless the condition holds."""
-        __tracebackhide__ = True
-        if not holds:
-            self.fail(expected)
-
-    def only(self, case: Case, answer: Answer) -> None:
-        """Report only this case if the property fails."""
-        self.asked = [(case, answer)]
-
-    def fail(self, expected: str) -> NoReturn:
-        """Report the questions and the answers. Raises NotConforming."""
-        __tracebackhide__ = True
-        lines = [line for case, answer in self.asked for line in self._shown(case, answer)]
-        fail(self.item, [*lines, f"  expected by this property: {expected}"])
-
-    def _shown(self, case: Case, answer: Answer) -> list[str]:
-        setup, sig = self.setup, self.setup.sig
-        rounding = rounding_name(case.policy.rounding)
-        lines = [f"{setup.operation} {'_'.join(f.name for f in sig.formats)} to {sig.out.name}, {rounding}"]
-        names = zip("abcdefghi", case.operands, sig.formats, strict=False)
-        lines += [f"  {name:9}{describe(code, f)}" for name, code, f in names]
-        n = case.policy.random_count
-        lines += [f"  {'r':9}{case.random_bits:0{-(-n // 4)}x}"] if n else []
-        lines.append(f"  got      {_answer(sig.out, answer.result, answer.flags)}")
-        right = None
-        try:
-            right = self.oracle(case)
-            lines.append(f"  oracle   {_answer(sig.out, *right)}")
-        except Undefined as e:
-            lines.append(f"  oracle   {e}")
-        return [*lines, f"  {self._command(case, answer)}"]
-
-    def _command(self, case: Case, answer: Answer) -> str:
+    def shown(self, case: Case, answer: Answer) -> list[str]:
         sig = self.setup.sig
+        name = f"{sig.operation.name} {'_'.join(f.name for f in sig.formats)} to {sig.out.name}, {case.rounding}"
         unit = OperationUnit(sig.operation.name, sig.formats, sig.out, case.policy)
-        inputs = (*case.operands, case.random_bits) if case.policy.random_count else case.operands
-        return OperationView(unit).command(inputs, answer)
+        return unit_lines(name, OperationView(unit), case.inputs, answer)
 
 
-def _answer(fmt: Format, result: int, flags: int | None) -> str:
-    text = f"{result:x}, which does not fit {fmt.width} bits" if result >> fmt.width else describe(result, fmt)
-    return text if flags is None else f"{text}, flags {flag_text(flags)}"
-
-
-class OperationSuite(Suite[Setup]):
+class OperationSuite(Suite[Setup, Case, Answer]):
     """A suite of one operation. op, fmt, out and policy are as for `evaluate`.
 
     model(self, a, b, ...) gets codes and returns the result's code, or (code, flags); with a stochastic policy its last
@@ -193,40 +148,24 @@ class OperationSuite(Suite[Setup]):
     roundings: ClassVar[Sequence[str]] = ()
     compare_nan: ClassVar[Literal["exact", "quiet", "any"]] = "exact"
     flags: ClassVar[bool] = True
+    trial = OperationTrial
 
     def setup(self) -> Setup:
-        if not self.op or not self.fmt:
-            missing = "op" if not self.op else "fmt"
-            raise Error(f"{type(self).__name__}: set the class attribute {missing} = ...")
+        self.required("op", "fmt")
         sig, base = signature(self.op, self.fmt, self.out), get_policy(self.policy)
         policies = tuple(base.replace(rounding=parse_rounding(name)) for name in self.roundings) or (base,)
         for p in policies:
             p.random_count  # noqa: B018  (refused now where it is stochastic and does not say how many bits)
-        return Setup(sig, policies, bool(self.roundings), Rule(sig.out, compare_nan(self.compare_nan), self.flags))
+        return Setup(sig, policies, Rule(sig.out, compare_nan(self.compare_nan), self.flags))
 
-    def trial(self, item: Property[Setup], setup: Setup) -> Trial:
-        return Trial(self, item, setup)
-
-    def answers(self, cases: Sequence[Case]) -> list[Answer]:
-        """The model's answers to several cases; a subclass may compute them all at once."""
-        return [self._answer(case) for case in cases]
-
-    def _answer(self, case: Case) -> Answer:
-        random = (case.random_bits,) if case.policy.random_count else ()
-        more = {"rounding": rounding_name(case.policy.rounding)} if self.roundings else {}
+    def answer(self, case: Case) -> Answer:
+        more = {"rounding": case.rounding} if self.roundings else {}
         try:
-            answered = self.model(*case.operands, *random, **more)
+            answered = self.model(*case.inputs, **more)
         except Exception as e:
-            codes = " ".join(f"{x:x}" for x in (*case.operands, *random))
-            e.add_note(f"the model was asked {self.op} {codes}")
+            e.add_note(f"the model was asked {self.op} {' '.join(f'{x:x}' for x in case.inputs)}")
             raise
-        pair = answered if isinstance(answered, tuple) else (answered, None)
-        if not 1 <= len(pair) <= 2:
-            raise Error(f"the model returned {answered!r}; it returns a code, or a code and flags")
-        flags = integer(pair[1], "flags") if len(pair) > 1 and pair[1] is not None else None
-        if flags is not None and flags > MAX_FLAGS:
-            raise Error(f"the model returned {flags:x} as flags; they are at most 1f")
-        return Answer((integer(pair[0], "the result"),), flags)
+        return answer_of(answered)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -254,10 +193,6 @@ class Range(NamedTuple):
 @lru_cache(maxsize=256)
 def range_of(fmt: Format) -> Range:
     """The range of a format's magnitudes."""
-    least = Fraction(0) if fmt.twos_complement else _magnitude(fmt, fmt.min_normal_code)
-    return Range(least, _magnitude(fmt, fmt.max_code), fmt.subnormals == "gradual")
-
-
-def _magnitude(fmt: Format, code: int) -> Fraction:
-    significand, exponent = fmt.magnitude(code)
-    return Fraction(significand) * Fraction(2) ** exponent
+    decode = decoder(fmt)
+    least = Fraction(0) if fmt.twos_complement else decode(fmt.min_normal_code).as_fraction()
+    return Range(least, decode(fmt.max_code).as_fraction(), fmt.subnormals == "gradual")

@@ -12,17 +12,13 @@ from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.operations import Operation
 from softfloat_ref.testing import strategies
 from softfloat_ref.testing.compare import Answer
-from softfloat_ref.testing.conformance.operation import Case, Setup, Trial
-from softfloat_ref.testing.conformance.table import comparison, prop, selection
+from softfloat_ref.testing.conformance.operation import Case, OperationTrial, Setup
+from softfloat_ref.testing.conformance.table import alike, comparison, prop, selection
 
 
 def _order(operation: Operation) -> bool:
     """Comparisons for less, or less or equal."""
     return comparison(operation) and not operation.commutes
-
-
-def _alike(setup: Setup) -> str:
-    return "" if len(set(setup.sig.formats)) == 1 else "a and b have different formats"
 
 
 def _with(case: Case, *codes: int) -> Case:
@@ -33,12 +29,12 @@ def _holds(answer: Answer) -> bool:
     return bool(answer.result & 1)
 
 
-def _numbers(t: Trial, case: Case) -> bool:
+def _numbers(t: OperationTrial, case: Case) -> bool:
     return not any(x.is_nan for x in t.operands(case))
 
 
-@prop(comparison, when=(_alike,))
-def reflexive(t: Trial, case: Case) -> None:
+@prop(comparison, when=(alike,))
+def reflexive(t: OperationTrial, case: Case) -> None:
     """A number compares with itself as equal."""
     case = _with(case, case.operands[0], case.operands[0])
     if _numbers(t, case):
@@ -47,8 +43,8 @@ def reflexive(t: Trial, case: Case) -> None:
         t.require(_holds(answer) == bool(wanted), f"{wanted}")
 
 
-@prop(_order, when=(_alike,))
-def antisymmetric(t: Trial, case: Case) -> None:
+@prop(_order, when=(alike,))
+def antisymmetric(t: OperationTrial, case: Case) -> None:
     """Of numbers that differ, exactly one order holds; of equal ones, le both ways and lt neither."""
     if not _numbers(t, case):
         return
@@ -64,8 +60,8 @@ def _triples(setup: Setup) -> SearchStrategy[Any]:
     return st.tuples(setup.cases(), strategies.bits(setup.sig.formats[0]))
 
 
-@prop(comparison, when=(_alike,), cases=_triples)
-def transitive(t: Trial, drawn: tuple[Case, int]) -> None:
+@prop(comparison, when=(alike,), cases=_triples)
+def transitive(t: OperationTrial, drawn: tuple[Case, int]) -> None:
     """What holds of a, b and of b, c holds of a, c."""
     case, c = drawn
     a, b = case.operands
@@ -73,8 +69,8 @@ def transitive(t: Trial, drawn: tuple[Case, int]) -> None:
     t.require(_holds(third) or not (_holds(first) and _holds(second)), "the third holds, as the first two do")
 
 
-@prop(_order, when=(_alike, lambda s: _operands_signed(s)))
-def order_reversed_by_sign(t: Trial, case: Case) -> None:
+@prop(_order, when=(alike, lambda s: _operands_signed(s)))
+def order_reversed_by_sign(t: OperationTrial, case: Case) -> None:
     """Opposite numbers have the opposite order."""
     if not _numbers(t, case):
         return
@@ -105,7 +101,7 @@ def _has_nan(setup: Setup) -> str:
 
 
 @prop(comparison, when=(_has_nan,), cases=_nan_pairs)
-def unordered(t: Trial, case: Case) -> None:
+def unordered(t: OperationTrial, case: Case) -> None:
     """Nothing is equal to a NaN, below or above it; invalid as IEEE 754 5.11 says."""
     (answer,) = t.ask(case)
     _, flags = t.oracle(case)
@@ -120,8 +116,8 @@ def _no_flush(setup: Setup) -> str:
     return "subnormals are flushed" if setup.policy.flush_inputs or setup.policy.flush_outputs else ""
 
 
-@prop(selection, when=(_alike, _no_flush, lambda s: _same_out(s)))
-def chooses(t: Trial, case: Case) -> None:
+@prop(selection, when=(alike, _no_flush, lambda s: _same_out(s)))
+def chooses(t: OperationTrial, case: Case) -> None:
     """Of two numbers one is chosen, and it is the right one."""
     if not _numbers(t, case):
         return
@@ -136,8 +132,8 @@ def _same_out(setup: Setup) -> str:
     return "" if setup.sig.formats[0] == setup.out else "the result has another format"
 
 
-@prop(selection, when=(_alike, _no_flush, _same_out))
-def min_of_itself(t: Trial, case: Case) -> None:
+@prop(selection, when=(alike, _no_flush, _same_out))
+def min_of_itself(t: OperationTrial, case: Case) -> None:
     """Of a number and itself it is that number."""
     case = _with(case, case.operands[0], case.operands[0])
     if _numbers(t, case):
@@ -145,8 +141,8 @@ def min_of_itself(t: Trial, case: Case) -> None:
         t.require(answer.result == case.operands[0], t.setup.out.hex(case.operands[0]))
 
 
-@prop(selection, when=(_alike, _no_flush, _same_out), cases=_triples)
-def associative(t: Trial, drawn: tuple[Case, int]) -> None:
+@prop(selection, when=(alike, _no_flush, _same_out), cases=_triples)
+def associative(t: OperationTrial, drawn: tuple[Case, int]) -> None:
     """The order in which three numbers are taken does not matter."""
     case, c = drawn
     (a, b), numbers = case.operands, t.operands(case)
@@ -159,7 +155,7 @@ def associative(t: Trial, drawn: tuple[Case, int]) -> None:
 
 
 @prop(selection, when=(_has_nan,), cases=_nan_pairs)
-def nan_rule(t: Trial, case: Case) -> None:
+def nan_rule(t: OperationTrial, case: Case) -> None:
     """A NaN operand gives a NaN, or the number where the operation prefers it; a signalling one raises invalid."""
     (answer,) = t.ask(case)
     t.require(t.agrees(case, answer), "the oracle's answer")

@@ -12,12 +12,12 @@ from softfloat_ref.testing.conformance.operation import (
     NEAREST,
     STOCHASTIC,
     Case,
+    OperationTrial,
     Setup,
-    Trial,
     fraction_text,
     range_of,
 )
-from softfloat_ref.testing.conformance.table import arithmetic, prop, rounding_of
+from softfloat_ref.testing.conformance.table import arithmetic, prop
 from softfloat_ref.testing.ulp import Exact, unit, within
 
 MAX_WORDS: Final = 10  # bits of a random word whose values are all tried
@@ -25,7 +25,7 @@ _BETWEEN: Final = ("rtz", "rne", "rna", "rnu", "rhz", "rto")  # all between rdn 
 _SIDES: Final = {"rdn": (-1, -1), "rup": (1, 1), "rtz": (-1, 1)}  # of the exact result: a positive one, a negative one
 
 
-def _ordinary(t: Trial, case: Case) -> Exact | None:
+def _ordinary(t: OperationTrial, case: Case) -> Exact | None:
     """The exact result, if the format has numbers on each side of it and flushes none; else None."""
     x, out = t.setup.exact(case), t.setup.out
     if not x.is_finite or (x.sign and not out.signed) or not (out.zero or x.value):
@@ -39,18 +39,18 @@ def _ordinary(t: Trial, case: Case) -> Exact | None:
 
 
 @prop(arithmetic, roundings=NEAREST)
-def half_ulp(t: Trial, case: Case) -> None:
+def half_ulp(t: OperationTrial, case: Case) -> None:
     """The error is at most half an ulp."""
     _bounded(t, case, Fraction(1, 2))
 
 
 @prop(arithmetic)
-def one_ulp(t: Trial, case: Case) -> None:
+def one_ulp(t: OperationTrial, case: Case) -> None:
     """The error is less than an ulp."""
     _bounded(t, case, Fraction(1))
 
 
-def _bounded(t: Trial, case: Case, most: Fraction) -> None:
+def _bounded(t: OperationTrial, case: Case, most: Fraction) -> None:
     x = _ordinary(t, case)
     if x is None:
         return
@@ -68,12 +68,12 @@ def _shown(x: Exact) -> str:
 
 
 @prop(arithmetic, roundings=frozenset(_SIDES))
-def side(t: Trial, case: Case) -> None:
+def side(t: OperationTrial, case: Case) -> None:
     """The result lies on the side of the exact one that the rounding says."""
     x = _ordinary(t, case)
     if x is None:
         return
-    wanted = _SIDES[rounding_of(case)][x.sign]
+    wanted = _SIDES[case.rounding][x.sign]
     (answer,) = t.ask(case)
     got = t.value(answer)
     above = -x.compare(got.as_fraction()) if got.is_finite else 0
@@ -92,12 +92,12 @@ def _both_ends(setup: Setup) -> str:
 
 
 @prop(arithmetic, when=(_both_ends,))
-def order_of_roundings(t: Trial, case: Case) -> None:
+def order_of_roundings(t: OperationTrial, case: Case) -> None:
     """Every rounding lies between rdn and rup, and is one of these two."""
     x = _ordinary(t, case)
     if x is None:
         return
-    policies = {name: p for p in t.setup.policies if (name := rounding_of(case._replace(policy=p))) not in STOCHASTIC}
+    policies = {name: p for p in t.setup.policies if (name := case._replace(policy=p).rounding) not in STOCHASTIC}
     answers = dict(zip(policies, t.ask(*(Case(case.operands, 0, p) for p in policies.values())), strict=True))
     values = {name: t.value(answer) for name, answer in answers.items()}
     low, high = values["rdn"], values["rup"]
@@ -122,7 +122,7 @@ def _without_words(setup: Setup) -> SearchStrategy[Any]:
 
 
 @prop(arithmetic, roundings=STOCHASTIC, when=(_few_words,), cases=_without_words)
-def unbiased(t: Trial, case: Case) -> None:
+def unbiased(t: OperationTrial, case: Case) -> None:
     """Over all random words the mean is the exact result, as near as they allow; a larger word goes no less far."""
     x = _ordinary(t, case)
     if x is None:
@@ -144,11 +144,11 @@ def unbiased(t: Trial, case: Case) -> None:
     _mean(t, case, size, sum(finite, Fraction(0)) / len(finite))
 
 
-def _mean(t: Trial, case: Case, size: Exact, mean: Fraction) -> None:
+def _mean(t: OperationTrial, case: Case, size: Exact, mean: Fraction) -> None:
     """sr cuts the discarded fraction to n bits, sr-b and sr-c take the nearest n bits (IEEE P3109 4.7.4)."""
     step = unit(t.setup.out, size) / (1 << case.policy.random_count)
     n = case.policy.random_count
-    if rounding_of(case) == "sr":
+    if case.rounding == "sr":
         holds = size.compare(mean) >= 0 > size.compare(mean + step)
         near = f"less than 2^-{n} ulp below"
     else:

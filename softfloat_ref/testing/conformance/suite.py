@@ -13,13 +13,18 @@ from typing import Any, ClassVar, Final, Generic, NoReturn, TypeVar
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis.strategies import SearchStrategy
 
-from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.errors import Error, Undefined, unknown
+from softfloat_ref.explain.scalar import MAX_FLAGS
 from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.testing.compare import Answer
+from softfloat_ref.testing.views import MismatchView
 
+A = TypeVar("A")  # a model's answer
 C = TypeVar("C")  # a case
 S = TypeVar("S")  # what the suite is set up for
 Check = Callable[[Any, Any], None]  # of a trial and a case
 PREFIX: Final = "test_"
+_INNER: Final = ("properties", "trial")  # annotated, but no settings
 _CLOSE: Final = 0.86  # so that fmt2 may be a name of the user's own, and flag none
 
 
@@ -71,7 +76,47 @@ class Properties(Generic[S]):
         return register
 
 
-class Suite(Generic[S]):
+class Trial(Generic[S, C, A]):
+    """Queries the model, records the questions, and reports them if a property does not hold."""
+
+    def __init__(self, suite: Suite[S, C, A], item: Property[S], setup: S) -> None:
+        self.suite, self.item, self.setup = suite, item, setup
+        self.asked: list[tuple[C, A]] = []
+
+    def ask(self, *cases: C) -> list[A]:
+        """The model's answers. Raises NotConforming for answers that do not fit the result's format."""
+        __tracebackhide__ = True
+        found = self.suite.answers(cases)
+        self.asked += zip(cases, found, strict=True)
+        for case, answer in zip(cases, found, strict=True):
+            if wanted := self.misfit(answer):
+                self.asked = [(case, answer)]
+                self.fail(wanted)
+        return found
+
+    def misfit(self, answer: A) -> str:
+        """For an answer that is too wide, what it should be; else ''."""
+        raise NotImplementedError
+
+    def shown(self, case: C, answer: A) -> list[str]:
+        """The lines that report a question and its answer."""
+        raise NotImplementedError
+
+    def require(self, holds: bool, expected: str) -> None:
+        """Fail unless the condition holds."""
+        __tracebackhide__ = True
+        if not holds:
+            self.fail(expected)
+
+    def fail(self, expected: str) -> NoReturn:
+        """Report the questions and the answers. Raises NotConforming."""
+        __tracebackhide__ = True
+        lines = [line for case, answer in self.asked for line in self.shown(case, answer)]
+        head = f"{self.item.name}: {self.item.statement}"
+        raise NotConforming("\n".join([head, *lines, f"  expected by this property: {expected}"]))
+
+
+class Suite(Generic[S, C, A]):
     """The base of the suites. A subclass defines the subject in class attributes, and calls the model in `model`.
 
     max_examples: cases per property (default: by the Hypothesis profile). A test of a property not applicable to the
@@ -80,6 +125,7 @@ class Suite(Generic[S]):
 
     max_examples: ClassVar[int | None] = None
     properties: ClassVar[Mapping[str, Property[Any]]] = {}
+    trial: ClassVar[type[Trial[Any, Any, Any]]]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -96,9 +142,19 @@ class Suite(Generic[S]):
         """The setup that the class attributes define. Raises Error."""
         raise NotImplementedError
 
-    def trial(self, item: Property[S], setup: S) -> Any:
-        """What asks the model for one case, and reports."""
+    def required(self, *names: str) -> None:
+        """Raise Error for the first of these class attributes that is not set."""
+        for name in names:
+            if not getattr(self, name):
+                raise Error(f"{type(self).__name__}: set the class attribute {name} = ...")
+
+    def answer(self, case: C) -> A:
+        """The model's answer, checked."""
         raise NotImplementedError
+
+    def answers(self, cases: Sequence[C]) -> list[A]:
+        """The model's answers to several cases; a subclass may compute them all at once."""
+        return [self.answer(case) for case in cases]
 
     @classmethod
     def applicable(cls) -> dict[str, str]:
@@ -117,7 +173,7 @@ class Suite(Generic[S]):
             raise unittest.SkipTest(reason)
 
         def run(case: Any) -> None:
-            item.check(self.trial(item, setup), case)
+            item.check(self.trial(self, item, setup), case)
 
         # Hypothesis keeps the cases that failed under this name.
         run.__name__ = re.sub(r"\W", "_", f"{type(self).__module__}.{type(self).__qualname__}.{name}")
@@ -133,7 +189,7 @@ def _check_settings(cls: type) -> None:
 
     Other names are the user's own, and so are functions, lists and what begins with an underscore.
     """
-    known = [n for base in cls.__mro__[1:] for n in vars(base).get("__annotations__", {}) if n != "properties"]
+    known = [n for base in cls.__mro__[1:] for n in vars(base).get("__annotations__", {}) if n not in _INNER]
     policy = {f.name for f in dataclasses.fields(Policy)} if "policy" in known else set()
     for name, value in vars(cls).items():
         if name.startswith("_") or name in known or not isinstance(value, (str, bool, int, float, tuple, Policy)):
@@ -163,19 +219,13 @@ def _settings(count: int | None) -> settings:
 
 
 def _test(item: Property[Any]) -> Callable[[Any], None]:
-    def test(self: Suite[Any]) -> None:
+    def test(self: Suite[Any, Any, Any]) -> None:
         __tracebackhide__ = True
         self.check(item.name)
 
     test.__name__ = test.__qualname__ = PREFIX + item.name
     test.__doc__ = item.statement
     return test
-
-
-def fail(item: Property[Any], lines: Sequence[str]) -> NoReturn:
-    """Report a broken property. Raises NotConforming."""
-    __tracebackhide__ = True
-    raise NotConforming("\n".join([f"{item.name}: {item.statement}", *lines]))
 
 
 def integer(x: Any, what: str) -> int:
@@ -187,3 +237,27 @@ def integer(x: Any, what: str) -> int:
     if code < 0:
         raise Error(f"the model returned {code} as {what}; a code is not negative (mask it to its width)")
     return code
+
+
+def answer_of(answered: Any) -> Answer:
+    """What a model returned, a code or (code, flags), as an answer. Raises Error for anything else."""
+    pair = answered if isinstance(answered, tuple) else (answered, None)
+    if not 1 <= len(pair) <= 2:
+        raise Error(f"the model returned {answered!r}; it returns a code, or a code and flags")
+    flags = integer(pair[1], "flags") if len(pair) > 1 and pair[1] is not None else None
+    if flags is not None and flags > MAX_FLAGS:
+        raise Error(f"the model returned {flags:x} as flags; they are at most 1f")
+    return Answer((integer(pair[0], "the result"),), flags)
+
+
+def unit_lines(head: str, view: MismatchView, inputs: Sequence[int], answer: Answer) -> list[str]:
+    """The lines that report a case of a unit: operands, the model's answer, the oracle's, and the command that explains
+    the case."""
+    unit = view.unit
+    lines = [head, *view.operand_lines(inputs), f"  got      {view.answer_text(answer.result, answer.flags)}"]
+    try:
+        result, *flags = unit.answer(inputs)
+        lines.append(f"  oracle   {view.answer_text(result, flags[0] if flags else None)}")
+    except Undefined as e:
+        lines.append(f"  oracle   {e}")
+    return [*lines, f"  {view.command(inputs, answer)}"]

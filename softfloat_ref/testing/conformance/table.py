@@ -9,14 +9,13 @@ from hypothesis.strategies import SearchStrategy
 
 from softfloat_ref.oracle.operations import Operation, get_operation
 from softfloat_ref.oracle.operations.formula import Formula
-from softfloat_ref.oracle.policies import rounding_name
-from softfloat_ref.testing.conformance.operation import EVERY, Case, Setup, Trial
-from softfloat_ref.testing.conformance.suite import Property
+from softfloat_ref.testing.conformance.operation import EVERY, Setup
+from softfloat_ref.testing.conformance.suite import Check, Properties, Property
 
 Reason = Callable[[Setup], str]
-Check = Callable[[Trial, Any], None]
 Of = Callable[[Operation], bool]
-_TABLE: Final[list[tuple[Property[Setup], Of]]] = []
+_PROPERTIES: Final = Properties[Setup](lambda setup: setup.cases())
+_OPERATIONS: Final[dict[str, Of]] = {}
 
 
 # -- of which operations -------------------------------------------------------------------------------------------
@@ -50,11 +49,6 @@ def of(*formulas: Formula) -> Of:
 # -- the table -----------------------------------------------------------------------------------------------------
 
 
-def always(_: Setup) -> str:
-    """Always applicable."""
-    return ""
-
-
 def prop(
     ops: Of,
     *,
@@ -65,31 +59,24 @@ def prop(
     """Enter a property: its function has its name, and the statement as docstring. when: reasons against, the first
     that is given holds. roundings: those of which it is true."""
 
+    def reason(setup: Setup) -> str:
+        if not ops(setup.sig.operation):
+            return f"not of {setup.sig.operation.name}"
+        if not setup.roundings & roundings:
+            return f"of roundings {' '.join(sorted(roundings))}, not {' '.join(sorted(setup.roundings))}"
+        return next((found for w in when if (found := w(setup))), "")
+
     def register(check: Check) -> Check:
-        name, statement = check.__name__, " ".join((check.__doc__ or "").split())
-
-        def applies(setup: Setup) -> str:
-            if not ops(setup.sig.operation):
-                return f"{name}: not of {setup.sig.operation.name}"
-            if not setup.roundings & roundings:
-                return f"{name}: of roundings {' '.join(sorted(roundings))}, not {' '.join(sorted(setup.roundings))}"
-            return next((f"{name}: {reason}" for w in when if (reason := w(setup))), "")
-
-        drawn = cases or (lambda setup: setup.cases(roundings))
-        _TABLE.append((Property(name, statement, drawn, check, applies), ops))
-        return check
+        _OPERATIONS[check.__name__] = ops
+        return _PROPERTIES(cases or (lambda setup: setup.cases(roundings)), reason)(check)
 
     return register
 
 
 def properties(*names: str) -> dict[str, Property[Setup]]:
-    """The properties of operations, by name."""
-    return {item.name: item for item, ops in _TABLE if any(ops(get_operation(name)) for name in names)}
-
-
-def common_properties() -> dict[str, Property[Setup]]:
-    """The properties of every operation, by name."""
-    return {item.name: item for item, ops in _TABLE if ops is every}
+    """The properties of these operations, by name; without names, those of every operation."""
+    chosen = [get_operation(name) for name in names]
+    return {k: v for k, v in _PROPERTIES.table.items() if _OPERATIONS[k] is every or any(map(_OPERATIONS[k], chosen))}
 
 
 # -- reasons -----------------------------------------------------------------------------------------------------------
@@ -105,6 +92,11 @@ def floating(setup: Setup) -> str:
     """Every format has an exponent."""
     fixed = [f.name for f in (*setup.sig.formats, setup.out) if f.twos_complement]
     return f"{fixed[0]} has no exponent" if fixed else ""
+
+
+def alike(setup: Setup) -> str:
+    """Operands a and b have one format."""
+    return "" if setup.sig.formats[0] == setup.sig.formats[1] else "a and b have different formats"
 
 
 def one_format(setup: Setup) -> str:
@@ -124,8 +116,3 @@ def gradual(setup: Setup) -> str:
 def with_nan(setup: Setup) -> str:
     """Some operand can be a NaN."""
     return "" if any(f.has_nan for f in setup.sig.formats) else "no operand can be a NaN"
-
-
-def rounding_of(case: Case) -> str:
-    """The name of the case's rounding."""
-    return rounding_name(case.policy.rounding)

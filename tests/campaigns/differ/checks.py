@@ -19,7 +19,8 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.cases import crossed, random_cases
 from softfloat_ref.oracle.accumulate import ACCUMULATORS, get_accumulator
 from softfloat_ref.oracle.accumulate.dots import run, setting
-from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS, BlockFormat, dequantize_to_fp32, quantize_block
+from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS, BlockFormat
+from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32, quantize_block
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
 from softfloat_ref.oracle.operations import OPERATIONS, evaluator, signature

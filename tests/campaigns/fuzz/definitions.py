@@ -17,8 +17,9 @@ from softfloat_ref.golden.verify import stored_set
 from softfloat_ref.oracle.accumulate import ACCUMULATORS, get_accumulator, parse_operand_formats
 from softfloat_ref.oracle.accumulate.dots import operand, run, setting
 from softfloat_ref.oracle.affine import RULES, get_affine_format, get_rule
-from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS, BlockFormat, any_format, quantize_block, resolve
+from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS, BlockFormat, any_format
 from softfloat_ref.oracle.blocks.profiles import CHOICES, PROFILES, get_profile
+from softfloat_ref.oracle.blocks.quantize import quantize_block, resolve
 from softfloat_ref.oracle.codec import decode, encode
 from softfloat_ref.oracle.formats import ALIASES, CATALOGUE, Format, get_format
 from softfloat_ref.oracle.literals import parse_code, parse_number, shortest

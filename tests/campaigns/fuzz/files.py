@@ -22,6 +22,7 @@ from fuzz.reader import Reader, in_file, put
 from softfloat_ref import blocks
 from softfloat_ref.app import evaluate, serve
 from softfloat_ref.app.dot import _codes
+from softfloat_ref.app.lines import Words, answerer
 from softfloat_ref.app.quantize_input import read_npy, read_rows
 from softfloat_ref.arrays import block_files, captures, packing
 from softfloat_ref.arrays.block_array import save
@@ -38,9 +39,9 @@ from softfloat_ref.golden.vector_recipes import set_of
 from softfloat_ref.golden.verify import Report, _Check, stored_set, verify
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.literals import parse_number
-from softfloat_ref.oracle.operations import get_operation, signature
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.testing.check import check_lines, check_results
+from softfloat_ref.units import OperationUnit
 
 generating: Final = sys.modules[generate.__module__]  # whose name is the function's too
 COUNT: Final = 12
@@ -329,14 +330,14 @@ def _lines(path: str, _: Path) -> None:
 
 
 def _operands(data: bytes, _: Path) -> None:
-    sig, policy = signature(get_operation("fma"), "fp16", None), Policy()
-    words = evaluate._Words(None, 0)
-    answer = evaluate._answerer(sig, policy, words)
+    unit = OperationUnit.make("fma", "fp16")
+    words = Words(unit, None)
+    answer = answerer(unit, words, echo=True)
     if data.count(b"\n") >= 64:
-        evaluate._in_bulk(sig, policy, words, data)
-    for number, line in enumerate(evaluate._lines(data), 1):
-        if line:
-            answer(line, number)
+        evaluate._in_bulk(unit, words, data)
+    for line in data.split(b"\n"):
+        if line := line.strip():
+            answer(line)
 
 
 def _requests(data: bytes, _: Path) -> None:

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final
 
+from softfloat_ref.coverage.codes import near, operand
 from softfloat_ref.coverage.engine.draw import bits, significands, word
 from softfloat_ref.coverage.engine.framework import Bins, Cell, Line, cross
 from softfloat_ref.coverage.operation.operands import field_name, patterns
-from softfloat_ref.coverage.operation.reach import Span, aligned_terms, opposite, precisions, span, terms_of
+from softfloat_ref.coverage.operation.reach import UNBOUNDED, Span, aligned_terms, opposite, precisions, span, terms_of
 from softfloat_ref.coverage.operation.setting import Events, OperationModel, Setting
-from softfloat_ref.coverage.operation.solve import exponents, near, operand, terms_as_codes
+from softfloat_ref.coverage.operation.solve import exponents, terms_as_codes
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import Value, finite
 from softfloat_ref.oracle.formats import Format
 
-UNLIMITED: Final = 1 << 30
 KINDS: Final = ("zeros", "ones", "leading", "trailing", "other")
 ZONES: Final = ("far-", "near-", "equal", "near+", "far+")
 _SIGNS_DIFFER: Final = {True: "minus", False: "plus"}
@@ -220,8 +220,8 @@ class Cancellation(SumModel):
         c = 0 if zero else cell[0]
         a, b = terms_of(where)
         most = min(a.most, b.most)
-        small = where.out.emin - 1 - c if self.subnormal else UNLIMITED
-        low = max(min(a.least, b.least), where.out.emin - where.out.mantissa_bits - c if not zero else -UNLIMITED)
+        small = where.out.emin - 1 - c if self.subnormal else UNBOUNDED
+        low = max(min(a.least, b.least), where.out.emin - where.out.mantissa_bits - c if not zero else -UNBOUNDED)
         high = min(most, small)
         low = min(low, high)
         for turn in range(160):

@@ -9,8 +9,9 @@ from typing import Final
 
 from softfloat_ref.coverage.classes import class_of, coarse, members
 from softfloat_ref.coverage.engine.framework import Bin, Cell, Coverage
-from softfloat_ref.coverage.operation.operands import LETTERS, patterns
+from softfloat_ref.coverage.operation.operands import patterns
 from softfloat_ref.oracle.formats import Format
+from softfloat_ref.units.unit import LETTERS
 
 _CROSSED: Final = 3  # operands whose classes model B1 crosses
 _PLACES: Final = {"B3": "kept bits of the result", "B29": "integral part"}

@@ -1,0 +1,53 @@
+"""Values as codes: the nearest one, the exact one, and those around."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from softfloat_ref.coverage.classes import complete
+from softfloat_ref.oracle.codec import encoder, target
+from softfloat_ref.oracle.exact import Value
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.policies import POLICIES, Overflow, Policy
+from softfloat_ref.oracle.rounding import position
+
+_SATURATE: Final = Policy(overflow=Overflow.SAT_FINITE)
+
+
+def nearest(fmt: Format, x: Value) -> int:
+    """The code of the nearest value; beyond the range, of the largest finite one."""
+    return encoder(fmt, _SATURATE)(x, 0)[0]
+
+
+def below(fmt: Format, x: Value) -> tuple[int, bool]:
+    """The magnitude code at or below |x|, and whether it is |x|. -1 below all."""
+    if x.significand == 0:
+        return (0 if fmt.zero else -1), fmt.zero
+    t = target(fmt, POLICIES["ieee"])
+    code, _, guard, rest = position(x.significand, x.exponent, x.significand.bit_length(), x.sticky, 0, t)
+    largest = fmt.max_negative_code if x.sign and fmt.signed else fmt.max_code
+    if code > largest:
+        return largest, False
+    return max(code, -1), guard == 0 and rest == 0
+
+
+def operand(fmt: Format, x: Value) -> int | None:
+    """The code of a number; None if the format does not have it."""
+    if x.sign and not fmt.signed:
+        return None
+    if x.significand == 0:
+        return complete(fmt, x.sign if fmt.negative_zero else 0, 0) if fmt.zero else None
+    code, same = below(fmt, x)
+    return complete(fmt, x.sign, code) if same else None
+
+
+def near(fmt: Format, x: Value) -> Iterator[int]:
+    """The codes at, just below and just above a number, of its sign."""
+    if x.sign and not fmt.signed:
+        return
+    code, _ = below(fmt, x)
+    largest = fmt.max_negative_code if x.sign else fmt.max_code
+    for c in (code, code + 1, code - 1, code + 2):
+        if fmt.min_code <= c <= largest:
+            yield complete(fmt, x.sign, c)
