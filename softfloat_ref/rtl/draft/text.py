@@ -39,7 +39,7 @@ def _parameters(draft: Draft) -> Iterator[Line]:
         yield Line(f"{key(name)} = {_value(given)}")
     for parameter in draft.design.parameters:
         if parameter.name not in draft.design.given and parameter.default is not None:
-            yield Line("", f"{key(parameter.name)} = {_value(parse_value(parameter.default))}, the default")
+            yield Line(f"# {key(parameter.name)} = {_value(parse_value(parameter.default))}", "the default")
 
 
 def _value(value: int | str | Expression) -> str:
