@@ -20,11 +20,12 @@ def draft(design: Design, known: Collection[str] | None = None) -> Draft:
     clocked = protocol.clock_and_reset(found)
     fields.flags(found)
     protocol.tag(found)
-    pairs = protocol.handshake(found) if clocked else []
+    if clocked:
+        protocol.valids(found)
     codes.controls(found)
     operands = fields.operands(found)
     if clocked:
-        protocol.valids_of_operands(found, pairs, operands)
+        protocol.readys(found, operands)
         protocol.latency(found)
     codes.constants(found)
     fields.results(found, operands)

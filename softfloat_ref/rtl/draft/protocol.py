@@ -55,27 +55,31 @@ def _use(draft: Draft, signal: Signal) -> Evidence:
 # -- handshake -----------------------------------------------------------------------------------------------------
 
 
-def handshake(draft: Draft) -> list[Signal]:
-    """Add the ports of the handshake, but for several valids of operands, which are returned with their readys."""
-    weak = _valids(draft, "in_valid", "input", (names.VALID, names.START))
-    per_operand = draft.bits("input", names.VALID) if "in_valid" not in _keys(draft) else []
-    _valids(draft, "out_valid", "output", (names.VALID, names.DONE))
+def valids(draft: Draft) -> None:
+    """Add the ports that say that there are operands, and a result; not those of single operands."""
+    weak = _likely(draft, "in_valid", "input", (names.VALID, names.START))
+    several = "in_valid" not in _keys(draft) and draft.bits("input", names.VALID)
+    _likely(draft, "out_valid", "output", (names.VALID, names.DONE))
     if "out_valid" not in _keys(draft) and weak:
-        _valids(draft, "out_valid", "output", (names.READY,))
-    if "out_valid" in _keys(draft) and "in_valid" not in _keys(draft) and not per_operand:
-        _valids(draft, "in_valid", "input", (names.ENABLE,))
-    if per_operand:
-        per_operand += draft.bits("output", names.READY)
-    else:
-        _valids(draft, "in_ready", "output", (names.READY,))
-    if "out_valid" in _keys(draft):
-        _valids(draft, "out_ready", "input", (names.READY,))
-    if weak and not {"in_ready"} & _keys(draft):
+        _likely(draft, "out_valid", "output", (names.READY,))
+    if "out_valid" in _keys(draft) and "in_valid" not in _keys(draft) and not several:
+        _likely(draft, "in_valid", "input", (names.ENABLE,))
+    if weak and not draft.bits("output", names.READY):
         draft.add("", "outstanding = 1", "a start without a ready: one operation at a time", True)
-    return per_operand
 
 
-def _valids(draft: Draft, name: str, direction: str, vocabularies: tuple[Collection[str], ...]) -> bool:
+def readys(draft: Draft, operands: Mapping[str, str]) -> None:
+    """Add the readys of operands and results, and the valids of single operands."""
+    if "in_valid" in _keys(draft):
+        _likely(draft, "in_ready", "output", (names.READY,))
+    else:
+        for key, direction, words in (("in_valid", "input", names.VALID), ("in_ready", "output", names.READY)):
+            _of_operands(draft, key, direction, words, operands)
+    if {"in_valid", "out_valid"} <= _keys(draft):
+        _likely(draft, "out_ready", "input", (names.READY,))
+
+
+def _likely(draft: Draft, name: str, direction: str, vocabularies: tuple[Collection[str], ...]) -> bool:
     """Add the one port of these words, or the most likely of several; whether it is of the second vocabulary."""
     for i, words in enumerate(vocabularies):
         found = draft.bits(direction, words)
@@ -93,33 +97,24 @@ def _valids(draft: Draft, name: str, direction: str, vocabularies: tuple[Collect
     return False
 
 
-def valids_of_operands(draft: Draft, found: list[Signal], operands: Mapping[str, str]) -> None:
-    """Add a valid and a ready for each operand, of those that share a word with the port of the operand."""
-    for name, direction, words in (
-        ("in_valid", "input", names.VALID),
-        ("in_ready", "output", names.READY),
-    ):
-        pairs = {}
-        for signal in (s for s in found if s.direction == direction and s.name in draft.left):
-            stem = [w for w in names.core(signal.name) if w not in words]
-            for operand, port in operands.items():
-                if stem == names.core(port) or stem == [operand]:
-                    pairs[operand] = quoted(signal.name)
-                    draft.take(signal)
-                    break
-        if pairs:
-            draft.add("handshake", f"{name} = {table(**pairs)}", f"one {name[3:]} for each operand, by name", True)
-    _bits_of_operands(draft, operands)
-
-
-def _bits_of_operands(draft: Draft, operands: Mapping[str, str]) -> None:
-    """Valids and readys of operands as bits of one port."""
-    for name, direction, words in (("in_valid", "input", names.VALID), ("in_ready", "output", names.READY)):
-        wide = [s for s in draft.ports(direction) if 1 < s.width == len(operands) and set(names.core(s.name)) & words]
-        if wide and name not in _keys(draft):
-            pairs = {o: quoted(f"{wide[0].name}[{i}]") for i, o in enumerate(operands)}
-            draft.take(wide[0])
-            draft.add("handshake", f"{name} = {table(**pairs)}", "a bit for each operand, by its width", True)
+def _of_operands(draft: Draft, key: str, direction: str, words: Collection[str], operands: Mapping[str, str]) -> None:
+    """Add a valid or ready of each operand: a port that shares a word with the operand's, or a bit of one port."""
+    pairs = {}
+    for signal in draft.bits(direction, words):
+        stem = [w for w in names.core(signal.name) if w not in words]
+        for operand, port in operands.items():
+            if operand not in pairs and stem in (names.core(port), [operand]):
+                pairs[operand] = signal
+                break
+    wide = [s for s in draft.ports(direction) if 1 < s.width == len(operands) and set(names.core(s.name)) & set(words)]
+    if len(pairs) == len(operands) > 0:
+        draft.take(*pairs.values())
+        value = table(**{operand: quoted(signal.name) for operand, signal in pairs.items()})
+        draft.add("handshake", f"{key} = {value}", f"one {key[3:]} for each operand, by name", True)
+    elif wide:
+        draft.take(wide[0])
+        value = table(**{operand: quoted(f"{wide[0].name}[{i}]") for i, operand in enumerate(operands)})
+        draft.add("handshake", f"{key} = {value}", "a bit for each operand, by its width", True)
 
 
 def latency(draft: Draft) -> None:

@@ -16,9 +16,9 @@ def draft_text(draft: Draft) -> str:
     """The port map."""
     first = f"# A draft, from {draft.design.source}. Check the lines marked `guess`."
     lines = ["# SPDX-License-Identifier: 0BSD", first]
-    tables = {"": [], "parameters": list(_parameters(draft)), **draft.tables}
+    tables = {"parameters": list(_parameters(draft)), "inputs": [], **draft.tables}
     for name in sorted(tables, key=lambda name: (_ORDER.index(name.partition(".")[0]), name.count(".") > 0)):
-        if tables[name]:
+        if tables[name] or name == "inputs":  # which a port map must have
             lines += ["", f"[{name}]"] if name else []
             lines += [text for line in tables[name] for text in _line(line)]
     return "\n".join(lines) + "\n"
