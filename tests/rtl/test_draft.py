@@ -202,6 +202,18 @@ SMALL = {
         "(input [95:0] operands, output [31:0] result)",
         {"inputs": {"operands": {"a": "31:0", "b": "63:32", "c": "95:64"}}},
     ),
+    "operands counted from the top": (
+        "(input [0:2][15:0] operands, output [15:0] result)",
+        {"inputs": {"operands": {"a": "47:32", "b": "31:16", "c": "15:0"}}},
+    ),
+    "a reset that is not what it is called": (
+        "(input clk, rst, input [15:0] a, output reg [15:0] y); always @(posedge clk) if (!rst) y <= 0; else y <= a",
+        {"clock": "clk", "reset": {"port": "rst", "active": "low"}},
+    ),
+    "a clock that is not called so": (
+        "(input tick, input [15:0] a, output reg [15:0] y); always @(posedge tick) y <= a",
+        {"clock": "tick"},
+    ),
     "constants": (
         "(input [1:0] op, rm, input [7:0] a, b, random, output [7:0] y); localparam OP_ADD = 1, OP_FMUL = 2; "
         "localparam RM_NEAREST_EVEN = 0, RM_ZERO = 3",
@@ -306,7 +318,7 @@ WRAPPED = """
 package b;
   typedef enum logic {UP, DOWN} way_e;
   typedef struct packed {logic valid; way_e way; logic [1:0][3:0] nibbles;} control_t;
-  typedef struct {logic [7:0] scale; logic [3:0] elements [4];} block_t;
+  typedef struct {logic [3:0] elements [4]; logic [7:0] scale;} block_t;
 endpackage
 module m #(parameter type T = logic) (
     input b::control_t in, input b::way_e way, input logic [7:0] values [0:3], input T last [1:0],
@@ -328,8 +340,8 @@ def test_the_wrapper(tmp_path: Path) -> None:
         "way": ("input", 1),
         "values": ("input", 32),
         "last": ("input", 6),
-        "out_elements": ("output", 16),
         "out_scale": ("output", 8),
+        "out_elements": ("output", 16),
         "echo_nibbles": ("output", 8),
         "echo_way": ("output", 1),
         "echo_valid": ("output", 1),
