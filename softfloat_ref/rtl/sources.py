@@ -75,7 +75,7 @@ class _Found:
 
     def folder(self, word: str, place: _Place) -> None:
         path = place.path(word)
-        if not path.is_dir():
+        if not os.path.isdir(path):
             raise place.error(f"{word}: no such folder for included files{_beside(word, place)}")
         self.folders[path] = None
 
@@ -169,7 +169,8 @@ def _words(text: str, name: str, base: Path, lists: tuple[Path, ...]) -> Iterato
             place = _Place(f"{name}:{line}: ", base, lists)
             if token[0] == '"' or token[0].startswith("/*"):
                 raise place.error(f"{token[0][:2]} without an end")
-            yield _expanded(token[0].replace('"', ""), place), place
+            if word := _expanded(token[0].replace('"', ""), place):
+                yield word, place
         line += token[0].count("\n")
 
 
@@ -185,7 +186,7 @@ def _expanded(word: str, place: _Place) -> str:
 
 def _file(word: str, place: _Place, kind: str) -> Path:
     path = place.path(word)
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise place.error(f"{word}: no such {kind}{_beside(word, place)}")
     if not os.access(path, os.R_OK):
         raise place.error(f"{word}: cannot be read: no permission")
@@ -194,7 +195,7 @@ def _file(word: str, place: _Place, kind: str) -> Path:
 
 def _beside(word: str, place: _Place) -> str:
     """What to do about a path that exists beside its file list."""
-    if place.lists and (place.lists[-1].parent / word).exists():
+    if place.lists and os.path.exists(place.lists[-1].parent / word):
         return "; it stands beside the list, so read the list with -F"
     return ""
 

@@ -214,6 +214,10 @@ SMALL = {
         "(input tick, input [15:0] a, output reg [15:0] y); always @(posedge tick) y <= a",
         {"clock": "tick"},
     ),
+    "names that mislead": (
+        "(input struct packed {logic [3:0] x, y;} scaling, input [95:0] enable, output [15:0] y)",
+        {"inputs": {"scaling": {"a": "7:4", "b": "3:0"}, "enable": {"value": 0, "width": 96}}},
+    ),
     "constants": (
         "(input [1:0] op, rm, input [7:0] a, b, random, output [7:0] y); localparam OP_ADD = 1, OP_FMUL = 2; "
         "localparam RM_NEAREST_EVEN = 0, RM_ZERO = 3",
@@ -321,7 +325,8 @@ package b;
   typedef struct {logic [3:0] elements [4]; logic [7:0] scale;} block_t;
 endpackage
 module m #(parameter type T = logic) (
-    input b::control_t in, input b::way_e way, input logic [7:0] values [0:3], input T last [1:0],
+    input b::control_t in, input b::way_e way, input b::way_e [1:0] ways [2], input logic [7:0] values [0:3],
+    input T last [1:0],
     output b::block_t out, output b::control_t echo
 ); endmodule
 """
@@ -338,6 +343,7 @@ def test_the_wrapper(tmp_path: Path) -> None:
         "in_way": ("input", 1),
         "in_valid": ("input", 1),
         "way": ("input", 1),
+        "ways": ("input", 4),
         "values": ("input", 32),
         "last": ("input", 6),
         "out_scale": ("output", 8),
@@ -350,6 +356,7 @@ def test_the_wrapper(tmp_path: Path) -> None:
         "m #(.T(logic [2:0])) dut (",
         ".in({in_valid, in_way, in_nibbles})",
         ".way(b::way_e'(way))",
+        "b::way_e[1:0] ways__value [0:1];",
         "assign values__value[3] = values[31:24];",
         "assign last__value[0] = last[2:0];",
         "assign out_elements[7:4] = out__value.elements[1];",

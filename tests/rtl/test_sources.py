@@ -37,7 +37,7 @@ def test_lists_in_lists(tree: Path) -> None:
         simulator */ -f \\
         env.f
         -F ip/ip.f
-        -DDEPTH=4 -D LAST=x top.sv top.sv
+        -DDEPTH=4 -D LAST=x "" top.sv top.sv
         """
     )
     (tree / "env.f").write_text("$ENV_DIR/e.sv ${ENV_DIR}/e.sv\n$(ENV_DIR)/e.sv")

@@ -11,6 +11,7 @@ from softfloat_ref.rtl.draft.design import Signal
 from softfloat_ref.rtl.draft.lines import Draft, key, quoted
 
 _MAX_WIDTH: Final = 8  # of a code
+_MAX_MASK: Final = 64  # bits of a constant in a port map
 _RISCV: Final = {"rne": 0, "rtz": 1, "rdn": 2, "rup": 3, "rna": 4}
 _TWO_BITS: Final = {"rne": 0, "rtz": 1, "rup": 2, "rdn": 3}
 _BY_ROUNDING: Final = {"le *": 0, "lt *": 1, "eq *": 2, "min *": 0, "max *": 1}  # funct3 of RISC-V's instructions
@@ -216,7 +217,7 @@ def constants(draft: Draft) -> None:
             value, why = int(level == "low"), "another reset, not active"
         elif words & names.INACTIVE:
             why = "not active, by its name"
-        elif words & (names.ENABLE | names.MASK | names.VALID | names.READY):
+        elif signal.width <= _MAX_MASK and words & (names.ENABLE | names.MASK | names.VALID | names.READY):
             value, why = (1 << signal.width) - 1, "always on, by its name"
         width = f", width = {signal.width}" if signal.width > 1 else ""
         draft.use("inputs", signal, f"{{ value = {value}{width} }}", why, True)

@@ -47,6 +47,11 @@ class Signal:
         """In bits."""
         return sum(leaf.width for leaf in self.leaves)
 
+    @property
+    def plain(self) -> bool:
+        """Whether it is a vector or an array, and not a structure."""
+        return not self.leaves[0].path.startswith(".")
+
 
 @dataclass(frozen=True)
 class Parameter:

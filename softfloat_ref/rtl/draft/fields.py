@@ -13,6 +13,7 @@ from softfloat_ref.rtl.draft.design import Leaf, Signal
 from softfloat_ref.rtl.draft.lines import Draft, bits, quoted
 
 LETTERS: Final = "abc"
+_NO_DATA: Final = names.INACTIVE | names.MASK | names.ENABLE | names.VALID | names.READY
 _WIDTHS: Final = (4, 6, 8, 16, 19, 32, 64, 128)  # of formats
 _FLAGS_WIDTH: Final = 5
 _AT_END: Final = re.compile(r"[a-z]*?([a-c]|[x-z])|\D*(\d+)")
@@ -53,7 +54,7 @@ def flags(draft: Draft) -> None:
 
 def _of_blocks(draft: Draft) -> bool:
     """Whether the module converts blocks to or from values, which raises no flags: it has one scale."""
-    scales = [s for s in draft.design.signals if names.is_scale(s.name) and not s.array]
+    scales = [s for s in draft.design.signals if names.is_scale(s.name) and s.plain and not s.array]
     return len(scales) == 1 and _position(scales[0].name) is None
 
 
@@ -95,13 +96,13 @@ def operands(draft: Draft) -> dict[str, str]:
         found["r"] = signal.name
         _whole(draft, signal, "r", "random bits, by its name", True)
         break
-    scales = draft.ports("input", lambda s: s.width > 1 and names.is_scale(s.name))
+    scales = draft.ports("input", lambda s: s.width > 1 and s.plain and names.is_scale(s.name))
     data = [s for s in draft.ports("input", _is_data) if s not in scales]
     quantizer = any(names.is_scale(s.name) for s in draft.ports("output"))
-    structures = [s for s in data if not s.array and len(s.leaves) > 1]
+    structures = [s for s in data if not s.plain]
     for signal in structures:
         found |= _members_of(draft, signal)
-    data = [s for s in data if s not in structures]
+    data = [s for s in data if s not in structures] if not found.keys() & set(LETTERS) else []
     single = "values" if quantizer else "elements" if _of_blocks(draft) else None
     if single and data:
         block = max(data, key=lambda s: s.width)
@@ -116,8 +117,8 @@ def operands(draft: Draft) -> dict[str, str]:
 
 def _scales(draft: Draft, scales: list[Signal]) -> dict[str, str]:
     """The scales of one side, or of both, as two ports or as an array."""
-    elements = _elements(scales[0]) if scales else []
-    if len(scales) == 1 and scales[0].array and len(elements) == 2:
+    elements = _elements(scales[0]) if scales and scales[0].array else []
+    if len(scales) == 1 and len(elements) == 2:
         both = {"a_scale": elements[0], "b_scale": elements[1]}
         _pieces_of(draft, scales[0], both, f"elements of {scales[0].type}", True)
         return dict.fromkeys(both, scales[0].name)
@@ -137,7 +138,7 @@ def _is_random(signal: Signal) -> bool:
 
 def _is_data(signal: Signal) -> bool:
     words = names.core(signal.name)
-    known = any(w in names.INACTIVE | names.MASK | names.VALID | names.READY for w in words)
+    known = any(w in _NO_DATA for w in words)
     known = known or any(leaf.codes for leaf in signal.leaves if not leaf.path)
     return not known and (signal.width > 1 or (len(words) == 1 and words[0] in LETTERS))
 

@@ -13,7 +13,7 @@ from softfloat_ref.rtl.draft.design import Design, Leaf, Signal
 from softfloat_ref.rtl.module_ports import instance
 
 _NAMED: Final = re.compile(
-    r"(\w+::\w+|(?:logic|bit|reg|byte|shortint|int|longint|integer)(?: signed| unsigned)?(?:\[[\d:]+\])*)"
+    r"((?:\w+::\w+|(?:logic|bit|reg|byte|shortint|int|longint|integer)(?: signed| unsigned)?)(?:\[[\d:]+\])*)"
     r"(?:\$((?:\[[\d:]+\])+))?"
 )
 
@@ -55,7 +55,7 @@ def _range(width: int) -> str:
 
 def _parts(signal: Signal, taken: set[str]) -> list[tuple[Signal, int]]:
     """The ports of the wrapper for a port, each with its lowest bit there: the members of a structure."""
-    if not signal.leaves[0].path.startswith("."):
+    if signal.plain:
         return [(replace(signal, packed=True), 0)]
     members: dict[str, list[Leaf]] = {}
     for leaf in signal.leaves:
