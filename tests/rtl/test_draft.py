@@ -220,7 +220,7 @@ SMALL = {
     ),
     "constants": (
         "(input [1:0] op, rm, input [7:0] a, b, random, output [7:0] y); localparam OP_ADD = 1, OP_FMUL = 2; "
-        "localparam RM_NEAREST_EVEN = 0, RM_ZERO = 3",
+        "localparam RM_NEAREST_EVEN = 0, RM_ZERO = 3, S = 1, MAX = 2, EXP_MIN = 1",
         {
             "inputs": {
                 "op": {"of": "op", "width": 2, "codes": {"add": 1, "mul": 2}},
@@ -230,6 +230,10 @@ SMALL = {
                 "random": "r",
             }
         },
+    ),
+    "two names for a code": (
+        "(input enum logic [1:0] {ADD, FADD, MUL} op, input [7:0] a, b, output [7:0] y)",
+        {"inputs": {"op": {"of": "op", "width": 2, "codes": {"add": 0, "mul": 2}}, "a": "a", "b": "b"}},
     ),
     "a quantizer": (
         "(input [1023:0] data, output [7:0] shared_scale, output [255:0] codes)",

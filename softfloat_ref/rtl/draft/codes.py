@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from softfloat_ref.oracle.formats import get_format
@@ -11,6 +11,7 @@ from softfloat_ref.rtl.draft.design import Signal
 from softfloat_ref.rtl.draft.lines import Draft, key, quoted
 
 _MAX_WIDTH: Final = 8  # of a code
+_MAX_ROUNDING: Final = 4  # bits of the code of a rounding
 _MAX_MASK: Final = 64  # bits of a constant in a port map
 _RISCV: Final = {"rne": 0, "rtz": 1, "rdn": 2, "rup": 3, "rna": 4}
 _TWO_BITS: Final = {"rne": 0, "rtz": 1, "rup": 2, "rdn": 3}
@@ -29,7 +30,7 @@ def controls(draft: Draft) -> None:
         words = set(names.core(signal.name))
         if op and signal.width == 1 and _modifies(signal):
             _modifier(draft, signal)
-        elif _knows(signal, names.ROUNDINGS) or (words & names.ROUNDING_WORD and signal.width <= _RISCV_WIDTH):
+        elif _knows(signal, names.ROUNDINGS) or (words & names.ROUNDING_WORD and signal.width <= _MAX_ROUNDING):
             _rounding(draft, signal, several)
         elif _knows(signal, names.INTEGERS) or (words & names.FORMAT_WORD and words & names.INTEGER):
             _integers(draft, signal)
@@ -38,9 +39,6 @@ def controls(draft: Draft) -> None:
         elif words & names.SATURATE and signal.width == 1:
             value = '{ of = "overflow", codes = { sat-finite = 1, "*" = 0 } }'
             draft.use("inputs", signal, value, "1 saturates, by its name", True)
-
-
-_RISCV_WIDTH: Final = 4
 
 
 def _is_op(signal: Signal) -> bool:
@@ -60,24 +58,28 @@ def _knows(signal: Signal, table: Mapping[str, str]) -> bool:
     return len(known) >= 2 and 2 * len(known) >= len(signal.leaves[0].codes)
 
 
-def _codes(draft: Draft, signal: Signal, table: Mapping[str, str]) -> tuple[dict[str, int], str]:
-    """The codes of a port by name, and where the names are from: its enumeration, or constants that fit."""
+def _codes(
+    draft: Draft, signal: Signal, table: Mapping[str, str], words: Collection[str]
+) -> tuple[dict[str, int], str]:
+    """The codes of a port by name, and where the names are from: its enumeration, or constants that fit, whose names
+    are clear by themselves or with one of the words."""
     if signal.leaves[0].codes:
         package = signal.type.rpartition("::")
         return {f"{package[0]}{package[1]}{name}": code for name, code in signal.leaves[0].codes.items()}, signal.type
     constants = {x: v for x, v in draft.design.constants.items() if 0 <= v < 1 << signal.width}
-    found = {x: constants[x] for x in names.meanings(constants, table)}
+    found = {x: constants[x] for x in names.clear(constants, table, words)}
     return (found, "constants of the source") if len(set(found.values())) == len(found) > 1 else ({}, "")
 
 
 def _table(
     draft: Draft, signal: Signal, of: str, codes: list[tuple[str, int, str]], why: str, guess: bool = False
 ) -> None:
-    """Add a control port with a line for each code."""
+    """Add a control port with a line for each code, of codes of the same words the first."""
     draft.take(signal)
     draft.add(f"inputs.{key(signal.name)}", f"of = {quoted(of)}", why, guess)
     draft.add(f"inputs.{key(signal.name)}", f"width = {signal.width}")
-    for words, value, name in codes:
+    first = {words: (value, name) for words, value, name in reversed(codes)}
+    for words, (value, name) in reversed(first.items()):
         draft.add(f"inputs.{key(signal.name)}.codes", f"{key(words)} = {value}", name)
 
 
@@ -101,7 +103,7 @@ def _not_used(codes: Mapping[str, int], used: set[str]) -> str:
 
 def _operation(draft: Draft, signal: Signal, modified: bool) -> dict[str, int]:
     """Add the port of the operation; its codes. modified: whether another port makes additions subtractions."""
-    codes, origin = _codes(draft, signal, names.OPERATIONS)
+    codes, origin = _codes(draft, signal, names.OPERATIONS, names.OP_WORD)
     found = {name: value.split("|") for name, value in names.meanings(codes, names.OPERATIONS).items()}
     for name in codes:
         joined = _joined(name)
@@ -137,7 +139,7 @@ def _modifier(draft: Draft, signal: Signal) -> None:
 
 def _rounding(draft: Draft, signal: Signal, several: bool) -> None:
     """Add the port of the rounding; several: whether it also tells comparisons, and minimum from maximum."""
-    codes, origin = _codes(draft, signal, names.ROUNDINGS)
+    codes, origin = _codes(draft, signal, names.ROUNDINGS, names.ROUNDING_WORD)
     meanings = names.meanings(codes, names.ROUNDINGS)
     rows = [(found, codes[name], name) for name, found in meanings.items()]
     if rows and signal.width == 3 and all(_RISCV.get(found, code) == code for found, code, _ in rows):
@@ -154,21 +156,18 @@ def _rounding(draft: Draft, signal: Signal, several: bool) -> None:
         text = f'{{ of = "rounding", width = {signal.width}, codes = {{ {value} }} }}'
         draft.use("inputs", signal, text, why, True)
         return
-    rows = list({row[0]: row for row in reversed(rows)}.values())[::-1]
-    of, why = "rounding", f"{origin}{_not_used(codes, set(meanings))}"
-    if several:
-        chosen = [(words, code, "") for words, code in _BY_ROUNDING.items()]
-        rows = chosen + [(f"* {found}", code, name) for found, code, name in rows]
-        of, why = (
-            "op rounding",
-            f"{why}; comparisons, min and max by RISC-V's funct3, as they have no code of their own",
-        )
-    _table(draft, signal, of, rows, why, several or not signal.leaves[0].codes)
+    why = f"{origin}{_not_used(codes, set(meanings))}"
+    if not several:
+        _table(draft, signal, "rounding", rows, why, not signal.leaves[0].codes)
+        return
+    chosen = [(words, code, "") for words, code in _BY_ROUNDING.items()]
+    why += "; comparisons, min and max by RISC-V's funct3, as they have no code of their own"
+    _table(draft, signal, "op rounding", chosen + [(f"* {x}", code, name) for x, code, name in rows], why, True)
 
 
 def _formats(draft: Draft, signal: Signal) -> None:
     words = set(names.core(signal.name)) | set(names.words(signal.name))
-    codes, origin = _codes(draft, signal, names.FORMATS)
+    codes, origin = _codes(draft, signal, names.FORMATS, names.FORMAT_WORD)
     rows = [(found, codes[name], name) for name, found in names.meanings(codes, names.FORMATS).items()]
     if not rows:
         of, _ = _side(draft, words, [])
@@ -192,7 +191,7 @@ def _side(draft: Draft, words: set[str], formats: list[str]) -> tuple[str, str]:
 
 
 def _integers(draft: Draft, signal: Signal) -> None:
-    codes, origin = _codes(draft, signal, names.INTEGERS)
+    codes, origin = _codes(draft, signal, names.INTEGERS, names.INTEGER)
     rows: list[tuple[str, int, str]] = []
     for name, found in names.meanings(codes, names.INTEGERS).items():
         kinds = (found, found.replace("i", "u")) if found[0] == "i" else (found,)
@@ -200,7 +199,6 @@ def _integers(draft: Draft, signal: Signal) -> None:
     if not rows:
         _unknown(draft, signal, "out of integers")
         return
-    rows = list({row[0]: row for row in reversed(rows)}.values())[::-1]
     _table(draft, signal, "fmt out", [*rows, ("* *", rows[0][1], "no integer")], origin)
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
+_SHORTEST: Final = 3  # letters of a constant's name that is clear by itself
+_COMMON: Final = {"min", "max", "zero", "even", "odd", "down", "away", "floor", "ceil", "neg", "abs", "negative"} | {
+    *("positive", "class", "float", "single", "double", "quad", "half", "cast", "conv", "plus", "minus", "near"),
+}
 _DIRECTIONS: Final = {"i", "o", "in", "out", "input", "output", "io", "bits", "di", "do"}
 _STREAM: Final = {"s", "m", "axis", "axi"}
 _LOW_ENDS: Final = {"n", "ni", "b", "l", "bar", "low"}
@@ -169,6 +173,17 @@ def reset_level(name: str) -> str | None:
 def meanings(names: Iterable[str], table: Mapping[str, str]) -> dict[str, str]:
     """Of names of codes, those that the table knows, by their last words: of p::OP_FADD, `fadd`; what they mean."""
     return {name: found for name in names for found in _endings(words(name.rpartition("::")[2]), table)}
+
+
+def clear(names: Iterable[str], table: Mapping[str, str], hints: Collection[str]) -> dict[str, str]:
+    """As `meanings`, but of names that may stand for anything: only those that the whole table entry makes, if it is no
+    common word, or that have one of the words of the hint."""
+    found = meanings(names, table)
+    return {x: y for x, y in found.items() if set(words(x)) & set(hints) or _own("".join(words(x)), table)}
+
+
+def _own(joined: str, table: Mapping[str, str]) -> bool:
+    return joined in table and len(joined) >= _SHORTEST and joined not in _COMMON
 
 
 def _endings(found: list[str], table: Mapping[str, str]) -> Iterator[str]:
