@@ -62,8 +62,7 @@ def ports(
 
 
 def _design(sources: Sources, module: str, given: Parameters) -> Design:
-    include_dirs = [*sources.include_dirs, *dict.fromkeys(file.parent for file in sources.files)]
-    found = elaborate(sources.files, module, given, include_dirs=include_dirs, defines=sources.defines)
+    found = elaborate(sources.files, module, given, include_dirs=sources.searched, defines=sources.defines)
     unknown = set(given) - {p.name for p in found.body.parameters}
     if unknown:
         raise Error(f"-G {min(unknown)}: {module} has no parameter of that name")

@@ -66,15 +66,10 @@ class _Simulation:
             files,
             top,
             work_dir=work,
-            include_dirs=self.include_dirs,
+            include_dirs=sources.searched,
             defines=sources.defines,
             arguments=[str(Path(text).resolve()) if Path(text).is_file() else text for text in self.arguments],
         )
-
-    @property
-    def include_dirs(self) -> list[Path]:
-        """Those given, then the folders of the sources."""
-        return list(dict.fromkeys((*self.sources.include_dirs, *(file.parent for file in self.sources.files))))
 
 
 @click.command("testbench")
@@ -205,7 +200,7 @@ def _fitting(bench: _Bench, simulation: _Simulation, build: Build) -> list[Path]
         controls(bench.unit),
         bench.ports,
         simulation.sources.files,
-        include_dirs=simulation.include_dirs,
+        include_dirs=simulation.sources.searched,
         defines={simulation.simulator.macro: 1, **simulation.sources.defines},
     )
     named = (Path(argument) for step in build.steps for argument in step[1:])

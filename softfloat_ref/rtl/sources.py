@@ -39,6 +39,11 @@ class Sources:
     defines: Mapping[str, str] = field(default_factory=dict)
     skipped: tuple[str, ...] = ()
 
+    @property
+    def searched(self) -> tuple[Path, ...]:
+        """The folders in which included files are searched: those given, then those of the sources."""
+        return tuple(dict.fromkeys((*self.include_dirs, *(file.parent for file in self.files))))
+
     def in_order(self) -> Sources:
         """The same, with a file that declares packages before the files that use them, otherwise as listed."""
         return Sources(tuple(_sorted(self.files)), self.include_dirs, self.defines, self.skipped)
