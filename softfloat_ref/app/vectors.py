@@ -1,4 +1,4 @@
-"""`vectors generate`, `verify`, `diff`, `testbench`, `vhdl` and `list`."""
+"""`vectors generate`, `verify`, `diff`, `vhdl` and `list`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import Any, Final
 import click
 
 from softfloat_ref.app.options import ANY, SCHEDULERS, Choices, Name, option_name, policy_options, profile_option
+from softfloat_ref.app.ports import ports
 from softfloat_ref.app.requests import MATMUL, product_options, refuse_dots, request
+from softfloat_ref.app.testbench import testbench
 from softfloat_ref.app.vector_files import (
     Files,
     LevelChoice,
@@ -33,7 +35,7 @@ from softfloat_ref.golden.vector_recipes import load_recipe
 from softfloat_ref.golden.verify import ORACLE_LINES, check_hashes
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.testing.compare import CompareNan
-from softfloat_ref.units import REQUESTS, controls
+from softfloat_ref.units import REQUESTS
 
 DEFAULT_COUNT: Final = 10_000
 DEFAULT_PRODUCTS: Final = 4
@@ -42,6 +44,10 @@ DEFAULT_PRODUCTS: Final = 4
 @click.group("vectors")
 def command() -> None:
     """Generate, verify and list golden vectors."""
+
+
+command.add_command(ports)
+command.add_command(testbench)
 
 
 @command.command("generate")
@@ -237,75 +243,6 @@ def diff_vectors(first: str, second: str) -> int:
                 print(f"  ... and {len(lines) - SHOWN} more")
     print("no difference" if found.same else "they differ", file=sys.stderr)
     return 0 if found.same else 1
-
-
-@command.command("testbench")
-@click.argument("folder", metavar="DIR")
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
-@click.option("--ports", "ports_file", required=True, metavar="FILE.toml", help="The port map of the module.")
-@click.option("-o", "--output", metavar="FILE.sv", help="The testbench to write.")
-@click.option("--run", "run", is_flag=True, help="Build the testbench with the SOURCEs and run it.")
-@click.option("--sim", type=Name("SIMULATOR", ("verilator", "icarus")), help="With --run: the simulator.")
-@click.option("--results", metavar="FILE", help="With --run: write a line for every vector.")
-def testbench(
-    folder: str,
-    sources: tuple[str, ...],
-    ports_file: str,
-    output: str | None,
-    run: bool,
-    sim: str | None,
-    results: str | None,
-) -> int:
-    """Write a self-checking SystemVerilog testbench for a module, from the vectors in DIR and a port map.
-
-    With --run, build it with the module's SOURCEs and run it: exit code 1 unless it passes. docs/testbench.md explains
-    port maps.
-    """
-    import tempfile
-
-    from softfloat_ref.rtl.bench_runs import ToolError
-    from softfloat_ref.rtl.fit import Misfit, check_fit
-    from softfloat_ref.rtl.port_map import read_ports
-    from softfloat_ref.rtl.simulators import find
-    from softfloat_ref.rtl.testbench import bench_text, top_name
-
-    if run != bool(sources):
-        raise Error("--run needs the module's sources" if run else f"{sources[0]}: sources are for --run")
-    if not run and (output is None or results is not None):
-        raise Error("give -o FILE.sv, or --run SOURCE...; --results needs --run")
-    manifest = read_manifest(Path(folder))
-    vectors = check_hashes(Path(folder), manifest)
-    require_file(Path(folder), manifest, "memh")
-    ports = read_ports(ports_file)
-    text = bench_text(manifest, controls(vectors.unit), ports, folder, f"{folder} and {ports_file}")
-    if output is not None:
-        write_file(output, lambda stream: stream.write(text.encode()))
-        print(f"{output}: {top_name(ports)}, {manifest['count']} vectors for {ports.module}", file=sys.stderr)
-    if not run:
-        return 0
-    simulator, folders = find(sim), {Path(source).parent for source in sources}
-    print(f"{top_name(ports)}: simulated by {simulator.name}", file=sys.stderr)
-    try:
-        check_fit(manifest, controls(vectors.unit), ports, sources, include_dirs=folders, defines={simulator.macro: 1})
-    except Misfit as e:
-        print("\n".join(f"FAIL: {line}" for line in e.lines))
-        return 1
-    plusargs = [f"+vectors={Path(folder).resolve()}"]
-    plusargs += [] if results is None else [f"+results={Path(results).resolve()}"]
-    with tempfile.TemporaryDirectory() as work:
-        bench = Path(work, f"{top_name(ports)}.sv")
-        bench.write_text(text, encoding="utf-8")
-        try:
-            result = simulator.run(
-                [bench, *sources], bench.stem, work_dir=work, include_dirs=folders, plusargs=plusargs
-            )
-        except ToolError as e:  # its log is deleted with the folder
-            print("\n".join(e.tail), file=sys.stderr)
-            raise Error(e.reason) from None
-    lines = result.output.splitlines()
-    verdicts = [i for i, line in enumerate(lines, 1) if line.startswith(("PASS", "FAIL"))]
-    print("\n".join(lines[: verdicts[-1]] if verdicts else lines))  # the simulator prints the lines after a verdict
-    return 0 if result.passed and f"PASS: {manifest['count']} of {manifest['count']} vectors" in result.output else 1
 
 
 @command.command("vhdl")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -11,7 +14,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from softfloat_ref.base.errors import Error
 
@@ -53,11 +56,17 @@ class Tool:
     name: ClassVar[str]
     executable: Path
 
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment variables that it needs."""
+        return {}
+
     def _environment(self) -> dict[str, str]:
         """This process's environment, without the variables that an outer make passes to the make of the build."""
-        return {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+        own = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+        return own | self.variables
 
-    def _execute(self, command: list[str], log: Path, deadline: float, doing: str) -> int:
+    def execute(self, command: list[str], log: Path, deadline: float, doing: str) -> int:
         """Run a command with its output in a file; after a timeout, end it and all its child processes."""
         with log.open("wb") as sink:
             try:
@@ -82,23 +91,68 @@ class Tool:
                     raise ToolError(f"{self.name}: {doing} exceeded its time limit and was stopped", log) from None
                 raise
 
-    def build_and_run(
-        self, top: str, folder: Path, build: Iterable[list[str]], run: list[str], timeout_s: float
-    ) -> Run:
-        """Build a bench in some steps, and run it; the logs stay in the folder. Raises Error if it does not build or
-        exceeds its time limit."""
-        deadline = time.monotonic() + timeout_s
-        log = folder / f"{top}.{self.name}.build.log"
-        for step in build:
-            if self._execute(step, log, deadline, f"building {top}"):
-                raise ToolError(f"{self.name} cannot build {top}: {self._first_error(_text(log))}", log)
-        log = folder / f"{top}.{self.name}.run.log"
-        return Run(self._execute(run, log, deadline, f"running {top}"), _text(log))
-
-    def _first_error(self, log: str) -> str:
+    def first_error(self, log: str) -> str:
         """The line of a build's log with the reason of its failure."""
         found = _ERROR.search(log)
         return found[0].strip() if found else log.partition("\n")[0].strip() or "it printed nothing"
+
+
+@dataclass(frozen=True)
+class Build:
+    """A bench to be built and run: the steps that build it, the command that runs it, both in `folder`, where the logs
+    stay, and the folder that a build fills."""
+
+    tool: Tool
+    top: str
+    folder: Path
+    steps: tuple[list[str], ...]
+    command: list[str]
+    output: Path
+
+    def is_current(self) -> bool:
+        """Whether the same steps have built it before, from files with the contents that they have now."""
+        try:
+            stamp = json.loads(self._stamp.read_text(encoding="utf-8"))
+            return bool(stamp == self._record(map(Path, stamp["files"])))
+        except (OSError, ValueError, LookupError, TypeError):
+            return False
+
+    def make(self, read: Iterable[Path] = (), timeout_s: float = RUN_TIMEOUT_S) -> None:
+        """Build it. `read` are the files that `is_current` compares. Raises Error if it does not build in time."""
+        deadline = time.monotonic() + timeout_s
+        log = self.folder / f"{self.top}.{self.tool.name}.build.log"
+        shutil.rmtree(self.output, ignore_errors=True)  # an earlier build may have been stopped halfway
+        self.output.mkdir()
+        record = self._record(read)
+        for step in self.steps:
+            if self.tool.execute(step, log, deadline, f"building {self.top}"):
+                raise ToolError(f"{self.tool.name} cannot build {self.top}: {self.tool.first_error(_text(log))}", log)
+        self._stamp.write_text(json.dumps(record), encoding="utf-8")
+
+    def run(self, plusargs: Iterable[str] = (), timeout_s: float = RUN_TIMEOUT_S) -> Run:
+        """Run it. Raises Error if it does not end in time."""
+        log = self.folder / f"{self.top}.{self.tool.name}.run.log"
+        deadline = time.monotonic() + timeout_s
+        return Run(self.tool.execute([*self.command, *plusargs], log, deadline, f"running {self.top}"), _text(log))
+
+    def make_and_run(self, plusargs: Iterable[str] = (), timeout_s: float = RUN_TIMEOUT_S) -> Run:
+        """Build and run it within one time limit."""
+        start = time.monotonic()
+        self.make(timeout_s=timeout_s)
+        return self.run(plusargs, timeout_s - (time.monotonic() - start))
+
+    @property
+    def _stamp(self) -> Path:
+        return self.output / "built.json"
+
+    def _record(self, read: Iterable[Path]) -> dict[str, Any]:
+        """What a build depends on: its steps, the program, and the contents of the files."""
+        program = self.tool.executable.stat()
+        return {
+            "steps": [list(step) for step in self.steps],
+            "program": [program.st_size, program.st_mtime_ns],
+            "files": {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in read},
+        }
 
 
 def _text(log: Path) -> str:

@@ -33,8 +33,8 @@ def check_fit(
     *,
     include_dirs: Iterable[str | Path] = (),
     defines: Mapping[str, object] | None = None,
-) -> None:
-    """Raises Misfit if a bench of these vectors and ports does not fit the module in the sources.
+) -> Module:
+    """The module, if a bench of these vectors and ports fits it; raises Misfit if not.
 
     Raises Error if the module cannot be read.
     """
@@ -42,6 +42,7 @@ def check_fit(
     module = read_module(sources, ports.module, ports.parameters, include_dirs=include_dirs, defines=defines)
     if lines := [*_parameters(ports.parameters, module), *_ports(wanted, module)]:
         raise Misfit(ports.module, lines)
+    return module
 
 
 def _parameters(given: Iterable[str], module: Module) -> Iterator[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, Run, Tool, prepared
+from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, Build, Run, Tool, prepared
 
 _GENERIC = re.compile(r"[A-Za-z]\w*")
 _ERROR = re.compile(r"^.+?:\d+:\d+:(?!\s*(?:warning|note)\b).*$", re.MULTILINE)
@@ -35,18 +35,15 @@ class Ghdl(Tool):
         """
         files, folder = prepared(sources, top, work_dir)
         library = folder / f"{top}.{self.name}"
-        shutil.rmtree(library, ignore_errors=True)  # an earlier build may have been stopped halfway
-        library.mkdir()
         ghdl, options = str(self.executable), ["--std=08", f"--workdir={library}"]
-        build = [[ghdl, "-a", *options, *map(str, files)], [ghdl, "-e", *options, top]]
-        return self.build_and_run(
-            top, folder, build, [ghdl, "-r", *options, top, *_overrides(generics or {})], timeout_s
-        )
+        steps = ([ghdl, "-a", *options, *map(str, files)], [ghdl, "-e", *options, top])
+        command = [ghdl, "-r", *options, top, *_overrides(generics or {})]
+        return Build(self, top, folder, steps, command, library).make_and_run(timeout_s=timeout_s)
 
-    def _first_error(self, log: str) -> str:
+    def first_error(self, log: str) -> str:
         """The first line with a source location that is not a warning."""
         found = _ERROR.search(log)
-        return found[0].strip() if found else super()._first_error(log)
+        return found[0].strip() if found else super().first_error(log)
 
 
 def _overrides(generics: Mapping[str, object]) -> list[str]:

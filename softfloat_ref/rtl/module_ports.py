@@ -15,6 +15,16 @@ _DIRECTIONS: Final = {"In": "input", "Out": "output", "InOut": "inout", "Ref": "
 
 
 @dataclass(frozen=True)
+class Expression:
+    """The value of a parameter as SystemVerilog text: a constant of a package, an expression or a type."""
+
+    text: str
+
+
+Parameters = Mapping[str, int | str | Expression]
+
+
+@dataclass(frozen=True)
 class Port:
     """A port of a module. direction: input, output, inout, ref or interface; type: its text in SystemVerilog.
 
@@ -29,18 +39,47 @@ class Port:
 
 @dataclass(frozen=True)
 class Module:
-    """A module with values for its parameters. unset: the parameters that have neither a value nor a default."""
+    """A module with values for its parameters. unset: the parameters that have neither a value nor a default; files:
+    the sources, and the files that they include."""
 
     name: str
     parameters: tuple[str, ...]
     unset: tuple[str, ...]
     ports: Mapping[str, Port]
+    files: tuple[Path, ...] = ()
 
 
-def instance(module: str, parameters: Mapping[str, int | str]) -> str:
+@dataclass(frozen=True)
+class Elaborated:
+    """A module as slang elaborates it. body: its InstanceBodySymbol; root: of the whole design."""
+
+    slang: Any
+    manager: Any
+    root: Any
+    body: Any
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The sources, and the files that they include."""
+        paths = (self.manager.getFullPath(buffer) for buffer in self.manager.getAllBuffers())
+        return tuple(dict.fromkeys(path for path in paths if path.is_file()))
+
+    def place(self, location: Any) -> str:
+        """The file and line of a location."""
+        found = self.manager.getFullyExpandedLoc(location)
+        return f"{self.manager.getFileName(found)}:{self.manager.getLineNumber(found)}"
+
+
+def instance(module: str, parameters: Parameters) -> str:
     """The start of an instantiation named `dut`, up to its ports."""
-    values = [f".{k}({string_literal(v) if isinstance(v, str) else v})" for k, v in parameters.items()]
+    values = [f".{name}({_value(value)})" for name, value in parameters.items()]
     return f"{module} #({', '.join(values)}) dut" if values else f"{module} dut"
+
+
+def _value(value: int | str | Expression) -> str:
+    if isinstance(value, Expression):
+        return value.text
+    return string_literal(value) if isinstance(value, str) else str(value)
 
 
 def string_literal(text: str) -> str:
@@ -51,7 +90,7 @@ def string_literal(text: str) -> str:
 def read_module(
     sources: Iterable[str | Path],
     name: str,
-    parameters: Mapping[str, int | str] | None = None,
+    parameters: Parameters | None = None,
     *,
     include_dirs: Iterable[str | Path] = (),
     defines: Mapping[str, object] | None = None,
@@ -61,6 +100,19 @@ def read_module(
     Raises Error if no source defines it, if an included file is missing, and without pyslang. The simulator reports all
     other errors of the sources.
     """
+    found = elaborate(sources, name, parameters, include_dirs=include_dirs, defines=defines)
+    return _module(found, name)
+
+
+def elaborate(
+    sources: Iterable[str | Path],
+    name: str,
+    parameters: Parameters | None = None,
+    *,
+    include_dirs: Iterable[str | Path] = (),
+    defines: Mapping[str, object] | None = None,
+) -> Elaborated:
+    """The module of that name in the sources, with slang's objects; arguments and errors as `read_module`."""
     files, folders = source_files(sources), [str(Path(folder).resolve()) for folder in include_dirs]
     slang = _pyslang()
     manager = _source_manager(slang, folders)
@@ -72,16 +124,17 @@ def read_module(
     compilation.addSyntaxTree(slang.syntax.SyntaxTree.fromText(wrapper, manager, _WRAPPER, "", options))
     dut = next(iter(compilation.getRoot().topInstances[0].body))
     found = isinstance(dut, slang.ast.InstanceSymbol)
+    design = Elaborated(slang, manager, compilation.getRoot(), dut.body if found else None)
     for error in (d for d in tree.diagnostics if d.isError()):
         if error.code == slang.Diags.CouldNotOpenIncludeFile:
             searched = " or ".join(folders) or "any folder"
-            raise Error(f"{_place(manager, error)}: included file {error.args[0]} not found in {searched}")
+            raise Error(f"{design.place(error.location)}: included file {error.args[0]} not found in {searched}")
         if not found:
-            raise Error(f"{_place(manager, error)}: {slang.DiagnosticEngine(manager).formatMessage(error)}")
+            raise Error(f"{design.place(error.location)}: {slang.DiagnosticEngine(manager).formatMessage(error)}")
     if not found:
         names = [d.name for d in compilation.getDefinitions() if d.name != _WRAPPER]
         raise Error(f"no source defines a module {name}; the modules are {', '.join(names) or 'none'}")
-    return _module(slang, name, dut.body)
+    return design
 
 
 def _pyslang() -> Any:
@@ -108,20 +161,16 @@ def _options(slang: Any, defines: Mapping[str, object]) -> Any:
     return slang.Bag([preprocessor, elaboration])
 
 
-def _place(manager: Any, diagnostic: Any) -> str:
-    place = manager.getFullyExpandedLoc(diagnostic.location)
-    return f"{manager.getFileName(place)}:{manager.getLineNumber(place)}"
-
-
-def _module(slang: Any, name: str, body: Any) -> Module:
-    parameters = [p for p in body.parameters if not p.isLocalParam]
-    values = [p for p in parameters if isinstance(p, slang.ast.ParameterSymbol)]
-    ports = [_port(p) for p in body.portList if p.name]
+def _module(design: Elaborated, name: str) -> Module:
+    parameters = [p for p in design.body.parameters if not p.isLocalParam]
+    values = [p for p in parameters if isinstance(p, design.slang.ast.ParameterSymbol)]
+    ports = [_port(p) for p in design.body.portList if p.name]
     return Module(
         name,
         parameters=tuple(p.name for p in parameters),
         unset=tuple(p.name for p in values if p.initializer is None),
         ports={p.name: p for p in ports},
+        files=design.files,
     )
 
 

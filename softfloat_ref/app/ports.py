@@ -1,0 +1,76 @@
+"""`vectors ports`: a draft of a port map from the source of a module."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import click
+
+from softfloat_ref.app.source_options import source_options
+from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import check_place, write_file
+from softfloat_ref.golden.manifest import read_manifest
+from softfloat_ref.rtl.draft import draft
+from softfloat_ref.rtl.draft.design import Design, read_design
+from softfloat_ref.rtl.draft.text import draft_text, parse_value
+from softfloat_ref.rtl.draft.wrapper import wrapped, wrapper_text
+from softfloat_ref.rtl.module_ports import Expression, Parameters, elaborate
+from softfloat_ref.rtl.sources import Sources
+
+_PARAMETER = re.compile(r"([A-Za-z_][A-Za-z0-9_$]*)=(.+)", re.DOTALL)
+
+
+@click.command("ports")
+@source_options
+@click.option("--top", "module", required=True, metavar="MODULE", help="The module to draft a port map for.")
+@click.option("-G", "values", metavar="NAME=VALUE", multiple=True, help="Set a parameter, to a SystemVerilog text.")
+@click.option("--vectors", "folder", metavar="DIR", help="Draft for the fields of these vectors only.")
+@click.option("--wrapper", metavar="FILE.sv", help="Write a module around it whose ports are vectors.")
+@click.option("-o", "--output", metavar="FILE.toml", default="-", help="The port map to write [stdout].")
+def ports(
+    sources: Sources, module: str, values: tuple[str, ...], folder: str | None, wrapper: str | None, output: str
+) -> int:
+    """Draft the port map of a module from its SOURCEs.
+
+    Clock, reset, parameters, widths and the codes of enumerations are read from the sources; what its names suggest is
+    marked as a guess, with the reason. Check these lines, then run `vectors testbench`. docs/testbench.md explains port
+    maps.
+    """
+    if not sources.files:
+        raise Error("give the module's sources: SOURCE..., -f LIST or -F LIST")
+    for path in (wrapper, output):
+        if path is not None and path != "-":
+            check_place(path)
+    design = _design(sources, module, dict(map(_parameter, values)))
+    known = None if folder is None else [field["name"] for field in read_manifest(Path(folder))["fields"]]
+    found = draft(wrapped(design) if wrapper else design, known)
+    text = draft_text(found)
+    if wrapper:
+        around = wrapper_text(design)
+        write_file(wrapper, lambda stream: stream.write(around.encode()))
+        print(f"{wrapper}: {found.design.name}; give it to `vectors testbench` with the sources", file=sys.stderr)
+    if output == "-":
+        sys.stdout.write(text)
+    else:
+        write_file(output, lambda stream: stream.write(text.encode()))
+    where = "" if output == "-" else f"{output}: "
+    guesses = f"{found.guesses} guess{'' if found.guesses == 1 else 'es'}"
+    print(f"{where}{found.design.name}, {len(found.design.signals)} ports, {guesses}", file=sys.stderr)
+    return 0
+
+
+def _design(sources: Sources, module: str, given: Parameters) -> Design:
+    found = elaborate(sources.files, module, given, include_dirs=sources.searched, defines=sources.defines)
+    unknown = set(given) - {p.name for p in found.body.parameters}
+    if unknown:
+        raise Error(f"-G {min(unknown)}: {module} has no parameter of that name")
+    return read_design(found, module, given)
+
+
+def _parameter(text: str) -> tuple[str, int | str | Expression]:
+    found = _PARAMETER.fullmatch(text)
+    if found is None:
+        raise Error(f"-G {text}: not NAME=VALUE")
+    return found[1], parse_value(found[2])

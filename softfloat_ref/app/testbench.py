@@ -1,0 +1,216 @@
+"""`vectors testbench`: write a bench for a module, and run it."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import tempfile
+import time
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from softfloat_ref.app.options import Name
+from softfloat_ref.app.source_options import source_options
+from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import make_folder, write_file
+from softfloat_ref.golden.manifest import read_manifest, require_file
+from softfloat_ref.golden.verify import check_hashes
+from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, Build, Run, ToolError
+from softfloat_ref.rtl.fit import Misfit, check_fit
+from softfloat_ref.rtl.port_map import PortMap, read_ports
+from softfloat_ref.rtl.simulators import Simulator, find
+from softfloat_ref.rtl.sources import Sources
+from softfloat_ref.rtl.testbench import bench_text, top_name, tops_text
+from softfloat_ref.units import controls
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """A bench, and what it is for."""
+
+    folder: Path
+    manifest: dict[str, Any]
+    unit: Any
+    ports: PortMap
+    text: str
+
+    @property
+    def top(self) -> str:
+        return top_name(self.ports)
+
+
+@dataclass(frozen=True)
+class _Simulation:
+    """How --run builds and runs a bench."""
+
+    sources: Sources
+    simulator: Simulator
+    tops: tuple[str, ...]
+    arguments: tuple[str, ...]
+    plusargs: tuple[str, ...]
+    timeout_s: float
+
+    def build(self, bench: Path, bench_top: str, work: Path) -> Build:
+        """The build of a bench in a file, with the other top modules."""
+        files, top = [bench, *self.sources.files], bench_top
+        if self.tops:
+            top = f"{bench_top}_and_tops"
+            files.insert(1, work / f"{top}.sv")
+            files[1].write_text(tops_text(top, [bench_top, *self.tops]), encoding="utf-8")
+        sources = self.sources
+        return self.simulator.build(
+            files,
+            top,
+            work_dir=work,
+            include_dirs=sources.searched,
+            defines=sources.defines,
+            arguments=[str(Path(text).resolve()) if Path(text).is_file() else text for text in self.arguments],
+        )
+
+
+@click.command("testbench")
+@click.argument("folder", metavar="DIR")
+@source_options
+@click.option("--ports", "ports_file", required=True, metavar="FILE.toml", help="The port map of the module.")
+@click.option("-o", "--output", metavar="FILE.sv", help="The testbench to write.")
+@click.option("--run", "run", is_flag=True, help="Build the testbench with the SOURCEs and run it.")
+@click.option("--print-command", is_flag=True, help="Print the commands of --run instead of executing them.")
+@click.option("--sim", type=Name("SIMULATOR", ("verilator", "icarus")), help="With --run: the simulator.")
+@click.option("--results", metavar="FILE", help="With --run: write a line for every vector.")
+@click.option("--work", metavar="DIR", help="With --run: build in DIR, and only if something changed.")
+@click.option("--top", "tops", metavar="MODULE", multiple=True, help="With --run: another top module, such as glbl.")
+@click.option("--sim-arg", "arguments", metavar="ARG", multiple=True, help="With --run: an argument for the build.")
+@click.option("--plusarg", "plusargs", metavar="ARG", multiple=True, help="With --run: a plusarg, such as seed=7.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=1),
+    help=f"With --run: timeout of build and simulation, in seconds [{RUN_TIMEOUT_S}].",
+)
+def testbench(
+    folder: str,
+    sources: Sources,
+    ports_file: str,
+    output: str | None,
+    run: bool,
+    print_command: bool,
+    sim: str | None,
+    results: str | None,
+    work: str | None,
+    timeout: float | None,
+    tops: tuple[str, ...],
+    arguments: tuple[str, ...],
+    plusargs: tuple[str, ...],
+) -> int:
+    """Write a self-checking SystemVerilog testbench for a module, from the vectors in DIR and a port map.
+
+    With --run, build it with the module's SOURCEs and run it: exit code 1 unless it passes. docs/testbench.md explains
+    port maps.
+    """
+    run = run or print_command
+    given: dict[str, object] = {"--results": results, "--work": work, "--sim": sim, "--timeout": timeout}
+    given |= {"--top": tops, "--sim-arg": arguments, "--plusarg": plusargs}
+    given |= {"-I": sources.include_dirs, "-D": sources.defines}
+    _refuse_together(sources, output, run, [option for option, value in given.items() if value])
+    if print_command and output is None and work is None:
+        raise Error("--print-command needs -o FILE.sv or --work DIR, for the testbench that the commands name")
+    bench = _bench(Path(folder), ports_file)
+    if output is not None:
+        write_file(output, lambda stream: stream.write(bench.text.encode()))
+        print(f"{output}: {bench.top}, {bench.manifest['count']} vectors for {bench.ports.module}", file=sys.stderr)
+    if not run:
+        return 0
+    runtime = [f"+vectors={bench.folder.resolve()}", *(f"+{text.removeprefix('+')}" for text in plusargs)]
+    runtime += [] if results is None else [f"+results={Path(results).resolve()}"]
+    simulation = _Simulation(sources, find(sim), tops, arguments, tuple(runtime), timeout or RUN_TIMEOUT_S)
+    if print_command:
+        _print_commands(bench, simulation, output, work)
+        return 0
+    print(f"{bench.top}: simulated by {simulation.simulator.name}", file=sys.stderr)
+    try:
+        return _verdict(bench, _simulated(bench, simulation, work))
+    except Misfit as e:
+        print("\n".join(f"FAIL: {line}" for line in e.lines))
+        return 1
+
+
+def _refuse_together(sources: Sources, output: str | None, run: bool, given: list[str]) -> None:
+    """Raises Error for options that do not go together."""
+    if run and not sources.files:
+        raise Error("--run needs the module's sources")
+    if not run and sources.files:
+        raise Error(f"{sources.files[0]}: sources are for --run")
+    if not run and given:
+        raise Error(f"{given[0]} needs --run")
+    if not run and output is None:
+        raise Error("give -o FILE.sv, or --run SOURCE...")
+
+
+def _bench(folder: Path, ports_file: str) -> _Bench:
+    manifest = read_manifest(folder)
+    unit = check_hashes(folder, manifest).unit
+    require_file(folder, manifest, "memh")
+    ports = read_ports(ports_file)
+    text = bench_text(manifest, controls(unit), ports, str(folder), f"{folder} and {ports_file}")
+    return _Bench(folder, manifest, unit, ports, text)
+
+
+def _print_commands(bench: _Bench, simulation: _Simulation, output: str | None, work: str | None) -> None:
+    """A line for each command; the bench, and a module with the other tops, are written."""
+    folder = make_folder(work or ".")
+    build = simulation.build(Path(output) if output else _written(bench, folder), bench.top, folder)
+    print(shlex.join(["cd", str(build.folder)]))
+    print(shlex.join(["mkdir", "-p", str(build.output)]))
+    for name, value in build.tool.variables.items():
+        print(f"export {name}={shlex.quote(value)}")
+    for command in (*build.steps, [*build.command, *simulation.plusargs]):
+        print(shlex.join(command))
+
+
+def _simulated(bench: _Bench, simulation: _Simulation, work: str | None) -> Run:
+    """The outcome of a bench that is built, unless `work` holds the same build, and run. Raises Error."""
+    with nullcontext(work) if work else tempfile.TemporaryDirectory() as place:
+        folder = make_folder(place)
+        build = simulation.build(_written(bench, folder), bench.top, folder)
+        start = time.monotonic()
+        try:
+            if not build.is_current():
+                build.make(_fitting(bench, simulation, build), simulation.timeout_s)
+            return build.run(simulation.plusargs, simulation.timeout_s - (time.monotonic() - start))
+        except ToolError as e:
+            print("\n".join(e.tail), file=sys.stderr)
+            if work:
+                raise
+            raise Error(e.reason) from None  # its log is deleted with the folder
+
+
+def _written(bench: _Bench, folder: Path) -> Path:
+    path = folder / f"{bench.top}.sv"
+    write_file(path, lambda stream: stream.write(bench.text.encode()))
+    return path
+
+
+def _fitting(bench: _Bench, simulation: _Simulation, build: Build) -> list[Path]:
+    """The files that the build reads. Raises Misfit if the bench does not fit the module."""
+    module = check_fit(
+        bench.manifest,
+        controls(bench.unit),
+        bench.ports,
+        simulation.sources.files,
+        include_dirs=simulation.sources.searched,
+        defines={simulation.simulator.macro: 1, **simulation.sources.defines},
+    )
+    named = (Path(argument) for step in build.steps for argument in step[1:])
+    others = (path for path in named if path.is_file() and build.output not in path.parents)
+    return list(dict.fromkeys([*module.files, *others]))
+
+
+def _verdict(bench: _Bench, result: Run) -> int:
+    """Print the bench's lines; 0 if it passed."""
+    lines, count = result.output.splitlines(), bench.manifest["count"]
+    verdicts = [i for i, line in enumerate(lines, 1) if line.startswith(("PASS", "FAIL"))]
+    print("\n".join(lines[: verdicts[-1]] if verdicts else lines))  # the simulator prints the lines after a verdict
+    return 0 if result.passed and f"PASS: {count} of {count} vectors" in result.output else 1

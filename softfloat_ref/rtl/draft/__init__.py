@@ -1,0 +1,43 @@
+"""Drafts of port maps from the sources of modules."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.rtl.draft import codes, fields, names, protocol
+from softfloat_ref.rtl.draft.design import Design, Signal
+from softfloat_ref.rtl.draft.lines import Draft, quoted
+
+
+def draft(design: Design, known: Collection[str] | None = None) -> Draft:
+    """The draft for a module. known: the fields of the vectors that it is for, if they are known. Raises Error for a
+    module without outputs, and for structures that carry more than data."""
+    for signal in design.signals:
+        _refuse(signal)
+    found = Draft(design, known)
+    found.add("", f"module = {quoted(design.name)}")
+    clocked = protocol.clock_and_reset(found)
+    fields.flags(found)
+    protocol.tag(found)
+    if clocked:
+        protocol.valids(found)
+    codes.controls(found)
+    operands = fields.operands(found)
+    if clocked:
+        protocol.readys(found, operands)
+        protocol.latency(found)
+    codes.constants(found)
+    fields.results(found, operands)
+    return found
+
+
+def _refuse(signal: Signal) -> None:
+    """Raise Error for a port that only a wrapper connects."""
+    if not signal.packed:
+        why = f"is unpacked ({signal.type}), which a port map cannot connect"
+    elif signal.direction == "output" and any(names.PROTOCOL & set(names.core(x.path)) for x in signal.leaves):
+        why = f"is a structure of more than results ({signal.type}), which a port map cannot take apart"
+    else:
+        return
+    raise Error(f"port {signal.name} {why}: give --wrapper FILE")

@@ -1,0 +1,221 @@
+"""Control inputs of a draft, with their codes from enumerations and named constants, and inputs held at a constant."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from softfloat_ref.oracle.formats import get_format
+from softfloat_ref.rtl.draft import names
+from softfloat_ref.rtl.draft.design import Signal
+from softfloat_ref.rtl.draft.lines import Draft, key, quoted
+
+_MAX_WIDTH: Final = 8  # of a code
+_MAX_ROUNDING: Final = 4  # bits of the code of a rounding
+_MAX_MASK: Final = 64  # bits of a constant in a port map
+_RISCV: Final = {"rne": 0, "rtz": 1, "rdn": 2, "rup": 3, "rna": 4}
+_TWO_BITS: Final = {"rne": 0, "rtz": 1, "rup": 2, "rdn": 3}
+_BY_ROUNDING: Final = {"le *": 0, "lt *": 1, "eq *": 2, "min *": 0, "max *": 1}  # funct3 of RISC-V's instructions
+
+
+def controls(draft: Draft) -> None:
+    """Add the inputs that encode the operation, its formats and its rounding."""
+    found = draft.ports("input", lambda s: len(s.leaves) == 1 and s.width <= _MAX_WIDTH)
+    ops = [s for s in found if _is_op(s)]
+    op = next((s for s in ops if s.leaves[0].codes), next(iter(ops), None))
+    modified = bool(op) and any(s.width == 1 and _modifies(s) for s in found)
+    codes = _operation(draft, op, modified) if op else {}
+    several = bool(set(map(_joined, codes)) & (names.COMPARE | names.MINMAX))
+    for signal in (s for s in found if s is not op):
+        words = set(names.core(signal.name))
+        if op and signal.width == 1 and _modifies(signal):
+            _modifier(draft, signal)
+        elif _knows(signal, names.ROUNDINGS) or (words & names.ROUNDING_WORD and signal.width <= _MAX_ROUNDING):
+            _rounding(draft, signal, several)
+        elif _knows(signal, names.INTEGERS) or (words & names.FORMAT_WORD and words & names.INTEGER):
+            _integers(draft, signal)
+        elif _knows(signal, names.FORMATS) or words & names.FORMAT_WORD:
+            _formats(draft, signal)
+        elif words & names.SATURATE and signal.width == 1:
+            value = '{ of = "overflow", codes = { sat-finite = 1, "*" = 0 } }'
+            draft.use("inputs", signal, value, "1 saturates, by its name", True)
+
+
+def _is_op(signal: Signal) -> bool:
+    words = names.core(signal.name)
+    named = bool(set(words) & names.OP_WORD) and not set(words) & (names.MODIFIER | names.FORMAT_WORD)
+    return _knows(signal, names.OPERATIONS) or (named and (signal.width > 1 or len(words) == 1))
+
+
+def _modifies(signal: Signal) -> bool:
+    words = set(names.core(signal.name))
+    return bool(words & names.OP_WORD and words & names.MODIFIER)
+
+
+def _knows(signal: Signal, table: Mapping[str, str]) -> bool:
+    """Whether an enumeration has at least two names of the table, as many as it has others."""
+    known = names.meanings(signal.leaves[0].codes, table)
+    return len(known) >= 2 and 2 * len(known) >= len(signal.leaves[0].codes)
+
+
+def _codes(
+    draft: Draft, signal: Signal, table: Mapping[str, str], words: Collection[str]
+) -> tuple[dict[str, int], str]:
+    """The codes of a port by name, and where the names are from: its enumeration, or constants that fit, whose names
+    are clear by themselves or with one of the words."""
+    if signal.leaves[0].codes:
+        package = signal.type.rpartition("::")
+        return {f"{package[0]}{package[1]}{name}": code for name, code in signal.leaves[0].codes.items()}, signal.type
+    constants = {x: v for x, v in draft.design.constants.items() if 0 <= v < 1 << signal.width}
+    found = {x: constants[x] for x in names.clear(constants, table, words)}
+    return (found, "constants of the source") if len(set(found.values())) == len(found) > 1 else ({}, "")
+
+
+def _table(
+    draft: Draft, signal: Signal, of: str, codes: list[tuple[str, int, str]], why: str, guess: bool = False
+) -> None:
+    """Add a control port with a line for each code, of codes of the same words the first."""
+    draft.take(signal)
+    draft.add(f"inputs.{key(signal.name)}", f"of = {quoted(of)}", why, guess)
+    draft.add(f"inputs.{key(signal.name)}", f"width = {signal.width}")
+    first = {words: (value, name) for words, value, name in reversed(codes)}
+    for words, (value, name) in reversed(first.items()):
+        draft.add(f"inputs.{key(signal.name)}.codes", f"{key(words)} = {value}", name)
+
+
+def _joined(name: str) -> str:
+    return "".join(names.words(name.rpartition("::")[2]))
+
+
+def _unknown(draft: Draft, signal: Signal, what: str) -> None:
+    why = f"{what}: the source names no codes; set {{ of = {quoted(what.partition(' ')[0])}, codes = {{ ... }} }}"
+    draft.use("inputs", signal, f"{{ value = 0, width = {signal.width} }}", why, True)
+
+
+def _not_used(codes: Mapping[str, int], used: set[str]) -> str:
+    """What a comment says of the codes that the draft does not use."""
+    left = ", ".join(f"{name.rpartition('::')[2]} = {value}" for name, value in codes.items() if name not in used)
+    return f"; not used: {left}" if left else ""
+
+
+# -- operation -----------------------------------------------------------------------------------------------------
+
+
+def _operation(draft: Draft, signal: Signal, modified: bool) -> dict[str, int]:
+    """Add the port of the operation; its codes. modified: whether another port makes additions subtractions."""
+    codes, origin = _codes(draft, signal, names.OPERATIONS, names.OP_WORD)
+    found = {name: value.split("|") for name, value in names.meanings(codes, names.OPERATIONS).items()}
+    for name in codes:
+        joined = _joined(name)
+        if joined in names.COMPARE:
+            found[name] = ["eq * *", "lt * *", "le * *"]
+        elif joined in names.MINMAX:
+            found[name] = ["min * *", "max * *"]
+    if not found and signal.width == 1:
+        value = '{ of = "op", codes = { add = 0, sub = 1 } }'
+        draft.use("inputs", signal, value, "one bit: addition or subtraction", True)
+    elif not found:
+        _unknown(draft, signal, "op of the operation")
+    else:
+        if modified and ["sub * *"] not in found.values():
+            found |= {name: [*words, "sub * *"] for name, words in found.items() if words == ["add * *"]}
+        rows = [(words, codes[name], name) for name, all_words in found.items() for words in all_words]
+        rows.sort(key=lambda row: (row[0] == "convert * *", row[0].startswith("convert * ")))
+        wide = any(words.startswith("convert") and words != "convert * *" for words, _, _ in rows)
+        if not wide:
+            rows = [(words.split()[0], value, name) for words, value, name in rows]
+        why = f"{origin}{_not_used(codes, set(found))}"
+        _table(draft, signal, "op fmt out" if wide else "op", rows, why, not signal.leaves[0].codes)
+    return codes
+
+
+def _modifier(draft: Draft, signal: Signal) -> None:
+    rows = [("sub * *", 1, ""), ("convert u* *", 1, ""), ("convert * u*", 1, ""), ("* * *", 0, "")]
+    _table(draft, signal, "op fmt out", rows, "1 makes a sum a difference and integers unsigned, by its name", True)
+
+
+# -- rounding and formats ------------------------------------------------------------------------------------------
+
+
+def _rounding(draft: Draft, signal: Signal, several: bool) -> None:
+    """Add the port of the rounding; several: whether it also tells comparisons, and minimum from maximum."""
+    codes, origin = _codes(draft, signal, names.ROUNDINGS, names.ROUNDING_WORD)
+    meanings = names.meanings(codes, names.ROUNDINGS)
+    rows = [(found, codes[name], name) for name, found in meanings.items()]
+    if rows and signal.width == 3 and all(_RISCV.get(found, code) == code for found, code, _ in rows):
+        named = {found for found, _, _ in rows}
+        rows += [(found, code, "RISC-V's, not named") for found, code in _RISCV.items() if found not in named]
+        rows.sort(key=lambda row: row[1])
+    if not rows:
+        standard = _RISCV if signal.width == 3 else _TWO_BITS if signal.width == 2 else {}
+        if not standard:
+            _unknown(draft, signal, "rounding")
+            return
+        value = ", ".join(f"{name} = {code}" for name, code in standard.items())
+        why = "the source names no codes: RISC-V's" if signal.width == 3 else "the source names no codes"
+        text = f'{{ of = "rounding", width = {signal.width}, codes = {{ {value} }} }}'
+        draft.use("inputs", signal, text, why, True)
+        return
+    why = f"{origin}{_not_used(codes, set(meanings))}"
+    if not several:
+        _table(draft, signal, "rounding", rows, why, not signal.leaves[0].codes)
+        return
+    chosen = [(words, code, "") for words, code in _BY_ROUNDING.items()]
+    why += "; comparisons, min and max by RISC-V's funct3, as they have no code of their own"
+    _table(draft, signal, "op rounding", chosen + [(f"* {x}", code, name) for x, code, name in rows], why, True)
+
+
+def _formats(draft: Draft, signal: Signal) -> None:
+    words = set(names.core(signal.name)) | set(names.words(signal.name))
+    codes, origin = _codes(draft, signal, names.FORMATS, names.FORMAT_WORD)
+    rows = [(found, codes[name], name) for name, found in names.meanings(codes, names.FORMATS).items()]
+    if not rows:
+        of, _ = _side(draft, words, [])
+        _unknown(draft, signal, f"{of} of the format")
+        return
+    of, where = _side(draft, words, [row[0] for row in rows])
+    why = f"{origin}{_not_used(codes, {row[2] for row in rows})}"
+    rows += [(kind, rows[0][1], "integers, which are no format of this port") for kind in ("i*", "u*")]
+    _table(draft, signal, of, rows, f"{why}; `{of}` by {where}", True)
+
+
+def _side(draft: Draft, words: set[str], formats: list[str]) -> tuple[str, str]:
+    """Whether a format is that of the operands or of the result, and by what: its name, or the widths of ports."""
+    if words & (names.SOURCE - {"in"}):
+        return "fmt", "its name"
+    if words & (names.TARGET - {"out"}):
+        return "out", "its name"
+    widest = max((get_format(name).width for name in formats), default=0)
+    into, out = (max((s.width for s in draft.ports(way)), default=0) for way in ("input", "output"))
+    return ("out", "the width of the result") if widest == out != into else ("fmt", "its name")
+
+
+def _integers(draft: Draft, signal: Signal) -> None:
+    codes, origin = _codes(draft, signal, names.INTEGERS, names.INTEGER)
+    rows: list[tuple[str, int, str]] = []
+    for name, found in names.meanings(codes, names.INTEGERS).items():
+        kinds = (found, found.replace("i", "u")) if found[0] == "i" else (found,)
+        rows += [(words, codes[name], name) for kind in kinds for words in (f"{kind} *", f"* {kind}")]
+    if not rows:
+        _unknown(draft, signal, "out of integers")
+        return
+    _table(draft, signal, "fmt out", [*rows, ("* *", rows[0][1], "no integer")], origin)
+
+
+# -- the rest ------------------------------------------------------------------------------------------------------
+
+
+def constants(draft: Draft) -> None:
+    """Hold the inputs that are left at a value that does nothing, as far as their names say so."""
+    for signal in draft.ports("input"):
+        words = set(names.core(signal.name)) | {"".join(names.core(signal.name))}
+        level = names.reset_level(signal.name) if signal.width == 1 else None
+        value, why = 0, "nothing is known of it; 0"
+        if level is not None:
+            value, why = int(level == "low"), "another reset, not active"
+        elif words & names.INACTIVE:
+            why = "not active, by its name"
+        elif signal.width <= _MAX_MASK and words & (names.ENABLE | names.MASK | names.VALID | names.READY):
+            value, why = (1 << signal.width) - 1, "always on, by its name"
+        width = f", width = {signal.width}" if signal.width > 1 else ""
+        draft.use("inputs", signal, f"{{ value = {value}{width} }}", why, True)

@@ -1,0 +1,260 @@
+"""What the source of a module says of it: the parts of its ports, its parameters, constants, clock edges and tests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.rtl.module_ports import Elaborated, Parameters
+
+_DEPTH: Final = 16  # of instances, looked into for clock edges
+_MAX_CODE: Final = 64  # bits; larger constants encode nothing
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A part of a port that is a number. path: as "", ".NV" or "[2]"; codes: the names of an enumeration; type: in
+    SystemVerilog."""
+
+    path: str
+    lsb: int
+    width: int
+    codes: Mapping[str, int] = field(default_factory=dict)
+    type: str = ""
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A port, input or output. type: in SystemVerilog; packed: whether it is a vector, with the leaves where they are.
+
+    A port that is not packed is as a wrapper flattens it: index 0 of an array lowest, the first member of a structure
+    highest.
+    """
+
+    name: str
+    direction: str
+    type: str
+    leaves: tuple[Leaf, ...]
+    packed: bool = True
+    array: bool = False
+
+    @property
+    def width(self) -> int:
+        """In bits."""
+        return sum(leaf.width for leaf in self.leaves)
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is a vector or an array, and not a structure."""
+        return not self.leaves[0].path.startswith(".")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a module. default: its text, None if it has none; is_type: whether its value is a type."""
+
+    name: str
+    default: str | None
+    is_type: bool
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How the module uses an input: the edges that it waits for, the level that it tests, and where first."""
+
+    edges: frozenset[str]
+    tested: str
+    place: str
+
+
+@dataclass(frozen=True)
+class Design:
+    """A module. source: its file and line; constants: the integers named in it and in packages; uses: by port."""
+
+    name: str
+    source: str
+    signals: tuple[Signal, ...]
+    parameters: tuple[Parameter, ...]
+    given: Parameters
+    constants: Mapping[str, int]
+    uses: Mapping[str, Evidence]
+
+
+def read_design(found: Elaborated, name: str, given: Parameters) -> Design:
+    """The module that slang elaborated, with the values given for its parameters. Raises Error for ports that neither a
+    port map nor a wrapper can connect."""
+    parameters = tuple(_parameters(found.body))
+    for parameter in parameters:
+        if parameter.default is None and parameter.name not in given:
+            raise Error(f"parameter {parameter.name} of {name} has no default; give -G {parameter.name}=VALUE")
+    signals = tuple(_signal(found.slang.ast, port) for port in found.body.portList if port.name)
+    source = Path(found.place(found.body.definition.location)).name
+    return Design(name, source, signals, parameters, given, dict(_constants(found)), _Uses(found).all())
+
+
+def _parameters(body: Any) -> Iterator[Parameter]:
+    for symbol in body.parameters:
+        if symbol.isPortParam and not symbol.isLocalParam:
+            text = str(symbol.syntax or "").partition("=")
+            is_type = not hasattr(symbol, "initializer")
+            default = " ".join(re.sub(r"//[^\n]*|/\*.*?\*/", " ", text[2], flags=re.DOTALL).split())
+            yield Parameter(symbol.name, default if text[1] else None, is_type)
+
+
+def _constants(found: Elaborated) -> Iterator[tuple[str, int]]:
+    """The named integers of the packages, then of the module."""
+    packages = [p for p in found.root.compilation.getPackages() if p.name != "std"]
+    for scope in (*packages, found.body):
+        for symbol in scope:
+            if isinstance(symbol, found.slang.ast.ParameterSymbol) and _is_code(symbol):
+                yield symbol.name, int(symbol.value.value)
+
+
+def _is_code(symbol: Any) -> bool:
+    kind = symbol.type
+    return kind.isIntegral and kind.bitWidth <= _MAX_CODE and not kind.isStruct and not symbol.value.hasUnknown()
+
+
+# -- ports ---------------------------------------------------------------------------------------------------------
+
+
+def _signal(ast: Any, port: Any) -> Signal:
+    if not hasattr(port, "direction"):
+        raise Error(
+            f"port {port.name} is an interface, which a port map cannot connect; write a module around it whose ports "
+            "are vectors, and draft that"
+        )
+    if port.direction.name not in ("In", "Out"):
+        raise Error(f"port {port.name} is {port.direction.name.lower()}; a port map connects inputs and outputs only")
+    kind = port.type.canonicalType
+    if port.type.isError:
+        raise Error(f"port {port.name}: the sources do not define its type")
+    leaves = tuple(_leaves(ast, port.name, port.type, "", 0))
+    text = _named(port.type)
+    direction = "input" if port.direction.name == "In" else "output"
+    array = isinstance(kind, ast.FixedSizeUnpackedArrayType) or _is_array(kind)
+    return Signal(port.name, direction, text, leaves, kind.isIntegral, array)
+
+
+def _named(declared: Any) -> str:
+    """The text of a type; of one that the module declares for itself, what it stands for."""
+    text, kind = str(declared), declared.canonicalType
+    if "." not in text or kind.isIntegral or not hasattr(kind, "elementType"):
+        return text if "." not in text else str(kind)
+    inner, _, dimensions = _named(kind.elementType).partition("$")
+    return f"{inner}$[{kind.range.left}:{kind.range.right}]{dimensions}"
+
+
+def _is_array(kind: Any) -> bool:
+    """Whether a packed type is an array of more than bits."""
+    return bool(kind.isPackedArray and kind.elementType.canonicalType.bitWidth > 1)
+
+
+def _leaves(ast: Any, name: str, declared: Any, path: str, lsb: int) -> Iterator[Leaf]:
+    """The numbers in a type, from its lowest bit on; of a vector of bits, the vector."""
+    kind = declared.canonicalType
+    if isinstance(kind, ast.FixedSizeUnpackedArrayType) or _is_array(kind):
+        width = _width(kind.elementType)
+        indices = sorted(range(kind.range.lower, kind.range.upper + 1))
+        if kind.isIntegral and kind.range.left < kind.range.right:
+            indices.reverse()
+        for place, index in enumerate(indices):
+            yield from _leaves(ast, name, kind.elementType, f"{path}[{index}]", lsb + place * width)
+    elif isinstance(kind, ast.PackedStructType | ast.UnpackedStructType):
+        for member in reversed([m for m in kind if isinstance(m, ast.FieldSymbol)]):
+            yield from _leaves(ast, name, member.type, f"{path}.{member.name}", lsb)
+            lsb += _width(member.type)
+    elif kind.isIntegral:
+        codes = {m.name: int(m.value.value) for m in kind if not m.value.hasUnknown()} if kind.isEnum else {}
+        yield Leaf(path, lsb, kind.bitWidth, codes, _named(declared))
+    else:
+        raise Error(f"port {name}{path} is of type {declared}, which no vector carries; write a module around it")
+
+
+def _width(declared: Any) -> int:
+    kind = declared.canonicalType
+    return int(kind.bitWidth if kind.isIntegral else kind.bitstreamWidth)
+
+
+# -- uses ----------------------------------------------------------------------------------------------------------
+
+
+class _Uses:
+    """The edges of inputs that the module and its instances wait for, and the levels that their `if` tests."""
+
+    def __init__(self, design: Elaborated) -> None:
+        self.design = design
+        self.ast = design.slang.ast
+        self.edges: dict[str, set[str]] = {}
+        self.tested: dict[str, str] = {}
+        self.places: dict[str, str] = {}
+
+    def all(self) -> Mapping[str, Evidence]:
+        """By port."""
+        self._body(self.design.body, {p.name: p.name for p in self.design.body.portList if p.name}, 0)
+        return {
+            name: Evidence(frozenset(self.edges.get(name, ())), self.tested.get(name, ""), place)
+            for name, place in self.places.items()
+        }
+
+    def _body(self, body: Any, names: Mapping[str, str], depth: int) -> None:
+        """Look into an instance; names: of the module's own port, for each signal there that is one."""
+
+        def visit(node: Any) -> Any:
+            if isinstance(node, self.ast.InstanceSymbol):
+                inner = dict(self._inner(node, names))
+                if inner and depth < _DEPTH:
+                    self._body(node.body, inner, depth + 1)
+                return self.ast.VisitAction.Skip
+            if isinstance(node, self.ast.SignalEventControl):
+                self._edge(node, names)
+            elif isinstance(node, self.ast.ConditionalStatement):
+                self._test(node, names)
+            elif isinstance(node, self.ast.Expression):
+                return self.ast.VisitAction.Skip
+            return self.ast.VisitAction.Advance
+
+        body.visit(visit)
+
+    def _inner(self, instance: Any, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        for connection in instance.portConnections:
+            port = self._named(connection.expression, names)
+            if port and getattr(connection.port, "internalSymbol", None) is not None:
+                yield connection.port.internalSymbol.name, port
+
+    def _named(self, expression: Any, names: Mapping[str, str]) -> str | None:
+        """The port that an expression names."""
+        while isinstance(expression, self.ast.ConversionExpression):
+            expression = expression.operand
+        named = isinstance(expression, self.ast.NamedValueExpression)
+        return names.get(expression.symbol.name) if named else None
+
+    def _edge(self, node: Any, names: Mapping[str, str]) -> None:
+        if name := self._named(node.expr, names):
+            self.edges.setdefault(name, set()).add(node.edge.name)
+            self.places.setdefault(name, self._place(node))
+
+    def _test(self, node: Any, names: Mapping[str, str]) -> None:
+        condition, level = node.conditions[0].expr, 1
+        while True:
+            if isinstance(condition, self.ast.UnaryExpression) and condition.op.name in ("LogicalNot", "BitwiseNot"):
+                condition, level = condition.operand, 1 - level
+            elif isinstance(condition, self.ast.ConversionExpression):
+                condition = condition.operand
+            elif isinstance(condition, self.ast.BinaryExpression) and condition.op.name in ("Equality", "CaseEquality"):
+                value = condition.right.constant
+                level = level if value is not None and str(value)[-1] == "1" else 1 - level
+                condition = condition.left
+            else:
+                break
+        if name := self._named(condition, names):
+            self.tested.setdefault(name, "high" if level else "low")
+            self.places.setdefault(name, self._place(node))
+
+    def _place(self, node: Any) -> str:
+        """The name of the file, and the line: the folder is the user's own."""
+        return Path(self.design.place(node.sourceRange.start)).name

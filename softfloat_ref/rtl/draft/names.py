@@ -1,0 +1,194 @@
+"""Names of ports and of encodings as designers use them, and what they stand for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Final
+
+_SHORTEST: Final = 3  # letters of a constant's name that is clear by itself
+_COMMON: Final = {"min", "max", "zero", "even", "odd", "down", "away", "floor", "ceil", "neg", "abs", "negative"} | {
+    *("positive", "class", "float", "single", "double", "quad", "half", "cast", "conv", "plus", "minus", "near"),
+}
+_DIRECTIONS: Final = {"i", "o", "in", "out", "input", "output", "io", "bits", "di", "do"}
+_STREAM: Final = {"s", "m", "axis", "axi"}
+_LOW_ENDS: Final = {"n", "ni", "b", "l", "bar", "low"}
+_RESET: Final = re.compile(r"(n?)(?:a|s|sys|por)?(?:rst|reset)(n|b|ni|_l)?")
+_CLOCK: Final = re.compile(r"(?:a|sys|core|m|s)?(?:clk|clock)\d?|ck")
+_GATES: Final = {"en", "enable", "ena", "gate", "sel", "div", "req", "ack"}
+
+VALID: Final = {"valid", "vld", "val", "stb", "strobe", "tvalid", "dv"}
+START: Final = {"start", "go", "req", "request", "load", "push", "begin", "nd", "launch", "fire", "issue"}
+READY: Final = {"ready", "rdy", "ack", "tready", "gnt", "grant", "accept", "rfd"}
+DONE: Final = {"done", "finish", "finished", "complete", "completed"}
+ENABLE: Final = {"en", "enable", "ena", "ce", "clken", "clkena", "oe", "run"}
+MASK: Final = {"mask", "strb", "keep", "tkeep", "boxed"}
+TAG: Final = {"tag", "id", "tid", "trans", "token", "aux", "txn", "uid", "idx", "tuser", "ticket"}
+PROTOCOL: Final = VALID | READY | DONE | TAG
+RANDOM: Final = {"rand", "random", "rng", "lfsr", "sr", "stochastic", "rbits", "entropy", "noise"}
+PLACES: Final[Mapping[str, int]] = {
+    **dict.fromkeys(("dividend", "numerator", "multiplicand", "radicand", "augend", "lhs", "left", "first"), 0),
+    **dict.fromkeys(("divisor", "denominator", "multiplier", "rhs", "right", "second"), 1),
+    **dict.fromkeys(("addend", "acc", "accum", "accumulator", "third", "addition"), 2),
+}
+BEFORE_LETTER: Final = {
+    "rs",
+    "fs",
+    "frs",
+    "in",
+    "element",
+    "elem",
+    "mx",
+    "arg",
+    "num",
+    "fp",
+    "value",
+    "val",
+    "opnd",
+    "vec",
+    "vector",
+    "x",
+    "number",
+    "din",
+    "exp",
+}
+SCALE: Final = {"scale", "scales", "scaling", "shared"}
+OPERANDS: Final = {"operand", "operands", "op", "ops", "src", "srcs", "data", "opnds", "args", "inputs"}
+RESULT: Final = (
+    *("result", "res", "results", "answer", "z", "y", "q", "sum", "product", "prod", "quotient", "quot", "root"),
+    *("diff", "out", "dout", "data", "tdata", "value", "val", "rd", "r", "p", "s", "c", "o"),
+)
+FLAG_WORD: Final = {"flags", "flag", "fflags", "status", "exc", "exception", "exceptions", "excepts"}
+FLAGS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("invalid", "nv", "ieeeinvalid", "inv", "invop", "invalidop", "invalidoperation"), "invalid"),
+    **dict.fromkeys(("dividebyzero", "dz", "divbyzero", "divzero", "dbz", "zerodivide", "infinite"), "divide_by_zero"),
+    **dict.fromkeys(("overflow", "of", "ovf", "ofl"), "overflow"),
+    **dict.fromkeys(("underflow", "uf", "unf", "udf", "ufl"), "underflow"),
+    **dict.fromkeys(("inexact", "nx", "ine", "inx", "ix"), "inexact"),
+}
+ROUNDING_WORD: Final = {"rm", "rnd", "round", "rounding", "frm", "rmode", "roundmode", "roundingmode", "rndmode"}
+ROUNDINGS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("rne", "ne", "nearest", "nearesteven", "neareven", "tonearest", "even", "tiestoeven"), "rne"),
+    **dict.fromkeys(("rtz", "tz", "zero", "towardzero", "tozero", "trunc", "truncate", "minmag", "rz"), "rtz"),
+    **dict.fromkeys(("rdn", "rd", "down", "min", "floor", "tominf", "ninf", "negative", "tonegative"), "rdn"),
+    **dict.fromkeys(("rup", "ru", "up", "max", "ceil", "topinf", "pinf", "positive", "topositive"), "rup"),
+    **dict.fromkeys(("rmm", "rna", "na", "nearestaway", "nearmaxmag", "away", "tiestoaway", "maxmag"), "rna"),
+    **dict.fromkeys(("rod", "rto", "odd", "toodd"), "rto"),
+    **dict.fromkeys(("sr", "stochastic", "rs"), "sr"),
+}
+OP_WORD: Final = {"op", "opcode", "operation", "func", "funct", "function", "fn", "opsel", "oper", "opc"}
+MODIFIER: Final = {"mod", "modifier", "subtract", "sub", "sign", "neg"}
+OPERATIONS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("add", "fadd", "addition", "plus"), "add * *"),
+    **dict.fromkeys(("sub", "fsub", "subtract", "minus"), "sub * *"),
+    **dict.fromkeys(("mul", "fmul", "mult", "multiply"), "mul * *"),
+    **dict.fromkeys(("div", "fdiv", "divide"), "div * *"),
+    **dict.fromkeys(("sqrt", "fsqrt", "sqr", "squareroot"), "sqrt * *"),
+    **dict.fromkeys(("fma", "fmadd", "madd", "muladd", "mac", "fmac"), "fma * *"),
+    **dict.fromkeys(("rem", "frem", "remainder"), "rem * *"),
+    **dict.fromkeys(("min", "fmin"), "min * *"),
+    **dict.fromkeys(("max", "fmax"), "max * *"),
+    **dict.fromkeys(("eq", "feq", "cmpeq"), "eq * *"),
+    **dict.fromkeys(("lt", "flt", "cmplt"), "lt * *"),
+    **dict.fromkeys(("le", "fle", "cmple"), "le * *"),
+    **dict.fromkeys(("class", "fclass", "classify"), "class * *"),
+    **dict.fromkeys(("abs", "fabs"), "abs * *"),
+    **dict.fromkeys(("neg", "fneg", "negate"), "neg * *"),
+    **dict.fromkeys(("i2f", "itof", "inttofloat", "int2fp", "int2float", "fromint"), "convert i* *|convert u* *"),
+    **dict.fromkeys(("f2i", "ftoi", "floattoint", "fp2int", "float2int", "toint"), "convert * i*|convert * u*"),
+    **dict.fromkeys(("f2f", "ftof", "fp2fp", "cvt", "fcvt", "convert", "conv", "cast"), "convert * *"),
+}
+MINMAX: Final = {"minmax", "fminmax"}
+COMPARE: Final = {"cmp", "fcmp", "compare"}
+FORMAT_WORD: Final = {"fmt", "format", "precision", "prec", "fpfmt", "dtype"}
+SOURCE: Final = {"src", "in", "source", "from", "a"}
+TARGET: Final = {"dst", "out", "dest", "target", "to", "res", "result", "rd"}
+INTEGER: Final = {"int", "integer", "ifmt", "intfmt"}
+FORMATS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("fp128", "quad", "f128", "q"), "fp128"),
+    **dict.fromkeys(("fp64", "double", "d", "f64", "dp", "binary64"), "fp64"),
+    **dict.fromkeys(("fp32", "single", "s", "f32", "sp", "float", "binary32"), "fp32"),
+    **dict.fromkeys(("fp16", "half", "h", "f16", "hp", "binary16"), "fp16"),
+    **dict.fromkeys(("bf16", "fp16alt", "bfloat16", "bfloat", "ah"), "bf16"),
+    **dict.fromkeys(("tf32", "tensorfloat"), "tf32"),
+    **dict.fromkeys(("fp8", "e5m2", "fp8e5m2", "b"), "fp8_e5m2"),
+    **dict.fromkeys(("e4m3", "fp8e4m3", "fp8alt", "ab"), "fp8_e4m3"),
+    **dict.fromkeys(("e3m2", "fp6", "fp6e3m2"), "fp6_e3m2"),
+    **dict.fromkeys(("e2m3", "fp6alt", "fp6e2m3"), "fp6_e2m3"),
+    **dict.fromkeys(("e2m1", "fp4", "fp4e2m1"), "fp4_e2m1"),
+}
+INTEGERS: Final[Mapping[str, str]] = {
+    name: f"{kind}{width}"
+    for width in (8, 16, 32, 64)
+    for kind, names in (("i", (f"int{width}", f"i{width}", f"s{width}")), ("u", (f"uint{width}", f"u{width}")))
+    for name in names
+}
+# Inputs that start something else than an operation.
+SATURATE: Final = {"sat", "saturate", "saturation", "saturating"}
+INACTIVE: Final = {
+    *("flush", "clear", "clr", "kill", "abort", "cancel", "stall", "hold", "freeze", "halt", "test", "scan", "bypass"),
+    *("testmode", "sleep", "debug", "init", "softreset", "regena", "regenable"),
+}
+
+
+def words(name: str) -> list[str]:
+    """The words of a name, in lower case: of `io_in.bitsA`, io, in, bits, a."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
+    return re.findall("[a-z0-9]+", spaced.lower())
+
+
+def core(name: str) -> list[str]:
+    """The words without those that only say whether a port is an input or an output."""
+    found = words(name)
+    stream = "axis" in found or "axi" in found
+    return [w for w in found if w not in _DIRECTIONS and not (stream and w in _STREAM)]
+
+
+def is_scale(name: str) -> bool:
+    """Whether a name is that of a scale, numbered or not."""
+    return any(word.rstrip("0123456789") in SCALE for word in core(name))
+
+
+def says(name: str, field: str) -> bool:
+    """Whether the name of a port is that of a field, but for a word for its direction."""
+    return [w for w in words(name) if w not in ("i", "o")] == field.split("_") or core(name) == field.split("_")
+
+
+def is_clock(name: str) -> bool:
+    """Whether a name is a clock's."""
+    found = words(name)
+    return any(_CLOCK.fullmatch(w) for w in found) and not _GATES & set(found)
+
+
+def reset_level(name: str) -> str | None:
+    """The active level that the name of a reset says, "high" or "low"; None if it is not a reset's name."""
+    found = words(name)
+    for i, word in enumerate(found):
+        if match := _RESET.fullmatch(word):
+            near = set(found[i + 1 :]) & _LOW_ENDS or set(found[:i]) & {"n"}
+            return "low" if match[1] or match[2] or near else "high"
+    return None
+
+
+def meanings(names: Iterable[str], table: Mapping[str, str]) -> dict[str, str]:
+    """Of names of codes, those that the table knows, by their last words: of p::OP_FADD, `fadd`; what they mean."""
+    return {name: found for name in names for found in _endings(words(name.rpartition("::")[2]), table)}
+
+
+def clear(names: Iterable[str], table: Mapping[str, str], hints: Collection[str]) -> dict[str, str]:
+    """As `meanings`, but of names that may stand for anything: only those that the whole table entry makes, if it is no
+    common word, or that have one of the words of the hint."""
+    found = meanings(names, table)
+    return {x: y for x, y in found.items() if set(words(x)) & set(hints) or _own("".join(words(x)), table)}
+
+
+def _own(joined: str, table: Mapping[str, str]) -> bool:
+    return joined in table and len(joined) >= _SHORTEST and joined not in _COMMON
+
+
+def _endings(found: list[str], table: Mapping[str, str]) -> Iterator[str]:
+    for start in range(len(found)):
+        joined = "".join(found[start:])
+        if joined in table:
+            yield table[joined]
+            return

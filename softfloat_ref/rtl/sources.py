@@ -1,0 +1,231 @@
+"""The sources of a design: files, include folders and macros, also from the file lists (-f) that simulators read.
+
+A list has a source file per word, and `+incdir+DIR`, `+define+NAME=VALUE`, `-I DIR`, `-D NAME=VALUE`, `-v FILE`,
+`-f LIST` and `-F LIST`; comments start with `//`, `#` or `/*`; `$NAME`, `${NAME}` and `$(NAME)` are variables of the
+environment. Paths are relative to the working folder, in a list read by -F to the folder of the list. slang's driver
+reads the same lists, but does not say which include folders they name, so that no simulator could be told.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from softfloat_ref.base.errors import Error
+
+_WORD: Final = re.compile(r'(\s+|\\\r?\n|//[^\n]*|#[^\n]*|/\*.*?\*/)|(?:"[^"\n]*"|[^\s"])+|"', re.DOTALL)
+_VARIABLE: Final = re.compile(r"\$(?:(\w+)|\{(\w+)\}|\((\w+)\))")
+_MACRO: Final = re.compile(r"[A-Za-z_]\w*")
+_COMMENT: Final = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+_PACKAGE: Final = re.compile(r"\bpackage\s+(?:automatic\s+|static\s+)?(\w+)\s*;")
+_SCOPE: Final = re.compile(r"\b(\w+)\s*::")
+# Options that simulators take in a list and that need no counterpart here; these are followed by an argument.
+_WITH_ARGUMENT: Final = {"-top", "--top", "--top-module", "-s", "-work", "-timescale", "--timescale", "-l", "-o"}
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What a simulator compiles: source files in their order, folders of included files, and macros.
+
+    All paths are absolute. skipped: the options in file lists that were passed over, as "LIST:LINE: OPTION".
+    """
+
+    files: tuple[Path, ...]
+    include_dirs: tuple[Path, ...] = ()
+    defines: Mapping[str, str] = field(default_factory=dict)
+    skipped: tuple[str, ...] = ()
+
+    @property
+    def searched(self) -> tuple[Path, ...]:
+        """The folders in which included files are searched: those given, then those of the sources."""
+        return tuple(dict.fromkeys((*self.include_dirs, *(file.parent for file in self.files))))
+
+    def in_order(self) -> Sources:
+        """The same, with a file that declares packages before the files that use them, otherwise as listed."""
+        return Sources(tuple(_sorted(self.files)), self.include_dirs, self.defines, self.skipped)
+
+
+class _Place(NamedTuple):
+    """Where a word stands: a line of a file list, or the command line; and the folder of relative paths."""
+
+    text: str
+    base: Path
+    lists: tuple[Path, ...] = ()
+
+    def error(self, message: str) -> Error:
+        return Error(f"{self.text}{message}")
+
+    def path(self, word: str) -> Path:
+        """Absolute, without .. and links resolved as a simulator would not."""
+        return Path(os.path.abspath(self.base / word))
+
+
+@dataclass
+class _Found:
+    files: dict[Path, None] = field(default_factory=dict)
+    library: dict[Path, None] = field(default_factory=dict)
+    folders: dict[Path, None] = field(default_factory=dict)
+    defines: dict[str, str] = field(default_factory=dict)
+    skipped: list[str] = field(default_factory=list)
+
+    def file(self, word: str, place: _Place) -> None:
+        self.files[_file(word, place, "source file")] = None
+
+    def library_file(self, word: str, place: _Place) -> None:
+        self.library[_file(word, place, "source file")] = None
+
+    def folder(self, word: str, place: _Place) -> None:
+        path = place.path(word)
+        if not os.path.isdir(path):
+            raise place.error(f"{word}: no such folder for included files{_beside(word, place)}")
+        self.folders[path] = None
+
+    def define(self, word: str, place: _Place) -> None:
+        name, _, value = word.partition("=")
+        if not _MACRO.fullmatch(name):
+            raise place.error(f"{name!r} is not the name of a macro; use NAME or NAME=VALUE")
+        self.defines[name] = value if "=" in word else "1"
+
+    def file_list(self, word: str, place: _Place) -> None:
+        self._list(word, place, place.base)
+
+    def relative_list(self, word: str, place: _Place) -> None:
+        self._list(word, place, place.path(word).parent)
+
+    def _list(self, word: str, place: _Place, base: Path) -> None:
+        path = _file(word, place, "file list")
+        if path in place.lists:
+            raise place.error(f"{word} includes itself")
+        words = _words(path.read_text(encoding="utf-8", errors="replace"), word, base, (*place.lists, path))
+        for found, where in words:
+            _take(self, found, words, where)
+
+
+_OPTIONS: Final = {
+    "-f": _Found.file_list,
+    "-F": _Found.relative_list,
+    "-v": _Found.library_file,
+    "-I": _Found.folder,
+    "-D": _Found.define,
+    "+incdir": _Found.folder,
+    "+define": _Found.define,
+}
+
+
+def read_sources(
+    files: Iterable[str | Path] = (),
+    *,
+    include_dirs: Iterable[str | Path] = (),
+    defines: Iterable[str] = (),
+    file_lists: Iterable[str | Path] = (),
+    relative_lists: Iterable[str | Path] = (),
+) -> Sources:
+    """The sources that these arguments and file lists name, each file once: those of the lists first, files that a list
+    names by -v last.
+
+    defines: "NAME" or "NAME=VALUE", which replace the lists' own. relative_lists: paths in these are relative to the
+    list. Raises Error, with the line of the list, for anything that does not exist and for wrong names.
+    """
+    found, here = _Found(), _Place("", Path.cwd())
+    for folder in include_dirs:
+        found.folder(str(folder), here)
+    for name in file_lists:
+        found.file_list(str(name), here)
+    for name in relative_lists:
+        found.relative_list(str(name), here)
+    for file in files:
+        found.file(str(file), here)
+    for macro in defines:
+        found.define(macro, here)
+    return Sources(tuple({**found.files, **found.library}), tuple(found.folders), found.defines, tuple(found.skipped))
+
+
+def _take(found: _Found, word: str, words: Iterator[tuple[str, _Place]], place: _Place) -> None:
+    """Add a word of a file list, with the words that belong to it."""
+    name, *values = word.split("+")[1:] if word.startswith("+") else [word]
+    if word.startswith("+") and f"+{name}" in _OPTIONS:
+        for value in filter(None, values):
+            _OPTIONS[f"+{name}"](found, value, place)
+    elif word in _OPTIONS:
+        value, _ = next(words, ("", place))
+        if not value:
+            raise place.error(f"{word} needs an argument")
+        _OPTIONS[word](found, value, place)
+    elif word[:2] in ("-I", "-D"):
+        _OPTIONS[word[:2]](found, word[2:], place)
+    elif word in ("-y", "-Y"):
+        raise place.error(f"{word}: folders of library files are not searched; list their files, or use -v FILE")
+    elif word[0] in "+-":
+        argument = next(words, ("", place))[0] if word in _WITH_ARGUMENT else ""
+        found.skipped.append(f"{place.text}{word} {argument}".rstrip())
+    else:
+        found.file(word, place)
+
+
+def _words(text: str, name: str, base: Path, lists: tuple[Path, ...]) -> Iterator[tuple[str, _Place]]:
+    """The words of a file list, each with its place."""
+    line = 1
+    for token in _WORD.finditer(text):
+        if token[1] is None:
+            place = _Place(f"{name}:{line}: ", base, lists)
+            if token[0] == '"' or token[0].startswith("/*"):
+                raise place.error(f"{token[0][:2]} without an end")
+            if word := _expanded(token[0].replace('"', ""), place):
+                yield word, place
+        line += token[0].count("\n")
+
+
+def _expanded(word: str, place: _Place) -> str:
+    def value(found: re.Match[str]) -> str:
+        name = found[1] or found[2] or found[3]
+        if name not in os.environ:
+            raise place.error(f"the environment variable {name} is not set")
+        return os.environ[name]
+
+    return _VARIABLE.sub(value, word)
+
+
+def _file(word: str, place: _Place, kind: str) -> Path:
+    path = place.path(word)
+    if not os.path.isfile(path):
+        raise place.error(f"{word}: no such {kind}{_beside(word, place)}")
+    if not os.access(path, os.R_OK):
+        raise place.error(f"{word}: cannot be read: no permission")
+    return path
+
+
+def _beside(word: str, place: _Place) -> str:
+    """What to do about a path that exists beside its file list."""
+    if place.lists and os.path.exists(place.lists[-1].parent / word):
+        return "; it stands beside the list, so read the list with -F"
+    return ""
+
+
+# -- the order of packages -----------------------------------------------------------------------------------------
+
+
+def _sorted(files: Iterable[Path]) -> Iterator[Path]:
+    """Each file after those that declare the packages it names; cycles, and what is not text, stay as listed."""
+    texts = {file: _code(file) for file in files}
+    home = {name: file for file, text in reversed(texts.items()) for name in _PACKAGE.findall(text)}
+    done: set[Path] = set()
+
+    def visit(file: Path) -> Iterator[Path]:
+        done.add(file)
+        for name in dict.fromkeys(_SCOPE.findall(texts[file])):
+            if name in home and home[name] not in done:
+                yield from visit(home[name])
+        yield file
+
+    for file in texts:
+        if file not in done:
+            yield from visit(file)
+
+
+def _code(file: Path) -> str:
+    """The text of a source without comments and strings."""
+    return _COMMENT.sub(" ", file.read_text(encoding="utf-8", errors="replace"))

@@ -1,0 +1,112 @@
+"""File lists as simulators read them, macros, include folders, and the order of packages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.rtl.sources import Sources, read_sources
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout with an ip in a folder of its own, read from the top."""
+    for name in ("top.sv", "ip/a.sv", "ip/with space.sv", "ip/cell.v", "env/e.sv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"module {Path(name).stem[0]}; endmodule\n")
+    for name in ("include", "ip/include", "ip/more"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ENV_DIR", str(tmp_path / "env"))
+    return tmp_path
+
+
+def names(sources: Sources, tree: Path) -> list[str]:
+    return [str(file.relative_to(tree)) for file in sources.files]
+
+
+def test_lists_in_lists(tree: Path) -> None:
+    (tree / "all.f").write_text(
+        """// everything
+        # in one list
+        +incdir+include +define+WIDTH=8+FAST
+        -v ip/cell.v
+        -sverilog -timescale 1ns/1ps   /* for one
+        simulator */ -f \\
+        env.f
+        -F ip/ip.f
+        -DDEPTH=4 -D LAST=x "" top.sv top.sv
+        """
+    )
+    (tree / "env.f").write_text("$ENV_DIR/e.sv ${ENV_DIR}/e.sv\n$(ENV_DIR)/e.sv")
+    (tree / "ip" / "ip.f").write_text('a.sv "with space.sv" +incdir+include+more\n-Iinclude')
+    found = read_sources(file_lists=["all.f"])
+    assert names(found, tree) == ["env/e.sv", "ip/a.sv", "ip/with space.sv", "top.sv", "ip/cell.v"]
+    assert found.include_dirs == (tree / "include", tree / "ip" / "include", tree / "ip" / "more")
+    assert found.defines == {"WIDTH": "8", "FAST": "1", "DEPTH": "4", "LAST": "x"}
+    assert found.skipped == ("all.f:5: -sverilog", "all.f:5: -timescale 1ns/1ps")
+
+
+def test_arguments_and_lists(tree: Path) -> None:
+    """Folders given come first, macros given count, and a list read by -F has its own folder."""
+    (tree / "ip" / "ip.f").write_text("a.sv +incdir+include +define+W=1")
+    found = read_sources(["top.sv"], include_dirs=["include"], defines=["W=2", "X"], relative_lists=["ip/ip.f"])
+    assert names(found, tree) == ["ip/a.sv", "top.sv"]
+    assert found.include_dirs == (tree / "include", tree / "ip" / "include")
+    assert found.defines == {"W": "2", "X": "1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("top.sv\nnone.sv", "ip/x.f:2: none.sv: no such source file"),
+        ("a.sv", "ip/x.f:1: a.sv: no such source file; it stands beside the list, so read the list with -F"),
+        ("\n\n-f none.f", "ip/x.f:3: none.f: no such file list"),
+        ("-f ip/x.f", "ip/x.f:1: ip/x.f includes itself"),
+        ("+incdir+none", "ip/x.f:1: none: no such folder for included files"),
+        ("+incdir+include\n+incdir+more", "ip/x.f:2: more: no such folder for included files; it stands beside"),
+        ("$NO_SUCH_DIR/a.sv", "ip/x.f:1: the environment variable NO_SUCH_DIR is not set"),
+        ("+define+8=1", "ip/x.f:1: '8' is not the name of a macro; use NAME or NAME=VALUE"),
+        ("top.sv -f", "ip/x.f:1: -f needs an argument"),
+        ("-y ip", "ip/x.f:1: -y: folders of library files are not searched; list their files, or use -v FILE"),
+        ("top.sv /* never", "ip/x.f:1: /* without an end"),
+    ],
+)
+def test_lists_that_are_wrong(tree: Path, text: str, message: str) -> None:
+    (tree / "ip" / "x.f").write_text(text)
+    with pytest.raises(Error) as caught:
+        read_sources(file_lists=["ip/x.f"])
+    assert str(caught.value).startswith(message)
+
+
+def test_arguments_that_are_wrong(tree: Path) -> None:
+    for arguments, message in (
+        ({"files": ["none.sv"]}, r"^none\.sv: no such source file$"),
+        ({"include_dirs": ["top.sv"]}, r"^top\.sv: no such folder for included files$"),
+        ({"file_lists": ["none.f"]}, r"^none\.f: no such file list$"),
+        ({"defines": ["=1"]}, r"^'' is not the name of a macro"),
+    ):
+        with pytest.raises(Error, match=message):
+            read_sources(**arguments)
+
+
+def test_packages_come_first(tree: Path) -> None:
+    """A file moves only where another names its package; comments and strings name none."""
+    for name, text in {
+        "user.sv": 'module u import p::*; (input p::t x); // r::x\n initial $display("q::y"); endmodule',
+        "free.sv": "module f; endmodule",
+        "p.sv": "package automatic p; typedef s::t t; endpackage",
+        "s.sv": "package s; endpackage",
+        "q.sv": "package q; endpackage package r; endpackage",
+        "one.sv": "package one; typedef two::t t; endpackage",
+        "two.sv": "package two; typedef one::t t; endpackage",
+    }.items():
+        (tree / name).write_text(text)
+    files = ["user.sv", "free.sv", "one.sv", "p.sv", "q.sv", "s.sv", "two.sv"]
+    assert names(read_sources(files), tree) == files
+    assert names(read_sources(files).in_order(), tree) == [
+        *("s.sv", "p.sv", "user.sv", "free.sv"),
+        *("two.sv", "one.sv", "q.sv"),
+    ]
