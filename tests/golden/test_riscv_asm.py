@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import ok, refused
+from command import TOP, ok, refused
+from pages import blocks
 
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
@@ -420,6 +421,29 @@ def test_around_an_ofp8_conversion(out: str, tmp_path: Path) -> None:
         found = executed(tmp_path / "table.S", tmp_path, model)
         assert (found.code, found.state) == ((1, 2) if wrong else (0, 1))
         assert not wrong or (found.test, found.vector <= 77) == (0, True)
+
+
+@pytest.mark.sim
+def test_the_commands_of_the_page(tmp_path: Path) -> None:
+    page = TOP / "docs" / "vectors.md"
+    u = unit("fma", "fp16", rounding="rup")
+    source = written(u, 200, tmp_path / "fma16")
+    assert source.name == "fma_fp16_rup.S"
+    if cpu() != "max":
+        pytest.skip("needs QEMU 8.2: Zfh")
+    for line in blocks(page, "sh")[0].splitlines():
+        subprocess.run(line.split(), cwd=tmp_path, check=True)
+
+
+@pytest.mark.sim
+def test_llvm_takes_it_too(sums: Path) -> None:
+    model = cpu()
+    if shutil.which("llvm-mc") is None:
+        pytest.skip("needs LLVM (apt-get install llvm)")
+    command = ["llvm-mc", "-triple=riscv64", "-mattr=+m,+f,+d,+v", "-filetype=obj", "-I", sums.parent]
+    subprocess.run([*command, "-o", sums.parent / "llvm.o", sums], check=True)
+    subprocess.run([f"{PREFIX}ld", "-o", sums.parent / "llvm.elf", sums.parent / "llvm.o"], check=True)
+    subprocess.run([QEMU, "-cpu", model, sums.parent / "llvm.elf"], check=True, capture_output=True)
 
 
 def test_the_suite_of_every_bf16(tmp_path: Path) -> None:
