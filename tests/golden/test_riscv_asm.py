@@ -193,6 +193,13 @@ def test_refused(request_: str, why: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_suite_is_refused_before_any_set_is_written(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text('[[set]]\nop = "add"\nfmt = ["fp16", "bf16"]\npolicy = "riscv"\n')
+    said = refused("vectors", "generate", "s.toml", "--format", "riscv-asm", "-o", "v", cwd=tmp_path)
+    assert said.startswith("softfloat-ref: add_bf16_rne: riscv-asm: no instruction")
+    assert [p.name for p in tmp_path.iterdir()] == ["s.toml"]
+
+
 MIXED = """
 description = "fp16 and bf16"
 padding = "PADDING"
