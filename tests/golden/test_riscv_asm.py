@@ -175,6 +175,8 @@ OFP8_WAY = 'its operand is a format like = "fp8_e5m2" with signaling = false'
         ("--op convert --fmt fp16 --out fp8_e4m3", "no instruction of the table computes convert of fp16 to fp8_e4m3"),
         ("--op convert --fmt bf16 --out fp8_e5m2", "RISC-V's NaN of fp8_e5m2 is 7f, not 7e"),
         ("--op convert --fmt fp8_e5m2 --out bf16", OFP8_WAY),
+        ("--op convert --fmt fp8_e5m2 --out fp16", "no instruction of the table computes convert of fp8_e5m2 to fp16"),
+        ("--op add --fmt fp16 --round sr --sr-bits 4", "add of fp16 to fp16 in rounding sr; frm has rne"),
         ("--op add --fmt fp32 --policy arm", "RISC-V has tininess = after, not before"),
         ("--op add --fmt fp32 --flush-inputs on", "RISC-V has flush_inputs = off, not on"),
         ("--op convert --fmt fp32 --out i32 --policy x86-sse", "RISC-V has integers = riscv, not x86"),

@@ -242,12 +242,12 @@ def test_changes_under_the_right_hash(folder: Path, key: str, how: Change, messa
         (lambda m: m.update(groups=[{"tag": "other", "first": 0, "count": 300}]), "groups do not match this set"),
         (lambda m: m.update(flags="01 invalid"), "flags does not match this set"),
         (lambda m: m["conventions"][0].update(rounding="rtz"), "conventions does not match this set"),
-        (lambda m: m["set"]["unit"]["policy"].update(nan="ones"), "conventions does not match this set"),
+        (lambda m: m["set"]["unit"]["policy"].update(flush_rule="before"), "conventions does not match this set"),
         (
             lambda m: m["set"]["unit"]["out"].update(source="elsewhere"),
             "jsonl: the text around its lines",
         ),
-        (lambda m: m["set"]["unit"]["out"].update(bias=16), f"{NAME}.S: "),
+        (lambda m: m["set"]["unit"]["out"].update(bias=16), f"'{NAME}.S', '{NAME}.csv'"),
         (lambda m: m.update(name="add"), "name does not match this set"),
         (
             lambda m: m["left_out"].update(count=1),

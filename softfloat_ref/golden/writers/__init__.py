@@ -88,8 +88,7 @@ def chosen(names: Iterable[str], vectors: VectorSet, count: int) -> list[Writer]
             f"{vectors.name}: file type {name} is not available for these vectors; "
             f"choose from {', '.join(vectors.cases.file_types)}"
         )
+    for name in wanted & WRITERS.keys():
+        WRITERS[name].check(vectors, count)
     with_companions = {*wanted, *(name for key in wanted for name in _COMPANIONS.get(key, ()))}
-    found = [w for w in of_set(vectors) if w.key in with_companions]
-    for writer in found:
-        writer.check(vectors, count)
-    return found
+    return [w for w in of_set(vectors) if w.key in with_companions]

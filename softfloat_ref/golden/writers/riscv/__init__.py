@@ -27,6 +27,10 @@ class AssemblyWriter(LineWriter):
     key = ASSEMBLY
     suffix = ".S"
 
+    def has(self, vectors: VectorSet) -> bool:
+        """Of sets that instructions compute."""
+        return not refusal(vectors.unit)  # type: ignore[arg-type]
+
     def check(self, vectors: VectorSet, count: int) -> None:
         """Raises Error for a set that no instructions compute, and for one that is too large for assemblers."""
         if why := refusal(vectors.unit):  # type: ignore[arg-type]
@@ -57,6 +61,10 @@ class MacroWriter(HeaderWriter):
     """The environment of the tests, the same for every set."""
 
     key = MACROS
+
+    def has(self, vectors: VectorSet) -> bool:
+        """Of sets that instructions compute."""
+        return not refusal(vectors.unit)  # type: ignore[arg-type]
 
     def file_name(self, vectors: VectorSet) -> str:
         """The name that the tests include."""
