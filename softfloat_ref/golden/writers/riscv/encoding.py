@@ -1,6 +1,6 @@
 """RISC-V instructions as text and as 32 bits.
 
-Sources: RISC-V Unprivileged ISA, chapters "F", "D", "Zfh", "BF16" and "V"; Zvfofp8min, draft 0.9, and Zvfbfa 0.1, draft
+Sources: RISC-V Unprivileged ISA, chapters "F", "D", "Zfh", "BF16" and "V"; drafts of Zvfofp8min, 0.2.1, and Zvfbfa, 0.1
 (altfmt). Opcodes: github.com/riscv/riscv-opcodes, rv_f, rv_d, rv_zfh, rv_zfhmin, rv_d_zfhmin, rv_zfbfmin, rv_v,
 rv_zvfbfmin, rv_zvfbfwma, unratified/rv_zvfofp8min.
 """
@@ -15,7 +15,7 @@ _OP_FP: Final = 0x53
 _OP_V: Final = 0x57
 _UNMASKED: Final = 1 << 25
 _SEW: Final = {8: 0, 16: 1, 32: 2, 64: 3}
-_ALTFMT: Final = 1 << 8  # in vtype (Zvfbfa 0.1, Zvfofp8min 0.9)
+_ALTFMT: Final = 1 << 8  # in vtype (Zvfbfa, Zvfofp8min)
 _AGNOSTIC: Final = 3 << 6  # tail and mask
 
 

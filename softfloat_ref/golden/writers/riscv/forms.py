@@ -1,5 +1,5 @@
 """Which instructions compute an operation on some formats in a rounding: the tables of RISC-V's F, D, Zfh, Zfbfmin, V,
-Zvfh, Zvfbfmin, Zvfbfwma and Zvfofp8min (0.9), for RV64.
+Zvfh, Zvfbfmin, Zvfbfwma and Zvfofp8min (draft), for RV64.
 
 A test has its operands in fa0, fa1, fa2 (an integer in a4) and its result in fa3 or a0; vectors have theirs in v8, v16
 and v24, the result in v4, a mask in v0.
