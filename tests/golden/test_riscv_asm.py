@@ -381,19 +381,51 @@ def test_without_vectors_any_assembler_will_do(sums: Path) -> None:
 
 
 @pytest.mark.sim
-def test_for_bare_machines_and_other_environments(sums: Path) -> None:
-    """SFR_BARE has tohost and no system call; with SFR_ENVIRONMENT nothing is included."""
+def test_for_bare_machines(sums: Path) -> None:
+    """SFR_BARE has tohost and no system call."""
     assembler()
     program = built(sums, sums.parent, "--defsym", "SFR_BARE=1")
     shown = subprocess.run([f"{PREFIX}objdump", "-d", "-t", program], capture_output=True, text=True, check=True).stdout
     assert re.search(r"\btohost$", shown, re.M)
     assert "ecall" not in shown
-    mine = sums.with_name("mine.S")
-    names = ("SFR_BEGIN", "SFR_PASS", "SFR_FAIL", "SFR_SIGNATURE_BEGIN", "SFR_SIGNATURE_END")
-    macros = "".join(f".macro {name}\n.endm\n" for name in names)
-    mine.write_text(f".set SFR_ENVIRONMENT, 1\n{macros}" + sums.read_text())
+
+
+MODEL = """
+#define RVMODEL_BOOT
+#define RVMODEL_HALT_PASS li a0, 7; li a7, 93; ecall
+#define RVMODEL_HALT_FAIL li a0, 8; li a7, 93; ecall
+#define RVMODEL_DATA_SECTION .data
+.set SFR_ENVIRONMENT, 1
+.macro SFR_BEGIN
+.globl _start
+_start: RVMODEL_BOOT
+.endm
+.macro SFR_PASS
+RVMODEL_HALT_PASS
+.endm
+.macro SFR_FAIL
+RVMODEL_HALT_FAIL
+.endm
+.macro SFR_SIGNATURE_BEGIN
+RVMODEL_DATA_SECTION
+.endm
+.macro SFR_SIGNATURE_END
+.endm
+#include "NAME"
+"""
+
+
+@pytest.mark.sim
+def test_in_an_environment_of_ones_own(sums: Path) -> None:
+    """Macros as the models of riscv-arch-test define them, by the C preprocessor."""
+    model, mine = cpu(), sums.with_name("mine.S")
     (sums.parent / "sfr_riscv.inc").unlink()
-    subprocess.run([f"{PREFIX}as", "-march=rv64gcv", "-o", sums.parent / "o", mine], check=True)
+    for source, code in ((sums, 7), (planted(sums, 5, "0[01]$", "1f"), 8)):
+        mine.with_suffix(".in").write_text(MODEL.replace("NAME", source.name))
+        preprocess = ["g++", "-E", "-P", "-x", "assembler-with-cpp", mine.with_suffix(".in"), "-o", mine]
+        subprocess.run(preprocess, check=True)
+        done = subprocess.run([QEMU, "-cpu", model, built(mine, sums.parent)], check=False)
+        assert done.returncode == code
 
 
 TABLE = """    la t3, results
