@@ -258,7 +258,8 @@ def built(source: Path, folder: Path, *options: str) -> Path:
     program = source.with_suffix(".elf")
     objects = source.with_suffix(".o")
     subprocess.run([f"{PREFIX}as", "-march=rv64gcv", "-I", folder, *options, "-o", objects, source], check=True)
-    subprocess.run([f"{PREFIX}ld", "-o", program, objects], check=True)
+    place = ["-N", "-Ttext=0x80000000"] if "SFR_BARE=1" in options else []
+    subprocess.run([f"{PREFIX}ld", *place, "-o", program, objects], check=True)
     return program
 
 
@@ -388,6 +389,7 @@ def test_for_bare_machines(sums: Path) -> None:
     shown = subprocess.run([f"{PREFIX}objdump", "-d", "-t", program], capture_output=True, text=True, check=True).stdout
     assert re.search(r"\btohost$", shown, re.M)
     assert "ecall" not in shown
+    assert re.search(r"^0*80000000 <_start>:$", shown, re.M)
 
 
 MODEL = """
