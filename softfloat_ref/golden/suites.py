@@ -17,7 +17,7 @@ from softfloat_ref.base.files import made_folder, read_bytes, write_file
 from softfloat_ref.base.patterns import matches
 from softfloat_ref.base.tables import read_file
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
-from softfloat_ref.golden import vector_recipes
+from softfloat_ref.golden import vector_recipes, writers
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.manifest import MANIFEST, SUITE, read_json, to_json
 from softfloat_ref.golden.sets import VectorSet
@@ -164,6 +164,8 @@ def generate_suite(
 
     folder = Path(folder)
     entries = []
+    for vectors in suite.sets.values():
+        writers.chosen(formats, vectors, vectors.count)  # refuses a type of file before any set is written
     with made_folder(folder):
         _refuse_other(folder, suite)
         (folder / SUITE).unlink(missing_ok=True)

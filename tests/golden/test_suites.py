@@ -21,7 +21,16 @@ from softfloat_ref.oracle.policies import rounding_name
 from softfloat_ref.units import MixedUnit, OperationUnit
 
 PACKS = TOP / "vectors" / "packs"
-NAMES = ("bf16-tpu", "fp16-fma", "mx-dot", "mx-quantize", "ocp-fp8-convert", "p3109-8p4se", "riscv-zfh")
+NAMES = (
+    "bf16-tpu",
+    "fp16-fma",
+    "mx-dot",
+    "mx-quantize",
+    "ocp-fp8-convert",
+    "p3109-8p4se",
+    "riscv-ofp8-narrow",
+    "riscv-zfh",
+)
 SMALL = """
 description = "small"
 count = 30

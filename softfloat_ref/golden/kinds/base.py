@@ -19,6 +19,7 @@ from softfloat_ref.oracle.sources import Philox, RandomSource, parse_source
 from softfloat_ref.units import Line, Unit
 
 LINES: Final = ("tv", "memh", "svh", "svpkg", "c", "csv", "jsonl", "npz")  # types of files for any unit's lines
+INSTRUCTIONS: Final = (*LINES, "riscv-asm", "riscv-inc")  # and for operations that processors have
 ARRAYS_FROM: Final = 1 << 12  # lines from which arrays are faster
 SHARP: Final = 8  # one random case in N is generated from its random bits
 _CHUNK: Final = 1024

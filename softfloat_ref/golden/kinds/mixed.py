@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.coverage.engine.framework import Coverage
-from softfloat_ref.golden.kinds.base import Cases, register
+from softfloat_ref.golden.kinds.base import INSTRUCTIONS, Cases, register
 from softfloat_ref.golden.kinds.operation import operation_convention
 from softfloat_ref.golden.tags import UNTAGGED, Run
 from softfloat_ref.oracle.sources import Philox
@@ -31,6 +31,7 @@ class MixedCases(Cases):
         "order of the parts": _ORDER_STREAM,
         "operands that are not boxed": _UNBOXED_STREAM,
     }
+    file_types: ClassVar[tuple[str, ...]] = INSTRUCTIONS
     unit: MixedUnit
 
     def check(self) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from softfloat_ref.base.kept import Origin
 from softfloat_ref.base.sources import PACKAGE
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.coverage.operation.models import operation
 from softfloat_ref.coverage.operation.stochastic import at_the_edge
-from softfloat_ref.golden.kinds.base import Cases, register
+from softfloat_ref.golden.kinds.base import INSTRUCTIONS, Cases, register
 from softfloat_ref.units import Line, OperationUnit
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ EDGE: Final = 16
 class OperationCases(Cases):
     """The cases of an operation."""
 
+    file_types: ClassVar[tuple[str, ...]] = INSTRUCTIONS
     unit: OperationUnit
 
     @property

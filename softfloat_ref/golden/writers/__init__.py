@@ -15,6 +15,7 @@ from softfloat_ref.golden.writers.jsonl import JsonLinesWriter
 from softfloat_ref.golden.writers.layout import LICENSE, positions, text_line, word_line, word_width
 from softfloat_ref.golden.writers.npz import NpzWriter
 from softfloat_ref.golden.writers.readmemh import HEADER, HeaderWriter, WordWriter, svh, word_header
+from softfloat_ref.golden.writers.riscv import ASSEMBLY, MACROS, AssemblyWriter, MacroWriter
 from softfloat_ref.golden.writers.svpkg import PackageWriter
 from softfloat_ref.golden.writers.testfloat import TestFloatWriter
 
@@ -49,11 +50,14 @@ _ALL: Final[tuple[Writer, ...]] = (
     CsvWriter(),
     JsonLinesWriter(),
     NpzWriter(),
+    AssemblyWriter(),
+    MacroWriter(),
     *IMAGE_WRITERS,
 )
 WRITERS: Final[dict[str, Writer]] = {w.key: w for w in _ALL}
-# What --format takes: types of files for the lines of any unit, except headers, which come with the file they describe.
-NAMES: Final = tuple(name for name in WRITERS if name not in ("svh", *IMAGES))
+_COMPANIONS: Final = {"memh": ("svh",), ASSEMBLY: (MACROS,), ALL_IMAGES: IMAGES}  # files that come with others
+# What --format takes: types of files for lines, except those that come with another.
+NAMES: Final = tuple(name for name in WRITERS if not any(name in x for x in _COMPANIONS.values()))
 
 
 def parse_names(text: str) -> tuple[str, ...]:
@@ -84,8 +88,7 @@ def chosen(names: Iterable[str], vectors: VectorSet, count: int) -> list[Writer]
             f"{vectors.name}: file type {name} is not available for these vectors; "
             f"choose from {', '.join(vectors.cases.file_types)}"
         )
-    with_header = {*wanted, *(["svh"] if "memh" in wanted else []), *(IMAGES if ALL_IMAGES in wanted else [])}
-    found = [w for w in of_set(vectors) if w.key in with_header]
-    for writer in found:
-        writer.check(vectors, count)
-    return found
+    for name in wanted & WRITERS.keys():
+        WRITERS[name].check(vectors, count)
+    with_companions = {*wanted, *(name for key in wanted for name in _COMPANIONS.get(key, ()))}
+    return [w for w in of_set(vectors) if w.key in with_companions]

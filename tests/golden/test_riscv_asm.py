@@ -1,0 +1,502 @@
+"""Self-checking assembly for RV64: the table of instructions, the sets that have none, and programs under QEMU.
+
+Tests that need an assembler or QEMU are skipped where it is missing. An old QEMU runs F, D and V only.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import TOP, ok, refused
+from pages import blocks
+
+from softfloat_ref.golden.generate import generate
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.golden.suites import find_suite
+from softfloat_ref.golden.vector_recipes import load_recipe
+from softfloat_ref.golden.verify import verify
+from softfloat_ref.golden.writers.riscv.checks import forms, refusal
+from softfloat_ref.golden.writers.riscv.encoding import Instruction, vsetvli
+from softfloat_ref.golden.writers.riscv.forms import FRM, VectorForm
+from softfloat_ref.oracle.formats import define_format
+from softfloat_ref.oracle.policies import get_policy
+from softfloat_ref.units import OperationUnit
+
+PREFIX = "riscv64-linux-gnu-"
+QEMU = "qemu-riscv64"
+FLOATS = ("fp16", "fp32", "fp64")
+INTEGERS = tuple(f"{sign}{width}" for sign in "iu" for width in (8, 16, 32, 64))
+ROUNDED = ("add", "sub", "mul", "div", "sqrt", "fma")
+EXACT = ("min", "max", "minimum_number", "eq", "lt", "le", "class", "copysign", "neg", "abs")
+BASE = {"F", "D", "V"}
+QUIET_E5M2 = define_format({"like": "fp8_e5m2", "signaling": False}, "e5m2")
+WIDENED = [("fp16", "fp32"), ("fp32", "fp64")]
+
+
+def unit(op: str, fmt: Any, out: Any = None, **fields: Any) -> OperationUnit:
+    return OperationUnit.make(op, fmt, out, get_policy("riscv", **fields))
+
+
+def units() -> Iterator[OperationUnit]:
+    """Units that together have every instruction of the tables, each rounding for most kinds of them."""
+    requests: list[tuple[str, Any, Any]] = [(op, f, None) for f in FLOATS for op in (*ROUNDED, *EXACT)]
+    requests += [(op, a, b) for a, b in WIDENED for op in ("add", "sub", "mul")]
+    requests += [("fma", (a, a, b), b) for a, b in (*WIDENED, ("bf16", "fp32"))]
+    requests += [("convert", a, b) for a in FLOATS for b in FLOATS if a != b and {a, b} != {"fp16", "fp64"}]
+    requests += [("convert", "fp16", "fp64"), ("convert", "fp64", "fp16")]
+    requests += [("convert", *pair) for pair in (("fp32", "bf16"), ("bf16", "fp32"))]
+    for f in FLOATS:
+        width = int(f[2:])
+        near = [x for x in INTEGERS if width // 2 <= int(x[1:]) <= 2 * width or int(x[1:]) >= 32]
+        requests += [("convert", *pair) for x in near for pair in ((f, x), (x, f))]
+    for turn, (op, fmt, out) in enumerate(requests):
+        yield unit(op, fmt, out, rounding=list(FRM)[turn % len(FRM)])
+    for f in FLOATS:
+        near = [x for x in INTEGERS if int(f[2:]) // 2 <= int(x[1:]) <= 2 * int(f[2:])]
+        yield from (unit("convert", f, x, rounding="rtz") for x in near)
+    yield from (unit("convert", b, a, rounding="rto") for a, b in WIDENED)
+
+
+def ofp8_units() -> Iterator[OperationUnit]:
+    for out in ("fp8_e4m3", "fp8_e5m2"):
+        for source in ("bf16", "fp32"):
+            yield from (unit("convert", source, out, overflow=rule) for rule in ("sat-none", "sat-finite"))
+    yield unit("convert", "fp8_e4m3", "bf16")
+    yield unit("convert", QUIET_E5M2, "bf16")
+
+
+# -- the tables --------------------------------------------------------------------------------------------------------
+
+
+def fields(code: int) -> tuple[int, ...]:
+    """Bits 31..26, 19..15, 14..12 and 6..0, as riscv-opcodes lists vector instructions."""
+    return code >> 26, code >> 15 & 31, code >> 12 & 7, code & 127
+
+
+def test_encodings_of_riscv_opcodes() -> None:
+    """The lines of riscv-opcodes for what an assembler may not know: rv_zfbfmin, rv_zvfbfmin, rv_zvfbfwma and
+    unratified/rv_zvfofp8min."""
+    found = {f.name: f.instruction.code for u in (*units(), *ofp8_units()) for f in forms(u)}
+    for name, vs1 in {
+        "vfncvt.f.f.q": 0x19,
+        "vfncvt.sat.f.f.q": 0x1B,
+        "vfncvtbf16.sat.f.f.w": 0x1F,
+        "vfncvtbf16.f.f.w": 0x1D,
+        "vfwcvtbf16.f.f.v": 0x0D,
+    }.items():
+        assert fields(found[name]) == (0x12, vs1, 1, 0x57), name
+    assert fields(found["vfwmaccbf16.vv"]) == (0x3B, 16, 1, 0x57)
+    for name, rs2, fmt in (("fcvt.bf16.s", 8, 2), ("fcvt.s.bf16", 6, 0)):
+        code = found[name]
+        assert (code >> 27, code >> 25 & 3, code >> 20 & 31, code & 127) == (0x08, fmt, rs2, 0x53)
+
+
+def test_zvfofp8min() -> None:
+    """The draft: altfmt is E5M2, sat saturates, frm rounds; what widens raises no flag, so E5M2's NaNs are quiet."""
+    names = {}
+    for u in ofp8_units():
+        (form,) = forms(u)
+        assert isinstance(form, VectorForm)
+        assert form.extension == "Zvfofp8min"
+        assert form.sew == 8
+        assert not form.instruction.plain
+        assert form.altfmt == ("e5m2" in u.out.name or u.formats[0] == QUIET_E5M2)
+        names.setdefault(form.name, []).append(u)
+        assert all(forms(OperationUnit(u.op, u.formats, u.out, u.policy.replace(rounding=m))) for m in FRM)
+    assert {k: len(v) for k, v in names.items()} == {
+        "vfncvtbf16.f.f.w": 2,
+        "vfncvtbf16.sat.f.f.w": 2,
+        "vfncvt.f.f.q": 2,
+        "vfncvt.sat.f.f.q": 2,
+        "vfwcvtbf16.f.f.v": 2,
+    }
+    assert vsetvli("zero", "zero", 8, altfmt=True).code == vsetvli("zero", "zero", 8).code | 1 << 28
+    overflows = [unit("convert", "bf16", "fp8_e4m3", rounding=m).answer((0xDBF8,)) for m in ("rne", "rtz", "rup")]
+    assert [tuple(x) for x in overflows] == [(0x7F, 5), (0xFE, 5), (0xFE, 5)]  # a NaN has no sign
+    assert tuple(unit("convert", QUIET_E5M2, "bf16").answer((0x7D,))) == (0x7FC0, 0)
+
+
+def test_every_instruction_once() -> None:
+    found = [forms(u) for u in (*units(), *ofp8_units())]
+    assert all(found)
+    names = {f.name for listed in found for f in listed}
+    assert len(names) == 136
+    assert {"fnmadd.d", "vfnmsac.vv", "fcvt.lu.h", "vfncvt.rod.f.f.w", "vfcvt.rtz.xu.f.v", "vfwmacc.vv"} <= names
+
+
+def assembled(texts: Sequence[str], march: str, folder: Path) -> list[int]:
+    """The words that an assembler makes."""
+    source, result = folder / "t.s", folder / "t"
+    source.write_text(".option norvc\n" + "".join(f"{x}\n" for x in texts))
+    subprocess.run([f"{PREFIX}as", f"-march={march}", "-o", f"{result}.o", source], check=True)
+    subprocess.run([f"{PREFIX}objcopy", "-O", "binary", f"{result}.o", f"{result}.bin"], check=True)
+    data = Path(f"{result}.bin").read_bytes()
+    return [int.from_bytes(data[i : i + 4], "little") for i in range(0, len(data), 4)]
+
+
+def assembler() -> None:
+    if shutil.which(f"{PREFIX}as") is None:
+        pytest.skip("needs a RISC-V assembler (apt-get install binutils-riscv64-linux-gnu)")
+
+
+@pytest.mark.sim
+def test_an_assembler_makes_the_same_words(tmp_path: Path) -> None:
+    assembler()
+    listed: dict[str, Instruction] = {}
+    for u in units():
+        for form in forms(u):
+            listed |= {x.text: x for x in (form.instruction, *form.before) if "bf16" not in x.text}
+    listed |= {x.text: x for sew in (8, 16, 32, 64) for x in (vsetvli("a6", "a5", sew), vsetvli("zero", "zero", sew))}
+    words = assembled(list(listed), "rv64gcv_zfh", tmp_path)
+    assert {text: f"{w:08x}" for text, w in zip(listed, words, strict=True)} == {
+        text: f"{x.code:08x}" for text, x in listed.items()
+    }
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+OFP8_WAY = 'its operand is a format like = "fp8_e5m2" with signaling = false'
+
+
+@pytest.mark.parametrize(
+    ("request_", "why"),
+    [
+        ("--op add --fmt bf16", "no instruction of the table computes add of bf16 to bf16"),
+        ("--op add --fmt fp16 --round rto", "add of fp16 to fp16 in rounding rto; frm has rne, rtz, rdn, rup, rna"),
+        ("--op add --fmt fp16 --overflow sat-finite", "add of fp16 to fp16 with overflow = sat-finite"),
+        ("--op rem --fmt fp32", "no instruction of the table computes rem of fp32 to fp32"),
+        ("--op convert --fmt fp16 --out fp8_e4m3", "no instruction of the table computes convert of fp16 to fp8_e4m3"),
+        ("--op convert --fmt bf16 --out fp8_e5m2", "RISC-V's NaN of fp8_e5m2 is 7f, not 7e"),
+        ("--op convert --fmt fp8_e5m2 --out bf16", OFP8_WAY),
+        ("--op convert --fmt fp8_e5m2 --out fp16", "no instruction of the table computes convert of fp8_e5m2 to fp16"),
+        ("--op add --fmt fp16 --round sr --sr-bits 4", "add of fp16 to fp16 in rounding sr; frm has rne"),
+        ("--op add --fmt fp32 --policy arm", "RISC-V has tininess = after, not before"),
+        ("--op add --fmt fp32 --flush-inputs on", "RISC-V has flush_inputs = off, not on"),
+        ("--op convert --fmt fp32 --out i32 --policy x86-sse", "RISC-V has integers = riscv, not x86"),
+        ("--op fma --fmt fp32 --nan propagate", "RISC-V's NaNs are canonical"),
+        ("--op add --fmt fp32 --policy p3109", "not those of P3109"),
+        ("--op add --fmt fp32 --intermediate", "omit --intermediate"),
+        ("--op add --fmt fp16 -n 1100000", "1100000 vectors; riscv-asm holds at most 1048576"),
+        ("--op dot --fmt mxfp8", "file type riscv-asm is not available for these vectors"),
+    ],
+)
+def test_refused(request_: str, why: str, tmp_path: Path) -> None:
+    words = ["vectors", "generate", *request_.split(), "--format", "riscv-asm", "-o", "v"]
+    said = refused(*words, cwd=tmp_path)
+    assert why in said
+    assert len(said.strip().splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_suite_is_refused_before_any_set_is_written(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text('[[set]]\nop = "add"\nfmt = ["fp16", "bf16"]\npolicy = "riscv"\n')
+    said = refused("vectors", "generate", "s.toml", "--format", "riscv-asm", "-o", "v", cwd=tmp_path)
+    assert said.startswith("softfloat-ref: add_bf16_rne: riscv-asm: no instruction")
+    assert [p.name for p in tmp_path.iterdir()] == ["s.toml"]
+
+
+MIXED = """
+description = "fp16 and bf16"
+padding = "PADDING"
+width = WIDTH
+part = [{ op = ["add", "fma"], fmt = "fp16", policy = "riscv" }, { op = "OP", fmt = "fp32", policy = "riscv" }]
+"""
+
+
+@pytest.mark.parametrize(
+    ("padding", "width", "op", "why"),
+    [
+        ("box", 64, "mul", ""),
+        ("zeros", 64, "mul", 'use padding = "box" and width = 64'),
+        ("box", 32, "mul", 'use padding = "box" and width = 64'),
+        ("box", 64, "faa", "part faa_fp32_rne: no instruction of the table computes faa of fp32 to fp32"),
+    ],
+)
+def test_mixed_sets(padding: str, width: int, op: str, why: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.toml"
+    path.write_text(MIXED.replace("PADDING", padding).replace("WIDTH", str(width)).replace("OP", op))
+    found: Any = load_recipe(str(path)).unit
+    assert why in refusal(found)
+    assert bool(refusal(found)) == bool(why)
+
+
+# -- programs ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a program left: the exit code, and the words of its signature."""
+
+    code: int
+    state: int
+    test: int
+    vector: int
+    got: int
+    expected: int
+    flags: int
+    expected_flags: int
+    count: int
+
+
+def cpu() -> str:
+    """The CPU with the most extensions that this QEMU has."""
+    assembler()
+    if shutil.which(QEMU) is None:
+        pytest.skip("needs QEMU for RISC-V (apt-get install qemu-user)")
+    models = subprocess.run([QEMU, "-cpu", "help"], capture_output=True, text=True, check=False).stdout.split()
+    return "max" if "max" in models else "rv64,v=true"
+
+
+def built(source: Path, folder: Path, *options: str) -> Path:
+    program = source.with_suffix(".elf")
+    objects = source.with_suffix(".o")
+    subprocess.run([f"{PREFIX}as", "-march=rv64gcv", "-I", folder, *options, "-o", objects, source], check=True)
+    place = ["-N", "-Ttext=0x80000000"] if "SFR_BARE=1" in options else []
+    subprocess.run([f"{PREFIX}ld", *place, "-o", program, objects], check=True)
+    return program
+
+
+def executed(source: Path, folder: Path, model: str, *options: str) -> Outcome:
+    done = subprocess.run([QEMU, "-cpu", model, built(source, folder, *options)], capture_output=True, text=True)
+    words = done.stdout.split()
+    assert len(words) == 8, (done.returncode, done.stderr)
+    assert all(re.fullmatch(r"[0-9a-f]{16}", x) for x in words)
+    return Outcome(done.returncode, *(int(x, 16) for x in words))
+
+
+def written(u: OperationUnit, count: int, folder: Path) -> Path:
+    vectors = VectorSet(u, count)
+    generate(vectors, folder, formats=("riscv-asm", "tv"))
+    return folder / f"{vectors.name}.S"
+
+
+def runs_on_an_old_one(u: OperationUnit) -> bool:
+    """Whether QEMU 7.2 has the instructions; it ends itself at vfcvt.rtz."""
+    return {f.extension for f in forms(u)} <= BASE and not any(".rtz." in f.name for f in forms(u))
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("share", range(4))
+def test_programs_pass(share: int, tmp_path: Path) -> None:
+    """QEMU has its own arithmetic: it agrees on every instruction that it has."""
+    model = cpu()
+    for i, u in enumerate(list(units())[share::4]):
+        if model != "max" and not runs_on_an_old_one(u):
+            continue
+        source = written(u, 60, tmp_path / str(i))
+        found = executed(source, source.parent, model)
+        assert (found.code, found.state, found.count) == (0, 1, 60), (source.read_text()[:400], found)
+
+
+@pytest.mark.sim
+def test_nan_boxed_operands_and_those_that_are_not(tmp_path: Path) -> None:
+    """The mixed set of riscv-zfh: one routine per part, and a test for each of the four fused instructions."""
+    suite = find_suite("riscv-zfh")
+    assert suite is not None
+    boxed = suite.sets["boxed"].of_count(800)
+    manifest = generate(boxed, tmp_path, formats=("riscv-asm",))
+    assert [f["name"] for f in manifest["files"]] == [f"{boxed.name}.S", "sfr_riscv.inc"]
+    assert verify(tmp_path).passed
+    text = (tmp_path / f"{boxed.name}.S").read_text()
+    assert re.findall(r"^ \* test (\d): f", text, re.M) == ["0", "1", "2", "3"]
+    if cpu() != "max":
+        pytest.skip("needs a newer QEMU: Zfh")
+    found = executed(tmp_path / f"{boxed.name}.S", tmp_path, "max")
+    assert (found.code, found.state, found.count) == (0, 1, 800)
+
+
+@pytest.fixture
+def sums(tmp_path: Path) -> Path:
+    """Sums in fp32."""
+    return written(unit("add", "fp32"), 400, tmp_path)
+
+
+def cases(source: Path) -> list[str]:
+    """The lines of cases, and where they begin."""
+    return source.read_text().partition("sfr_cases:\n")[2].splitlines()[:-1]
+
+
+def planted(source: Path, number: int, old: str, new: str) -> Path:
+    """The program with a case changed."""
+    text, line = source.read_text(), cases(source)[number]
+    changed = re.sub(old, new, line)
+    assert changed != line
+    wrong = source.with_name("wrong.S")
+    wrong.write_text(text.replace(f"\n{line}\n", f"\n{changed}\n", 1))
+    return wrong
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize(("options", "test"), [((), 0), (("--defsym", "SFR_SCALAR=0"), 1)])
+def test_a_wrong_result_is_caught(sums: Path, options: tuple[str, ...], test: int) -> None:
+    model = cpu()
+    right = executed(sums, sums.parent, model, *options)
+    assert (right.code, right.state, right.test, right.vector) == (0, 1, (1 << 64) - 1, (1 << 64) - 1)
+    line = (sums.parent / "add_fp32_rne.tv").read_text().splitlines()[237].split()
+    wrong = planted(sums, 237, r"[0-9a-f]{8}(, 0x[0-9a-f]+)$", rf"{int(line[2], 16) ^ 1:08x}\1")
+    found = executed(wrong, sums.parent, model, *options)
+    assert (found.code, found.state, found.test, found.vector) == (1, 2, test, 237)
+    assert (found.got & 0xFFFFFFFF, found.expected & 0xFFFFFFFF) == (int(line[2], 16), int(line[2], 16) ^ 1)
+
+
+@pytest.mark.sim
+def test_wrong_flags_a_missing_box_and_a_wrong_rounding_are_caught(sums: Path) -> None:
+    model, text = cpu(), sums.read_text()
+    inexact = next(i for i, line in enumerate(cases(sums)) if line.endswith("01"))
+    found = executed(planted(sums, inexact, "01$", "00"), sums.parent, model)
+    assert (found.code, found.test, found.vector, found.flags, found.expected_flags) == (1, 0, inexact, 1, 0)
+    found = executed(planted(sums, 3, r"0xffffffff([0-9a-f]{8}), (\S+)$", r"0x00000000\1, \2"), sums.parent, model)
+    assert (found.code, found.test, found.vector, found.got >> 32) == (1, 0, 3, 0xFFFFFFFF)
+    (sums.parent / "wrong.S").write_text(text.replace("csrwi frm, 0", "csrwi frm, 3"))
+    assert executed(sums.parent / "wrong.S", sums.parent, model).state == 2
+
+
+@pytest.mark.sim
+def test_flags_of_a_group(tmp_path: Path) -> None:
+    """With many elements at a time the flags are compared together: here without the run that has one at a time."""
+    model = cpu()
+    source = written(unit("class", "fp32"), 64, tmp_path)
+    wrong = planted(source, 50, "00$", "10")
+    wrong.write_text(re.sub(r"    \.8byte sfr_test_[01], [01], [01]\n", "", wrong.read_text()))
+    found = executed(wrong, tmp_path, model)
+    assert (found.code, found.test, found.flags, found.expected_flags) == (1, 2, 0, 16)
+    assert found.vector <= 50
+
+
+@pytest.mark.sim
+def test_without_vectors_any_assembler_will_do(sums: Path) -> None:
+    """SFR_VECTOR = 0 leaves nothing of V; a file without tests is refused by the assembler."""
+    assembler()
+    command = [f"{PREFIX}as", "-I", sums.parent, "--defsym", "SFR_VECTOR=0", "-o", sums.parent / "o", sums]
+    subprocess.run([*command, "-march=rv64gc"], check=True)
+    done = subprocess.run([*command, "--defsym", "SFR_SCALAR=0"], capture_output=True, text=True, check=False)
+    assert done.returncode
+    assert "omit every test" in done.stderr
+
+
+@pytest.mark.sim
+def test_for_bare_machines(sums: Path) -> None:
+    """SFR_BARE has tohost and no system call."""
+    assembler()
+    program = built(sums, sums.parent, "--defsym", "SFR_BARE=1")
+    shown = subprocess.run([f"{PREFIX}objdump", "-d", "-t", program], capture_output=True, text=True, check=True).stdout
+    assert re.search(r"\btohost$", shown, re.M)
+    assert "ecall" not in shown
+    assert re.search(r"^0*80000000 <_start>:$", shown, re.M)
+
+
+MODEL = """
+#define RVMODEL_BOOT
+#define RVMODEL_HALT_PASS li a0, 7; li a7, 93; ecall
+#define RVMODEL_HALT_FAIL li a0, 8; li a7, 93; ecall
+#define RVMODEL_DATA_SECTION .data
+.set SFR_ENVIRONMENT, 1
+.macro SFR_BEGIN
+.globl _start
+_start: RVMODEL_BOOT
+.endm
+.macro SFR_PASS
+RVMODEL_HALT_PASS
+.endm
+.macro SFR_FAIL
+RVMODEL_HALT_FAIL
+.endm
+.macro SFR_SIGNATURE_BEGIN
+RVMODEL_DATA_SECTION
+.endm
+.macro SFR_SIGNATURE_END
+.endm
+#include "NAME"
+"""
+
+
+@pytest.mark.sim
+def test_in_an_environment_of_ones_own(sums: Path) -> None:
+    """Macros as the models of riscv-arch-test define them, by the C preprocessor."""
+    model, mine = cpu(), sums.with_name("mine.S")
+    (sums.parent / "sfr_riscv.inc").unlink()
+    for source, code in ((sums, 7), (planted(sums, 5, "0[01]$", "1f"), 8)):
+        mine.with_suffix(".in").write_text(MODEL.replace("NAME", source.name))
+        preprocess = ["g++", "-E", "-P", "-x", "assembler-with-cpp", mine.with_suffix(".in"), "-o", mine]
+        subprocess.run(preprocess, check=True)
+        done = subprocess.run([QEMU, "-cpu", model, built(mine, sums.parent)], check=False)
+        assert done.returncode == code
+
+
+TABLE = """    la t3, results
+    vluxei16.v v4, (t3), v8
+    la t3, raised
+    vluxei16.v v12, (t3), v8
+    vmv.s.x v14, zero
+    vredor.vs v14, v12, v14
+    vmv.x.s t4, v14
+    csrw fflags, t4
+"""
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("out", ["fp8_e4m3", "fp8_e5m2"])
+def test_around_an_ofp8_conversion(out: str, tmp_path: Path) -> None:
+    """QEMU has no Zvfofp8min: a table of every bf16 stands in for the instruction; with a wrong entry it fails."""
+    model, u = cpu(), unit("convert", "bf16", out, rounding="rdn")
+    source = written(u, 500, tmp_path)
+    lines = source.read_text().splitlines(keepends=True)
+    at = next(i for i, line in enumerate(lines) if "/* vfncvtbf16.f.f.w v4, v8 */" in line)
+    lines[at] = TABLE
+    text = re.sub(r"\.4byte \w+ /\* (vsetvli \w+, \w+, e8)alt", r"\1", "".join(lines)).replace(", ma */", ", ma")
+    answers = [tuple(u.answer((code,))) for code in range(1 << 16)]
+    for wrong in (False, True):
+        if wrong:
+            code = int(cases(source)[77].split("0x")[1][12:16], 16)
+            answers[code] = (answers[code][0] ^ 1, answers[code][1])
+        tables = "".join(
+            f"{name}:\n" + "".join(f"    .byte {answer[i]}\n" for answer in answers)
+            for i, name in enumerate(("results", "raised"))
+        )
+        (tmp_path / "table.S").write_text(f"{text}    .section .rodata\n{tables}")
+        found = executed(tmp_path / "table.S", tmp_path, model)
+        assert (found.code, found.state) == ((1, 2) if wrong else (0, 1))
+        assert not wrong or (found.test, found.vector <= 77) == (0, True)
+
+
+@pytest.mark.sim
+def test_the_commands_of_the_page(tmp_path: Path) -> None:
+    page = TOP / "docs" / "vectors.md"
+    u = unit("fma", "fp16", rounding="rup")
+    source = written(u, 200, tmp_path / "fma16")
+    assert source.name == "fma_fp16_rup.S"
+    if cpu() != "max":
+        pytest.skip("needs a newer QEMU: Zfh")
+    for line in blocks(page, "sh")[0].splitlines():
+        subprocess.run(line.split(), cwd=tmp_path, check=True)
+
+
+@pytest.mark.sim
+def test_llvm_takes_it_too(sums: Path) -> None:
+    model = cpu()
+    if shutil.which("llvm-mc") is None:
+        pytest.skip("needs LLVM (apt-get install llvm)")
+    command = ["llvm-mc", "-triple=riscv64", "-mattr=+m,+f,+d,+v", "-filetype=obj", "-I", sums.parent]
+    subprocess.run([*command, "-o", sums.parent / "llvm.o", sums], check=True)
+    subprocess.run([f"{PREFIX}ld", "-o", sums.parent / "llvm.elf", sums.parent / "llvm.o"], check=True)
+    subprocess.run([QEMU, "-cpu", model, sums.parent / "llvm.elf"], check=True, capture_output=True)
+
+
+def test_the_suite_of_every_bf16(tmp_path: Path) -> None:
+    """Both formats, five roundings, saturating and not: 1,310,720 cases, each set an instruction."""
+    suite = find_suite("riscv-ofp8-narrow")
+    assert suite is not None
+    assert sum(v.count for v in suite.sets.values()) == 1310720
+    assert len({(f.name, f.altfmt) for v in suite.sets.values() for f in forms(v.unit)}) == 4  # type: ignore[arg-type,attr-defined]
+    ok("vectors", "generate", "riscv-ofp8-narrow", "--pack", "--format", "riscv-asm", "-o", "v", cwd=tmp_path)
+    ok("vectors", "verify", "v", cwd=tmp_path)
+    found = sorted(tmp_path.rglob("*.S"))
+    assert len(found) == 4
+    assert all("(Zvfofp8min), vl = VLMAX" in path.read_text() for path in found)
