@@ -134,8 +134,7 @@ def class_of(x: Value) -> int:
 
 @lru_cache(maxsize=64)
 def _fields(fmt: Format, flush: bool) -> tuple[Table, tuple[int, int, int]] | None:
-    """One row per field, and the layout (shift to the field, mask below it, quiet bit); None if a field is not
-    linear."""
+    """One row per field, and the layout (shift, mask of the bits below, quiet bit); None if a field is not linear."""
     shifts = []
     if fmt.twos_complement and fmt.width < 64:
         shifts.append(fmt.width - int(fmt.signed))
