@@ -31,7 +31,7 @@ MAX_DIMENSIONS: Final = 32
 @dataclass(frozen=True)
 class BlockArray:
     """A quantized array. codes: one unsigned code per element, in the array's shape. scales: the array's shape with the
-    number of blocks in place of the axis; all ones for one scale per tensor, one-dimensional for blocks that span rows.
+    number of blocks in place of the axis; of size 1 for a single scale; one-dimensional for blocks that span rows.
     tensor_scale: the FP32 code of the second-level scale."""
 
     codes: Codes

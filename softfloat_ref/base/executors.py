@@ -226,7 +226,7 @@ class _Pool(ProcessPoolExecutor):
 
 
 def _begin() -> None:
-    """Initialize a worker: leave Ctrl-C to the parent, and exit when the parent dies."""
+    """Set up a worker: leave Ctrl-C to the parent, and exit when the parent dies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)

@@ -39,8 +39,8 @@ def _total(x: Any, scale: Any, numbers: Any) -> Any:
 def affine_values(x: Any, scale: Any, numbers: Any, table: Any, out: Any) -> None:
     """out[i] = table[q - lowest] for finite float32 x[i], q = clamp(round(x / scale + zero point)).
 
-    numbers: zero point, lowest, highest, and the rounding decision: the truth table of rounding.rounds_up, at bit 8
-    negative + 4 odd + 2 guard + sticky.
+    numbers: zero point, lowest, highest, and the rounding decision: the truth table of rounding.rounds_up, at bit
+    8*negative + 4*odd + 2*guard + sticky.
     """
     lowest, highest, decisions = numbers[1], numbers[2], numbers[3]
     for i in range(x.size):

@@ -104,7 +104,7 @@ def _add_limbs(limbs: Any, significand: int, negative: int, place: int) -> None:
 
 @compiled()
 def _carry(limbs: Any, count: int) -> int:
-    """Normalize the limbs; returns the carry out of the highest (-1 for a negative number)."""
+    """Normalise the limbs; returns the carry out of the highest (-1 for a negative number)."""
     carry = 0
     for i in range(count):
         total = limbs[i] + carry

@@ -81,7 +81,7 @@ def _decoded(code: int, fields: Any, first: int, shift: int, mask: int, quiet: i
 
 @compiled(forceinline=True)
 def _sum(n1: int, m1: int, e1: int, n2: int, m2: int, e2: int, sticky: int) -> tuple[int, int, int, int]:
-    """The sum of two numbers: sign, significand, exponent, sticky. sticky: of the second number, then far smaller.
+    """The sum of two numbers: sign, significand, exponent, sticky. sticky: of the second one, then far smaller.
 
     The sum is exact, or a prefix of at least 60 bits and a sticky bit. Bits of the smaller number are only cut if it is
     so small that the difference is at most one bit shorter than the larger number.

@@ -1,12 +1,12 @@
 """Trees as text: `fuse(16+c,F=25,rz)->fp32:rz`. docs/accumulators.md describes the grammar.
 
-tree = term (one that ends in a rounding)
-list = term {"+" term}; a term is
+tree   = term (one that ends in a rounding)
+list   = term {"+" term}; a term is
          NUMBER (the next products of the step) | p | p[slice,...] (Python's slices) | c | zero
          | fuse(part {"+" part} {"," option}) | chain(list) | pairs(list), each with {"->" round}
-part = term ["@" BITS [":" rz|rd [":" DROP]]]
+part   = term ["@" BITS [":" rz|rd [":" DROP]]]
 option = F=BITS | F=inf | rz | rd | floor=E | floor=FORMAT:E|FORMAT:E | floor_when=zero|always | exponent=scale
-round = FORMAT:ROUNDING[:FRACTION_BITS] {"|" FORMAT:ROUNDING[:FRACTION_BITS]}; FORMAT `out`: the result's format
+round  = FORMAT:ROUNDING[:FRACTION_BITS] {"|" FORMAT:ROUNDING[:FRACTION_BITS]}; FORMAT `out`: the result's format
 """
 
 from __future__ import annotations

@@ -60,12 +60,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Fuse:
-    """The exact, unnormalized sum of its terms, each first aligned to a multiple of 2^(M - bits).
+    """The exact, unnormalised sum of its terms, each first aligned to a multiple of 2^(M - bits).
 
     M is the largest encoded exponent of the nonzero terms. The exponent of a product is the sum of those of its factors
     (emin for a subnormal) and its scales. bits: None for an exact sum. align: bits below are dropped (rz) or floored
-    (rd). floor: M is at least this if a term is zero (floor_when = zero) or always (always); one number, or one per
-    format of the running result. exponent = scale: the encoded exponent of the sum is that of its products' scales.
+    (rd). floor: M is at least this if a term is zero (floor_when = zero) or in any case (always); one number, or one
+    per format of the running result. exponent = scale: the encoded exponent of the sum is that of its products' scales.
     """
 
     parts: tuple[Part, ...]

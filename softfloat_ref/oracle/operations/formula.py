@@ -55,7 +55,7 @@ class Formula(NamedTuple):
         return total if self.power is None else total * Fraction(2) ** int(operands[self.power].as_fraction())
 
     def scaling(self, k: int) -> dict[int, int]:
-        """The power of two for each operand to multiply so that the result grows by 2^k; others are unchanged."""
+        """For some operands, the power of two to multiply them by so that the result is multiplied by 2^k."""
         k = 2 * k if self.root else k
         scaled = {term.factors[0]: k for term in self.terms if term.factors}
         return scaled if scaled or self.divisor is None else {self.divisor: -k}
