@@ -19,7 +19,7 @@ __all__ = ["as_source", "code_dtype", "decode", "decode_float64", "encode", "enc
 
 
 def __getattr__(name: str) -> Any:
-    """The conversions, imported on first use, so that modules of this package can be imported without numpy's loops."""
+    """Import the conversions on first use, so that importing a module of this package does not load the array code."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from softfloat_ref.arrays import convert

@@ -1,4 +1,4 @@
-"""Affine integers (Qint) over numpy arrays, per tensor or channel, bit for bit the oracle; values in any format."""
+"""Affine integers (Qint) over numpy arrays, per tensor or per channel, bit-identical to the oracle."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.sources import RandomSource
 
-_FRACTION: Final = 30  # bits below the point of what is rounded: all that 16 and fewer integer bits leave
+_FRACTION: Final = 30  # fraction bits of the fixed-point value that is rounded; integers have at most 16 bits
 
 
 @dataclass(frozen=True)
 class AffineArray:
-    """A quantized array. integers: q, int32, in the array's shape; scale (float32) and zero_point (int32): of shape (),
-    or one per channel along `axis`."""
+    """A quantized array. integers: q, int32, in the array's shape; scale (float32) and zero_point (int32): shape (), or
+    one entry per channel along `axis`."""
 
     integers: NDArray[np.int32]
     scale: NDArray[np.float32]
@@ -57,7 +57,7 @@ class AffineArray:
 
     @property
     def codes(self) -> Codes:
-        """The integers' bits, unsigned: two's complement of the format's width."""
+        """The integers as unsigned codes: two's complement, in the format's width."""
         dtype = np.dtype(np.uint8 if self.fmt.bits <= 8 else np.uint16)
         return (self.integers & ((1 << self.fmt.bits) - 1)).astype(dtype)
 
@@ -70,7 +70,7 @@ class AffineArray:
 
 
 def _spread(ndim: int, axis: int | None) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    """The function that puts one number a channel where it broadcasts along the axis."""
+    """A function that reshapes one number per channel so that it broadcasts along the axis."""
     if axis is None:
         return lambda x: x
     shape = tuple(-1 if i == axis else 1 for i in range(ndim))
@@ -88,11 +88,11 @@ def quantize(
     scale: ArrayLike | None = None,
     zero_point: ArrayLike | None = None,
 ) -> AffineArray:
-    """Quantize an array, per tensor or, with an axis, per channel along it.
+    """Quantize an array per tensor or, if an axis is given, per channel along it.
 
-    scale, zero_point: given together, one number or one per channel; by default from the smallest and largest value.
-    random_bits: for a stochastic rounding, integers in x's shape, or a source of them by position. Raises Error for an
-    axis the array lacks, parameters or dtypes that do not fit, and values that the rule refuses.
+    scale, zero_point: both or neither; one number, or one per channel. By default they follow from the range of the
+    values. random_bits: for stochastic rounding, integers in x's shape, or a RandomSource. Raises Error for an axis
+    that is out of range, for parameters or dtypes that do not fit, and for values that the rule refuses.
     """
     fmt, rule = get_affine_format(fmt), get_rule(rule)
     policy = element_policy(policy, rule)
@@ -116,7 +116,7 @@ ParameterArrays = tuple[NDArray[np.uint32], NDArray[np.int32]]
 
 
 def _observed(values: NDArray[np.float64], fmt: AffineFormat, axis: int | None, rule: Rule) -> ParameterArrays:
-    """Scales as FP32 codes, and zero points, from the range of the tensor or of each channel."""
+    """Scales (FP32 codes) and zero points computed from the range of the tensor or of each channel."""
     finite = np.isfinite(values)
     if rule.range == "error" and not finite.all():
         raise Error(f"a NaN or Inf, which affine rule {rule.name} refuses")
@@ -129,9 +129,9 @@ def _observed(values: NDArray[np.float64], fmt: AffineFormat, axis: int | None, 
 def parameters(
     low: ArrayLike, high: ArrayLike, fmt: str | AffineFormat, rule: str | Rule = "exact"
 ) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-    """Scale and zero point for the smallest and largest values that an observer saw, of one shape: one per range.
+    """The scale and zero point of each range low to high that an observer saw; low and high have one shape.
 
-    They are what `quantize` takes. Raises Error for a range that is not finite, and as the rule says.
+    `quantize` accepts the result. Raises Error for a range that is not finite, and if an FP32 step overflows.
     """
     ends = [convert.to_float64(x) for x in (low, high)]
     if ends[0].shape != ends[1].shape or not all(np.isfinite(x).all() for x in ends):
@@ -152,7 +152,7 @@ def _chosen(low: NDArray[np.float64], high: NDArray[np.float64], fmt: AffineForm
 def _given(
     scale: ArrayLike, zero_point: ArrayLike | None, fmt: AffineFormat, values: NDArray[np.float64], axis: int | None
 ) -> ParameterArrays:
-    """Parameters that are given, checked, as `_observed` has them."""
+    """The caller's parameters, checked, in the form that `_observed` returns."""
     shape = () if axis is None else (values.shape[axis],)
     wide, zeros = convert.to_float64(scale), np.asarray(zero_point)
     if zeros.dtype.kind not in "iu" or (zeros.size and not fmt.lowest <= zeros.min() <= zeros.max() <= fmt.highest):
@@ -217,20 +217,20 @@ def _by_oracle(
 def _quotients(
     x: NDArray[np.float64], scales: NDArray[np.uint32], offset: NDArray[np.float64], fmt: AffineFormat, rule: Rule
 ) -> NDArray[Any]:
-    """What is rounded: x / scale + offset in a form from which the one rounding to an integer comes out right."""
+    """x / scale + offset, accurate enough that rounding it to an integer gives the correctly rounded result."""
     if rule.arithmetic == "exact":
         found = blocks.odd_quotient(x, np.broadcast_to(convert.decode_float64(scales, FP32), x.shape))
-        return _fixed(found, fmt) + offset  # exact: 30 bits below the point, 18 and less above
+        return _fixed(found, fmt) + offset  # exact: 30 bits below the point, at most 18 above
     patterns, inverse = np.unique(scales, return_inverse=True)
     table = np.array([float(reciprocal(decode(s, FP32))) for s in patterns.tolist()])
-    products = x * table[inverse].reshape(scales.shape)  # of two FP32 numbers: exact
+    products = x * table[inverse].reshape(scales.shape)  # products of two FP32 numbers: exact
     if rule.arithmetic == "fp32":
         products = convert.round_to_fp32(products).astype(np.float64)
     return convert.round_to_fp32(_odd_sum(products, offset))
 
 
 def _fixed(x: NDArray[np.float64], fmt: AffineFormat) -> NDArray[np.float64]:
-    """x with 30 bits below the point, rounded to odd; what any clamp cuts is held within 2^(bits + 2)."""
+    """x with 30 bits below the point, rounded to odd, and limited to +-2^(bits + 2), beyond any clamp."""
     limit = float(1 << (fmt.bits + 2))
     scaled = np.ldexp(np.clip(np.abs(x), None, limit), _FRACTION)
     units = scaled.astype(np.int64)
@@ -240,10 +240,10 @@ def _fixed(x: NDArray[np.float64], fmt: AffineFormat) -> NDArray[np.float64]:
 
 
 def _odd_sum(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """a + b rounded to odd in float64, so that a rounding to FP32 comes out right; a may be infinite.
+    """a + b rounded to odd in float64, so that a second rounding to FP32 is correct; a may be infinite.
 
-    The rounding error of a sum is itself a float64 (Knuth's two-sum); where there is one and the sum is even, the
-    neighbour on its side is the odd one (Boldo and Melquiond, IEEE Trans. Computers 57, 2008).
+    The rounding error of a sum is itself a float64 (Knuth's two-sum). If it is nonzero and the sum is even, the result
+    is the neighbour in the direction of the error, which is odd (Boldo and Melquiond, IEEE Trans. Computers 57, 2008).
     """
     total = a + b
     with np.errstate(invalid="ignore"):  # Inf - Inf
@@ -269,10 +269,10 @@ def quantize_values(
     axis: int | None = None,
     profile: Any = None,
 ) -> Floats:
-    """The values an array has after quantization to any format (`softfloat_ref.quantize`).
+    """The values of an array after quantization to a scalar, block or affine format (`softfloat_ref.quantize`).
 
-    axis: of the blocks (default: the last), or of the channels of an affine format (default: per tensor).
-    profile: a block profile, or an affine format's rule.
+    axis: of the blocks (default: the last), or of the channels of an affine format (default: per tensor). profile: a
+    block profile, or an affine format's rule.
     """
     if isinstance(fmt, AffineFormat) or (isinstance(fmt, str) and is_affine(fmt)):
         return quantize(x, fmt, axis, "exact" if profile is None else profile, policy, random_bits).dequantize()
@@ -284,7 +284,7 @@ def quantize_values(
 
 # -- the values at once ----------------------------------------------------------------------------------------------
 
-_QUICK_BITS: Final = 8  # of the integers that the compiled loop takes
+_QUICK_BITS: Final = 8  # widest integers that the compiled loop supports
 
 
 def values(
@@ -299,8 +299,8 @@ def values(
     zero_point: ArrayLike | None = None,
     out: NDArray[np.float32] | None = None,
 ) -> NDArray[np.float32]:
-    """`quantize(...).dequantize()`, by a compiled loop where float32 arrays, formats of up to 8 bits and exact
-    arithmetic allow it. out: the buffer for the result, float32 in x's shape. Raises Error as `quantize` does."""
+    """`quantize(...).dequantize()`, in a compiled loop for float32 arrays, formats of up to 8 bits and exact
+    arithmetic. out: the buffer for the result, float32 in x's shape. Raises Error as `quantize` does."""
     fmt, rule = get_affine_format(fmt), get_rule(rule)
     chosen = element_policy(policy, rule)
     quick = _quick_rows(x, fmt, axis, rule, chosen)
@@ -333,7 +333,7 @@ def values(
 def _quick_rows(
     x: ArrayLike, fmt: AffineFormat, axis: int | None, rule: Rule, policy: Policy
 ) -> NDArray[np.float32] | None:
-    """The channels as rows, where the compiled loop does them; None where it does not."""
+    """The channels as rows, or None if the compiled loop does not support this case."""
     from softfloat_ref.arrays.kernels.affine_loops import MAX_RANDOM
 
     if not isinstance(x, np.ndarray) or x.dtype != np.float32 or not x.flags.c_contiguous or not x.size:

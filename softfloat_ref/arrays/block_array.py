@@ -1,4 +1,4 @@
-"""Arrays of blocks: codes and scales with their format, how an array is cut into blocks, and their bytes and files."""
+"""Block arrays: codes and scales with their format, how an array is divided into blocks, packing and files."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ MAX_DIMENSIONS: Final = 32
 
 @dataclass(frozen=True)
 class BlockArray:
-    """A quantized array. codes: one unsigned code per element, in the array's shape; scales: the array's shape with
-    the number of blocks in place of the axis (1 everywhere for one scale per tensor; one axis for blocks across rows);
+    """A quantized array. codes: one unsigned code per element, in the array's shape. scales: the array's shape with the
+    number of blocks in place of the axis; of size 1 for a single scale; one-dimensional for blocks that span rows.
     tensor_scale: the FP32 code of the second-level scale."""
 
     codes: Codes
@@ -47,15 +47,15 @@ class BlockArray:
         return self.codes.shape
 
     def pack(self, layout: str = "dense") -> packing.Packed:
-        """The bytes of codes and scales, the axis of the blocks last; docs/packing.md has the layouts.
+        """The bytes of codes and scales, with the axis of the blocks moved last; docs/packing.md defines the layouts.
 
-        A short block is filled with zero codes. Raises Error for a layout that does not fit the format."""
+        A short block is padded with zero codes. Raises Error for a layout that does not fit the format."""
         blocks = Layout(self.shape, self.axis, self.fmt, self.profile)
         codes, scales = blocks.split(self.codes), blocks.scales_to_rows(self.scales)
         return packing.pack(codes, scales, self.fmt.element.width, self.fmt.scale.width, layout)
 
     def to_torch(self) -> tuple[Any, Any]:
-        """Elements and scales as torch tensors of the same bits (exchange.to_torch). Raises Error."""
+        """Elements and scales as torch tensors with the same bits. Raises Error as `exchange.to_torch` does."""
         return exchange.to_torch(self.codes, self.fmt.element), exchange.to_torch(self.scales, self.fmt.scale)
 
     def spread_scales(self) -> Codes:
@@ -70,7 +70,7 @@ class BlockArray:
         return np.take(scales, range(self.codes.shape[self.axis]), axis=self.axis)
 
     def dequantize(self, out: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
-        """The values, each the exact product of scale and element rounded to FP32.
+        """The values: each exact product of scale and element, rounded to FP32.
 
         out: the buffer for the result. Raises Error for a buffer of another shape or type."""
         made = self._dequantize(convert.output_buffer(out, self.shape, np.dtype(np.float32)))
@@ -80,7 +80,7 @@ class BlockArray:
         return out
 
     def _dequantize(self, place: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The values, in that place or another."""
+        """The values, in `place` or in a new array."""
         factor, element, scale = decode(self.tensor_scale, FP32), self.fmt.element, self.fmt.scale
         if element.precision + scale.precision + factor.significand.bit_length() > FP64.precision:
             return self._dequantize_by_oracle(self.spread_scales(), factor)
@@ -90,7 +90,7 @@ class BlockArray:
         elements, scales = convert.decode_float64(self.codes, element), convert.decode_float64(spread, scale)
         with np.errstate(invalid="ignore", over="ignore", under="ignore"):  # invalid: 0 * Inf
             product = elements * scales * float(factor)
-        product = np.where(np.isnan(product), np.nan, product)  # one NaN, whatever the product's
+        product = np.where(np.isnan(product), np.nan, product)  # one NaN, whatever the payload of the product
         values = convert.round_to_fp32(product)
         if self.profile.dequantize_overflow == "saturate":
             over = np.isinf(values) & np.isfinite(elements) & np.isfinite(scales)
@@ -109,7 +109,7 @@ class BlockArray:
         )
 
     def _dequantize_compiled(self, factor: float, out: NDArray[np.float32]) -> NDArray[np.float32]:
-        """By the compiled loop: the products are exact in float64, and its conversion to float32 rounds them once."""
+        """Dequantize in the compiled loop: products are exact in float64, so converting to float32 rounds them once."""
         codes = convert.checked_codes(self.codes, self.fmt.element)
         scales = np.ascontiguousarray(convert.checked_codes(self.scales, self.fmt.scale))
         block_dispatch.dequantize(codes, scales, self.axis, self.fmt, _value_tables(self.fmt, factor), out)
@@ -123,13 +123,13 @@ class BlockArray:
 
 @lru_cache(maxsize=32)
 def _value_tables(fmt: BlockFormat, factor: float) -> block_dispatch.ValueTables:
-    """What the compiled loop looks up, of elements and of scales times the second-level scale."""
+    """The tables of the compiled loop: values of elements, and of scales times the second-level scale."""
     table, factors = (convert.decode_float64(np.arange(1 << f.width), f) for f in (fmt.element, fmt.scale))
     return block_dispatch.value_tables(fmt, table, factors * factor)
 
 
 def check_axis(values: NDArray[Any], axis: int) -> int:
-    """The axis, counted from 0. Raises Error where the array lacks it."""
+    """The axis as a nonnegative number. Raises Error if it is out of range."""
     if values.ndim == 0:
         raise Error("a 0-dimensional array has no axis for blocks; reshape it to (1,)")
     if not isinstance(axis, int) or not -values.ndim <= axis < values.ndim:
@@ -138,7 +138,7 @@ def check_axis(values: NDArray[Any], axis: int) -> int:
 
 
 class Layout:
-    """How an array is cut into blocks, and put together again."""
+    """How an array is divided into blocks and put back together."""
 
     def __init__(self, shape: tuple[int, ...], axis: int, fmt: BlockFormat, profile: Profile) -> None:
         self.shape, self.axis = shape, axis
@@ -170,7 +170,7 @@ class Layout:
         return np.ascontiguousarray(np.moveaxis(rows.reshape(self.moved), -1, self.axis))
 
     def rows_to_scales(self, scales: Codes) -> Codes:
-        """Scales of (..., blocks) in the array's order of axes."""
+        """Scales of shape (..., blocks) with the array's order of axes."""
         if self.whole:
             return scales[:1].reshape((1,) * len(self.shape)) if self.length else scales.reshape((0,) * len(self.shape))
         return scales if self.flat else np.moveaxis(scales, -1, self.axis)
@@ -181,14 +181,14 @@ class Layout:
 
     @property
     def scales_shape(self) -> tuple[int, ...]:
-        """The shape that `scales_to_rows` gives."""
+        """The shape of the result of `rows_to_scales`."""
         if self.whole:
             return (1 if self.length else 0,) * len(self.shape)
         return (self.count,) if self.flat else (*self.shape[: self.axis], self.count, *self.shape[self.axis + 1 :])
 
 
 def given_tensor_scale(given: float) -> int:
-    """The FP32 code of a second-level scale that is given. Raises Error for anything except a positive FP32 number."""
+    """The FP32 code of a second-level scale. Raises Error unless it is a positive finite FP32 number."""
     code, flags = encode(given, FP32)
     if flags or not 0 < code < FP32.inf_code:
         raise Error(f"a tensor scale must be a positive finite FP32 number, not {given!r}")
@@ -203,7 +203,7 @@ def from_codes(
     profile: str | Profile | None = None,
     tensor_scale: float | None = None,
 ) -> BlockArray:
-    """A BlockArray from codes and scales made elsewhere, checked. Raises Error where they do not fit the format."""
+    """A BlockArray from existing codes and scales, checked. Raises Error if they do not fit the format."""
     fmt, profile = resolve(get_block_format(fmt), profile)
     codes, scales = convert.checked_codes(codes, fmt.element), convert.checked_codes(scales, fmt.scale)
     axis = check_axis(codes, axis)
@@ -226,8 +226,8 @@ def unpack(
     profile: str | Profile | None = None,
     tensor_scale: float | None = None,
 ) -> BlockArray:
-    """The inverse of BlockArray.pack. data: bytes (uint8) of any shape, or what pack gave; shape: of the values.
-    Raises Error for a size that does not match the layout, and for bytes that are not codes."""
+    """The inverse of BlockArray.pack. data: bytes (uint8) of any shape, or a Packed; shape: of the values. Raises Error
+    for a size that does not match the layout, and for bytes that are not codes."""
     whole, apart = data if isinstance(data, packing.Packed) else (np.asarray(data), scales)
     fmt, profile = resolve(get_block_format(fmt), profile)
     shape = tuple(shape)
@@ -243,13 +243,13 @@ def unpack(
 
 
 def save(path: str | Path, quantized: BlockArray) -> None:
-    """Write an .npz with codes, scales, format and profile in full. Raises Error."""
+    """Write codes, scales and the full definitions of format and profile to an .npz file. Raises Error."""
     q = quantized
     block_files.save(path, block_files.Parts(q.codes, q.scales, q.fmt, q.axis, q.profile, q.tensor_scale))
 
 
 def load(path: str | Path) -> BlockArray:
-    """Read what `save` wrote; nothing is unpickled. Raises Error for any other file."""
+    """Read a file that `save` wrote; nothing is unpickled. Raises Error for any other file."""
     parts = block_files.load(path)
     try:
         return from_codes(*parts[:-1], float(decode(parts.tensor_scale, FP32)))
@@ -265,7 +265,7 @@ def from_torch(
     profile: str | Profile | None = None,
     tensor_scale: float | None = None,
 ) -> BlockArray:
-    """A BlockArray of the bits of two torch tensors. Raises Error where types or shapes are not the format's."""
+    """A BlockArray with the bits of two torch tensors. Raises Error if types or shapes do not match the format."""
     fmt = get_block_format(fmt)
     codes, codes_of_scales = exchange.from_torch(elements, fmt.element)[0], exchange.from_torch(scales, fmt.scale)[0]
     return from_codes(codes, codes_of_scales, fmt, axis, profile, tensor_scale)

@@ -1,7 +1,7 @@
-"""Quantized arrays in .npz files: codes, scales, and the whole definition as JSON. Loading one never executes code.
+"""Quantized arrays in .npz files: codes, scales, and the full definition as JSON. Loading a file executes no code.
 
-The members are stored, not compressed, and their headers are checked against their sizes before memory is allocated: a
-file cannot ask for more than it has. Format and profile are stored in full, so that a file can be read on its own.
+Members are stored uncompressed, and their headers are checked against their sizes before memory is allocated: a file
+cannot request more memory than its own size. Format and profile are stored in full, so a file needs no other file.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MAX_DEFINITION: Final = 1 << 16
 
 
 class Parts(NamedTuple):
-    """What a file holds: the fields of a BlockArray."""
+    """The contents of a file: the fields of a BlockArray."""
 
     codes: Codes
     scales: Codes
@@ -42,14 +42,14 @@ class Parts(NamedTuple):
 
 
 def save(path: str | Path, parts: Parts) -> None:
-    """Write an .npz; the same parts give the same bytes. Raises Error if that fails."""
+    """Write an .npz; the same parts give the same bytes. Raises Error if writing fails."""
     definition = {
         "kind": KIND,
         "format": parts.fmt.to_dict(),
         "profile": parts.profile.to_dict(),
         "axis": parts.axis,
     }
-    if ".toml" in parts.fmt.profile:  # the profile that was used stands in full anyway
+    if ".toml" in parts.fmt.profile:  # the profile that was used is stored in full anyway
         definition["format"]["profile"] = "ocp"  # type: ignore[index]
     members: dict[str, NDArray[Any]] = {
         "codes": _little(parts.codes),
@@ -65,7 +65,7 @@ def _little(codes: Codes) -> NDArray[Any]:
 
 
 def load(path: str | Path) -> Parts:
-    """Read what `save` wrote. Raises Error for any other content."""
+    """Read a file that `save` wrote. Raises Error for any other content."""
     try:
         with open(path, "rb") as stream:
             members = _members(stream)

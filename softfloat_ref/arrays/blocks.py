@@ -1,7 +1,7 @@
-"""Block formats over numpy arrays, bit for bit like the scalar oracle of block_formats.py.
+"""Block formats over numpy arrays, bit-identical to the scalar oracle in oracle/blocks.
 
-Scales come from a table of thresholds that the oracle makes (every rule is monotone in the largest magnitude);
-elements from convert.encode, whose input is the exact quotient, or the quotient rounded to odd with spare bits.
+Scales come from a table of thresholds that the oracle computes (every rule is monotone in the largest magnitude).
+Elements come from convert.encode, whose input is the exact quotient, or the quotient rounded to odd with spare bits.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ __all__ = [
 Places = tuple[Codes | None, Codes | None]
 _INF64: Final = np.int64(FP64.inf_code)
 _SIGN64: Final = np.int64(FP64.magnitude_mask)
-_QUOTIENT_BITS: Final = 24  # of a quotient that is no power of two's: times a divisor of 28 bits, exact in float64
-_EXPONENT_LIMIT: Final = 900  # larger exponents of a quotient mean no more than this one
+_QUOTIENT_BITS: Final = 24  # fraction bits of an inexact quotient; 25 bits times a divisor of 28 bits are exact
+_EXPONENT_LIMIT: Final = 900  # quotients beyond 2^+-900 round like those at this limit
 
 
 def quantize(
@@ -88,14 +88,13 @@ def quantize(
     out: BlockArray | None = None,
     threads: int = 1,
 ) -> BlockArray:
-    """Quantize an array in blocks along an axis; an axis that is not a multiple of the block size ends in a short
-    block.
+    """Quantize an array in blocks along an axis. If the block size does not divide the axis, the last block is short.
 
-    profile: by default the format's own. policy: how elements are rounded. random_bits: for a stochastic
-    rounding, integers in x's shape, or a source of them by position. tensor_scale: the second-level scale; by default
-    it is computed from the tensor's largest magnitude. out: an earlier result, whose codes and scales are overwritten
-    and become the new one's. threads: the number of threads of compiled loops; the result is the same. Raises Error
-    for a 0-dimensional array, an axis it lacks, dtypes that do not fit, and an out of other shapes or types.
+    profile: by default the format's own. policy: how elements are rounded. random_bits: for stochastic rounding,
+    integers in x's shape, or a RandomSource. tensor_scale: the second-level scale, by default computed from the largest
+    magnitude in the tensor. out: an earlier result, whose codes and scales are overwritten and become those of the new
+    one. threads: number of threads of the compiled loops; the result does not depend on it. Raises Error for a
+    0-dimensional array, an axis out of range, dtypes that do not fit, and an `out` of another shape or type.
     """
     fmt, profile = resolve(get_block_format(fmt), profile)
     policy = element_policy(policy, profile)
@@ -105,7 +104,7 @@ def quantize(
     places = _places(out, layout, fmt)
     compiled = tensor_scale is None and dispatch.use_compiled(source.codes.size)
     scaling = _scaling(fmt, profile, policy, source) if compiled and policy.random_count else None
-    drawn = scaling is not None and isinstance(random_bits, RandomSource)  # by _stochastic, a chunk at a time
+    drawn = scaling is not None and isinstance(random_bits, RandomSource)  # drawn by _stochastic, a chunk at a time
     words = None if drawn else convert.random_words(policy, random_bits, source.codes.shape)
     if scaling is not None:
         given = random_bits if drawn else words
@@ -122,7 +121,7 @@ def quantize(
 
 
 def _places(out: BlockArray | None, layout: Layout, fmt: BlockFormat) -> Places:
-    """Where codes and scales go, where that is given and contiguous. Raises Error for arrays that do not fit."""
+    """The buffers of `out` for codes and scales; None without `out`. Raises Error for arrays that do not fit."""
     if out is None:
         return None, None
     if not isinstance(out, BlockArray):
@@ -134,7 +133,7 @@ def _places(out: BlockArray | None, layout: Layout, fmt: BlockFormat) -> Places:
 
 
 def _settled(made: BlockArray, out: BlockArray | None) -> BlockArray:
-    """The result, in the arrays of `out`."""
+    """The result, stored in the arrays of `out` if given."""
     if out is None:
         return made
     for place, found in ((out.codes, made.codes), (out.scales, made.scales)):
@@ -147,7 +146,7 @@ def _compiled(
     bits: Codes, axis: int, fmt: BlockFormat, profile: Profile, policy: Policy, plan: block_dispatch.Plan,
     places: Places, threads: int,
 ) -> BlockArray:  # fmt: skip
-    """By the compiled loop; the blocks it cannot do, by the oracle."""
+    """Quantize in the compiled loop; the oracle computes the blocks that the loop does not support."""
     codes, scales, redo = block_dispatch.quantize(bits, axis, fmt.size, plan, *places, threads)
     decode_value = decoder(FP32, policy.flush_inputs)
     for where in np.argwhere(redo) if redo.any() else ():
@@ -159,7 +158,7 @@ def _compiled(
 
 
 def _scaling(fmt: BlockFormat, profile: Profile, policy: Policy, source: convert.Source) -> block_dispatch.Plan | None:
-    """How the compiled loop finds the scales, where it does, and quotients are finite and exact as far as matters."""
+    """The plan by which the compiled loop finds the scales for stochastic rounding; None if it cannot."""
     plan = block_dispatch.plan(fmt, profile, _nearest(policy), source.fmt)
     return plan if plan and np.isfinite(source.codes.view(np.float32)).all() else None
 
@@ -172,10 +171,10 @@ def _stochastic(
     bits: Codes, axis: int, fmt: BlockFormat, profile: Profile, policy: Policy, plan: block_dispatch.Plan,
     random_bits: Any, places: Places, threads: int,
 ) -> BlockArray:  # fmt: skip
-    """Scales, which no element's rounding changes, by the compiled loop; then quotients by them, rounded once.
+    """Find the scales in the compiled loop, as they do not depend on element rounding; then round each quotient once.
 
-    The quotients are exact in float32 except for those below its normals, which lie so far below the elements' that no
-    stochastic rounding tells them from zero.
+    Quotients are exact in float32 except below its normal range. Those lie so far below the elements' range that
+    stochastic rounding treats them like zero.
     """
     scaled = _compiled(bits, axis, fmt, profile, _nearest(policy), plan, places, threads)
     flush = policy.flush_inputs or profile.flush == "element"
@@ -200,13 +199,13 @@ def _tensor_scale(values: NDArray[np.float64], given: float | None, fmt: BlockFo
 
 @dataclass(frozen=True)
 class _Job:
-    """One quantization of (..., blocks, size) float64 values."""
+    """The quantization of one array of float64 values of shape (..., blocks, size)."""
 
     fmt: BlockFormat
     profile: Profile
     policy: Policy
     tensor_scale: int
-    source: Format  # what the values were before they became float64
+    source: Format  # the format of the input before its conversion to float64
     tail: int  # values in the last block of each row
 
     @property
@@ -229,7 +228,7 @@ class _Job:
             quotients = self._divided(clean, scales)
             codes = convert.encode(quotients, self.fmt.element, self.policy, words)
             self._drop_signs(codes)
-            # With the specials are done: a scale that overflowed to Inf or NaN; a NaN that is no input's, 0 * Inf.
+            # Besides blocks with specials: a scale that overflowed to Inf or NaN, and a NaN that 0 * Inf produced.
             odd = ~np.isfinite(self._decoded(scales)) | np.isnan(quotients).any(axis=-1)
             by_oracle = special & (not self._simple_specials()) | ~special & odd
         simple = special & ~by_oracle
@@ -260,7 +259,7 @@ class _Job:
         return found.scale, list(found.codes)
 
     def _needs_oracle(self, blocks: NDArray[np.float64]) -> bool:
-        """Whether a quotient that is not exact would have too few bits for the elements."""
+        """Whether inexact quotients would have too few bits for the elements."""
         if self._exact_quotients():
             return False
         if self.profile.arithmetic == "fp32-reciprocal":
@@ -271,7 +270,7 @@ class _Job:
         return wide or self.fmt.element.mantissa_bits + self.policy.random_count + 3 > _QUOTIENT_BITS
 
     def _moderate(self) -> bool:
-        """Whether no exponent of a quotient that matters reaches the ends of float64."""
+        """Whether exponents stay well within float64's range."""
         element, scale = self.fmt.element, self.fmt.scale
         return max(map(abs, (element.emin, element.emax, scale.emin, scale.emax))) <= _EXPONENT_LIMIT // 3
 
@@ -286,13 +285,13 @@ class _Job:
         )
 
     def _divided(self, blocks: NDArray[np.float64], scales: Codes) -> NDArray[np.float64]:
-        """The blocks over their scales: exact, or rounded to odd with bits to spare; zero under a scale of zero."""
+        """The blocks divided by their scales: exact, or rounded to odd with spare bits; zero under a scale of zero."""
         if self.profile.arithmetic == "fp32-reciprocal":
             with np.errstate(invalid="ignore"):  # 0 * Inf, where 1 / tensor scale is beyond FP32
                 products = blocks * self._reciprocals(scales)[..., np.newaxis]
             return convert.round_to_fp32(products).astype(np.float64)
         divisors = self._decoded(scales)[..., np.newaxis]
-        divisors = np.where(np.isfinite(divisors), divisors, 1.0)  # of blocks that are done otherwise
+        divisors = np.where(np.isfinite(divisors), divisors, 1.0)  # Inf and NaN scales are handled in `run`
         zero = divisors == 0
         divisors = np.where(zero, 1.0, divisors * float(self.factor))
         found = blocks / divisors if self._exact_quotients() else odd_quotient(blocks, divisors)
@@ -302,7 +301,7 @@ class _Job:
         return convert.decode_float64(scales, self.fmt.scale)
 
     def _reciprocals(self, scales: Codes) -> NDArray[np.float64]:
-        """1 / tensor scale / scale in FP32 steps."""
+        """1 / tensor scale / scale, each division rounded to FP32."""
         distinct, inverse = np.unique(scales, return_inverse=True)
         start = fp32_quotient(exact.finite(0, 1, 0), self.factor)
         decoded = map(decoder(self.fmt.scale), distinct.tolist())
@@ -314,7 +313,7 @@ class _Job:
             codes[codes == self.fmt.element.sign_bit] = 0
 
     def _scales(self, amax: NDArray[np.int64]) -> Codes:
-        """Scale codes of largest magnitudes, as the bits of float64."""
+        """The codes of the scales for largest magnitudes, which are given as float64 bits."""
         if self.fmt.scale.width > 8 or amax.size < 256:
             return self._scales_by_oracle(amax)
         starts, codes = _thresholds(self.fmt, self.profile, self.tensor_scale)
@@ -328,15 +327,15 @@ class _Job:
 
 
 def _scale(bits: int, fmt: BlockFormat, profile: Profile, factor: Value) -> int:
-    """The scale's code for a largest magnitude given as the bits of a float64."""
+    """The code of the scale for a largest magnitude, given as float64 bits."""
     return scale_of(decoder(FP64)(bits) if bits else None, fmt, profile, factor)
 
 
 @lru_cache(maxsize=64)
 def _thresholds(fmt: BlockFormat, profile: Profile, tensor_scale: int) -> tuple[NDArray[np.int64], Codes]:
-    """The bits of the float64 magnitudes at which the scale's code changes, and the codes from each on.
+    """The float64 bits of the magnitudes at which the scale's code changes, and the code from each of them on.
 
-    Every rule is monotone, so a bisection by the oracle finds them.
+    Every rule is monotone, so bisection with the oracle finds them.
     """
     factor = decode(tensor_scale, FP32)
 
@@ -348,10 +347,10 @@ def _thresholds(fmt: BlockFormat, profile: Profile, tensor_scale: int) -> tuple[
 
 
 def odd_quotient(x: NDArray[np.float64], divisors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """x / divisors, positive and of at most 28 bits: to 25 bits, and a bit below them where the quotient is not exact.
+    """x / divisors to 25 bits, with a sticky bit below them if inexact. divisors: positive, of at most 28 bits.
 
-    That is rounding to odd, from which a rounding to fewer bits comes out right. The quotient's own product with the
-    divisor is exact in float64 and tells whether it is too large or not exact.
+    This is rounding to odd, so a second rounding to fewer bits is correct. The product of quotient and divisor is exact
+    in float64; it shows whether the quotient is too large or inexact.
     """
     fractions, exponents = np.frexp(np.abs(x))
     parts, shifts = np.frexp(divisors)
@@ -366,7 +365,7 @@ def odd_quotient(x: NDArray[np.float64], divisors: NDArray[np.float64]) -> NDArr
 
 
 def saturated(x: ArrayLike, quantized: BlockArray) -> int:
-    """How many finite values lie beyond scale times the largest element."""
+    """The number of finite values beyond scale times the largest element."""
     values = convert.to_float64(x)
     limit = float(largest(quantized.fmt.element)) * float(decode(quantized.tensor_scale, FP32))
     with np.errstate(over="ignore"):
@@ -375,7 +374,7 @@ def saturated(x: ArrayLike, quantized: BlockArray) -> int:
 
 
 def scale_rows(codes: Codes, scales: Codes) -> list[list[int] | None]:
-    """The scales of each row of the last axis, where the blocks run along it or all share one; else none."""
+    """The scales of each row of the last axis; None per row if blocks run along another axis."""
     if scales.size == 1:
         return [[int(scales.reshape(-1)[0])]] * (codes.size // codes.shape[-1])
     if codes.shape[:-1] != scales.shape[:-1]:

@@ -1,4 +1,4 @@
-"""Captured results of hardware matrix units, replayed. numpy is needed to read them."""
+"""Replay of results captured on hardware matrix units. Reading them needs numpy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.policies import Policy
 
 _SPELLINGS: Final = {"e4m3": "fp8_e4m3", "e5m2": "fp8_e5m2"}
-# (accumulator of fp16, bf16 and tf32; of fp8), by GPU.
+# (accumulator for fp16, bf16 and tf32; accumulator for fp8), by GPU.
 _GPUS: Final = {
     "V100": ("nvidia-v100", ""),
     "A100": ("nvidia-a100", ""),
@@ -34,7 +34,7 @@ _HOPPER: Final = ("H100", "H200")
 
 @dataclass(frozen=True)
 class Capture:
-    """What a file was captured on. use_c: whether its c took part."""
+    """What a file was captured on. use_c: whether its c was an input of the captured products."""
 
     accumulator: str
     fmt: str
@@ -44,7 +44,7 @@ class Capture:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """A row in which model and hardware differ."""
+    """A row on which model and hardware differ."""
 
     row: int
     got: int
@@ -52,9 +52,9 @@ class Mismatch:
 
 
 def capture_of(path: str) -> Capture | None:
-    """What a file named `GPU_input_output.npz` holds, for the GPUs known here; else None.
+    """What a file named `GPU_input_output.npz` contains; None for other names and unknown GPUs.
 
-    FP8 to FP32 of H100 and H200 was captured with c = 0; it shows the native FP8 unit, the FP16 results show mma.sync.
+    FP8 to FP32 on H100 and H200 was captured with c = 0 and shows the native FP8 unit; the FP16 results show mma.sync.
     """
     words = Path(path).stem.split("_")
     if len(words) != 3 or words[0] not in _GPUS or words[2] not in ("fp16", "fp32"):
@@ -69,7 +69,7 @@ def capture_of(path: str) -> Capture | None:
 
 
 def load(path: str, needed: tuple[str, ...], more: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Arrays of unsigned integers from an .npz file: those needed, and more where it has them. Raises Error."""
+    """Arrays of unsigned integers from an .npz file: those needed, and those of `more` that exist. Raises Error."""
     found = npz.load(path, (*needed, *more))
     for name in needed:
         if name not in found:
@@ -89,9 +89,9 @@ def read(path: str) -> dict[str, Any]:
 
 
 def code_rows(path: str) -> Iterator[dict[str, Any]]:
-    """Operands by row: a and b, c (0 where the file has none), scales where it has them. Raises Error.
+    """Operands by row: a, b, c (0 if the file has none), and scales if the file has them. Raises Error.
 
-    The file's arrays are codes: a, b [n, K] or [K]; c [n] or one; scales_a, scales_b [n, blocks] or [blocks].
+    The file's arrays are codes: a, b [n, K] or [K]; c [n] or a single code; scales_a, scales_b [n, blocks] or [blocks].
     """
     found = load(path, ("a", "b"), ("c", "scales_a", "scales_b"))
     for name in npz.names(path):
@@ -112,9 +112,9 @@ def code_rows(path: str) -> Iterator[dict[str, Any]]:
 def replay(
     path: str, accumulator: Accumulator, fmt: str, out: str, *, use_c: bool = True, extrapolate: bool = False
 ) -> tuple[int, list[Mismatch]]:
-    """Replay a captures file: how many rows it has, and those on which the model differs. Raises Error.
+    """Replay a captures file: the number of rows, and the rows on which the model differs. Raises Error.
 
-    The file's a, b and c are FP32 bits; a and b must be values of their format, c is rounded to the output's (rne).
+    The file's a, b and c are FP32 bits. a and b must be values of the format; c is rounded to the output format (rne).
     """
     arrays = read(path)
     operand, result = get_format(fmt), get_format(out)

@@ -1,9 +1,9 @@
-"""Conversions of numpy arrays, bit for bit like the scalar oracle.
+"""Conversions of numpy arrays, bit-identical to the scalar oracle.
 
-A float64 is cut to a short prefix, two bits longer than the target's significand, with everything below or-ed into
-the prefix's last bit (rounding to odd); a table of the prefixes' codes, computed by the oracle, gives the result. The
-second rounding is innocuous for every rounding but the stochastic ones; those, and targets whose table would be too
-large, take the oracle value by value.
+Large arrays run in the compiled loops of kernels/. Smaller arrays use a table that the oracle fills (kernels/prefixes):
+a float64 is cut to a prefix two bits longer than the target's significand, with a sticky bit below (rounding to odd),
+so that rounding the prefix is correct except for stochastic roundings. The oracle computes all other cases value by
+value.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ def code_dtype(fmt: Format) -> np.dtype[np.unsignedinteger[Any]]:
 
 
 class Source(NamedTuple):
-    """An array as codes of a format: its own bits, so that nothing is lost before it is rounded."""
+    """An array as codes of a format: its own bits, so that nothing is rounded before the conversion."""
 
     codes: Codes
     fmt: Format
 
 
 def as_source(x: ArrayLike) -> Source:
-    """The codes of an array of float16, float32, float64 or ml_dtypes' floats, or of a torch tensor of floats, bfloat16
-    too; integers as exact float64.
+    """The codes of an array of floats (float16, float32, float64, bfloat16 or another ml_dtypes type) or of a torch
+    tensor of floats; integers become exact float64.
 
     Raises Error for any other dtype, for integers that do not fit float64, and for masked or ragged input.
     """
@@ -68,7 +68,7 @@ def as_source(x: ArrayLike) -> Source:
     except ValueError:
         raise Error("rows of different lengths do not form an array") from None
     name = array.dtype.name
-    if array.dtype.kind in "iub" or name.startswith(("int", "uint")):  # the latter: ml_dtypes'
+    if array.dtype.kind in "iub" or name.startswith(("int", "uint")):  # ml_dtypes' integers have no such kind
         array = _exact_float64(array)
         name = array.dtype.name
     if not name.startswith(_FLOAT_NAMES):
@@ -88,17 +88,17 @@ def _check_integers(array: NDArray[Any]) -> None:
 
 
 def to_float64(x: ArrayLike | Source, flush: bool = False) -> NDArray[np.float64]:
-    """The values as float64, exactly; flush: subnormals of the array's own type are zeros of their sign."""
+    """The values as float64, exactly. flush: subnormals of the input's own type become zeros with their sign."""
     source = x if isinstance(x, Source) else as_source(x)
     if source.fmt.width <= 16:
         table: NDArray[np.float64] = _value_table(source.fmt, _FP64, flush)[source.codes]
         return table
     fmt, codes = source.fmt, source.codes
-    with np.errstate(invalid="ignore"):  # a signalling NaN is quieted
+    with np.errstate(invalid="ignore"):  # signalling NaNs are quieted
         values: NDArray[np.float64] = codes.view(f"f{codes.dtype.itemsize}").astype(np.float64)
     if fmt is _FP64 and not flush:
         return values
-    # Subnormals by integers: a process that flushes them (as -ffast-math libraries make it) changes nothing.
+    # Subnormals are converted as integers, because -ffast-math libraries may make this process flush them.
     magnitude = codes & codes.dtype.type(fmt.magnitude_mask)
     small = (magnitude >> codes.dtype.type(fmt.mantissa_bits)) == 0
     units = (
@@ -119,11 +119,11 @@ def encode(
     out: Codes | None = None,
     threads: int = 1,
 ) -> Codes:
-    """The codes of an array's values, in x's shape; each value is rounded once, from its own precision.
+    """The codes of an array's values, in x's shape; each value is rounded once, directly from its own type.
 
-    random_bits: for a stochastic rounding, integers in x's shape, or a source of them by position. out: the buffer for
-    the codes, of that shape and of `code_dtype`. threads: the number of threads; the codes are the same. Raises Error
-    for dtypes, random bits and an out that do not fit.
+    random_bits: for stochastic rounding, integers in x's shape, or a RandomSource. out: the buffer for the codes, in
+    x's shape and of type `code_dtype`. threads: the number of threads; the codes do not depend on it. Raises Error for
+    dtypes, random bits or an `out` that do not fit.
     """
     fmt, policy = get_format(fmt), get_policy(policy)
     if slabs.needs_copy(x, out):
@@ -149,7 +149,7 @@ def encode_flags(
     policy: Policy | str | None = None,
     random_bits: ArrayLike | RandomSource | None = None,
 ) -> tuple[Codes, Codes]:
-    """`encode` with the flags of each element, uint8 in TestFloat's byte; or them to get all raised flags.
+    """`encode`, and the flags of each element: uint8 with TestFloat's bits; or them together to get all raised flags.
 
     Raises Error as `encode` does.
     """
@@ -180,7 +180,7 @@ def _flag_one_by_one(
 
 
 def _by_slabs(x: Any, random_bits: Any, out: Any, dtype: np.dtype[Any], convert: Callable[..., Any]) -> NDArray[Any]:
-    """`convert` on an array that would have to be copied, a slab at a time. Raises Error where it cannot be done."""
+    """Apply `convert` slab by slab to an array that must be copied. Raises Error for arguments that do not fit."""
     if x.dtype.kind == "i":
         _check_integers(x)
     if random_bits is not None and not isinstance(random_bits, RandomSource):
@@ -194,7 +194,7 @@ def _by_slabs(x: Any, random_bits: Any, out: Any, dtype: np.dtype[Any], convert:
 
 
 def output_buffer(out: NDArray[Any] | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Where results go first: out itself where it is contiguous. Raises Error for one of another shape or type."""
+    """A contiguous buffer for results: `out` if it is one, else new. Raises Error if `out` does not fit."""
     _check_buffer(out, shape, dtype)
     return out if out is not None and out.flags.c_contiguous else np.empty(shape, dtype)
 
@@ -231,7 +231,7 @@ def _encode_stochastic(
     target: Codes,
     threads: int,
 ) -> None:
-    """With random words, which a source makes a chunk at a time."""
+    """Encode with random words; a RandomSource generates them a chunk at a time."""
     encode_chunk = _with_words(flat, fmt, policy, random_bits, shape)
 
     def work(part: slice) -> None:
@@ -249,13 +249,13 @@ def _with_words(
     random_bits: ArrayLike | RandomSource | None,
     shape: tuple[int, ...],
 ) -> Callable[[slice, Codes], None]:
-    """The function that encodes a chunk of the values, with their own random words, into an array. Raises Error."""
+    """A function that encodes a chunk of the values, with its random words, into an array. Raises Error."""
     n, words = policy.random_count, None
     if n == 0:
         check_random(policy, 0)
     if not isinstance(random_bits, RandomSource):
         given = random_words(policy, random_bits, shape)
-        assert given is not None  # random_words raises where there must be some
+        assert given is not None  # random_words raises if they are missing
         words = given.reshape(-1)
     compiled = dispatch.use_compiled(flat.codes.size) and dispatch.can_encode(flat.fmt, fmt, policy)
 
@@ -280,7 +280,7 @@ def _encode_one_by_one(source: Source, fmt: Format, policy: Policy, words: NDArr
 
 
 def _encode_distinct(source: Source, fmt: Format, policy: Policy) -> Codes:
-    """The oracle on each code that occurs."""
+    """The codes from the oracle, called once for each distinct input code."""
     decode_value, encode_value = decoder(source.fmt, policy.flush_inputs), encoder(fmt, policy)
     patterns, inverse = np.unique(source.codes, return_inverse=True)
     codes = [encode_value(decode_value(code), 0)[0] for code in patterns.tolist()]
@@ -290,7 +290,7 @@ def _encode_distinct(source: Source, fmt: Format, policy: Policy) -> Codes:
 def random_words(
     policy: Policy, random_bits: ArrayLike | RandomSource | None, shape: tuple[int, ...]
 ) -> NDArray[Any] | None:
-    """The random word of each value, checked, in that shape; None where the rounding takes none."""
+    """The random word of each value, checked, in that shape; None if the rounding needs none."""
     if random_bits is None:
         check_random(policy, None)
         return None
@@ -308,10 +308,10 @@ def random_words(
 
 
 def decode(codes: ArrayLike, fmt: str | Format, *, out: Floats | None = None, threads: int = 1) -> Floats:
-    """The values of an array of codes: float32, or float64 where float32 cannot hold the format.
+    """The values of an array of codes: float32, or float64 if float32 cannot represent every value of the format.
 
-    out, threads: as for `encode`. Raises Error for invalid codes of the format, for formats that float64 cannot
-    hold, and for an out that does not fit.
+    out, threads: as for `encode`. Raises Error for codes that are not valid in the format, for formats that float64
+    cannot represent, and for an `out` that does not fit.
     """
     fmt = get_format(fmt)
     dtype = value_dtype(fmt)
@@ -338,7 +338,7 @@ def decode_float64(codes: ArrayLike, fmt: str | Format) -> NDArray[np.float64]:
 
 
 def checked_codes(codes: ArrayLike, fmt: Format) -> NDArray[Any]:
-    """An array of integers that are codes of the format. Raises Error for others."""
+    """The codes as an array of integers. Raises Error for anything that is not a code of the format."""
     array = np.asarray(codes)
     if array.size == 0:
         return array.astype(code_dtype(fmt))
@@ -363,15 +363,15 @@ def _value_table(fmt: Format, wide: Format, flush: bool) -> Any:
 
 
 def _by_oracle(codes: Iterable[int], fmt: Format, wide: Format, flush: bool) -> Any:
-    """A conversion to FP32 or FP64, exact; a NaN keeps its sign and payload, quieted."""
+    """An exact conversion to FP32 or FP64; a NaN keeps its sign and payload and becomes quiet."""
     decode_value, encode_value = decoder(fmt, flush), encoder(wide, _KEEP_NAN)
     patterns = [encode_value(decode_value(code), 0)[0] for code in codes]
     return np.array(patterns, f"u{wide.width // 8}").view(f"f{wide.width // 8}")
 
 
 def round_to_fp32(values: NDArray[np.float64]) -> NDArray[np.float32]:
-    """float64 values rounded to FP32, to nearest, ties to even: a cast; the FP32 subnormals by the oracle, so that a
-    process that flushes them (as -ffast-math libraries make it) changes nothing."""
+    """float64 values rounded to FP32 (nearest, ties to even) by a cast. The oracle computes the FP32 subnormals,
+    because -ffast-math libraries may make this process flush them."""
     with np.errstate(over="ignore", under="ignore"):
         found: NDArray[np.float32] = values.astype(np.float32)
     small = (values != 0) & (np.abs(values) < 2.0**_FP32.emin)
@@ -382,13 +382,13 @@ def round_to_fp32(values: NDArray[np.float64]) -> NDArray[np.float32]:
 
 
 def flushes_subnormals() -> bool:
-    """Whether this process makes FP32 subnormals zero, as -ffast-math libraries set it."""
+    """Whether this process flushes FP32 subnormals to zero, which -ffast-math libraries can enable."""
     return bool(np.float32(2.0**_FP32.emin) * np.float32(0.5) == 0)
 
 
 @lru_cache(maxsize=256)
 def value_dtype(fmt: Format) -> np.dtype[np.floating[Any]]:
-    """float32, or float64, whichever is the first to hold every value. Raises Error where neither does."""
+    """float32 if it can represent every value of the format, else float64. Raises Error if neither can."""
     for dtype, wide in ((np.float32, CATALOGUE["fp32"]), (np.float64, CATALOGUE["fp64"])):
         lowest = fmt.emin - fmt.mantissa_bits
         fits = fmt.mantissa_bits <= wide.mantissa_bits and fmt.emax <= wide.emax
@@ -406,7 +406,7 @@ def quantize(
     out: Floats | None = None,
     threads: int = 1,
 ) -> Floats:
-    """The values an array has after conversion to the format: decode(encode(x)), and so in decode's type.
+    """The values of an array after conversion to the format: decode(encode(x)), in the type that decode returns.
 
     out, threads: as for `encode`.
     """
@@ -437,7 +437,7 @@ def _quantize_chunks(
     made: Floats,
     threads: int,
 ) -> None:
-    """Codes a chunk at a time, so that they stay in the cache, and their values."""
+    """Encode and decode a chunk at a time, so that the codes stay in the cache."""
     target, dtype = made.reshape(-1), code_dtype(fmt)
     encode_chunk = None
     if policy.random_count or random_bits is not None:

@@ -1,6 +1,6 @@
-"""Codes as arrays of ml_dtypes, and as tensors of torch: the same bits under another type, never converted.
+"""Codes as arrays of ml_dtypes and as tensors of torch: the same bits under another type, never converted.
 
-Both packages are imported where they are used; neither is needed otherwise.
+Both packages are imported only when needed.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _TORCH: Final = (
     "float8_e5m2fnuz",
     "float8_e8m0fnu",
 )
-_PAIRS: Final = "float4_e2m1fn_x2"  # torch's two FP4 in a byte, the even one in the low half
-# An unsigned E4M3 is an E4M3 without a sign: same codes, same values; so NVFP4's scales travel as E4M3.
+_PAIRS: Final = "float4_e2m1fn_x2"  # torch's type for two FP4 codes in a byte, the even one in the low half
+# UE4M3 is E4M3 without a sign, with the same codes and values, so NVFP4's scales use the type of E4M3.
 _SAME_CODES: Final = {"ue4m3": "fp8_e4m3"}
 
 
@@ -62,7 +62,7 @@ def _unsigned(codes: Codes, fmt: Format, itemsize: int) -> Codes:
 
 
 def to_ml_dtypes(codes: Codes, fmt: str | Format) -> NDArray[Any]:
-    """Codes as an array of ml_dtypes' (or numpy's) type of that format, in their shape.
+    """Codes as an array of the format's ml_dtypes (or numpy) type, in their shape.
 
     Raises Error if there is no such type, or if ml_dtypes is not installed.
     """
@@ -73,9 +73,9 @@ def to_ml_dtypes(codes: Codes, fmt: str | Format) -> NDArray[Any]:
 
 
 def from_ml_dtypes(array: NDArray[Any], fmt: str | Format | None = None) -> tuple[Codes, Format]:
-    """The codes of an array of ml_dtypes' or numpy's floats, and their format; checked to be `fmt`'s where given.
+    """The codes of an array of ml_dtypes or numpy floats, and their format, which must match `fmt` if given.
 
-    Raises Error for other types, and where a byte holds more than its format's bits.
+    Raises Error for other types, and if a byte has bits set beyond the format's width.
     """
     array = np.asarray(array)
     name = array.dtype.name
@@ -87,9 +87,9 @@ def from_ml_dtypes(array: NDArray[Any], fmt: str | Format | None = None) -> tupl
 
 
 def to_torch(codes: Codes, fmt: str | Format) -> Any:
-    """Codes as a torch tensor of that format's type; FP4 as float4_e2m1fn_x2, whose last axis is half as long.
+    """Codes as a torch tensor of the format's type; FP4 becomes float4_e2m1fn_x2, whose last axis is half as long.
 
-    Raises Error where torch has no such type or is not installed, and for an odd number of FP4 in a row.
+    Raises Error if torch lacks the type or is not installed, and for an odd number of FP4 codes in a row.
     """
     fmt = get_format(fmt)
     pairs = fmt == CATALOGUE["fp4_e2m1"]
@@ -104,13 +104,13 @@ def to_torch(codes: Codes, fmt: str | Format) -> Any:
         whole = packing.ELEMENT_LAYOUTS["low-first"].pack(_unsigned(codes, fmt, 1), fmt.width)
     else:
         whole = _unsigned(codes, fmt, dtype.itemsize)
-    # torch's unsigned types of 16 bits and more do little; the signed ones of that size have the same bits
+    # torch supports few operations on its wide unsigned types; the signed types of that size have the same bits
     signed = whole if whole.dtype.itemsize == 1 else whole.view(f"i{whole.dtype.itemsize}")
     return torch.from_numpy(signed.copy()).view(dtype)
 
 
 def from_torch(tensor: Any, fmt: str | Format | None = None) -> tuple[Codes, Format]:
-    """The codes of a torch tensor of floats, on whatever device, and their format; checked to be `fmt`'s where given.
+    """The codes of a torch tensor of floats, on any device, and their format, which must match `fmt` if given.
 
     Raises Error for anything else.
     """
@@ -131,7 +131,7 @@ def from_torch(tensor: Any, fmt: str | Format | None = None) -> tuple[Codes, For
 
 
 def is_torch(x: object) -> bool:
-    """Whether x is a torch tensor, without importing torch for other objects."""
+    """Whether x is a torch tensor. Does not import torch."""
     return type(x).__module__.partition(".")[0] == "torch" and hasattr(x, "element_size")
 
 

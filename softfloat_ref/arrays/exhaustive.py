@@ -1,8 +1,8 @@
-"""Every float32 through `convert.encode`, against codes that the scalar oracle alone gives.
+"""Every float32 through `convert.encode`, compared with codes that come from the scalar oracle alone.
 
-Where the code changes from one float32 to the next is found by bisection, asking the oracle; between two such places
-every code is the same. So the expected codes of a range of bit patterns are made by repeating, without any arithmetic
-that the arrays layer shares: what they rest on is the oracle, and that a conversion is monotone.
+Bisection with the oracle finds the patterns at which the code changes; between two changes the code is constant. The
+expected codes of a range are thus made by repetition, without any arithmetic of the arrays layer: they depend only on
+the oracle and on conversions being monotone.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ BLOCK: Final = 1 << 16  # patterns; slices are made of whole blocks
 MAX_WIDTH: Final = 19  # tf32's: wider formats have too many thresholds
 SR_BITS: Final = 8
 SR_WORDS: Final = (0x00, 0x5B, 0xFF)
-SHOWN: Final = 8  # mismatches that are shown
+SHOWN: Final = 8  # mismatches reported
 _SHARD: Final = 1 << 10  # blocks
-_CHUNK: Final = 1 << 18  # patterns at a time: the temporaries stay in the cache
+_CHUNK: Final = 1 << 18  # patterns at a time, so that the temporaries stay in the cache
 _FP32: Final = CATALOGUE["fp32"]
 _INF: Final = _FP32.inf_code
 _SIGN: Final = _FP32.sign_bit
@@ -50,14 +50,14 @@ class Run(NamedTuple):
 
 
 class Shard(NamedTuple):
-    """Some blocks of patterns of a run."""
+    """Some blocks of the patterns of a run."""
 
     run: Run
     blocks: range
 
 
 class Mismatch(NamedTuple):
-    """An input's bits, and the codes that should have come and that came."""
+    """An input's bits, the expected code and the code found."""
 
     bits: int
     expected: int
@@ -65,16 +65,16 @@ class Mismatch(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """A shard's outcome. digest: of the places where the code changes, and the codes."""
+    """The outcome of a shard. digest: a hash of the patterns at which the code changes and of the codes."""
 
     inputs: int
     wrong: int
     first: tuple[Mismatch, ...]
     digest: bytes = b""
-    seconds: float = 0.0  # that a worker took
+    seconds: float = 0.0  # worker time
 
 
-# -- what there is to do ---------------------------------------------------------------------------------------------
+# -- the work --------------------------------------------------------------------------------------------------------
 
 
 def default_formats() -> list[Format]:
@@ -83,7 +83,7 @@ def default_formats() -> list[Format]:
 
 
 def runs(formats: Iterable[Format], roundings: Iterable[Rounding]) -> list[Run]:
-    """The runs of each format under each rounding; a stochastic one has a run for each of the fixed words.
+    """The runs of each format under each rounding; a stochastic rounding has one run per fixed random word.
 
     Raises Error for a format that has too many codes.
     """
@@ -101,13 +101,13 @@ def runs(formats: Iterable[Format], roundings: Iterable[Rounding]) -> list[Run]:
 
 
 def shards(run: Run, index: int = 1, of: int = 1) -> list[Shard]:
-    """A run's shards; or the shards of one slice of several, which takes every n-th block."""
+    """The shards of a run, or of slice `index` of `of`, which has every `of`-th block."""
     blocks = range(index - 1, PATTERNS // BLOCK, of)
     return [Shard(run, blocks[i : i + _SHARD]) for i in range(0, len(blocks), _SHARD)]
 
 
 def combine(parts: Iterable[Checked]) -> Checked:
-    """The outcome of several shards, in their order."""
+    """The outcome of several shards, in order."""
     parts = list(parts)
     first = tuple(x for part in parts for x in part.first)[:SHOWN]
     digest = hashlib.sha256(b"".join(part.digest for part in parts)).digest()
@@ -119,7 +119,7 @@ def combine(parts: Iterable[Checked]) -> Checked:
 
 
 class Steps(NamedTuple):
-    """The codes of a range of patterns: each holds from its start to the next one's."""
+    """The codes of a range of patterns: each code holds from its start to the next start."""
 
     starts: NDArray[np.int64]
     codes: convert.Codes
@@ -151,8 +151,8 @@ def steps(run: Run, low: int, high: int) -> Steps:
 
 
 def _parts(low: int, high: int) -> Iterator[tuple[int, int]]:
-    """The first and last pattern of each part of a range in which codes are monotone: the two zeros, the finite
-    numbers of each sign, the infinities, the NaNs."""
+    """The first and last pattern of each monotone part of a range: the zeros, the finite numbers, the infinities and
+    the NaNs of each sign."""
     for sign in (0, _SIGN):
         for first, last in ((0, 0), (1, _INF - 1), (_INF, _INF), (_INF + 1, _SIGN - 1)):
             a, b = max(low, sign + first), min(high - 1, sign + last)
@@ -164,7 +164,7 @@ def _parts(low: int, high: int) -> Iterator[tuple[int, int]]:
 
 
 def check(shard: Shard) -> Checked:
-    """A shard's patterns through `convert.encode`, against the oracle's codes."""
+    """Run a shard's patterns through `convert.encode` and compare with the oracle's codes."""
     begin = time.perf_counter()
     digest = hashlib.sha256()
     parts = []
@@ -177,7 +177,7 @@ def check(shard: Shard) -> Checked:
 
 
 def _pieces(blocks: range) -> Iterator[tuple[int, int]]:
-    """The ranges of patterns of some blocks: one, where they follow on each other."""
+    """The ranges of patterns of some blocks: a single range if the blocks are adjacent."""
     if blocks.step == 1:
         yield blocks.start * BLOCK, blocks.stop * BLOCK
     else:

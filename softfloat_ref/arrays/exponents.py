@@ -1,6 +1,6 @@
-"""Exponents of an array's values, and what a format makes of them: the share that becomes zero, subnormal, too large.
+"""Exponents of an array's values, and how many values become zero, subnormal or too large in a format.
 
-Exponents are read from bits; shares come from the conversion itself, so that they are what a circuit flushes.
+Exponents are read from the bits; the counts come from the conversion itself, so they match what hardware does.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CHUNK: Final = 1 << 22  # values at a time
 
 @dataclass(frozen=True)
 class Exponents:
-    """How many values have each exponent floor(log2 |x|): counts[i] have first + i, of finite values but zero."""
+    """How many values have each exponent floor(log2 |x|): counts[i] nonzero finite values have exponent first + i."""
 
     first: int
     counts: NDArray[np.int64]
@@ -38,12 +38,12 @@ class Exponents:
 
     @property
     def nonzero(self) -> int:
-        """Finite values except zero."""
+        """The number of finite nonzero values."""
         return int(self.counts.sum())
 
     @property
     def total(self) -> int:
-        """All values, zeros, Inf and NaN too."""
+        """The number of values, including zeros, Inf and NaN."""
         return self.nonzero + self.zeros + self.specials
 
     @property
@@ -65,7 +65,7 @@ EMPTY: Final = Exponents(0, np.zeros(0, np.int64), 0, 0)
 
 
 def exponents(x: ArrayLike) -> Exponents:
-    """The exponents of an array of floats or integers, subnormals' own ones too. Raises Error for other dtypes."""
+    """The exponents of an array of floats or integers; also of subnormals. Raises Error for other dtypes."""
     source = convert.as_source(x)
     if source.fmt not in (_FP32, _FP64):
         source = convert.as_source(convert.to_float64(source))
@@ -76,14 +76,14 @@ def exponents(x: ArrayLike) -> Exponents:
 
 
 def _of_codes(source: Source) -> Exponents:
-    """Of FP32's or FP64's codes, by their exponent field; of subnormals, by their leading one."""
+    """The exponents of FP32 or FP64 codes, from the exponent field or, for subnormals, from the leading one."""
     codes, fmt = source
     magnitude = codes & codes.dtype.type(fmt.magnitude_mask)
     field = (magnitude >> codes.dtype.type(fmt.mantissa_bits)).astype(np.int64)
     top = (1 << fmt.exponent_bits) - 1
     counts = np.bincount(field, minlength=top + 1)
     small = magnitude[(field == 0) & (magnitude != 0)]
-    places = np.frexp(small.astype(np.float64))[1] - 1  # of the leading one: significands below 2^52 are exact
+    places = np.frexp(small.astype(np.float64))[1] - 1  # of the leading one: exact, since significands are below 2^52
     subnormal = np.bincount(places, minlength=fmt.mantissa_bits).astype(np.int64)
     whole = np.concatenate([subnormal, counts[1:top]])
     zeros, specials = int(counts[0]) - len(small), int(counts[top])
@@ -95,8 +95,8 @@ def _of_codes(source: Source) -> Exponents:
 
 
 class Shares(NamedTuple):
-    """What a format makes of the finite values that are not zero: how many there are, and of these how many become
-    zero, become subnormal (none in block and affine formats, where it means nothing), or overflow or saturate."""
+    """What happens to the finite nonzero values in a format: their number, and how many become zero, become subnormal
+    (0 for block and affine formats, where the term does not apply), or overflow or saturate."""
 
     values: int
     zero: int
@@ -107,7 +107,7 @@ class Shares(NamedTuple):
         return Shares(*(a + b for a, b in zip(self, other, strict=True)))
 
     def part(self, count: int) -> float:
-        """A count as a share of the values."""
+        """A count as a fraction of the values."""
         return count / self.values if self.values else 0.0
 
 
@@ -115,7 +115,7 @@ NOTHING: Final = Shares(0, 0, 0, 0)
 
 
 def find_format(name: str | AnyFormat) -> AnyFormat:
-    """A scalar, block or affine format. Raises Error."""
+    """A scalar, block or affine format by name. Raises Error."""
     if isinstance(name, AffineFormat) or is_affine(name):
         return get_affine_format(name)  # type: ignore[arg-type]
     return any_format(name)
@@ -127,7 +127,7 @@ def shares(
     policy: Policy | str | None = None,
     random_bits: RandomSource | None = None,
 ) -> Shares:
-    """What a format makes of an array's values; blocks run along the last axis. Raises Error as conversions do."""
+    """The counts for an array's values in a format; blocks run along the last axis. Raises Error as conversions do."""
     found = find_format(fmt)
     array = np.atleast_1d(np.asarray(x))
     values = convert.to_float64(array)
@@ -139,7 +139,7 @@ def shares(
         zero, beyond = blocked.dequantize() == 0, blocks.saturated(array, blocked)
     else:
         zero = affine.quantize(array, found, None, "exact", policy, random_bits).dequantize() == 0
-        beyond = 0  # the scale is the tensor's own
+        beyond = 0  # the scale is computed from the tensor itself
     return Shares(int(counted.sum()), int((zero & counted).sum()), 0, beyond)
 
 

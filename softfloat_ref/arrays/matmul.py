@@ -1,8 +1,7 @@
-"""Matrix products, bit for bit what the scalar oracle's dot products give, for every accumulator.
+"""Matrix products, bit-identical to the scalar oracle's dot products, for every accumulator.
 
-mx-fp32 runs on float64 matrix products of one block's width, which are exact (so BLAS may add in any order); other
-trees run in the compiled loop of kernels/; what neither can do, and every result that has to do with Inf, takes the
-oracle.
+mx-fp32 uses exact float64 matrix products one block wide, so BLAS may add in any order. Other trees run in the compiled
+loop of kernels/. The oracle computes what neither supports, and every result with an Inf operand.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ from softfloat_ref.oracle.policies import Policy
 FP32: Final = CATALOGUE["fp32"]
 FP64: Final = CATALOGUE["fp64"]
 _EXACT_BITS: Final = FP64.precision
-KINDS: Final = (FINITE, INF, NAN)  # as the compiled loop numbers them
-_ROWS: Final = 128  # of the left matrix at a time: the float64 results of one block stay in the cache
+KINDS: Final = (FINITE, INF, NAN)  # in the numbering of the compiled loop
+_ROWS: Final = 128  # rows of the left matrix at a time: the float64 results of one block stay in the cache
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """A matrix as vectors along k: codes (rows, k), scales (rows, blocks) or none; tensor_scale: FP32 code."""
+    """A matrix as vectors along k: codes (rows, k), scales (rows, blocks) or None; tensor_scale: an FP32 code."""
 
     fmt: Format
     codes: NDArray[Any]
@@ -51,7 +50,7 @@ class Matrix:
         return int(self.codes.shape[1])
 
     def vector(self, row: int) -> Operand:
-        """One row, for the oracle."""
+        """One row as an Operand, for the oracle."""
         codes = tuple(self.codes[row].tolist())
         if self.scale_fmt is None or self.scales is None:
             return Operand(self.fmt, codes)
@@ -60,7 +59,7 @@ class Matrix:
 
     @property
     def factors(self) -> list[Format]:
-        """The formats of what multiplies the elements."""
+        """The formats of the factors that multiply the elements."""
         second = [FP32] if self.tensor_scale != FP32_ONE else []
         return second if self.scale_fmt is None else [self.scale_fmt, *second]
 
@@ -72,7 +71,7 @@ class Matrix:
 
     @cached_property
     def values(self) -> Floats:
-        """Elements times scales as float64: exact where both are short."""
+        """Elements times scales as float64; exact if their significands together fit."""
         found, spread = self.elements(), self.spread()
         if spread is None or self.scale_fmt is None:
             return found
@@ -80,18 +79,18 @@ class Matrix:
             return found * convert.decode_float64(spread, self.scale_fmt)
 
     def elements(self) -> Floats:
-        """Elements as float64, without scales."""
+        """The elements as float64, without scales."""
         return convert.decode_float64(self.codes, self.fmt)
 
     def rescale(self, sums: Floats, rows: slice, start: int, axis: int) -> None:
-        """Multiply sums of products of one block, rows along `axis`, by the scales of that block."""
+        """Multiply sums of products of one block in place by that block's scales, whose rows run along `axis`."""
         if self.scales is None or self.scale_fmt is None:
             return
         scales = convert.decode_float64(self.scales[rows, start // self.size], self.scale_fmt)
         sums *= scales[:, np.newaxis] if axis == 0 else scales
 
     def rows_of(self, kind: int) -> NDArray[np.bool_]:
-        """The rows that hold a NaN, or an Inf."""
+        """Which rows contain a value of that kind (NaN or Inf), scales included."""
         found = _of_kind(self.codes, self.fmt, kind)
         if self.scales is not None and self.scale_fmt is not None:
             return found | _of_kind(self.scales, self.scale_fmt, kind)
@@ -99,7 +98,7 @@ class Matrix:
 
 
 def _of_kind(codes: NDArray[Any], fmt: Format, kind: int) -> NDArray[np.bool_]:
-    """The rows with a code of that kind."""
+    """Which rows contain a code of that kind."""
     decode = decoder(fmt)
     patterns, inverse = np.unique(codes, return_inverse=True)
     known = np.array([decode(code).kind == kind for code in patterns.tolist()], bool)
@@ -107,7 +106,7 @@ def _of_kind(codes: NDArray[Any], fmt: Format, kind: int) -> NDArray[np.bool_]:
 
 
 def operand_matrix(x: Any, fmt: Any, axis: int, name: str) -> Matrix:
-    """A BlockArray with blocks along `axis`, or codes and a scalar format, as a Matrix. Raises Error."""
+    """A Matrix from a BlockArray with blocks along `axis`, or from codes and a scalar format. Raises Error."""
     if all(hasattr(x, attribute) for attribute in ("codes", "scales", "fmt", "axis")):
         if x.codes.ndim != 2:
             raise Error(f"{name}: {x.codes.ndim} dimensions; a matrix product needs 2")
@@ -137,11 +136,11 @@ def matmul(
     c: NDArray[Any] | None = None,
     extrapolate: bool = False,
 ) -> NDArray[np.float32]:
-    """a @ b + c, each result added up as an accumulator does.
+    """a @ b + c, each result accumulated in the order and with the roundings of an accumulator.
 
-    a: (m, k), b: (k, n): BlockArrays whose blocks run along k (axis 1 of a, axis 0 of b), or codes with fmt, one
-    scalar format or a pair. c: float32 (m, n), default +0. Returns float32 (m, n). Second-level scales are
-    factors of the products, as in `dot`; a unit that leaves them to an epilogue refuses them. Raises Error if the
+    a: (m, k), b: (k, n): BlockArrays whose blocks run along k (axis 1 of a, axis 0 of b), or codes. fmt: for codes, one
+    scalar format or a pair. c: float32 (m, n), default +0. Returns float32 (m, n). Second-level scales are factors of
+    the products, as in `dot`; accumulators whose unit applies them in an epilogue refuse them. Raises Error if the
     arguments do not fit together.
     """
     pair = fmt if isinstance(fmt, (tuple, list)) else (fmt, fmt)
@@ -161,7 +160,7 @@ def matmul(
 
 
 def multiply(a: Matrix, b: Matrix, s: Setting, c: NDArray[np.uint32]) -> NDArray[np.float32]:
-    """The products of checked operands; c: FP32 codes."""
+    """The product of checked matrices. c: FP32 codes."""
     return _Job(a, b, s, c).run()
 
 
@@ -175,7 +174,7 @@ class _Job:
     c: NDArray[np.uint32]  # FP32 codes
 
     def run(self) -> NDArray[np.float32]:
-        """The products."""
+        """The product."""
         panels = self._panels()
         if panels is not None:
             return self._repaired(panels)
@@ -186,7 +185,7 @@ class _Job:
         return self._by_oracle(out, np.ones(out.shape, bool))
 
     def _by_oracle(self, out: NDArray[np.uint32], where: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """The results at the chosen places, one by one; NaN rows and columns at once where the unit's NaN is one."""
+        """Compute the chosen results one by one; rows and columns with NaN at once if the unit has a single NaN."""
         unit = self.setting.accumulator
         if unit.nan_rule.propagate == "no":
             nan = self.a.rows_of(NAN)[:, np.newaxis] | self.b.rows_of(NAN)
@@ -200,7 +199,7 @@ class _Job:
     # -- float64 panels ------------------------------------------------------------------------------------------
 
     def _panels(self) -> NDArray[np.float32] | None:
-        """mx-fp32 by exact float64 products of a block's width, or None where that does not apply."""
+        """mx-fp32 by exact float64 products one block wide; None if that does not apply."""
         from softfloat_ref.oracle.accumulate import ACCUMULATORS
 
         second = self.a.tensor_scale != FP32_ONE or self.b.tensor_scale != FP32_ONE
@@ -228,7 +227,7 @@ class _Job:
         return out
 
     def _repaired(self, out: NDArray[np.float32]) -> NDArray[np.float32]:
-        """One NaN for all; where an Inf is among the operands, what the oracle says."""
+        """The result with one NaN code, and with the oracle's results where an operand is Inf."""
         infinite = self.a.rows_of(INF)[:, np.newaxis] | self.b.rows_of(INF)
         out = _clean(out)
         return self._by_oracle(out.view(np.uint32), infinite) if infinite.any() else out
@@ -236,7 +235,7 @@ class _Job:
     # -- the compiled loop ---------------------------------------------------------------------------------------
 
     def _compiled(self) -> NDArray[np.float32] | None:
-        """By the tree's program, or None where it has none."""
+        """Run the tree's program; None if it has none."""
         from softfloat_ref.arrays.kernels.program import NoProgram, compile_tree
 
         s, result = self.setting, self.setting.result
@@ -249,7 +248,7 @@ class _Job:
         from softfloat_ref.arrays.kernels.loops import dot_matrix
 
         if result != FP32 and self.c.any():
-            return None  # c is first rounded: the oracle's
+            return None  # c would first be rounded, which the oracle does
         shape = len(self.a.codes), len(self.b.codes)
         out, special = np.zeros(shape, np.int64), np.zeros(shape, np.uint8)
         flush = {"off": 0, "on": 1, "positive": 2}[s.accumulator.flush_inputs]
@@ -262,7 +261,7 @@ class _Job:
         left, right = (_integers(x, s.accumulator.flush_inputs) for x in (self.a, self.b))
         numbers.append(bool(left[0][4].any() or right[0][4].any()))
         unfit = left[1][:, np.newaxis] | right[1]
-        # of one layout whatever the operands: the loop is compiled once
+        # the memory layout is always the same, so the loop is compiled once
         lines, columns = np.ascontiguousarray(left[0]), np.ascontiguousarray(right[0].swapaxes(1, 2))
         tables = program.code, program.inputs, program.targets, program.formats, np.array(numbers, np.int64)
         dot_matrix(lines, columns, self.c.astype(np.int64), shift, *tables, rows, out, special)
@@ -270,7 +269,7 @@ class _Job:
 
 
 def _widened(codes: NDArray[np.int64], fmt: Format, s: Setting) -> NDArray[np.uint32]:
-    """Codes of the running result as FP32's, by one more rounding where that is another format."""
+    """Codes of the running result as FP32 codes, rounded once more if the formats differ."""
     if fmt == FP32:
         return codes.astype(np.uint32)
     decode, encode = decoder(fmt), encoder(FP32, Policy(nan=s.accumulator.nan))
@@ -280,7 +279,7 @@ def _widened(codes: NDArray[np.int64], fmt: Format, s: Setting) -> NDArray[np.ui
 
 
 def _integers(x: Matrix, flush: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """(5, rows, k): significand, negative, exponent, exponent of the scale, kind; and the rows with a scale of Inf."""
+    """(5, rows, k): significand, negative, exponent, exponent of the scale, kind; and which rows have an Inf scale."""
     found = _table(x.codes, operand_decoder(x.fmt, flush))
     rows = np.zeros(len(x.codes), bool)
     spread = x.spread()
@@ -308,7 +307,7 @@ def _table(codes: NDArray[Any], decode: Any) -> NDArray[np.int64]:
 
 
 def _clean(out: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The same with the canonical NaN for every NaN."""
+    """The array with the canonical NaN in place of every NaN."""
     nan = np.isnan(out)
     if nan.any():
         out.view(np.uint32)[nan] = FP32.canonical_nan
@@ -320,9 +319,9 @@ def _clean(out: NDArray[np.float32]) -> NDArray[np.float32]:
 
 @dataclass(frozen=True)
 class _Parts:
-    """Both matrices as sums of parts whose block products are exact in float64: high, and low where one is needed.
+    """Both matrices as sums of parts whose block products are exact in float64: high, and low if one is needed.
 
-    unit: the exponent that all products of the high parts are multiples of. scaled: whether the scales are in them.
+    unit: all products of high parts are multiples of 2^unit. scaled: whether the parts include the scales.
     """
 
     a: tuple[Floats, Floats | None]
@@ -331,7 +330,7 @@ class _Parts:
     scaled: bool
 
     def sum(self, a: list[Floats | None], b: list[Floats | None]) -> Floats:
-        """The sum of a block's products: exact, or rounded to odd with bits to spare."""
+        """The sum of a block's products: exact, or rounded to odd with spare bits."""
         (high_a, low_a), (high_b, low_b) = a, b
         high = high_a @ high_b  # type: ignore[operator]
         crossed = [x @ y for x, y in ((high_a, low_b), (low_a, high_b)) if x is not None and y is not None]
@@ -343,10 +342,10 @@ class _Parts:
 
 
 def _odd_sum(high: Floats, middle: Floats, low: Floats | None, unit: int) -> Floats:
-    """high + middle + low, high being a multiple of 2^unit: exact where that fits, else rounded to odd.
+    """high + middle + low, where high is a multiple of 2^unit: exact if that fits, else rounded to odd.
 
-    What lies below 2^unit becomes one number in [0, 2^unit); where the rest is long enough for it not to matter but
-    in being zero or not, one bit stands for it.
+    What lies below 2^unit is collected in one number in [0, 2^unit). If the rest is so long that only whether this
+    number is zero matters, a single bit replaces it.
     """
     one = 2.0**unit
     whole = np.floor(middle / one) * one
@@ -361,7 +360,7 @@ def _odd_sum(high: Floats, middle: Floats, low: Floats | None, unit: int) -> Flo
 
 
 def _parts(a: Matrix, b: Matrix, size: int) -> _Parts | None:
-    """How to multiply blocks of `size` exactly in float64; None where that takes more than two parts a side."""
+    """The parts that make products of blocks of `size` exact in float64; None if two per matrix do not suffice."""
     scales = sum(x.precision for x in (a.scale_fmt, b.scale_fmt) if x is not None)
     reach = a.fmt.emax + b.fmt.emax + 2 + size.bit_length()
     spare = _EXACT_BITS - scales if scales > 2 else _EXACT_BITS
@@ -384,7 +383,7 @@ Ends = tuple[int | None, int | None]
 
 @lru_cache(maxsize=64)
 def _ends(a: Format, b: Format, size: int) -> Ends | None:
-    """The exponents from which elements of each side are high ones (None: all); one side split where that is enough."""
+    """The exponents from which elements of each side are high parts (None: all); splits one side if that suffices."""
     left, right = range(a.emin, a.emax + 1), range(b.emin, b.emax + 1)
     choices: list[Ends] = [(x, None) for x in left]
     choices += [(None, y) for y in right]
@@ -393,7 +392,7 @@ def _ends(a: Format, b: Format, size: int) -> Ends | None:
 
 
 def _too_wide(a: Matrix, b: Matrix) -> bool:
-    """Whether scales could bring a product out of float64's range."""
+    """Whether scales could move a product out of float64's range."""
     low = sum(x.emin - x.mantissa_bits for x in (a.fmt, b.fmt, a.scale_fmt, b.scale_fmt) if x is not None)
     high = sum(x.emax for x in (a.fmt, b.fmt, a.scale_fmt, b.scale_fmt) if x is not None)
     return low < FP64.emin or high > FP64.emax - 16 or max(a.fmt.width, b.fmt.width) > 16
@@ -404,8 +403,8 @@ def _unit(fmt: Format, end: int | None) -> int:
 
 
 def _fits(a: Format, b: Format, ends: Ends, size: int) -> bool:
-    """Whether every partial product, and every step of _odd_sum, is exact in float64."""
-    extra = 2 + size.bit_length() + 2  # a product's carry, the sum's, and those of adding parts
+    """Whether every partial product and every step of _odd_sum is exact in float64."""
+    extra = 2 + size.bit_length() + 2  # carries: of a product, of the sum, and of adding parts
     high = _unit(a, ends[0]) + _unit(b, ends[1])
     lowest = a.emin - a.mantissa_bits + b.emin - b.mantissa_bits
     tops = [(a.emax, _unit(a, ends[0]))], [(b.emax, _unit(b, ends[1]))]
@@ -418,7 +417,7 @@ def _fits(a: Format, b: Format, ends: Ends, size: int) -> bool:
 
 
 def _split(x: Matrix, end: int | None) -> tuple[Floats, Floats | None]:
-    """The elements from 2^end up (and those that are not finite), and the others; without scales."""
+    """The elements of magnitude 2^end or more (and those not finite), and the other elements; without scales."""
     values = x.elements()
     if end is None:
         return values, None

@@ -1,8 +1,8 @@
-"""Element-wise operations on numpy arrays of codes, with flags: bit for bit like the scalar oracle.
+"""Element-wise operations on numpy arrays of codes, with flags: bit-identical to the scalar oracle.
 
-Three ways, all the same bits: a table that the oracle fills as codes occur, where the operands have at most 16 bits
-together; the compiled loop of kernels/operations.py; and the oracle on each distinct case. Small arrays take the oracle
-while the compiled loop is not loaded (loading takes about a second, compiling it once after an installation some ten).
+There are three methods with identical results: a table that the oracle fills on demand, for operands of at most 16 bits
+together; the compiled loop of kernels/operations.py; and the oracle for each distinct case. Small arrays use the oracle
+until the loop is loaded (loading takes about a second; compiling it after an installation, about ten).
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from softfloat_ref.oracle.sources import RandomSource
 FlagsWanted = Literal["none", "any", "each"]
 FLAGS_WANTED: Final = ("none", "any", "each")
 
-CHUNK: Final = 1 << 13  # elements at a time: the temporaries stay in the cache
-COMPILED_FROM: Final = 1 << 16  # elements that are worth loading the compiled loop for
-_LOADED_FROM: Final = 1 << 12  # where it is loaded: elements that are worth making its tables for
+CHUNK: Final = 1 << 13  # elements at a time, so that the temporaries stay in the cache
+COMPILED_FROM: Final = 1 << 16  # elements for which loading the compiled loop pays
+_LOADED_FROM: Final = 1 << 12  # once it is loaded: elements for which making its tables pays
 _TABLE_BITS: Final = 16
 _LOOP: Final = "softfloat_ref.arrays.kernels.operations"
 _NOTHING: Final = np.empty(0, np.int64)
@@ -89,10 +89,10 @@ def evaluate(
 ) -> Codes | tuple[Codes, Flags] | tuple[Codes, FlagBytes]:
     """The results of an operation on arrays of codes: codes of the output format, in the operands' common shape.
 
-    operands: an array of integers for each operand, of any strides and of shapes that broadcast. fmt: one format for
-    all operands, or one per operand; out: the result's (default: the operands' format). random_bits: for a stochastic
-    rounding, integers in the common shape, or a source of them by position. flags: "any" adds the flags of all elements
-    or-ed, "each" an array of flag bytes in the common shape.
+    operands: one integer array per operand; shapes must broadcast. fmt: one format for all operands, or one per
+    operand. out: the result's format (default: the operands' format). random_bits: for stochastic rounding, integers in
+    the common shape, or a RandomSource. flags: "any" also returns the union of all flags, "each" an array of flag bytes
+    in the common shape.
     Raises Error for codes, shapes, formats or random bits that do not fit, and for a case with no defined result.
     """
     sig, policy = signature(op, fmt, out), get_policy(policy)
@@ -129,7 +129,7 @@ def evaluate(
 
 
 def _common(sig: Signature, operands: Sequence[ArrayLike]) -> list[NDArray[Any]]:
-    """The operands as arrays of one shape."""
+    """The operands broadcast to a common shape."""
     if isinstance(operands, (str, bytes)) or not isinstance(operands, Sequence):
         raise Error(f"operands must be a sequence of arrays of codes, not {type(operands).__name__}")
     if len(operands) != sig.operation.arity:
@@ -151,7 +151,7 @@ def _common(sig: Signature, operands: Sequence[ArrayLike]) -> list[NDArray[Any]]
 
 
 def _chunks(inputs: list[NDArray[Any]], codes: Codes, each: FlagBytes) -> Any:
-    """Flat pieces of the inputs as int64 arrays, in C order, and the places of their results."""
+    """Flat chunks of the inputs as int64 arrays, in C order, and the buffers for their results."""
     if codes.size == 0:
         return
     places = [codes.reshape(-1), each.reshape(-1)]
@@ -173,13 +173,13 @@ def _chunks(inputs: list[NDArray[Any]], codes: Codes, each: FlagBytes) -> Any:
 
 
 def _signed(x: NDArray[Any]) -> Ints:
-    """The same 64-bit patterns as signed integers."""
+    """The same bits as signed 64-bit integers."""
     native = x.astype(x.dtype.newbyteorder("="), copy=False)
     return np.ascontiguousarray(native).view(np.int64) if x.dtype.itemsize == 8 else native.astype(np.int64)
 
 
 def _check(codes: Ints, fmt: Format) -> None:
-    # An int64 that is negative is a code only of a format of 64 bits.
+    # A negative int64 is a valid code only in a 64-bit format.
     if fmt.width < 64 and int(np.bitwise_or.reduce(codes)) >> fmt.width:
         wrong = int(codes[(codes < 0) | (codes >> fmt.width != 0)][0])
         sign = "-" if wrong < 0 else ""
@@ -189,7 +189,7 @@ def _check(codes: Ints, fmt: Format) -> None:
 def _refuse(
     sig: Signature, policy: Policy, operands: Sequence[Ints], words: Ints | None, flags: FlagBytes, start: int
 ) -> None:
-    """Say which element has no defined result, and why."""
+    """Raise Undefined for the first element with no defined result."""
     at = int(np.flatnonzero(flags == UNKNOWN)[0])
     case = [int(x[at]) % (1 << f.width) for x, f in zip(operands, sig.formats, strict=True)]
     try:
@@ -202,7 +202,7 @@ class Bulk:
     """An operation on flat arrays of checked codes (as int64 patterns): codes, and flags, which are UNKNOWN where no
     result is defined.
 
-    size: about how many elements there will be, by which the way is chosen; all ways give the same.
+    size: the approximate total number of elements, which selects the method; all methods give the same results.
     """
 
     def __init__(self, sig: Signature, policy: Policy, size: int) -> None:
@@ -214,7 +214,7 @@ class Bulk:
             self._plan = plan(sig, policy)
 
     def __call__(self, operands: Sequence[Ints], words: Ints | None = None) -> tuple[Ints, FlagBytes]:
-        """Codes (as int64 patterns) and flags of each element. words: its random bits."""
+        """Codes (as int64 patterns) and flags of each element. words: the random bits of each element."""
         if self._table is not None:
             return self._table(operands)
         if self._plan is None:
@@ -237,7 +237,7 @@ class Bulk:
 def by_oracle(
     sig: Signature, policy: Policy, operands: Sequence[Ints], words: Ints | None = None
 ) -> tuple[Ints, FlagBytes]:
-    """Codes and flags of each element, from the scalar oracle, called once for each distinct case."""
+    """Codes and flags of each element from the scalar oracle, called once for each distinct case."""
     run, memory = evaluator(sig, policy), dict[tuple[int, ...], tuple[int, int]]()
     masks = [np.uint64((1 << f.width) - 1) for f in sig.formats]
     columns = [(x.view(np.uint64) & mask).tolist() for x, mask in zip(operands, masks, strict=True)]
@@ -257,7 +257,7 @@ def by_oracle(
 
 
 class _LazyTable:
-    """Codes and flags by the operands' bits, filled by the oracle as cases occur."""
+    """Codes and flags, indexed by the operands' bits; the oracle fills entries on demand."""
 
     def __init__(self, sig: Signature, policy: Policy) -> None:
         self.sig, self.policy = sig, policy

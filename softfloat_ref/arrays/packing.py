@@ -1,7 +1,7 @@
-"""Codes of blocks as bytes, in the layouts that libraries and instructions use, and back.
+"""Pack codes of blocks into bytes, in the layouts of libraries and instructions, and unpack them.
 
-A layout is how elements lie within a block, and where the scales are: "ELEMENTS" or "ELEMENTS+SCALES". Every block
-takes whole bytes; unused bits are zero when packed and ignored when unpacked.
+A layout defines the order of elements in a block and the place of the scales: "ELEMENTS" or "ELEMENTS+SCALES". Every
+block occupies whole bytes; unused bits are zero when packed and ignored when unpacked.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ Codes = NDArray[np.unsignedinteger[Any]]
 
 TILE_ROWS: Final = 128
 TILE_SCALES: Final = 4
-_MAX_SIZE: Final = 1 << 48  # elements of a shape, empty axes not counted: beyond it numpy's own sizes overflow
-_LANES: Final = 32  # rows of a tile that follow each other at a stride; 32 * 4 = 128
+_MAX_SIZE: Final = 1 << 48  # largest number of elements, without empty axes: beyond it numpy's own sizes overflow
+_LANES: Final = 32  # rows of a tile that follow each other at a constant stride; 32 * 4 = 128
 
 
 class Packed(NamedTuple):
-    """data: the bytes of each block, elements and, in some layouts, scales; scales: those stored separately."""
+    """data: the bytes of each block: elements and, in some layouts, scales. scales: those stored separately."""
 
     data: Bytes
     scales: Bytes | None
@@ -35,8 +35,8 @@ class Packed(NamedTuple):
 class ElementLayout:
     """How the codes of a block become bytes.
 
-    width: the only element width it is for; 0: any. size: codes and their width to bytes a block. pack: codes
-    (..., n) and their width to (..., bytes). unpack: those bytes, n and the width to codes.
+    width: the only element width supported; 0: any. size: (codes, width) to bytes per block. pack: codes (..., n) and
+    their width to bytes (..., bytes). unpack: those bytes, n and the width to codes.
     """
 
     name: str
@@ -80,7 +80,7 @@ def _bytes_size(n: int, width: int) -> int:
 
 
 def _pack_bytes(codes: Codes, width: int) -> Bytes:
-    """Each code in whole bytes, the low byte first, the bits above it zero."""
+    """Each code in whole bytes, low byte first, unused upper bits zero."""
     each, size = -(-width // 8), codes.dtype.itemsize
     whole = np.ascontiguousarray(codes, codes.dtype.newbyteorder("<")).view(np.uint8)
     return whole.reshape(*codes.shape, size)[..., :each].reshape(*codes.shape[:-1], codes.shape[-1] * each)
@@ -106,7 +106,7 @@ def _pair(low: Codes, high: Codes) -> Bytes:
 
 
 def _even(codes: Codes) -> Codes:
-    """The codes, and a zero code where their number is odd."""
+    """The codes, with a zero code appended if their number is odd."""
     if codes.shape[-1] % 2 == 0:
         return codes
     return np.concatenate([codes, np.zeros((*codes.shape[:-1], 1), codes.dtype)], axis=-1)
@@ -169,7 +169,7 @@ class Layout(NamedTuple):
     scales: str
 
     def check(self, width: int, scale_width: int) -> None:
-        """Raise Error if the layout does not take elements or scales of that many bits."""
+        """Raise Error if the layout does not support elements or scales of these widths."""
         if self.elements.width not in (0, width):
             raise Error(f"layout {self.elements.name} takes elements of {self.elements.width} bits, not {width}")
         if self.scales == "swizzled" and scale_width > 8:
@@ -177,12 +177,12 @@ class Layout(NamedTuple):
 
     @property
     def together(self) -> bool:
-        """Whether scales and elements lie in one array."""
+        """Whether scales and elements are stored in one array."""
         return self.scales in ("front", "behind")
 
 
 def get_layout(name: str | Layout) -> Layout:
-    """A layout from "ELEMENTS" (scales apart) or "ELEMENTS+SCALES". Raises Error."""
+    """A layout from "ELEMENTS" (scales stored separately) or "ELEMENTS+SCALES". Raises Error."""
     if isinstance(name, Layout):
         return name
     if not isinstance(name, str):
@@ -199,10 +199,10 @@ def get_layout(name: str | Layout) -> Layout:
 
 
 def pack(codes: Codes, scales: Codes, width: int, scale_width: int, layout: str | Layout = "dense") -> Packed:
-    """Pack codes (..., blocks, size) of `width` bits and scales (..., blocks) of `scale_width`.
+    """Pack codes (..., blocks, size) of `width` bits and scales (..., blocks) of `scale_width` bits.
 
-    data is (..., blocks * bytes a block); scales (..., blocks * bytes a scale), or one-dimensional where swizzled: all
-    axes but the last are then rows. Raises Error for a layout that is not for these widths.
+    data is (..., blocks * bytes per block). scales is (..., blocks * bytes per scale), or one-dimensional if swizzled,
+    which treats all axes but the last as rows. Raises Error for a layout that does not support these widths.
     """
     layout = get_layout(layout)
     layout.check(width, scale_width)
@@ -228,7 +228,7 @@ def unpack(
 ) -> tuple[Codes, Codes]:
     """The inverse of `pack`: codes of `shape`, (..., blocks, size), and scales (..., blocks).
 
-    data, scales: uint8 arrays of any shape and the right number of bytes. Raises Error for others.
+    data, scales: uint8 arrays of any shape with the right number of bytes. Raises Error for others.
     """
     layout = get_layout(layout)
     layout.check(width, scale_width)
@@ -255,7 +255,7 @@ def unpack(
 
 
 def _check_shape(shape: tuple[int, ...]) -> None:
-    """Raise Error for a shape that an array cannot have: this is possible even without any blocks."""
+    """Raise Error for a shape that is too large for numpy, which may happen even without any blocks."""
     if not shape or min(shape) < 0 or _product(tuple(max(n, 1) for n in shape)) > _MAX_SIZE:
         raise Error(f"an array cannot have the shape {shape}; give the shape that was packed, (..., blocks, size)")
 
@@ -288,12 +288,12 @@ def _as_rows(scales: Bytes) -> Bytes:
 
 
 def swizzled_size(rows: int, columns: int) -> int:
-    """Bytes of rows by columns scales in tiles."""
+    """The bytes of rows by columns scales in tiles."""
     return -(-rows // TILE_ROWS) * -(-columns // TILE_SCALES) * TILE_ROWS * TILE_SCALES
 
 
 def swizzle(scales: ArrayLike) -> Bytes:
-    """Scales (rows, blocks), bytes, in NVIDIA's order: tiles of 128 by 4, padded with zeros, one after another along
+    """Scales (rows, blocks), as bytes, in NVIDIA's order: tiles of 128 by 4, padded with zeros, one after another along
     the rows; in a tile, the scale of row r and block c is byte (r % 32) * 16 + (r // 32) * 4 + c.
 
     Source: cuBLAS, "1D block scaling factors layout". Raises Error for anything but a matrix of bytes.

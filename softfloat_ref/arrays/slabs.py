@@ -1,4 +1,4 @@
-"""An array in slabs: arrays that must be copied, because of strides or another type, are copied one slab at a time."""
+"""Slabs: large arrays that must be copied, because of strides or another type, are copied one slab at a time."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from softfloat_ref.oracle.sources import RandomSource
 
-SIZE: Final = 1 << 18  # elements of a slab: a few MiB
+SIZE: Final = 1 << 18  # elements per slab: a few MiB
 Index = tuple[int | slice, ...]
 
 
 @dataclass(frozen=True)
 class From:
-    """A random source from a position on."""
+    """A random source that starts at a given position."""
 
     source: RandomSource
     first: int
@@ -49,7 +49,7 @@ def slabs(shape: tuple[int, ...]) -> Iterator[Index]:
 
 
 def needs_copy(x: object, out: object) -> bool:
-    """Whether an array is large, and it or the place of the results is not one run of native floats (or codes)."""
+    """Whether an array is large and must be copied: it or `out` is not contiguous, or its type must be converted."""
     if not isinstance(x, np.ndarray) or isinstance(x, np.ma.MaskedArray) or x.size <= SIZE:
         return False
     scattered = isinstance(out, np.ndarray) and not out.flags.c_contiguous
@@ -59,7 +59,7 @@ def needs_copy(x: object, out: object) -> bool:
 def by_slabs(
     x: NDArray[Any], random_bits: Any, out: NDArray[Any], convert: Callable[[NDArray[Any], Any, NDArray[Any]], Any]
 ) -> None:
-    """Call convert(values, random bits, out) on each slab, made contiguous, and put the results where they belong."""
+    """Call convert(values, random bits, out) on each slab, made contiguous, and store the results in `out`."""
     first = 0
     for index in slabs(x.shape):
         values = np.ascontiguousarray(x[index])

@@ -1,1 +1,1 @@
-"""Everything that is not numerics: errors, files, name patterns, archives of arrays, executors."""
+"""Everything unrelated to numerics: errors, files, name patterns, .npz archives, executors."""

@@ -1,4 +1,4 @@
-"""Texts of assignments, as `a=fp16,b=fp32` and `NAME,key=value,...`: one reader, one wording of what is wrong."""
+"""Parse assignments such as `a=fp16,b=fp32` and `NAME,key=value,...`, with the same error messages everywhere."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _SHOWN: Final = 60
 
 
 def words(text: str, separator: str | None = ",") -> Iterator[tuple[str, str | None]]:
-    """The words of a text, each split at its first =; None where a word has none. Empty words are left out.
+    """The words of a text, each split at its first =, with None for a word that has none. Empty words are skipped.
 
-    separator: between words; None where the text is one word."""
+    separator: between words; None if the text is a single word."""
     for word in filter(None, map(str.strip, [text] if separator is None else text.split(separator))):
         key, equals, value = (part.strip() for part in word.partition("="))
         yield (key, value) if equals else (word, None)
@@ -22,10 +22,10 @@ def words(text: str, separator: str | None = ",") -> Iterator[tuple[str, str | N
 def parse(
     text: str, where: str, keys: Collection[str] | None = None, *, usage: str = "", separator: str | None = ","
 ) -> dict[str, str]:
-    """The values of `key=value,...` by key. Raises Error for another text, an unknown key, and a key given twice.
+    """The values of `key=value,...` by key. Raises Error for malformed text, an unknown key, and a repeated key.
 
-    where: what the text is, for errors. keys: those there are, if not any; a dash may stand for an underscore.
-    usage: what to write instead, for errors.
+    where: what the text is, for errors. keys: the valid keys (None: any); a dash may replace an underscore. usage: what
+    to write instead, for errors.
     """
     found: dict[str, str] = {}
     hint = usage or (f"keys: {', '.join(keys)}" if keys else "write KEY=VALUE")

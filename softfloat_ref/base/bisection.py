@@ -1,4 +1,4 @@
-"""Bisection over integers: where a monotone predicate begins to hold, and where a monotone function changes."""
+"""Bisection over integers: where a monotone predicate first holds, and where a monotone function changes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ Predicate = Callable[[int], bool]
 
 
 def first(low: int, high: int, holds: Predicate, near: int | None = None) -> int:
-    """The first integer of range(low, high) for which a monotone predicate holds; `high` where it holds for none.
+    """The first integer of range(low, high) for which a monotone predicate holds; `high` if it holds for none.
 
-    near: a guess of the answer. The search goes out from it in doubling steps, so that a good guess costs few calls.
+    near: a guess of the answer. The search starts there and doubles its steps, so a good guess needs few calls.
     """
     if near is not None:
         low, high = _bracket(low, high, holds, min(max(near, low), high))
@@ -23,7 +23,7 @@ def first(low: int, high: int, holds: Predicate, near: int | None = None) -> int
 
 
 def _bracket(low: int, high: int, holds: Predicate, near: int) -> tuple[int, int]:
-    """A range around a guess, for `first` to search in the rest."""
+    """A range around the guess that contains the answer, for `first` to search."""
     step = 1
     if near < high and not holds(near):
         while near + step < high and not holds(near + step):
@@ -35,8 +35,8 @@ def _bracket(low: int, high: int, holds: Predicate, near: int) -> tuple[int, int
 
 
 def changes(value: Callable[[int], V], begin: int, end: int) -> Iterator[tuple[int, V]]:
-    """Where a monotone function changes: `begin`, and each integer up to `end`, inclusive, whose value differs from the
-    one before; with the value there. Monotone: what has the same value at both ends has it in between."""
+    """Where a monotone function changes: `begin`, and each integer to `end` (inclusive) whose value differs from the
+    one before, with the values. Monotone: if the ends of an interval have the same value, so has all of it."""
     last, step = value(end), 1
     while (found := value(begin)) != last:
         yield begin, found

@@ -1,4 +1,4 @@
-"""The errors a user can cause: each is one line that says where, what and what to do."""
+"""The errors that a user can cause. Each is one line that says where the problem is, what it is and what to do."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ MAX_MESSAGE: Final = 2000
 
 
 def one_line(message: object) -> str:
-    """A text as one line, whatever names and files contributed to it."""
+    """The message as one line, even if names or files in it contain line breaks."""
     line = " ".join(str(message).splitlines())
     return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 3] + "..."
 
 
 class Error(ValueError):
-    """Bad usage or bad input. The message is one line, fit to be shown to the user as it is: ends of lines that a name
-    or a file contributed become spaces, and a message that is too long is cut."""
+    """Bad usage or bad input. The message is one line that can be shown to the user unchanged: line breaks from names
+    or files become spaces, and an overlong message is cut."""
 
     def __init__(self, message: object = "") -> None:
         super().__init__(one_line(message))
@@ -32,7 +32,7 @@ def refuse(what: str, *problems: tuple[str, bool]) -> None:
 
 
 class Undefined(Error):
-    """A case that has no defined result under the policy; generated vectors leave it out."""
+    """A case that has no defined result under the policy; generated vectors omit it."""
 
 
 def unknown(kind: str, name: str, known: Iterable[str], hint: str = "") -> Error:

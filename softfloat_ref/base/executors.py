@@ -1,11 +1,10 @@
 """Long work in pieces, through `concurrent.futures.Executor`: this process, local processes, or a Dask cluster.
 
-A piece of work is a module's function and a task, both of which can be pickled; results come in the order of the
-tasks, whichever worker ran them and however often a worker died, so the outcome does not depend on the number of
-workers.
+A piece of work is a module-level function and a task, both of which can be pickled. Results come in the order of the
+tasks, whichever worker ran them and however often a worker died, so they do not depend on the number of workers.
 
-The pool is the standard library's. What it leaves to its user is here: tasks that were lost with a worker run again,
-few are submitted at a time, no process is left when this one is stopped or killed, and none prints a traceback.
+The pool is the standard library's. This module adds: tasks lost with a worker run again, only a few tasks are submitted
+at a time, no process is left behind when this one is stopped or killed, and none prints a traceback.
 """
 
 from __future__ import annotations
@@ -36,13 +35,13 @@ from typing import Any, Final, TypeVar, cast
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_bytes
 
-_NAMES: Final = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")  # the last repeats an ending that was dropped
+_NAMES: Final = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")  # SIGALRM re-raises a signal that was lost
 _ENDING: Final = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
-ATTEMPTS: Final = 4  # how often a task is tried whose worker died
+ATTEMPTS: Final = 4  # how often a task is run if its workers die
 CONNECT_SECONDS: Final = 10
 _CLOSE_SECONDS: Final = 5
 _CLOSES_THE_PIPE: Final = (3, 11, 5)
-_IN_FLIGHT: Final = 4  # tasks a worker, so that none waits for the next one, and results do not pile up
+_IN_FLIGHT: Final = 4  # tasks per worker: none waits for the next one, and results do not pile up
 _DYING: Final = f"worker processes keep dying ({ATTEMPTS} times at the same task): out of memory?"
 
 Task = TypeVar("Task")
@@ -57,12 +56,12 @@ class Workers:
 
     @contextmanager
     def threads(self) -> Iterator[Workers]:
-        """As many threads as these are local processes, for tasks that release the interpreter's lock: what they return
-        need not be copied. Other workers stay as they are."""
+        """As many threads as there are local processes, for tasks that release the interpreter lock: their results need
+        not be copied. Other kinds of workers are returned unchanged."""
         yield self
 
     def renew(self) -> None:
-        """Replace an executor that broke."""
+        """Replace a broken executor."""
 
     def close(self) -> None:
         """Shut down; all tasks are complete."""
@@ -72,7 +71,7 @@ class Workers:
 
 
 def usable_cpus() -> int:
-    """The processors that this process may use."""
+    """The number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -80,11 +79,11 @@ def usable_cpus() -> int:
 
 @contextmanager
 def workers(jobs: int | None = None, scheduler: str | None = None) -> Iterator[Workers]:
-    """Workers for a `with` block: local processes (1: this process), or those of a Dask scheduler.
+    """Workers for a `with` block: local processes (1: this process), or the workers of a Dask scheduler.
 
-    jobs: the number of processes; by default the number of processors. scheduler: an address (tcp://host:8786) or a
-    scheduler file (.json). When the block is left by an exception, Ctrl-C say, no process and no task stays behind.
-    Raises Error for a scheduler that cannot be reached.
+    jobs: number of processes; default: the number of processors. scheduler: an address (tcp://host:8786) or a scheduler
+    file (.json). If an exception (such as Ctrl-C) leaves the block, no process and no task remains. Raises Error for a
+    scheduler that cannot be reached.
     """
     if scheduler is not None and jobs is not None:
         raise Error("--jobs is for local processes; a scheduler has its own workers")
@@ -105,9 +104,9 @@ def _chosen(jobs: int | None, scheduler: str | None) -> Workers:
 
 
 def in_order(pool: Workers, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
-    """The function's results, in the order of the tasks.
+    """The results of the function, in the order of the tasks.
 
-    A task whose worker died is run again. Raises what the function raises, and Error where workers keep dying.
+    A task whose worker died is run again. Raises what the function raises, and Error if workers keep dying.
     """
     if pool.executor is None:
         yield from map(function, tasks)
@@ -129,7 +128,7 @@ def in_order(pool: Workers, function: Callable[[Task], Result], tasks: Iterable[
 
 @dataclass
 class _Sent:
-    """A task and, once it is submitted, its future."""
+    """A task and, once submitted, its future."""
 
     function: Callable[[Any], Any]
     task: Any
@@ -144,7 +143,7 @@ class _Sent:
 
 
 def _send(pool: Workers, waiting: Iterable[_Sent]) -> None:
-    """Submit the tasks that are not submitted, or were lost."""
+    """Submit the tasks that are new or were lost."""
     for sent in waiting:
         while sent.is_lost():
             sent.attempts += 1
@@ -158,19 +157,19 @@ def _send(pool: Workers, waiting: Iterable[_Sent]) -> None:
 
 
 def _receive(pool: Workers, waiting: deque[_Sent]) -> Any:
-    """The first task's result."""
+    """The result of the first task."""
     while True:
         future = waiting[0].future
         assert future is not None
         try:
             result = future.result()
-        except BrokenExecutor:  # every future of the broken pool is lost with it
+        except BrokenExecutor:  # all futures of the broken pool are lost with it
             pool.renew()
             _send(pool, waiting)
         except CancelledError:
             raise Error("the connection to the scheduler was lost, and its unfinished tasks with it") from None
         except Exception as e:
-            if type(e).__name__ == "KilledWorker":  # Dask's, which is not imported where it is not used
+            if type(e).__name__ == "KilledWorker":  # Dask's, which is not imported unless it is used
                 raise Error(_DYING) from None
             raise
         else:
@@ -183,16 +182,16 @@ def _receive(pool: Workers, waiting: deque[_Sent]) -> Any:
 
 @contextmanager
 def _interrupts_wait() -> Iterator[None]:
-    """No signal comes to this process in here, nor to what it starts, which would say so in a traceback.
+    """Block signals in this process and in the processes it starts, which would otherwise print a traceback.
 
-    What is started inherits the mask; from `_begin` on its signals come. In this process another thread may take a
-    signal that the main thread blocks (a BLAS library's, which knows no mask), and the main thread would handle it all
-    the same: so the handlers wait too.
+    Started processes inherit the mask and unblock signals in `_begin`. In this process, another thread that lacks the
+    mask (such as a BLAS library's) may receive a signal that the main thread blocks, and Python would still run the
+    handler in the main thread, so the handlers are deferred as well.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    resource_tracker.ensure_running()  # started later, it would let the signals through
+    resource_tracker.ensure_running()  # if started later, it would unblock the signals
     came: list[int] = []
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     handlers = _replaced(came)
@@ -207,8 +206,8 @@ def _interrupts_wait() -> Iterator[None]:
 
 
 def _replaced(came: list[int]) -> dict[signal.Signals, Any]:
-    """The handlers of signals that are not ignored, in whose place one stands that notes them. Only the main thread
-    may do this, and only there do handlers run."""
+    """Replace the handlers of signals that are not ignored by one that records them; returns the old ones. Only the
+    main thread may do this, and only there do handlers run."""
     if threading.current_thread() is not threading.main_thread():
         return {}
     found = {number: signal.getsignal(number) for number in _ENDING}
@@ -219,7 +218,7 @@ def _replaced(came: list[int]) -> dict[signal.Signals, Any]:
 
 
 class _Pool(ProcessPoolExecutor):
-    """Processes to which no signal comes while they are being started."""
+    """Processes that receive no signal while they are being started."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         with _interrupts_wait():
@@ -227,7 +226,7 @@ class _Pool(ProcessPoolExecutor):
 
 
 def _begin() -> None:
-    """In a new worker: Ctrl-C is the parent's to handle, and without a parent there is nothing to do."""
+    """Set up a worker: leave Ctrl-C to the parent, and exit when the parent dies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
@@ -242,7 +241,7 @@ def _end_with(sentinel: int) -> None:
 
 
 class _Processes(Workers):
-    """A pool of local processes, started afresh (spawn): threads and locks of this process stay out of them."""
+    """A pool of local processes, started with spawn so that they share no threads or locks with this process."""
 
     executor: Executor
 
@@ -284,10 +283,10 @@ class _Processes(Workers):
 
     def _let_go(self) -> None:
         """Close the pipe to workers that have ended: early versions of 3.11 wait forever to write to it
-        (github.com/python/cpython/issues/94777). Later ones close it, in a thread of their own, and two threads must
-        not close one file."""
+        (github.com/python/cpython/issues/94777). Later versions close it in their own thread, and two threads must not
+        close the same file."""
         if sys.version_info < _CLOSES_THE_PIPE:
-            with suppress(OSError, AttributeError):  # it may be closed, and others may have none
+            with suppress(OSError, AttributeError):  # already closed, or absent in other versions
                 self._calls._reader.close()  # type: ignore[union-attr]
 
 
@@ -295,14 +294,14 @@ class _Processes(Workers):
 
 
 def _version() -> str:
-    """The version that a worker runs."""
+    """The version of this package that a worker runs."""
     from softfloat_ref import __version__
 
     return __version__
 
 
 class _Cluster(Workers):
-    """The workers of a Dask scheduler, which reruns the tasks of a worker that died."""
+    """The workers of a Dask scheduler, which itself reruns the tasks of a worker that died."""
 
     executor: Executor
 
@@ -326,13 +325,13 @@ class _Cluster(Workers):
             log.setLevel(level)
 
     def _check(self, scheduler: str) -> None:
-        """Check that there are workers, and that they run this version: otherwise the results would be another
-        version's."""
+        """Check that there are workers and that they run this version of the package, since another version may give
+        other results."""
         with suppress(TimeoutError):
             self._client.wait_for_workers(1, timeout=CONNECT_SECONDS)
         try:
             versions = set(self._client.run(_version).values())
-        except Exception as e:  # whatever happened there: most likely no such module
+        except Exception as e:  # any failure there; most likely the module is missing
             raise Error(f"{scheduler}: workers cannot run softfloat-ref: {_first_line(e)}") from None
         if not versions:
             raise Error(f"{scheduler}: has no workers")
@@ -347,7 +346,7 @@ class _Cluster(Workers):
         self._end()
 
     def abort(self) -> None:
-        with suppress(Exception):  # the scheduler may be what went away
+        with suppress(Exception):  # the scheduler may be gone
             self.executor.shutdown(wait=False, cancel_futures=True)
         self._end()
 
@@ -365,8 +364,8 @@ def _connect(scheduler: str) -> Any:
 
 
 def _address(scheduler: str) -> str:
-    """The address, read from a scheduler file where that is given. Raises Error for an address that Dask cannot
-    handle."""
+    """The address, read from the scheduler file if `scheduler` is one. Raises Error for an address that Dask cannot
+    use."""
     address = scheduler
     if scheduler.endswith(".json"):
         data = read_bytes(scheduler)

@@ -1,4 +1,4 @@
-"""Files: written under a temporary name and renamed, so that no half-written file ever has its final name."""
+"""Files are written under a temporary name and renamed, so that no incomplete file has its final name."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from softfloat_ref.base.errors import Error
 
 
 def write_file(path: str | Path, write: Callable[[IO[bytes]], Any]) -> None:
-    """Write a file through a function of its binary stream. Raises Error where that cannot be done."""
+    """Write a file through a function that writes to its binary stream. Raises Error if that fails."""
     with new_file(path) as stream:
         write(stream)
 
 
 def check_place(path: str | Path) -> None:
-    """Raise Error if `write_file` could not write, as far as that can be checked in advance."""
+    """Raise Error if `write_file` could not write here, as far as can be checked in advance."""
     path = Path(os.path.realpath(path))
     if path.is_dir():
         raise Error(f"{path}: is a directory; give a file name")
@@ -31,8 +31,8 @@ def check_place(path: str | Path) -> None:
 
 @contextmanager
 def new_file(path: str | Path) -> Iterator[IO[bytes]]:
-    """A binary stream to a file that gets its name only if the block succeeds. Raises Error."""
-    path = Path(os.path.realpath(path))  # through a symbolic link, which stays one
+    """A binary stream to a file that gets its final name only if the block succeeds. Raises Error."""
+    path = Path(os.path.realpath(path))  # follow a symbolic link, so that it remains one
     if path.exists() and not path.is_file() and not path.is_dir():
         with _special_file(path) as stream:
             yield stream
@@ -54,7 +54,7 @@ def new_file(path: str | Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _special_file(path: Path) -> Iterator[IO[bytes]]:
-    """A device, pipe or terminal: written directly, not replaced by a file."""
+    """A stream to a device, pipe or terminal, which is written directly instead of being replaced by a file."""
     try:
         with open(path, "wb") as stream:
             yield stream
@@ -70,11 +70,11 @@ def make_folder(path: str | Path) -> Path:
 
 @contextmanager
 def made_folder(path: str | Path) -> Iterator[Path]:
-    """The folder, created if necessary. If it was created and the block fails, it is removed again if empty. Raises
-    Error."""
+    """The folder, created if necessary. If it was created here and the block fails, it is removed unless it has files.
+    Raises Error."""
     folder = Path(path)
     existed = folder.exists()
-    try:  # a signal may come as soon as it is made
+    try:  # a signal may arrive as soon as the folder exists
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as e:
@@ -88,7 +88,7 @@ def made_folder(path: str | Path) -> Iterator[Path]:
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """A file's content. Raises Error."""
+    """The content of a file. Raises Error."""
     try:
         return Path(path).read_bytes()
     except OSError as e:

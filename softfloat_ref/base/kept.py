@@ -1,7 +1,7 @@
-"""Results kept on disk from one run to the next, as JSON, until a source they were computed from changes.
+"""Results cached on disk as JSON between runs, until a source file that they were computed from changes.
 
-The folder is `$SOFTFLOAT_REF_CACHE`, or softfloat_ref in the user's folder of caches ($XDG_CACHE_HOME, else ~/.cache).
-Nothing is kept if the variable is "off", or where the folder cannot be written.
+The folder is `$SOFTFLOAT_REF_CACHE`, or softfloat_ref in the user's cache folder ($XDG_CACHE_HOME, else ~/.cache).
+Nothing is cached if the variable is "off" or the folder cannot be written.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from softfloat_ref.base.files import write_file
 from softfloat_ref.base.sources import stamp
 
 VARIABLE: Final = "SOFTFLOAT_REF_CACHE"
-WORTH_S: Final = 0.1  # what is found in less time is not worth keeping
+WORTH_S: Final = 0.1  # results that take less time are not cached
 
 
 class Origin(NamedTuple):
-    """What a result follows from. module: of this package, its sources and those of its imports; definition: JSON."""
+    """What a result depends on. module: of this package, with all its imports; definition: as JSON."""
 
     module: str
     definition: str
 
 
 def place(origin: Origin | None, *what: Any) -> Path | None:
-    """The file of a result that follows from an origin; what: JSON that tells it from the others of that origin.
+    """The file for a result that depends on an origin. what: JSON that identifies the result among those of the origin.
 
-    None if nothing is kept.
+    None if nothing is cached.
     """
     folder = _folder() if origin else None
     if origin is None or folder is None:
         return None
     try:
         return folder / f"{_hash([stamp(origin.module), origin.definition, what])}.json"
-    except OSError:  # no sources, as in a zip archive
+    except OSError:  # no sources, for example in a zip archive
         return None
 
 
 def read(file: Path | None) -> Any:
-    """The result that is kept there; None if there is none, or the file is damaged. Its sequences are lists."""
+    """The cached result; None if there is none or the file is damaged. Its sequences are lists."""
     if file is not None:
         with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
             stored = json.loads(file.read_bytes())
@@ -53,7 +53,7 @@ def read(file: Path | None) -> Any:
 
 
 def keep(file: Path | None, result: Any) -> None:
-    """Keep a result, which is JSON, if that can be done."""
+    """Cache a result, which must be JSON, if possible."""
     if file is not None:
         with suppress(OSError, Error):
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -71,6 +71,6 @@ def _folder() -> Path | None:
         return None
     if chosen:
         return Path(chosen)
-    with suppress(RuntimeError):  # no home
+    with suppress(RuntimeError):  # no home folder
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "softfloat_ref"
     return None

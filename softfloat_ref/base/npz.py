@@ -1,5 +1,5 @@
-"""Arrays in .npz files from elsewhere: nothing is unpickled, and the size in a header is checked against the file
-before memory is allocated for it. Reading them needs numpy."""
+"""Read arrays from untrusted .npz files: nothing is unpickled, and the size in a header is checked against the file
+before memory is allocated. Needs numpy."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from softfloat_ref.base.errors import Error
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-CODES: Final = "u"  # of numpy's kinds of types: bit patterns
+CODES: Final = "u"  # kinds of numpy types: bit patterns
 NUMBERS: Final = "biuf"
 PLAIN: Final = "biufcSUmM"
 _MEANT: Final = {CODES: "of bit patterns, as uint32", NUMBERS: "of numbers", PLAIN: "of plain values"}
 _MAX_DIMENSIONS: Final = 32
 _MAX_HEADER: Final = 10_000
-_DEFLATE: Final = 1032  # bytes that one of deflate's may become (zlib's technical details)
+_DEFLATE: Final = 1032  # largest expansion of one byte by deflate (zlib's technical details)
 
 
 def load(path: str | Path, names: Iterable[str] | None = None, kinds: str = CODES) -> dict[str, NDArray[Any]]:
-    """A file's arrays by name: those of `names` that exist, or all. kinds: CODES, NUMBERS or PLAIN. Raises Error."""
+    """The file's arrays by name: those of `names` that exist, or all. kinds: CODES, NUMBERS or PLAIN. Raises Error."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = {e.filename.removesuffix(".npy"): e for e in archive.infolist() if e.filename.endswith(".npy")}
@@ -39,7 +39,7 @@ def load(path: str | Path, names: Iterable[str] | None = None, kinds: str = CODE
 
 
 def names(path: str | Path) -> list[str]:
-    """The names of the arrays of a file that `load` has read."""
+    """The names of the arrays in a file that `load` has read."""
     with zipfile.ZipFile(path) as archive:
         return [e.filename.removesuffix(".npy") for e in archive.infolist() if e.filename.endswith(".npy")]
 
@@ -47,9 +47,9 @@ def names(path: str | Path) -> list[str]:
 def read_array(
     archive: zipfile.ZipFile, entry: zipfile.ZipInfo, fortran: bool = False, kinds: str = CODES
 ) -> NDArray[Any]:
-    """A member, an array of one of the kinds, in native byte order. fortran: whether its order may be Fortran's.
+    """A member as an array in native byte order. fortran: whether Fortran order is allowed. kinds: the allowed kinds.
 
-    Raises Error for another array or none, and whatever zipfile and numpy's header parser raise on broken input.
+    Raises Error if the member is not such an array, and what zipfile and numpy's header parser raise on broken input.
     """
     import numpy as np
 
@@ -58,7 +58,7 @@ def read_array(
             f"{entry.filename}: {entry.compress_size} compressed bytes with a declared size of {entry.file_size}"
         )
     with archive.open(entry) as member, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # numpy's about odd headers; a wrong one is refused anyway
+        warnings.simplefilter("ignore")  # numpy warns about odd headers; wrong ones are rejected anyway
         shape, by_columns, dtype = _header(member, entry.filename)
         if dtype.kind not in kinds or dtype.itemsize == 0 or (by_columns and not fortran):
             order = "" if fortran else ", in C order"

@@ -1,13 +1,13 @@
-"""Names by patterns, in which * stands for any characters and ? for one."""
+"""Match names against patterns, in which * stands for any characters and ? for one."""
 
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
 from typing import Final
 
-MAX_PATTERN: Final = 1000  # characters; fnmatch takes the square of a pattern of brackets
+MAX_PATTERN: Final = 1000  # characters; fnmatch needs quadratic time for a pattern of brackets
 
 
 def matches(name: str, pattern: str) -> bool:
-    """Whether a pattern as in fnmatch matches the name; a pattern that is too long matches no name."""
+    """Whether an fnmatch pattern matches the name; a pattern that is too long matches nothing."""
     return len(pattern) <= MAX_PATTERN and fnmatchcase(name, pattern)

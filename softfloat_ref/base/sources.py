@@ -1,4 +1,4 @@
-"""Hashes of this package's own sources, by which what was computed from them is kept and dropped."""
+"""Hashes of this package's source files, with which cached results are checked."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _IMPORT: Final = re.compile(rf"^\s*from ({PACKAGE}[.\w]*) import (\([^)]*\)|[^\n
 
 @lru_cache(maxsize=64)
 def stamp(module: str) -> str:
-    """A hash of the source of a module, and of every module of this package that it imports, and those import.
+    """A hash of the source of a module and of all modules of this package that it imports, directly or indirectly.
 
-    Raises OSError if a source cannot be read, as in a zip archive.
+    Raises OSError if a source cannot be read, for example in a zip archive.
     """
     found, waiting = {}, [module]
     while waiting:
@@ -30,7 +30,7 @@ def stamp(module: str) -> str:
 
 
 def _imported(text: str) -> Iterator[str]:
-    """The modules that a source imports: `from a.b import c` names a.b.c where that is a module, else a.b."""
+    """The modules that a source imports: `from a.b import c` names a.b.c if that is a module, else a.b."""
     for parent, names in _IMPORT.findall(text):
         inner = [f"{parent}.{name}" for name in re.findall(r"\w+", names)]
         modules = [name for name in inner if _path(name).exists()]

@@ -1,8 +1,8 @@
 """TOML: files and their tables, checked dataclasses from tables, and plain values as TOML.
 
-A definition is a table `[KIND.NAME]` of a file, which a command takes as FILE.toml[:NAME]. Where a table becomes a
-dataclass, its keys are the fields, and the annotations say what their values may be; `Annotated[int, Range(1, 64)]`
-says it of a number's size, and the annotation may be another such dataclass, or a tuple of them.
+A definition is a table `[KIND.NAME]` of a file, which a command accepts as FILE.toml[:NAME]. If a table becomes a
+dataclass, its keys are the fields, and annotations give the allowed values: `Annotated[int, Range(1, 64)]` limits a
+number, and an annotation may be another such dataclass or a tuple of them.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ T = TypeVar("T")
 
 _NAMES: Final = {Mapping: "table", type(None): ""}
 _UNIONS: Final = (Union, types.UnionType)
-_LARGEST: Final = 1 << 1023  # of integers; floats are computed of some
+_LARGEST: Final = 1 << 1023  # limit of integers, since some are converted to floats
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
 def read_toml(path: str) -> dict[str, Any]:
-    """The tables of a TOML file. Errors are one line."""
+    """The tables of a TOML file. Raises Error."""
     import tomllib
 
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as e:
         raise Error(f"{path}: {e.strerror or e}") from None
-    except ValueError as e:  # of the syntax, the encoding, or a number of thousands of digits
+    except ValueError as e:  # bad syntax or encoding, or a number with thousands of digits
         raise Error(f"{path}: not valid TOML: {e}") from None
     except RecursionError:
         raise Error(f"{path}: not valid TOML: nested too deep") from None
 
 
 def read_file(path: str | Path, read: Callable[[dict[str, Any]], T]) -> T:
-    """What a function reads from a file's tables. Raises Error, which names the file."""
+    """Apply a function to the tables of a file. Raises Error, which names the file."""
     tables = read_toml(str(path))
     with _named(str(path)):
         return read(tables)
@@ -52,7 +52,7 @@ def read_file(path: str | Path, read: Callable[[dict[str, Any]], T]) -> T:
 
 @contextmanager
 def _named(path: str) -> Iterator[None]:
-    """Errors within name the file."""
+    """Prefix the file name to errors raised within."""
     try:
         yield
     except Error as e:
@@ -61,15 +61,15 @@ def _named(path: str) -> Iterator[None]:
 
 # -- definitions -------------------------------------------------------------------------------------------------------
 
-LIKE: Final = ("like",)  # a definition's key beside its fields
+LIKE: Final = ("like",)  # the key of a definition that is not a field
 _loading: Final[list[str]] = []  # definitions being read, to refuse one that refers to itself
 _in_full: Final[ContextVar[bool]] = ContextVar("in_full", default=False)
 
 
 @contextmanager
 def in_full() -> Iterator[None]:
-    """Definitions read within are those that a file of ours stores, in full: one that refers to a TOML file, which may
-    be anywhere, or to another definition, which may change, is refused."""
+    """Require definitions read within to be complete, as in files that this package stores: a reference to a TOML file,
+    which may be anywhere, or to another definition, which may change, is an error."""
     token = _in_full.set(True)
     try:
         yield
@@ -78,15 +78,15 @@ def in_full() -> Iterator[None]:
 
 
 def check_reference(to: object) -> None:
-    """Raise Error where definitions are to be in full: this one refers to another."""
+    """Raise Error if definitions must be complete, because this one refers to another."""
     if _in_full.get():
         raise Error(f"a stored definition is given in full; this one refers to {str(to)[:60]!r}")
 
 
 def load_definition(spec: str, kind: str, define: Callable[[dict[str, Any], str], T]) -> T:
-    """What a function makes of the table `[kind.NAME]` of `FILE.toml[:NAME]`, and its name.
+    """The result of a function for the table `[kind.NAME]` of `FILE.toml[:NAME]`, and its name.
 
-    NAME may be left out where the file has just one. Raises Error, which names the file.
+    NAME may be omitted if the file has only one. Raises Error, which names the file.
     """
     check_reference(spec)
     path, _, name = spec.partition(".toml")
@@ -112,7 +112,7 @@ def load_definition(spec: str, kind: str, define: Callable[[dict[str, Any], str]
 
 
 def split_like(table: object, where: str) -> tuple[dict[str, Any], Any]:
-    """A definition's own values, and the definition it is `like`, or None. Raises Error."""
+    """A definition's own values, and the definition it is `like` or None. Raises Error."""
     values = dict(_table(table, where))
     if "like" in values:
         check_reference(values["like"])
@@ -124,7 +124,7 @@ def split_like(table: object, where: str) -> tuple[dict[str, Any], Any]:
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-    """In an annotation: a number from `low` to `high`, or at least `low`."""
+    """In an annotation: a number from `low` to `high`; without `high`, at least `low`."""
 
     low: int
     high: int | None = None
@@ -138,26 +138,26 @@ class Range:
 
 @cache
 def hints(kind: type[Any]) -> dict[str, Any]:
-    """The fields of a dataclass and what their values may be."""
+    """The fields of a dataclass and their annotations."""
     found = get_type_hints(kind, include_extras=True)
     return {f.name: found[f.name] for f in dataclasses.fields(kind)}
 
 
 def arguments(function: Callable[..., Any], *but: str) -> dict[str, Any]:
-    """The parameters of a function, except some, and what their values may be."""
+    """The parameters of a function, except those in `but`, and their annotations."""
     return {k: v for k, v in get_type_hints(function, include_extras=True).items() if k not in ("return", *but)}
 
 
 @cache
 def choices(kind: type[Any], **more: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """The words of each field of a dataclass that takes one of a few. more: of fields that are not Literals."""
+    """The allowed words of each field of a dataclass that is a Literal, and of the fields in `more`."""
     known: dict[str, Any] = hints(kind)  # type: ignore[arg-type]
     found = {name: get_args(hint) for name, hint in known.items() if get_origin(hint) is Literal} | more
     return {name: tuple(found[name]) for name in known if name in found}
 
 
 def check_choices(made: Any, where: str, known: Mapping[str, Collection[str]]) -> None:
-    """Raise Error for a field of a dataclass whose value is not among those known."""
+    """Raise Error if a field of a dataclass has a value that is not among the known ones."""
     for field, words in known.items():
         if getattr(made, field) not in words:
             raise unknown(f"{field} of {where}:" if where else field, str(getattr(made, field)), words)
@@ -171,10 +171,10 @@ def check(
     word: str = "key",
     also: Collection[str] = (),
 ) -> dict[str, Any]:
-    """A table's values, as their annotations (`known`) have them. Raises Error for a value that is not a table, for an
-    unknown key, with the closest ones, for a value that does not fit, and for what is required but missing.
+    """The values of a table, converted to their annotations (`known`). Raises Error if the table is not one, has an
+    unknown key (suggesting the closest), has a value that does not fit, or lacks a required key.
 
-    where: what the table is; word: what its keys are; also: keys that were taken before. All for errors.
+    For errors: where: what the table is; word: what its keys are; also: other keys that are valid.
     """
     found = {}
     for key, value in _table(table, where).items():
@@ -195,7 +195,7 @@ def made(
     word: str = "key",
     also: Collection[str] = (),
 ) -> T:
-    """The dataclass of a table: fields that it leaves out are the base's, or have their defaults. Raises Error.
+    """A dataclass from a table; a field that the table omits comes from `base` or has its default. Raises Error.
 
     where, word, also: as in `check`."""
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]
@@ -207,8 +207,8 @@ def made(
 
 
 def variant(what: str, kinds: Mapping[str, type[T]], spec: Mapping[str, Any] | str | None, default: str) -> T:
-    """The dataclass of a table `{kind = NAME, field = value, ...}`; a name alone is a table of defaults, None the
-    default. Raises Error."""
+    """The dataclass for a table `{kind = NAME, field = value, ...}`. A name alone stands for a table without fields,
+    None for the default. Raises Error."""
     table = {"kind": default if spec is None else spec} if spec is None or isinstance(spec, str) else dict(spec)
     kind = table.pop("kind", default)
     if kind not in kinds:
@@ -227,7 +227,7 @@ def _prefix(where: str) -> str:
 
 
 def _checked(value: Any, hint: Any, where: str, key: str, of: str = "") -> Any:
-    """A value as its annotation has it: lists as tuples, tables as dataclasses. of: the key and list that has it."""
+    """A value converted to its annotation: lists to tuples, tables to dataclasses. of: its list as text, for errors."""
     shown = of or f"{key} = {value!r}"
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         return value if isinstance(value, hint) else made(hint, value, f"{_prefix(where)}{key}")
@@ -281,7 +281,7 @@ def _name(hint: Any) -> str:
 
 
 def to_toml(table: Mapping[str, Any]) -> str:
-    """A table of plain values, of tables, and of lists of tables, one level deep; tables further in stand inline."""
+    """Plain values, tables, and lists of tables one level deep as TOML; tables nested deeper are written inline."""
     lines = [f"{_key(k)} = {_value(v)}" for k, v in table.items() if not _is_section(v)]
     for name, section in table.items():
         if isinstance(section, Mapping):
@@ -302,7 +302,7 @@ def _key(key: str) -> str:
 
 
 def _text(value: str) -> str:
-    import json  # which most commands have no use for
+    import json  # imported here because most commands do not need it
 
     return json.dumps(value, ensure_ascii=False)
 

@@ -1,7 +1,7 @@
 """Affine integers (Qint): formats, rules, and the scalar oracle: q = clamp(round(x / scale + zero point)), and back.
 
-Each difference between implementations is a field of a Rule. Rounding is codec's: the quotient, exact, or its
-steps in FP32, is encoded to an integer format a little wider than q, then clamped.
+Each difference between implementations is a field of a Rule. The codec does the rounding: the quotient, exact or
+computed in FP32 steps, is encoded to an integer format slightly wider than q, then clamped.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from softfloat_ref.oracle.policies import ROUNDINGS, Overflow, Policy, get_polic
 FP32: Final = CATALOGUE["fp32"]
 MIN_BITS: Final = 2
 MAX_BITS: Final = 16
-EPS: Final = exact.finite(0, 1, -23)  # FP32's
+EPS: Final = exact.finite(0, 1, -23)  # of FP32
 _ONE: Final = exact.finite(0, 1, 0)
-_BITS: Final = 64  # of a quotient that is cut and then rounded to FP32 or, to nearest, to an integer
+_BITS: Final = 64  # bits of a quotient that is cut before it is rounded to FP32 or, to nearest, to an integer
 _NEAREST: Final = Policy()
-_STEP: Final = Policy(overflow=Overflow.SAT_NONE)  # of a step in FP32
+_STEP: Final = Policy(overflow=Overflow.SAT_NONE)  # for the steps computed in FP32
 GRAMMAR: Final = "qintN or quintN (N: 2 to 16), with _sym, _narrow or both behind it"
 
 _NAME: Final = re.compile(r"q(u?)int(\d{1,3})(_sym)?(_narrow)?", re.ASCII)
@@ -39,7 +39,7 @@ _NAME: Final = re.compile(r"q(u?)int(\d{1,3})(_sym)?(_narrow)?", re.ASCII)
 class AffineFormat:
     """An affine integer format.
 
-    symmetric: the zero point is the middle (0 signed, 2^(bits-1) unsigned), the range as far on both sides.
+    symmetric: the zero point is the middle (0 signed, 2^(bits-1) unsigned), with the same range on both sides.
     narrow: the lowest integer is not used (-127 to 127).
     """
 
@@ -65,12 +65,12 @@ class AffineFormat:
 
     @property
     def middle(self) -> int:
-        """The zero point of symmetric formats."""
+        """The zero point for symmetric formats."""
         return 0 if self.signed else 1 << (self.bits - 1)
 
     @property
     def wide(self) -> Format:
-        """The signed integer format that quotients are rounded to: whatever lies beyond it is clamped anyway."""
+        """The signed integer format that quotients are rounded to; values beyond it would be clamped anyway."""
         return get_format(f"i{self.bits + 2}")
 
 
@@ -85,35 +85,35 @@ def get_affine_format(name: str | AffineFormat) -> AffineFormat:
 
 
 def described(name: str) -> str:
-    """The error message for an affine format's name where a scalar format is needed; '' for other names."""
+    """The error message for an affine format name where a scalar format is needed; '' for other names."""
     if not _NAME.fullmatch(name.lower()):
         return ""
     return f"{name!r} is an affine format, for quantize, plot and affine.quantize"
 
 
 def is_affine(name: object) -> bool:
-    """Whether a format is affine, or its name begins like an affine format's."""
+    """Whether this is an affine format, or a name that begins like one."""
     named = isinstance(name, str) and name.strip().lower().startswith(("qint", "quint"))
     return named or isinstance(name, AffineFormat)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Everything that affine quantization does not define.
+    """Everything that the definition of affine quantization leaves open.
 
     order: the zero point is added "inside" the rounding, round(x / scale + z), or "outside", round(x / scale) + z:
         they differ on ties where z is odd.
-    arithmetic: "exact": the quotient by the FP32 scale, and the sum, exact, one rounding; "fp32": x times the FP32
+    arithmetic: "exact": quotient by the FP32 scale and sum are exact and rounded once; "fp32": x times the FP32
         reciprocal of the scale, rounded to FP32, and (inside) the sum rounded to FP32; "fp32-fma": product and sum
         rounded to FP32 once.
-    parameters: the scale from the range is "exact", rounded once to FP32, or each step of it in "fp32"; the quotient
-        that the zero point is rounded from likewise.
+    parameters: the scale of a range is "exact", rounded once to FP32, or computed in "fp32" steps; likewise the
+        quotient that is rounded to the zero point.
     symmetric_scale: amax over the "half-range", (highest - lowest) / 2, or over the "highest" distance from the middle.
-    small_scale: a scale below FP32's eps, 2^-23, becomes "eps"; or only an empty range is replaced: scale "one".
+    small_scale: a scale below FP32's eps, 2^-23, becomes "eps"; or only the scale of an empty range becomes "one".
     rounding: the default rounding.
     nan: becomes the "largest" q, the "smallest", 0 as an integer ("zero"), the "zero-point", or is an "error".
     inf: clamped to the ends ("saturate"), or an "error".
-    range: NaN and Inf do not affect it ("finite"), or are an "error".
+    range: computed from "finite" values only, or NaN and Inf are an "error".
     """
 
     name: str = "exact"
@@ -134,11 +134,11 @@ class Rule:
             raise Error(f"affine rule {self.name!r}: fp32-fma adds the zero point, so its order is inside")
 
     def replace(self, **fields: Any) -> Rule:
-        """This rule with other choices. Raises Error."""
+        """This rule with some fields replaced. Raises Error."""
         return dataclasses.replace(self, **fields)
 
     def to_dict(self) -> dict[str, Any]:
-        """The full definition, as a file stores it and `define_rule` reads it."""
+        """The full definition, as files store it and `define_rule` reads it."""
         return dataclasses.asdict(self)
 
 
@@ -177,7 +177,7 @@ def get_rule(rule: str | Rule) -> Rule:
 
 
 def define_rule(table: object, name: str | None = None) -> Rule:
-    """A rule from a table: the fields of this class; the default of a field is that of `like` (exact). Raises Error."""
+    """A rule from a table: the fields of Rule; other fields are those of `like` (default: exact). Raises Error."""
     values, like = split_like(table, f"affine rule {name or '?'}")
     if name is not None:
         values["name"] = name
@@ -186,7 +186,7 @@ def define_rule(table: object, name: str | None = None) -> Rule:
 
 
 def element_policy(policy: Policy | str | None, rule: Rule) -> Policy:
-    """The policy of the rounding: the caller's, or the rule's rounding; integers saturate."""
+    """The policy for rounding: the caller's, or the rule's rounding. Integers saturate."""
     return _saturating(policy if policy is None else get_policy(policy), rule)
 
 
@@ -200,21 +200,21 @@ def _saturating(policy: Policy | None, rule: Rule) -> Policy:
 
 
 class Parameters(NamedTuple):
-    """The scale, an FP32 code of a positive number, and the zero point."""
+    """The scale (the FP32 code of a positive number) and the zero point."""
 
     scale: int
     zero_point: int
 
 
 def fp32(x: Value) -> Value:
-    """A number rounded to FP32: a step of a computation that is done in FP32."""
+    """A number rounded to FP32, as one step of an FP32 computation."""
     return decoder(FP32)(encoder(FP32, _STEP)(x, 0)[0])
 
 
 def choose(low: Value, high: Value, fmt: str | AffineFormat, rule: str | Rule = "exact") -> Parameters:
-    """The parameters for values between two finite numbers; the range is widened to hold zero (a MinMax observer).
+    """The parameters for the values between two finite numbers; the range is extended to zero (a MinMax observer).
 
-    Raises Error where a step in FP32 overflows.
+    Raises Error if a step in FP32 overflows.
     """
     fmt, rule = get_affine_format(fmt), get_rule(rule)
     zero = exact.zero(0)
@@ -277,10 +277,10 @@ def quantize_value(
     policy: Policy | str | None = None,
     random_bits: int = 0,
 ) -> int:
-    """The integer q of one exact value; a value that is cut, as 1/3, has 128 bits or more.
+    """The integer q for one exact value. A value that is cut, such as 1/3, needs at least 128 bits.
 
-    Raises Error for a NaN or Inf that the rule refuses, for scales that are not a positive number, and, where steps are
-    in FP32, for values that are not FP32's.
+    Raises Error for a NaN or Inf that the rule refuses, for scales that are not positive numbers, and for values that
+    are not FP32 if steps are computed in FP32.
     """
     fmt, rule = get_affine_format(fmt), get_rule(rule)
     policy, z = element_policy(policy, rule), parameters.zero_point
@@ -301,10 +301,10 @@ def quantize_value(
 
 
 def before_rounding(x: Value, scale: Value, offset: Value, rule: Rule, bits: int) -> Value:
-    """x / scale + offset, as the rule computes it."""
-    if x.sticky and rule.arithmetic == "exact":  # a cut value: any between it and its next one rounds alike
+    """x / scale + offset, computed according to the rule."""
+    if x.sticky and rule.arithmetic == "exact":  # a cut value: all values up to the next one round alike
         x = exact.finite(x.sign, 2 * x.significand + 1, x.exponent - 1)
-    if rule.arithmetic == "exact":  # (x + offset scale) / scale: one quotient, whose sticky is all that is cut
+    if rule.arithmetic == "exact":  # (x + offset scale) / scale: one quotient, with one sticky bit
         return exact.divide(exact.add(x, exact.multiply(offset, scale)), scale, bits)
     if x.sticky or exact.compare(fp32(x), x) != 0:
         raise Error(f"affine rule {rule.name}: steps in FP32 take FP32 values, not {float(x)!r}")
@@ -322,7 +322,7 @@ def reciprocal(scale: Value) -> Value:
 
 
 def check_scale(scale: Value, rule: Rule) -> None:
-    """Raise Error for a scale that is not a positive number, or that lacks a reciprocal if the rule needs one."""
+    """Raise Error for a scale that is not a positive number, or whose reciprocal the rule needs but FP32 lacks."""
     if not scale.is_finite or scale.is_zero or scale.sign:
         raise Error(f"a scale must be a positive finite FP32 number, not {float(scale)!r}")
     if rule.arithmetic != "exact" and not reciprocal(scale).is_finite:
@@ -330,7 +330,7 @@ def check_scale(scale: Value, rule: Rule) -> None:
 
 
 def nan_result(fmt: AffineFormat, rule: Rule, zero_point: int) -> int:
-    """What a NaN becomes. Raises Error if the rule refuses NaN."""
+    """The result for NaN. Raises Error if the rule refuses NaN."""
     if rule.nan == "error":
         raise Error(f"a NaN, which affine rule {rule.name} refuses")
     return {
@@ -342,7 +342,7 @@ def nan_result(fmt: AffineFormat, rule: Rule, zero_point: int) -> int:
 
 
 def dequantize_value(q: int, parameters: Parameters) -> int:
-    """The FP32 code of (q - zero point) * scale, exact and rounded once."""
+    """The FP32 code of (q - zero point) * scale, computed exactly and rounded once."""
     steps = q - parameters.zero_point
     x = exact.multiply(exact.finite(int(steps < 0), abs(steps), 0), decode(parameters.scale, FP32))
     return encoder(FP32, _STEP)(x, 0)[0]

@@ -37,13 +37,13 @@ from softfloat_ref.oracle.rounding import (
 
 
 class Encoded(NamedTuple):
-    """A code and the flags its making raised."""
+    """A code and the flags raised by computing it."""
 
     bits: int
     flags: Flags
 
 
-FLAGS: Final = tuple(Flags(i) for i in range(32))  # making a Flags costs more than a whole encode
+FLAGS: Final = tuple(Flags(i) for i in range(32))  # creating a Flags takes longer than an entire encode
 
 Decoder = Callable[[int], Value]
 Encoder = Callable[[Value, int], tuple[int, int]]
@@ -53,18 +53,18 @@ Encoder = Callable[[Value, int], tuple[int, int]]
 
 
 def tf32_from_register(bits: int) -> int:
-    """The 19-bit tf32 code in a 32-bit register, whose low 13 bits the hardware ignores."""
+    """The 19-bit tf32 code of a 32-bit register, whose low 13 bits the hardware ignores."""
     return check_code(bits, CATALOGUE["fp32"]) >> 13
 
 
 def decode(bits: int, fmt: str | Format) -> Value:
-    """The exact value of a code. Raises Error for bits that are no code of the format."""
+    """The exact value of a code. Raises Error if `bits` is not a code of the format."""
     fmt = get_format(fmt)
     return decoder(fmt)(check_code(bits, fmt))
 
 
 def check_code(bits: int, fmt: Format) -> int:
-    """The code as a plain int. Raises Error where it is no integer, negative or too wide."""
+    """The code as a plain int. Raises Error if it is not an integer, negative or too wide."""
     try:
         code = operator.index(bits)
     except TypeError:
@@ -77,7 +77,7 @@ def check_code(bits: int, fmt: Format) -> int:
 
 @lru_cache(maxsize=512)
 def decoder(fmt: Format, flush: bool = False) -> Decoder:
-    """The function that decodes checked codes of a format; flush: subnormals become zeros of their sign (DAZ)."""
+    """The function that decodes checked codes of a format. flush: subnormals become zeros with their sign (DAZ)."""
     if fmt.width > 16:
         return lambda code: _decode(code, fmt, flush)
     known: dict[int, Value] = {}
@@ -121,7 +121,7 @@ def _decode_nan(code: int, fmt: Format) -> Value:
 
 @lru_cache(maxsize=2048)
 def target(fmt: Format, policy: Policy) -> Target:
-    """What `round_pack` needs of a format under a policy."""
+    """The Target of `round_pack` for a format under a policy."""
     beyond = _beyond(fmt, policy)
     largest = _largest(fmt, policy)
     drop_sign = not fmt.zero and policy.overflow_for(fmt) != Overflow.SAT_NONE
@@ -130,7 +130,7 @@ def target(fmt: Format, policy: Policy) -> Target:
         random_count=policy.random_count,
         mantissa_bits=fmt.mantissa_bits,
         emin=fmt.emin,
-        emax=max(fmt.emax, fmt.emin),  # up to emin the code tells whether a value fits
+        emax=max(fmt.emax, fmt.emin),  # up to emin, the code decides whether a value fits
         code_offset=fmt.code_offset,
         code_parity=int(fmt.p3109),
         gap=int(fmt.gap),
@@ -138,7 +138,7 @@ def target(fmt: Format, policy: Policy) -> Target:
         min_code=fmt.min_code,
         zero=int(fmt.zero),
         max_code=fmt.max_code,
-        max_negative_code=fmt.max_negative_code if fmt.zero else -2,  # without a zero, nothing negative ever fits
+        max_negative_code=fmt.max_negative_code if fmt.zero else -2,  # without a zero, no negative value fits
         drop_sign=int(drop_sign),
         negate_from=1 << fmt.width if fmt.twos_complement and fmt.signed else 0,
         sign_bit=fmt.sign_bit,
@@ -155,7 +155,7 @@ def target(fmt: Format, policy: Policy) -> Target:
 
 
 def _odd_beyond(fmt: Format) -> int:
-    """Where round to odd leaves the largest finite value: to P3109's Inf if that is the odd code; below unsigned 0."""
+    """The signs for which round to odd overflows: to P3109's Inf if its code is odd; for negative unsigned values."""
     positive = fmt.p3109 and fmt.infinity and fmt.max_code % 2 == 0
     negative = positive if fmt.signed else not fmt.twos_complement
     return int(positive) | int(negative) << 1
@@ -168,12 +168,12 @@ def _flush(fmt: Format, policy: Policy) -> int:
 
 
 def _least_normal(fmt: Format) -> int:
-    """The smallest normal significand: 2^mantissa_bits, or one more where zero took that code."""
+    """The smallest normal significand: 2^mantissa_bits, or one more if zero uses that code."""
     return (1 << fmt.mantissa_bits) + int(fmt.subnormals == "normal" and fmt.zero)
 
 
 def _largest(fmt: Format, policy: Policy) -> tuple[int, int]:
-    """Complete codes of the largest finite value of each sign (for integers, of what stands for it)."""
+    """Complete codes of the largest finite value of each sign; for integers, of the overflow result."""
     if fmt.is_integer:
         return _integer_overflow(fmt, policy)
     if not fmt.zero and policy.overflow_for(fmt) == Overflow.SAT_NONE:
@@ -184,14 +184,14 @@ def _largest(fmt: Format, policy: Policy) -> tuple[int, int]:
 
 
 def _beyond(fmt: Format, policy: Policy) -> tuple[int, int]:
-    """Complete codes of what a finite overflow of each sign gives where it is not held at the largest finite."""
+    """Complete codes for a finite overflow of each sign that the rounding mode does not hold at the largest finite."""
     return _largest(fmt, policy) if policy.overflow_for(fmt) != Overflow.SAT_NONE else _unsaturated(fmt, policy)
 
 
 def _unsaturated(fmt: Format, policy: Policy) -> tuple[int, int]:
-    """Complete codes of what stands for Inf of each sign."""
+    """Complete codes for Inf of each sign, or its replacement, without saturation."""
     largest = _largest(fmt, policy)
-    if not fmt.signed and not fmt.twos_complement:  # a negative value has no place: NaN (P3109 4.7.5)
+    if not fmt.signed and not fmt.twos_complement:  # negative values cannot be represented: NaN (P3109 4.7.5)
         nan = policy.nan_rule.code(fmt) if fmt.has_nan else 0
         return {"inf": fmt.inf_code, "nan": nan}.get(fmt.overflow, largest[0]), nan
     if fmt.overflow == "inf":
@@ -202,7 +202,7 @@ def _unsaturated(fmt: Format, policy: Policy) -> tuple[int, int]:
 
 
 def _integer_overflow(fmt: Format, policy: Policy) -> tuple[int, int]:
-    """What a value above, and below, an integer format's range becomes."""
+    """The results for values above and below an integer format's range."""
     if policy.integers == Integers.X86:
         indefinite = fmt.sign_bit if fmt.signed else fmt.max_code
         return indefinite, indefinite
@@ -211,15 +211,15 @@ def _integer_overflow(fmt: Format, policy: Policy) -> tuple[int, int]:
 
 # -- encode --------------------------------------------------------------------------------------------------------
 
-Number = int | float | Fraction | Value | Any  # also mpq, Decimal, numpy scalars: whatever has an exact ratio
+Number = int | float | Fraction | Value | Any  # also mpq, Decimal, numpy scalars: anything with an exact ratio
 
 
 def encode(x: Number, fmt: str | Format, policy: Policy | str | None = None, random_bits: int | None = None) -> Encoded:
-    """Round a number, taken exactly, to a format: its code and flags.
+    """Round a number, taken as exact, to a format: its code and flags.
 
-    x: int, float, Fraction, gmpy2 mpq, Decimal, numpy scalar or Value. random_bits: for a stochastic rounding, an
-    integer of policy.sr_bits bits. Raises Error for anything else, for missing or needless random bits, and for a NaN
-    where the policy makes that an error.
+    x: int, float, Fraction, gmpy2 mpq, Decimal, numpy scalar or Value. random_bits: for stochastic rounding, an integer
+    of policy.sr_bits bits. Raises Error for any other type, for missing or unneeded random bits, and for a NaN if the
+    policy makes that an error.
     """
     fmt = get_format(fmt)
     if type(policy) is not Policy:
@@ -231,7 +231,7 @@ def encode(x: Number, fmt: str | Format, policy: Policy | str | None = None, ran
 
 
 def check_random(policy: Policy, random_bits: int | None) -> int:
-    """The random bits to use: those given, checked, or 0 where the rounding takes none."""
+    """The random bits to use: the given ones, checked, or 0 if the rounding needs none."""
     n = policy.random_count
     if random_bits is None:
         if n:
@@ -246,19 +246,19 @@ def check_random(policy: Policy, random_bits: int | None) -> int:
 
 
 def needed_bits(fmt: Format, policy: Policy) -> int:
-    """How many bits a value that is cut (a quotient, a root, 1/3) must have, beside its sticky, to round right."""
+    """How many bits a cut value (a quotient, a root, 1/3) needs, besides its sticky bit, to be rounded correctly."""
     return fmt.precision + policy.random_count + 4
 
 
 def to_value(x: Number, bits: int) -> Value:
-    """Any number, exactly; a rational that is not dyadic is cut to at least `bits` bits, with a sticky."""
+    """Any number as a Value: exact if dyadic, else cut to at least `bits` bits, with a sticky bit."""
     if isinstance(x, Value):
         return x
     if isinstance(x, float):
         return _decode(int.from_bytes(struct.pack(">d", x)), FP64, False)
     try:
         numerator, denominator = _ratio(x)
-    except (ValueError, OverflowError):  # numpy, Decimal and mpfr say this of NaN and Inf
+    except (ValueError, OverflowError):  # numpy, Decimal and mpfr raise these for NaN and Inf
         return _decode_text(str(x))
     except (TypeError, AttributeError):
         raise Error(f"{x!r} is not a number; use int, float, Fraction, mpq, Decimal or Value") from None
@@ -271,7 +271,7 @@ FP64: Final = CATALOGUE["fp64"]
 
 
 def _decode_text(text: str) -> Value:
-    """What other libraries call their NaNs and infinities."""
+    """NaNs and infinities of other libraries, from their text."""
     sign, word = int(text.startswith("-")), text.lstrip("+-").lower()
     if word.startswith("inf"):
         return Value(INF, sign)
@@ -320,7 +320,7 @@ def _encode_infinities(fmt: Format, policy: Policy) -> tuple[tuple[int, int], tu
     saturate = policy.overflow_for(fmt) == Overflow.SAT_FINITE
     plus, minus = _largest(fmt, policy) if saturate else _unsaturated(fmt, policy)
     if policy.overflow_for(fmt) == Overflow.SAT_PROPAGATE and not fmt.signed and fmt.overflow != "nan":
-        minus = _largest(fmt, policy)[1]  # P3109 4.7.5: -Inf has nothing to propagate to
+        minus = _largest(fmt, policy)[1]  # P3109 4.7.5: there is no -Inf to propagate
     if not fmt.zero and saturate:  # the sign is dropped
         minus = plus
     flags = INVALID if fmt.is_integer else 0
@@ -328,7 +328,7 @@ def _encode_infinities(fmt: Format, policy: Policy) -> tuple[tuple[int, int], tu
 
 
 def encode_nan(x: Value, fmt: Format, policy: Policy) -> tuple[int, int]:
-    """The NaN a NaN becomes: generated, or the operand quieted, its payload aligned at the quiet bit."""
+    """The result for a NaN: a generated NaN, or the operand made quiet, with its payload aligned at the quiet bit."""
     flags = INVALID if x.signaling else 0
     if not fmt.has_nan:
         return _nan_replacement(x, fmt, policy), INVALID

@@ -1,6 +1,6 @@
 """Exact numbers, as decoded from bits, and exact integer arithmetic on them.
 
-Quotients and square roots, which have no finite binary form, carry as many bits as the caller asks for and a sticky.
+Quotients and square roots without a finite binary form have as many bits as the caller requests, and a sticky bit.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ NAN: Final = 2
 class Value(NamedTuple):
     """NaN, Inf, or (-1)^sign * significand * 2^exponent, exactly.
 
-    sticky: 1 if the true magnitude is larger than that, by less than one unit of the significand.
-    Of a NaN, significand is the payload, `exponent` bits of it (from the bit below the quiet bit down), and
-    signaling tells its kind. `GENERATED` is the NaN of an invalid operation, which has no payload.
+    sticky: 1 if the true magnitude is larger than that, by less than one unit of the significand. For a NaN,
+    significand is the payload, with `exponent` bits (from the bit below the quiet bit down), and signaling tells its
+    kind. `GENERATED` is the NaN of an invalid operation, which has no payload.
     """
 
     kind: int
@@ -59,7 +59,7 @@ class Value(NamedTuple):
         return -magnitude if self.sign else magnitude
 
     def __float__(self) -> float:
-        """The nearest float64 (for reading: the exact value is `as_fraction`)."""
+        """The nearest float64, for display; `as_fraction` gives the exact value."""
         if self.kind == NAN:
             return math.copysign(math.nan, -1.0 if self.sign else 1.0)
         if self.kind == INF:
@@ -96,7 +96,7 @@ def finite(sign: int, significand: int, exponent: int) -> Value:
 
 
 def top(x: Value) -> int:
-    """Exponent of the leading bit of a nonzero number: floor(log2 |x|)."""
+    """The exponent of the leading bit of a nonzero number: floor(log2 |x|)."""
     return x.exponent + x.significand.bit_length() - 1
 
 
@@ -111,7 +111,7 @@ def magnitude(x: Value) -> Value:
 
 
 def add(a: Value, b: Value, zero_sign: int = 0) -> Value:
-    """a + b of finite numbers. zero_sign: the sign of a sum of opposite numbers (IEEE 754 6.3)."""
+    """a + b for finite numbers. zero_sign: the sign of a zero sum of numbers with opposite signs (IEEE 754 6.3)."""
     _, sa, ma, ea, *_ = a
     _, sb, mb, eb, *_ = b
     if ma == 0 and mb == 0:
@@ -130,12 +130,12 @@ def add(a: Value, b: Value, zero_sign: int = 0) -> Value:
 
 
 def multiply(a: Value, b: Value) -> Value:
-    """a * b of finite numbers."""
+    """a * b for finite numbers."""
     return Value(FINITE, a.sign ^ b.sign, a.significand * b.significand, a.exponent + b.exponent)
 
 
 def divide(a: Value, b: Value, bits: int) -> Value:
-    """a / b of finite numbers, b not zero: at least `bits` bits of the quotient, and a sticky."""
+    """a / b for finite numbers, b nonzero: at least `bits` bits of the quotient, and a sticky bit."""
     if a.significand == 0:
         return Value(FINITE, a.sign ^ b.sign)
     shift = max(0, bits + b.significand.bit_length() - a.significand.bit_length())
@@ -144,7 +144,7 @@ def divide(a: Value, b: Value, bits: int) -> Value:
 
 
 def square_root(a: Value, bits: int) -> Value:
-    """The square root of a finite number that is not negative: at least `bits` bits, and a sticky."""
+    """The square root of a finite nonnegative number: at least `bits` bits, and a sticky bit."""
     if a.significand == 0:
         return a
     shift = max(0, 2 * bits - a.significand.bit_length())
@@ -155,8 +155,8 @@ def square_root(a: Value, bits: int) -> Value:
 
 
 def reciprocal_square_root(a: Value, bits: int) -> Value:
-    """1 / sqrt(a) of a positive number: at least `bits` bits, and a sticky."""
-    # 1 / sqrt(s 2^e) = sqrt(2^k / s) 2^(-(e + k) / 2), with k making the quotient long and e + k even.
+    """1 / sqrt(a) for a positive number: at least `bits` bits, and a sticky bit."""
+    # 1 / sqrt(s 2^e) = sqrt(2^k / s) 2^(-(e + k) / 2); k is large enough for the quotient and makes e + k even.
     k = 2 * bits + a.significand.bit_length()
     k += (a.exponent + k) & 1
     quotient, remainder = divmod(1 << k, a.significand)
@@ -165,12 +165,12 @@ def reciprocal_square_root(a: Value, bits: int) -> Value:
 
 
 def remainder(a: Value, b: Value) -> Value:
-    """a - b * n, n the integer nearest to a / b, ties to even (IEEE 754 5.3.1). Finite, b not zero."""
+    """a - b * n, where n is the integer nearest to a / b, ties to even (IEEE 754 5.3.1). For finite a and nonzero b."""
     if a.significand == 0 or top(a) < top(b) - 1:
         return a
     e = min(a.exponent, b.exponent)
     divisor = b.significand << (b.exponent - e)
-    # Only the remainder by twice the divisor matters, for n's parity: no need of a huge dividend.
+    # The remainder by twice the divisor suffices to find n's parity, without a huge dividend.
     rest = a.significand * pow(2, a.exponent - e, 2 * divisor) % (2 * divisor)
     odd = rest >= divisor
     rest -= divisor if odd else 0
@@ -182,7 +182,7 @@ def remainder(a: Value, b: Value) -> Value:
 
 
 def compare(a: Value, b: Value) -> int:
-    """-1, 0 or 1: the order of two numbers, infinities included; zeros are equal."""
+    """-1, 0 or 1: the order of two numbers, including infinities; zeros are equal."""
     ra, rb = _rank(a), _rank(b)
     if ra != rb:
         return 1 if ra > rb else -1
@@ -204,7 +204,7 @@ def _rank(x: Value) -> int:
 
 
 def from_fraction(x: Fraction, bits: int) -> Value:
-    """A rational number, exactly where it is dyadic, else cut to at least `bits` bits with a sticky."""
+    """A rational number: exact if it is dyadic, else cut to at least `bits` bits, with a sticky bit."""
     sign, numerator, denominator = int(x < 0), abs(x.numerator), x.denominator
     if denominator & (denominator - 1) == 0:
         return Value(FINITE, sign, numerator, 1 - denominator.bit_length())

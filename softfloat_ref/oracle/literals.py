@@ -1,4 +1,4 @@
-"""Numbers as text: read exactly, and shown exactly."""
+"""Numbers as text, read and written exactly."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
 
 ADVICE: Final = "use 1.25, 0x1.4p0, 1/3, inf or nan"
-MAX_EXPONENT: Final = 20_000  # of ten: fp128 ends at 4932; hexadecimal literals go to 2^±1600000
+MAX_EXPONENT: Final = 20_000  # power of ten: fp128 ends at 4932; hexadecimal literals go to 2^±1600000
 MAX_EXPONENT_OF_TWO: Final = 1_600_000
 
-# No two repetitions meet: what does not match is found not to in one pass, however long it is.
+# No two repetitions are adjacent, so a mismatch is found in a single pass, however long the text.
 _DECIMAL: Final = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d+))?", re.ASCII)
 _HEX: Final = re.compile(r"([+-]?)0[xX]([0-9a-fA-F]*)(?:\.([0-9a-fA-F]*))?(?:[pP]([+-]?\d+))?", re.ASCII)
 _RATIO: Final = re.compile(r"[+-]?\d{1,4000}/\d{1,4000}", re.ASCII)
 _WORD: Final = re.compile(r"([+-]?)(inf|infinity|nan|snan)", re.IGNORECASE)
 MAX_DIGITS: Final = 4000
 SHOWN_DIGITS: Final = 80
-MAX_PLACES: Final = 40  # of a number with a fraction that is shown with all digits
+MAX_PLACES: Final = 40  # of a number with a fraction that is written with all digits
 _FLOAT64_BITS: Final = sys.float_info.mant_dig
-MAX_TOP: Final = 256  # of one that is: integers have no more bits
+MAX_TOP: Final = 256  # the same for its leading bit: integers have no more bits
 
 
 def parse_number(text: str, where: str = "") -> Fraction | Value:
-    """A decimal, C99 hexadecimal, ratio, inf, nan or snan, exactly. Raises Error, naming `where` it stood."""
+    """A decimal, C99 hexadecimal, ratio, inf, nan or snan, exactly. Raises Error, with the context `where`."""
     text = text.strip()
     number = _parse(text) if len(text) <= 2 * MAX_DIGITS else None
     if number is None:
@@ -40,7 +40,7 @@ def parse_number(text: str, where: str = "") -> Fraction | Value:
 
 
 def _why(text: str) -> str:
-    """What is wrong with a text that is not read."""
+    """The reason why a text is not a number."""
     match = _DECIMAL.fullmatch(text) or _HEX.fullmatch(text)
     if match is None or not (match[2] or match[3]):
         return f"is not a number; {ADVICE}"
@@ -84,7 +84,7 @@ def _hexadecimal(match: re.Match[str]) -> Fraction | Value | None:
 
 
 def _power(text: str | None, limit: int) -> int | None:
-    """The exponent of a literal; None beyond the limit."""
+    """The exponent of a literal; None if it exceeds the limit."""
     if text is not None and len(text) > 10:  # a sign and nine digits: int() need not read more
         return None
     power = int(text or 0)
@@ -98,15 +98,15 @@ def _signed(number: Fraction, sign: str) -> Fraction | Value:
 
 
 def parse_code(text: str, where: str = "") -> int:
-    """A code in hexadecimal, either case, with or without 0x. Raises Error."""
-    digits = text.strip()  # also of control characters that int() takes for no white space
+    """A code in hexadecimal, upper or lower case, with or without 0x. Raises Error."""
+    digits = text.strip()  # also removes control characters, which int() does not strip
     if not re.fullmatch(r"(0[xX])?[0-9a-fA-F]{1,80}", digits):
         raise Error(f"{where + ': ' if where else ''}{digits!r} is not a hexadecimal code; use 3c00 or 0x3c00")
     return int(digits, 16)
 
 
 def shortest(x: Value) -> str:
-    """The value as decimal: exactly where that is short, else the nearest float64's shortest form."""
+    """The value in decimal: exact if that is short, else the shortest form of the nearest float64."""
     if x.kind == NAN:
         return "snan" if x.signaling else "nan"
     sign = "-" if x.sign else ""
@@ -122,8 +122,8 @@ def shortest(x: Value) -> str:
 
 
 def exactly(x: Value) -> str:
-    """The value itself, which `parse_number` gives back: as `shortest` where that is it, else with all its digits, or
-    in hexadecimal where these are many."""
+    """Text that `parse_number` reads back to the same value: `shortest` if that is exact, else all digits, or
+    hexadecimal if there are too many."""
     text = shortest(x)
     if x.kind != FINITE or x.significand == 0 or x.sticky or "x" in text or Fraction(text) == x.as_fraction():
         return text
@@ -135,19 +135,19 @@ def exactly(x: Value) -> str:
 
 
 def writer(bits: int) -> Callable[[Value], str]:
-    """How numbers of so many significant bits are written, so that they are found again: as float64s, or `exactly`."""
+    """`shortest` or `exactly`: writes numbers of up to `bits` significant bits so that they can be read back."""
     return shortest if bits <= _FLOAT64_BITS else exactly
 
 
 def _exact_decimal(x: Fraction) -> str:
-    places = x.denominator.bit_length() - 1  # a dyadic rational has as many decimals as its denominator has twos
+    places = x.denominator.bit_length() - 1  # one decimal for each factor of two in the denominator
     digits = str(x.numerator * 5**places).rjust(places + 1, "0")
     whole, fraction = digits[: len(digits) - places], digits[len(digits) - places :]
     return f"{whole}.{fraction or '0'}"
 
 
 def hexadecimal(x: Value) -> str:
-    """A finite value as C99 hexadecimal, 0x1.8p-3: exact (a sticky, or more than 80 digits, shows as '...')."""
+    """A finite value in C99 hexadecimal, 0x1.8p-3: exact ('...' marks a sticky bit or more than 80 digits)."""
     sign = "-" if x.sign else ""
     if x.significand == 0:
         return f"{sign}0x0p+0"

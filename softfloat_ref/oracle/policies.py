@@ -1,4 +1,4 @@
-"""Policy: every choice a conversion or operation leaves open, as named fields; and the named policies."""
+"""Policy: every choice that a conversion or operation leaves open, as named fields; and the named policies."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from softfloat_ref.oracle.rounding import Rounding
 
 
 class Overflow(StrEnum):
-    """What becomes of a value beyond the largest finite one (IEEE P3109 4.7.5's names).
+    """The result for a value beyond the largest finite one (with IEEE P3109 4.7.5's names).
 
-    sat-none: Inf, NaN or the largest finite, as the format has it and by direction (IEEE 754 7.4), Inf operands too;
-    sat-propagate: the largest finite, but an Inf operand stays Inf (or what the format has for it);
+    sat-none: Inf, NaN or the largest finite, according to format and direction (IEEE 754 7.4); also for Inf operands;
+    sat-propagate: the largest finite, but an Inf operand stays Inf (or the format's replacement);
     sat-finite: the largest finite for both;
     sat-narrow: sat-finite to formats of at most 8 bits, sat-none to wider ones (PTX: .satfinite is not optional there).
     """
@@ -40,7 +40,7 @@ class Tininess(StrEnum):
 
 
 class NanMissing(StrEnum):
-    """What a NaN becomes in a float format that has none: the largest value, zero, or an error."""
+    """The result for a NaN in a float format that has none: the largest value, zero, or an error."""
 
     MAX = "max"
     ZERO = "zero"
@@ -48,11 +48,11 @@ class NanMissing(StrEnum):
 
 
 class Integers(StrEnum):
-    """Conversion to an integer, out of range or of NaN.
+    """Conversion to an integer of NaN and of values out of range.
 
     riscv: the nearest integer, NaN the largest (RISC-V F, table of FCVT); x86: the "integer indefinite" value, the
     smallest signed or largest unsigned (Intel SDM vol. 1 4.8, VCVTTPS2UDQ); arm: the nearest, NaN zero (Arm ARM,
-    FPToFixed); ptx: the nearest, NaN zero up to 32 bits from formats but fp64, else the top bit alone (PTX ISA, cvt).
+    FPToFixed); ptx: the nearest, NaN only the top bit from fp64 or to over 32 bits, else zero (PTX ISA, cvt).
     """
 
     RISCV = "riscv"
@@ -83,7 +83,7 @@ def parse_rounding(value: Rounding | str) -> Rounding:
 
 
 def rounding_name(mode: Rounding) -> str:
-    """The name a rounding has on the command line."""
+    """The name of a rounding on the command line."""
     return mode.name.lower().replace("_", "-")
 
 
@@ -101,12 +101,12 @@ def _parse(kind: type[E_], what: str, value: object) -> E_:
 
 @dataclass(frozen=True)
 class NanRule:
-    """Which NaN comes out. Written as words joined by commas:
+    """Which NaN an operation returns, as words joined by commas:
 
     canonical (the format's own), ones (all mantissa bits set), negative (canonical, sign set), a hexadecimal code,
-    FORMAT=CODE for one format, operands included; propagate (the first NaN operand, quieted) or propagate-signaling
-    (the first signalling one, else the first); addend-first (an fma looks at its addend first). Of fma(0, Inf, qNaN):
-    fma-generated (the generated NaN, not the operand); fma-quiet (without raising invalid).
+    FORMAT=CODE for one format, even if operands are NaN; propagate (the first NaN operand, quieted) or
+    propagate-signaling (the first signalling one, else the first); addend-first (an fma checks its addend first). For
+    fma(0, Inf, qNaN): fma-generated (the generated NaN, not the operand); fma-quiet (without raising invalid).
     """
 
     propagate: Literal["no", "first", "signaling"] = "no"
@@ -140,11 +140,11 @@ class NanRule:
         return NanRule(codes=tuple(codes), **rule)
 
     def has_code(self, fmt: Format) -> bool:
-        """Whether this format has a code of its own in the rule; that then holds for operands too."""
+        """Whether the rule has a code for this format, which then replaces NaN operands too."""
         return any(name == fmt.name for name, _ in self.codes)
 
     def code(self, fmt: Format) -> int:
-        """The NaN that an operation generates in this format. The format has one."""
+        """The NaN that an operation generates in this format, which must have one."""
         for name, code in self.codes:
             if name == fmt.name:
                 return _checked_nan(code, fmt)
@@ -175,13 +175,13 @@ def _checked_nan(code: int, fmt: Format) -> int:
 
 @dataclass(frozen=True)
 class Policy:
-    """Every open choice. The defaults are the policy `ieee`; docs/numerics.md says what each field means.
+    """Every open choice. The defaults are the policy `ieee`; docs/numerics.md describes each field.
 
-    Fields take enum members or their names. overflow = None means the format's own: sat-none for formats with Inf,
-    sat-finite for the others. sr_bits is the number of random bits of a stochastic rounding. flush_rule: whether
-    flush_outputs judges after rounding, raising underflow and inexact (x86), or before, raising underflow only (Arm).
-    bare_widening: a conversion that only appends zero bits to a code does nothing else (no flush, no quieting).
-    Raises Error for a value that is none of a field's.
+    Fields accept enum members or their names. overflow = None means the format's own: sat-none for formats with Inf,
+    sat-finite for the others. sr_bits is the number of random bits for stochastic rounding. flush_rule: whether
+    flush_outputs decides after rounding, raising underflow and inexact (x86), or before, raising underflow only (Arm).
+    bare_widening: a conversion that only appends zero bits to a code does nothing else (no flush, no quieting). Raises
+    Error for a value that is not valid for its field.
     """
 
     rounding: Rounding = Rounding.RNE
@@ -211,7 +211,7 @@ class Policy:
         put(self, "specials", _parse(Specials, "family of special cases", self.specials))
         put(self, "bare_widening", _parse_bool("bare_widening", self.bare_widening))
         put(self, "nan", _nan_text(self.nan))
-        self.nan_rule  # noqa: B018  (parsed now, so that a bad rule is refused here)
+        self.nan_rule  # noqa: B018  (parsed now, so that a bad rule raises here)
         if self.sr_bits is not None and not (type(self.sr_bits) is int and 1 <= self.sr_bits <= 64):
             raise Error(f"sr_bits = {self.sr_bits!r}: stochastic rounding takes 1 to 64 random bits")
 
@@ -221,9 +221,9 @@ class Policy:
 
     @cached_property
     def random_count(self) -> int:
-        """How many random bits a result needs: 0 unless the rounding is stochastic.
+        """The number of random bits per result: 0 unless the rounding is stochastic.
 
-        Raises Error where it is and sr_bits does not say."""
+        Raises Error if it is stochastic and sr_bits is missing."""
         if not self.rounding.stochastic:
             return 0
         if self.sr_bits is None:
@@ -231,7 +231,7 @@ class Policy:
         return self.sr_bits
 
     def overflow_for(self, fmt: Format) -> Overflow:
-        """The overflow rule for that target."""
+        """The overflow rule for that target format."""
         if self.overflow == Overflow.SAT_NARROW:
             return Overflow.SAT_FINITE if fmt.width <= 8 else Overflow.SAT_NONE
         if self.overflow is not None:
@@ -246,7 +246,7 @@ class Policy:
         return dataclasses.replace(self, **fields)
 
     def to_dict(self) -> dict[str, Any]:
-        """The full definition, as a manifest stores it."""
+        """The full definition, as manifests store it."""
         values = {name: getattr(self, name) for name in _FIELDS}
         values["rounding"] = rounding_name(self.rounding)
         return {k: str(v) if isinstance(v, StrEnum) else v for k, v in values.items()}
@@ -271,7 +271,7 @@ def _parse_bool(what: str, value: object) -> bool:
     raise Error(f"{what} = {value!r}: use on or off")
 
 
-# Each field's source stands in docs/policies.md.
+# docs/policies.md has the citation of each field.
 POLICIES: Final[dict[str, Policy]] = {
     "ieee": Policy(),
     "riscv": Policy(overflow=Overflow.SAT_NONE, nan="canonical,fp8_e5m2=7f"),
@@ -290,7 +290,7 @@ POLICIES: Final[dict[str, Policy]] = {
 
 
 def get_policy(policy: Policy | str | Mapping[str, Any] | None = None, **fields: Any) -> Policy:
-    """A policy by name, `FILE.toml[:NAME]`, a table of fields (with `like`), or as it is; then `fields` replaced."""
+    """A policy from a name, `FILE.toml[:NAME]`, a table of fields (with `like`) or a Policy; then `fields` replaced."""
     if policy is None:
         base = POLICIES["ieee"]
     elif isinstance(policy, Policy):

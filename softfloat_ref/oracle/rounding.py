@@ -1,7 +1,7 @@
 """The rounding decision, the overflow rule and the packing: pure functions of plain integers.
 
-This is the one place where a number is rounded. Python runs these functions on unbounded integers; Numba compiles
-the same function objects for arrays (so: no classes, no exceptions, no big-integer methods, every argument an int).
+Numbers are rounded nowhere else. Python runs these functions on unbounded integers; Numba compiles the same function
+objects for arrays (hence no classes, no exceptions, no big-integer methods, and only int arguments).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Rounding(IntEnum):
         return self >= Rounding.SR
 
 
-# The same numbers as plain globals, which Numba freezes as constants.
+# The same numbers as plain globals, which Numba compiles as constants.
 RNE: Final = 0
 RNA: Final = 1
 RTZ: Final = 2
@@ -48,45 +48,45 @@ SR_C: Final = 10
 TININESS_AFTER: Final = 0
 TININESS_BEFORE: Final = 1
 FLUSH_OFF: Final = 0
-FLUSH_ON: Final = 1  # as x86: rounded, found tiny, made zero; underflow and inexact
-FLUSH_BEFORE: Final = 2  # as Arm: tiny before rounding, made zero; underflow only
+FLUSH_ON: Final = 1  # as x86: round; if the result is tiny, return zero with underflow and inexact
+FLUSH_BEFORE: Final = 2  # as Arm: if tiny before rounding, return zero with underflow only
 
 
 class Target(NamedTuple):
-    """What rounding must know of a format under a policy: integers only. Made by `codec.target`."""
+    """Everything rounding needs to know about a format under a policy, as integers. Made by `codec.target`."""
 
     mode: int
-    random_count: int  # random bits of a stochastic rounding (n); 0 for the others
+    random_count: int  # number of random bits of a stochastic rounding (n); 0 for other roundings
     mantissa_bits: int
     emin: int
-    emax: int  # whatever has a larger exponent overflows
+    emax: int  # any larger exponent overflows
     code_offset: int
-    code_parity: int  # 1: "even" and "odd" are the code's (P3109), not the significand's
+    code_parity: int  # 1: "even" and "odd" refer to the code (P3109), not to the significand
     gap: int  # 1: no value between zero and the smallest normal
     least: int  # the smallest normal, in units of 2^(emin - mantissa_bits); 0: nothing is tiny
     min_code: int
-    zero: int  # 0: the format has no zero; what rounds to zero becomes min_code
+    zero: int  # 0: the format has no zero; results that round to zero become min_code
     max_code: int
     max_negative_code: int
-    drop_sign: int  # 1: the magnitude is converted (E8M0)
+    drop_sign: int  # 1: the sign is ignored (E8M0)
     negate_from: int  # two's complement: the code of -x is this minus the code of x; else 0
     sign_bit: int
     negative_zero: int
-    # What an overflow gives: past the largest finite, or stopping at it, for each sign; complete codes.
+    # Complete codes for overflow of each sign: beyond the largest finite, or limited to it.
     beyond_positive: int
     beyond_negative: int
     largest_positive: int
     largest_negative: int
-    odd_beyond: int  # bit 0 for positive, bit 1 for negative: round to odd goes past the largest finite
+    odd_beyond: int  # bit 0 for positive, bit 1 for negative: round to odd overflows beyond the largest finite
     overflow_flags: int
     tininess: int
     flush: int
 
 
 def cut(significand: int, length: int, sticky: int, shift: int, n: int) -> tuple[int, int, int]:
-    """Cut `shift` bits off an integer of `length` bits: the kept integer, the first n + 1 cut bits, and a sticky.
+    """Cut `shift` bits off an integer of `length` bits: the kept integer, the first n + 1 cut bits, and a sticky bit.
 
-    The sticky is 1 where any bit below those was set, or was already known to be.
+    The sticky bit is 1 if any bit below those is set, or if `sticky` already was.
     """
     drop = shift - n - 1
     if drop <= 0:
@@ -102,10 +102,10 @@ def cut(significand: int, length: int, sticky: int, shift: int, n: int) -> tuple
 
 
 def rounds_up(mode: int, negative: int, odd: int, discarded: int, sticky: int, n: int, random_bits: int) -> bool:
-    """Whether the magnitude goes to the next larger one: the rounding decision.
+    """The rounding decision: whether the magnitude is rounded up to the next larger one.
 
-    discarded: the first n + 1 bits below the kept ones; sticky: whether anything follows them; odd: whether the kept
-    value is odd; n: how many random bits there are (0 where the rounding is not stochastic).
+    discarded: the first n + 1 bits below the kept ones. sticky: whether any bit below those is set. odd: whether the
+    kept value is odd. n: the number of random bits (0 if the rounding is not stochastic).
     """
     half = 1 << n
     inexact = discarded != 0 or sticky != 0
@@ -135,7 +135,7 @@ def rounds_up(mode: int, negative: int, odd: int, discarded: int, sticky: int, n
 
 
 def goes_beyond(mode: int, negative: int, odd_beyond: int) -> bool:
-    """Whether a finite overflow leaves the largest finite magnitude behind (IEEE 754 7.4)."""
+    """Whether a finite overflow gives more than the largest finite magnitude (IEEE 754 7.4)."""
     if mode == RTZ:
         return False
     if mode == RTO:
@@ -150,7 +150,7 @@ def goes_beyond(mode: int, negative: int, odd_beyond: int) -> bool:
 def is_tiny(
     negative: int, significand: int, exponent: int, length: int, sticky: int, random_bits: int, tininess: int, t: Target
 ) -> bool:
-    """Whether a nonzero number is below the smallest normal (IEEE 754 7.5): itself, or rounded, exponent unbounded."""
+    """Whether a nonzero number, exact or rounded with unbounded exponent, is below all normals (IEEE 754 7.5)."""
     top = exponent + length - 1
     if top > t.emin or t.least == 0:
         return False
@@ -167,7 +167,7 @@ def is_tiny(
 
 
 def cut_in_gap(significand: int, exponent: int, length: int, sticky: int, n: int, t: Target) -> tuple[int, int, int]:
-    """As `cut`, in units of the smallest normal: for a magnitude between zero and it, with nothing in between."""
+    """As `cut`, in units of the smallest normal: for a magnitude between zero and that, with no value in between."""
     shift = exponent - (t.emin - t.mantissa_bits) + n + 1
     if shift >= 0:
         numerator, denominator = significand << shift, t.least
@@ -180,9 +180,9 @@ def cut_in_gap(significand: int, exponent: int, length: int, sticky: int, n: int
 
 
 def position(significand: int, exponent: int, length: int, sticky: int, n: int, t: Target) -> tuple[int, int, int, int]:
-    """Where a magnitude lies among the target's: the code at or below it, and (kept, discarded, sticky) of `cut`.
+    """The position of a magnitude among the target's: the code at or below it, and (kept, discarded, sticky) of `cut`.
 
-    The code is more than max_code + 1 where the exponent alone is too large, and negative below a format without zero.
+    The code exceeds max_code + 1 if the exponent alone is too large, and is negative below a format without zero.
     """
     e = max(exponent + length - 1, t.emin)
     kept, discarded, rest = cut(significand, length, sticky, e - t.mantissa_bits - exponent, n)
@@ -195,7 +195,7 @@ def position(significand: int, exponent: int, length: int, sticky: int, n: int, 
 
 
 def with_sign(negative: int, code: int, t: Target) -> int:
-    """The complete code of a signed magnitude code."""
+    """The complete code for a magnitude code and a sign."""
     if negative == 0:
         return code
     if t.negate_from:
@@ -209,7 +209,7 @@ def round_pack(
     """Round (-1)^negative * significand * 2^exponent to the target: its code and the flags raised.
 
     significand: nonzero, of `length` bits. sticky: 1 if the true magnitude is larger, by less than one unit of the
-    significand; the significand must then reach at least random_count + 2 bits below the target's precision.
+    significand; the significand must then extend at least random_count + 2 bits below the target's precision.
     """
     if t.drop_sign:
         negative = 0
@@ -245,7 +245,7 @@ def round_pack(
 def round_to_unit(
     negative: int, significand: int, exponent: int, length: int, mode: int, n: int, random_bits: int
 ) -> tuple[int, bool]:
-    """Round a magnitude to an integer: that integer, and whether anything was lost."""
+    """Round a magnitude to an integer: that integer, and whether the result is inexact."""
     kept, discarded, rest = cut(significand, length, 0, -exponent, n)
     if rounds_up(mode, negative, kept & 1, discarded, rest, n, random_bits):
         kept += 1
@@ -255,8 +255,8 @@ def round_to_unit(
 def align(negative: int, significand: int, exponent: int, length: int, unit: int, down: int) -> tuple[int, int]:
     """(-1)^negative * significand * 2^exponent as a signed multiple of 2^unit, and whether bits were lost.
 
-    What lies below the unit is dropped (toward zero), or, where down is 1, floored (toward minus infinity): the
-    alignment of a fused adder. significand: of `length` bits.
+    Bits below the unit are dropped (toward zero) or, if down is 1, floored (toward minus infinity), as in the alignment
+    of a fused adder. significand: of `length` bits.
     """
     shift = unit - exponent
     if shift <= 0:

@@ -1,6 +1,6 @@
-"""Named sources of random bits: each word depends on the source and its position alone.
+"""Named sources of random bits: each word depends only on the source and the position.
 
-So neither chunking, threads nor workers change anything, and a circuit's own generator can be stated.
+Chunks, threads and workers therefore do not change results, and a circuit's own generator can be reproduced.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KEYS: Final = {"philox": ("seed",), "lfsr": ("width", "taps", "seed", "bits")}
 
 @runtime_checkable
 class RandomSource(Protocol):
-    """Random bits by position: `count` integers of n bits from `start` on. Raises Error where n bits are too many."""
+    """Random bits by position: `count` integers of n bits from position `start`. Raises Error if n is too large."""
 
     def bits(self, n: int, start: int, count: int) -> list[int]: ...
 
@@ -37,7 +37,7 @@ class Philox:
     """`philox:seed=S`: numpy's Philox4x64-10 with key (S, 0) (Salmon et al., SC 2011).
 
     Position i is word i mod 4 of the block at counter i // 4 + 1; r is its top n bits. stream: the key's second word;
-    streams but 0 serve other purposes than rounding.
+    streams other than 0 are not used for rounding.
     """
 
     seed: int = 0
@@ -55,7 +55,7 @@ class Philox:
         return np.asarray(generator.random_raw(skip + count), dtype=np.uint64)[skip:]
 
     def words(self, start: int, count: int) -> list[int]:
-        """64-bit words from a position on, as plain integers."""
+        """64-bit words from position `start`, as plain integers."""
         words: list[int] = self._raw(start, count).tolist()
         return words
 
@@ -77,8 +77,8 @@ class Philox:
 class Lfsr:
     """`lfsr:width=W,taps=T1.T2...,seed=S,bits=HI:LO`: a Fibonacci shift register, stepped once per element.
 
-    Taps count from 1; a step shifts left and puts the xor of the tapped bits (tap t is bit t - 1) into bit 0. Element
-    i sees the state after i steps; r is its bits HI..LO, cut to the top n of them.
+    Taps count from 1; a step shifts left and puts the xor of the tapped bits (tap t is bit t - 1) into bit 0. Element i
+    uses the state after i steps; r is its bits HI..LO, reduced to the top n of them.
     """
 
     width: int
@@ -98,7 +98,7 @@ class Lfsr:
             raise Error(f"lfsr: bits {self.high}:{self.low} are not inside a register of {self.width} bits")
 
     def states(self, start: int = 0) -> Iterator[int]:
-        """The register's states from a step on."""
+        """The register's states from step `start` on."""
         state, mask = self._state_at(start), (1 << self.width) - 1
         tapped = sum(1 << (t - 1) for t in set(self.taps))
         while True:
@@ -106,9 +106,9 @@ class Lfsr:
             state = (state << 1 | (state & tapped).bit_count() & 1) & mask
 
     def _state_at(self, steps: int) -> int:
-        """The state after so many steps: a step is linear over the bits, so powers of it are made by squaring."""
+        """The state after `steps` steps. A step is linear over the bits, so its powers are computed by squaring."""
         state, mask = self.seed, (1 << self.width) - 1
-        power = [(1 << i << 1 | (i + 1 in self.taps)) & mask for i in range(self.width)]  # what each bit alone becomes
+        power = [(1 << i << 1 | (i + 1 in self.taps)) & mask for i in range(self.width)]  # image of each bit
         while steps:
             if steps & 1:
                 state = _sum_of_bits(power, state)
@@ -135,7 +135,7 @@ class Lfsr:
 
 
 def _sum_of_bits(images: list[int], state: int) -> int:
-    """A linear function of a state, from what each of its bits becomes."""
+    """A linear function of a state, given the image of each of its bits."""
     total = 0
     while state:
         total ^= images[(state & -state).bit_length() - 1]
@@ -144,7 +144,7 @@ def _sum_of_bits(images: list[int], state: int) -> int:
 
 
 def parse_source(spec: str, seed: int | None = None) -> RandomSource:
-    """A source from its spec; `seed` fills in a seed that the spec leaves out. Raises Error."""
+    """A source from its text; `seed` supplies a seed that the text omits. Raises Error."""
     kind, _, rest = spec.strip().lower().partition(":")
     if kind not in _KEYS:
         raise unknown("random source", kind, _KEYS)

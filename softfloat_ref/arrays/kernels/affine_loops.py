@@ -1,4 +1,4 @@
-"""The compiled loop of affine integers: float32 values to the values of their integers, one rounding each."""
+"""The compiled loops of affine integers: float32 values to the values of their integers, each rounded once."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 from softfloat_ref.arrays.kernels.convert import rounds_up
 from softfloat_ref.arrays.kernels.jit import compiled
 
-FRACTION: Final = 18  # bits of a quotient below the point, before the one that says whether anything follows
+FRACTION: Final = 18  # fraction bits of a quotient, above its sticky bit
 MAX_RANDOM: Final = FRACTION - 1
 
 
 @compiled(forceinline=True)
 def _fixed(magnitude: Any, scale: Any, limit: Any) -> Any:
-    """magnitude / scale, held within limit, in units of 2^-(FRACTION + 1) and rounded to odd.
+    """magnitude / scale, limited to `limit`, in units of 2^-(FRACTION + 1) and rounded to odd.
 
-    Both are float32's, the quotient cut has at most 28 bits: its product with the scale is exact in float64, and tells
-    whether the division rounded it up, and whether it is exact.
+    Both are float32 values, and the truncated quotient has at most 28 bits, so its product with the scale is exact in
+    float64. The product shows whether the division rounded up and whether it was exact.
     """
     quotient = min(magnitude / scale, limit)
     units = np.int64(quotient * (1 << FRACTION))
@@ -29,7 +29,7 @@ def _fixed(magnitude: Any, scale: Any, limit: Any) -> Any:
 
 @compiled(forceinline=True)
 def _total(x: Any, scale: Any, numbers: Any) -> Any:
-    """x / scale + zero point in those units."""
+    """x / scale + zero point in the units of `_fixed`."""
     value = np.float64(x)
     fixed = _fixed(abs(value), scale, np.float64(4 * (numbers[2] - numbers[1] + 1)))
     return (-fixed if value < 0 else fixed) + (numbers[0] << (FRACTION + 1))
@@ -37,10 +37,10 @@ def _total(x: Any, scale: Any, numbers: Any) -> Any:
 
 @compiled(nogil=True)
 def affine_values(x: Any, scale: Any, numbers: Any, table: Any, out: Any) -> None:
-    """Finite float32 values to table[q - lowest], q = clamp(round(x / scale + zero point)).
+    """out[i] = table[q - lowest] for finite float32 x[i], q = clamp(round(x / scale + zero point)).
 
-    numbers: zero point, lowest, highest, and the rounding decision as a truth table of rounding.rounds_up, bit
-    8 negative + 4 odd + 2 guard + sticky.
+    numbers: zero point, lowest, highest, and the rounding decision: the truth table of rounding.rounds_up, at bit
+    8*negative + 4*odd + 2*guard + sticky.
     """
     lowest, highest, decisions = numbers[1], numbers[2], numbers[3]
     for i in range(x.size):
@@ -57,7 +57,7 @@ def affine_values(x: Any, scale: Any, numbers: Any, table: Any, out: Any) -> Non
 def stochastic_affine_values(
     x: Any, words: Any, scale: Any, numbers: Any, table: Any, out: Any, mode: int, n: int
 ) -> None:
-    """The same by a stochastic rounding, each value with its own random word of n bits."""
+    """The same with stochastic rounding; each value has its own random word of n bits."""
     lowest, highest, below = numbers[1], numbers[2], FRACTION - n
     for i in range(x.size):
         total = _total(x[i], scale, numbers)

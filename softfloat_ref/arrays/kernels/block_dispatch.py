@@ -1,4 +1,4 @@
-"""Whether a compiled loop quantizes or dequantizes blocks, and the tables it needs, from the oracle."""
+"""Selects the compiled loop that quantizes or dequantizes blocks, and builds its tables with the oracle."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from softfloat_ref.oracle.policies import Policy
 
 FP32: Final = CATALOGUE["fp32"]
 E8M0: Final = CATALOGUE["e8m0"]
-SIZE: Final = 32  # of the blocks of every MX format, which have loops of their own
+SIZE: Final = 32  # block size of every MX format; it has loops of its own
 _WORD: Final = 32
-_FIELDS: Final = 255  # exponent fields of finite float32 magnitudes
+_FIELDS: Final = 255  # number of exponent fields of finite float32 values
 Array = NDArray[Any]
 
 
 class Plan(NamedTuple):
-    """What the loops of a block conversion need: see block_loops.quantize_rows."""
+    """The arguments of the loops of a block conversion: see block_loops.quantize_rows."""
 
     emin: int
     table: Array
     rules: Array
     numbers: Array
-    near: Array  # the fields of the elements' nearest.Nearest; none where there is none
+    near: Array  # the fields of the elements' nearest.Nearest; empty if its loops do not support them
 
 
 def plan(fmt: BlockFormat, profile: Profile, policy: Policy, source: Format) -> Plan | None:
-    """How the loops do a block conversion, where they do: float32, E8M0 scales, exact quotients, and specials by the
-    block."""
+    """The plan of a block conversion, or None if the loops do not support it. They need float32 input, E8M0 scales,
+    exact quotients, and a profile that handles specials per block."""
     return _plan(fmt, profile, policy) if source is FP32 else None
 
 
@@ -67,7 +67,7 @@ def _plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> Plan | None:
     rules = [scale_of(None, fmt, profile), E8M0.canonical_nan, special_element(fmt, policy)]
     numbers = plans.plain_numbers(fmt.element, policy, FP32)
     numbers[3] = int(policy.flush_inputs or profile.flush == "element")
-    highest = fmt.element.emin + (int(table.max()) >> plans.SCALE_AT) + 1  # lowest binade of elements, or one more
+    highest = fmt.element.emin + (int(table.max()) >> plans.SCALE_AT) + 1  # at least the lowest binade of any block
     near = plans.nearest_numbers(fmt.element, policy, False) if highest < plans.FAR else None
     return Plan(fmt.element.emin, table, np.array(rules, np.int64), _array(numbers), _array(near or []))
 
@@ -78,9 +78,9 @@ def _array(numbers: list[int]) -> Array:
 
 @lru_cache(maxsize=64)
 def _scales(fmt: BlockFormat, profile: Profile) -> Array | None:
-    """By a largest magnitude's exponent field: from bit SCALE_AT on, the scale code of the binade's first; below it,
-    the mantissa (2^23: none) from which on the scale is one more. Asked of the oracle; None where it changes more than
-    once in a binade."""
+    """The scales by exponent field of the largest magnitude. Bits from SCALE_AT up: the scale code at the start of the
+    binade; bits below: the mantissa from which the scale is one higher (2^23: none). Computed by the oracle; None if
+    the scale changes more than once in a binade."""
     decode = decoder(FP32)
 
     def code(bits: int) -> int:
@@ -100,11 +100,11 @@ def _scales(fmt: BlockFormat, profile: Profile) -> Array | None:
             guess = _first_of(high, begin, end, code, field * none + guess) - field * none
             thresholds.append(guess)
     found = [start << plans.SCALE_AT | threshold for start, threshold in zip(starts, thresholds, strict=True)]
-    return np.array([*found, 0], np.uint32)  # Inf and NaN: whatever it says
+    return np.array([*found, 0], np.uint32)  # the entry of Inf and NaN, whose value does not matter
 
 
 def _first_of(scale: int, begin: int, end: int, code: Callable[[int], int], near: int) -> int:
-    """The first magnitude's bits that have the last one's scale."""
+    """The bits of the first magnitude of the binade that has this scale."""
     return bisection.first(begin, end, lambda bits: code(bits) == scale, near)
 
 
@@ -112,9 +112,9 @@ def quantize(
     x: Array, axis: int, size: int, plan: Plan, codes: Array | None = None, scales: Array | None = None,
     threads: int = 1,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
-    """Quantize contiguous float32 bits in blocks of that size along an axis, into arrays that may be given.
+    """Quantize contiguous float32 bits in blocks of `size` along an axis, into `codes` and `scales` if given.
 
-    Returns the codes, the scales, the number of blocks in place of the axis, and which blocks are left to the oracle.
+    Returns the codes, the scales, and which blocks are left to the oracle; the last two have one entry per block.
     """
     from softfloat_ref.arrays.kernels.block_loops import quantize_columns, quantize_rows, quantize_rows32
 
@@ -144,14 +144,14 @@ def quantize(
 
 
 def _three(array: Array, axis: int) -> Array:
-    """A contiguous array as (outer, axis, inner)."""
+    """A contiguous array reshaped to (outer, axis, inner)."""
     outer = math.prod(array.shape[:axis])
     return array.reshape(outer, array.shape[axis], math.prod(array.shape[axis + 1 :]))
 
 
 def rescale(x: Array, scales: Array, axis: int, size: int, table: Array, flush: bool, out: Array) -> None:
-    """Contiguous float32 values times table[scale of their block], float64 products cut to float32; flush: subnormal
-    values are zeros of their sign."""
+    """Contiguous float32 values times table[scale of their block]: float64 products, rounded to float32. flush:
+    subnormal values become zeros with their sign."""
     from softfloat_ref.arrays.kernels.block_loops import rescale_values
 
     values, blocks, made = (_three(np.ascontiguousarray(array), axis) for array in (x, scales, out))
@@ -159,12 +159,12 @@ def rescale(x: Array, scales: Array, axis: int, size: int, table: Array, flush: 
 
 
 def can_dequantize(fmt: BlockFormat) -> bool:
-    """Whether every product of scale and element is exact in float64, and elements and scales are bytes."""
+    """Whether blocks have a fixed size, and codes and scales at most 8 bits: their products are exact in float64."""
     return fmt.size > 0 and fmt.element.width <= 8 and fmt.scale.width <= 8
 
 
 class ValueTables(NamedTuple):
-    """What dequantization looks up: float64 by element and by scale code, and what comes of these."""
+    """The tables for dequantization: float64 values by element code and by scale code, and tables derived from them."""
 
     elements: Array
     factors: Array
@@ -175,15 +175,15 @@ class ValueTables(NamedTuple):
 
 
 def value_tables(fmt: BlockFormat, elements: Array, factors: Array) -> ValueTables:
-    """The tables of a format; elements, factors: float64 by code."""
-    with np.errstate(over="ignore", under="ignore"):  # what float32 does not hold is never taken from there
-        short = np.where(np.isnan(elements), np.nan, elements).astype(np.float32)  # one NaN, whatever the element's
+    """The tables of a format. elements, factors: float64 by code."""
+    with np.errstate(over="ignore", under="ignore"):  # values beyond float32 are not taken from this table
+        short = np.where(np.isnan(elements), np.nan, elements).astype(np.float32)  # one NaN, whatever the payload
     single = _single(elements, short, factors)
     return ValueTables(elements, factors, short, single, _units(fmt.element, single), _decoded(fmt.element))
 
 
 def dequantize(codes: Array, scales: Array, axis: int, fmt: BlockFormat, tables: ValueTables, out: Array) -> None:
-    """Values of contiguous codes and scales."""
+    """The values of contiguous codes and scales, written to `out`."""
     from softfloat_ref.arrays.kernels.block_loops import dequantize_columns, dequantize_rows, dequantize_rows32
 
     elements, factors, short, single, units, decoded = tables
@@ -199,7 +199,7 @@ def dequantize(codes: Array, scales: Array, axis: int, fmt: BlockFormat, tables:
 
 
 def _decoded(fmt: Format) -> Any:
-    """The blocks32.Decoded of a format whose codes `values_of` reads as the oracle does, else None."""
+    """The blocks32.Decoded of a format; None if `values_of` would not decode every code like the oracle."""
     from softfloat_ref.arrays.kernels.blocks32 import Decoded
 
     binades = fmt.emax - fmt.emin + 1
@@ -219,14 +219,14 @@ def _decoded(fmt: Format) -> Any:
 
 
 def _units(fmt: Format, single: Array) -> Array:
-    """Factors times the smallest subnormal, where that is a normal number; else 0."""
+    """Factors times the smallest subnormal, or 0 where the product is not a normal number."""
     with np.errstate(under="ignore"):
         units = single.astype(np.float64) * 2.0 ** (fmt.emin - fmt.mantissa_bits)
     return np.where(units >= np.finfo(np.float32).tiny, units, 0).astype(np.float32)
 
 
 def _single(elements: Array, short: Array, factors: Array) -> Array:
-    """By scale code: its factor in float32, or 0 where that times some element is not exact and normal."""
+    """By scale code: its factor in float32, or 0 if the product with some element is not both exact and normal."""
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         single = factors.astype(np.float32)
         products = elements * factors[:, np.newaxis]

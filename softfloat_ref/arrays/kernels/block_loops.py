@@ -1,7 +1,7 @@
-"""The compiled loops of block formats whose scales are powers of two: float32 bits to scales and elements, and back.
+"""The compiled loops of block formats with power-of-two scales: float32 bits to scales and elements, and back.
 
-An element is the value with its exponent moved by the scale's, so the branch-free conversion of kernels/convert.py does
-it with another lowest binade. The scale is looked up by the largest magnitude's exponent field and a threshold.
+Dividing by the scale only moves the exponent, so elements use the branch-free conversion of kernels/convert.py with
+another lowest binade. The scale follows from the exponent field of the largest magnitude and a threshold.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from softfloat_ref.arrays.kernels.convert import I32, U32, finite_code32, plain
 from softfloat_ref.arrays.kernels.jit import compiled
 from softfloat_ref.arrays.kernels.nearest import ALL, magnitude_code, signed, unpacked
 
-TILE: Final = 1024  # columns at a time where blocks do not run along the last axis
-SPAN: Final = 2048  # values at a time where they do
+TILE: Final = 1024  # columns at a time if blocks do not run along the last axis
+SPAN: Final = 2048  # values at a time if they do
 NAN: Final = np.float32(np.nan)
 _INF: Final = U32(0x7F800000)
 _HIDDEN: Final = U32(0x800000)
 _FRACTION: Final = U32(0x7FFFFF)
-_SMALLEST: Final = np.float32(2.0**-126)  # normal
+_SMALLEST: Final = np.float32(2.0**-126)  # smallest normal
 
 
 @compiled(forceinline=True)
 def _scale_code(largest: Any, table: Any, zero_scale: Any) -> Any:
-    """The scale's code of a block's largest finite magnitude."""
+    """The code of the scale for a block's largest finite magnitude."""
     return zero_scale if largest == U32(0) else blocks32.scale_code(largest, table)
 
 
@@ -34,11 +34,11 @@ def _scale_code(largest: Any, table: Any, zero_scale: Any) -> Any:
 def quantize_rows(
     x: Any, size: int, emin: int, table: Any, rules: Any, numbers: Any, codes: Any, scales: Any, redo: Any
 ) -> None:
-    """Rows (rows, length) in blocks of `size` along them; the last block may be short.
+    """Quantize x (rows, length) in blocks of `size` along the rows; the last block of a row may be short.
 
-    table: see block_dispatch. rules: scale of a block of zeros, scale that is NaN (-1: none), code of every element
-    under it. numbers: an array of a convert.Plain's fields. redo: set where a block is left to the oracle: subnormal
-    values that the scale makes normal ones.
+    table: see block_dispatch. rules: scale of an all-zero block, NaN scale (-1: none), code of every element under it.
+    numbers: the fields of a convert.Plain. redo: set for blocks that are left to the oracle, which have subnormal
+    values that the scale makes normal.
     """
     p = plain(numbers)
     zero_scale, nan_scale, nan_code = rules[0], rules[1], rules[2]
@@ -49,7 +49,7 @@ def quantize_rows(
         for early in range(0, scales.shape[1], step):
             late = min(early + step, scales.shape[1])
             begin, end = early * size, min(late * size, length)
-            values, made = x[row, begin:end], codes[row, begin:end]  # from 0 on, so that the compiler vectorises
+            values, made = x[row, begin:end], codes[row, begin:end]  # indices start at 0, so the loop vectorises
             _largest_of_blocks(values, size, largest, spare)
             special = False
             for block in range(late - early):
@@ -71,7 +71,7 @@ def quantize_rows(
 def quantize_rows32(
     x: Any, emin: int, table: Any, rules: Any, numbers: Any, near: Any, codes: Any, scales: Any, redo: Any
 ) -> None:
-    """As quantize_rows, for blocks of 32; near: an array of a nearest.Nearest's fields."""
+    """As quantize_rows, for blocks of 32. near: the fields of a nearest.Nearest."""
     fields = unpacked(near)
     size, step = blocks32.SIZE, blocks32.TOGETHER
     largest, least = np.empty(step, np.uint32), np.empty(step, np.int32)
@@ -101,8 +101,8 @@ def _flushed(magnitude: Any, p: Any) -> Any:
 
 @compiled()
 def _largest_of_blocks(values: Any, size: int, largest: Any, spare: Any) -> None:
-    """The largest magnitude of each block, which largest and spare have room to make: by halves, since a compiler does
-    not make vectors of maxima along so short a block."""
+    """The largest magnitude of each block. Works by halving in `largest` and `spare`, because compilers do not
+    vectorise a maximum over such short blocks."""
     left, count = size, values.size
     if size > SPAN or size & 1 or count % size:
         for block in range(-(-count // size)):
@@ -156,7 +156,7 @@ def _elements(values: Any, made: Any, least: Any, p: Any) -> None:
 
 @compiled()
 def _near_elements(values: Any, made: Any, least: Any, p: Any) -> None:
-    """The same, where p is a nearest.Nearest and no binade is as low as float32's subnormals."""
+    """The same, for p a nearest.Nearest and binades above float32's subnormals."""
     for k in range(values.size):
         code = magnitude_code(values[k], least[k], p)
         made[k] = signed(p.beyond if code > p.limit else code, values[k], p)
@@ -167,8 +167,8 @@ def quantize_columns(
     x: Any, size: int, emin: int, table: Any, rules: Any, numbers: Any, near: Any, codes: Any, scales: Any,
     redo: Any,
 ) -> None:  # fmt: skip
-    """As quantize_rows, for (outer, length, columns) in blocks along the middle axis. near: the fields of a
-    nearest.Nearest, none where there is none."""
+    """As quantize_rows, for (outer, length, columns) with blocks along the middle axis. near: the fields of a
+    nearest.Nearest, or empty."""
     p, has_near = plain(numbers), near.size > 0
     fields = unpacked(near if has_near else numbers)
     zero_scale, nan_scale, nan_code = rules[0], rules[1], rules[2]
@@ -216,10 +216,10 @@ def _larger(values: Any, largest: Any) -> None:
 def dequantize_rows(
     codes: Any, scales: Any, size: int, table: Any, factors: Any, short: Any, single: Any, out: Any
 ) -> None:
-    """(rows, length) codes and (rows, blocks) scales to values: table by element code, factors by scale code.
+    """out = values of codes (rows, length) and scales (rows, blocks). table: by element code; factors: by scale code.
 
-    short: the table in float32. single: factors by scale code where the float32 products of the two are exact and
-    normal, else 0."""
+    short: the table in float32. single: factors by scale code where all float32 products are exact and normal, else
+    0."""
     length, step = codes.shape[1], max(SPAN // size, 1)
     spread = np.empty(step * size, np.float32)
     for row in range(codes.shape[0]):
@@ -276,7 +276,7 @@ def _products(codes: Any, table: Any, factors: Any, out: Any) -> None:
 
 @compiled(forceinline=True)
 def _rounded(value: Any) -> Any:
-    return np.float32(value) if value == value else NAN  # one NaN, whatever the product's
+    return np.float32(value) if value == value else NAN  # one NaN, whatever the payload of the product
 
 
 @compiled(nogil=True)
@@ -306,7 +306,7 @@ def dequantize_columns(
 
 @compiled(nogil=True)
 def rescale_values(x: Any, scales: Any, size: int, table: Any, flush: Any, out: Any) -> None:
-    """(outer, length, columns) values times the table's entry for their block's scale along the middle axis."""
+    """(outer, length, columns) values times the table's entry for the scale of their block along the middle axis."""
     if x.shape[2] == 1:
         for outer in range(x.shape[0]):
             for block in range(scales.shape[1]):

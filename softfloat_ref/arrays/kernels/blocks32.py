@@ -1,7 +1,6 @@
-"""Rows in blocks of 32, the size of every MX format: loops of a known length, which compilers lay out as vectors.
+"""Rows in blocks of 32, the size of every MX format: loops of fixed length, which compilers vectorise.
 
-What they do not do (blocks with Inf or NaN, or so small that float32's subnormals matter) they leave to
-kernels/block_loops.py, block by block.
+They leave blocks with Inf or NaN, and those small enough for float32's subnormals to matter, to kernels/block_loops.py.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ FAR: Final = I32(plans.FAR)  # the lowest binade of a block of zeros
 
 @intrinsic
 def _largest32(context: Any, x: Any, at: Any) -> Any:
-    """The largest magnitude of the 32 float32 bit patterns that begin at a place of a contiguous array."""
+    """The largest magnitude of the 32 float32 bit patterns from index `at` of a contiguous array."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         from llvmlite import ir
@@ -58,7 +57,7 @@ _largest: Any = _largest32
 
 @intrinsic
 def _prefetched(context: Any, x: Any, at: Any) -> Any:
-    """Have the cache line of a place of a contiguous array brought near, even where that is beyond its end."""
+    """Prefetch the cache line of index `at` of a contiguous array, which may be beyond its end."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         from llvmlite import ir
@@ -68,7 +67,7 @@ def _prefetched(context: Any, x: Any, at: Any) -> Any:
         place = builder.bitcast(builder.gep(array.data, [arguments[1]]), byte)
         kind = ir.FunctionType(ir.VoidType(), [byte, whole, whole, whole])
         prefetch = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
-        builder.call(prefetch, [place, whole(0), whole(3), whole(1)])  # to read, to stay, of data
+        builder.call(prefetch, [place, whole(0), whole(3), whole(1)])  # read, high locality, data
         return context.get_dummy_value()
 
     return types.void(x, types.uintp), generate
@@ -86,16 +85,16 @@ def largest_of_blocks(values: Any, count: int, largest: Any) -> None:
 
 @compiled(forceinline=True)
 def scale_code(largest: Any, table: Any) -> Any:
-    """The scale's code of a block's largest magnitude, which is not zero; table: see block_dispatch."""
+    """The code of the scale for a nonzero largest magnitude. table: see block_dispatch."""
     entry = table[largest >> U32(23)]
     return U32(U32(entry >> _SCALE_AT) + U32((largest & FRACTION) >= (entry & _LOWER)))
 
 
 @compiled()
 def scales_of_blocks(largest: Any, count: int, table: Any, zero_scale: int, emin: int, scales: Any, least: Any) -> bool:
-    """Scale codes of complete blocks and the lowest binades of their elements; False where one is special or low.
+    """Scale codes of complete blocks, and their elements' lowest binades; False if a block is special or too low.
 
-    zero_scale: of a block of zeros, which are zeros in any binade."""
+    zero_scale: the scale of an all-zero block."""
     low, high = FAR, U32(0)
     for block in range(count):
         magnitude = largest[block]
@@ -110,10 +109,10 @@ def scales_of_blocks(largest: Any, count: int, table: Any, zero_scale: int, emin
 
 @compiled()
 def elements(values: Any, made: Any, least: Any, count: int, p: Any) -> None:
-    """Codes of complete blocks, each with its lowest binade; p: a nearest.Nearest."""
+    """Codes of complete blocks, each with its own lowest binade. p: a nearest.Nearest."""
     for block in range(count):
         lowest = least[block]
-        for line in (0, _LANES):  # of the blocks after these, as nothing else reads memory meanwhile
+        for line in (0, _LANES):  # prefetch the blocks of the next call, as nothing else reads memory here
             _prefetch(values, _AT(_AT(_AT(block) + _AT(TOGETHER)) * _AT(SIZE) + _AT(line)))
         for i in range(SIZE):
             at = _AT(_AT(_AT(block) * _AT(SIZE)) + _AT(i))
@@ -122,7 +121,7 @@ def elements(values: Any, made: Any, least: Any, count: int, p: Any) -> None:
 
 
 class Decoded(NamedTuple):
-    """How codes become values: mantissa bits; the first magnitude that is special; the sign bit."""
+    """How codes become values: mantissa bits, the first special magnitude, the sign bit."""
 
     mantissa_bits: Any
     special: Any
@@ -131,7 +130,7 @@ class Decoded(NamedTuple):
 
 @compiled()
 def largest_code(codes: Any, mask: Any) -> Any:
-    """The largest of the codes without what the mask lacks."""
+    """The largest of the masked codes."""
     found = U8(0)
     for i in range(codes.size):
         found = max(found, U8(codes[i] & mask))
@@ -140,8 +139,8 @@ def largest_code(codes: Any, mask: Any) -> Any:
 
 @compiled()
 def values_of(codes: Any, factors: Any, count: int, out: Any, p: Any) -> bool:
-    """Values of complete blocks, by integer arithmetic and one exact product with the block's factor, which
-    is the smallest subnormal's value; False, and nothing done, where an element is special."""
+    """Values of complete blocks: integer arithmetic and one exact product with the block's factor, the value of the
+    smallest subnormal. Returns False and writes nothing if an element is special."""
     magnitudes = U32(p.sign - U32(1))
     if largest_code(codes, U8(magnitudes)) >= p.special:
         return False
@@ -152,7 +151,7 @@ def values_of(codes: Any, factors: Any, count: int, out: Any, p: Any) -> bool:
             code = U32(codes[at])
             magnitude = U32(code & magnitudes)
             above = U32(max(right(magnitude, p.mantissa_bits), U32(1)) - U32(1))
-            # units of the smallest subnormal: the fraction and the hidden bit, at the binade's place
+            # in units of the smallest subnormal: fraction and hidden bit, shifted to the binade
             units = left(U32(magnitude - left(above, p.mantissa_bits)), above)
             out[at] = F32(units) * (minus if code & p.sign else plus)
     return True

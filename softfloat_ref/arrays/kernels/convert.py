@@ -1,8 +1,8 @@
 """The compiled loops of conversions: floats of 32 or 64 bits to codes, or to the values of those codes.
 
-Three kinds, all fed by the scalar oracle: a table of codes by the upper half of a float32; integer arithmetic without
-branches, which the compiler vectorises, whose rounding decision is a truth table of `rounding.rounds_up`; and
-`rounding.round_pack` itself for what is left (stochastic roundings, flushing, flags).
+There are three kinds, and all their tables come from the scalar oracle: a table of codes indexed by the upper half of a
+float32; branch-free integer arithmetic, which vectorises, with a truth table of `rounding.rounds_up`; and
+`rounding.round_pack` itself for the rest (stochastic roundings, flushing, flags).
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ rounds_up: Any = rounding.rounds_up
 
 
 class Plain(NamedTuple):
-    """What the branch-free loops need: plain numbers, all of the input's unsigned type.
+    """The numbers of the branch-free loops, all of the input's unsigned type.
 
-    spare: mantissa bits the target lacks. least: the input's exponent field of the target's lowest normal binade.
-    decisions: bit 8*negative + 4*odd + 2*guard + sticky says whether the magnitude grows. The rest comes in pairs, for
-    positive and negative: limits, what is beyond them, Inf, NaN; of codes, or of the values' bits. A negative code is
-    base + (magnitude ^ flip), cut to `mask`; zero: the code (bits) of a negative zero.
+    spare: mantissa bits that the target lacks. least: the input's exponent field for the target's lowest normal binade.
+    decisions: bit 8*negative + 4*odd + 2*guard + sticky is 1 if the magnitude is rounded up. Fields in pairs are for
+    positive and negative: limits, results beyond them, Inf; they and nan are codes, or bits of values. A negative code
+    is base + (magnitude ^ flip), cut to `mask`. zero: the code (or bits) of negative zero.
     """
 
     spare: Any
@@ -47,12 +47,12 @@ class Plain(NamedTuple):
     flip: Any
     mask: Any
     zero: Any
-    smallest: Any  # of values: the bits of the smallest subnormal
+    smallest: Any  # for values: the bits of the smallest subnormal
 
 
 @compiled(forceinline=True)
 def plain(n: Any) -> Any:
-    """The fields from an array of them, which costs a call far less than a tuple does."""
+    """The fields from an array; passing an array costs far less per call than passing a tuple."""
     return Plain(
         n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12], n[13], n[14], n[15], n[16]
     )
@@ -60,7 +60,7 @@ def plain(n: Any) -> Any:
 
 @compiled(nogil=True)
 def table_codes(x: Any, table: Any, out: Any) -> None:
-    """Codes by the upper half of a float32, the lower or-ed in as a sticky bit."""
+    """Codes by the upper half of a float32, with the lower half or-ed into a sticky bit."""
     for i in range(x.size):
         bits = x[i]
         out[i] = table[(bits >> U32(16)) | U32((bits & U32(0xFFFF)) != U32(0))]
@@ -68,20 +68,20 @@ def table_codes(x: Any, table: Any, out: Any) -> None:
 
 @compiled(forceinline=True)
 def left(x: Any, n: Any) -> Any:
-    """x << n, n below 32, in 32 bits: Numba's own shift is one of 64, which the compiler cannot narrow unless it sees
-    that n is small, and half as many fit a vector."""
+    """x << n in 32 bits, n below 32. Numba shifts in 64 bits, which the compiler narrows only if it can see that n is
+    small; without narrowing, half as many values fit into a vector."""
     return U32(x << U32(n & U32(31)))
 
 
 @compiled(forceinline=True)
 def right(x: Any, n: Any) -> Any:
-    """x >> n, likewise."""
+    """x >> n in 32 bits, as `left`."""
     return U32(x >> U32(n & U32(31)))
 
 
 @compiled(forceinline=True)
 def parts32(bits: Any, p: Any) -> Any:
-    """Magnitude, exponent field (1 of subnormals), and significand of float32 bits; 0 where it is flushed."""
+    """Magnitude, exponent field (1 for subnormals) and significand of float32 bits; the significand is 0 if flushed."""
     magnitude = U32(bits & U32(0x7FFFFFFF))
     exponent = U32(max(U32(magnitude >> U32(23)), U32(1)))
     significand = U32(magnitude - U32(U32(exponent - U32(1)) << U32(23)))
@@ -91,7 +91,7 @@ def parts32(bits: Any, p: Any) -> Any:
 
 @compiled(forceinline=True)
 def grows32(significand: Any, shift: Any, negative: Any, p: Any) -> Any:
-    """1 where a significand that loses its last `shift` bits grows, by the truth table; else 0."""
+    """1 if a significand that loses its last `shift` bits is rounded up by the truth table, else 0."""
     rest = left(significand, U32(U32(32) - shift))  # the discarded bits, at the top; there is at least one
     sticky = U32(U32(rest << U32(1)) != U32(0))
     odd = U32(right(significand, shift) & U32(1))
@@ -101,7 +101,7 @@ def grows32(significand: Any, shift: Any, negative: Any, p: Any) -> Any:
 
 @compiled(forceinline=True)
 def signed_code(code: Any, negative: Any, p: Any) -> Any:
-    """The complete code of a magnitude's, or what stands beyond the largest."""
+    """The complete code for a magnitude code, or the overflow result if it is beyond the largest."""
     signed = ((code ^ p.flip) + p.base) & p.mask
     signed = p.zero if code == 0 else signed
     full = signed if negative else code
@@ -112,7 +112,7 @@ def signed_code(code: Any, negative: Any, p: Any) -> Any:
 
 @compiled(forceinline=True)
 def finite_code32(bits: Any, least: Any, p: Any) -> Any:
-    """The code of a finite float32; least: the exponent field of the lowest normal binade, which may be negative."""
+    """The code of a finite float32. least: the exponent field of the lowest normal binade, which may be negative."""
     negative = U32(bits >> U32(31))
     _, exponent, significand = parts32(bits, p)
     below = U32(max(I32(I32(least) - I32(exponent)), I32(0)))
@@ -137,8 +137,8 @@ def plain_codes32(x: Any, out: Any, p: Any) -> None:
 
 
 class Near(NamedTuple):
-    """What the loops for targets of float32's own exponents need. adds: what carries into the last kept bit just where
-    the truth table says so; by negative and odd."""
+    """The numbers of the loops for targets with float32's exponent range. add_*: the addend that carries into the last
+    kept bit exactly when the truth table rounds up."""
 
     spare: Any
     add_even: Any
@@ -155,7 +155,7 @@ class Near(NamedTuple):
 
 @compiled(nogil=True)
 def near_codes32(x: Any, out: Any, p: Any) -> None:
-    """float32 bits to the codes of a format that differs in its mantissa bits only."""
+    """float32 bits to the codes of a format that differs from float32 only in its mantissa bits."""
     for i in range(x.size):
         bits = x[i]
         magnitude = U32(bits & U32(0x7FFFFFFF))
@@ -172,7 +172,7 @@ def near_codes32(x: Any, out: Any, p: Any) -> None:
 
 @compiled(nogil=True)
 def near_values32(x: Any, out: Any, p: Any) -> None:
-    """The same to the bits of the float32 values; limits and specials are such bits too."""
+    """The same, to the bits of float32 values; limits and specials are such bits too."""
     mask = left(U32(0xFFFFFFFF), p.spare)
     for i in range(x.size):
         bits = x[i]
@@ -215,14 +215,14 @@ def plain_codes64(x: Any, out: Any, p: Any) -> None:
 
 @compiled(nogil=True)
 def plain_values32(x: Any, out: Any, p: Any) -> None:
-    """float32 bits to the float32 bits of the value after conversion: rounded in place."""
+    """float32 bits to the float32 bits of the converted value: rounded in place."""
     for i in range(x.size):
         bits = x[i]
         negative = U32(bits >> U32(31))
         magnitude, exponent, significand = parts32(bits, p)
         shift = U32(min(U32(p.spare + U32(max(p.least, exponent) - exponent)), U32(25)))
         up = grows32(significand, shift, negative, p)
-        # The carry of the last kept bit runs into the exponent, as it must. Beyond the significand, all or nothing.
+        # A carry out of the mantissa increments the exponent. Beyond the significand, the result is zero or `smallest`.
         start = U32(0) if significand == U32(0) else magnitude
         near = U32(U32(start + left(up, shift)) & left(U32(0xFFFFFFFF), shift))
         far = p.smallest if up else U32(0)
@@ -246,7 +246,7 @@ def _stochastic(x: Any, words: Any, out: Any, p: Any, mode: int, n: int) -> None
         below = U32(max(p.least, exponent) - exponent)
         shift = U64(min(U32(p.spare + below), U32(63)))
         longer = U64(significand) << U64(n + 1)
-        wide = longer >> shift  # the kept bits, and n + 1 of the discarded ones
+        wide = longer >> shift  # the kept bits and n + 1 discarded bits
         sticky, discarded = np.int64((wide << shift) != longer), np.int64(wide & U64((2 << n) - 1))
         up = rounds_up(mode, 0, 0, discarded, sticky, n, np.int64(words[i]))
         kept = U32(U32(wide >> U64(n + 1)) + U32(up))
@@ -259,8 +259,8 @@ def _stochastic(x: Any, words: Any, out: Any, p: Any, mode: int, n: int) -> None
 
 @compiled(nogil=True)
 def stochastic_codes32(x: Any, words: Any, out: Any, p: Any, mode: int, n: int) -> None:
-    """float32 bits to codes by a stochastic rounding of n bits, each value with its own random word."""
-    if mode == SR:  # the same loop, compiled for each
+    """float32 bits to codes by stochastic rounding with n bits; each value has its own random word."""
+    if mode == SR:  # the loop is compiled separately for each mode
         _stochastic(x, words, out, p, SR, n)
     elif mode == SR_B:
         _stochastic(x, words, out, p, SR_B, n)
@@ -272,10 +272,10 @@ def stochastic_codes32(x: Any, words: Any, out: Any, p: Any, mode: int, n: int) 
 def rounded_codes(
     x: Any, source: Any, words: Any, out: Any, flags: Any, targets: Any, zeros: Any, infinities: Any, nan: Any
 ) -> int:
-    """Bits of an IEEE format to codes and flags by round_pack; returns the flags of all.
+    """Bits of an IEEE format to codes and flags by round_pack; returns the union of all flags.
 
-    source: mantissa bits, bias, width, whether subnormals are zero. words, flags: empty for none. zeros, infinities:
-    (code, flags) of each sign; nan: the code of a NaN, the flags of a quiet and of a signalling one.
+    source: mantissa bits, bias, width, whether subnormals are zero. words, flags: empty if not used. zeros, infinities:
+    (code, flags) for each sign. nan: the code of a NaN, the flags of a quiet NaN, the flags of a signalling NaN.
     """
     mantissa_bits, bias, flush = source[0], source[1], source[3]
     sign, hidden = np.int64(1) << (source[2] - 1), np.int64(1) << mantissa_bits

@@ -1,4 +1,4 @@
-"""Which compiled loop does a conversion, with its tables."""
+"""Selects the compiled loop for a conversion, and builds its tables."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from softfloat_ref.oracle.sources import WORD_BITS, Philox, RandomSource
 
 FP32: Final = CATALOGUE["fp32"]
 FP64: Final = CATALOGUE["fp64"]
-COMPILED_FROM: Final = 1 << 15  # values from which the loops are worth loading
-_COMPILED_AFTER: Final = 1 << 19  # values, of smaller arrays together
-_LOADED_FROM: Final = 256  # values, once they are loaded
-CHUNK: Final = 1 << 16  # values at a time where something is made for them: it stays in the cache
+COMPILED_FROM: Final = 1 << 15  # values for which loading the loops pays
+_COMPILED_AFTER: Final = 1 << 19  # total values of smaller arrays after which it pays
+_LOADED_FROM: Final = 256  # values for which calling a loaded loop pays
+CHUNK: Final = 1 << 16  # values at a time where temporaries are needed: they stay in the cache
 _LOOPS: Final = "softfloat_ref.arrays.kernels.convert"
 
 Array = NDArray[Any]
@@ -31,13 +31,13 @@ _NO_FLAGS: Final = np.zeros(0, np.uint8)
 
 
 class _Uncompiled:
-    """How many values were converted without the compiled loops."""
+    """The number of values converted without the compiled loops so far."""
 
     values = 0
 
 
 def use_compiled(size: int) -> bool:
-    """Whether to use the compiled loops: they are loaded, or the array pays for loading them, or those before it."""
+    """Whether to use the compiled loops: the array is large, they are loaded, or many small arrays came before."""
     if size >= COMPILED_FROM:
         return True
     if _LOOPS not in sys.modules:
@@ -47,30 +47,30 @@ def use_compiled(size: int) -> bool:
 
 
 def read_only(x: Array) -> Array:
-    """The array as one that is not written: arrays that may be written would have all loops compiled once more."""
+    """A read-only view of the array: Numba would compile all loops again for writable arrays."""
     view = x.view()
     view.flags.writeable = False
     return view
 
 
 def can_encode(source: Format, fmt: Format, policy: Policy) -> bool:
-    """Whether there is a compiled way from the source (an IEEE format of up to 64 bits) to the format."""
+    """Whether a compiled loop converts the source (an IEEE format of up to 64 bits) to the format."""
     ieee = source.nan == "ieee" and source.subnormals == "gradual" and source.mantissa_bits > 1
     return ieee and (plans.is_plain(fmt, policy, source) or plans.is_generic(fmt, policy))
 
 
 def can_flag(source: Format, fmt: Format, policy: Policy) -> bool:
-    """Whether the compiled loop gives codes and flags."""
+    """Whether the compiled loop can return flags with the codes."""
     return can_encode(source, fmt, policy) and plans.is_generic(fmt, policy) and nan_is_one(fmt, policy)
 
 
 def encode(
     x: Array, source: Format, fmt: Format, policy: Policy, words: Array | None, out: Array, threads: int = 1
 ) -> None:
-    """Codes of a flat array of bits, where `can_encode`."""
+    """Encode a flat array of bits; requires `can_encode`."""
     x = read_only(x)
     loop = _loop(source, fmt, policy) if words is None else None
-    patch = not nan_is_one(fmt, policy) and (source.width > 16 or words is not None)  # a table has them patched
+    patch = not nan_is_one(fmt, policy) and (source.width > 16 or words is not None)  # tables are patched already
 
     def work(part: slice) -> None:
         if loop is not None:
@@ -89,7 +89,7 @@ def encode(
 
 
 def drawn(source: RandomSource, n: int, start: int, count: int, compiled: bool) -> Array:
-    """Random words of n bits by position; compiled: whether compiled code is loaded anyway."""
+    """Random words of n bits from position `start`. compiled: whether compiled code may be loaded."""
     if compiled and type(source) is Philox and 0 < n <= WORD_BITS:
         from softfloat_ref.arrays.kernels.random_words import words
 
@@ -98,14 +98,14 @@ def drawn(source: RandomSource, n: int, start: int, count: int, compiled: bool) 
 
 
 def _as_drawn(words: Array, n: int) -> Array:
-    """Random words of n bits in the type `drawn` has for them: each other type would be a loop more to compile."""
+    """Random words of n bits in the type that `drawn` returns; a loop would be compiled for every other type."""
     return words.astype(np.uint32 if n <= WORD_BITS // 2 else np.uint64, copy=False)
 
 
 def rounded(
     x: Array, source: Format, fmt: Format, policy: Policy, words: Array | None, out: Array, flags: Array
 ) -> int:
-    """Codes by round_pack, with flags where `flags` has a place for each; returns the flags of all."""
+    """Codes by round_pack, and flags if `flags` is not empty; returns the union of all flags."""
     from softfloat_ref.arrays.kernels.convert import rounded_codes
 
     numbers = np.array([source.mantissa_bits, source.bias, source.width, policy.flush_inputs], np.int64)
@@ -138,7 +138,7 @@ def _loop(source: Format, fmt: Format, policy: Policy) -> Callable[[Array, Array
 
 
 def _patch_nans(x: Array, source: Format, fmt: Format, policy: Policy, out: Array) -> None:
-    """NaNs one by one, where their payload (or their being there) matters."""
+    """Convert NaNs one by one with the oracle, since their payload matters or they are errors."""
     decode, code = decoder(source), encoder(fmt, policy)
     mask, inf = x.dtype.type(source.magnitude_mask), x.dtype.type(source.inf_code)
     for start in range(0, x.size, CHUNK):
@@ -149,7 +149,7 @@ def _patch_nans(x: Array, source: Format, fmt: Format, policy: Policy, out: Arra
 
 @lru_cache(maxsize=64)
 def _upper_table(fmt: Format, policy: Policy) -> Array:
-    """The code of each upper half of a float32: of odd ones, of all between their neighbours."""
+    """The code for each upper half of a float32; an odd half stands for all values between its neighbours."""
     halves = np.arange(1 << plans.UPPER, dtype=np.uint32) << np.uint32(plans.UPPER)
     table = np.zeros(halves.size, np.uint8 if fmt.width <= 8 else np.uint16)
     rounded(halves, FP32, fmt, policy, None, table, _NO_FLAGS)
@@ -158,7 +158,7 @@ def _upper_table(fmt: Format, policy: Policy) -> Array:
 
 @lru_cache(maxsize=64)
 def _code_table(source: Format, fmt: Format, policy: Policy) -> Array:
-    """The code of each code of a format of up to 16 bits."""
+    """The codes for all codes of a source format of up to 16 bits."""
     codes = np.arange(1 << source.width, dtype=np.uint16)
     table = np.zeros(codes.size, f"u{max(1 << (fmt.width - 1).bit_length(), 8) // 8}")
     rounded(codes, source, fmt, policy, None, table, _NO_FLAGS)
@@ -184,7 +184,7 @@ def _near(fmt: Format, policy: Policy, values: bool) -> Any:
 
 @lru_cache(maxsize=64)
 def _nearest(fmt: Format, policy: Policy, values: bool) -> tuple[Any, Any] | None:
-    """The loop of kernels/nearest.py that does a conversion from float32, and its numbers."""
+    """The loop of kernels/nearest.py for a conversion from float32, with its numbers; None if there is none."""
     from softfloat_ref.arrays.kernels import nearest
 
     found = plans.nearest_numbers(fmt, policy, values)
@@ -194,14 +194,14 @@ def _nearest(fmt: Format, policy: Policy, values: bool) -> tuple[Any, Any] | Non
     if plans.is_near(fmt, policy):
         unit = 1 << (plans.FP32.mantissa_bits - fmt.mantissa_bits) if values else 1
         if numbers.inf != numbers.limit + unit or (numbers.half and numbers.beyond != numbers.inf):
-            return None  # what overflows is not what a carry out of the largest finite makes
+            return None  # overflow does not give the code after the largest finite
         loop = nearest.same_exponents_values32 if values else nearest.same_exponents_codes32
     elif numbers.least <= nearest.ALL:
         return None
     elif values:
         loop = nearest.nearest_values32
     else:
-        wide = fmt.mantissa_bits > 0 and fmt.emax - fmt.emin > nearest.WIDE  # a part at once: a bit of it is the parity
+        wide = fmt.mantissa_bits > 0 and fmt.emax - fmt.emin > nearest.WIDE  # the wide loop needs a parity bit
         loop = nearest.wide_codes32 if wide else nearest.nearest_codes32
     return loop, np.array(numbers, np.uint32)
 
@@ -214,12 +214,12 @@ def _value_numbers(fmt: Format, policy: Policy) -> Any:
 
 
 def can_quantize(source: Format, fmt: Format, policy: Policy) -> bool:
-    """Whether float32 values are rounded in place."""
+    """Whether float32 values can be rounded in place."""
     return source is FP32 and _values_loop(fmt, policy) is not None
 
 
 def quantize(x: Array, source: Format, fmt: Format, policy: Policy, out: Array, threads: int = 1) -> bool:
-    """The bits of float32 values after conversion, where `can_quantize`; returns whether it can."""
+    """Write the bits of converted float32 values to `out`; does nothing and returns False unless `can_quantize`."""
     found = _values_loop(fmt, policy) if source is FP32 else None
     if found is None:
         return False
@@ -233,7 +233,7 @@ def quantize(x: Array, source: Format, fmt: Format, policy: Policy, out: Array, 
 
 @lru_cache(maxsize=64)
 def _values_loop(fmt: Format, policy: Policy) -> tuple[Any, Any] | None:
-    """The loop that rounds float32 values in place, and its numbers, where there is one."""
+    """The loop that rounds float32 values in place, with its numbers; None if there is none."""
     if not (plans.is_plain(fmt, policy, FP32) and nan_is_one(fmt, policy)):
         return None
     from softfloat_ref.arrays.kernels.convert import near_values32, plain_values32
@@ -244,7 +244,7 @@ def _values_loop(fmt: Format, policy: Policy) -> tuple[Any, Any] | None:
 
 
 def gather(codes: Array, table: Array, out: Array, threads: int = 1) -> None:
-    """table[codes], for codes that are known to lie in the table."""
+    """table[codes], for codes that are known to be valid indices."""
     from softfloat_ref.arrays.kernels.convert import table_values
 
     codes = read_only(codes)
@@ -252,7 +252,7 @@ def gather(codes: Array, table: Array, out: Array, threads: int = 1) -> None:
 
 
 def nan_is_one(fmt: Format, policy: Policy) -> bool:
-    """Whether every NaN becomes the same code, whatever it was, and none is an error."""
+    """Whether every NaN is converted to the same code and none is an error."""
     if not fmt.has_nan and (fmt.is_integer or policy.nan_missing == NanMissing.ERROR):
         return False
     return plans.nan_is_one(fmt, policy)

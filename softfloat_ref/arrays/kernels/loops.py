@@ -1,9 +1,9 @@
-"""The compiled loop of dot products: a program of kernels/program.py over matrices of integers.
+"""The compiled loop of dot products: runs a program of kernels/program.py over matrices of integers.
 
-Several columns of the result are worked on side by side (lanes), so that the processor has something to do while a
-rounding waits for the one before. Numbers are a significand (its sign beside it, for the zeros), the exponent of its
-unit, and a kind. What the loop cannot do (a NaN that keeps its payload, a sum with too many bits) is left to the scalar
-oracle: its place in `special` is set.
+Several columns of the result are computed side by side (lanes), so that the processor stays busy while one rounding
+waits for another. A number is a significand, a separate sign (for zeros), the exponent of its unit, and a kind. Results
+that the loop cannot compute (a NaN that keeps its payload, a sum with too many bits) are marked in `special` and left
+to the scalar oracle.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from softfloat_ref.arrays.kernels.program import EXACT, FUSE, NONE
 from softfloat_ref.oracle import rounding
 from softfloat_ref.oracle.rounding import Target
 
-# register_jitable marks the functions, it does not replace them: Python and the compiled loop share one source.
+# register_jitable marks the functions without replacing them: Python and the compiled loop share one source.
 for _name in (
     "cut",
     "rounds_up",
@@ -35,24 +35,24 @@ for _name in (
 round_pack: Any = rounding.round_pack
 _align: Any = rounding.align
 
-LIMB: Final = 30  # bits of a limb of a wide sum: products of two limbs' shifts stay in 63
+LIMB: Final = 30  # bits per limb of a wide sum: a limb shifted by less than a limb fits 63 bits
 LIMBS: Final = 100
 _MASK: Final = (1 << LIMB) - 1
 LANES: Final = 8
 _FLAT: Final = 61  # bits of a sum that needs no limbs
 
 
-# Columns of a slot.
+# Fields of a slot.
 SIG: Final = 0
 NEG: Final = 1
-EXP: Final = 2  # of the significand's unit
-ENC: Final = 3  # the exponent the number is encoded at
+EXP: Final = 2  # exponent of the significand's unit
+ENC: Final = 3  # the encoded exponent of the number
 CUT: Final = 4  # sticky
-EMPTY: Final = 5  # no nonzero number went into it
+EMPTY: Final = 5  # 1 if no nonzero number contributed
 SCALE: Final = 6  # the exponent of its scales
 KIND: Final = 7
 COLUMNS: Final = 8
-A_SCALE: Final = 3  # of an operand
+A_SCALE: Final = 3  # fields of an operand
 A_KIND: Final = 4
 NOTHING: Final = -(1 << 40)  # the exponent of an empty term
 FINITE, INF, NAN = 0, 1, 2
@@ -60,7 +60,7 @@ FINITE, INF, NAN = 0, 1, 2
 
 @intrinsic
 def _leading_zeros(context: Any, x: Any) -> Any:
-    """The processor's own instruction."""
+    """The processor's count-leading-zeros instruction."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctlz(arguments[0], context.get_constant(types.boolean, False))
@@ -70,14 +70,13 @@ def _leading_zeros(context: Any, x: Any) -> Any:
 
 @compiled(forceinline=True)
 def length(x: int) -> int:
-    """Bits of a nonnegative integer."""
+    """The number of bits of a nonnegative integer."""
     return 64 - _leading_zeros(x)  # type: ignore[call-arg]
 
 
 @compiled(forceinline=True)
 def make_target(t: Any, i: int) -> Any:
-    """A Target from row i of a table of integers."""
-    """Row i of a table of targets, as `round_pack` takes it."""
+    """The Target in row i of a table of integers, as `round_pack` takes it."""
     return Target(
         t[i, 0], t[i, 1], t[i, 2], t[i, 3], t[i, 4], t[i, 5], t[i, 6], t[i, 7], t[i, 8],
         t[i, 9], t[i, 10], t[i, 11], t[i, 12], t[i, 13], t[i, 14], t[i, 15], t[i, 16], t[i, 17],
@@ -87,7 +86,7 @@ def make_target(t: Any, i: int) -> Any:
 
 @compiled()
 def _add_limbs(limbs: Any, significand: int, negative: int, place: int) -> None:
-    """Add a number times 2^place to the limbs, which may grow beyond LIMB bits and be negative meanwhile."""
+    """Add significand * 2^place to the limbs, which may temporarily exceed LIMB bits or be negative."""
     at, shift = place // LIMB, place % LIMB
     rest = significand
     while rest:
@@ -105,7 +104,7 @@ def _add_limbs(limbs: Any, significand: int, negative: int, place: int) -> None:
 
 @compiled()
 def _carry(limbs: Any, count: int) -> int:
-    """Bring the limbs into range; returns what is left above them (-1 of a negative number)."""
+    """Normalise the limbs; returns the carry out of the highest (-1 for a negative number)."""
     carry = 0
     for i in range(count):
         total = limbs[i] + carry
@@ -116,7 +115,7 @@ def _carry(limbs: Any, count: int) -> int:
 
 @compiled()
 def _exact_sum(slots: Any, inputs: Any, first: int, count: int, limbs: Any, out: int, lane: int) -> bool:
-    """The exact sum of slots, to slot `out`; False where it has too many bits."""
+    """Write the exact sum of slots to slot `out`; False if it has too many bits."""
     low, high = -NOTHING, NOTHING
     for i in range(first, first + count):
         s = inputs[i, 0]
@@ -176,7 +175,7 @@ def _wide_sum(
 
 @compiled()
 def _special_sum(slots: Any, inputs: Any, first: int, count: int, out: int, lane: int) -> None:
-    """A sum with a NaN or Inf among its terms: NaN, or the Inf."""
+    """A sum with a NaN or Inf among its terms: NaN or Inf."""
     signs, kind = 0, INF
     for i in range(first, first + count):
         s = inputs[i, 0]
@@ -192,14 +191,14 @@ def _special_sum(slots: Any, inputs: Any, first: int, count: int, out: int, lane
 
 @compiled()
 def _zero_sign(slots: Any, inputs: Any, first: int, count: int, lane: int) -> int:
-    """The sign of a sum that is zero: that of its terms where they all have it."""
+    """The sign of a zero sum: negative only if all terms are."""
     for i in range(first, first + count):
         if slots[NEG, inputs[i, 0], lane] == 0:
             return 0
     return 1
 
 
-# Rows of the work space of a Fuse, one column a lane.
+# Rows of the workspace of a Fuse; one column per lane.
 LARGEST: Final = 0
 SCALES: Final = 1
 EMPTIES: Final = 2
@@ -210,7 +209,7 @@ WORK: Final = 5
 
 @compiled()
 def _survey(slots: Any, inputs: Any, op: Any, work: Any, failed: Any, lanes: int) -> None:
-    """What a Fuse must know of its terms before it adds them: the largest exponent M, and the kinds."""
+    """Find what a Fuse needs to know before it adds: the largest exponent M and the kinds of the terms."""
     first, count = op[2], op[3]
     for lane in range(lanes):
         work[LARGEST, lane], work[SCALES, lane], work[EMPTIES, lane] = NOTHING, NOTHING, 0
@@ -218,10 +217,10 @@ def _survey(slots: Any, inputs: Any, op: Any, work: Any, failed: Any, lanes: int
     for i in range(first, first + count):
         s = inputs[i, 0]
         for lane in range(lanes):
-            work[LARGEST, lane] = max(work[LARGEST, lane], slots[ENC, s, lane])  # NOTHING of an empty term
+            work[LARGEST, lane] = max(work[LARGEST, lane], slots[ENC, s, lane])  # NOTHING for an empty term
             work[EMPTIES, lane] += slots[EMPTY, s, lane]
             work[SPECIAL, lane] |= slots[KIND, s, lane]
-            failed[lane] |= slots[CUT, s, lane]  # an exact sum that was not expected to be so wide
+            failed[lane] |= slots[CUT, s, lane]  # set if an inner exact sum was unexpectedly wide
     if op[6]:
         for i in range(first, first + count):
             s = inputs[i, 0]
@@ -237,7 +236,7 @@ def _survey(slots: Any, inputs: Any, op: Any, work: Any, failed: Any, lanes: int
 
 @compiled()
 def _fuse(slots: Any, inputs: Any, op: Any, limbs: Any, work: Any, failed: Any, lanes: int) -> None:
-    """One Fuse, aligned or exact; failed is set where the loop cannot do it."""
+    """One Fuse, aligned or exact; sets `failed` if the loop cannot compute it."""
     out, first, count = op[1], op[2], op[3]
     _survey(slots, inputs, op, work, failed, lanes)
     for lane in range(lanes):
@@ -261,7 +260,7 @@ def _fuse(slots: Any, inputs: Any, op: Any, limbs: Any, work: Any, failed: Any, 
 
 @compiled(forceinline=True)
 def _aligned_sum(slots: Any, inputs: Any, op: Any, work: Any, lanes: int) -> None:
-    """The sum of terms each aligned to its own unit, in the finest of the units."""
+    """The sum of terms, each aligned to its own unit, in the finest of the units."""
     out, first, count, most = op[1], op[2], op[3], op[7]
     for i in range(first, first + count):
         s, bits, down, drop = inputs[i, 0], inputs[i, 1], inputs[i, 2], inputs[i, 3]
@@ -282,7 +281,7 @@ def _aligned_sum(slots: Any, inputs: Any, op: Any, work: Any, lanes: int) -> Non
 def _decoded(
     slots: Any, at: int, lane: int, code: int, sign_bit: int, m: int, emin: int, inf_code: int, flush: int
 ) -> None:
-    """A code into a slot. flush: 1 subnormals are zeros, 2 zeros are +0 too."""
+    """Decode a code into a slot. flush: 1 makes subnormals zeros, 2 also makes zeros +0."""
     magnitude = code & (sign_bit - 1)
     field = magnitude >> m
     significand = magnitude & ((1 << m) - 1)
@@ -303,7 +302,7 @@ def _decoded(
 
 @compiled()
 def _round(slots: Any, op: Any, targets: Any, fmt: Any, positive: int, nan: int, codes: Any, lanes: int) -> None:
-    """One rounding, to `codes`. nan: the code of a NaN."""
+    """One rounding, to `codes`. nan: the code for a NaN."""
     source, index = op[2], op[4]
     target = make_target(targets, index)
     m, emin, inf_code = fmt[index, 0], fmt[index, 1], fmt[index, 2]
@@ -335,7 +334,7 @@ def _round(slots: Any, op: Any, targets: Any, fmt: Any, positive: int, nan: int,
 def _products(
     slots: Any, a: Any, b: Any, i: int, j: int, start: int, count: int, shift: int, fixed: int, lanes: int
 ) -> None:
-    """The products of a step, of finite numbers."""
+    """The products of a step, for finite numbers."""
     for p in range(count):
         at = start + p
         x, negative, exponent = a[SIG, i, at], a[NEG, i, at], a[EXP, i, at] + fixed
@@ -373,7 +372,7 @@ def _special_products(slots: Any, a: Any, b: Any, i: int, j: int, start: int, co
 
 @compiled()
 def _pad(slots: Any, first: int, end: int) -> None:
-    """Slots of +0: the products that the last step lacks, and the constant."""
+    """Set slots to +0: missing products of the last step, and the constant."""
     for p in range(first, end):
         for lane in range(LANES):
             for column in range(COLUMNS):
@@ -388,11 +387,11 @@ def dot_matrix(
 ) -> None:  # fmt: skip
     """out[i, j]: the code of c[i, j] + the products of a[i] and b[:, j], step by step.
 
-    a: (5, rows, k), b: (5, k, columns) of significand, negative, exponent, exponent of the scale, kind. shift: what
-    turns a product's exponent into its encoded one. setting: step, slots, slot of the result, bits it is widened by,
-    positive zeros, flush of the running result, fixed product exponent, place of the result's sign, NaN (negative: the
-    oracle's), whether scales count, whether anything is not finite. result: mantissa bits, emin and inf code of the
-    running result's format.
+    a: (5, rows, k), b: (5, k, columns): significand, negative, exponent, exponent of the scale, kind. shift: turns a
+    product's unit exponent into its encoded exponent. setting: step, slots, result slot, bits by which the result is
+    widened, positive zeros, flush of the running result, fixed product exponent, position of the result's sign bit, NaN
+    code (negative: left to the oracle), whether scales count, whether any operand is not finite. result: mantissa bits,
+    emin and Inf code of the running result's format.
     """
     step, widen = setting[0], setting[3]
     positive, flush, fixed, nan, scales, kinds = setting[4], setting[5], setting[6], setting[8], setting[9], setting[10]
@@ -430,5 +429,5 @@ def dot_matrix(
                     running[lane] = codes[lane] << widen
             for lane in range(lanes):
                 is_nan = running[lane] & (sign_bit - 1) > result[2]
-                out[i, j + lane] = nan if is_nan else running[lane]  # its low bits, where it was widened
+                out[i, j + lane] = nan if is_nan else running[lane]  # `running` lacks the NaN's low bits if widened
                 special[i, j + lane] = 1 if failed[lane] or (nan < 0 and is_nan) else 0

@@ -1,8 +1,8 @@
-"""The loops of the commonest conversions: roundings that treat both signs alike and add the same to what they cut.
+"""The loops of the most common conversions: roundings to nearest and toward zero that treat both signs alike.
 
-To the nearest, and towards zero, a significand that loses its last n bits grows just where adding a constant (one more
-or less where the last kept bit is set) to those bits carries. `plans.nearest_numbers` reads the constants off the truth
-table of `rounding.rounds_up`; where there are none, the loops of kernels/convert.py do the work.
+For these, a significand that loses its last n bits is rounded up exactly when adding a constant to those bits carries
+(the constant is one larger if the last kept bit is set, for ties to even). `plans.nearest_numbers` derives the
+constants from the truth table of `rounding.rounds_up`; other roundings use the loops of kernels/convert.py.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ HIDDEN: Final = U32(0x800000)
 FRACTION: Final = U32(0x7FFFFF)
 PART: Final = 1024  # values
 WIDE: Final = 28  # binades
-ALL: Final = U32(26)  # a significand of 24 bits that loses so many is zero, rounded to the nearest or towards zero
+ALL: Final = U32(26)  # a significand of 24 bits that loses this many becomes zero, to nearest and toward zero
 
 
 class Nearest(NamedTuple):
-    """What the loops need, of the type uint32.
+    """The numbers of the loops, of type uint32.
 
-    spare: mantissa bits the target lacks. least: float32's exponent field of the target's lowest normal binade, above
-    ALL, so that a float32 subnormal is zero. What is added to n discarded bits: half << (n - 1), extra, and the last
-    kept bit where odd is 1. limit: the largest finite; beyond, inf: what stands for more, and for Inf; nan: complete.
-    sign_shift: places from float32's sign to the target's. smallest: of values, the smallest subnormal. span: from the
-    bits of the smallest normal to those of the largest finite.
+    spare: mantissa bits that the target lacks. least: float32's exponent field for the target's lowest normal binade,
+    above ALL, so that float32 subnormals become zero. The addend for n discarded bits is half << (n - 1), plus extra,
+    plus the last kept bit if odd is 1. limit: the largest finite; beyond: the result above it; inf: the result for Inf;
+    nan: a complete code. sign_shift: distance from float32's sign bit to the target's. smallest: for values, the
+    smallest subnormal. span: the bits of the largest finite value minus those of the smallest normal.
     """
 
     spare: Any
@@ -49,31 +49,31 @@ class Nearest(NamedTuple):
 
 @compiled(forceinline=True)
 def unpacked(n: Any) -> Any:
-    """As convert.plain."""
+    """The fields from an array, as convert.plain."""
     return Nearest(n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12])
 
 
 @compiled(forceinline=True)
 def _addend(significand: Any, shift: Any, p: Any) -> Any:
-    """What is added to a significand that loses its last `shift` bits, of which there is at least one."""
+    """The addend for a significand that loses its last `shift` bits; shift is at least 1."""
     odd = U32(right(significand, shift) & p.odd)
     return U32(U32(left(p.half, U32(shift - U32(1))) + p.extra) + odd)
 
 
 @compiled(forceinline=True)
 def magnitude_code(bits: Any, least: Any, p: Any) -> Any:
-    """The code of a finite float32's magnitude, not limited.
+    """The code of a finite float32's magnitude, before any overflow check.
 
-    least: as p.least, of a block's own scale, at most plans.FAR, so that one less fits a signed number's exponent.
+    least: as p.least, but for a block's own scale. It is at most plans.FAR, so that exponents fit a signed integer.
     """
     magnitude = U32(bits & MAGNITUDE)
     significand = U32(U32(magnitude & FRACTION) | HIDDEN)
     lost = I32(I32(least + I32(p.spare)) - I32(magnitude >> U32(23)))
     shift = U32(min(max(lost, I32(p.spare)), I32(ALL)))
-    # A normal number's exponent above the lowest goes before its significand; else this is less than that.
+    # For a normal result, exponent bits precede the significand; otherwise `normal` is less than that.
     normal = I32(magnitude - U32(U32(I32(least - I32(1))) << U32(23)))
     whole = U32(max(normal, I32(significand)))
-    # The parity is the significand's: without mantissa bits, `whole` has the exponent's in that place.
+    # The parity is the significand's: without mantissa bits, `whole` has an exponent bit in that position.
     return right(U32(whole + _addend(significand, shift, p)), shift)
 
 
@@ -85,7 +85,7 @@ def signed(code: Any, bits: Any, p: Any) -> Any:
 
 @compiled(nogil=True)
 def nearest_codes32(x: Any, out: Any, numbers: Any) -> None:
-    """float32 bits to codes; numbers: an array of a Nearest's fields, here and below."""
+    """float32 bits to codes. numbers: the fields of a Nearest, here and below."""
     p = unpacked(numbers)
     least = I32(p.least)
     for i in range(x.size):
@@ -100,15 +100,15 @@ def nearest_codes32(x: Any, out: Any, numbers: Any) -> None:
 
 @compiled()
 def _all_normal(x: Any, out: Any, p: Any) -> bool:
-    """Codes of values of which each is zero or becomes a normal number; False where one is something else."""
+    """Codes of values, assuming that each is zero or becomes a normal number; returns False if one is not."""
     low = U32(left(p.least, U32(23)))
-    zero = U32(low - HIDDEN)  # in place of 0, as what is added makes it the code 0
+    zero = U32(low - HIDDEN)  # replaces 0: the addend turns it into code 0
     added = U32(U32(left(p.half, U32(p.spare - U32(1))) + p.extra) - zero)
     smallest, largest = U32(0xFFFFFFFF), U32(0)
     for i in range(x.size):
         bits = x[i]
         magnitude = U32(bits & MAGNITUDE)
-        smallest = min(smallest, U32(magnitude - U32(1)))  # 0 is none
+        smallest = min(smallest, U32(magnitude - U32(1)))  # wraps around for 0, which is skipped
         largest = max(largest, magnitude)
         whole = max(magnitude, zero)
         code = right(U32(U32(whole + added) + U32(right(whole, p.spare) & p.odd)), p.spare)
@@ -118,7 +118,7 @@ def _all_normal(x: Any, out: Any, p: Any) -> bool:
 
 @compiled(nogil=True)
 def wide_codes32(x: Any, out: Any, numbers: Any) -> None:
-    """As nearest_codes32, for targets of so many binades that most parts of an array have normal numbers only."""
+    """As nearest_codes32, for targets with so many binades that most parts of an array contain only normal numbers."""
     p = unpacked(numbers)
     for start in range(0, x.size, PART):
         values, codes = x[start : start + PART], out[start : start + PART]
@@ -128,7 +128,7 @@ def wide_codes32(x: Any, out: Any, numbers: Any) -> None:
 
 @compiled(nogil=True)
 def nearest_values32(x: Any, out: Any, numbers: Any) -> None:
-    """float32 bits to the float32 bits of the values after conversion; limits and specials are such bits too."""
+    """float32 bits to the float32 bits of the converted values; limits and specials are such bits too."""
     p = unpacked(numbers)
     least = I32(p.least)
     for i in range(x.size):
@@ -138,7 +138,7 @@ def nearest_values32(x: Any, out: Any, numbers: Any) -> None:
         below = I32(max(I32(least - I32(magnitude >> U32(23))), I32(0)))
         shift = min(U32(I32(p.spare) + below), ALL)
         addend = _addend(significand, shift, p)
-        # The carry of the last kept bit runs into the exponent, as it must. Beyond the significand, all or nothing.
+        # A carry out of the mantissa increments the exponent. Beyond the significand, the result is zero or `smallest`.
         near = U32(U32(magnitude + addend) & left(U32(0xFFFFFFFF), shift))
         far = p.smallest if right(U32(significand + addend), shift) else U32(0)
         value = near if shift < U32(24) else far
@@ -150,18 +150,18 @@ def nearest_values32(x: Any, out: Any, numbers: Any) -> None:
 
 @compiled(nogil=True)
 def same_exponents_codes32(x: Any, out: Any, numbers: Any) -> None:
-    """float32 bits to the codes of a format that differs in its mantissa bits only, and whose Inf is what overflows."""
+    """float32 bits to the codes of a format that differs only in its mantissa bits and overflows to Inf."""
     p = unpacked(numbers)
     for i in range(x.size):
         bits = x[i]
         magnitude = U32(bits & MAGNITUDE)
-        full = right(U32(bits + _addend(magnitude, p.spare, p)), p.spare)  # Inf stays, and the sign
+        full = right(U32(bits + _addend(magnitude, p.spare, p)), p.spare)  # keeps the sign, and Inf
         out[i] = p.nan if magnitude > INF else full
 
 
 @compiled(nogil=True)
 def same_exponents_values32(x: Any, out: Any, numbers: Any) -> None:
-    """The same to the bits of the values."""
+    """The same, to the bits of float32 values."""
     p = unpacked(numbers)
     mask = left(U32(0xFFFFFFFF), p.spare)
     for i in range(x.size):

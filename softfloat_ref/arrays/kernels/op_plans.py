@@ -1,9 +1,9 @@
-"""What the compiled loop of operations needs to know, as integers, all of it asked of the scalar oracle.
+"""The tables that the compiled loop of operations needs, as integers, all computed by the scalar oracle.
 
-A code's field is its upper bits; within a field the significand is linear in the lower bits (in formats of up to 12
-bits, and in those where nothing else holds, a field is the whole code). Special cases are a table by the operands'
-classes: the oracle's answer for representatives of each. A combination whose answer is a NaN, Inf or zero stands in the
-table; where representatives differ (a payload that is kept) or there is no answer, each case is left to the oracle.
+A field is the upper bits of a code. Within a field the significand is a linear function of the lower bits; in formats
+of up to 12 bits, and in small formats without linear fields, a field is the whole code. Special cases are in a table by
+the operands' classes, filled with the oracle's results for representatives of each class. If the representatives of a
+combination give different results (a NaN keeps its payload) or no result, each such case is left to the oracle.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LOOPS: Final = {
     Loop.LOGB: oc.LOGB,
     Loop.SELECT: oc.SELECT,
 }
-_FULL: Final = 12  # a format of so many bits has a row a code
+_FULL: Final = 12  # a format of up to this many bits has one row per code
 _MOST_FULL: Final = 16
 _TERM: Final = 57  # bits of a term of a sum
 _ROOM: Final = 62
@@ -52,7 +52,7 @@ Table = NDArray[np.int64]
 
 
 class Plan(NamedTuple):
-    """The arguments of `operate` before the operands."""
+    """The arguments of `operate` that precede the operands."""
 
     numbers: Table
     fields: Table
@@ -63,7 +63,7 @@ class Plan(NamedTuple):
 
 @lru_cache(maxsize=64)
 def plan(sig: Signature, policy: Policy) -> Plan | None:
-    """How the compiled loop does an operation; None where it cannot."""
+    """The plan of an operation, or None if the compiled loop does not support it."""
     if sig.operation.loop is None or not _fits(sig, policy):
         return None
     flush = sig.operation.flushes and policy.flush_inputs
@@ -86,12 +86,12 @@ def plan(sig: Signature, policy: Policy) -> Plan | None:
 
 
 def _signed(x: int) -> int:
-    """A 64-bit pattern as the signed integer that has it."""
+    """A 64-bit pattern reinterpreted as a signed integer."""
     return x - (1 << 64) if x >= 1 << 63 else x
 
 
 def _fits(sig: Signature, policy: Policy) -> bool:
-    """Whether every integer on the way has at most 63 bits."""
+    """Whether every intermediate integer has at most 63 bits."""
     operation, out = sig.operation, sig.out
     if operation.is_conversion and policy.bare_widening:
         return False
@@ -100,7 +100,7 @@ def _fits(sig: Signature, policy: Policy) -> bool:
     bits = [f.precision if f.exponent_bits else f.width for f in sig.formats]
     products = [sum(bits[i] for i in term.factors) for term in operation.formula.terms] if operation.formula else []
     terms = [*bits, *products]
-    if operation.integral:  # the bits cut off stand below the whole significand
+    if operation.integral:  # the cut bits lie below the complete significand
         terms = [bits[0] + policy.random_count + 1]
     least = out.precision + policy.random_count + 4
     return max(terms) <= _TERM and least <= _ENDS and (not out.gap or least + out.precision <= _ROOM)
@@ -134,7 +134,7 @@ def class_of(x: Value) -> int:
 
 @lru_cache(maxsize=64)
 def _fields(fmt: Format, flush: bool) -> tuple[Table, tuple[int, int, int]] | None:
-    """A row a field, and the layout (shift to the field, mask below, quiet bit); None where fields are not linear."""
+    """One row per field, and the layout (shift, mask of the bits below, quiet bit); None if a field is not linear."""
     shifts = []
     if fmt.twos_complement and fmt.width < 64:
         shifts.append(fmt.width - int(fmt.signed))
@@ -152,7 +152,7 @@ def _fields(fmt: Format, flush: bool) -> tuple[Table, tuple[int, int, int]] | No
 
 
 def _field(decode: Any, first: int, mask: int) -> tuple[int, int, int, int] | None:
-    """One field: its significands as a linear function, checked in the middle and at the end; their exponent, class."""
+    """A field's significands as a linear function (checked in the middle and at the end), its exponent and class."""
     base, last = decode(first), decode(first | mask)
     if last.kind != FINITE or base.kind != FINITE:
         return (0, 0, 0, class_of(base)) if base.kind == INF or mask == 0 else None
@@ -170,7 +170,7 @@ def _field(decode: Any, first: int, mask: int) -> tuple[int, int, int, int] | No
 
 @lru_cache(maxsize=256)
 def representatives(fmt: Format, flush: bool) -> tuple[tuple[int, ...], ...]:
-    """For each class, a few codes: NaNs that differ in payload and sign, finite values from the ends and the middle."""
+    """A few codes per class: NaNs that differ in payload and sign, finite values from the ends and the middle."""
     middle = max(fmt.max_code >> 1, fmt.min_code)
     magnitudes = [fmt.max_code, fmt.min_normal_code, middle, middle + 1, fmt.min_code, 0]
     if fmt.infinity:
@@ -187,7 +187,7 @@ def representatives(fmt: Format, flush: bool) -> tuple[tuple[int, ...], ...]:
 
 
 def _table(sig: Signature, policy: Policy) -> Table:
-    """What each combination of classes gives; of SELECT, with each order of the magnitudes."""
+    """The action for each combination of classes; for SELECT, also for each order of the magnitudes."""
     select = sig.operation.loop is Loop.SELECT
     orders = 3 if select else 1
     table = np.zeros((oc.CLASSES**sig.operation.arity * orders, 3), np.int64)
@@ -206,7 +206,7 @@ def _table(sig: Signature, policy: Policy) -> Table:
 
 
 class _Entry(NamedTuple):
-    """What one case says of its classes; zero: its result is an exact zero, which the exact line may give too."""
+    """The action for one case. zero: the result is an exact zero, which the exact computation may also give."""
 
     action: int
     code: int = 0
@@ -215,9 +215,9 @@ class _Entry(NamedTuple):
 
 
 def _common(entries: Sequence[_Entry]) -> tuple[int, int, int]:
-    """The action, code and flags that hold for all cases; the oracle's where they differ, or there are none."""
+    """The action, code and flags common to all cases; ORACLE if they differ or there are no cases."""
     distinct = {x[:3] for x in entries}
-    if len(distinct) > 1:  # among sums some are zero
+    if len(distinct) > 1:  # sums: some are zero
         distinct = {x[:3] for x in entries if not x.zero}
         if any(x[0] != oc.COMPUTE for x in distinct):
             return oc.ORACLE, 0, 0
@@ -226,7 +226,7 @@ def _common(entries: Sequence[_Entry]) -> tuple[int, int, int]:
 
 @lru_cache(maxsize=256)
 def _decoded(fmt: Format, flush: bool) -> tuple[tuple[tuple[int, Value], ...], ...]:
-    """The representatives, with their values."""
+    """The representatives with their values."""
     decode = decoder(fmt, flush)
     return tuple(tuple((code, decode(code)) for code in codes) for codes in representatives(fmt, flush))
 
@@ -236,13 +236,13 @@ def _few(codes: tuple[tuple[int, Value], ...], kind: int, select: bool) -> tuple
 
 
 def _order(values: Sequence[Value]) -> int:
-    """0, 1 or 2 by the order of the magnitudes, as the loop has it: of what is not finite and not zero, equal."""
+    """0, 1 or 2 by the order of the magnitudes, as in the loop: NaN and Inf count as zero."""
     finite = [exact.magnitude(x) if x.kind == FINITE else exact.zero(0) for x in values]
     return 1 + exact.compare(finite[0], finite[1])
 
 
 def _entries(sig: Signature, policy: Policy) -> Callable[[Sequence[int], Sequence[Value], Sequence[int]], _Entry]:
-    """What gives the action, code and flags of one case: its codes, their values, and the values' classes."""
+    """A function that returns the action, code and flags of one case from its codes, their values and their classes."""
     operation, given, run = sig.operation, context(sig, policy), evaluator(sig, policy)
     ask = _Entry(oc.ORACLE)
     by_oracle = policy.nan_rule.propagate != "no"

@@ -1,11 +1,11 @@
-"""The numbers by which the compiled loop of operations is told what to do; plain constants, so that importing them
-loads no compiler."""
+"""The integer constants that control the compiled loop of operations. Plain numbers, so that importing them loads no
+compiler."""
 
 from __future__ import annotations
 
 from typing import Final
 
-# What the exact line is.
+# The exact computation.
 CONVERT: Final = 0
 ADD: Final = 1
 SUB: Final = 2
@@ -19,7 +19,7 @@ INTEGRAL: Final = 9
 INTEGRAL_EXACT: Final = 10
 SCALEB: Final = 11
 LOGB: Final = 12
-SELECT: Final = 13  # one of two operands, or what the table says, by their classes and the order of their magnitudes
+SELECT: Final = 13  # one of two operands, or a table entry, by their classes and the order of their magnitudes
 
 # Classes of operands: +0 -0, finite, Inf of each sign, quiet NaN, signalling NaN.
 CLASSES: Final = 8
@@ -39,20 +39,20 @@ CLASS: Final = 3
 ACTION: Final = 0
 CODE: Final = 1
 FLAGS: Final = 2
-ORACLE: Final = 0  # ask the oracle about each
-CONSTANT: Final = 1  # the code and flags that stand here
-COMPUTE: Final = 2  # the exact line (of SELECT: the first operand), rounded; the flags that stand here too
+ORACLE: Final = 0  # ask the oracle about each case
+CONSTANT: Final = 1  # the code and flags in the table
+COMPUTE: Final = 2  # the exact computation (SELECT: the first operand), rounded; plus the flags in the table
 SECOND: Final = 3  # the second operand, rounded
 
-# The numbers of an operation.
+# Indices into the numbers of an operation.
 KIND: Final = 0
-LONGEST: Final = 1  # bits of a significand that the rounding takes
+LONGEST: Final = 1  # bits of a significand that the rounding accepts
 BITS: Final = 2  # bits a quotient or root must have
 ZERO_SIGN: Final = 3  # the sign of a zero sum of opposite numbers
 MODE: Final = 4  # of rounding to an integer
-RANDOM: Final = 5  # how many random bits that takes
-ZERO_CODE: Final = 6  # what zero is encoded as, for each sign
+RANDOM: Final = 5  # number of random bits for that
+ZERO_CODE: Final = 6  # the code for zero, for each sign
 ZERO_FLAGS: Final = 8
 NUMBERS: Final = 10
 
-UNKNOWN: Final = 0x80  # in place of flags: the oracle must say
+UNKNOWN: Final = 0x80  # in place of flags: the oracle must decide

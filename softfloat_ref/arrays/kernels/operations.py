@@ -1,9 +1,9 @@
 """The compiled loop of element-wise operations: codes in, codes and flags out, for any formats and policy.
 
-An operand's code becomes a class (zero, finite, Inf, NaN, with signs) and an integer significand; a table by classes,
-made by the scalar oracle, says what the special cases give; what is left is one exact line in integers and the
-oracle's own rounding. Everything that depends on formats, policy or operation comes in small arrays of integers
-(`op_plans.py` makes them), so that one compilation serves all.
+An operand's code is decoded into a class (zero, finite, Inf, NaN, with signs) and an integer significand. A table by
+classes, computed by the scalar oracle, handles the special cases; the rest is one exact integer computation followed by
+the oracle's own rounding. Everything that depends on formats, policy or operation is passed in small integer arrays
+(made by `op_plans.py`), so that the loop is compiled only once.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ register_jitable(forceinline=True)(rounding.round_to_unit)
 _round_to_unit: Any = rounding.round_to_unit
 
 _ROOM: Final = 62  # bits of an aligned sum: one more for the carry, one for the sign
-_SPARE: Final = 4  # of them, to be left by the first sum of three
+_SPARE: Final = 4  # of these bits, how many the first sum of three leaves free
 _FAR: Final = 1 << 24  # a power beyond which every format has overflowed or reached zero
 
 
 @compiled(forceinline=True)
 def _decoded(code: int, fields: Any, first: int, shift: int, mask: int, quiet: int) -> tuple[int, int, int]:
-    """Class, significand and exponent of a code. first: its format's first field; the shift to a field, the mask of
-    what is below it, and the quiet bit there."""
+    """Class, significand and exponent of a code. first: index of the format's first field. shift: to the field; mask:
+    the bits below it; quiet: the quiet bit among those."""
     low = code & mask
     field = np.uint64(first) + (np.uint64(code) >> np.uint64(shift))
     kind = fields[field, CLASS]
@@ -81,10 +81,10 @@ def _decoded(code: int, fields: Any, first: int, shift: int, mask: int, quiet: i
 
 @compiled(forceinline=True)
 def _sum(n1: int, m1: int, e1: int, n2: int, m2: int, e2: int, sticky: int) -> tuple[int, int, int, int]:
-    """The sum of two numbers: sign, significand, exponent, sticky. sticky: the second's; it must then be far smaller.
+    """The sum of two numbers: sign, significand, exponent, sticky. sticky: of the second one, then far smaller.
 
-    Exact, or a prefix of at least 60 bits and a sticky: where bits of the smaller one are cut, it is so much smaller
-    that the difference keeps the larger one's length, less one.
+    The sum is exact, or a prefix of at least 60 bits and a sticky bit. Bits of the smaller number are only cut if it is
+    so small that the difference is at most one bit shorter than the larger number.
     """
     if m2 == 0 and sticky == 0:
         return n1, m1, e1, 0
@@ -114,7 +114,7 @@ def _sum(n1: int, m1: int, e1: int, n2: int, m2: int, e2: int, sticky: int) -> t
 
 @compiled(forceinline=True)
 def _sum_of_three(n1: int, m1: int, e1: int, n2: int, m2: int, e2: int, n3: int, m3: int, e3: int) -> Any:
-    """As `_sum`, of three: the two larger ones first where their sum is exact, else the two smaller ones."""
+    """As `_sum`, for three numbers: adds the two larger ones first if their sum is exact, else the two smaller ones."""
     t1 = e1 + length(m1) if m1 else -(1 << 40)
     t2 = e2 + length(m2) if m2 else -(1 << 40)
     t3 = e3 + length(m3) if m3 else -(1 << 40)
@@ -126,7 +126,7 @@ def _sum_of_three(n1: int, m1: int, e1: int, n2: int, m2: int, e2: int, n3: int,
         n2, m2, e2, t2, n3, m3, e3, t3 = n3, m3, e3, t3, n2, m2, e2, t2
     if m2 == 0 or t1 - e2 <= _ROOM - _SPARE:
         n1, m1, e1, _ = _sum(n1, m1, e1, n2, m2, e2, 0)
-        if m2:  # the sum's unit is that far below what its terms are multiples of
+        if m2:  # the sum's unit is that much finer than the unit of its terms
             m1 >>= _SPARE
             e1 += _SPARE
         return _sum(n1, m1, e1, n3, m3, e3, 0)
@@ -136,7 +136,7 @@ def _sum_of_three(n1: int, m1: int, e1: int, n2: int, m2: int, e2: int, n3: int,
 
 @compiled(forceinline=True)
 def _quotient(a: int, b: int, bits: int) -> tuple[int, int, int]:
-    """a / b: at least that number of bits, the exponent of its unit, and a sticky."""
+    """a / b: a quotient of at least `bits` bits, the exponent of its unit, and a sticky bit."""
     step = _ROOM - length(b)
     quotient = a // b
     rest = a - quotient * b
@@ -152,9 +152,9 @@ def _quotient(a: int, b: int, bits: int) -> tuple[int, int, int]:
 
 @compiled(forceinline=True)
 def _root(a: int, exponent: int, bits: int) -> tuple[int, int, int]:
-    """The square root of a * 2^exponent: that number of bits, the exponent of its unit, and a sticky."""
+    """The square root of a * 2^exponent: `bits` bits, the exponent of its unit, and a sticky bit."""
     size = length(a)
-    size += (size ^ exponent) & 1  # the radicand's bits above the point are taken in pairs
+    size += (size ^ exponent) & 1  # the radicand's bits are taken in pairs, counted from the binary point
     root, rest = 0, 0
     at = size
     for _ in range(bits):
@@ -177,7 +177,7 @@ def _root(a: int, exponent: int, bits: int) -> tuple[int, int, int]:
 
 @compiled(forceinline=True)
 def _magnitude_order(m1: int, e1: int, m2: int, e2: int) -> int:
-    """0, 1 or 2 where the first magnitude is smaller, equal or larger."""
+    """0, 1 or 2 if the first magnitude is smaller, equal or larger."""
     if m1 == 0 or m2 == 0:
         return 1 + (1 if m1 else 0) - (1 if m2 else 0)
     l1, l2 = length(m1), length(m2)
@@ -189,7 +189,7 @@ def _magnitude_order(m1: int, e1: int, m2: int, e2: int) -> int:
 
 @compiled(forceinline=True)
 def _whole(n: int, m: int, e: int, numbers: Any, random_bits: int) -> tuple[int, int, int]:
-    """A number rounded to an integer: significand, exponent, and whether anything was lost."""
+    """A number rounded to an integer: significand, exponent, and 1 if inexact."""
     if e >= 0:
         return m, e, 0
     whole, inexact = _round_to_unit(n, m, e, length(m), numbers[MODE], numbers[RANDOM], random_bits)
@@ -201,7 +201,7 @@ def _exact(
     kind: int, numbers: Any, random_bits: int,
     n1: int, m1: int, e1: int, n2: int, m2: int, e2: int, n3: int, m3: int, e3: int,
 ) -> tuple[int, int, int, int, int]:  # fmt: skip
-    """The exact line of an operation on finite numbers: sign, significand, exponent, sticky, flags."""
+    """The exact computation of an operation on finite numbers: sign, significand, exponent, sticky, flags."""
     sticky, flags = 0, 0
     if kind == ADD:
         n1, m1, e1, sticky = _sum(n1, m1, e1, n2, m2, e2, 0)
@@ -243,9 +243,9 @@ def operate(
     numbers: Any, fields: Any, layouts: Any, table: Any, targets: Any,
     a: Any, b: Any, c: Any, words: Any, codes: Any, flags: Any,
 ) -> int:  # fmt: skip
-    """codes[i], flags[i] = the operation on a[i], b[i], c[i] (operands it lacks are empty), random bits words[i].
+    """codes[i], flags[i] = the operation on a[i], b[i], c[i] with random bits words[i]; unused operands are empty.
 
-    flags[i] is UNKNOWN where the oracle must say it. Returns the flags of all the others, or-ed.
+    flags[i] is UNKNOWN if the oracle must compute the element. Returns the union of all other flags.
     """
     target = make_target(targets, 0)
     kind, longest = numbers[KIND], numbers[LONGEST]
@@ -283,7 +283,7 @@ def operate(
             code, more = numbers[ZERO_CODE + n], numbers[ZERO_FLAGS + n]
         else:
             size = length(m)
-            if size > longest:  # what lies below is in the sticky
+            if size > longest:  # the bits below go into the sticky bit
                 cut = size - longest
                 if m & ((1 << cut) - 1):
                     sticky = 1

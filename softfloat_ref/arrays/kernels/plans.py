@@ -1,4 +1,4 @@
-"""What the conversion loops of kernels/convert.py need of a format under a policy, asked of the scalar oracle."""
+"""The numbers and tables of kernels/convert.py for a format under a policy, computed by the scalar oracle."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from softfloat_ref.oracle.rounding import Target, goes_beyond, rounds_up
 
 FP32: Final = CATALOGUE["fp32"]
 FP64: Final = CATALOGUE["fp64"]
-UPPER: Final = 16  # bits of a float32 that index a table
-FAR: Final = 1 << (FP32.width - 1 - FP32.mantissa_bits)  # a binade above all float32's; nearest.py takes none higher
-SCALE_AT: Final = FP32.mantissa_bits + 1  # the bit of an entry of block_dispatch's table where the scale begins
+UPPER: Final = 16  # upper bits of a float32 that index a table
+FAR: Final = 1 << (FP32.width - 1 - FP32.mantissa_bits)  # above all binades of float32; nearest.py accepts none higher
+SCALE_AT: Final = FP32.mantissa_bits + 1  # in an entry of block_dispatch's table, the bit where the scale begins
 _KEEP_NAN: Final = Policy(nan="propagate")
 
 
@@ -30,19 +30,19 @@ def decisions(t: Target) -> int:
 
 
 def is_plain(fmt: Format, policy: Policy, source: Format) -> bool:
-    """Whether the branch-free loops do a conversion from FP32 or FP64: no stochastic rounding, and `is_regular`."""
+    """Whether the branch-free loops support a conversion from FP32 or FP64: `is_regular` and not stochastic."""
     return not policy.rounding.stochastic and is_regular(fmt, policy, source)
 
 
 def is_stochastic(fmt: Format, policy: Policy, source: Format) -> bool:
-    """Whether the loop of stochastic roundings does a conversion from FP32."""
+    """Whether the stochastic loop supports a conversion, which must be from FP32."""
     n = policy.random_count
     return 0 < n <= 32 and source is FP32 and is_regular(fmt, policy, source)
 
 
 def is_regular(fmt: Format, policy: Policy, source: Format) -> bool:
-    """No flushed results, zero and gradual subnormals, parities that are the significand's, and no binade below the
-    source's lowest."""
+    """Whether results are not flushed, the target has a zero and gradual subnormals, parity is that of the significand,
+    and the target's exponent range, precision and width lie within the source's."""
     return (
         fmt.zero
         and fmt.subnormals == "gradual"
@@ -56,9 +56,9 @@ def is_regular(fmt: Format, policy: Policy, source: Format) -> bool:
 
 
 def fits_table(fmt: Format, policy: Policy) -> bool:
-    """Whether the upper half of a float32, with a sticky bit, decides: two bits to spare, in its subnormals too.
+    """Whether the upper half of a float32 with a sticky bit decides the result: two spare bits, also for subnormals.
 
-    What is flushed is one more bit's: below the lowest normal number it is asked of the significand's full precision.
+    Flushing needs one more bit: tininess below the lowest normal number is decided at full precision.
     """
     spare = FP32.mantissa_bits - UPPER - 2
     lowest = FP32.emin - FP32.mantissa_bits + UPPER + 2 + policy.flush_outputs
@@ -72,14 +72,14 @@ def nan_is_one(fmt: Format, policy: Policy) -> bool:
 
 
 def is_near(fmt: Format, policy: Policy) -> bool:
-    """Whether a target differs from FP32 in its mantissa bits only, and nothing is flushed."""
+    """Whether a target differs from FP32 only in its mantissa bits, and nothing is flushed."""
     like = fmt.mantissa_bits > 0 and fmt.nan == "ieee" and fmt.signed
     same = like and fmt.exponent_bits == FP32.exponent_bits and fmt.bias == FP32.bias
     return same and not policy.flush_inputs and not fmt.p3109 and is_plain(fmt, policy, FP32)
 
 
 def near_numbers(fmt: Format, policy: Policy, values: bool) -> list[int]:
-    """The fields of convert.Near, to codes or to the bits of values."""
+    """The fields of convert.Near for codes, or for bits of values."""
     numbers = value_numbers(fmt, policy) if values else plain_numbers(fmt, policy, FP32)
     table, spare = decisions(target(fmt, policy)), FP32.mantissa_bits - fmt.mantissa_bits
     adds = [_addend(table >> case, spare) for case in (0, 4, 8, 12)]
@@ -87,14 +87,14 @@ def near_numbers(fmt: Format, policy: Policy, values: bool) -> list[int]:
 
 
 def _addend(cases: int, spare: int) -> int:
-    """What must be added to the discarded bits for a carry just where bit 2 guard + sticky of cases is set."""
+    """The addend to the discarded bits that carries exactly when bit 2 guard + sticky of `cases` is set."""
     half = 1 << (spare - 1)
     least = next((first for case, first in ((1, 1), (2, half), (3, half + 1)) if cases >> case & 1), 2 * half)
     return 2 * half - least
 
 
 def nearest_numbers(fmt: Format, policy: Policy, values: bool) -> list[int] | None:
-    """The fields of nearest.Nearest, to codes or to the bits of values; None where its loops do not do a conversion."""
+    """The fields of nearest.Nearest for codes, or for bits of values; None if its loops do not apply."""
     added = _symmetric_addends(decisions(target(fmt, policy)))
     if added is None or fmt.twos_complement or not is_plain(fmt, policy, FP32):
         return None
@@ -105,12 +105,12 @@ def nearest_numbers(fmt: Format, policy: Policy, values: bool) -> list[int] | No
     if not alike or (beyond[0] | inf[0]) & sign:
         return None
     shift = FP32.sign_bit.bit_length() - sign.bit_length()
-    span = max(value_numbers(fmt, policy)[5] - (numbers[2] << FP32.mantissa_bits), 0)  # 0: no number is normal
+    span = max(value_numbers(fmt, policy)[5] - (numbers[2] << FP32.mantissa_bits), 0)  # 0 if no number is normal
     return [*numbers[:3], *added, limits[0], beyond[0], inf[0], numbers[11], shift, numbers[16], span]
 
 
 def _symmetric_addends(table: int) -> tuple[int, int, int] | None:
-    """half, extra and odd of nearest.Nearest from a truth table, where there are such."""
+    """half, extra and odd of nearest.Nearest from a truth table; None if no such numbers exist."""
     if table & 0xFF != table >> 8:
         return None
     found = []
@@ -125,7 +125,7 @@ def _symmetric_addends(table: int) -> tuple[int, int, int] | None:
 
 
 def plain_numbers(fmt: Format, policy: Policy, source: Format) -> list[int]:
-    """The fields of convert.Plain, to codes."""
+    """The fields of convert.Plain for codes."""
     t = target(fmt, policy)
     encode = encoder(fmt, policy)
     beyond = [_beyond(t, negative) for negative in (0, 1)]
@@ -151,7 +151,7 @@ def plain_numbers(fmt: Format, policy: Policy, source: Format) -> list[int]:
 
 
 def value_numbers(fmt: Format, policy: Policy) -> list[int]:
-    """The fields of convert.Plain, from float32 to the bits of float32 values."""
+    """The fields of convert.Plain from float32 to the bits of float32 values."""
     codes = plain_numbers(fmt, policy, FP32)
     t = target(fmt, policy)
     decode, encode = decoder(fmt), encoder(FP32, _KEEP_NAN)
@@ -160,7 +160,7 @@ def value_numbers(fmt: Format, policy: Policy) -> list[int]:
         return encode(decode(code), 0)[0]
 
     def magnitude(code: int) -> int:
-        """The bits of the largest magnitude of a sign; -1 of none."""
+        """The float32 bits of a magnitude code's value; 0 for a negative code, which stands for no value."""
         significand, exponent = fmt.magnitude(code) if code >= 0 else (0, 0)
         return encode(exact.finite(0, significand, exponent), 0)[0] if significand else 0
 
@@ -171,14 +171,14 @@ def value_numbers(fmt: Format, policy: Policy) -> list[int]:
 
 
 def _beyond(t: Target, negative: int) -> int:
-    """The complete code of a finite overflow."""
+    """The complete code for a finite overflow."""
     if goes_beyond(t.mode, negative, t.odd_beyond):
         return t.beyond_negative if negative else t.beyond_positive
     return t.largest_negative if negative else t.largest_positive
 
 
 def _nan_code(fmt: Format, policy: Policy) -> int:
-    """The code of a NaN without payload; 0 where that is an error, which the caller then raises value by value."""
+    """The code for a NaN without payload; 0 if NaN is an error, which the caller then raises value by value."""
     try:
         return encoder(fmt, policy)(Value(NAN, 0), 0)[0]
     except ValueError:
@@ -186,7 +186,7 @@ def _nan_code(fmt: Format, policy: Policy) -> int:
 
 
 class Generic(NamedTuple):
-    """What convert.rounded_codes needs."""
+    """The arguments of convert.rounded_codes."""
 
     targets: NDArray[np.int64]
     zeros: NDArray[np.int64]
@@ -195,7 +195,7 @@ class Generic(NamedTuple):
 
 
 def is_generic(fmt: Format, policy: Policy) -> bool:
-    """Whether round_pack does a conversion from float64 within 64-bit integers."""
+    """Whether round_pack converts to the format within 64-bit integers."""
     n = policy.random_count
     fits = fmt.mantissa_bits + n + 3 <= 62 and fmt.width <= 63 and abs(fmt.emin) < 1 << 20
     return fits and not (fmt.gap and fmt.mantissa_bits > 9)
@@ -203,7 +203,7 @@ def is_generic(fmt: Format, policy: Policy) -> bool:
 
 @lru_cache(maxsize=256)
 def generic(fmt: Format, policy: Policy) -> Generic:
-    """The numbers of `rounded_codes`."""
+    """The arguments of `rounded_codes`."""
     encode = encoder(fmt, policy)
     quiet, signaling = _pair(encode, Value(NAN, 0)), _pair(encode, Value(NAN, 0, signaling=True))
     return Generic(

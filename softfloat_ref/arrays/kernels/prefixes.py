@@ -1,6 +1,6 @@
-"""Conversion of float64 values by numpy and a table: codes by the leading bits of a value, with a sticky bit.
+"""Conversion of float64 values with numpy and a table of codes, indexed by a value's leading bits and a sticky bit.
 
-For arrays too small to load compiled code for. The oracle makes the table.
+For arrays too small to justify loading compiled code. The oracle fills the table.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _FP64_MANTISSA: Final = 52
 
 
 class Table(NamedTuple):
-    """Codes by index: 0 zero, 1 smaller than the first prefix, then the prefixes, then Inf; the same with the sign."""
+    """Codes by index: 0: zero, 1: magnitudes below the first prefix, then the prefixes, then Inf; then all negated."""
 
     codes: NDArray[np.unsignedinteger[Any]]
-    lowest: int  # the first prefix, as a float64's exponent field and leading mantissa bits
+    lowest: int  # the first prefix: a float64's exponent field and leading mantissa bits
     prefixes: int
     shift: int  # float64 mantissa bits below the prefix
 
 
 def table_for(fmt: Format, policy: Policy, size: int, dtype: np.dtype[Any]) -> Table | None:
-    """The table of a conversion without random bits, where it is small beside `size` values; else None."""
+    """The table of a conversion without random bits, if it is small compared with `size` values; else None."""
     if policy.rounding.stochastic:
         return None
     first, last = fmt.emin - fmt.mantissa_bits - 2, fmt.emax + 2
@@ -60,7 +60,7 @@ def _table(fmt: Format, policy: Policy, dtype: np.dtype[Any]) -> Table:
 
 
 def indices(x: NDArray[np.float64], table: Table) -> NDArray[np.int64]:
-    """Each value's index into the table; NaN gets Inf's."""
+    """Each value's index into the table; NaN gets the index of Inf."""
     bits = x.view(np.int64)
     magnitude = bits & np.int64((1 << 63) - 1)
     prefix = magnitude >> table.shift

@@ -1,7 +1,7 @@
-"""An accumulator's tree as a list of instructions on integers, for the compiled loop.
+"""An accumulator's tree as a list of integer instructions for the compiled loop.
 
-A step's terms stand in slots: its products, the running result, a zero, then what the instructions make. Whatever the
-instructions cannot do (or hold in 64 bits) has no program; such a tree runs on the scalar oracle.
+The terms of a step are in slots: its products, the running result, a zero, then the results of instructions. A tree
+with anything that instructions cannot express, or that does not fit 64 bits, has no program and runs on the oracle.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ FUSE: Final = 0
 EXACT: Final = 1
 ROUND: Final = 2
 NONE: Final = -(1 << 40)  # no floor
-NEVER: Final = 1 << 41  # binades below the largest from which a term is dropped
-MAX_BITS: Final = 44  # of an alignment: with a product's four integer bits and a thousand terms still in 63
+NEVER: Final = 1 << 41  # binades below the largest at which a term is dropped
+MAX_BITS: Final = 44  # bits of an alignment: with four integer bits of a product and a thousand terms, sums fit 63 bits
 MAX_PRODUCT_BITS: Final = 60
 
 
 class NoProgram(Exception):
-    """The tree, or the formats, are beyond the compiled loop."""
+    """Raised for a tree or formats that the compiled loop does not support."""
 
 
 @dataclass
 class Program:
-    """Instructions. code: rows of (opcode, output slot, first input, inputs, ...); inputs: rows of (slot, bits, down,
-    drop); targets: what round_pack needs, one row each; formats: mantissa bits, emin, first code that is no finite
-    number, one row each."""
+    """Instructions. code: rows of (opcode, output slot, first input, number of inputs, ...); inputs: rows of (slot,
+    bits, down, drop); targets: a Target per row; formats: rows of (mantissa bits, emin, first code that is not
+    finite)."""
 
     step: int
     slots: int
@@ -56,14 +56,14 @@ class Program:
     targets: NDArray[np.int64]
     formats: NDArray[np.int64]
     result: int  # slot of the last rounding
-    widen: int  # bits its code is narrower than the result's
+    widen: int  # bits by which its code is narrower than the result's
 
 
 @dataclass
 class _Builder:
     setting: Setting
     step: int
-    extra: int  # bits that scales add to a product
+    extra: int  # bits that scales add to a product's significand
     code: list[list[int]] = field(default_factory=list)
     inputs: list[list[int]] = field(default_factory=list)
     targets: list[Target] = field(default_factory=list)
@@ -77,7 +77,7 @@ class _Builder:
         return self.slots - 1
 
     def terms(self, node: Node) -> list[int]:
-        """The slots of a node's terms."""
+        """The slots that hold a node's terms."""
         match node:
             case Products():
                 return node.positions(self.step)
@@ -125,7 +125,7 @@ class _Builder:
         return out
 
     def _narrow(self, terms: list[tuple[int, Part]]) -> bool:
-        """Whether an exact sum surely fits: of products whose scales are one, all its bits in 62."""
+        """Whether an exact sum of products is expected to fit 62 bits, disregarding the exponents of scales."""
         a, b = self.setting.formats
         low = a.emin - a.mantissa_bits + b.emin - b.mantissa_bits
         bits = a.emax + b.emax + 2 - low + len(terms).bit_length() + self.extra
@@ -202,5 +202,5 @@ def _name(root: Round, setting: Setting) -> str:
 
 
 def info(program: Program) -> dict[str, Any]:
-    """For people: how large it is."""
+    """The size of a program, for reports."""
     return {"step": program.step, "instructions": len(program.code), "inputs": len(program.inputs)}

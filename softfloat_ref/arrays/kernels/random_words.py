@@ -1,4 +1,4 @@
-"""The random words of `sources.Philox`, compiled: numpy's Philox, whose blocks are independent."""
+"""The random words of `sources.Philox`, compiled: numpy's Philox4x64-10, whose blocks are independent of each other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BLOCK: Final = 4  # words
 
 @intrinsic
 def _product(context: Any, x: Any, y: Any) -> Any:
-    """The product of unsigned 64-bit integers, as its upper and its lower 64 bits."""
+    """The upper and the lower 64 bits of a product of unsigned 64-bit integers."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         from llvmlite import ir
@@ -42,10 +42,10 @@ product: Any = _product
 
 @compiled(nogil=True)
 def _fill(seed: Any, stream: Any, start: int, drop: Any, out: Any) -> None:
-    """The words from position start on, without their lowest `drop` bits."""
+    """The words from position `start`, shifted right by `drop` bits."""
     block, at = start // _BLOCK, -(start % _BLOCK)
     while at < out.size:
-        block += 1  # numpy counts before it makes a block
+        block += 1  # numpy increments the counter before it generates a block
         c0, c1, c2, c3 = np.uint64(block), np.uint64(0), np.uint64(0), np.uint64(0)
         k0, k1 = seed, stream
         for _ in range(_ROUNDS):
@@ -64,7 +64,7 @@ def _fill(seed: Any, stream: Any, start: int, drop: Any, out: Any) -> None:
 
 
 def words(source: Philox, n: int, start: int, count: int) -> NDArray[np.unsignedinteger[Any]]:
-    """`source.array(n, start, count)`: 1 <= n <= 64; of 32 bits where they hold n."""
+    """`source.array(n, start, count)` for 1 <= n <= 64, as uint32 if n fits, else uint64."""
     out: NDArray[Any] = np.empty(count, np.uint32 if n <= 32 else np.uint64)
     fill: Any = _fill
     fill(np.uint64(source.seed), np.uint64(source.stream), start, np.uint64(WORD_BITS - n), out)

@@ -1,4 +1,4 @@
-"""Work on slices of an array shared by threads: the compiled loops release the interpreter's lock."""
+"""Array work shared by threads: the compiled loops release the interpreter lock."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from softfloat_ref.base.errors import Error
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-SHARE: Final = 1 << 18  # elements a thread takes at a time
+SHARE: Final = 1 << 18  # elements that a thread takes at a time
 
 
 def shared(count: int, size: int, threads: int, work: Callable[[slice], Any]) -> None:
-    """Run work on slices of `count` things of `size` elements each, by this thread and `threads` - 1 others.
+    """Run `work` on slices of `count` items of `size` elements each, in this thread and `threads` - 1 others.
 
-    Each takes the next slice when it is done with one, and this thread begins at once, so that threads which wake late
-    cost nothing. Raises Error for fewer than one thread.
+    Each thread takes the next slice when it finishes one, and this thread starts at once, so late threads cost nothing.
+    Raises Error for fewer than one thread.
     """
     if threads < 1:
         raise Error(f"threads={threads}: give 1 or more")
@@ -27,7 +27,7 @@ def shared(count: int, size: int, threads: int, work: Callable[[slice], Any]) ->
     if threads <= 1 or count < 2 * step:
         work(slice(0, count))
         return
-    starts = iter(range(0, count, step))  # taking the next of a range's iterator is atomic
+    starts = iter(range(0, count, step))  # next() on a range iterator is atomic
 
     def drain() -> None:
         for at in starts:
@@ -37,7 +37,7 @@ def shared(count: int, size: int, threads: int, work: Callable[[slice], Any]) ->
     try:
         drain()
     finally:
-        for _ in starts:  # where this thread failed, the others stop after their slice
+        for _ in starts:  # if this thread failed, the others stop after their slice
             pass
         waited = [other for other in others if not other.cancel()]
     for other in waited:
@@ -46,7 +46,7 @@ def shared(count: int, size: int, threads: int, work: Callable[[slice], Any]) ->
 
 @lru_cache(maxsize=4)
 def _pool(threads: int, process: int) -> ThreadPoolExecutor:
-    """Threads kept for the next call; a forked process has its own."""
+    """Threads kept for later calls; a forked process gets its own."""
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(threads)

@@ -1,4 +1,4 @@
-"""Accumulators: how products are added up, as trees of Fuse and Round; the named ones; `dot`."""
+"""Accumulators: how products are summed, as trees of Fuse and Round; the named accumulators; `dot`."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _HINT: Final = " (or an expression, as fuse(16+c,F=25,rz)->fp32:rz, or FILE.toml
 
 
 def get_accumulator(acc: str | Accumulator | Mapping[str, Any]) -> Accumulator:
-    """An accumulator by name, from an expression or `FILE.toml[:NAME]`, from a table of fields, or an Accumulator
-    itself.
+    """An accumulator from a name, an expression, `FILE.toml[:NAME]`, a table of fields, or an Accumulator, which is
+    returned unchanged.
 
     Raises Error for an unknown name, listing the closest ones.
     """
@@ -53,14 +53,14 @@ def get_accumulator(acc: str | Accumulator | Mapping[str, Any]) -> Accumulator:
 
 
 def define_accumulator(table: object, name: str | None = None) -> Accumulator:
-    """An accumulator from a TOML table: the fields of Accumulator, or `like = NAME` with the fields that differ."""
+    """An accumulator from a TOML table: the fields of Accumulator, or `like = NAME` and the fields that differ."""
     values, like = split_like(table, f"accumulator {name or '?'}")
     base = None if like is None else get_accumulator(like)
     return from_table(values, name or str(values.get("name", "unnamed")), base)
 
 
 def parse_operand_formats(fmt: Any) -> tuple[FormatName | None, FormatName | None, FormatName | None]:
-    """The formats of a, b and c: one for both operands, a pair, or `a=fp8_e4m3,b=fp8_e5m2,c=fp32`. Raises Error."""
+    """The formats of a, b, c from one for both operands, a pair, or `a=fp8_e4m3,b=fp8_e5m2,c=fp32`. Raises Error."""
     if fmt is None or isinstance(fmt, (Format, BlockFormat)):
         return fmt, fmt, None
     if isinstance(fmt, str):
@@ -88,13 +88,13 @@ def dot(
     tensor_scales: tuple[int, int] = (FP32_ONE, FP32_ONE),
     extrapolate: bool = False,
 ) -> Encoded:
-    """The dot product sum(a[k] * b[k]) + c, added up as an accumulator does.
+    """The dot product sum(a[k] * b[k]) + c, with the order and the roundings of an accumulator.
 
-    a, b: sequences of codes of equal length; or BlockArrays of one dimension, which bring format and scales. fmt: the
-    format of both, scalar or block, or a pair, or text as `a=fp8_e4m3,b=fp8_e5m2,c=fp32`. scales: with block formats,
-    the codes of the scales of a and of b, one per block. tensor_scales: FP32 codes of their second-level scales. c: a
-    code of out's format, unless fmt names one for it. acc: name, expression, TOML file, table or Accumulator. out:
-    format of the result. extrapolate: apply a unit's model to operand formats and scales that the unit does not have.
+    a, b: sequences of codes of equal length, or one-dimensional BlockArrays, which include format and scales. fmt: one
+    format for both, scalar or block, a pair, or text such as `a=fp8_e4m3,b=fp8_e5m2,c=fp32`. scales: for block formats,
+    the codes of the scales of a and b, one per block. tensor_scales: FP32 codes of their second-level scales. c: a code
+    of the format of `out`, unless fmt names a format for c. acc: a name, expression, TOML file, table or Accumulator.
+    out: the format of the result. extrapolate: apply a unit's model to operand formats and scales it does not support.
 
     Returns bits and flags. Raises Error if the arguments do not fit together.
     """

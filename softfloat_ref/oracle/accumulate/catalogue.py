@@ -1,4 +1,4 @@
-"""The named accumulators: one tree each, with its status and source. To add one, add a row."""
+"""The named accumulators: one tree each, with its status and citation. To add one, add a row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MATLAB: Final = "captures of Khattak & Mikaitis, arXiv 2512.07004"
 _MMASIM: Final = "MMA-Sim 2.1.1, arXiv 2511.10909"
 _ARM: Final = "Arm A-profile ISA"
 
-# NaN 7fffffff or 7fff, overflow to Inf whatever the rounding, a zero result is +0, no flags.
+# NaN is 7fffffff or 7fff, overflow gives Inf in every rounding mode, a zero result is +0, and there are no flags.
 _NVIDIA: Final[dict[str, Any]] = {
     "nan": "ones",
     "overflow": "inf",
@@ -44,7 +44,7 @@ def _nvidia(name: str, tree: str, step: int, formats: str, status: str, source: 
 
 
 def _fused(bits: int, floor32: int, floor16: int, result: str = "fp32:rz|fp16:rne") -> str:
-    """The tree of an NVIDIA unit: its products and c in one fuse."""
+    """The tree of an NVIDIA unit, which adds its products and c in one fused sum."""
     return f"fuse(p + c, F={bits}, rz, floor=fp32:{floor32}|fp16:{floor16}) -> {result}"
 
 

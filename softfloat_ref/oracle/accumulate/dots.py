@@ -1,4 +1,4 @@
-"""dot: codes in, bits and flags out. Operands are cut into steps; each step's result is the next one's c."""
+"""Dot products: codes in, bits and flags out. Operands are split into steps; a step's result is the next one's c."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _ADD_C: Final = "write c among its terms, as fuse(16+c,F=25,rz)->fp32:rz"
 
 @dataclass(frozen=True)
 class Operand:
-    """A vector of checked codes; scales: one code per block of `size` elements, or none.
+    """A vector of checked codes. scales: one code per block of `size` elements, or none.
 
-    size: not positive for one scale of the whole vector. tensor: FP32 code of a second-level scale.
+    size: zero or negative for one scale for the whole vector. tensor: FP32 code of a second-level scale.
     """
 
     fmt: Format
@@ -48,13 +48,13 @@ class Operand:
 
     @property
     def block(self) -> int:
-        """Elements per scale; 0 without scales."""
+        """Elements per scale; 0 if there are no scales."""
         if self.scale_fmt is None:
             return 0
         return self.size if self.size > 0 else len(self.codes)
 
     def factor(self, position: int) -> Scale:
-        """The scale of the block that holds a position, times the second-level one."""
+        """The scale of the block that contains a position, times the second-level scale."""
         if self.scale_fmt is None:
             return ONE
         block = decode_scale(self.scales[position // self.block], self.scale_fmt)
@@ -63,12 +63,12 @@ class Operand:
 
 @dataclass(frozen=True)
 class Setting:
-    """A dot product with everything decided except the operands' values."""
+    """A dot product with everything resolved except the operands' values."""
 
     accumulator: Accumulator
     formats: tuple[Format, Format]
     c: Format
-    result: Format  # of the running result
+    result: Format  # the format of the running result
     out: Format
     block: int
 
@@ -76,9 +76,9 @@ class Setting:
 def operand(
     codes: Any, fmt: str | Format | BlockFormat | None, scales: Any, name: str, tensor: int = FP32_ONE
 ) -> Operand:
-    """A vector given as codes and a format, or as a BlockArray. Raises Error.
+    """An Operand from codes and a format, or from a BlockArray. Raises Error.
 
-    scales: with a block format, one code for each of its blocks; else None. tensor: FP32 code of a second-level scale.
+    scales: for a block format, one code for each of its blocks; else None. tensor: FP32 code of a second-level scale.
     """
     if all(hasattr(codes, x) for x in ("codes", "scales", "fmt", "axis")):
         if getattr(codes.codes, "ndim", 1) != 1:
@@ -107,7 +107,7 @@ def operand(
 
 
 def _checked(codes: Sequence[Any], fmt: Format, name: str) -> tuple[int, ...]:
-    """Codes as plain integers. Raises Error, naming the vector."""
+    """The codes as plain integers. Raises Error, naming the vector."""
     try:
         return tuple(check_code(x, fmt) for x in codes)
     except Error as e:
@@ -125,9 +125,9 @@ def _sequence(codes: Any, name: str) -> Sequence[Any]:
 def setting(
     a: Operand, b: Operand, accumulator: Accumulator, out: Format, c: Format | None = None, *, extrapolate: bool = False
 ) -> Setting:
-    """Decide everything except the values. Raises Error where operands, formats and accumulator do not fit.
+    """Resolve everything except the values. Raises Error if operands, formats and accumulator do not fit together.
 
-    extrapolate: take operand formats that the unit does not have.
+    extrapolate: accept operand formats that the unit does not support.
     """
     if len(a.codes) != len(b.codes):
         raise Error(f"a has {len(a.codes)} elements, b has {len(b.codes)}; a dot product needs the same number of both")
@@ -151,7 +151,7 @@ def setting(
 
 
 def _check_steps(s: Setting, count: int) -> None:
-    """Raise Error if the products take several steps, but only the last one would count."""
+    """Raise Error if the products take several steps but the tree does not pass the running result on."""
     size = s.accumulator.step_for(s.formats, s.result, s.block, count)
     if count > size and not s.accumulator.adds_c:
         raise Error(
@@ -161,7 +161,7 @@ def _check_steps(s: Setting, count: int) -> None:
 
 
 def check_c(s: Setting, c: int) -> int:
-    """c, if the accumulator adds it, or if it is +0, which has no effect. Raises Error."""
+    """c, if the accumulator adds it, or if it is +0, which has no effect. Raises Error otherwise."""
     if c and not s.accumulator.adds_c:
         raise Error(f"{_named(s)} does not add c, so {s.c.hex(c)} would be lost; {_ADD_C}, or give no c")
     return c
@@ -180,7 +180,7 @@ def _block(a: Operand, b: Operand) -> int:
 
 
 def products(s: Setting, a: Operand, b: Operand, decoders: Sequence[Decode] | None = None) -> list[Term]:
-    """The terms of all products, in order. decoders: of a's and b's codes, where not the formats' own."""
+    """The terms of all products, in order. decoders: replace the formats' own decoders for the codes of a and b."""
     unit = s.accumulator
     decode_a, decode_b = decoders or [operand_decoder(f, unit.flush_inputs) for f in s.formats]
     shift = s.formats[0].mantissa_bits + s.formats[1].mantissa_bits
@@ -198,8 +198,8 @@ def products(s: Setting, a: Operand, b: Operand, decoders: Sequence[Decode] | No
 def accumulate(
     s: Setting, terms: Sequence[Term], c: int, stages: list[Stage] | None = None, make: Callable[..., Step] = Step
 ) -> tuple[int, int]:
-    """Add up the products and c: the result's code and flags. stages: a list that what happens is appended to; make:
-    what evaluates the tree."""
+    """Sum the products and c; returns the result's code and flags. stages: a list to append trace stages to. make: the
+    class that evaluates the tree."""
     unit, result = s.accumulator, s.result
     size = unit.step_for(s.formats, result, s.block, len(terms))
     decode = operand_decoder(result, unit.flush_inputs)
@@ -228,7 +228,7 @@ ZERO_PRODUCT: Final = product(exact.zero(0), exact.zero(0), 0, ONE, None, "")
 
 
 def first_running(s: Setting, c: int, stages: list[Stage] | None) -> tuple[Term, int]:
-    """c as the first step sees it, and the flags of its rounding where its format is not the running result's."""
+    """c as the first step receives it, and the flags raised if it is rounded to the running result's format."""
     unit = s.accumulator
     if s.c == s.result or unit.c == "own":
         return number(operand_decoder(s.c, unit.flush_inputs)(c), s.c, "c"), 0
@@ -239,7 +239,7 @@ def first_running(s: Setting, c: int, stages: list[Stage] | None) -> tuple[Term,
 
 
 def _convert(running: Term, s: Setting, code: int, stages: list[Stage] | None) -> tuple[int, int]:
-    """The result in an output format that the running result does not have: rounded once more (rne)."""
+    """The result rounded once more (rne), to an output format that the running result cannot have."""
     value = decoder(s.result)(code)
     code, flags = rounder(s.out, Policy(nan=s.accumulator.nan), "ieee", "ieee")(value)
     if stages is not None:

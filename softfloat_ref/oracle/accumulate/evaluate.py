@@ -1,4 +1,4 @@
-"""One step of an accumulator: its tree, over the step's products and the running result. Integers only."""
+"""One step of an accumulator: evaluates the tree on the step's products and the running result. Integers only."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ PLUS_ZERO: Final = Term(exact.zero(0), 0, 0, True, (exact.zero(0),), False, "zer
 
 
 def unit_target(fmt: Format, policy: Policy, overflow: str) -> Target:
-    """The arguments that make `round_pack` round like the unit."""
+    """The Target that makes `round_pack` round like the unit."""
     t = target(fmt, policy)
-    if overflow == "inf" and fmt.infinity:  # every rounding overflows to Inf, those toward zero and to odd too
+    if overflow == "inf" and fmt.infinity:  # every rounding overflows to Inf, also toward zero and to odd
         t = t._replace(largest_positive=fmt.inf_code, largest_negative=fmt.inf_code | fmt.sign_bit)
     return t
 
 
 @lru_cache(maxsize=256)
 def rounder(fmt: Format, policy: Policy, overflow: str, zero: str) -> Rounder:
-    """The function that rounds exact values to a format like the unit: to a code and flags."""
+    """The function that rounds exact values to a format like the unit; it returns a code and flags."""
     encode = encoder(fmt, policy)
     t = unit_target(fmt, policy, overflow)
     positive = zero == "positive"
@@ -64,12 +64,12 @@ def rounder(fmt: Format, policy: Policy, overflow: str, zero: str) -> Rounder:
 
 @lru_cache(maxsize=256)
 def narrowed(fmt: Format, kept: int | None) -> Format:
-    """The format with that number of mantissa bits."""
+    """The format reduced to `kept` mantissa bits."""
     return fmt if kept is None else dataclasses.replace(fmt, name=f"{fmt.name}_{kept}", mantissa_bits=kept)
 
 
 class Rounding(NamedTuple):
-    """A To with its format resolved. held, hold: where fewer fraction bits are kept, the format they are held in."""
+    """A To with its format resolved. held, hold: the result's format and its rounder, if fewer bits are kept."""
 
     fmt: Format
     encode: Rounder
@@ -80,9 +80,9 @@ class Rounding(NamedTuple):
 
 @dataclass
 class Step:
-    """The values a tree is evaluated on, and the flags it has raised. stages: filled where it is a list.
+    """The values on which a tree is evaluated, and the flags raised so far. stages: filled if it is a list.
 
-    The steps of one dot product are one Step: products and running are replaced from step to step.
+    All steps of a dot product share one Step: products and running are replaced for each step.
     """
 
     accumulator: Accumulator
@@ -91,11 +91,11 @@ class Step:
     running: Term = PLUS_ZERO
     flags: int = 0
     stages: list[Stage] | None = None
-    code: int = dataclasses.field(init=False)  # of the last rounding
+    code: int = dataclasses.field(init=False)  # the code of the last rounding
     roundings: dict[To, Rounding] = dataclasses.field(default_factory=dict)
 
     def terms(self, node: Node) -> list[Term]:
-        """The terms a node stands for."""
+        """The terms of a node."""
         match node:
             case Products():
                 return [self.products[k] for k in node.positions(len(self.products))]
@@ -110,7 +110,7 @@ class Step:
         raise AssertionError("a chain stands in a Round")
 
     def rounded(self, node: Round) -> list[Term]:
-        """Each term rounded; of a Chain or Pairs, each sum."""
+        """Each term rounded; for a Chain or Pairs, each sum."""
         to = node.choice(self.result.name)
         inner = node.node
         if isinstance(inner, (Chain, Pairs)):
@@ -144,7 +144,7 @@ class Step:
     # -- Round -------------------------------------------------------------------------------------------------------
 
     def to_format(self, term: Term, to: To) -> Term:
-        """A term rounded."""
+        """A term rounded to a format."""
         kept, encode, decode, held, hold = self.roundings.get(to) or self.make_rounding(to)
         value = term.value if term.value.kind == FINITE else self.special([term])
         code, flags = encode(value)
@@ -167,7 +167,7 @@ class Step:
         return result
 
     def make_rounding(self, to: To) -> Rounding:
-        """What a To needs, kept for the next time."""
+        """Resolve a To and cache the result."""
         rules = self.accumulator
         fmt = self.result if to.fmt == RESULT else get_format(to.fmt)
         kept = narrowed(fmt, to.kept)
@@ -183,7 +183,7 @@ class Step:
     # -- Fuse --------------------------------------------------------------------------------------------------------
 
     def fuse(self, node: Fuse) -> Term:
-        """The aligned sum of the parts' terms; without terms (p[8:] of eight products), the sum of a zero."""
+        """The aligned sum of the parts' terms. Without terms (p[8:] of eight products), the sum of one zero."""
         terms = [(x, part) for part in node.parts for x in self.terms(part.node)]
         return self.fuse_terms(node, terms or [(PLUS_ZERO, PLAIN_PART)])
 
@@ -209,7 +209,7 @@ class Step:
         return Term(value, exponent, 0, empty, (value,), False, label)
 
     def sum(self, node: Fuse, terms: list[tuple[Term, Part]], largest: int) -> tuple[Value, list[Aligned]]:
-        """The sum, and what each term was cut to."""
+        """The sum, and each term after alignment."""
         aligned = [align_term(x, part, node, largest) for x, part in terms]
         unit = min(a.unit for a in aligned)
         total = 0
@@ -222,7 +222,7 @@ class Step:
         return exact.zero(min(x.value.sign for x, _ in terms)), aligned
 
     def special(self, terms: list[Term]) -> Value:
-        """The NaN or Inf result of terms that are not all finite."""
+        """The NaN or Inf that results from terms that are not all finite."""
         invalid = any(x.invalid for x in terms)
         rule = self.accumulator.nan_rule
         products = [v for x in terms if len(x.operands) != 1 for v in x.operands]
@@ -243,7 +243,7 @@ class Step:
 
 
 class Aligned(NamedTuple):
-    """A term as a signed multiple of 2^unit."""
+    """A term as a signed multiple of 2^unit. lost: 1 if the alignment cut nonzero bits."""
 
     kept: int
     unit: int
@@ -251,7 +251,7 @@ class Aligned(NamedTuple):
 
 
 def align_term(term: Term, part: Part, node: Fuse, largest: int) -> Aligned:
-    """A term as a Fuse adds it, M being the largest exponent."""
+    """A term aligned for a Fuse. largest: the largest exponent M."""
     value = term.value
     bits = node.bits if part.bits is None else part.bits
     if bits is None:

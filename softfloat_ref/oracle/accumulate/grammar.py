@@ -1,12 +1,12 @@
 """Trees as text: `fuse(16+c,F=25,rz)->fp32:rz`. docs/accumulators.md describes the grammar.
 
 tree   = term (one that ends in a rounding)
-list   = term {"+" term}, a term being
+list   = term {"+" term}; a term is
          NUMBER (the next products of the step) | p | p[slice,...] (Python's slices) | c | zero
          | fuse(part {"+" part} {"," option}) | chain(list) | pairs(list), each with {"->" round}
 part   = term ["@" BITS [":" rz|rd [":" DROP]]]
 option = F=BITS | F=inf | rz | rd | floor=E | floor=FORMAT:E|FORMAT:E | floor_when=zero|always | exponent=scale
-round  = FORMAT:ROUNDING[:FRACTION_BITS] {"|" FORMAT:ROUNDING[:FRACTION_BITS]}; FORMAT out: the result's
+round  = FORMAT:ROUNDING[:FRACTION_BITS] {"|" FORMAT:ROUNDING[:FRACTION_BITS]}; FORMAT `out`: the result's format
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from softfloat_ref.oracle.policies import parse_rounding, rounding_name
 
 MAX_TEXT: Final = 4000
 MAX_DEPTH: Final = 50
-SHORT: Final = {"rz": "rtz", "rd": "rdn"}  # as the literature on matrix units has them
+SHORT: Final = {"rz": "rtz", "rd": "rdn"}  # as in the literature on matrix units
 LONG: Final = {long: short for short, long in SHORT.items()}
 _TOKEN: Final = re.compile(r"\s*(?:->|-?\d{1,6}(?![\w.])|[A-Za-z_][A-Za-z0-9_]*(?:b-\d+)?|[-()\[\]+,=:|@])", re.ASCII)
 
 
 @lru_cache(maxsize=256)
 def parse_tree(text: str) -> Round:
-    """The tree that a text describes. Raises Error, which says where reading stopped."""
+    """The tree that a text describes. Raises Error, which says where parsing stopped."""
     if len(text) > MAX_TEXT:
         raise Error(f"a tree of {len(text)} characters; at most {MAX_TEXT} are read")
     parser = _Parser(text)
@@ -68,7 +68,7 @@ class _Parser:
         self.advance()
 
     def advance(self) -> str:
-        """The token read last; the next one stands in `token`, '' at the end."""
+        """Return the current token and read the next one into `token`; '' at the end."""
         token, self.start = self.token, self.position
         match = _TOKEN.match(self.text, self.position)
         if match:
@@ -156,7 +156,7 @@ class _Parser:
         return Products(tuple(slices))
 
     def one_slice(self) -> Slice:
-        """`3`, `0:16`, `1::2`: never negative."""
+        """`3`, `0:16`, `1::2`; never negative."""
         numbers: list[int | None] = [self.integer() if self.token != ":" else None]
         while len(numbers) < 3 and self.accept(":"):
             numbers.append(self.integer() if re.fullmatch(r"-?\d+", self.token) else None)
@@ -261,7 +261,7 @@ class _Parser:
 
 
 def tree_text(node: Node) -> str:
-    """The text of a tree; `parse_tree` reads it back to the same tree."""
+    """A tree as text; `parse_tree` reads it back to the same tree."""
     match node:
         case Products():
             return _products_text(node)

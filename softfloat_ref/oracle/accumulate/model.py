@@ -1,4 +1,4 @@
-"""Accumulator: a tree, how many products it takes at a time, and what its unit does with special numbers."""
+"""Accumulator: a tree, how many products a step takes, and how the unit handles special values."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from softfloat_ref.oracle.policies import NanRule, Policy
 STATUSES: Final = ("hardware-verified", "published model", "documented only", "definition", "user definition")
 MAX_STEP: Final = 1 << 14
 MAX_PRODUCT_EXPONENT: Final = 1 << 16
-ALL: Final = "all"  # a step takes every product there is
-BLOCK: Final = "block"  # a step is a block of the operands, or 32 products
+ALL: Final = "all"  # a step takes all products
+BLOCK: Final = "block"  # a step takes a block of the operands, or 32 products
 
 
 @dataclass(frozen=True)
 class Accumulator:
-    """How products are added up.
+    """How products are summed.
 
-    tree: text of a tree (docs/accumulators.md has the grammar). step: how many products it takes at a time, `all` or
-    `block` (the operands' block size, or 32); "" if the tree defines it. Missing products of the last step are
-    +0. steps: operand or result formats with a step of their own, as "tf32=8".
-    c: whether c is first rounded (rne) to the format of the running result (`result`), or enters the first step as it
-    is (`own`). converts: whether other output formats are reached by one more rounding (rne) of the result.
-    formats: the operand formats the unit has ("": any). scales: what scales it takes: `any`, those of blocks but no
-    second-level ones (`block`), or `none`.
-    nan: NaN rule, as a policy's. overflow: `ieee`, or `inf`: every rounding goes to Inf. zero: sign of a zero result,
-    `ieee` or `positive`. flush_inputs: `off`, `on` (DAZ), `positive` (subnormals and zeros become +0). flush_outputs:
-    `off`, `after` rounding (x86) or `before` (Arm). product_limit: products of magnitude 2^limit or more are Inf ("":
-    none are). product_exponent: every product is multiplied by two to this. flags: whether the unit raises any.
-    status: how far the model is known to be right, one of STATUSES.
+    tree: text of a tree (docs/accumulators.md has the grammar). step: how many products a step takes, `all` or `block`
+    (the operands' block size, or 32); "" if the tree defines it. Missing products of the last step are +0. steps:
+    operand or result formats with another step, as in "tf32=8".
+    c: whether c is first rounded (rne) to the format of the running result (`result`) or enters the first step
+    unchanged (`own`). converts: whether other output formats are reached by rounding the result once more (rne).
+    formats: the operand formats the unit supports ("": any). scales: the scales it supports: `any`, those of blocks but
+    no second-level ones (`block`), or `none`.
+    nan: NaN rule, as in a policy. overflow: `ieee`, or `inf`: every rounding overflows to Inf. zero: sign of a zero
+    result, `ieee` or `positive`. flush_inputs: `off`, `on` (DAZ), `positive` (subnormals and zeros become +0).
+    flush_outputs: `off`, `after` rounding (x86) or `before` (Arm). product_limit: products of magnitude 2^limit or more
+    become Inf ("": none). product_exponent: power of two that multiplies every product. flags: whether the unit raises
+    any. status: how well the model is verified, one of STATUSES.
     """
 
     name: str
@@ -64,12 +64,12 @@ class Accumulator:
             self._check()
         except Error as e:
             raise Error(f"accumulator {self.name[:60]!r}: {e}") from None
-        object.__setattr__(self, "tree", tree_text(self.root))  # one text for one tree
+        object.__setattr__(self, "tree", tree_text(self.root))  # one spelling per tree
 
     def _check(self) -> None:
         tables.check({name: getattr(self, name) for name in _NAMES}, "", tables.hints(Accumulator))
         tables.check_choices(self, "", tables.choices(Accumulator) | {"status": STATUSES})
-        self.root, self.policy("rne"), self.operand_formats  # parsed now, so that bad text is refused here
+        self.root, self.policy("rne"), self.operand_formats  # parsed now, so that errors are raised here
         for size in (self.step, *self.steps_by_format.values(), step_of(self.root) or ""):
             if size not in ("", ALL, BLOCK) and not (type(size) is int and 1 <= size <= MAX_STEP):
                 raise Error(f"step = {size!r}: a step has 1 to {MAX_STEP} products, or is {ALL} or {BLOCK}")
@@ -87,17 +87,17 @@ class Accumulator:
 
     @cached_property
     def root(self) -> Round:
-        """The tree itself."""
+        """The parsed tree."""
         return parse_tree(self.tree)
 
     @cached_property
     def operand_formats(self) -> frozenset[str]:
-        """The names of the operand formats the unit has; empty for any."""
+        """The names of the operand formats the unit supports; empty for any."""
         return frozenset(_format_name(name) for name in self.formats.split())
 
     @cached_property
     def steps_by_format(self) -> dict[str, int]:
-        """Formats with a different step."""
+        """The formats with another step."""
         given = assignments.parse(self.steps, "steps", usage="write FORMAT=NUMBER, as tf32=8", separator=" ")
         for size in given.values():
             if not size.isascii() or not size.isdigit():
@@ -106,16 +106,16 @@ class Accumulator:
 
     @cached_property
     def adds_c(self) -> bool:
-        """Whether the tree has the running result among its terms; a unit of a single step may have none."""
+        """Whether the tree uses the running result; a unit with a single step need not."""
         return any(isinstance(x, Running) for x in walk(self.root))
 
     @cached_property
     def results(self) -> tuple[str, ...]:
-        """The formats the running result may have; `out` stands for any."""
+        """The formats that the running result may have; `out` stands for any."""
         return tuple(to.fmt for to in self.root.choices)
 
     def result_format(self, out: Format) -> Format:
-        """The format of the running result where the output has that format. Raises Error."""
+        """The format of the running result for that output format. Raises Error."""
         if RESULT in self.results or out.name in self.results:
             kept = self.root.choice(out.name).kept
             if kept is not None and kept > out.mantissa_bits:
@@ -129,7 +129,7 @@ class Accumulator:
         raise Error(f"{self.name} gives {given}, not {out.name}; convert its result in a separate step")
 
     def step_for(self, operands: tuple[Format, Format], result: Format, block: int, count: int) -> int:
-        """How many products a step takes, of `count` products of those formats."""
+        """The number of products per step, for `count` products of those formats."""
         for fmt in (*operands, result):
             if fmt.name in self.steps_by_format:
                 return self.steps_by_format[fmt.name]
@@ -140,15 +140,15 @@ class Accumulator:
 
     @cached_property
     def nan_rule(self) -> NanRule:
-        """Which NaN comes out."""
+        """The rule that selects NaN results."""
         return self.policy("rne").nan_rule
 
     def policy(self, rounding: str) -> Policy:
-        """How a Round of the tree rounds."""
+        """The policy of a Round of the tree."""
         return _policy(rounding, self.nan, self.flush_outputs)
 
     def to_dict(self) -> dict[str, Any]:
-        """The full definition, as a manifest stores it; `define_accumulator` reads it."""
+        """The full definition, as manifests store it; `define_accumulator` reads it."""
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
 
     def replace(self, **fields: Any) -> Accumulator:
@@ -173,14 +173,14 @@ _NAMES: Final = tuple(f.name for f in dataclasses.fields(Accumulator))
 
 
 def _format_name(name: str) -> str:
-    """The name of a format of the catalogue or the grammar; a unit's definition stands alone. Raises Error."""
+    """The name of a catalogue or grammar format; not a file, so definitions are self-contained. Raises Error."""
     if ".toml" in name:
         raise Error(f"{name}: an accumulator takes formats by name (for example s1e4m3b7), not from a file")
     return get_format(name).name
 
 
 def from_table(table: Mapping[str, Any], name: str, like: Accumulator | None) -> Accumulator:
-    """An accumulator from the fields of a table; the default of a field is that of `like`. Raises Error."""
+    """An accumulator from the fields of a table; other fields are those of `like` or the defaults. Raises Error."""
     where, word = f"accumulator {name!r}", "accumulator field"
     values = tables.check({**table, "name": name}, where, tables.hints(Accumulator), word=word, also=tables.LIKE)
     if like is not None:
@@ -212,7 +212,7 @@ def _value(text: str) -> int | bool | str:
 
 
 def summary(a: Accumulator) -> tuple[str, str, str]:
-    """The row of an accumulator in a table: products per step, the bits of its alignments, its results."""
+    """The row of an accumulator in a table: products per step, alignment bits, result formats."""
     step = str(a.step or step_of(a.root) or ALL)
     special = ", ".join(f"{name}: {size}" for name, size in a.steps_by_format.items())
     fuses = [x for x in walk(a.root) if isinstance(x, Fuse)]

@@ -1,4 +1,4 @@
-"""Probes: small dot products whose results tell accumulators apart. Operands are bf16, K = 16, the result FP32."""
+"""Probes: small dot products whose results distinguish accumulators. Operands are bf16, K = 16, the result is FP32."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ U: Final = Fraction(1 << 14)
 ULP: Final = Fraction(1, 1 << 24)
 Pair = tuple[Fraction | int, Fraction | int]
 
-# The columns of the table: a unit of each kind.
+# The columns of the table: one unit of each kind.
 COLUMNS: Final = (
     "nvidia-v100",
     "nvidia-a100",
@@ -33,7 +33,7 @@ COLUMNS: Final = (
 
 
 class Probe(NamedTuple):
-    """c and the operands at positions 0, 1, ... (0 elsewhere), what the result is read for, and how."""
+    """c and the operands at positions 0, 1, ... (0 elsewhere). shows: what the result reveals; read: how to read it."""
 
     name: str
     shows: str
@@ -55,7 +55,7 @@ def _units(unit: Fraction | int, origin: Fraction | int = 0) -> Callable[[Value]
 
 
 def _one_less(x: Value) -> str:
-    """1, or 1-2^-24."""
+    """1 or 1-2^-k as text, else the value."""
     if x.kind != FINITE:
         return shortest(x)
     below = 1 - x.as_fraction()
@@ -66,7 +66,7 @@ def _one_less(x: Value) -> str:
 
 
 def _plain(x: Value) -> str:
-    """0, NaN, Inf or -Inf, or the value."""
+    """0, NaN, Inf, -Inf, or the value."""
     if x.kind == FINITE:
         return "0" if x.is_zero else shortest(x)
     return "NaN" if x.kind == NAN else "-Inf" if x.sign else "Inf"
@@ -105,7 +105,7 @@ PROBES: Final = (
 
 
 def answer(probe: Probe, accumulator: Accumulator) -> str:
-    """The result of a probe, with the model applied to bf16 even if the unit does not support it."""
+    """The result of a probe. The model is applied to bf16 even if the unit does not support it."""
     fmt, fp32 = get_format("bf16"), get_format("fp32")
     rest = (0,) * (COUNT - len(probe.pairs))
     a, b = (Operand(fmt, (*(encode(pair[i], fmt).bits for pair in probe.pairs), *rest)) for i in (0, 1))

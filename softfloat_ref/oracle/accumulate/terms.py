@@ -1,4 +1,4 @@
-"""Terms: what a Fuse adds. An exact value with the exponent it is encoded at, and the operands it came from."""
+"""Terms: what a Fuse adds. An exact value with its encoded exponent and the operands it was computed from."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from softfloat_ref.oracle.formats import Format
 class Term(NamedTuple):
     """One number on its way through a tree.
 
-    exponent: of the binade it is encoded in, a product's being the sum of its factors'; nothing for a zero term.
-    scale: the part of it that is the block scales'. empty: no nonzero number went into it, so it has no exponent.
-    operands: what it came from, in the order in which NaNs are looked for. invalid: it is 0 * Inf.
+    exponent: of the binade it is encoded in; for a product, the sum of its factors' exponents; undefined for a zero
+    term. scale: the part of it that comes from block scales. empty: no nonzero number contributed, so there is no
+    exponent. operands: what it was computed from, in the order in which NaNs are searched. invalid: it is 0 * Inf.
     """
 
     value: Value
@@ -29,7 +29,7 @@ class Term(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """The factor of a product that is its block scales'. exponent: as a term's; nothing for zero, Inf and NaN."""
+    """The factor of a product from its block scales. exponent: as for a Term; undefined for zero, Inf and NaN."""
 
     value: Value
     exponent: int
@@ -41,7 +41,7 @@ Decode = Callable[[int], Value]
 
 
 def operand_decoder(fmt: Format, flush: str) -> Decode:
-    """Codes to values, as a unit reads them: flush is an accumulator's flush_inputs."""
+    """The function that decodes codes as a unit does. flush: an accumulator's flush_inputs."""
     decode = decoder(fmt, flush != "off")
     if flush != "positive":
         return decode
@@ -55,13 +55,13 @@ def operand_decoder(fmt: Format, flush: str) -> Decode:
 
 
 def number(value: Value, fmt: Format, label: str) -> Term:
-    """A number of a format."""
+    """The term for a value of a format."""
     empty = value.kind == FINITE and value.significand == 0
     return Term(value, value.exponent + fmt.mantissa_bits, 0, empty, (value,), False, label)
 
 
 def product(a: Value, b: Value, shift: int, scale: Scale, limit: int | None, label: str) -> Term:
-    """a * b * scale. shift: the mantissa bits of both formats, which turn exponents of units into encoded ones."""
+    """The Term a * b * scale. shift: the mantissa bits of both formats, which turn unit exponents into encoded ones."""
     if a.kind != FINITE or b.kind != FINITE or scale.value.kind != FINITE:
         return _special_product(a, b, scale.value, label)
     significand = a.significand * b.significand * scale.value.significand
@@ -95,7 +95,7 @@ def decode_scale(code: int, fmt: Format) -> Scale:
 
 
 def times(*scales: Scale) -> Scale:
-    """The product of scales: exactly; NaN where one is NaN, or where Inf meets zero."""
+    """The exact product of scales; NaN if one is NaN, or for Inf times zero."""
     values = [x.value for x in scales]
     sign = sum(x.sign for x in values) % 2
     if any(x.kind != FINITE for x in values):

@@ -1,4 +1,4 @@
-"""A dot product traced stage by stage: products, alignment, what was cut, sums, roundings."""
+"""A dot product traced stage by stage: products, alignment, lost bits, sums, roundings."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def trace(s: Setting, a: Operand, b: Operand, c: int) -> Trace:
 
 
 def number_text(x: Value) -> str:
-    """A value as one exact word."""
+    """A value as exact text without spaces."""
     return shortest(x) if x.kind != FINITE else hexadecimal(x)
 
 
@@ -46,7 +46,7 @@ def number_text(x: Value) -> str:
 
 
 def trace_dict(t: Trace) -> dict[str, Any]:
-    """The trace as JSON takes it. Integers are exact; an aligned term is `kept` times 2^`unit`, signed."""
+    """The trace as plain data for JSON. Integers are exact; an aligned term is `kept` times 2^`unit`, signed."""
     s = t.setting
     return {
         "accumulator": s.accumulator.to_dict(),
@@ -66,7 +66,7 @@ def _product(t: Trace, k: int, x: Term) -> dict[str, Any]:
 
 
 def _flushed(t: Trace, k: int) -> int:
-    """How many of a product's factors were read as another number than their code is."""
+    """How many of a product's factors the unit flushed, so that their value differs from their code's."""
     flush = t.setting.accumulator.flush_inputs
     pairs = zip(t.setting.formats, (t.a.codes[k], t.b.codes[k]), strict=True)
     return sum(operand_decoder(f, flush)(code) != decoder(f)(code) for f, code in pairs)
@@ -103,7 +103,7 @@ def _cut(term: Term, a: Aligned) -> Value:
 
 
 def trace_text(t: Trace) -> Iterator[str]:
-    """The trace, line by line."""
+    """The trace as text, line by line."""
     s = t.setting
     yield f"{'c':6} {s.c.hex(t.c)} = {number_text(decoder(s.c)(t.c))}"
     for k, x in enumerate(t.products):
@@ -147,7 +147,7 @@ def _stage_text(name: str, x: Stage) -> Iterator[str]:
 
 
 def losses(t: Trace) -> str:
-    """A short text: how a dot product differed from an exact sum."""
+    """A short description of how a dot product differed from an exact sum."""
     stages = t.stages
     flushed = sum(_flushed(t, k) for k in range(len(t.products)))
     words = [f"{flushed} operand{'s' * (flushed > 1)} flushed"] if flushed else []

@@ -1,7 +1,7 @@
-"""The nodes of an accumulator: a tree of two node kinds, Fuse and Round, over the terms of one step.
+"""The nodes of an accumulator: a tree of two main node kinds, Fuse and Round, over the terms of one step.
 
-Every part of a tree stands for a list of terms. Leaves: products of the step, the running result, a zero. Fuse makes
-one term of many, exactly except for its alignment; Round rounds each term it is given. Chain and Pairs are the two
+Every node stands for a list of terms. The leaves are products of the step, the running result, and zero. Fuse adds
+several terms to one, exactly except for its alignment; Round rounds each of its terms. Chain and Pairs are the two
 usual ways to add a list two terms at a time; the Round around them rounds every one of those sums.
 """
 
@@ -22,12 +22,12 @@ RESULT: Final = "out"  # the format of the running result
 
 @dataclass(frozen=True)
 class Products:
-    """Products of the step, by position: those of each slice, in order."""
+    """Products of the step by position: those of each slice, in order."""
 
     slices: tuple[Slice, ...] = ((0, None, 1),)
 
     def positions(self, count: int) -> list[int]:
-        """The positions in a step with that number of products."""
+        """The positions, in a step of `count` products."""
         return [k for start, stop, stride in self.slices for k in range(start, _end(stop, count), stride)]
 
 
@@ -37,7 +37,7 @@ def _end(stop: int | None, count: int) -> int:
 
 @dataclass(frozen=True)
 class Running:
-    """The running result: c in the first step, then what the step before gave."""
+    """The running result: c in the first step, then the result of the previous step."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class Zero:
 
 @dataclass(frozen=True)
 class Part:
-    """Terms of a Fuse. bits, align: how they are aligned, if not like the Fuse.
+    """Terms of a Fuse. bits, align: their alignment, if different from the Fuse's.
 
-    drop: terms whose exponent is more than this below the largest are left out before they are aligned.
+    drop: terms whose exponent is more than this below the largest are discarded before alignment.
     """
 
     node: Node
@@ -60,12 +60,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Fuse:
-    """The sum of its terms, each first aligned to a multiple of 2^(M - bits), as one un-normalised exact number.
+    """The exact, unnormalised sum of its terms, each first aligned to a multiple of 2^(M - bits).
 
-    M is the largest encoded exponent of the nonzero terms, where a product's is the sum of its factors' (a subnormal's
-    is emin) and its scales'. bits: None for an exact sum. align: bits below are dropped (rz) or floored (rd).
-    floor: M is at least this where a term is zero (floor_when = zero) or in any case (always); one number, or one for
-    each format of the running result. exponent = scale: the sum's own encoded exponent is that of its products' scales.
+    M is the largest encoded exponent of the nonzero terms. The exponent of a product is the sum of those of its factors
+    (emin for a subnormal) and its scales. bits: None for an exact sum. align: bits below are dropped (rz) or floored
+    (rd). floor: M is at least this if a term is zero (floor_when = zero) or in any case (always); one number, or one
+    per format of the running result. exponent = scale: the encoded exponent of the sum is that of its products' scales.
     """
 
     parts: tuple[Part, ...]
@@ -76,13 +76,13 @@ class Fuse:
     exponent: Literal["largest", "scale"] = "largest"
 
     def floor_for(self, fmt: str) -> int | None:
-        """The floor of M where the running result has that format; None for no floor."""
+        """The floor of M if the running result has that format; None for no floor."""
         return next((value for name, value in self.floor if name in ("", fmt)), None)
 
 
 @dataclass(frozen=True)
 class To:
-    """A rounding: to a format (`out`: the running result's), with that number of fraction bits, if not the format's
+    """A rounding to a format (`out`: the running result's). kept: the number of fraction bits, if not the format's
     own."""
 
     fmt: str
@@ -92,13 +92,13 @@ class To:
 
 @dataclass(frozen=True)
 class Round:
-    """Each term rounded. With several choices, that for the running result's format is taken."""
+    """Each term rounded. If there are several choices, the one for the running result's format applies."""
 
     node: Node
     choices: tuple[To, ...]
 
     def choice(self, fmt: str) -> To:
-        """The rounding taken where the running result has that format."""
+        """The rounding to use if the running result has that format."""
         if len(self.choices) == 1:
             return self.choices[0]
         return next(to for to in self.choices if to.fmt == fmt)
@@ -113,7 +113,7 @@ class Chain:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Neighbours added, level by level, a last odd term passing on; the Round around it rounds each sum."""
+    """Neighbours added, level by level; a last odd term moves up a level. The Round around it rounds each sum."""
 
     parts: tuple[Node, ...]
 
@@ -122,7 +122,7 @@ Node = Products | Running | Zero | Fuse | Round | Chain | Pairs
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """The nodes right below."""
+    """The direct children of a node."""
     if isinstance(node, Fuse):
         return tuple(p.node for p in node.parts)
     if isinstance(node, Round):
@@ -131,18 +131,18 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def walk(node: Node) -> list[Node]:
-    """The node and all below it."""
+    """The node and all its descendants."""
     return [node, *(x for child in children(node) for x in walk(child))]
 
 
 def step_of(tree: Node) -> int | None:
-    """How many products a step has, where the tree's positions say so; None where it takes any number."""
+    """The number of products per step, if the tree's positions determine it; else None."""
     stops = [stop for x in walk(tree) if isinstance(x, Products) for _, stop, _ in x.slices]
     return None if None in stops or not stops else max(s for s in stops if s is not None)
 
 
 def check(tree: Node) -> Round:
-    """The tree, if it can be an accumulator's. Raises Error where it cannot."""
+    """The tree, if it is valid as an accumulator's. Raises Error otherwise."""
     if not isinstance(tree, Round) or not isinstance(_summed(tree), (Fuse, Chain, Pairs)):
         raise Error("the tree must end in a rounding of a sum, as in fuse(16+c,F=25,rz)->fp32:rz")
     if not any(isinstance(x, Products) for x in walk(tree)):
@@ -152,7 +152,7 @@ def check(tree: Node) -> Round:
 
 
 def _summed(node: Node) -> Node:
-    """What is left of a node without the roundings around it."""
+    """A node without the roundings around it."""
     return _summed(node.node) if isinstance(node, Round) else node
 
 

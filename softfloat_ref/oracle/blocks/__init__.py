@@ -1,1 +1,1 @@
-"""Blocks: elements that share a scale. The formats, the profiles, the scale rules, one block at a time."""
+"""Blocks, whose elements share a scale: formats, profiles, scale rules, and the quantization of one block."""

@@ -1,4 +1,4 @@
-"""Block formats: elements of one format that share scales of another."""
+"""Block formats: elements of one format that share scales of another format."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from softfloat_ref.oracle.formats.families import finite
 
 FP32: Final = CATALOGUE["fp32"]
 MAX_BLOCK: Final = 4096
-AXIS: Final = 0  # as a block size: the whole axis (a scale a row or channel)
+AXIS: Final = 0  # as a block size: the whole axis (one scale per row or channel)
 TENSOR: Final = -1  # the whole tensor
 _SIZES: Final = {"axis": AXIS, "tensor": TENSOR}
 MX_TABLE: Final = "OCP Microscaling Formats (MX) 1.0, table 1"
@@ -32,8 +32,8 @@ MX_TABLE: Final = "OCP Microscaling Formats (MX) 1.0, table 1"
 class BlockFormat:
     """Elements of one format that share a scale: value = scale * element.
 
-    size: elements that share a scale, along one axis; AXIS: the whole axis; TENSOR: the whole tensor.
-    profile: how values become blocks, by default.
+    size: number of elements that share a scale, along one axis; AXIS: the whole axis; TENSOR: the whole tensor.
+    profile: the default profile, which defines how values become blocks.
     """
 
     name: str
@@ -56,11 +56,11 @@ class BlockFormat:
 
     @property
     def size_name(self) -> str:
-        """The size as the name grammar has it."""
+        """The size as written in names."""
         return next((word for word, size in _SIZES.items() if size == self.size), str(self.size))
 
     def to_dict(self) -> dict[str, Any]:
-        """The full definition, as a manifest stores it and `define_block_format` reads it."""
+        """The full definition, as manifests store it; `define_block_format` reads it."""
         element, scale = self.element.to_dict(), self.scale.to_dict()
         size = self.size if self.size > 0 else self.size_name
         return {"name": self.name, "element": element, "scale": scale, "size": size, "profile": self.profile}
@@ -71,7 +71,7 @@ def _mx(name: str, element: str) -> BlockFormat:
 
 
 def _msfp(bits: int) -> BlockFormat:
-    """Sign and magnitude, no hidden bit, in units of 2^(1 - bits): just what an exponent field of one bit gives."""
+    """Sign and magnitude without a hidden bit, in units of 2^(1 - bits): equivalent to an exponent field of one bit."""
     element = finite(f"s{bits}", 1, bits - 1, 1, source="sign and magnitude")
     return BlockFormat(f"msfp{9 + bits}", element, CATALOGUE["e8m0"], 16, "msfp", PROFILES["msfp"].source)
 
@@ -106,16 +106,16 @@ def get_block_format(name: str | BlockFormat) -> BlockFormat:
 
 
 def described(name: str) -> str:
-    """The error message for a block format's name where a scalar format is needed; '' for other names."""
+    """The error message for a block format name where a scalar format is needed; '' for other names."""
     key = name.lower()
-    inline = re.fullmatch(r"[^@/]+@[^@/]+/\w+", key)  # whatever the size
+    inline = re.fullmatch(r"[^@/]+@[^@/]+/\w+", key)  # of any size
     if not (key in BLOCK_FORMATS or key in BLOCK_ALIASES or inline or _FLEXFP.fullmatch(key)):
         return ""
     return f"{name!r} is a block format; a scalar format is needed, for example its element (formats show {name})"
 
 
 def any_format(name: str | Format | BlockFormat) -> Format | BlockFormat:
-    """A scalar or block format by name: of the catalogues, by the grammars, or from FILE.toml[:NAME] (tables
+    """A scalar or block format from a name of the catalogues, a name of the grammars, or FILE.toml[:NAME] (tables
     [formats.NAME] and [block_formats.NAME]). Raises Error, listing the closest names of both kinds."""
     if not isinstance(name, str):
         return name
@@ -137,7 +137,7 @@ def any_format(name: str | Format | BlockFormat) -> Format | BlockFormat:
 
 
 def _size(size: Any, where: str) -> int:
-    """A size from its text: a number from 1, axis or tensor. Raises Error."""
+    """A size from text: a positive number, `axis` or `tensor`. Raises Error."""
     found = _SIZES.get(size.lower()) if isinstance(size, str) else size if type(size) is int and size > 0 else None
     if found is None:
         raise Error(
@@ -147,7 +147,7 @@ def _size(size: Any, where: str) -> int:
 
 
 def _default_profile(scale: str) -> str:
-    """Of an inline format: scales that are powers of two as MX, others rounded to nearest, P3109's as P3109."""
+    """The profile of an inline format: MX for power-of-two scales, P3109 for its scales, else nearest rounding."""
     fmt = get_format(scale)
     if fmt.p3109:
         return "p3109"
@@ -167,7 +167,7 @@ _KEYS: Final = {"element": str | Mapping, "scale": str | Mapping, "size": Any, "
 
 
 def define_block_format(table: object, name: str | None = None) -> BlockFormat:
-    """A block format from a table: element, scale (names or tables), size, and profile. Raises Error."""
+    """A block format from a table: element, scale (names or tables), size and profile. Raises Error."""
     where = name or str(table.get("name", "?") if isinstance(table, Mapping) else "?")
     values = check(table, f"block format {where!r}", {"name": str, **_KEYS}, ("element", "scale", "size"), "field")
     parts = {key: _part(values[key]) for key in ("element", "scale")}
@@ -175,7 +175,7 @@ def define_block_format(table: object, name: str | None = None) -> BlockFormat:
 
 
 def _part(fmt: object) -> Format:
-    """The format of a block format's elements or scales: a name or a table."""
+    """The format of elements or scales, from a name or a table."""
     if isinstance(fmt, str):
         check_reference(fmt)
         return get_format(fmt)

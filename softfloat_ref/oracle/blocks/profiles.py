@@ -1,4 +1,4 @@
-"""Block profiles: named sets of choices for everything that a block format does not define about quantization."""
+"""Block profiles: named sets of choices for everything that a block format leaves open about quantization."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ MAX_FLUSH: Final = 1000
 
 @dataclass(frozen=True)
 class Profile:
-    """Everything that block quantization does not define; docs/blocks.md lists the choices.
+    """Everything that a block format leaves open about quantization; docs/blocks.md describes the choices.
 
-    scale_rule: how the largest magnitude becomes the scale (scales.py).
-    rounding: of the elements, by default. overflow: of the elements.
-    flush: magnitudes below 2^flush_below become zero: each "element" by itself, before amax; the whole "block" where
-        its largest is below; "never".
-    nan, inf: a NaN (an Inf) makes the scale NaN ("block"); stays in its "element", without affecting the scale; is an
-        "error". inf also: the scale becomes its "largest"; it counts as 2^128, where FP32's bits put it ("binade").
-    special_codes: the elements under a NaN scale are the element's "nan" (0 where it has none), or "quantized" as if
-        the specials were not there.
-    no_finite: where specials stay in their elements and the block has nothing else: it counts as "zero" block, or its
+    scale_rule: how the scale follows from the largest magnitude (scale_rules.py).
+    rounding: the default rounding of elements. overflow: of elements.
+    flush: magnitudes below 2^flush_below become zero: each "element" by itself, before amax; the whole "block" if its
+        largest is below; "never".
+    nan, inf: a NaN (an Inf) makes the scale NaN ("block"); stays in its "element" without affecting the scale; or is an
+        "error". inf also: makes the scale its "largest"; or counts as 2^128, as in FP32's exponent field ("binade").
+    special_codes: the elements under a NaN scale are the element's "nan" (0 if it has none), or "quantized" as if there
+        were no specials.
+    no_finite: if specials stay in their elements and the block has no finite value: it counts as a "zero" block, or its
         scale is that "special" value (IEEE P3109).
     zero_block: the scale of a block of zeros is the "smallest", "one", or "zero".
     scale_low: a scale below the format's smallest becomes the "smallest", the "smallest-normal", or "zero".
-    scale_high: a scale above the largest becomes the "largest", "nan", or what the format's overflow is ("format").
-    negative_zero: "keep" or "drop" the sign of elements that are zero; "drop-given" that of zeros that were given, not
-        of what underflows.
+    scale_high: a scale above the largest becomes the "largest", "nan", or follows the format's own overflow ("format").
+    negative_zero: "keep" or "drop" the sign of zero elements; "drop-given" drops that of zero inputs, but not of values
+        that underflow.
     integers: two's complement elements are "symmetric" (-128 is never produced), or "full".
-    tail: an axis that is not a multiple of the block size ends in a short block ("pad", with zeros), is "refuse"d,
-        or blocks run on across rows ("flatten").
+    tail: an axis that is not a multiple of the block size ends in a short block ("pad", with zeros), is an error
+        ("refuse"), or blocks continue across rows ("flatten").
     dequantize_overflow: a value beyond FP32 becomes "inf", or the largest FP32 ("saturate").
-    tensor_scale: "none", or an FP32 scale for the whole tensor from its "amax".
-    arithmetic: "exact" (one rounding), or in FP32 steps with reciprocals ("fp32-reciprocal", as torchao's NVFP4).
+    tensor_scale: "none", or an FP32 scale for the whole tensor, computed from its "amax".
+    arithmetic: "exact" (one rounding), or FP32 steps with reciprocals ("fp32-reciprocal", as in torchao's NVFP4).
     """
 
     name: str = "ocp"
@@ -72,11 +72,11 @@ class Profile:
             raise Error(f"block profile {self.name!r}: flush_below = {self.flush_below!r} is not an exponent of two")
 
     def replace(self, **fields: Any) -> Profile:
-        """This profile with other choices. Raises Error."""
+        """This profile with some fields replaced. Raises Error."""
         return dataclasses.replace(self, **fields)
 
     def to_dict(self) -> dict[str, Any]:
-        """The full definition, as a manifest stores it and `define_profile` reads it."""
+        """The full definition, as files store it and `define_profile` reads it."""
         return dataclasses.asdict(self)
 
 
@@ -219,13 +219,12 @@ def _changed(base: Profile, changes: Mapping[str, str]) -> Profile:
 
 
 def define_profile(table: object, name: str | None = None, base: Profile | None = None) -> Profile:
-    """A profile from a table: the fields of this class; the default of a field is that of `like` (ocp). Raises
-    Error."""
+    """A profile from a table: the fields of Profile; other fields are those of `like` (default: ocp). Raises Error."""
     values, like = split_like(table, f"block profile {name or '?'}")
     where = f"block profile {name or str(values.get('name', '?'))!r}"
     if name is not None:
         values["name"] = name
     start = get_profile(like or "ocp") if base is None else base
-    known = {**hints(Profile), "flush_below": Any}  # checked where it is made
+    known = {**hints(Profile), "flush_below": Any}  # checked by Profile itself
     found = check(values, where, known, word="field", also=LIKE)
     return start.replace(**{"source": f"{start.name} with fields replaced", "checked": "not checked"} | found)

@@ -1,4 +1,4 @@
-"""One block at a time: exact values to a shared scale and element codes, and back."""
+"""One block at a time: from exact values to a shared scale and element codes, and back."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from softfloat_ref.oracle.formats import (
 from softfloat_ref.oracle.policies import Overflow, Policy, get_policy
 from softfloat_ref.oracle.rounding import Rounding
 
-FP32_ONE: Final = FP32.bias << FP32.mantissa_bits  # a tensor scale that changes nothing
+FP32_ONE: Final = FP32.bias << FP32.mantissa_bits  # a tensor scale of 1
 _ONE: Final = exact.finite(0, 1, 0)
 _NEAREST: Final = Policy()
 _SATURATING: Final = Policy(overflow=Overflow.SAT_FINITE)
-_BINADE: Final = exact.finite(0, 1, FP32.emax + 1)  # where FP32's exponent field puts an Inf
-SCALE_BITS: Final = 64  # of a quotient that a scale is rounded from; no scale format has as many
-VALUE_BITS: Final = 256  # of a value that is itself cut (1/3, say): more than all that is divided by here
+_BINADE: Final = exact.finite(0, 1, FP32.emax + 1)  # the value of Inf according to FP32's exponent field
+SCALE_BITS: Final = 64  # bits of a quotient that is rounded to a scale; more than any scale format has
+VALUE_BITS: Final = 256  # bits of a value that is itself cut (such as 1/3): more than any divisor here has
 
 
 class Block(NamedTuple):
@@ -42,7 +42,7 @@ class Block(NamedTuple):
 
 
 def resolve(fmt: BlockFormat, profile: Profile | str | None) -> tuple[BlockFormat, Profile]:
-    """The format whose elements are as the profile has them, and the profile (the format's own where none is given)."""
+    """The format with elements as the profile defines them, and the profile (default: the format's own)."""
     found = get_profile(fmt.profile if profile is None else profile)
     return _resolved(fmt, found), found
 
@@ -63,13 +63,13 @@ def _resolved(fmt: BlockFormat, profile: Profile) -> BlockFormat:
 
 @lru_cache(maxsize=256)
 def element_policy(policy: Policy | str | None, profile: Profile) -> Policy:
-    """The policy elements are rounded under: the caller's, or the profile's rounding; the overflow is the profile's."""
+    """The policy for elements: the caller's, or the profile's rounding; overflow is always the profile's."""
     chosen = get_policy(None, rounding=profile.rounding) if policy is None else get_policy(policy)
     return chosen.replace(overflow=profile.overflow)
 
 
 def special_element(fmt: BlockFormat, policy: Policy) -> int:
-    """The code of every element of a block whose scale is NaN."""
+    """The code of all elements of a block whose scale is NaN."""
     return policy.nan_rule.code(fmt.element) if fmt.element.has_nan else 0
 
 
@@ -81,10 +81,10 @@ def quantize_block(
     random_bits: Sequence[int] | None = None,
     tensor_scale: Value = _ONE,
 ) -> Block:
-    """Quantize one block (at most fmt.size exact values) in integers.
+    """Quantize one block of at most fmt.size exact values, in integers.
 
-    A shorter block is treated as padded with zeros. random_bits: one word per element, for a stochastic rounding.
-    tensor_scale: the second-level scale; the values are divided by both. Raises Error, Undefined.
+    A shorter block is treated as if padded with zeros. random_bits: for stochastic rounding, one word per element.
+    tensor_scale: the second-level scale; values are divided by it too. Raises Error, Undefined.
     """
     fmt, profile = resolve(get_block_format(fmt), profile)
     policy = element_policy(policy, profile)
@@ -105,7 +105,7 @@ def quantize_block(
 
 
 def flush(values: Sequence[Value], profile: Profile) -> list[Value]:
-    """The values; those too small for the profile become zeros of the same sign."""
+    """The values, with those too small for the profile replaced by zeros of the same sign."""
     if profile.flush == "never":
         return list(values)
     small = [x.kind == FINITE and x.significand != 0 and exact.top(x) < profile.flush_below for x in values]
@@ -115,7 +115,7 @@ def flush(values: Sequence[Value], profile: Profile) -> list[Value]:
 
 
 def block_scale(values: Sequence[Value], fmt: BlockFormat, profile: Profile, tensor_scale: Value = _ONE) -> int:
-    """The code of the shared scale of a block. Raises Error for a special value that the profile refuses."""
+    """The code of a block's shared scale. Raises Error for a special value that the profile refuses."""
     kinds = {x.kind for x in values}
     if (NAN in kinds and profile.nan == "error") or (INF in kinds and profile.inf == "error"):
         raise Undefined(f"a block of {fmt.name} holds a NaN or Inf, which profile {profile.name} refuses")
@@ -136,7 +136,7 @@ def _scale_of_inf(scale: Format) -> int:
 
 
 def largest_magnitude(values: Sequence[Value]) -> Value | None:
-    """The largest magnitude of finite nonzero values; None of no values."""
+    """The largest magnitude of finite nonzero values; None if there are none."""
     best: Value | None = None
     for x in values:
         if best is None or exact.compare(exact.magnitude(x), best) > 0:
@@ -146,7 +146,7 @@ def largest_magnitude(values: Sequence[Value]) -> Value | None:
 
 @lru_cache(maxsize=1 << 14)
 def scale_of(amax: Value | None, fmt: BlockFormat, profile: Profile, tensor_scale: Value = _ONE) -> int:
-    """The scale's code for a block's largest finite magnitude (None: the block is zero)."""
+    """The code of the scale for a block's largest finite magnitude (None: the block is zero)."""
     if amax is None:
         return _zero_scale(fmt.scale, profile)
     if profile.arithmetic == "fp32-reciprocal":
@@ -165,17 +165,17 @@ def scale_of(amax: Value | None, fmt: BlockFormat, profile: Profile, tensor_scal
 
 
 def fp32(x: Value) -> Value:
-    """A number rounded to FP32: a step of a computation that is done in FP32."""
+    """A number rounded to FP32, as one step of an FP32 computation."""
     return decoder(FP32)(encoder(FP32, _NEAREST)(x, 0)[0])
 
 
 def fp32_quotient(a: Value, b: Value) -> Value:
-    """a / b, b finite and not zero, as a step in FP32."""
+    """a / b rounded to FP32; b is finite and nonzero."""
     return fp32(quotient(a, b, SCALE_BITS)) if a.kind == FINITE else a
 
 
 def fp32_product(a: Value, b: Value) -> Value:
-    """a * b, a finite, as a step in FP32."""
+    """a * b rounded to FP32; a is finite."""
     if b.kind == INF:
         return exact.GENERATED if a.is_zero else exact.inf(a.sign)
     return fp32(exact.multiply(a, b)._replace(sticky=a.sticky))
@@ -195,12 +195,12 @@ def _lowest(scale: Format, profile: Profile) -> int:
 
 @cache
 def _scale_encoder(scale: Format, rounding: Rounding, format_rule: bool) -> Encoder:
-    """The rounding to a scale format. format_rule: with the format's own overflow, else with saturation."""
+    """The function that rounds to a scale format. format_rule: use the format's own overflow instead of saturation."""
     return encoder(scale, (_NEAREST if format_rule else _SATURATING).replace(rounding=rounding))
 
 
 def _limited(x: Value, rounding: Rounding, scale: Format, profile: Profile) -> int:
-    """A positive number (or, of FP32 steps, zero or Inf) rounded to the scale format, within the profile's limits."""
+    """A positive number (or zero or Inf, from FP32 steps) rounded to the scale format, within the profile's limits."""
     code, flags = _scale_encoder(scale, rounding, profile.scale_high == "format")(x, 0)
     if (flags & OVERFLOW or x.kind == INF) and profile.scale_high == "nan":
         return scale.canonical_nan
@@ -212,7 +212,7 @@ def _limited(x: Value, rounding: Rounding, scale: Format, profile: Profile) -> i
 
 
 def _element_encoder(fmt: BlockFormat, profile: Profile, policy: Policy, factor: Value, tensor_scale: Value) -> Any:
-    """The function from a value and its random bits to its code and flags, under a scale that is not NaN."""
+    """The function that encodes a value with its random bits to a code and flags, under a scale that is not NaN."""
     encode = encoder(fmt.element, policy)
     bits = fmt.element.precision + policy.random_count + 4
     divisor = exact.multiply(factor, tensor_scale) if factor.kind == FINITE else factor
@@ -231,10 +231,10 @@ def _element_encoder(fmt: BlockFormat, profile: Profile, policy: Policy, factor:
     def scaled(x: Value) -> Value:
         if x.kind == NAN:
             return x
-        if divisor.kind == INF:  # IEEE P3109, BlockProject: only the sign is left of an Inf under an Inf
+        if divisor.kind == INF:  # IEEE P3109, BlockProject: an Inf under an Inf scale keeps only its sign
             return exact.finite(x.sign, 1, 0) if x.kind == INF else exact.zero(x.sign)
         if not divisor.significand:
-            return exact.zero(x.sign)  # under a scale of zero, all is zero
+            return exact.zero(x.sign)  # under a scale of zero, every element is zero
         if x.kind == INF:
             return x
         if reciprocal:
@@ -245,16 +245,16 @@ def _element_encoder(fmt: BlockFormat, profile: Profile, policy: Policy, factor:
 
 
 def divide(x: Value, divisor: Value, bits: int) -> Value:
-    """x / divisor, the divisor positive: exact where it is a power of two."""
+    """x / divisor for a positive divisor; exact if that is a power of two."""
     if divisor.significand == 1:
         return x._replace(exponent=x.exponent - divisor.exponent)
     return quotient(x, divisor, bits)
 
 
 def tensor_scale_of(amax: Value | None, fmt: BlockFormat, profile: Profile) -> int:
-    """The FP32 code of the second-level scale: the tensor's largest magnitude over the largest scale times element.
+    """The FP32 code of the second-level scale: the tensor's largest magnitude over (largest scale * largest element).
 
-    1.0 where the profile has none, or where it would be zero. Sources: arXiv 2509.25149, appendix C; torchao.
+    1.0 if the profile has none, or if the result would be zero. Sources: arXiv 2509.25149, appendix C; torchao.
     """
     if profile.tensor_scale == "none" or amax is None:
         return encoder(FP32, _NEAREST)(_ONE, 0)[0]
@@ -269,7 +269,7 @@ def tensor_scale_of(amax: Value | None, fmt: BlockFormat, profile: Profile) -> i
 def dequantize_block(
     scale: int, codes: Sequence[int], fmt: BlockFormat | str, tensor_scale: Value = _ONE
 ) -> list[Value]:
-    """The exact values scale * element; NaN where the scale is."""
+    """The exact values scale * element; all NaN if the scale is NaN."""
     fmt = get_block_format(fmt)
     factor = decoder(fmt.scale)(check_code(scale, fmt.scale))
     decode = decoder(fmt.element)
@@ -288,7 +288,7 @@ def _times_inf(x: Value) -> Value:
 
 @cache
 def _dequantized(saturate: bool) -> Encoder:
-    """The rounding of a value to FP32."""
+    """The function that rounds values to FP32."""
     return encoder(FP32, Policy(overflow=Overflow.SAT_PROPAGATE if saturate else Overflow.SAT_NONE))
 
 
@@ -299,6 +299,6 @@ def dequantize_to_fp32(
     profile: Profile | str = "ocp",
     tensor_scale: Value = _ONE,
 ) -> list[int]:
-    """The FP32 codes of the values, each the exact product rounded once."""
+    """The FP32 codes of the values; each exact product is rounded once."""
     encode = _dequantized(get_profile(profile).dequantize_overflow == "saturate")
     return [encode(x, 0)[0] for x in dequantize_block(scale, codes, fmt, tensor_scale)]

@@ -1,4 +1,4 @@
-"""Scale rules: each an exact rounding of a block's largest magnitude to a scale. Integers only."""
+"""Scale rules: each one maps a block's largest magnitude to a scale by an exact rounding. Integers only."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from softfloat_ref.oracle.rounding import Rounding, round_to_unit
 
 
 class Scale(NamedTuple):
-    """The result of a rule: a number, and how it is rounded to the scale format (a power of two is exact there)."""
+    """The result of a rule: a number, and how to round it to the scale format (which is exact for a power of two)."""
 
     value: Value
     rounding: Rounding = Rounding.RNE
-    power: bool = True  # a power of two: limited to the scale format's powers of two
+    power: bool = True  # a power of two: limited to the powers of two of the scale format
 
 
-# (amax, a positive number; element format; bits of the scale's significand that a quotient must decide) to a scale.
+# From amax (positive), the element format, and the bits that a quotient needs to decide the scale, to a Scale.
 ScaleRule = Callable[[Value, Format, int], Scale]
 
 
@@ -48,7 +48,7 @@ def nearest_rule(amax: Value, element: Format, bits: int) -> Scale:
     """2^k, k the integer nearest to log2(amax / largest element) (MLX before 4353)."""
     limit = largest(element)
     k = exact.top(quotient(amax, limit, bits))
-    # k + 1 is nearer where amax / limit > sqrt(2) 2^k: compared as squares, which are never equal
+    # k + 1 is nearer if amax / limit > sqrt(2) 2^k. The squares are compared; they are never equal.
     shift = 2 * (amax.exponent - limit.exponent - k) - 1
     ours, theirs = amax.significand**2 << max(shift, 0), limit.significand**2 << max(-shift, 0)
     return _power(k + (ours > theirs))
@@ -93,9 +93,9 @@ def largest(element: Format) -> Value:
 
 
 def quotient(a: Value, b: Value, bits: int) -> Value:
-    """a / b of finite numbers, b not zero and without sticky: exact where it is dyadic and short, else with a sticky.
+    """a / b for finite a and nonzero b without sticky: exact if it is dyadic and short, else cut, with a sticky bit.
 
-    An a that is itself cut must have `bits` bits more than b: then the cut cannot reach the quotient's.
+    If a itself is cut, it needs `bits` bits more than b, so that its error does not reach the bits of the quotient.
     """
     found = exact.divide(a, b, bits)
     return found._replace(sticky=1) if a.sticky else found

@@ -38,7 +38,7 @@ _OTHER_KINDS: Final[list[Callable[[str], str]]] = []
 
 
 def get_format(name: str | Format) -> Format:
-    """The format of that name: catalogue, alias, grammar, or `FILE.toml[:NAME]`. A Format is returned as it is.
+    """The format with that name: catalogue, alias, grammar, or `FILE.toml[:NAME]`. A Format is returned unchanged.
 
     Raises Error for an unknown name, listing the closest ones.
     """
@@ -52,8 +52,8 @@ def get_format(name: str | Format) -> Format:
 
 
 def register_other_kind(describe: Callable[[str], str]) -> None:
-    """Register formats that are not scalar ones. describe: what to say of a name of theirs, where a scalar format is
-    wanted; '' for other names."""
+    """Register formats that are not scalar. describe: the error message for the name of such a format where a scalar
+    format is needed; '' for other names."""
     _OTHER_KINDS.append(describe)
 
 
@@ -103,7 +103,7 @@ def load_format(spec: str) -> Format:
 
 
 def define_format(table: object, name: str | None = None) -> Format:
-    """A format from a TOML table: the fields of this class, or `like = NAME` with the fields that differ."""
+    """A format from a TOML table: the fields of Format, or `like = NAME` and the fields that differ."""
     values, like = split_like(table, f"format {name or '?'}")
     where = f"format {name or str(values.get('name', '?'))!r}"
     if name is not None:

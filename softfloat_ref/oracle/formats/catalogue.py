@@ -1,4 +1,4 @@
-"""The catalogue: one line per format, with its citation; and aliases."""
+"""The catalogue: one line per format, with its citation, and the aliases."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ CATALOGUE: Final[dict[str, Format]] = {
     )
 }
 
-# Other spellings, most of them ml_dtypes'. Beware: its float8_e4m3 is IEEE style, not OCP's E4M3.
+# Other spellings, mostly those of ml_dtypes. Note that its float8_e4m3 is IEEE style, not OCP's E4M3.
 ALIASES: Final[dict[str, str]] = {
     "binary128": "fp128",
     "float128": "fp128",

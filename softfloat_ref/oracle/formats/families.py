@@ -23,7 +23,7 @@ def ieee(
 def fn(
     name: str, exponent_bits: int, mantissa_bits: int, bias: int | None = None, *, signed: bool = True, source: str
 ) -> Format:
-    """Finite and NaN ("fn"): no Inf, NaN only at all ones."""
+    """Finite and NaN ("fn"): no Inf; NaN only at all ones."""
     bias = (1 << (exponent_bits - 1)) - 1 if bias is None else bias
     return Format(
         name, exponent_bits, mantissa_bits, bias, signed, nan="top", infinity=False, overflow="nan", source=source
@@ -31,7 +31,7 @@ def fn(
 
 
 def fnuz(name: str, exponent_bits: int, mantissa_bits: int, bias: int | None = None, *, source: str) -> Format:
-    """Finite, NaN, unsigned zero ("fnuz"): no Inf, one NaN where -0 would be; the bias is one higher."""
+    """Finite, NaN, unsigned zero ("fnuz"): no Inf; one NaN in place of -0; the bias is one higher."""
     bias = 1 << (exponent_bits - 1) if bias is None else bias
     return Format(
         name, exponent_bits, mantissa_bits, bias, nan="negative-zero", infinity=False, overflow="nan", source=source
@@ -51,7 +51,7 @@ def finite(
 def fixed(
     name: str, width: int, fraction_bits: int, *, signed: bool = True, overflow: Kind = "max", source: str
 ) -> Format:
-    """Two's complement with fraction bits. The bias puts the unit, 2^(1 - bias - mantissa_bits), where it belongs."""
+    """Two's complement with fraction bits. The bias makes the unit 2^(1 - bias - mantissa_bits) = 2^-fraction_bits."""
     mantissa_bits = width - signed
     return Format(
         name,
@@ -68,7 +68,7 @@ def fixed(
 
 
 def integer(name: str, width: int, *, signed: bool) -> Format:
-    """A plain integer: a source and target of conversions."""
+    """A plain integer, for conversions."""
     return fixed(name, width, 0, signed=signed, overflow="integer", source="two's complement integer")
 
 

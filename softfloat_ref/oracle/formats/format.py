@@ -1,10 +1,10 @@
-"""Number formats: a few constants each, everything else derived.
+"""Number formats: each has a few constants, and everything else is derived.
 
-Every float format here is read the same way. A code is a sign bit (if signed) and a magnitude code; the finite
-magnitudes are the codes 0 .. max_code in order of value, and the special codes lie above them (or, for the "fnuz"
-and IEEE P3109 signed formats, where -0 would be). A magnitude code holds an exponent field and a trailing significand
-("mantissa") field. Fixed-point formats and integers have no exponent field: all their codes are like the subnormals
-of a float format.
+All float formats are decoded in the same way. A code is a sign bit (if signed) and a magnitude code. The finite
+magnitudes are the codes 0 .. max_code in order of value, and the special codes lie above them (or, for "fnuz" and IEEE
+P3109 signed formats, in place of -0). A magnitude code has an exponent field and a trailing significand ("mantissa")
+field. Fixed-point formats and integers have no exponent field: all their codes are like the subnormals of a float
+format.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Nan = Literal["ieee", "top", "negative-zero", "none"]
 Subnormals = Literal["gradual", "none", "normal"]
 Kind = Literal["inf", "nan", "max", "integer"]
 
-# Far beyond any hardware; they keep a typing error from asking for gigabytes.
+# Far beyond any hardware; they prevent a typing error from requesting gigabytes.
 MAX_EXPONENT_BITS: Final = 20
 MAX_MANTISSA_BITS: Final = 256
 MAX_BIAS: Final = 1 << 21
@@ -30,18 +30,18 @@ MAX_BIAS: Final = 1 << 21
 
 @dataclass(frozen=True)
 class Format:
-    """A number format, checked when made.
+    """A number format, checked on creation.
 
     nan: where the NaN codes are. "ieee": every code above Inf; "top": the all-ones magnitude, of each sign;
         "negative-zero": the code of -0, which the format then lacks; "none".
     infinity: whether there is an Inf: "ieee" formats at exponent all ones, others at the largest magnitude left.
     subnormals: what exponent field 0 means. "gradual": zero and the subnormals; "none": zero, whatever the mantissa;
-        "normal": one more binade of normal numbers (code 0 being zero, if the format has a zero).
-    overflow: what "sat-none" makes of a value too large: "inf", "nan", the largest finite ("max"), or, for
-        "integer", what the policy says of integers.
+        "normal": one more binade of normal numbers (code 0 is zero if the format has a zero).
+    overflow: the result of "sat-none" for a value that is too large: "inf", "nan", the largest finite ("max"), or, for
+        "integer", according to the policy's field `integers`.
     signaling: whether a clear quiet bit marks a signalling NaN.
-    symmetric: two's complement that never produces the most negative code (it still decodes).
-    p3109: IEEE P3109's rules: roundings look at the parity of the code, operations have P3109's special cases.
+    symmetric: two's complement that never produces the most negative code (but decodes it).
+    p3109: IEEE P3109's rules: roundings use the parity of the code, operations have P3109's special cases.
     """
 
     name: str
@@ -107,27 +107,27 @@ class Format:
 
     @cached_property
     def width(self) -> int:
-        """Bits of a code."""
+        """The number of bits of a code."""
         return int(self.signed) + self.exponent_bits + self.mantissa_bits
 
     @cached_property
     def digits(self) -> int:
-        """Hexadecimal digits of a code."""
+        """The number of hexadecimal digits of a code."""
         return (self.width + 3) // 4
 
     @cached_property
     def precision(self) -> int:
-        """Bits of a normal number's significand, the hidden one included (IEEE 754's p)."""
+        """The number of bits of a normal significand, including the hidden one (IEEE 754's p)."""
         return self.mantissa_bits + 1
 
     @cached_property
     def sign_bit(self) -> int:
-        """The code of the sign bit alone; 0 for unsigned formats."""
+        """The code with only the sign bit set; 0 for unsigned formats."""
         return 1 << (self.width - 1) if self.signed else 0
 
     @cached_property
     def magnitude_mask(self) -> int:
-        """All bits but the sign."""
+        """All bits except the sign."""
         return (1 << (self.width - self.signed)) - 1
 
     # -- the finite values ---------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ class Format:
 
     @cached_property
     def code_offset(self) -> int:
-        """Code 0 stands for this many units of 2^(emin - mantissa_bits) (before zero takes it)."""
+        """The value of code 0 in units of 2^(emin - mantissa_bits), before zero takes that code."""
         return 1 << self.mantissa_bits if self.subnormals == "normal" else 0
 
     @cached_property
@@ -165,7 +165,7 @@ class Format:
 
     @cached_property
     def min_normal_code(self) -> int:
-        """Magnitude code of the smallest normal value (where the format has one)."""
+        """Magnitude code of the smallest normal value, if the format has one."""
         return self.min_code if self.subnormals == "normal" else 1 << self.mantissa_bits
 
     @cached_property
@@ -176,12 +176,12 @@ class Format:
 
     @cached_property
     def has_normals(self) -> bool:
-        """Whether any finite value is normal: not with two's complement, nor with an IEEE exponent of one bit."""
+        """Whether any finite value is normal: not in two's complement, nor with an IEEE exponent of one bit."""
         return not self.twos_complement and self.min_normal_code <= self.max_code
 
     @cached_property
     def gap(self) -> bool:
-        """Whether nothing lies between zero and a smallest normal that more than one mantissa bit could lead to."""
+        """Whether the format has a zero but no subnormals: nothing lies between zero and the smallest normal."""
         return self.zero and self.subnormals != "gradual"
 
     @cached_property
@@ -201,10 +201,10 @@ class Format:
         return (code & ((1 << m) - 1)) | (1 << m), field - self.bias - m
 
     def ulp_exponent(self, top: int) -> int:
-        """The exponent of an ulp at numbers x with 2^top <= |x| < 2^(top+1): max(top, emin) - mantissa_bits.
+        """The exponent of an ulp for numbers x with 2^top <= |x| < 2^(top+1): max(top, emin) - mantissa_bits.
 
-        Goldberg's ulp, extended to real numbers (Muller et al., Handbook of Floating-Point Arithmetic, 2.3.2); beyond
-        the largest finite value, its ulp.
+        Goldberg's ulp, extended to real numbers (Muller et al., Handbook of Floating-Point Arithmetic, 2.3.2). Beyond
+        the largest finite value, the ulp of that value.
         """
         return max(min(top, self.emax), self.emin) - self.mantissa_bits
 
@@ -216,7 +216,7 @@ class Format:
 
     @cached_property
     def inf_code(self) -> int:
-        """Magnitude code of Inf; -1 without Inf."""
+        """Magnitude code of Inf; -1 if there is none."""
         return self.max_code + 1 if self.infinity else -1
 
     @cached_property
@@ -226,7 +226,7 @@ class Format:
 
     @cached_property
     def canonical_nan(self) -> int:
-        """Code of the NaN an operation makes by default; -1 without NaN."""
+        """The code of the NaN that operations generate by default; -1 if there is none."""
         if not self.has_nan:
             return -1
         if self.nan == "ieee":
@@ -248,9 +248,9 @@ class Format:
         return self.twos_complement and self.overflow == "integer"
 
     def hex(self, code: int) -> str:
-        """A code as lower-case hexadecimal of the format's full width."""
+        """A code in lower-case hexadecimal, with all digits of the format's width."""
         return f"{code:0{self.digits}x}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The full definition, as a manifest stores it and `define_format` reads it."""
+        """The full definition, as manifests store it; `define_format` reads it."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}

@@ -1,7 +1,7 @@
 """The operations, and `evaluate`: bits in, bits and flags out.
 
-An operation is its special cases in the standard's order, then one exact line. It never rounds: it hands an exact
-value to the encoder. A new one is one row: a function with a decorator, in the module of its kind.
+An operation is its special cases, in the standard's order, then one exact computation. It never rounds: it passes an
+exact value to the encoder. To add one, add a row: a function with a decorator, in the module of its kind.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def signature(
 ) -> Signature:
     """Resolve an operation's formats: one for all operands (integer operands are then i32), or one per operand.
 
-    Raises Error where they do not fit the operation.
+    Raises Error if they do not fit the operation.
     """
     operation = op if isinstance(op, Operation) else get_operation(op)
     if isinstance(fmt, str) and "=" in fmt:
@@ -127,7 +127,7 @@ def evaluate(
     """The result of an operation on codes: its code in the output format, and the flags.
 
     fmt: one format for all operands, or one per operand. out: the result's format (default: the operands' format).
-    Raises Error for codes, formats or a number of operands that do not fit.
+    Raises Error for codes or formats that do not fit, and for a wrong number of operands.
     """
     sig = signature(op, fmt, out)
     policy = get_policy(policy)
@@ -162,10 +162,10 @@ def evaluator(sig: Signature, policy: Policy) -> Evaluator:
 
 @lru_cache(maxsize=512)
 def unrounded(sig: Signature, policy: Policy, more_bits: int = 0) -> Unrounded:
-    """The function that gives the exact result of checked codes, and the flags raised before rounding.
+    """The function that gives the exact result for checked codes, and the flags raised before rounding.
 
-    Of an operation that has a value for a result. more_bits: how many bits of a quotient or root to compute beyond
-    those that rounding needs.
+    For operations whose result is a value. more_bits: how many bits of a quotient or root to compute beyond those that
+    rounding needs.
     """
     operation, formats, _ = sig
     ctx = context(sig, policy)
@@ -187,7 +187,7 @@ def unrounded(sig: Signature, policy: Policy, more_bits: int = 0) -> Unrounded:
 
 
 def _appended_zeros(source: Format, out: Format) -> int:
-    """How many zero bits below a code of the source make it one of the output; -1 where that is no conversion."""
+    """How many zero bits to append to convert a code of the source to the output; -1 if that does not convert it."""
     alike = all(
         (f.nan, f.subnormals, f.p3109) == ("ieee", "gradual", False) and not f.twos_complement for f in (source, out)
     )
@@ -196,7 +196,7 @@ def _appended_zeros(source: Format, out: Format) -> int:
 
 
 def context(sig: Signature, policy: Policy) -> Context:
-    """What an exact function may depend on besides its operands, for that signature and policy."""
+    """The Context of an operation for that signature and policy."""
     p3109 = sig.out.p3109 or (sig.operation.result != "float" and sig.formats[0].p3109)
     if policy.specials != Specials.AUTO:
         p3109 = policy.specials == Specials.P3109

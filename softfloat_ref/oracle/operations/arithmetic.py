@@ -1,4 +1,4 @@
-"""Arithmetic: special cases in the standard's order (IEEE 754 5.4.1, 6.1 to 6.3, 7.2, 7.3), then one exact line."""
+"""Arithmetic: special cases in the standard's order (IEEE 754 5.4.1, 6.1 to 6.3, 7.2, 7.3), then an exact result."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _sum_of_products(ctx: Context, factors: Sequence[Value], addend: Value) -> O
 
 
 def _exact_sum(ctx: Context, terms: Sequence[Value]) -> Value:
-    """The sum; a zero is negative where every term is -0, else of the rounding's sign unless every term is +0."""
+    """The sum. A zero sum is -0 if every term is -0, +0 if every term is +0, else of the sign given by the rounding."""
     total = terms[0]
     for term in terms[1:]:
         total = exact.add(total, term, ctx.zero_sign)
@@ -202,7 +202,7 @@ def _scaleb(ctx: Context, a: Value, n: Value) -> Outcome:
     if a.kind == INF or a.significand == 0:
         return a, 0
     power = int(n.as_fraction())
-    # Beyond this distance every format has long overflowed or reached zero.
+    # Beyond this distance every format overflows or reaches zero.
     power = max(-(1 << 24), min(power, 1 << 24))
     return exact.finite(a.sign, a.significand, a.exponent + power), 0
 

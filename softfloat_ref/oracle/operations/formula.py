@@ -1,7 +1,7 @@
-"""What an operation computes, as data: the exact result of finite operands.
+"""What an operation computes, as data: the exact result for finite operands.
 
-Other packages use the formula of an operation: which operands give a wanted result, what the terms of a sum are, the
-result as a fraction, which operands to negate to negate it. Operations of one formula may differ in special cases.
+Other packages use the formula of an operation: to find operands for a wanted result, the terms of a sum, the result as
+a fraction, or operands whose negation negates the result. Operations with one formula may differ in special cases.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from softfloat_ref.oracle.exact import Value
 
 
 class Term(NamedTuple):
-    """A product of operands, by number, with its sign. Without factors it is 1."""
+    """A signed product of operands, which are given by index. Without factors it is 1."""
 
     factors: tuple[int, ...]
     minus: bool = False
@@ -31,7 +31,7 @@ class Term(NamedTuple):
 
 
 class Formula(NamedTuple):
-    """(the sum of terms / divisor) * 2^power, or its square root (root). divisor, power: numbers of operands."""
+    """(sum of terms / divisor) * 2^power, or its square root (root). divisor, power: indices of operands."""
 
     terms: tuple[Term, ...]
     divisor: int | None = None
@@ -40,22 +40,22 @@ class Formula(NamedTuple):
 
     @property
     def is_sum(self) -> bool:
-        """Whether several terms are added."""
+        """Whether the formula adds several terms."""
         return len(self.terms) > 1
 
     def values(self, operands: Sequence[Value]) -> tuple[Value, ...]:
-        """The terms' exact values, of finite operands."""
+        """The exact values of the terms, for finite operands."""
         return tuple(term.value(operands) for term in self.terms)
 
     def fraction(self, operands: Sequence[Value]) -> Fraction:
-        """The exact result of finite operands; of a root, its square."""
+        """The exact result for finite operands; for a root, its square."""
         total = sum((x.as_fraction() for x in self.values(operands)), Fraction(0))
         if self.divisor is not None:
             total /= operands[self.divisor].as_fraction()
         return total if self.power is None else total * Fraction(2) ** int(operands[self.power].as_fraction())
 
     def scaling(self, k: int) -> dict[int, int]:
-        """By which power of two to multiply each operand so that the result is 2^k times as large; others stay."""
+        """For some operands, the power of two to multiply them by so that the result is multiplied by 2^k."""
         k = 2 * k if self.root else k
         scaled = {term.factors[0]: k for term in self.terms if term.factors}
         return scaled if scaled or self.divisor is None else {self.divisor: -k}
@@ -75,5 +75,5 @@ SCALED: Final = Formula((Term((0,)),), power=1)
 
 
 def sum_of_products(n: int) -> Formula:
-    """a*b + c*d + ..., n products, and an addend."""
+    """a*b + c*d + ...: n products and an addend."""
     return Formula((*(Term((2 * i, 2 * i + 1)) for i in range(n)), Term((2 * n,))))

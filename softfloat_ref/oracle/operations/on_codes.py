@@ -1,4 +1,4 @@
-"""Operations on codes, which round nothing (IEEE 754 5.3.1, 5.5.1, 5.7.2)."""
+"""Operations on codes, which never round (IEEE 754 5.3.1, 5.5.1, 5.7.2)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _abs(ctx: Context, a: int) -> tuple[int, int]:
 @_same("neg", 1, "the sign inverted, of any code (quiet)")
 def _neg(ctx: Context, a: int) -> tuple[int, int]:
     fmt = ctx.formats[0]
-    if not fmt.signed:  # there is no place for it but what the policy makes of a negative value
+    if not fmt.signed:  # it can only become what the policy makes of a negative value
         return encoder(fmt, ctx.policy)(exact.negate(decoder(fmt)(a)), 0)
     return _signed(fmt, a, int(not a & fmt.sign_bit)), 0
 
@@ -33,13 +33,13 @@ def _neg(ctx: Context, a: int) -> tuple[int, int]:
 def _copysign(ctx: Context, a: int, b: int) -> tuple[int, int]:
     fmt, other = ctx.formats
     sign = decoder(other)(b)
-    if ctx.p3109 and sign.kind == NAN:  # its NaN has no sign to copy
+    if ctx.p3109 and sign.kind == NAN:  # P3109's NaN has no sign to copy
         return encode_nan(GENERATED, fmt, ctx.policy)
     return _signed(fmt, a, sign.sign), 0
 
 
 def _signed(fmt: Format, code: int, sign: int) -> int:
-    """The code with that sign, where the format can: not a lone NaN, not a zero without sign."""
+    """The code with that sign, if the format has it: not for a single NaN, nor for an unsigned zero."""
     if not fmt.signed or (fmt.nan == "negative-zero" and code in (0, fmt.sign_bit)):
         return code
     if fmt.twos_complement:
@@ -60,13 +60,13 @@ def _next_down(ctx: Context, a: int) -> tuple[int, int]:
 
 
 def _step(ctx: Context, code: int, step: int) -> tuple[int, int]:
-    """The neighbour `step` away; the last value stays where it is, except that P3109 makes it NaN."""
+    """The neighbour in direction `step`; the last value stays unchanged, but becomes NaN in P3109."""
     fmt = ctx.formats[0]
     x = decoder(fmt)(code)
     if x.kind == NAN:
         value, flags = nan_operand(ctx.policy.nan_rule, (x,))
         return encode_nan(value, fmt, ctx.policy)[0], flags
-    # Rank the values: 0 is zero, 1 the smallest positive one.
+    # Rank the values: 0 is zero, 1 is the smallest positive value.
     skipped = fmt.min_code - 1
     rank = 0 if x.kind == FINITE and x.significand == 0 else magnitude_code(fmt, code) - skipped
     rank = (-rank if x.sign else rank) + step

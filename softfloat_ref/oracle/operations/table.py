@@ -1,4 +1,4 @@
-"""What an operation is, and the registry that every operation's row enters."""
+"""The definition of an operation, and the table in which all operations are registered."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Exact = Callable[..., tuple[Any, int]]  # (context, operands) to an Outcome, or 
 
 
 class Loop(Enum):
-    """What the compiled loop of operations computes (arrays/kernels): the form an operation has in it."""
+    """What the compiled loop of operations (arrays/kernels) computes for an operation."""
 
     CONVERT = auto()
     ADD = auto()
@@ -54,20 +54,20 @@ class Loop(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Operation:
-    """One row of the table: all that is known of an operation. No other module checks its name.
+    """One row of the table: everything known about an operation. Other modules do not check its name.
 
-    operands: what each operand is; integer ones may have an integer format. result: "float" (rounded to the output
+    operands: the kind of each operand; integer ones may have an integer format. result: "float" (rounded to the output
     format), "same" (the operand's own format, nothing rounded), "boolean" (1 bit), "class" (10 bits, RISC-V's FCLASS
     order). flushes: whether DAZ applies. function: exact values (or, for "same" and "class", codes) to a result.
 
-    The rest is optional, and describes the operation to other packages:
-    formula: the exact result of finite operands. By it, operands are found for a wanted result.
-    rounds: the exact result needs rounding in general, not only where the output format is narrower than the operands'.
+    The rest is optional and describes the operation to other packages:
+    formula: the exact result for finite operands; also used to find operands for a wanted result.
+    rounds: the exact result needs rounding in general, not only if the output format is narrower than the operands'.
     integral: the operand is rounded to an integer. ordering: the result depends on the order of two operands
-    (comparisons, minimum and maximum). commutes: a and b may be exchanged. pole: a zero as the last operand divides
-    by zero, or is invalid. p3109: there are special cases that differ in IEEE P3109.
-    family: the name of a group of operations which a device may confuse with one another, such as eq, lt and le.
-    loop: the compiled form; without one, arrays are computed by the oracle.
+    (comparisons, minimum and maximum). commutes: a and b may be exchanged. pole: a zero as the last operand divides by
+    zero, or is invalid. p3109: there are special cases that differ in IEEE P3109.
+    family: the name of a group of operations that a device may confuse with one another, such as eq, lt and le.
+    loop: the form computed by the compiled loop; without one, arrays are computed by the oracle.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Operation:
     function: Exact
     result: Result = "float"
     flushes: bool = True
-    nans: bool = False  # the function sees NaN operands itself
+    nans: bool = False  # the function handles NaN operands itself
     summary: str = ""
     formula: Formula | None = None
     rounds: bool = False
@@ -102,7 +102,7 @@ class Operation:
         return self.formula is not None and self.formula.is_sum and self.arity > 2
 
 
-LETTERS: Final = "abcdefghi"  # what operands are called
+LETTERS: Final = "abcdefghi"  # names of operands
 OPERATIONS: Final[dict[str, Operation]] = {}
 
 
@@ -126,7 +126,7 @@ class _Fields(TypedDict, total=False):
 def operation(
     name: str, arity: int, summary: str, *, operands: tuple[Operand, ...] = (), **fields: Unpack[_Fields]
 ) -> Callable[[Exact], Exact]:
-    """Decorate an exact function: its row enters the table. With a formula, `rounds` is true unless it is given."""
+    """Decorate an exact function to add its row to the table. With a formula, `rounds` is true by default."""
     fields.setdefault("rounds", "formula" in fields)
     all_floats: list[Operand] = ["float"] * arity
 
@@ -155,7 +155,7 @@ INVALID_OPERATION: Final[Outcome] = (GENERATED, INVALID)
 
 
 def nan_operand(rule: NanRule, values: Sequence[Value]) -> Outcome:
-    """The NaN that comes of NaN operands, and invalid if one signals (IEEE 754 6.2)."""
+    """The NaN result for NaN operands; raises invalid if one is signalling (IEEE 754 6.2)."""
     nans = [x for x in values if x.kind == NAN]
     signaling = [x for x in nans if x.signaling]
     chosen = signaling[0] if signaling and rule.propagate == "signaling" else nans[0]
