@@ -297,7 +297,7 @@ def testbench(
         bench.write_text(text, encoding="utf-8")
         try:
             result = simulator.run(
-                [bench, *sources], bench.stem, work_dir=work, include_dirs=folders, plusargs=plusargs
+                [*sources, bench], bench.stem, work_dir=work, include_dirs=folders, plusargs=plusargs
             )
         except ToolError as e:  # its log is deleted with the folder
             print("\n".join(e.tail), file=sys.stderr)

@@ -15,6 +15,16 @@ _DIRECTIONS: Final = {"In": "input", "Out": "output", "InOut": "inout", "Ref": "
 
 
 @dataclass(frozen=True)
+class Expression:
+    """The value of a parameter as SystemVerilog text: a constant of a package, an expression or a type."""
+
+    text: str
+
+
+Parameters = Mapping[str, int | str | Expression]
+
+
+@dataclass(frozen=True)
 class Port:
     """A port of a module. direction: input, output, inout, ref or interface; type: its text in SystemVerilog.
 
@@ -37,10 +47,16 @@ class Module:
     ports: Mapping[str, Port]
 
 
-def instance(module: str, parameters: Mapping[str, int | str]) -> str:
+def instance(module: str, parameters: Parameters) -> str:
     """The start of an instantiation named `dut`, up to its ports."""
-    values = [f".{k}({string_literal(v) if isinstance(v, str) else v})" for k, v in parameters.items()]
+    values = [f".{name}({_value(value)})" for name, value in parameters.items()]
     return f"{module} #({', '.join(values)}) dut" if values else f"{module} dut"
+
+
+def _value(value: int | str | Expression) -> str:
+    if isinstance(value, Expression):
+        return value.text
+    return string_literal(value) if isinstance(value, str) else str(value)
 
 
 def string_literal(text: str) -> str:
@@ -51,7 +67,7 @@ def string_literal(text: str) -> str:
 def read_module(
     sources: Iterable[str | Path],
     name: str,
-    parameters: Mapping[str, int | str] | None = None,
+    parameters: Parameters | None = None,
     *,
     include_dirs: Iterable[str | Path] = (),
     defines: Mapping[str, object] | None = None,
