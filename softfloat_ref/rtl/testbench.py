@@ -263,8 +263,8 @@ def _log_header(bound: Bound, ports: PortMap) -> list[str]:
     """Statements that write comments to the log of results: what a reader needs to compare them as this bench does."""
     notes = [f"{key} = {value}" for key, value in ports.tolerances.items() if value != "exact"]
     names = [name for name in FLAG_NAMES if flag_mask(ports) >> FLAG_NAMES[name] & 1]
-    if bound.got.flags and len(names) < len(FLAG_NAMES):
-        notes += [f"flags = {' '.join(names)}"]
+    if any(f.role == "flags" for f in bound.fields) and len(names) < len(FLAG_NAMES):
+        notes += [f"flags = {' '.join(names) or 'none'}"]
     return [f'if (results != 0) $fwrite(results, "// {note}\\n");' for note in notes]
 
 
@@ -297,11 +297,11 @@ def _report(bound: Bound, ports: PortMap) -> str:
                 label = f"{f.name}=" if i == f.lanes - 1 else "_"
                 lines += [f'$write("{label}%h", word[{f.lsb + i * f.stride}+:{f.width}]);']
             lines += ['$write(" ");']
+    data = bound.got.carriers()
+    wires = [w for w in bound.got.wires if data >> w.lsb & (1 << w.width) - 1]
     for title, bundle in (("expected", "want"), ("got", "got")):
         lines += [f'$write("{title}");']
-        lines += [
-            f'$write(" {w.port}=%h", {_shown(w, bundle)});' for w in bound.got.wires if w.signal_bits + 1 < 1 << w.width
-        ]
+        lines += [f'$write(" {w.port}=%h", {_shown(w, bundle)});' for w in wires]
         lines += ['$write(" ");'] if title == "expected" else []
     tag = ['$write(" with tag %h", last_tag);'] if ports.tag else []
     lines += [*tag, '$write(" in cycle %0d", cycle);'] if ports.clock else []
