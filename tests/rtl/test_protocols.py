@@ -466,3 +466,5 @@ def test_every_defect_of_the_serial_multiplier_is_found(products: Path, tmp_path
         ports = (SERIAL / "ports.toml").read_text().replace("value = 0", f"value = {number}")
         found = failure(build(CHEAP, products, tmp_path / str(number), ports, source).first)
         assert message in found, number
+        if number == 8:
+            assert f"\nFAIL: {found}\n" in (TOP / "docs" / "testbench.md").read_text()

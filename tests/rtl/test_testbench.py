@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import shutil
@@ -29,7 +30,7 @@ from softfloat_ref.golden.generate import generate, read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.vector_recipes import load_recipe
 from softfloat_ref.rtl.fit import Misfit, check_fit
-from softfloat_ref.rtl.port_map import parse_ports
+from softfloat_ref.rtl.port_map import PortMap, parse_ports
 from softfloat_ref.units import controls
 
 pytestmark = pytest.mark.sim
@@ -473,3 +474,4 @@ def test_every_key_is_on_the_page() -> None:
     for key in ("module", "parameters", "clock", "reset", "latency", "handshake", "outstanding", "lanes", "stalls"):
         assert key in text
     assert all(f"`{key}`" in text for key in ("in_valid", "in_ready", "out_valid", "out_ready", "drain_timeout"))
+    assert all(f"`{f.name}`" in text or f"`[{f.name}]`" in text for f in dataclasses.fields(PortMap))
