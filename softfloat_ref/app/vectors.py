@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -23,7 +23,7 @@ from softfloat_ref.app.vector_files import (
 )
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers, workers
-from softfloat_ref.base.files import write_file
+from softfloat_ref.base.files import check_place, write_file
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.manifest import read_manifest, require_file
 from softfloat_ref.golden.parts import batches
@@ -34,6 +34,10 @@ from softfloat_ref.golden.verify import ORACLE_LINES, check_hashes
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.units import REQUESTS, controls
+
+if TYPE_CHECKING:
+    from softfloat_ref.rtl.bench_runs import Run
+    from softfloat_ref.rtl.simulators import Simulator
 
 DEFAULT_COUNT: Final = 10_000
 DEFAULT_PRODUCTS: Final = 4
@@ -247,6 +251,7 @@ def diff_vectors(first: str, second: str) -> int:
 @click.option("--run", "run", is_flag=True, help="Build the testbench with the SOURCEs and run it.")
 @click.option("--sim", type=Name("SIMULATOR", ("verilator", "icarus")), help="With --run: the simulator.")
 @click.option("--results", metavar="FILE", help="With --run: write a line for every vector.")
+@click.option("--wave", metavar="FILE", help="With --run: dump the cycles around the first failure (.fst or .vcd).")
 def testbench(
     folder: str,
     sources: tuple[str, ...],
@@ -255,24 +260,26 @@ def testbench(
     run: bool,
     sim: str | None,
     results: str | None,
+    wave: str | None,
 ) -> int:
     """Write a self-checking SystemVerilog testbench for a module, from the vectors in DIR and a port map.
 
     With --run, build it with the module's SOURCEs and run it: exit code 1 unless it passes. docs/testbench.md explains
     port maps.
     """
-    import tempfile
-
-    from softfloat_ref.rtl.bench_runs import ToolError
     from softfloat_ref.rtl.fit import Misfit, check_fit
     from softfloat_ref.rtl.port_map import read_ports
     from softfloat_ref.rtl.simulators import find
     from softfloat_ref.rtl.testbench import bench_text, top_name
+    from softfloat_ref.rtl.wave import is_fst
 
     if run != bool(sources):
         raise Error("--run needs the module's sources" if run else f"{sources[0]}: sources are for --run")
-    if not run and (output is None or results is not None):
-        raise Error("give -o FILE.sv, or --run SOURCE...; --results needs --run")
+    if not run and (output is None or results is not None or wave is not None):
+        raise Error("give -o FILE.sv, or --run SOURCE...; --results and --wave need --run")
+    if wave is not None:
+        is_fst(wave)
+        check_place(wave)
     manifest = read_manifest(Path(folder))
     vectors = check_hashes(Path(folder), manifest)
     require_file(Path(folder), manifest, "memh")
@@ -290,22 +297,46 @@ def testbench(
     except Misfit as e:
         print("\n".join(f"FAIL: {line}" for line in e.lines))
         return 1
-    plusargs = [f"+vectors={Path(folder).resolve()}"]
-    plusargs += [] if results is None else [f"+results={Path(results).resolve()}"]
-    with tempfile.TemporaryDirectory() as work:
-        bench = Path(work, f"{top_name(ports)}.sv")
-        bench.write_text(text, encoding="utf-8")
-        try:
-            result = simulator.run(
-                [*sources, bench], bench.stem, work_dir=work, include_dirs=folders, plusargs=plusargs
-            )
-        except ToolError as e:  # its log is deleted with the folder
-            print("\n".join(e.tail), file=sys.stderr)
-            raise Error(e.reason) from None
+    log = [] if results is None else [f"+results={Path(results).resolve()}"]
+    vectors_at = f"+vectors={Path(folder).resolve()}"
+    result = _simulated(simulator, text, top_name(ports), sources, vectors_at, log, wave)
     lines = result.output.splitlines()
     verdicts = [i for i, line in enumerate(lines, 1) if line.startswith(("PASS", "FAIL"))]
     print("\n".join(lines[: verdicts[-1]] if verdicts else lines))  # the simulator prints the lines after a verdict
     return 0 if result.passed and f"PASS: {manifest['count']} of {manifest['count']} vectors" in result.output else 1
+
+
+def _simulated(
+    simulator: Simulator,
+    text: str,
+    top: str,
+    sources: tuple[str, ...],
+    vectors_at: str,
+    log: list[str],
+    wave: str | None,
+) -> Run:
+    """Run a bench in a temporary folder, and once more for a waveform if it fails."""
+    import tempfile
+
+    from softfloat_ref.rtl.bench_runs import ToolError
+    from softfloat_ref.rtl.wave import FIND, dump, is_fst, way_on
+
+    build = [] if wave is None else simulator.wave_arguments(is_fst(wave))[0]
+    first = [vectors_at, *log, *([] if wave is None else [FIND])]
+    with tempfile.TemporaryDirectory() as work:
+        bench = Path(work, f"{top}.sv")
+        bench.write_text(text, encoding="utf-8")
+        folders = {Path(source).parent for source in sources}
+        try:
+            result = simulator.run(
+                [*sources, bench], top, work_dir=work, include_dirs=folders, arguments=build, plusargs=first
+            )
+            if wave is not None:
+                print(dump(simulator, top, work, [vectors_at], wave, result), file=sys.stderr)
+        except ToolError as e:  # its log is deleted with the folder
+            print("\n".join(e.tail), file=sys.stderr)
+            raise Error(way_on(e.reason)) from None
+    return result
 
 
 @command.command("vhdl")

@@ -4,7 +4,9 @@
 //
 // Drives @module@ with golden vectors and compares the results. +vectors=DIR is
 // the folder of @file@, +seed=N chooses other stalls, +results=FILE logs one line
-// per result: the fields of its vector, with the actual outputs.
+// per result: the fields of its vector, with the actual outputs. +wave=FILE dumps
+// the cycles from +wave_from=N to +wave_to=N, where the simulation ends;
+// +wave_find prints the cycle of the first failure.
 //
 // "PASS: N of N vectors" appears only after N > 0 comparisons without mismatch.
 // Any other outcome prints a line that starts with FAIL and exits nonzero.
@@ -98,6 +100,7 @@ module @top@;
 
   task report(input int index, input int lane);
     mismatches = mismatches + 1;
+    if (first_bad < 0) first_bad = cycle;
     if (mismatches <= SHOWN) begin
       word = vectors[index];
       $write("%0s:%0d: ", VEC_FILE, line_of[index]);
@@ -138,6 +141,8 @@ module @top@;
   logic [IN_WIDTH-1:0]  other;
   logic [31:0]          random, draw_in, draw_out, draw_each;
   int                   seed, in_rate = 0, out_rate = 0;
+  int                   first_bad = -1, wave_from = 0, wave_to = 2147483647;
+  string                wave = "";
 
   function logic [31:0] shuffled(input logic [31:0] x);     // xorshift: the same in every simulator
     logic [31:0] y;
@@ -303,7 +308,11 @@ module @top@;
       end
       reset = !RESET_ACTIVE;
     end
-    while (!broken && quiet <= TIMEOUT && (done < BEATS || flags_due || HAS_OUT_VALID)) begin
+    while (!broken && quiet <= TIMEOUT && (done < BEATS || flags_due || HAS_OUT_VALID) && cycle <= wave_to) begin
+      if (wave != "" && cycle == wave_from) begin
+        $dumpfile(wave);
+        $dumpvars(0, @top@);
+      end
       choose;
       #3;
       observe;
@@ -338,6 +347,9 @@ module @top@;
     if ($value$plusargs("seed=%d", seed)) $display("seed %0d", seed);
     random = (seed * 32'h9e3779b1) ^ 32'h85ebca6b;
     if (random == 0) random = 1;
+    if ($value$plusargs("wave=%s", wave)) wave = wave;
+    if ($value$plusargs("wave_from=%d", wave_from)) wave_from = wave_from;
+    if ($value$plusargs("wave_to=%d", wave_to)) wave_to = wave_to;
     broken = 1;
     if ($value$plusargs("results=%s", path)) begin
       results = $fopen(path, "w");
@@ -351,6 +363,10 @@ module @top@;
       $display("FAIL: %0d cycles without %0s: %0d of %0d vectors compared; drain_timeout = N waits longer", TIMEOUT,
                offering ? @waiting@ : "a result", compared, COUNT);
     else if (!broken && compared != COUNT) $display("FAIL: %0d of %0d vectors compared", compared, COUNT);
+
+    if (first_bad < 0) first_bad = broken ? cycle - 1 : cycle - 1 - quiet;
+    if ($test$plusargs("wave_find") && cycle > 0 && (broken || mismatches > 0 || compared != COUNT))
+      $display("first failure in cycle %0d", first_bad < 0 ? 0 : first_bad);
 
     if (broken || mismatches > 0 || compared != COUNT || COUNT == 0) $fatal(0);
     else begin

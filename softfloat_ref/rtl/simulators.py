@@ -47,6 +47,10 @@ class Simulator(Tool, ABC):
     def command(self, top: str, work_dir: Path) -> list[str]:
         """The command that runs what `run` built in `work_dir`; plusargs may follow."""
 
+    @abstractmethod
+    def wave_arguments(self, fst: bool) -> tuple[list[str], list[str]]:
+        """The arguments of the build and of the run for a waveform: FST, or VCD."""
+
     def run(
         self,
         sources: Iterable[str | Path],
@@ -55,20 +59,29 @@ class Simulator(Tool, ABC):
         work_dir: str | Path,
         include_dirs: Iterable[str | Path] = (),
         defines: Mapping[str, object] | None = None,
+        arguments: Iterable[str] = (),
         plusargs: Iterable[str] = (),
         timeout_s: float = RUN_TIMEOUT_S,
     ) -> Run:
         """Build the module `top` from the sources and run it in `work_dir`, where the logs stay.
 
-        `plusargs` are written as on a command line ("+vectors=/a/folder"); relative paths in them mean `work_dir`.
+        `arguments` are more of them for the build. `plusargs` are written as on a command line ("+vectors=/a/folder");
+        relative paths in them mean `work_dir`.
         Returns a Run for a bench that ran, whatever its outcome. Raises Error if it did not build or end in time.
         """
         files, folder = prepared(sources, top, work_dir)
         inputs = [f"-D{key}={value}" for key, value in (defines or {}).items()]
         inputs += [f"-I{Path(include).resolve()}" for include in include_dirs]
-        inputs += [str(file) for file in files]
+        inputs += [*arguments, *(str(file) for file in files)]
         run = [*self.command(top, folder), *plusargs]
         return self.build_and_run(top, folder, [self._build(top, folder, inputs)], run, timeout_s)
+
+    def run_again(
+        self, top: str, work_dir: str | Path, plusargs: Iterable[str] = (), timeout_s: float = RUN_TIMEOUT_S
+    ) -> Run:
+        """Run what `run` built in `work_dir`. Raises Error if it does not end in time."""
+        folder = Path(work_dir).resolve()
+        return self.build_and_run(top, folder, (), [*self.command(top, folder), *plusargs], timeout_s)
 
 
 @dataclass(frozen=True)
@@ -98,6 +111,9 @@ class Verilator(Simulator):
     def command(self, top: str, work_dir: Path) -> list[str]:
         return [str(work_dir / f"{top}.verilator" / "bench")]
 
+    def wave_arguments(self, fst: bool) -> tuple[list[str], list[str]]:
+        return ["--trace-fst" if fst else "--trace"], []
+
     def _environment(self) -> dict[str, str]:
         return super()._environment() | ({"VERILATOR_ROOT": str(self.root)} if self.root else {})
 
@@ -115,6 +131,9 @@ class Icarus(Simulator):
 
     def command(self, top: str, work_dir: Path) -> list[str]:
         return [str(self.runtime), "-N", str(work_dir / f"{top}.vvp")]
+
+    def wave_arguments(self, fst: bool) -> tuple[list[str], list[str]]:
+        return [], ["-fst"] if fst else ["-vcd"]
 
 
 def find(name: str | None = None) -> Simulator:
