@@ -16,7 +16,7 @@ import click
 from softfloat_ref.app.options import Name
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import make_folder, write_file
+from softfloat_ref.base.files import check_place, make_folder, write_file
 from softfloat_ref.golden.manifest import read_manifest, require_file
 from softfloat_ref.golden.verify import check_hashes
 from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, Build, Run, ToolError
@@ -25,6 +25,7 @@ from softfloat_ref.rtl.port_map import PortMap, read_ports
 from softfloat_ref.rtl.simulators import Simulator, find
 from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.rtl.testbench import bench_text, top_name, tops_text
+from softfloat_ref.rtl.wave import FIND, dump, is_fst, way_on
 from softfloat_ref.units import controls
 
 
@@ -53,23 +54,30 @@ class _Simulation:
     arguments: tuple[str, ...]
     plusargs: tuple[str, ...]
     timeout_s: float
+    wave: str | None = None
 
     def build(self, bench: Path, bench_top: str, work: Path) -> Build:
         """The build of a bench in a file, with the other top modules."""
-        files, top = [bench, *self.sources.files], bench_top
+        files, top = [*self.sources.files, bench], bench_top
         if self.tops:
             top = f"{bench_top}_and_tops"
-            files.insert(1, work / f"{top}.sv")
-            files[1].write_text(tops_text(top, [bench_top, *self.tops]), encoding="utf-8")
+            files.append(work / f"{top}.sv")
+            files[-1].write_text(tops_text(top, [bench_top, *self.tops]), encoding="utf-8")
         sources = self.sources
+        own = [] if self.wave is None else self.simulator.wave_arguments(is_fst(self.wave))[0]
+        given = [str(Path(text).resolve()) if Path(text).is_file() else text for text in self.arguments]
         return self.simulator.build(
             files,
             top,
             work_dir=work,
             include_dirs=sources.searched,
             defines=sources.defines,
-            arguments=[str(Path(text).resolve()) if Path(text).is_file() else text for text in self.arguments],
+            arguments=[*own, *given],
         )
+
+    def left(self, start: float) -> float:
+        """The seconds left of the time limit, for a start on the monotonic clock."""
+        return self.timeout_s - (time.monotonic() - start)
 
 
 @click.command("testbench")
@@ -81,6 +89,7 @@ class _Simulation:
 @click.option("--print-command", is_flag=True, help="Print the commands of --run instead of executing them.")
 @click.option("--sim", type=Name("SIMULATOR", ("verilator", "icarus")), help="With --run: the simulator.")
 @click.option("--results", metavar="FILE", help="With --run: write a line for every vector.")
+@click.option("--wave", metavar="FILE", help="With --run: dump the cycles around the first failure (.fst or .vcd).")
 @click.option("--work", metavar="DIR", help="With --run: build in DIR, and only if something changed.")
 @click.option("--top", "tops", metavar="MODULE", multiple=True, help="With --run: another top module, such as glbl.")
 @click.option("--sim-arg", "arguments", metavar="ARG", multiple=True, help="With --run: an argument for the build.")
@@ -99,6 +108,7 @@ def testbench(
     print_command: bool,
     sim: str | None,
     results: str | None,
+    wave: str | None,
     work: str | None,
     timeout: float | None,
     tops: tuple[str, ...],
@@ -111,12 +121,23 @@ def testbench(
     port maps.
     """
     run = run or print_command
-    given: dict[str, object] = {"--results": results, "--work": work, "--sim": sim, "--timeout": timeout}
+    given: dict[str, object] = {
+        "--results": results,
+        "--wave": wave,
+        "--work": work,
+        "--sim": sim,
+        "--timeout": timeout,
+    }
     given |= {"--top": tops, "--sim-arg": arguments, "--plusarg": plusargs}
     given |= {"-I": sources.include_dirs, "-D": sources.defines}
     _refuse_together(sources, output, run, [option for option, value in given.items() if value])
     if print_command and output is None and work is None:
         raise Error("--print-command needs -o FILE.sv or --work DIR, for the testbench that the commands name")
+    if wave is not None:
+        if print_command:
+            raise Error("--wave needs the first failure, which --print-command does not look for; use +wave=FILE")
+        is_fst(wave)
+        check_place(wave)
     bench = _bench(Path(folder), ports_file)
     if output is not None:
         write_file(output, lambda stream: stream.write(bench.text.encode()))
@@ -125,7 +146,7 @@ def testbench(
         return 0
     runtime = [f"+vectors={bench.folder.resolve()}", *(f"+{text.removeprefix('+')}" for text in plusargs)]
     runtime += [] if results is None else [f"+results={Path(results).resolve()}"]
-    simulation = _Simulation(sources, find(sim), tops, arguments, tuple(runtime), timeout or RUN_TIMEOUT_S)
+    simulation = _Simulation(sources, find(sim), tops, arguments, tuple(runtime), timeout or RUN_TIMEOUT_S, wave)
     if print_command:
         _print_commands(bench, simulation, output, work)
         return 0
@@ -179,12 +200,18 @@ def _simulated(bench: _Bench, simulation: _Simulation, work: str | None) -> Run:
         try:
             if not build.is_current():
                 build.make(_fitting(bench, simulation, build), simulation.timeout_s)
-            return build.run(simulation.plusargs, simulation.timeout_s - (time.monotonic() - start))
+            result = build.run([*simulation.plusargs, *([FIND] if simulation.wave else [])], simulation.left(start))
+            if simulation.wave is not None:
+                said = dump(
+                    simulation.simulator, build, simulation.plusargs, simulation.wave, result, simulation.left(start)
+                )
+                print(said, file=sys.stderr)
+            return result
         except ToolError as e:
             print("\n".join(e.tail), file=sys.stderr)
             if work:
                 raise
-            raise Error(e.reason) from None  # its log is deleted with the folder
+            raise Error(way_on(e.reason)) from None  # its log is deleted with the folder
 
 
 def _written(bench: _Bench, folder: Path) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -36,6 +36,9 @@ from softfloat_ref.golden.verify import ORACLE_LINES, check_hashes
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.units import REQUESTS
+
+if TYPE_CHECKING:
+    pass
 
 DEFAULT_COUNT: Final = 10_000
 DEFAULT_PRODUCTS: Final = 4

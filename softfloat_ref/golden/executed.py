@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.units import Line
 
-_COMMENTS = ("//", "#")
+COMMENTS: Final = ("//", "#")
+_ABSENT: Final = "-"  # a result that the device does not have
 
 
 def executed(vectors: VectorSet, log: str | Path) -> Iterator[Line]:
     """The inputs of each case with a result in a log.
 
-    A line is `operands result [flags]`, or `result [flags]` alone, which belongs to the set's next case. Raises
-    Error for other lines, for more results than cases, and for a log without results.
+    A line is `operands result [flags]`, or `result [flags]` alone, which belongs to the set's next case; `-` stands for
+    a result that the device does not have. Raises Error for other lines, for more results than cases, and for a log
+    without results.
     """
     widths = [f.width for f in vectors.unit.inputs for _ in range(f.lanes)]
     results = len(vectors.unit.result_formats)
@@ -26,9 +29,10 @@ def executed(vectors: VectorSet, log: str | Path) -> Iterator[Line]:
         with open(log, encoding="ascii", errors="replace") as stream:
             for number, text in enumerate(stream, 1):
                 words = text.split()
-                if not words or text.startswith(_COMMENTS):
+                if not words or text.startswith(COMMENTS):
                     continue
-                codes = [_code(word) for word in words]
+                operands = len(widths) if len(words) > results + 1 else 0
+                codes = [0 if word == _ABSENT and i >= operands else _code(word) for i, word in enumerate(words)]
                 if any(x is None for x in codes):
                     raise Error(f"{log}:{number}: {text.strip()[:80]!r} is not a line of hexadecimal numbers")
                 answers += 1

@@ -4,7 +4,9 @@
 //
 // Drives @module@ with golden vectors and compares the results. +vectors=DIR is
 // the folder of @file@, +seed=N chooses other stalls, +results=FILE logs one line
-// per result: the fields of its vector, with the actual outputs.
+// per result: the fields of its vector, with the actual outputs. +wave=FILE dumps
+// the cycles from +wave_from=N to +wave_to=N, where the simulation ends;
+// +wave_find prints the cycle of the first failure.
 //
 // "PASS: N of N vectors" appears only after N > 0 comparisons without mismatch.
 // Any other outcome prints a line that starts with FAIL and exits nonzero.
@@ -21,10 +23,12 @@ module @top@;
 
   // ------------------------------------------------------------- the module
   logic                 clk = 0, reset = !RESET_ACTIVE;
-  logic                 in_valid = 0, out_ready = 0, clear = 0;
+  logic [CHANNELS-1:0]  in_valid = 0;  // one for all operands, or one for each
+  wire  [CHANNELS-1:0]  in_ready;
+  logic                 out_ready = 0, clear = 0;
   logic [TAG_WIDTH-1:0] tag_in = 0;
   wire  [TAG_WIDTH-1:0] tag_out;
-  wire                  in_ready, out_valid;
+  wire                  out_valid;
   logic [IN_WIDTH-1:0]  stimulus = 0;  // the inputs that carry data and control, side by side
   wire  [OUT_WIDTH-1:0] got;           // the outputs that carry results and flags
 
@@ -89,13 +93,14 @@ module @top@;
 
 @expect@
 
-@record@
+@excuse@@record@
 
   // ---------------------------------------------------------------- compare
   int compared = 0, mismatches = 0;
 
   task report(input int index, input int lane);
     mismatches = mismatches + 1;
+    if (first_bad < 0) first_bad = cycle;
     if (mismatches <= SHOWN) begin
       word = vectors[index];
       $write("%0s:%0d: ", VEC_FILE, line_of[index]);
@@ -104,7 +109,7 @@ module @top@;
   endtask
 
   task check(input int beat);
-    expect_of(beat);
+    expect_of(beat);@excuse_call@
     gathered = gathered | (want & FLAGS);
     if (STICKY) want = (want & ~FLAGS) | gathered;
     for (int lane = 0; lane < LANES; lane = lane + 1)
@@ -131,9 +136,13 @@ module @top@;
   logic [TAGS-1:0]      busy = 0;
   logic                 offering = 0, flags_due = 0, held = 0, answer;
   logic [OUT_WIDTH-1:0] was;
-  logic [TAG_WIDTH-1:0] was_tag;
-  logic [31:0]          random, draw_in, draw_out;
+  logic [TAG_WIDTH-1:0] was_tag, last_tag = 0;
+  logic [CHANNELS-1:0]  given = 0, taken;    // operands of the offered operation that the module took
+  logic [IN_WIDTH-1:0]  other;
+  logic [31:0]          random, draw_in, draw_out, draw_each;
   int                   seed, in_rate = 0, out_rate = 0;
+  int                   first_bad = -1, wave_from = 0, wave_to = 2147483647;
+  string                wave = "";
 
   function logic [31:0] shuffled(input logic [31:0] x);     // xorshift: the same in every simulator
     logic [31:0] y;
@@ -156,6 +165,23 @@ module @top@;
     end
   endtask
 
+  // With a valid for each operand, raise those of the offered operation one by
+  // one. Without its valid, an operand's port carries another operand.
+  task raise;
+    draw_each = draw_out;
+    in_valid  = in_valid & ~given;
+    for (int i = 0; i < CHANNELS; i = i + 1) begin
+      draw_each = shuffled(draw_each);
+      if (!given[i] && draw_each[31:8] % 100 >= in_rate) in_valid[i] = 1;
+    end
+    present(draw_out[30:0] % BEATS);
+    other = BEATS == 1 ? stimulus ^ DATA : stimulus;
+    present(issued);
+    for (int i = 0; i < CHANNELS; i = i + 1)
+      if (!in_valid[i])
+        stimulus = (stimulus & ~OPERANDS[i*IN_WIDTH+:IN_WIDTH]) | (other & OPERANDS[i*IN_WIDTH+:IN_WIDTH]);
+  endtask
+
   // Offer the next operation, or nothing; a raised valid stays.
   task choose;
     roll;
@@ -169,6 +195,7 @@ module @top@;
       if (issued < BEATS && issued - done < OUTSTANDING && !clear && draw_in[31:8] % 100 >= in_rate
           && !(CLEAR_EVERY > 0 && issued % CLEAR_EVERY == 0 && issued != cleared)) begin
         offering = 1;
+        in_valid = 0;
         present(issued);
         tag_in = draw_in[TAG_WIDTH-1:0];
         while (TAGGED && busy[tag_in]) tag_in = tag_in + 1'b1;
@@ -177,21 +204,27 @@ module @top@;
         if (SPOILED && (!HAS_IN_VALID || BEATS == 1)) stimulus = stimulus ^ DATA;
       end
     end
-    in_valid  = offering;
+    if (CHANNELS > 1 && offering) raise;
+    else in_valid = offering;
     out_ready = draw_out[31:8] % 100 >= out_rate;
   endtask
 
   task accept;
-    if (in_ready === 1'b1) begin
-      due[issued]     = cycle + LATENCY;
-      beat_of[tag_in] = issued;
-      busy[tag_in]    = 1;
-      issued          = issued + 1;
-      offering        = 0;
-      quiet           = 0;
-    end else if (in_ready !== 1'b0) begin
+    taken = JOINT && !(&in_valid) ? 0 : in_valid & in_ready;
+    if (^taken === 1'bx) begin
       broken = 1;
       $display("FAIL: in_ready is %b in cycle %0d", in_ready, cycle);
+    end else if (taken != 0) begin
+      given = given | taken;
+      quiet = 0;
+      if (&given) begin
+        due[issued]     = cycle + LATENCY;
+        beat_of[tag_in] = issued;
+        busy[tag_in]    = 1;
+        issued          = issued + 1;
+        offering        = 0;
+        given           = 0;
+      end
     end
   endtask
 
@@ -207,7 +240,8 @@ module @top@;
     answer = done < issued && due[done] == cycle;
     if (HAS_OUT_VALID && out_valid !== answer) begin
       broken = 1;
-      $display("FAIL: out_valid is %b in cycle %0d, where %0s result is due", out_valid, cycle, answer ? "a" : "no");
+      $display("FAIL: out_valid is %b in cycle %0d, where %0s result is due@without@", out_valid, cycle,
+               answer ? "a" : "no");
     end else if (answer) take(done);
   endtask
 
@@ -217,6 +251,7 @@ module @top@;
       $display("FAIL: a result with tag %h in cycle %0d, but no operation in flight has this tag", tag_out, cycle);
     end else begin
       busy[tag_out] = 0;
+      last_tag      = tag_out;
       take(beat_of[tag_out]);
     end
   endtask
@@ -227,7 +262,7 @@ module @top@;
       $display("FAIL: out_valid is %b in cycle %0d", out_valid, cycle);
     end else if (held && (!out_valid || tag_out !== was_tag || ((got ^ was) & (STICKY ? ~FLAGS : ALL)) !== 0)) begin
       broken = 1;
-      $display("FAIL: the result changed in cycle %0d, before it was taken", cycle);
+      $display("FAIL: the result changed while stalled in cycle %0d; stable = false accepts that", cycle);
     end else begin
       held    = STABLE && out_valid && !out_ready && ^got !== 1'bx;
       was     = got;
@@ -273,7 +308,11 @@ module @top@;
       end
       reset = !RESET_ACTIVE;
     end
-    while (!broken && quiet <= TIMEOUT && (done < BEATS || flags_due || HAS_OUT_VALID)) begin
+    while (!broken && quiet <= TIMEOUT && (done < BEATS || flags_due || HAS_OUT_VALID) && cycle <= wave_to) begin
+      if (wave != "" && cycle == wave_from) begin
+        $dumpfile(wave);
+        $dumpvars(0, @top@);
+      end
       choose;
       #3;
       observe;
@@ -308,19 +347,26 @@ module @top@;
     if ($value$plusargs("seed=%d", seed)) $display("seed %0d", seed);
     random = (seed * 32'h9e3779b1) ^ 32'h85ebca6b;
     if (random == 0) random = 1;
+    if ($value$plusargs("wave=%s", wave)) wave = wave;
+    if ($value$plusargs("wave_from=%d", wave_from)) wave_from = wave_from;
+    if ($value$plusargs("wave_to=%d", wave_to)) wave_to = wave_to;
     broken = 1;
     if ($value$plusargs("results=%s", path)) begin
       results = $fopen(path, "w");
       if (results == 0) $display("FAIL: cannot write %0s", path);
     end else path = "";
-    if (path == "" || results != 0) read_and_run;
+@log_header@    if (path == "" || results != 0) read_and_run;
     if (results != 0) $fclose(results);
     if (mismatches > SHOWN) $display("... and %0d more", mismatches - SHOWN);
     if (mismatches > 0) $display("FAIL: %0d mismatches, %0d of %0d vectors compared", mismatches, compared, COUNT);
     else if (!broken && done < BEATS)
-      $display("FAIL: %0d cycles without %0s: %0d of %0d vectors compared", TIMEOUT,
-               offering ? "in_ready" : "a result", compared, COUNT);
+      $display("FAIL: %0d cycles without %0s: %0d of %0d vectors compared; drain_timeout = N waits longer", TIMEOUT,
+               offering ? @waiting@ : "a result", compared, COUNT);
     else if (!broken && compared != COUNT) $display("FAIL: %0d of %0d vectors compared", compared, COUNT);
+
+    if (first_bad < 0) first_bad = broken ? cycle - 1 : cycle - 1 - quiet;
+    if ($test$plusargs("wave_find") && cycle > 0 && (broken || mismatches > 0 || compared != COUNT))
+      $display("first failure in cycle %0d", first_bad < 0 ? 0 : first_bad);
 
     if (broken || mismatches > 0 || compared != COUNT || COUNT == 0) $fatal(0);
     else begin

@@ -6,16 +6,19 @@ All inputs that carry data or control form one bundle, `stimulus`; all outputs f
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.patterns import matches
 from softfloat_ref.oracle.flags import Flags
+from softfloat_ref.rtl.handshake import Signal
 from softfloat_ref.rtl.port_map import ConstantPort, ControlPort, DataPort, Piece, PortMap
 
 # The bits of the field `flags` by name.
 FLAG_NAMES: Final = {name.lower(): flag.bit_length() - 1 for name, flag in Flags.__members__.items()}
+
+ALL_FLAGS: Final = sum(1 << bit for bit in FLAG_NAMES.values())
 
 Controls = Mapping[str, str]
 
@@ -40,11 +43,17 @@ class LineField:
 
 @dataclass(frozen=True)
 class Wire:
-    """A port and its position in its bundle."""
+    """A port and its position in its bundle. signals: its bits that are signals of the handshake."""
 
     port: str
     lsb: int
     width: int
+    signals: Mapping[int, Signal] = field(default_factory=dict)
+
+    @property
+    def signal_bits(self) -> int:
+        """The bits that are signals, as ones."""
+        return sum(1 << bit for bit in self.signals)
 
 
 @dataclass(frozen=True)
@@ -113,26 +122,59 @@ def bind(manifest: Mapping[str, Any], controls: Sequence[Controls], ports: PortM
         raise Error(f"lanes = {ports.lanes}: the lanes of an operation share its controls; use a set of one operation")
     _check_ignored(ports, fields)
     _check_carried(ports, fields)
-    stimulus = Bundle(fields, ("operand", "random"), ports.lanes, ports.inputs)
-    got = Bundle(fields, ("result", "flags"), ports.lanes, ports.outputs)
+    shake = ports.handshake
+    stimulus = Bundle(fields, ("operand", "random"), ports.lanes, ports.inputs, shake.bits(drives=True))
+    got = Bundle(fields, ("result", "flags"), ports.lanes, ports.outputs, shake.bits(drives=False))
+    _check_valids(ports, fields, stimulus)
     bound = Bound(_words_file(manifest), int(manifest["count"]), fields, stimulus, got)
     return replace(bound, parts=tuple(_parts(ports, bound, controls)))
 
 
 def connections(bound: Bound, ports: PortMap) -> tuple[Connection, ...]:
     """The connections of the bench to the module."""
-    shake, tag, sticky = ports.handshake.ports, ports.tag, ports.sticky
-    found = [
-        Connection(w.port, f"stimulus[{w.lsb + w.width - 1}:{w.lsb}]", w.width, True) for w in bound.stimulus.wires
-    ]
+    tag, sticky = ports.tag, ports.sticky
+    found = [Connection(w.port, _driver(w, ports), w.width, True) for w in bound.stimulus.wires]
     found += [Connection(w.port, f"got[{w.lsb + w.width - 1}:{w.lsb}]", w.width, False) for w in bound.got.wires]
-    found += [Connection(port, key, 1, key in ("in_valid", "out_ready")) for key, port in shake.items()]
+    found += [
+        Connection(signal.port, signal_name(signal, ports), 1, signal.drives)
+        for signal in ports.handshake.signals
+        if signal.bit is None
+    ]
     found += [Connection(ports.clock, "clk", 1, True)] if ports.clock else []
     found += [Connection(ports.reset.port, "reset", 1, True)] if ports.reset else []
     if tag:
         found += [Connection(tag.into, "tag_in", tag.width, True), Connection(tag.out, "tag_out", tag.width, False)]
     found += [Connection(sticky.clear, "clear", 1, True)] if sticky and sticky.clear else []
     return tuple(found)
+
+
+def flag_mask(ports: PortMap) -> int:
+    """The flags that the module has, as a set of vectors has them: those that are not ignored."""
+    ignored = FLAG_NAMES if "flags" in ports.ignore else ports.ignore
+    return sum(1 << bit for name, bit in FLAG_NAMES.items() if name not in ignored)
+
+
+def signal_name(signal: Signal, ports: PortMap) -> str:
+    """The signal of the bench for a signal of the handshake."""
+    if signal.key not in ("in_valid", "in_ready") or ports.handshake.channels == 1:
+        return signal.key
+    joint = signal.key == "in_ready" and ports.handshake.joint
+    return "joint_ready" if joint else f"{signal.key}[{signal.number}]"
+
+
+def _driver(wire: Wire, ports: PortMap) -> str:
+    """What drives an input: bits of the stimulus, and between them signals of the handshake."""
+    parts, high = [], wire.width - 1
+    for bit in sorted(wire.signals, reverse=True):
+        parts += [_stimulus(wire, high, bit + 1)] if high > bit else []
+        parts += [signal_name(wire.signals[bit], ports)]
+        high = bit - 1
+    parts += [_stimulus(wire, high, 0)] if high >= 0 else []
+    return parts[0] if len(parts) == 1 else f"{{{', '.join(parts)}}}"
+
+
+def _stimulus(wire: Wire, high: int, low: int) -> str:
+    return f"stimulus[{wire.lsb + high}:{wire.lsb + low}]"
 
 
 def _words_file(manifest: Mapping[str, Any]) -> str:
@@ -155,7 +197,8 @@ def _fields(manifest: Mapping[str, Any]) -> Iterator[LineField]:
 class Bundle:
     """The ports of one direction side by side: their positions, and the bits of the words that they carry.
 
-    constant: the bits that are always ones; flags: those that carry flags; care: those to compare, by lane.
+    constant: the bits that are always ones; flags: those that carry flags; care: those to compare, by lane; signals:
+    those that are signals of the handshake.
     """
 
     def __init__(
@@ -164,32 +207,61 @@ class Bundle:
         roles: tuple[str, ...],
         lanes: int,
         ports: Sequence[DataPort | ControlPort | ConstantPort],
+        signals: Mapping[str, Mapping[int, Signal]],
     ) -> None:
         self.fields = {f.name: f for f in fields}
         self.roles = roles
         self.lanes = lanes
         self.wires: list[Wire] = []
         self.moves: list[Move] = []
-        self.constant = self.flags = self.width = 0
+        self.constant = self.flags = self.signals = self.width = 0
         self.care = [0] * lanes
         self.free: list[tuple[int, int, int]] = []  # lsb, width, lane of results whose upper bits may be anything
         for port in ports:
-            self._add(port)
+            self._add(port, signals.get(port.name, {}))
 
-    def _add(self, port: DataPort | ControlPort | ConstantPort) -> None:
+    def _add(self, port: DataPort | ControlPort | ConstantPort, signals: Mapping[int, Signal]) -> None:
         width = port.width
         if isinstance(port, ConstantPort):
             self.constant |= port.value << self.width
         elif isinstance(port, DataPort):
             width = self._add_data(port)
+            width = width if port.width or not signals else max(width, max(signals) + 1)
         assert width is not None
-        self.wires.append(Wire(port.name, self.width, width))
+        wire = Wire(port.name, self.width, width, signals)
+        self._check_signals(port, wire)
+        self.wires.append(wire)
+        self.signals |= wire.signal_bits << wire.lsb
         self.width += width
+
+    def _check_signals(self, port: DataPort | ControlPort | ConstantPort, wire: Wire) -> None:
+        """The bits of a port that are signals must carry nothing else."""
+        used = self.constant | self.carriers()
+        for care in self.care:
+            used |= care
+        if isinstance(port, ControlPort):
+            for code in port.codes.values():
+                used |= code << wire.lsb
+        for bit, signal in wire.signals.items():
+            if bit >= wire.width:
+                raise Error(
+                    f"port {port.name}: {signal.key} is bit {bit}, but the port has {wire.width} bits; give width"
+                )
+            if used >> wire.lsb >> bit & 1:
+                raise Error(f"port {port.name}: bit {bit} is {signal.key}, and carries something else too")
+
+    def carriers(self, *names: str, lane: int | None = None) -> int:
+        """The bits that carry these fields, or any, as ones; of one lane, or of all."""
+        places = [(f.lsb, f.lsb + f.stride * f.lanes) for f in self.fields.values() if not names or f.name in names]
+        moves = [
+            m for m in self.moves if any(low <= m.source < high for low, high in places) and lane in (None, m.lane)
+        ]
+        return sum({1 << bit: 0 for m in moves for bit in range(m.to, m.to + m.width)})
 
     def _add_data(self, port: DataPort) -> int:
         """Add the pieces of a port; returns its width."""
         copies = 1 if port.merge else self.lanes
-        extent = max(self._bits(piece)[0] for piece in port.pieces) + 1
+        extent = max((self._bits(piece)[0] for piece in port.pieces), default=-1) + 1
         stride = port.stride or ((port.width or extent * copies) // copies)
         width = port.width or (copies - 1) * stride + extent
         if stride < extent and copies > 1:
@@ -260,6 +332,19 @@ def _check_ignored(ports: PortMap, fields: Sequence[LineField]) -> None:
     for name in ports.ignore:
         if name not in names:
             raise unknown("field to ignore", name, names)
+
+
+def _check_valids(ports: PortMap, fields: Sequence[LineField], stimulus: Bundle) -> None:
+    """With valids for operands, each operand has one."""
+    groups = ports.handshake.operands
+    carried = [f.name for f in fields if f.role in ("operand", "random") and stimulus.carriers(f.name)]
+    given = [name for group in groups for name in group]
+    for name in given:
+        if name not in carried:
+            raise unknown("operand", name, carried, " (in_valid)")
+    for name in carried if groups else ():
+        if name not in given:
+            raise Error(f"in_valid: no valid for operand {name}; one for two operands: {{ 'a b' = PORT }}")
 
 
 def _check_carried(ports: PortMap, fields: Sequence[LineField]) -> None:

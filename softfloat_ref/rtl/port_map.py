@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Final, Literal
 
 from softfloat_ref.base.errors import Error, unknown
-from softfloat_ref.base.tables import Range, check, hints, read_toml
+from softfloat_ref.base.tables import Range, check, check_choices, choices, hints, read_toml
+from softfloat_ref.rtl.handshake import IDENTIFIER, Handshake, parse_handshake
+from softfloat_ref.rtl.module_ports import Expression, Parameters
 
 DRAIN_TIMEOUT: Final = 1000  # cycles without progress after which a bench gives up
 FILLS: Final = ("zeros", "ones", "any")
 MAX_TAG_WIDTH: Final = 10
-_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 _BITS: Final = re.compile(r"\s*(\d{1,6})\s*(?::\s*(\d{1,6})\s*)?")
 _PIECE: Final = re.compile(r"([a-z_]+)\s*(?:\[([^\]]*)\])?")
 Bits = tuple[int, int]
@@ -80,24 +81,6 @@ class Reset:
 
 
 @dataclass(frozen=True)
-class Handshake:
-    """Ports of the handshake. stalls: in per cent of the cycles, chosen by a seed."""
-
-    in_valid: str | None = None
-    in_ready: str | None = None
-    out_valid: str | None = None
-    out_ready: str | None = None
-    stalls: Annotated[int, Range(0, 95)] = 30
-    seed: Annotated[int, Range(0, (1 << 31) - 1)] = 1
-
-    @property
-    def ports(self) -> dict[str, str]:
-        """The ports that are used, by their key."""
-        found = {key: getattr(self, key) for key in ("in_valid", "in_ready", "out_valid", "out_ready")}
-        return {key: port for key, port in found.items() if port is not None}
-
-
-@dataclass(frozen=True)
 class Tag:
     """A number that accompanies each operation and returns with its result."""
 
@@ -125,11 +108,11 @@ class PortMap:
     module: str
     inputs: tuple[DataPort | ControlPort | ConstantPort, ...]
     outputs: tuple[DataPort, ...]
-    parameters: Mapping[str, int | str] = field(default_factory=dict)
+    parameters: Parameters = field(default_factory=dict)
     clock: str | None = None
     reset: Reset | None = None
     latency: Annotated[int | None, Range(0, 1 << 20)] = None
-    handshake: Handshake = Handshake()
+    handshake: Handshake = field(default_factory=Handshake)
     outstanding: Annotated[int | None, Range(1, 1 << 20)] = None
     lanes: Annotated[int, Range(1, 1024)] = 1
     tag: Tag | None = None
@@ -137,12 +120,19 @@ class PortMap:
     drain_timeout: Annotated[int, Range(1, 1 << 30)] = DRAIN_TIMEOUT
     stable: bool = True
     ignore: tuple[str, ...] = ()
+    compare_nan: Literal["exact", "quiet", "any"] = "exact"
+    nan_scale_elements: Literal["exact", "any"] = "exact"
+
+    @property
+    def tolerances(self) -> dict[str, str]:
+        """What is accepted besides the expected bits, by key."""
+        return {"compare_nan": self.compare_nan, "nan_scale_elements": self.nan_scale_elements}
 
 
 # The values of the keys; those of inputs, outputs and tag are tables that are read further down.
 _KEYS: Final = (
     hints(PortMap)
-    | dict.fromkeys(("inputs", "outputs", "tag"), Mapping)
+    | dict.fromkeys(("inputs", "outputs", "tag", "handshake"), Mapping)
     | {
         "reset": Reset,
         "sticky": Sticky,
@@ -169,14 +159,30 @@ def parse_ports(table: Mapping[str, Any], where: str = "ports") -> PortMap:
     values["inputs"] = tuple(_inputs(values["inputs"], f"{where}: [inputs]"))
     values["outputs"] = tuple(_data_port(k, v, f"{where}: [outputs] {k}") for k, v in values["outputs"].items())
     values["parameters"] = _parameters(values.get("parameters", {}), where)
+    if "handshake" in values:
+        values["handshake"] = parse_handshake(values["handshake"], f"{where}: [handshake]")
     if "tag" in values:
         values["tag"] = _tag(values["tag"], f"{where}: [tag]")
     if "every" in table.get("sticky", ()) and "clear" not in table["sticky"]:
         raise Error(f"{where}: [sticky] every needs clear = PORT")
     found = PortMap(**values)
+    check_choices(found, where, choices(PortMap))
     _check_style(found, where)
     _check_names(found, where)
-    return found
+    return _with_signals(found, where)
+
+
+def _with_signals(ports: PortMap, where: str) -> PortMap:
+    """The port map with ports that carry nothing but bits of the handshake among its inputs and outputs."""
+    inputs, outputs = ports.handshake.bits(drives=True), ports.handshake.bits(drives=False)
+    for port in (*ports.inputs, *ports.outputs):
+        if isinstance(port, DataPort) and not port.pieces and port.name not in {*inputs, *outputs}:
+            raise Error(
+                f"{where}: {port.name}: the port carries nothing; name a field and its bits, such as a = '31:0'"
+            )
+    sides = (inputs, {p.name for p in ports.inputs}), (outputs, {p.name for p in ports.outputs})
+    more_inputs, more_outputs = ([DataPort(n, ()) for n in bits if n not in known] for bits, known in sides)
+    return replace(ports, inputs=(*ports.inputs, *more_inputs), outputs=(*ports.outputs, *more_outputs))
 
 
 def _require(values: Mapping[str, Any], keys: Iterable[str], where: str) -> None:
@@ -187,17 +193,17 @@ def _require(values: Mapping[str, Any], keys: Iterable[str], where: str) -> None
 
 def _check_style(ports: PortMap, where: str) -> None:
     """Check that clock, latency and handshake are consistent."""
-    shake = ports.handshake.ports
+    shake = ports.handshake
     if ports.reset and ports.reset.active not in ("high", "low"):
         raise Error(f"{where}: reset: active = {ports.reset.active!r}; it must be high or low")
     for name, given in (("reset", ports.reset), ("latency", ports.latency), ("sticky", ports.sticky)):
         if given is not None and not ports.clock:
             raise Error(f"{where}: {name} needs clock = PORT")
-    if shake and not ports.clock:
+    if shake.signals and not ports.clock:
         raise Error(f"{where}: [handshake] needs clock = PORT")
     if not ports.clock:
         return
-    if ports.latency is None and not {"in_valid", "out_valid"} <= shake.keys():
+    if ports.latency is None and not ("in_valid" in shake and "out_valid" in shake):
         raise Error(f"{where}: a clocked module has latency = N, or [handshake] with in_valid and out_valid")
     for key, needed in (("in_ready", "in_valid"), ("out_ready", "out_valid")):
         if key in shake and needed not in shake:
@@ -210,11 +216,14 @@ def _check_style(ports: PortMap, where: str) -> None:
 
 def _check_names(ports: PortMap, where: str) -> None:
     names = [p.name for p in (*ports.inputs, *ports.outputs)]
-    names += [n for n in (ports.clock, ports.reset and ports.reset.port, *ports.handshake.ports.values()) if n]
+    names += [n for n in (ports.clock, ports.reset and ports.reset.port, *ports.handshake.ports) if n]
     names += [ports.tag.into, ports.tag.out] if ports.tag else []
     names += [ports.sticky.clear] if ports.sticky and ports.sticky.clear else []
+    signals = {drives: set(ports.handshake.bits(drives=drives)) for drives in (True, False)}
+    sides = {True: {p.name for p in ports.inputs}, False: {p.name for p in ports.outputs}}
+    names += [name for drives, found in signals.items() for name in found - sides[drives]]
     for name in (ports.module, *names):
-        if not _IDENTIFIER.fullmatch(name):
+        if not IDENTIFIER.fullmatch(name):
             raise Error(f"{where}: {name!r} is not the name of a port or module")
         if names.count(name) > 1:
             raise Error(f"{where}: port {name!r} has two uses")
@@ -272,8 +281,6 @@ def _data_port(name: str, value: object, where: str) -> DataPort:
     port = DataPort(name, pieces, **check(own, where, _DATA_KEYS))
     if port.fill not in FILLS:
         raise unknown("fill", port.fill, FILLS, f" (in {where})")
-    if not port.pieces:
-        raise Error(f"{where}: the port carries nothing; name a field and its bits, such as a = '31:0'")
     _no_overlaps(port, where)
     return port
 
@@ -310,13 +317,34 @@ def _no_overlaps(port: DataPort, where: str) -> None:
         raise Error(f"{where}: bit {max(used)} is outside the port, which has {port.width} bits")
 
 
-def _parameters(table: Mapping[str, Any], where: str) -> Mapping[str, int | str]:
-    for name, value in table.items():
-        if not _IDENTIFIER.fullmatch(name):
-            raise Error(f"{where}: [parameters]: {name!r} is not the name of a parameter")
-        if type(value) not in (int, str) or (isinstance(value, str) and not re.fullmatch(r"[\w.:$ ]*", value)):
-            raise Error(f"{where}: [parameters] {name} = {value!r} is neither an integer nor a plain string")
-    return table
+def _parameters(table: Mapping[str, Any], where: str) -> Parameters:
+    return {name: _parameter(name, value, f"{where}: [parameters]") for name, value in table.items()}
+
+
+def _parameter(name: str, value: object, where: str) -> int | str | Expression:
+    if not IDENTIFIER.fullmatch(name):
+        raise Error(f"{where}: {name!r} is not the name of a parameter")
+    if isinstance(value, Mapping):
+        text = check(value, f"{where} {name}", {"expr": str}, ["expr"])["expr"].strip()
+        if not _is_expression(text):
+            raise Error(f"{where} {name}: expr = {text!r} is not one expression; example: 'fpnew_pkg::FP16'")
+        return Expression(text)
+    if type(value) is int or (isinstance(value, str) and re.fullmatch(r"[\w.:$ ]*", value)):
+        return value
+    raise Error(f"{where} {name} = {value!r} is neither an integer, a plain string nor {{ expr = TEXT }}")
+
+
+def _is_expression(text: str) -> bool:
+    """Whether a text stays within the parentheses of a parameter: one line without comments, its brackets closed."""
+    if not re.fullmatch(r"[ -~]+", text) or re.search(r";|//|/\*|`", text):
+        return False
+    opened = []
+    for char in re.sub(r'"[^"\\]*"', "", text):
+        if char in "([{":
+            opened.append(")]}"["([{".index(char)])
+        elif char in ')]}"' and (not opened or opened.pop() != char):
+            return False
+    return not opened
 
 
 def _tag(table: Mapping[str, Any], where: str) -> Tag:

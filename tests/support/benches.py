@@ -208,7 +208,7 @@ def build(simulator: str, folder: Path, work: Path, ports: str, *sources: Path) 
     (work / f"{top}.sv").write_text(text)
     found = find(simulator)
     plusargs = [f"+vectors={folder}", f"+table={folder}/table.hex"]
-    run = found.run([work / f"{top}.sv", *sources], top, work_dir=work, plusargs=plusargs)
+    run = found.run([*sources, work / f"{top}.sv"], top, work_dir=work, plusargs=plusargs)
     return Bench(found, work, folder, top, run)
 
 

@@ -1,0 +1,71 @@
+"""The example small_fpu: right under each simulator; each of its planted faults is found, alone and with others."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from benches import CHEAP, TOP, Bench, build, failure
+
+from softfloat_ref.golden.generate import generate
+from softfloat_ref.golden.vector_recipes import load_recipe
+
+pytestmark = pytest.mark.sim
+EXAMPLES = TOP / "docs" / "examples"
+UNIT = EXAMPLES / "small_fpu"
+COUNT = 3000
+
+# The kinds of cases of which some are wrong, and only those.
+FAULTS = {
+    0: r"(fma|mul|add|eq|lt|le) (fp16|bf16) .*",
+    1: r"(fma|mul|add) fp16 (rtz|rdn|rup|rna) .*",
+    2: r"(fma|mul|add) (fp16|bf16) .*",
+    3: "",
+    4: r"le .*",
+    5: r"(lt|le) .*",
+    6: r"(fma|add) fp32 .*",
+    7: r"(fma|add) fp16 .*",
+    8: r"(fma|mul|add) bf16 rtz .*",
+    9: r"add fp32 .*",
+}
+TOGETHER = [(0, 6), (1, 8), (4, 9), (2, 5, 7)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("vectors")
+    generate(load_recipe(str(UNIT / "recipe.toml")).of_count(COUNT), found)
+    return found
+
+
+def bench(simulator: str, folder: Path, work: Path, faults: int, include: Path) -> Bench:
+    """The bench with these faults. The included file lies beside a copy of the sources."""
+    ports = (UNIT / "ports.toml").read_text().replace("value = 0, width = 10", f"value = {faults}, width = 10")
+    source = include / "small_fpu.sv"
+    text = (UNIT / "small_fpu.sv").read_text()
+    source.write_text(text.replace('"fpu_defs.svh"', f'"{UNIT / "fpu_defs.svh"}"'))
+    return build(simulator, folder, work, ports, UNIT / "fpu_pkg.sv", EXAMPLES / "fp16_fma" / "fp16_fma.sv", source)
+
+
+def test_it_passes(simulator: str, folder: Path, tmp_path: Path) -> None:
+    found = bench(simulator, folder, tmp_path / "w", 0, tmp_path)
+    assert f"PASS: {COUNT} of {COUNT} vectors" in found.first.output
+    assert found.run("+seed=2").passed
+
+
+@pytest.mark.parametrize("faults", [*((n,) for n in FAULTS), *TOGETHER], ids=str)
+def test_every_fault_is_found(faults: tuple[int, ...], folder: Path, tmp_path: Path) -> None:
+    run = bench(CHEAP, folder, tmp_path / "w", sum(1 << n for n in faults), tmp_path).first
+    if faults == (3,):
+        assert failure(run).startswith("the result changed while stalled in cycle ")
+        return
+    assert f"mismatches, {COUNT} of {COUNT} vectors compared" in failure(run)
+    shown = re.findall(r"^\S+\.memh:\d+: (.*?) a=.* with tag [0-9a-f] in cycle \d+$", run.output, re.M)
+    assert shown
+    for kind in shown:
+        assert any(re.fullmatch(FAULTS[n], f"{kind} ") for n in faults), kind
+
+
+def test_the_header_lists_every_fault() -> None:
+    assert [int(x) for x in re.findall(r"^// {4}(\d+)  ", (UNIT / "small_fpu.sv").read_text(), re.M)] == list(FAULTS)
