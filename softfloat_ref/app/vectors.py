@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import click
 
+from softfloat_ref.app.bench_results import print_diagnosis
 from softfloat_ref.app.options import ANY, SCHEDULERS, Choices, Name, option_name, policy_options, profile_option
 from softfloat_ref.app.requests import MATMUL, product_options, refuse_dots, request
 from softfloat_ref.app.vector_files import (
@@ -162,6 +163,7 @@ def _from_recipe(recipe: str, count: int | None, seed: int | None) -> VectorSet:
 
 @command.command("verify")
 @click.argument("folders", nargs=-1, required=True, metavar="[DIR...|-]")
+@click.option("--golden", metavar="DIR", help="With -: the vectors that a bench ran, whose log the lines are.")
 @click.option("--op", type=Name("OP", OPERATIONS), help="With -: the operation of the lines.")
 @click.option("--fmt", help="With -: the formats of the operands.")
 @click.option("--out", help="With -: the format of the result.")
@@ -174,6 +176,7 @@ def _from_recipe(recipe: str, count: int | None, seed: int | None) -> VectorSet:
 def verify_vectors(
     choices: Choices,
     folders: tuple[str, ...],
+    golden: str | None,
     op: str | None,
     fmt: str | None,
     out: str | None,
@@ -188,29 +191,41 @@ def verify_vectors(
     All hashes and counts are always checked. If a set is so large that compiled code made it, compiled code recomputes
     every line, and the oracle recomputes a sample.
 
-    With -, check TestFloat lines from stdin: operands, result and flags of --op under the policy options.
-    Give -n with -; without it, a device that stops halfway passes. Exit code 1 if anything differs.
+    With -, check TestFloat lines from stdin: operands, result and flags of --op under the policy options, or of the
+    unit in --golden DIR, as in a bench's log. Give -n with -; without it, a device that stops halfway passes. Exit code
+    1 if anything differs.
     """
     if sample is not None and every:
         raise Error("--sample N and --every contradict each other")
     if folders == ("-",):
         if sample is not None or every:
             raise Error("--sample and --every are for folders")
-        if op is None:
-            raise Error("verify - needs --op and --fmt")
-        vectors = request(op, fmt, out, choices, None, count=1)
+        if golden is not None:
+            given = [*choices.given, *(k for k, v in (("op", op), ("fmt", fmt), ("out", out)) if v is not None)]
+            if given:
+                raise Error(f"--golden has its own operation, formats and policy; leave {option_name(given[0])} out")
+            vectors = check_hashes(Path(golden), read_manifest(Path(golden))).compared()
+        elif op is None:
+            raise Error("verify - needs --op and --fmt, or --golden DIR")
+        else:
+            vectors = request(op, fmt, out, choices, None, count=1)
         return _verify_lines(vectors, count, CompareNan(compare_nan or "exact"), not no_flags)
-    if any(x is not None for x in (op, fmt, out, count, compare_nan)) or no_flags:
-        raise Error("--op, --fmt, --out, -n, --compare-nan and --no-flags are for -; a folder has its own")
+    if any(x is not None for x in (golden, op, fmt, out, count, compare_nan)) or no_flags:
+        raise Error("--golden, --op, --fmt, --out, -n, --compare-nan and --no-flags are for -; a folder has its own")
     return verify_folders(folders, sample, every)
 
 
 def _verify_lines(vectors: VectorSet, count: int | None, nan: CompareNan, flags: bool) -> int:
+    from softfloat_ref.diagnosis.parts import explanation
     from softfloat_ref.testing import report as reports
     from softfloat_ref.testing.check import check_lines
 
     found = check_lines(vectors, sys.stdin, nan=nan, flags=flags, count=count)
     for line in reports.text(found):
+        print(line)
+    sys.stdout.flush()  # a diagnosis may take a while
+    cause = explanation(found, nan, flags)
+    for line in cause.lines() if cause else []:
         print(line)
     print(reports.summary(found), file=sys.stderr)
     return 0 if found.passed else 1
@@ -291,10 +306,11 @@ def testbench(
         print("\n".join(f"FAIL: {line}" for line in e.lines))
         return 1
     plusargs = [f"+vectors={Path(folder).resolve()}"]
-    plusargs += [] if results is None else [f"+results={Path(results).resolve()}"]
     with tempfile.TemporaryDirectory() as work:
         bench = Path(work, f"{top_name(ports)}.sv")
         bench.write_text(text, encoding="utf-8")
+        log = Path(work, "results.txt") if results is None else Path(results).resolve()
+        plusargs.append(f"+results={log}")
         try:
             result = simulator.run(
                 [bench, *sources], bench.stem, work_dir=work, include_dirs=folders, plusargs=plusargs
@@ -302,10 +318,14 @@ def testbench(
         except ToolError as e:  # its log is deleted with the folder
             print("\n".join(e.tail), file=sys.stderr)
             raise Error(e.reason) from None
-    lines = result.output.splitlines()
-    verdicts = [i for i, line in enumerate(lines, 1) if line.startswith(("PASS", "FAIL"))]
-    print("\n".join(lines[: verdicts[-1]] if verdicts else lines))  # the simulator prints the lines after a verdict
-    return 0 if result.passed and f"PASS: {manifest['count']} of {manifest['count']} vectors" in result.output else 1
+        lines = result.output.splitlines()
+        verdicts = [i for i, line in enumerate(lines, 1) if line.startswith(("PASS", "FAIL"))]
+        print("\n".join(lines[: verdicts[-1]] if verdicts else lines))  # the simulator prints more after a verdict
+        if result.passed and f"PASS: {manifest['count']} of {manifest['count']} vectors" in result.output:
+            return 0
+        sys.stdout.flush()  # a diagnosis may take a while
+        print_diagnosis(vectors, log)
+        return 1
 
 
 @command.command("vhdl")

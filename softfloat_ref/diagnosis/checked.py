@@ -44,12 +44,11 @@ def diagnosis_of(report: Report, nan: CompareNan, flags: bool, ask: Asker | None
     """The diagnosis of a check; None if the device got nothing wrong. ask: to shrink its mismatches."""
     if not report.wrong:
         return None
+    if late := late_diagnosis(report, nan, flags):
+        return late
     unit = report.vectors.unit
     comparator = Comparator.of(unit, nan, flags and report.has_flags)
     cases = cases_of(report, comparator)
-    late, in_order = lateness(report, comparator)
-    if late:
-        return Diagnosis(len(cases), sum(not c.agrees for c in cases), late=late, in_order=in_order)
     known = kind_of(unit)
     shared = conditions(known.features(), cases)
     narrow = common(cases, shared)
@@ -64,6 +63,14 @@ def diagnosis_of(report: Report, nan: CompareNan, flags: bool, ask: Asker | None
         return _shrunk(found, first, named, unit, comparator, ask)
     except DeviceError:  # it answers in one run but not in several: show the mismatch unshrunk
         return dataclasses.replace(found, simplest=first)
+
+
+def late_diagnosis(report: Report, nan: CompareNan, flags: bool) -> Diagnosis | None:
+    """The diagnosis of a device whose answers are late or early; None for other devices."""
+    comparator = Comparator.of(report.vectors.unit, nan, flags and report.has_flags)
+    late, in_order = lateness(report, comparator)
+    examined, wrong = len(report.wrong) + len(report.right), len(report.wrong)
+    return Diagnosis(examined, wrong, late=late, in_order=in_order) if late else None
 
 
 def lateness(report: Report, comparator: Comparator) -> tuple[int, int]:

@@ -31,6 +31,11 @@ def lines(d: Diagnosis, unit: Unit) -> list[str]:
     return [*found, *([] if d.complete else _shared(d)), *_simplest(d, unit)]
 
 
+def said(d: Diagnosis, unit: Unit) -> str:
+    """The best explanation in one line, without "diagnosis: "."""
+    return lines(d, unit)[0].removeprefix("diagnosis: ")
+
+
 def _lateness(d: Diagnosis) -> str:
     lines_ = f"{abs(d.late)} line{'s' * (abs(d.late) > 1)}"
     way = "late: each line answers an earlier question" if d.late > 0 else "early: each line answers a later question"
