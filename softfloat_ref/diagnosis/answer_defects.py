@@ -19,6 +19,24 @@ def answer_defects(s: Scalar) -> Iterator[Hypothesis]:
     yield from _flag_defects(s)
     yield from wire_defects(s.sig.out.width, lambda change: s.after(lambda _, c, f: (change(c), f)))
     yield from _nan_defects(s)
+    if s.under is not None and s.sig.out.negative_zero and s.sig.operation.result == "float":
+        yield from _zero_defects(s)
+
+
+def _zero_defects(s: Scalar) -> Iterator[Hypothesis]:
+    """Signs of zeros that another fault may have made; a rounding has the same defects by itself."""
+    out = s.sig.out
+    for name, says, keep, flip in (
+        ("zero without sign", "loses the sign of zero results", 0, 0),
+        ("zero negative", "makes every zero result negative", 0, 1),
+        ("zero of the other sign", "gives zero results the other sign", 1, 1),
+    ):
+
+        def signed(_: Sequence[int], code: int, flags: int, keep: int = keep, flip: int = flip) -> tuple[int, int]:
+            zero = not code & out.magnitude_mask
+            return (code * keep ^ out.sign_bit * flip if zero else code), flags
+
+        yield Hypothesis(name, says, s.after(signed))
 
 
 def _flag_defects(s: Scalar) -> Iterator[Hypothesis]:

@@ -6,9 +6,19 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Final
+from typing import Any, Final
 
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output, changed, defined
+from softfloat_ref.base.errors import Error
+from softfloat_ref.diagnosis.hypotheses import (
+    Hypothesis,
+    Inputs,
+    Model,
+    Output,
+    Stepwise,
+    changed,
+    expected_model,
+    in_turn,
+)
 from softfloat_ref.diagnosis.operation_defects import hidden_bit, low_exponent
 from softfloat_ref.diagnosis.rounding_defects import NARROW, VALUE_DEFECTS, rounded_to, stage_defects, staged
 from softfloat_ref.oracle import exact
@@ -23,6 +33,7 @@ from softfloat_ref.units import DequantizeUnit, QuantizeUnit
 _ONE: Final = exact.finite(0, 1, 0)
 Values = list[Value]
 ScaleOf = Callable[[Sequence[Value]], int]
+ChangeValues = Callable[[Sequence[int], Values], Values]
 
 
 @dataclass(frozen=True)
@@ -39,31 +50,22 @@ class Quantizer:
     def encode(self) -> Encoder:
         return encoder(self.block.element, self.unit.policy)
 
-    def model(
-        self,
-        *,
-        scale: Callable[[ScaleOf, Sequence[Value]], int] | None = None,
-        used: Callable[[int], int] | None = None,
-        values: Callable[[Sequence[int], Values], Values] | None = None,
-        encode: Encoder | None = None,
-        lanes: Callable[[tuple[int, ...]], tuple[int, ...]] | None = None,
-    ) -> Model:
-        """The steps, some of them replaced: how the scale follows from the values, the scale that elements are divided
-        by, the values, how an element is rounded, and the order of the elements."""
-        decode = decoder(self.unit.values, self.unit.policy.flush_inputs)
-        size = self.block.size
+    def model(self, **steps: Any) -> WrongBlock:
+        """The quantization with some steps replaced, by the names in WrongBlock."""
+        return WrongBlock(self, **steps)
 
-        def model(inputs: Inputs) -> Output:
-            found = [decode(x) for x in inputs[:size]]
-            if values is not None:
-                found = values(inputs[:size], found)
-            second = decoder(FP32)(inputs[size]) if self.unit.two_levels else _ONE
-            words = inputs[size + self.unit.two_levels :] or (0,) * size
-            code = scale(self._scale(second), found) if scale is not None else self._scale(second)(found)
-            codes = self._elements(found, used(code) if used else code, second, words, encode or self.encode)
-            return (code, *(lanes(codes) if lanes else codes))
-
-        return defined(model)
+    def codes(self, inputs: Inputs, steps: WrongBlock) -> Output:
+        """The scale and the elements."""
+        found = [decoder(self.unit.values, self.unit.policy.flush_inputs)(x) for x in inputs[: self.block.size]]
+        if steps.values is not None:
+            found = steps.values(inputs[: self.block.size], found)
+        second = decoder(FP32)(inputs[self.block.size]) if self.unit.two_levels else _ONE
+        words = inputs[self.block.size + self.unit.two_levels :] or (0,) * self.block.size
+        scale_of = self._scale(second)
+        code = scale_of(found) if steps.scale is None else steps.scale(scale_of, found)
+        used = steps.used(code) if steps.used else code
+        codes = self._elements(found, used, second, words, steps.encode or self.encode)
+        return (code, *(steps.lanes(codes) if steps.lanes else codes))
 
     def _scale(self, second: Value) -> ScaleOf:
         return lambda values: block_scale(values, self.block, self.unit.profile, second)
@@ -83,6 +85,60 @@ class Quantizer:
                 x = divide(x, divisor, bits + 16) if divisor.significand else exact.zero(x.sign)
             codes.append(encode(x, r)[0])
         return tuple(codes)
+
+
+@dataclass(frozen=True)
+class WrongBlock(Stepwise):
+    """A quantization with wrong steps: how the scale follows from the values, the scale that elements are divided by,
+    the values, how an element is rounded, and the order of the elements."""
+
+    quantizer: Quantizer
+    scale: Callable[[ScaleOf, Sequence[Value]], int] | None = None
+    used: Callable[[int], int] | None = None
+    values: ChangeValues | None = None
+    encode: Encoder | None = None
+    lanes: Callable[[tuple[int, ...]], tuple[int, ...]] | None = None
+
+    def __call__(self, inputs: Inputs) -> Output | None:
+        try:
+            return self.quantizer.codes(inputs, self)
+        except Error:
+            return None
+
+    def joined(self, other: Model) -> WrongBlock | None:
+        if isinstance(other, OtherUnit):
+            return dataclasses.replace(self, quantizer=Quantizer(other.unit))
+        if not isinstance(other, WrongBlock) or (self.encode and other.encode) or (self.scale and other.scale):
+            return None
+        return WrongBlock(
+            self.quantizer,
+            self.scale or other.scale,
+            in_turn(self.used, other.used),
+            _both_values(self.values, other.values),
+            self.encode or other.encode,
+            in_turn(self.lanes, other.lanes),
+        )
+
+
+@dataclass(frozen=True)
+class OtherUnit(Stepwise):
+    """The quantization of another unit: of another profile, or with another rounding."""
+
+    unit: QuantizeUnit
+
+    def __call__(self, inputs: Inputs) -> Output | None:
+        width = self.unit.input_width if self.unit.policy.random_count else self.unit.operand_width
+        return expected_model(self.unit)(inputs[:width])
+
+    def joined(self, other: Model) -> WrongBlock | None:
+        return dataclasses.replace(other, quantizer=Quantizer(self.unit)) if isinstance(other, WrongBlock) else None
+
+
+def _both_values(first: ChangeValues | None, second: ChangeValues | None) -> ChangeValues | None:
+    """One change of the values after the other."""
+    if first is None or second is None:
+        return first or second
+    return lambda codes, values: second(codes, first(codes, values))
 
 
 def block_defects(unit: QuantizeUnit) -> Iterator[Hypothesis]:
@@ -116,12 +172,12 @@ def _scale_defects(q: Quantizer) -> Iterator[Hypothesis]:
         yield Hypothesis(
             f"scale {by:+d}",
             f"has its scale {says}",
-            q.model(scale=lambda f, v, by=by: f(_binades(q, v, by))),  # type: ignore[misc]
+            q.model(scale=lambda f, v, by=by: f(_binades(q, v, by))),
         )
         yield Hypothesis(
             f"scale byte {by:+d}",
             f"outputs a scale {says}, but divides by the right one",
-            q.model(scale=lambda f, v, by=by: _moved(f(v), by, scale), used=lambda c, by=by: _moved(c, -by, scale)),  # type: ignore[misc]
+            q.model(scale=lambda f, v, by=by: _moved(f(v), by, scale), used=lambda c, by=by: _moved(c, -by, scale)),
         )
     if not scale.mantissa_bits:
         yield Hypothesis(
@@ -133,14 +189,14 @@ def _scale_defects(q: Quantizer) -> Iterator[Hypothesis]:
         yield Hypothesis(
             f"amax without the {lane} lane",
             f"leaves the {lane} lane out of the largest magnitude",
-            q.model(scale=lambda f, v, n=n: f([x for i, x in enumerate(v) if i != n or x.kind != FINITE])),  # type: ignore[misc]
+            q.model(scale=lambda f, v, n=n: f([x for i, x in enumerate(v) if i != n or x.kind != FINITE])),
         )
     for kind, name in ((NAN, "NaN"), (INF, "infinity")):
         yield Hypothesis(
             f"amax skips {name}",
             f"skips {name} in the search for the largest magnitude; such elements saturate",
             q.model(
-                scale=lambda f, v, k=kind: f([x for x in v if x.kind != k]),  # type: ignore[misc]
+                scale=lambda f, v, k=kind: f([x for x in v if x.kind != k]),
                 values=partial(_nothing_left, kind),
                 encode=_saturating(q),
             ),
@@ -226,7 +282,7 @@ def _lane_defects(q: Quantizer) -> Iterator[Hypothesis]:
         ),
     )
     for name, says, order in rows:
-        yield Hypothesis(name, says, q.model(lanes=lambda c, order=order: tuple(c[i] for i in order)))  # type: ignore[misc]
+        yield Hypothesis(name, says, q.model(lanes=lambda c, order=order: tuple(c[i] for i in order)))
 
 
 def _value_defects(q: Quantizer) -> Iterator[Hypothesis]:

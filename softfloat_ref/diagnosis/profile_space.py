@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Final, Self
 
-from softfloat_ref.diagnosis.block_defects import block_defects, value_defects
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model, expected_model
+from softfloat_ref.diagnosis.block_defects import OtherUnit, block_defects, value_defects
+from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
 from softfloat_ref.diagnosis.spaces import ChoiceSpace, Space
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.blocks.profiles import CHOICES, PROFILES, Profile
@@ -50,8 +50,7 @@ class ProfileSpace(ChoiceSpace[Profile]):
         return dataclasses.replace(unit, block=block, policy=unit.policy.replace(overflow=profile.overflow))
 
     def model_of(self, made: QuantizeUnit) -> Model:
-        right, arity = expected_model(made), made.operand_width
-        return right if made.policy.random_count else lambda inputs: right(inputs[:arity])
+        return OtherUnit(made)
 
     def key(self, point: Profile) -> Hashable:
         """Its fields, without those that this format or other fields make irrelevant."""
