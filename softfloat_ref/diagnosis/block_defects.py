@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.diagnosis.conditions import FEWEST
 from softfloat_ref.diagnosis.hypotheses import (
+    Case,
     Hypothesis,
     Inputs,
     Model,
@@ -21,6 +24,7 @@ from softfloat_ref.diagnosis.hypotheses import (
 )
 from softfloat_ref.diagnosis.operation_defects import hidden_bit, low_exponent
 from softfloat_ref.diagnosis.rounding_defects import NARROW, VALUE_DEFECTS, rounded_to, stage_defects, staged
+from softfloat_ref.diagnosis.twins import twins
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
 from softfloat_ref.oracle.blocks.quantize import block_scale, dequantize_block, divide, flush, special_element
@@ -147,6 +151,7 @@ def block_defects(unit: QuantizeUnit) -> Iterator[Hypothesis]:
     last = changed(q.model(), lambda _, found: (*found[1:], found[0]))
     yield Hypothesis("scale last", "gives the scale after the elements, not before", last)
     yield from _scale_defects(q)
+    yield from _twin_elements(q)
     yield from _lane_defects(q)
     yield from _value_defects(q)
     if not unit.policy.flush_outputs:
@@ -154,6 +159,57 @@ def block_defects(unit: QuantizeUnit) -> Iterator[Hypothesis]:
         yield Hypothesis("flush_outputs = on", "flushes tiny elements to zero", q.model(encode=flushing))
     rows = (x._replace(says=f"{x.says}, in its elements") for x in stage_defects() if not x.name.startswith("output"))
     yield from staged(rows, q.block.element, unit.policy, lambda encode: q.model(encode=encode))
+
+
+def _twin_elements(q: Quantizer) -> Iterator[Hypothesis]:
+    """Elements taken for the format's twin: in scale and elements, or in the elements alone."""
+    for name, says, twin in twins(q.block.element):
+        other = dataclasses.replace(q.unit, block=dataclasses.replace(q.block, element=twin))
+        yield Hypothesis(f"elements as {name}", f"takes the elements' format for {says}", OtherUnit(other))
+        yield Hypothesis(
+            f"elements as {name}, scale kept",
+            f"has the right scale, and takes the elements' format for {says}",
+            q.model(encode=encoder(twin, q.unit.policy)),
+        )
+
+
+def suggested_by(unit: QuantizeUnit, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+    """Defects with a number that mismatches suggest: how far the scale is off, and the elements of a NaN scale."""
+    q = Quantizer(unit)
+    for by in usual(c.got[0] - c.expected[0] for c in cases):
+        steps = f"{abs(by)} {'high' if by > 0 else 'low'}"
+        shifted = partial(_moved_by, by=by, scale=q.block.scale)
+        yield Hypothesis(
+            f"scale {steps}",
+            f"has its scale {steps}, and divides by that",
+            q.model(scale=lambda f, v, shifted=shifted: shifted(f(v))),
+            size=3,
+        )
+        yield Hypothesis(
+            f"scale byte {steps}",
+            f"outputs a scale {steps}, but divides by the right one",
+            changed(q.model(), lambda _, found, shifted=shifted: (shifted(found[0]), *found[1:])),  # type: ignore[misc]
+            size=3,
+        )
+    nan = q.block.scale.canonical_nan if q.block.scale.has_nan else -1
+    wrong = [c for c in cases if not c.agrees and c.expected[0] == nan == c.got[0]]
+    if wrong and len({x for c in wrong for x in c.got[1:]}) == 1:
+        code = wrong[0].got[1]
+        yield Hypothesis(
+            f"elements {q.block.element.hex(code)} under a NaN scale",
+            f"gives {q.block.element.hex(code)} for every element under a NaN scale",
+            changed(q.model(), lambda _, found: (found[0], *(code,) * (len(found) - 1)) if found[0] == nan else found),
+        )
+
+
+def usual(offsets: Iterable[int]) -> list[int]:
+    """The two most frequent offsets, without zero."""
+    counted = Counter(x for x in offsets if x)
+    return [x for x, n in counted.most_common(2) if n >= FEWEST]
+
+
+def _moved_by(code: int, by: int, scale: Format) -> int:
+    return code if scale.is_nan(code) else min(max(code + by, 0), scale.max_code)
 
 
 # -- the scale -------------------------------------------------------------------------------------------------------
@@ -177,7 +233,7 @@ def _scale_defects(q: Quantizer) -> Iterator[Hypothesis]:
         yield Hypothesis(
             f"scale byte {by:+d}",
             f"outputs a scale {says}, but divides by the right one",
-            q.model(scale=lambda f, v, by=by: _moved(f(v), by, scale), used=lambda c, by=by: _moved(c, -by, scale)),
+            q.model(scale=lambda f, v, by=by: moved(f(v), by, scale), used=lambda c, by=by: moved(c, -by, scale)),
         )
     if not scale.mantissa_bits:
         yield Hypothesis(
@@ -216,7 +272,8 @@ def _binades(q: Quantizer, values: Sequence[Value], by: int) -> Values:
     ]
 
 
-def _moved(code: int, by: int, scale: Format) -> int:
+def moved(code: int, by: int, scale: Format) -> int:
+    """A scale moved by some binades, within its format; a NaN stays."""
     if scale.is_nan(code):
         return code
     return min(max(code + (by << scale.mantissa_bits), 0), scale.max_code)
@@ -344,7 +401,7 @@ def value_defects(unit: DequantizeUnit) -> Iterator[Hypothesis]:
         yield Hypothesis(
             f"scale {by:+d}",
             f"reads the scale one step off ({by:+d})",
-            model(right, lambda s, c, by=by: (_moved(s, by, scale), c)),  # type: ignore[misc]
+            model(right, lambda s, c, by=by: (moved(s, by, scale), c)),  # type: ignore[misc]
         )
     zeroed = changed(
         model(right), lambda inputs, found: found if inputs[0] else tuple(x & FP32.sign_bit for x in found)
@@ -357,4 +414,30 @@ def value_defects(unit: DequantizeUnit) -> Iterator[Hypothesis]:
             "treats the NaN of the scale as a number",
             model(right, lambda s, c: (top if s == nan else s, c)),
         )
+    for name, says, twin in twins(block.element):
+        other = dataclasses.replace(unit, block=dataclasses.replace(block, element=twin))
+        yield Hypothesis(f"elements as {name}", f"takes the elements' format for {says}", expected_model(other))
     yield Hypothesis("lanes reversed", "has its lanes in reverse order", model(right, lambda s, c: (s, c[::-1])))
+
+
+def values_suggested_by(unit: DequantizeUnit, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+    """A scale off by the number of binades that most wrong values are off."""
+    pairs = (pair for c in cases if not c.agrees for pair in zip(c.got, c.expected, strict=True))
+    right = expected_model(unit)
+    for by in usual(binades_off(got, expected, FP32) for got, expected in pairs):
+        steps = f"{abs(by)} {'high' if by > 0 else 'low'}"
+        yield Hypothesis(
+            f"scale {steps}",
+            f"reads the scale {steps}",
+            lambda inputs, by=by: right((moved(inputs[0], by, unit.block.scale), *inputs[1:])),  # type: ignore[misc]
+            size=3,
+        )
+
+
+def binades_off(got: int, expected: int, fmt: Format) -> int:
+    """By how many binades a normal number is off, if only its exponent is wrong; else 0."""
+    m = fmt.mantissa_bits
+    exponents = [(x & fmt.magnitude_mask) >> m for x in (got, expected)]
+    normal = all(fmt.min_normal_code <= x & fmt.magnitude_mask <= fmt.max_code for x in (got, expected))
+    same = not (got ^ expected) & (fmt.sign_bit | (1 << m) - 1)
+    return exponents[0] - exponents[1] if normal and same else 0

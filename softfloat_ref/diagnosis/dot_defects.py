@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output
+from softfloat_ref.diagnosis.block_defects import binades_off, usual
+from softfloat_ref.diagnosis.block_defects import moved as moved_scale
+from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Inputs, Model, Output
 from softfloat_ref.diagnosis.operation_defects import flushed, hidden_bit, low_exponent
 from softfloat_ref.diagnosis.remembered import Products, dot_model
 from softfloat_ref.diagnosis.rounding_defects import Stage, StageDefect, stage_defects, with_policy
 from softfloat_ref.diagnosis.sum_defects import WrongDot, sum_defects, wrapped_products
+from softfloat_ref.diagnosis.twins import TWINS, twins
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.accumulate.dots import Operand
 from softfloat_ref.oracle.accumulate.evaluate import Rounding, Step
@@ -73,6 +76,7 @@ def dot_defects(unit: DotUnit, kept: Products) -> Iterator[Hypothesis]:
     yield from _rounding_defects(unit)
     yield from _lane_defects(unit)
     yield from _operand_defects(unit)
+    yield from _twin_elements(unit)
     yield from _scale_defects(unit)
     yield from _zero_defects(unit)
     yield from sum_defects(unit)
@@ -221,6 +225,45 @@ def _operand_defects(unit: DotUnit) -> Iterator[Hypothesis]:
                 yield Hypothesis(
                     f"{name}{of}, products wrap", says + of + wraps, WrongDot(unit, decoders=decoders, terms=held)
                 )
+
+
+def _twin_elements(unit: DotUnit) -> Iterator[Hypothesis]:
+    """Elements read as in their format's twin, on both sides or on one."""
+    formats, flush = unit.setting.formats, unit.accumulator.flush_inputs
+    right = [operand_decoder(f, flush) for f in formats]
+    for sides in ("ab", "a", "b"):
+        for name in TWINS:
+            found = [{x.name: x for x in twins(f)}.get(name) for f in formats]
+            if any(x is None for side, x in zip("ab", found, strict=True) if side in sides):
+                continue
+            decoders = [
+                operand_decoder(x.fmt, flush) if x is not None and side in sides else decode
+                for side, x, decode in zip("ab", found, right, strict=True)
+            ]
+            of = "" if sides == "ab" else f" of {sides}"
+            says = next(x.says for x in found if x is not None)
+            says = f"takes the format of the elements{of} for {says}"
+            yield Hypothesis(f"elements{of} as {name}", says, WrongDot(unit, decoders=decoders))
+
+
+def dot_suggested_by(unit: DotUnit, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+    """A scale off by the number of binades that most wrong results are off."""
+    for by in usual(binades_off(c.got[0], c.expected[0], unit.out) for c in cases if not c.agrees):
+        steps = f"{abs(by)} {'high' if by > 0 else 'low'}"
+        for k, side in enumerate("ab"):
+            scale = getattr(getattr(unit, side), "scale", None)
+            if scale is None:
+                continue
+
+            def moved(a: Operand, b: Operand, c: int, k: int = k, scale: Format = scale, by: int = by) -> _Inputs:
+                found = [a, b]
+                scales = tuple(moved_scale(x, by, scale) for x in found[k].scales)
+                found[k] = dataclasses.replace(found[k], scales=scales)
+                return found[0], found[1], c
+
+            yield Hypothesis(
+                f"scale of {side} {steps}", f"reads the scale of {side} {steps}", WrongDot(unit, inputs=moved), size=3
+            )
 
 
 def _changed(decode: Decode, fmt: Format, change: Callable[[int, Value, Format], Value]) -> Decode:

@@ -8,8 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Final, Self
 
-from softfloat_ref.diagnosis.block_defects import OtherUnit, block_defects, value_defects
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
+from softfloat_ref.diagnosis.block_defects import (
+    OtherUnit,
+    block_defects,
+    suggested_by,
+    value_defects,
+    values_suggested_by,
+)
+from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Model
 from softfloat_ref.diagnosis.spaces import ChoiceSpace, Space
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.blocks.profiles import CHOICES, PROFILES, Profile
@@ -75,8 +81,16 @@ class ProfileSpace(ChoiceSpace[Profile]):
             fields["scale_rule"] = ""
         return tuple(fields.values())
 
+    def says(self, point: Profile) -> str:
+        if self.differing(point, self.expected) == {"flush": "never"}:
+            return "does not flush small values to zero"
+        return super().says(point)
+
     def sentence(self, own: Mapping[str, str]) -> str:
         return "quantizes with " + ", ".join(f"{k} = {v}" for k, v in own.items())
+
+    def suggested(self, point: Profile, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+        return suggested_by(self.made(point), cases)
 
     def defects_of(self, made: QuantizeUnit) -> Iterator[Hypothesis]:
         return block_defects(made)
@@ -121,3 +135,6 @@ class DequantizeSpace(Space[Profile]):
 
     def defects(self, point: Profile) -> Iterator[Hypothesis]:
         return value_defects(self.unit)
+
+    def suggested(self, point: Profile, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+        return values_suggested_by(self.unit, cases)

@@ -245,8 +245,9 @@ class Search(Generic[P]):
         return found
 
     def _defects(self) -> Iterator[Hypothesis]:
-        """The listed defects of the base."""
-        for d in self.space.defects(self.space.base):
+        """The listed defects of the base, and those that the cases suggest."""
+        space = self.space
+        for d in (*space.defects(space.base), *space.suggested(space.base, self.cases)):
             yield d._replace(name=f"{self.start}; {d.name}", size=self.start_size + d.size) if self.start else d
 
     def _two_defects(self, some: Sequence[Case]) -> Iterator[Hypothesis]:
