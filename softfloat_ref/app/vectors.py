@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from softfloat_ref.app.bench_results import print_diagnosis
+from softfloat_ref.app.bench_results import print_failure
 from softfloat_ref.app.options import ANY, SCHEDULERS, Choices, Name, option_name, policy_options, profile_option
 from softfloat_ref.app.requests import MATMUL, product_options, refuse_dots, request
 from softfloat_ref.app.vector_files import (
@@ -320,11 +320,11 @@ def testbench(
             raise Error(e.reason) from None
         lines = result.output.splitlines()
         verdicts = [i for i, line in enumerate(lines, 1) if line.startswith(("PASS", "FAIL"))]
-        print("\n".join(lines[: verdicts[-1]] if verdicts else lines))  # the simulator prints more after a verdict
+        shown = lines[: verdicts[-1]] if verdicts else lines  # the simulator prints more after a verdict
         if result.passed and f"PASS: {manifest['count']} of {manifest['count']} vectors" in result.output:
+            print("\n".join(shown))
             return 0
-        sys.stdout.flush()  # a diagnosis may take a while
-        print_diagnosis(vectors, log)
+        print_failure(shown, vectors, log)
         return 1
 
 

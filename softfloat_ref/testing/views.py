@@ -102,16 +102,23 @@ class MismatchView:
         return field_lines(self.unit.inputs, inputs)
 
     def lane_lines(self, inputs: Sequence[int], expected: Sequence[int], got: Answer) -> Iterator[str]:
-        """The first few codes that differ: the operand, the expected code, and the device's code."""
+        """The first few codes that differ, with their values: the operand, the expected and the device's code, and what
+        differs."""
         formats = self.unit.result_formats
         places = differing(expected[: len(formats)], got.codes, formats, CompareNan.EXACT)
         for i in places[:SHOWN_LANES]:
             right, came = (number_text(x, formats[i]) for x in (expected[i], got.codes[i]))
-            yield f"  {self.place_name(i)[1]}{self.origin(inputs, i)}: expected {right}, got {came}"
+            what = self.difference(i, expected, got)
+            yield f"  {self.place_name(i)[1]}{self.origin(inputs, i)}: expected {right}, got {came}: {what}"
         if len(places) > SHOWN_LANES:
             yield f"  and {len(places) - SHOWN_LANES} more lanes"
         if self.unit.has_flags and got.flags not in (None, expected[-1]):
             yield f"  flags: expected {flag_text(expected[-1])}, got {flag_text(got.flags or 0)}"
+
+    def difference(self, place: int, expected: Sequence[int], got: Answer) -> str:
+        """What differs in one code of a result."""
+        fmt, x, y = self.unit.result_formats[place], expected[place], got.codes[place]
+        return "other bits" if fmt is None else classify((x, 0), Answer((y,)), Rule(fmt))
 
     def origin(self, inputs: Sequence[int], place: int) -> str:
         """The operand that a result's code comes from, if there is only one."""

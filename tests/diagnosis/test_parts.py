@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 from command import refused, run
-from diagnosing import defect
+from diagnosing import defect, diagnosis
 
 from softfloat_ref import evaluate
+from softfloat_ref.app.bench_results import print_failure
 from softfloat_ref.diagnosis.hypotheses import Inputs
 from softfloat_ref.diagnosis.parts import Explanation, explanation
+from softfloat_ref.diagnosis.report import case_text
 from softfloat_ref.golden.cases import cases
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
@@ -186,3 +188,29 @@ def test_a_scoreboard_of_one_part_has_the_whole_diagnosis() -> None:
     found = explanation(board.report)
     assert found is not None
     assert found.lines()[0] == "diagnosis: the device rounds toward zero (truncates)"
+
+
+def test_a_failed_bench_of_blocks_is_shown_lane_by_lane(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In values, with what differs, in place of the bench's packed numbers; other units keep what the bench printed."""
+    blocks = VectorSet.make("quantize", "fp8_e4m3@e8m0/4", 20)
+    rows = [line for inputs in blocks.inputs() if (line := blocks.line(inputs)) is not None]
+    wrong = next(i for i, line in enumerate(rows) if line[0] == 0x3F800000 and line[4] == 0x77)
+    rows[wrong] = (*rows[wrong][:4], 0x70, rows[wrong][5] ^ 1, *rows[wrong][6:])
+    log = tmp_path / "results.txt"
+    log.write_text("".join(" ".join(f"{x:x}" for x in line) + "\n" for line in rows))
+    packed = "blocks.memh:9: values=3f800000_0_0_0 expected scale=77 elements=00000078 got scale=70 elements=00000079"
+    print_failure([packed, "FAIL: 1 mismatches, 20 of 20 vectors compared"], blocks, log)
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].startswith("FAIL")
+    assert "  scale: expected 77 = 0.00390625 (0x1p-8), got 70 = 0.000030517578125 (0x1p-15): 7 low" in shown
+    [lane] = [x for x in shown if x.startswith("  element 0 of 3f800000 = 1.0 (0x1p+0): ")]
+    assert ": off by one ulp; scaled, expected 1.0, got 0.0" in lane
+    print_failure(["lines of a bench"], blocks, tmp_path / "none")
+    assert capsys.readouterr().out == "lines of a bench\n"
+
+
+def test_wrong_elements_are_told_in_values() -> None:
+    blocks = VectorSet.make("quantize", "fp8_e4m3@e8m0/4", 60)
+    found = diagnosis(blocks, lambda inputs: tuple(x ^ (i == 2) for i, x in enumerate(blocks.unit.answer(inputs))))
+    assert found.simplest is not None
+    assert "element 1 00 (0.0) came as 01 (0.001953125)" in case_text(found.simplest, blocks.unit)
