@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Final
+from typing import Final, Generic
 
 from softfloat_ref.diagnosis.conditions import Condition
 from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis, Model
-from softfloat_ref.diagnosis.ranking import WHERE, Diagnosis, Fault, Finding, Peeled, Search
+from softfloat_ref.diagnosis.ranking import WHERE, Diagnosis, Fault, Finding, Peeled, Search, explains
 from softfloat_ref.diagnosis.spaces import P, Space
 
 MOST: Final = 4  # faults
+_FIRST: Final = 3  # faults that are tried as the first
 Conditions = Callable[[Sequence[Case]], Sequence[Condition]]
 
 
@@ -26,33 +27,56 @@ def peel(
     right = space.model(space.base)
     if right is None or single.complete or not single.wrong:
         return None
-    right = cache(right)
-    stack: list[Hypothesis] = []
-    under, left, explained = right, list(cases), len(cases) - single.wrong
-    while len(stack) < MOST and explained < len(cases):
-        search = Search(space, comparator, sorted(left, key=lambda c: c.agrees))
-        if stack:
-            search = replace(search, under=under, stack=stack[-1].model, right=right)
-        best = _best(search, found)
-        if best is None or best.explained < explained + best.hypothesis.evidence:
+    peeling = _Peeling(space, comparator, cases, cache(right), found)
+    least = single.findings[0].explained if single.findings else 0
+    best: Peeled | None = None
+    for first in peeling.layer([])[:_FIRST]:
+        several = peeling.from_first(first)
+        if len(several.faults) > 1 and several.explained > (best.explained if best else least):
+            best = several
+        if best is not None and best.explained == len(cases):
             break
-        above = cache(best.hypothesis.model)
-        seen = [_seen(c, above, comparator) for c in cases]
-        of = zip(cases, left, seen, strict=True)
-        if sum(not c.agrees and not x.agrees and y.agrees for c, x, y in of) < best.hypothesis.evidence:
-            break  # it only undoes what another fault does too much
-        stack.append(best.hypothesis)
-        under, left, explained = above, seen, best.explained
-    faults = _shares(stack, cases, comparator)
-    if len(faults) < 2 or explained <= (single.findings[0].explained if single.findings else 0):
-        return None
-    return Peeled(faults, explained, next((c for c, x in zip(cases, left, strict=True) if not x.agrees), None))
+    return best
 
 
-def _best(search: Search[P], found: Conditions) -> Finding | None:
-    """The best single fault on top of those already found."""
-    findings = [*search.run_once(), *search.restricted(found(search.cases))]
-    return min(findings, key=lambda f: f.rank, default=None)
+@dataclass(frozen=True)
+class _Peeling(Generic[P]):
+    """The search for several faults of one device. right: the model of the right device."""
+
+    space: Space[P]
+    comparator: Comparator
+    cases: Sequence[Case]
+    right: Model
+    found: Conditions
+
+    def layer(self, stack: Sequence[Hypothesis]) -> list[Finding]:
+        """The best single faults on top of those already found, that explain enough more mismatches."""
+        under = cache(stack[-1].model) if stack else self.right
+        left = self.left(stack)
+        search = Search(self.space, self.comparator, sorted(left, key=lambda c: c.agrees))
+        if stack:
+            search = replace(search, under=under, stack=stack[-1].model, right=self.right)
+        findings = sorted([*search.run_once(), *search.restricted(self.found(search.cases))], key=lambda f: f.rank)
+        explained = sum(c.agrees for c in left)
+        return [f for f in findings if f.explained >= explained + f.hypothesis.evidence and self._gains(f, left)]
+
+    def _gains(self, f: Finding, left: Sequence[Case]) -> bool:
+        """Whether it explains enough further mismatches of the device, and does not only undo what others do."""
+        pairs = [(c, x) for c, x in zip(self.cases, left, strict=True) if not c.agrees and not x.agrees]
+        return sum(explains(f.hypothesis, c, self.comparator) for c, _ in pairs) >= f.hypothesis.evidence
+
+    def left(self, stack: Sequence[Hypothesis]) -> list[Case]:
+        """The cases, seen as those of a device that is expected to have the faults of the stack."""
+        return [_seen(c, stack[-1].model, self.comparator) for c in self.cases] if stack else list(self.cases)
+
+    def from_first(self, first: Finding) -> Peeled:
+        """The faults found one by one after the first."""
+        stack = [first.hypothesis]
+        while len(stack) < MOST and any(not c.agrees for c in self.left(stack)) and (more := self.layer(stack)):
+            stack.append(more[0].hypothesis)
+        left = self.left(stack)
+        unexplained = next((c for c, x in zip(self.cases, left, strict=True) if not x.agrees), None)
+        return Peeled(_shares(stack, self.cases, self.comparator), sum(x.agrees for x in left), unexplained)
 
 
 def _seen(case: Case, under: Model, comparator: Comparator) -> Case:
