@@ -9,10 +9,11 @@ from typing import Final, Generic
 
 from softfloat_ref.diagnosis.conditions import Condition
 from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis, Model
-from softfloat_ref.diagnosis.ranking import WHERE, Diagnosis, Fault, Finding, Peeled, Search, explains
+from softfloat_ref.diagnosis.ranking import WHERE, Diagnosis, Fault, Finding, Peeled, Search, explains, spread
 from softfloat_ref.diagnosis.spaces import P, Space
 
 MOST: Final = 4  # faults
+_SEARCHED: Final = 2048  # mismatches, and as many agreeing cases, in which further faults are searched
 _FIRST: Final = 3  # faults that are tried as the first
 Conditions = Callable[[Sequence[Case]], Sequence[Condition]]
 
@@ -27,11 +28,13 @@ def peel(
     right = space.model(space.base)
     if right is None or single.complete or not single.wrong:
         return None
-    peeling = _Peeling(space, comparator, cases, cache(right), found)
+    wrong, agreeing = [c for c in cases if not c.agrees], [c for c in cases if c.agrees]
+    some = [*spread(wrong, _SEARCHED), *spread(agreeing, _SEARCHED)]
+    peeling = _Peeling(space, comparator, some, cache(right), found)
     least = single.findings[0].explained if single.findings else 0
     best: Peeled | None = None
     for first in peeling.layer([])[:_FIRST]:
-        several = peeling.from_first(first)
+        several = _over(peeling.from_first(first), cases, comparator)
         if len(several.faults) > 1 and several.explained > (best.explained if best else least):
             best = several
         if best is not None and best.explained == len(cases):
@@ -69,14 +72,19 @@ class _Peeling(Generic[P]):
         """The cases, seen as those of a device that is expected to have the faults of the stack."""
         return [_seen(c, stack[-1].model, self.comparator) for c in self.cases] if stack else list(self.cases)
 
-    def from_first(self, first: Finding) -> Peeled:
-        """The faults found one by one after the first."""
+    def from_first(self, first: Finding) -> list[Hypothesis]:
+        """The faults found one by one after the first; each has those before it."""
         stack = [first.hypothesis]
         while len(stack) < MOST and any(not c.agrees for c in self.left(stack)) and (more := self.layer(stack)):
             stack.append(more[0].hypothesis)
-        left = self.left(stack)
-        unexplained = next((c for c, x in zip(self.cases, left, strict=True) if not x.agrees), None)
-        return Peeled(_shares(stack, self.cases, self.comparator), sum(x.agrees for x in left), unexplained)
+        return stack
+
+
+def _over(stack: Sequence[Hypothesis], cases: Sequence[Case], comparator: Comparator) -> Peeled:
+    """How much of all cases several faults explain."""
+    fits = [explains(stack[-1], c, comparator) for c in cases]
+    unexplained = next((c for c, fit in zip(cases, fits, strict=True) if not fit), None)
+    return Peeled(_shares(stack, cases, comparator), sum(fits), unexplained)
 
 
 def _seen(case: Case, under: Model, comparator: Comparator) -> Case:
