@@ -25,7 +25,7 @@ from softfloat_ref.testing.check import SHOWN, Report, check_arrays, check_comma
 from softfloat_ref.units import REQUESTS
 
 if TYPE_CHECKING:
-    from softfloat_ref.diagnosis.ranking import Diagnosis
+    from softfloat_ref.diagnosis.parts import Explanation
 
 DEFAULT_COUNT: Final = 100_000
 DEFAULT_WIDE: Final = 10_000
@@ -34,7 +34,7 @@ DEFAULT_WIDE: Final = 10_000
 @click.command("check")
 @click.argument("op", required=False, type=Name("OP", [*OPERATIONS, *QUANTIZATIONS, DOT]))
 @device_options
-@click.option("--golden", metavar="DIR", help="A folder of vectors, with --results.")
+@click.option("--golden", metavar="DIR", help="A folder of vectors, with --results, or with a device.")
 @click.option("--results", metavar="FILE", help="What a simulator wrote: one answer per line.")
 @click.option(
     "-n", "count", type=click.IntRange(min=1), help=f"Number of cases [{DEFAULT_COUNT}; blocks, dot: {DEFAULT_WIDE}]."
@@ -84,7 +84,7 @@ def command(
         if given := [*choices.given, *(k for k, v in named if v is not None)]:
             option = "-n" if given[0] == "n" else option_name(given[0])
             raise Error(f"--golden has its own cases and policy; leave {option} out")
-        found = _from_files(golden, results, op or device.command or device.library, how)
+        found = _from_files(golden, results, op, device, how)
     else:
         default = DEFAULT_WIDE if op in REQUESTS else DEFAULT_COUNT
         vectors = request(op, fmt, out, choices, profile, dots, count=count or default, seed=choices.seed or 0)
@@ -111,14 +111,17 @@ def _limit(text: str) -> Fraction:
     return Fraction(0)
 
 
-def _from_files(golden: str | None, results: str | None, other: str | None, how: dict[str, Any]) -> Report:
-    """The check of a file of results. other: an operation or device, which it does not take."""
-    if golden is None or results is None:
-        raise Error("--golden DIR and --results FILE go together")
-    if other is not None:
-        raise Error("--golden has its own operation and formats, and no device; leave OP, --dut and --dut-lib out")
-    manifest = read_manifest(Path(golden))
-    return check_results(check_hashes(Path(golden), manifest).compared(), results, **how)
+def _from_files(golden: str | None, results: str | None, op: str | None, device: Device, how: dict[str, Any]) -> Report:
+    """The check of a folder's cases: of a file of results, or of a device."""
+    if golden is None:
+        raise Error("--results FILE needs --golden DIR, the vectors that it belongs to")
+    if op is not None:
+        raise Error("--golden has its own operation and formats; leave OP out")
+    has_device = device.command is not None or device.library is not None
+    if has_device == (results is not None):
+        raise Error("--golden DIR needs --results FILE or a device (--dut CMD or --dut-lib), one of them")
+    vectors = check_hashes(Path(golden), read_manifest(Path(golden))).compared()
+    return _from_device(vectors, device, how) if has_device else check_results(vectors, str(results), **how)
 
 
 def _from_device(vectors: VectorSet, device: Device, how: dict[str, Any]) -> Report:
@@ -129,24 +132,22 @@ def _from_device(vectors: VectorSet, device: Device, how: dict[str, Any]) -> Rep
         return check_arrays(vectors, function, **how)
 
 
-def _diagnosis(found: Report, device: Device, how: dict[str, Any]) -> Diagnosis | None:
+def _diagnosis(found: Report, device: Device, how: dict[str, Any]) -> Explanation | None:
     """What the device seems to do; a command that still answers is queried for simpler mismatches."""
-    if not found.wrong:
+    if not found.mismatched:
         return None
     from softfloat_ref.diagnosis.asking import ask_command
-    from softfloat_ref.diagnosis.checked import diagnosis_of
+    from softfloat_ref.diagnosis.parts import explanation
 
-    if device.command is None or found.failure:
-        return diagnosis_of(found, device.nan, how["flags"])
+    if device.command is None or found.failure or found.parts:
+        return explanation(found, device.nan, how["flags"])
     with ask_command(found.vectors.unit, device.command, device.timeout_s) as ask:
-        return diagnosis_of(found, device.nan, how["flags"], ask)
+        return explanation(found, device.nan, how["flags"], ask)
 
 
-def _deliver(found: Report, cause: Diagnosis | None, json_file: str | None, junit: str | None) -> None:
-    from softfloat_ref.diagnosis import report as causes
-
-    said = causes.lines(cause, found.vectors.unit) if cause else []
-    more = {"diagnosis": causes.as_dict(cause, found.vectors.unit)} if cause else {}
+def _deliver(found: Report, cause: Explanation | None, json_file: str | None, junit: str | None) -> None:
+    said = cause.lines() if cause else []
+    more = cause.as_dict() if cause else {}
     if json_file == "-":
         print(reports.to_json(found, more))
     elif junit != "-":

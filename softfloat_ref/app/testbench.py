@@ -13,11 +13,13 @@ from typing import Any
 
 import click
 
+from softfloat_ref.app.bench_results import print_failure
 from softfloat_ref.app.options import Name
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import check_place, make_folder, write_file
 from softfloat_ref.golden.manifest import read_manifest, require_file
+from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import check_hashes
 from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, Build, Run, ToolError
 from softfloat_ref.rtl.fit import Misfit, check_fit
@@ -35,13 +37,18 @@ class _Bench:
 
     folder: Path
     manifest: dict[str, Any]
-    unit: Any
+    vectors: VectorSet
     ports: PortMap
     text: str
 
     @property
     def top(self) -> str:
         return top_name(self.ports)
+
+    @property
+    def controls(self) -> Any:
+        """The properties of its vectors."""
+        return controls(self.vectors.unit)
 
 
 @dataclass(frozen=True)
@@ -145,14 +152,14 @@ def testbench(
     if not run:
         return 0
     runtime = [f"+vectors={bench.folder.resolve()}", *(f"+{text.removeprefix('+')}" for text in plusargs)]
-    runtime += [] if results is None else [f"+results={Path(results).resolve()}"]
+    runtime += [] if results is None or not print_command else [f"+results={Path(results).resolve()}"]
     simulation = _Simulation(sources, find(sim), tops, arguments, tuple(runtime), timeout or RUN_TIMEOUT_S, wave)
     if print_command:
         _print_commands(bench, simulation, output, work)
         return 0
     print(f"{bench.top}: simulated by {simulation.simulator.name}", file=sys.stderr)
     try:
-        return _verdict(bench, _simulated(bench, simulation, work))
+        return _simulated(bench, simulation, work, results)
     except Misfit as e:
         print("\n".join(f"FAIL: {line}" for line in e.lines))
         return 1
@@ -172,11 +179,11 @@ def _refuse_together(sources: Sources, output: str | None, run: bool, given: lis
 
 def _bench(folder: Path, ports_file: str) -> _Bench:
     manifest = read_manifest(folder)
-    unit = check_hashes(folder, manifest).unit
+    vectors = check_hashes(folder, manifest)
     require_file(folder, manifest, "memh")
     ports = read_ports(ports_file)
-    text = bench_text(manifest, controls(unit), ports, str(folder), f"{folder} and {ports_file}")
-    return _Bench(folder, manifest, unit, ports, text)
+    text = bench_text(manifest, controls(vectors.unit), ports, str(folder), f"{folder} and {ports_file}")
+    return _Bench(folder, manifest, vectors, ports, text)
 
 
 def _print_commands(bench: _Bench, simulation: _Simulation, output: str | None, work: str | None) -> None:
@@ -191,27 +198,29 @@ def _print_commands(bench: _Bench, simulation: _Simulation, output: str | None, 
         print(shlex.join(command))
 
 
-def _simulated(bench: _Bench, simulation: _Simulation, work: str | None) -> Run:
-    """The outcome of a bench that is built, unless `work` holds the same build, and run. Raises Error."""
+def _simulated(bench: _Bench, simulation: _Simulation, work: str | None, results: str | None) -> int:
+    """Build a bench, unless `work` holds the same build, run it and print its lines; 0 if it passed. Raises Error."""
     with nullcontext(work) if work else tempfile.TemporaryDirectory() as place:
         folder = make_folder(place)
         build = simulation.build(_written(bench, folder), bench.top, folder)
+        log = build.folder / "results.txt" if results is None else Path(results).resolve()
+        plusargs = [*simulation.plusargs, f"+results={log}"]
         start = time.monotonic()
         try:
             if not build.is_current():
                 build.make(_fitting(bench, simulation, build), simulation.timeout_s)
-            result = build.run([*simulation.plusargs, *([FIND] if simulation.wave else [])], simulation.left(start))
+            result = build.run([*plusargs, *([FIND] if simulation.wave else [])], simulation.left(start))
             if simulation.wave is not None:
                 said = dump(
                     simulation.simulator, build, simulation.plusargs, simulation.wave, result, simulation.left(start)
                 )
                 print(said, file=sys.stderr)
-            return result
         except ToolError as e:
             print("\n".join(e.tail), file=sys.stderr)
             if work:
                 raise
             raise Error(way_on(e.reason)) from None  # its log is deleted with the folder
+        return _verdict(bench, result, log)
 
 
 def _written(bench: _Bench, folder: Path) -> Path:
@@ -224,7 +233,7 @@ def _fitting(bench: _Bench, simulation: _Simulation, build: Build) -> list[Path]
     """The files that the build reads. Raises Misfit if the bench does not fit the module."""
     module = check_fit(
         bench.manifest,
-        controls(bench.unit),
+        bench.controls,
         bench.ports,
         simulation.sources.files,
         include_dirs=simulation.sources.searched,
@@ -235,9 +244,13 @@ def _fitting(bench: _Bench, simulation: _Simulation, build: Build) -> list[Path]
     return list(dict.fromkeys([*module.files, *others]))
 
 
-def _verdict(bench: _Bench, result: Run) -> int:
-    """Print the bench's lines; 0 if it passed."""
+def _verdict(bench: _Bench, result: Run, log: Path) -> int:
+    """Print the bench's lines, and the diagnosis if it failed; 0 if it passed."""
     lines, count = result.output.splitlines(), bench.manifest["count"]
     verdicts = [i for i, line in enumerate(lines, 1) if line.startswith(("PASS", "FAIL"))]
-    print("\n".join(lines[: verdicts[-1]] if verdicts else lines))  # the simulator prints the lines after a verdict
-    return 0 if result.passed and f"PASS: {count} of {count} vectors" in result.output else 1
+    shown = lines[: verdicts[-1]] if verdicts else lines  # the simulator prints more after a verdict
+    if result.passed and f"PASS: {count} of {count} vectors" in result.output:
+        print("\n".join(shown))
+        return 0
+    print_failure(shown, bench.vectors, log)
+    return 1

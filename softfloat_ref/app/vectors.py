@@ -171,6 +171,7 @@ def _from_recipe(recipe: str, count: int | None, seed: int | None) -> VectorSet:
 
 @command.command("verify")
 @click.argument("folders", nargs=-1, required=True, metavar="[DIR...|-]")
+@click.option("--golden", metavar="DIR", help="With -: the vectors that a bench ran, whose log the lines are.")
 @click.option("--op", type=Name("OP", OPERATIONS), help="With -: the operation of the lines.")
 @click.option("--fmt", help="With -: the formats of the operands.")
 @click.option("--out", help="With -: the format of the result.")
@@ -183,6 +184,7 @@ def _from_recipe(recipe: str, count: int | None, seed: int | None) -> VectorSet:
 def verify_vectors(
     choices: Choices,
     folders: tuple[str, ...],
+    golden: str | None,
     op: str | None,
     fmt: str | None,
     out: str | None,
@@ -197,29 +199,41 @@ def verify_vectors(
     All hashes and counts are always checked. If a set is so large that compiled code made it, compiled code recomputes
     every line, and the oracle recomputes a sample.
 
-    With -, check TestFloat lines from stdin: operands, result and flags of --op under the policy options.
-    Give -n with -; without it, a device that stops halfway passes. Exit code 1 if anything differs.
+    With -, check TestFloat lines from stdin: operands, result and flags of --op under the policy options, or of the
+    unit in --golden DIR, as in a bench's log. Give -n with -; without it, a device that stops halfway passes. Exit code
+    1 if anything differs.
     """
     if sample is not None and every:
         raise Error("--sample N and --every contradict each other")
     if folders == ("-",):
         if sample is not None or every:
             raise Error("--sample and --every are for folders")
-        if op is None:
-            raise Error("verify - needs --op and --fmt")
-        vectors = request(op, fmt, out, choices, None, count=1)
+        if golden is not None:
+            given = [*choices.given, *(k for k, v in (("op", op), ("fmt", fmt), ("out", out)) if v is not None)]
+            if given:
+                raise Error(f"--golden has its own operation, formats and policy; leave {option_name(given[0])} out")
+            vectors = check_hashes(Path(golden), read_manifest(Path(golden))).compared()
+        elif op is None:
+            raise Error("verify - needs --op and --fmt, or --golden DIR")
+        else:
+            vectors = request(op, fmt, out, choices, None, count=1)
         return _verify_lines(vectors, count, CompareNan(compare_nan or "exact"), not no_flags)
-    if any(x is not None for x in (op, fmt, out, count, compare_nan)) or no_flags:
-        raise Error("--op, --fmt, --out, -n, --compare-nan and --no-flags are for -; a folder has its own")
+    if any(x is not None for x in (golden, op, fmt, out, count, compare_nan)) or no_flags:
+        raise Error("--golden, --op, --fmt, --out, -n, --compare-nan and --no-flags are for -; a folder has its own")
     return verify_folders(folders, sample, every)
 
 
 def _verify_lines(vectors: VectorSet, count: int | None, nan: CompareNan, flags: bool) -> int:
+    from softfloat_ref.diagnosis.parts import explanation
     from softfloat_ref.testing import report as reports
     from softfloat_ref.testing.check import check_lines
 
     found = check_lines(vectors, sys.stdin, nan=nan, flags=flags, count=count)
     for line in reports.text(found):
+        print(line)
+    sys.stdout.flush()  # a diagnosis may take a while
+    cause = explanation(found, nan, flags)
+    for line in cause.lines() if cause else []:
         print(line)
     print(reports.summary(found), file=sys.stderr)
     return 0 if found.passed else 1

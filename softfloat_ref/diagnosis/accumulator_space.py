@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.diagnosis.dot_defects import dot_defects
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
+from softfloat_ref.diagnosis.dot_defects import dot_defects, dot_suggested_by
+from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Model
 from softfloat_ref.diagnosis.remembered import Products, dot_model
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.oracle.accumulate import ACCUMULATORS, Accumulator
@@ -101,6 +101,9 @@ class AccumulatorSpace(Space[Accumulator]):
 
     def size(self, point: Accumulator) -> int:
         return 2 * self.text(point).count(", ") + 2 * int(point != self.base)
+
+    def suggested(self, point: Accumulator, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+        return dot_suggested_by(self.made(point), cases)
 
     def defects_of(self, made: DotUnit) -> Iterator[Hypothesis]:
         return dot_defects(made, self.products)

@@ -19,6 +19,24 @@ def answer_defects(s: Scalar) -> Iterator[Hypothesis]:
     yield from _flag_defects(s)
     yield from wire_defects(s.sig.out.width, lambda change: s.after(lambda _, c, f: (change(c), f)))
     yield from _nan_defects(s)
+    if s.under is not None and s.sig.out.negative_zero and s.sig.operation.result == "float":
+        yield from _zero_defects(s)
+
+
+def _zero_defects(s: Scalar) -> Iterator[Hypothesis]:
+    """Signs of zeros that another fault may have made; a rounding has the same defects by itself."""
+    out = s.sig.out
+    for name, says, keep, flip in (
+        ("zero without sign", "loses the sign of zero results", 0, 0),
+        ("zero negative", "makes every zero result negative", 0, 1),
+        ("zero of the other sign", "gives zero results the other sign", 1, 1),
+    ):
+
+        def signed(_: Sequence[int], code: int, flags: int, keep: int = keep, flip: int = flip) -> tuple[int, int]:
+            zero = not code & out.magnitude_mask
+            return (code * keep ^ out.sign_bit * flip if zero else code), flags
+
+        yield Hypothesis(name, says, s.after(signed))
 
 
 def _flag_defects(s: Scalar) -> Iterator[Hypothesis]:
@@ -45,6 +63,11 @@ def _flag_defects(s: Scalar) -> Iterator[Hypothesis]:
         loud = any(decoder(f)(x).signaling for f, x in zip(formats, codes, strict=True))
         return code, flags & ~INVALID if loud else flags
 
+    def loud(codes: Sequence[int], code: int, flags: int) -> tuple[int, int]:
+        return code, flags | INVALID if _first_nan(formats, codes) else flags
+
+    if any(f.has_nan for f in formats):
+        yield Hypothesis("invalid for every NaN", "raises invalid for every NaN operand, quiet ones too", s.after(loud))
     yield Hypothesis("signalling NaN not invalid", "does not raise invalid for a signalling NaN", s.after(quiet))
 
 
@@ -80,6 +103,7 @@ def _nan_defects(s: Scalar) -> Iterator[Hypothesis]:
             lambda codes, c, f: ((c & ~out.sign_bit | out.sign_bit * x[0].sign) if (x := first(codes)) else c, f)
         )
         yield Hypothesis("NaN with the operand's sign", "gives its NaN the operand's sign, and no payload", sign)
+        yield from _product_sign(s)
     elif not out.has_nan and out.negative_zero:
         zero = s.after(lambda codes, c, f: (out.sign_bit if first(codes) else c, f))
         yield Hypothesis("NaN becomes -0", "gives -0 for a NaN", zero)
@@ -90,6 +114,23 @@ def _nan_defects(s: Scalar) -> Iterator[Hypothesis]:
         for name, code in (("all ones", out.magnitude_mask | out.sign_bit), ("all ones, positive", out.magnitude_mask)):
             ones = s.after(lambda _, c, f, code=code: (code if out.is_nan(c) else c, f))  # type: ignore[misc]
             yield Hypothesis(f"every NaN {name}", f"gives {out.hex(code)} for every NaN", ones)
+
+
+def _product_sign(s: Scalar) -> Iterator[Hypothesis]:
+    """Every NaN gets the sign that the product or quotient of the operands has."""
+    out, formula = s.sig.out, s.sig.operation.formula
+    if formula is None:
+        return
+    factors = [*formula.terms[0].factors, *([] if formula.divisor is None else [formula.divisor])]
+    if len(factors) < 2 or not all(s.sig.formats[i].sign_bit for i in factors):
+        return
+
+    def signed(codes: Sequence[int], code: int, flags: int) -> tuple[int, int]:
+        minus = sum(codes[i] & s.sig.formats[i].sign_bit > 0 for i in factors) % 2
+        return (code & ~out.sign_bit | out.sign_bit * minus if out.is_nan(code) else code), flags
+
+    what = "product" if formula.divisor is None else "quotient"
+    yield Hypothesis(f"NaN with the sign of the {what}", f"gives its NaN the sign of the {what}", s.after(signed))
 
 
 def _passed(i: int, fmt: Format, cut: int, codes: Sequence[int], code: int, flags: int) -> tuple[int, int]:

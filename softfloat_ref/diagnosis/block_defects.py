@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Final
+from typing import Any, Final
 
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output, changed, defined
+from softfloat_ref.base.errors import Error
+from softfloat_ref.diagnosis.conditions import FEWEST
+from softfloat_ref.diagnosis.hypotheses import (
+    Case,
+    Hypothesis,
+    Inputs,
+    Model,
+    Output,
+    Stepwise,
+    changed,
+    expected_model,
+    in_turn,
+)
 from softfloat_ref.diagnosis.operation_defects import hidden_bit, low_exponent
 from softfloat_ref.diagnosis.rounding_defects import NARROW, VALUE_DEFECTS, rounded_to, stage_defects, staged
+from softfloat_ref.diagnosis.twins import twins
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
 from softfloat_ref.oracle.blocks.quantize import block_scale, dequantize_block, divide, flush, special_element
@@ -23,6 +37,7 @@ from softfloat_ref.units import DequantizeUnit, QuantizeUnit
 _ONE: Final = exact.finite(0, 1, 0)
 Values = list[Value]
 ScaleOf = Callable[[Sequence[Value]], int]
+ChangeValues = Callable[[Sequence[int], Values], Values]
 
 
 @dataclass(frozen=True)
@@ -39,31 +54,22 @@ class Quantizer:
     def encode(self) -> Encoder:
         return encoder(self.block.element, self.unit.policy)
 
-    def model(
-        self,
-        *,
-        scale: Callable[[ScaleOf, Sequence[Value]], int] | None = None,
-        used: Callable[[int], int] | None = None,
-        values: Callable[[Sequence[int], Values], Values] | None = None,
-        encode: Encoder | None = None,
-        lanes: Callable[[tuple[int, ...]], tuple[int, ...]] | None = None,
-    ) -> Model:
-        """The steps, some of them replaced: how the scale follows from the values, the scale that elements are divided
-        by, the values, how an element is rounded, and the order of the elements."""
-        decode = decoder(self.unit.values, self.unit.policy.flush_inputs)
-        size = self.block.size
+    def model(self, **steps: Any) -> WrongBlock:
+        """The quantization with some steps replaced, by the names in WrongBlock."""
+        return WrongBlock(self, **steps)
 
-        def model(inputs: Inputs) -> Output:
-            found = [decode(x) for x in inputs[:size]]
-            if values is not None:
-                found = values(inputs[:size], found)
-            second = decoder(FP32)(inputs[size]) if self.unit.two_levels else _ONE
-            words = inputs[size + self.unit.two_levels :] or (0,) * size
-            code = scale(self._scale(second), found) if scale is not None else self._scale(second)(found)
-            codes = self._elements(found, used(code) if used else code, second, words, encode or self.encode)
-            return (code, *(lanes(codes) if lanes else codes))
-
-        return defined(model)
+    def codes(self, inputs: Inputs, steps: WrongBlock) -> Output:
+        """The scale and the elements."""
+        found = [decoder(self.unit.values, self.unit.policy.flush_inputs)(x) for x in inputs[: self.block.size]]
+        if steps.values is not None:
+            found = steps.values(inputs[: self.block.size], found)
+        second = decoder(FP32)(inputs[self.block.size]) if self.unit.two_levels else _ONE
+        words = inputs[self.block.size + self.unit.two_levels :] or (0,) * self.block.size
+        scale_of = self._scale(second)
+        code = scale_of(found) if steps.scale is None else steps.scale(scale_of, found)
+        used = steps.used(code) if steps.used else code
+        codes = self._elements(found, used, second, words, steps.encode or self.encode)
+        return (code, *(steps.lanes(codes) if steps.lanes else codes))
 
     def _scale(self, second: Value) -> ScaleOf:
         return lambda values: block_scale(values, self.block, self.unit.profile, second)
@@ -85,12 +91,67 @@ class Quantizer:
         return tuple(codes)
 
 
+@dataclass(frozen=True)
+class WrongBlock(Stepwise):
+    """A quantization with wrong steps: how the scale follows from the values, the scale that elements are divided by,
+    the values, how an element is rounded, and the order of the elements."""
+
+    quantizer: Quantizer
+    scale: Callable[[ScaleOf, Sequence[Value]], int] | None = None
+    used: Callable[[int], int] | None = None
+    values: ChangeValues | None = None
+    encode: Encoder | None = None
+    lanes: Callable[[tuple[int, ...]], tuple[int, ...]] | None = None
+
+    def __call__(self, inputs: Inputs) -> Output | None:
+        try:
+            return self.quantizer.codes(inputs, self)
+        except Error:
+            return None
+
+    def joined(self, other: Model) -> WrongBlock | None:
+        if isinstance(other, OtherUnit):
+            return dataclasses.replace(self, quantizer=Quantizer(other.unit))
+        if not isinstance(other, WrongBlock) or (self.encode and other.encode) or (self.scale and other.scale):
+            return None
+        return WrongBlock(
+            self.quantizer,
+            self.scale or other.scale,
+            in_turn(self.used, other.used),
+            _both_values(self.values, other.values),
+            self.encode or other.encode,
+            in_turn(self.lanes, other.lanes),
+        )
+
+
+@dataclass(frozen=True)
+class OtherUnit(Stepwise):
+    """The quantization of another unit: of another profile, or with another rounding."""
+
+    unit: QuantizeUnit
+
+    def __call__(self, inputs: Inputs) -> Output | None:
+        width = self.unit.input_width if self.unit.policy.random_count else self.unit.operand_width
+        return expected_model(self.unit)(inputs[:width])
+
+    def joined(self, other: Model) -> WrongBlock | None:
+        return dataclasses.replace(other, quantizer=Quantizer(self.unit)) if isinstance(other, WrongBlock) else None
+
+
+def _both_values(first: ChangeValues | None, second: ChangeValues | None) -> ChangeValues | None:
+    """One change of the values after the other."""
+    if first is None or second is None:
+        return first or second
+    return lambda codes, values: second(codes, first(codes, values))
+
+
 def block_defects(unit: QuantizeUnit) -> Iterator[Hypothesis]:
     """Every listed defect that the quantization can have."""
     q = Quantizer(unit)
     last = changed(q.model(), lambda _, found: (*found[1:], found[0]))
     yield Hypothesis("scale last", "gives the scale after the elements, not before", last)
     yield from _scale_defects(q)
+    yield from _twin_elements(q)
     yield from _lane_defects(q)
     yield from _value_defects(q)
     if not unit.policy.flush_outputs:
@@ -98,6 +159,57 @@ def block_defects(unit: QuantizeUnit) -> Iterator[Hypothesis]:
         yield Hypothesis("flush_outputs = on", "flushes tiny elements to zero", q.model(encode=flushing))
     rows = (x._replace(says=f"{x.says}, in its elements") for x in stage_defects() if not x.name.startswith("output"))
     yield from staged(rows, q.block.element, unit.policy, lambda encode: q.model(encode=encode))
+
+
+def _twin_elements(q: Quantizer) -> Iterator[Hypothesis]:
+    """Elements taken for the format's twin: in scale and elements, or in the elements alone."""
+    for name, says, twin in twins(q.block.element):
+        other = dataclasses.replace(q.unit, block=dataclasses.replace(q.block, element=twin))
+        yield Hypothesis(f"elements as {name}", f"takes the elements' format for {says}", OtherUnit(other))
+        yield Hypothesis(
+            f"elements as {name}, scale kept",
+            f"has the right scale, and takes the elements' format for {says}",
+            q.model(encode=encoder(twin, q.unit.policy)),
+        )
+
+
+def suggested_by(unit: QuantizeUnit, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+    """Defects with a number that mismatches suggest: how far the scale is off, and the elements of a NaN scale."""
+    q = Quantizer(unit)
+    for by in usual(c.got[0] - c.expected[0] for c in cases):
+        steps = f"{abs(by)} {'high' if by > 0 else 'low'}"
+        shifted = partial(_moved_by, by=by, scale=q.block.scale)
+        yield Hypothesis(
+            f"scale {steps}",
+            f"has its scale {steps}, and divides by that",
+            q.model(scale=lambda f, v, shifted=shifted: shifted(f(v))),
+            size=3,
+        )
+        yield Hypothesis(
+            f"scale byte {steps}",
+            f"outputs a scale {steps}, but divides by the right one",
+            changed(q.model(), lambda _, found, shifted=shifted: (shifted(found[0]), *found[1:])),  # type: ignore[misc]
+            size=3,
+        )
+    nan = q.block.scale.canonical_nan if q.block.scale.has_nan else -1
+    wrong = [c for c in cases if not c.agrees and c.expected[0] == nan == c.got[0]]
+    if wrong and len({x for c in wrong for x in c.got[1:]}) == 1:
+        code = wrong[0].got[1]
+        yield Hypothesis(
+            f"elements {q.block.element.hex(code)} under a NaN scale",
+            f"gives {q.block.element.hex(code)} for every element under a NaN scale",
+            changed(q.model(), lambda _, found: (found[0], *(code,) * (len(found) - 1)) if found[0] == nan else found),
+        )
+
+
+def usual(offsets: Iterable[int]) -> list[int]:
+    """The two most frequent offsets, without zero."""
+    counted = Counter(x for x in offsets if x)
+    return [x for x, n in counted.most_common(2) if n >= FEWEST]
+
+
+def _moved_by(code: int, by: int, scale: Format) -> int:
+    return code if scale.is_nan(code) else min(max(code + by, 0), scale.max_code)
 
 
 # -- the scale -------------------------------------------------------------------------------------------------------
@@ -116,12 +228,12 @@ def _scale_defects(q: Quantizer) -> Iterator[Hypothesis]:
         yield Hypothesis(
             f"scale {by:+d}",
             f"has its scale {says}",
-            q.model(scale=lambda f, v, by=by: f(_binades(q, v, by))),  # type: ignore[misc]
+            q.model(scale=lambda f, v, by=by: f(_binades(q, v, by))),
         )
         yield Hypothesis(
             f"scale byte {by:+d}",
             f"outputs a scale {says}, but divides by the right one",
-            q.model(scale=lambda f, v, by=by: _moved(f(v), by, scale), used=lambda c, by=by: _moved(c, -by, scale)),  # type: ignore[misc]
+            q.model(scale=lambda f, v, by=by: moved(f(v), by, scale), used=lambda c, by=by: moved(c, -by, scale)),
         )
     if not scale.mantissa_bits:
         yield Hypothesis(
@@ -133,14 +245,14 @@ def _scale_defects(q: Quantizer) -> Iterator[Hypothesis]:
         yield Hypothesis(
             f"amax without the {lane} lane",
             f"leaves the {lane} lane out of the largest magnitude",
-            q.model(scale=lambda f, v, n=n: f([x for i, x in enumerate(v) if i != n or x.kind != FINITE])),  # type: ignore[misc]
+            q.model(scale=lambda f, v, n=n: f([x for i, x in enumerate(v) if i != n or x.kind != FINITE])),
         )
     for kind, name in ((NAN, "NaN"), (INF, "infinity")):
         yield Hypothesis(
             f"amax skips {name}",
             f"skips {name} in the search for the largest magnitude; such elements saturate",
             q.model(
-                scale=lambda f, v, k=kind: f([x for x in v if x.kind != k]),  # type: ignore[misc]
+                scale=lambda f, v, k=kind: f([x for x in v if x.kind != k]),
                 values=partial(_nothing_left, kind),
                 encode=_saturating(q),
             ),
@@ -160,7 +272,8 @@ def _binades(q: Quantizer, values: Sequence[Value], by: int) -> Values:
     ]
 
 
-def _moved(code: int, by: int, scale: Format) -> int:
+def moved(code: int, by: int, scale: Format) -> int:
+    """A scale moved by some binades, within its format; a NaN stays."""
     if scale.is_nan(code):
         return code
     return min(max(code + (by << scale.mantissa_bits), 0), scale.max_code)
@@ -226,7 +339,7 @@ def _lane_defects(q: Quantizer) -> Iterator[Hypothesis]:
         ),
     )
     for name, says, order in rows:
-        yield Hypothesis(name, says, q.model(lanes=lambda c, order=order: tuple(c[i] for i in order)))  # type: ignore[misc]
+        yield Hypothesis(name, says, q.model(lanes=lambda c, order=order: tuple(c[i] for i in order)))
 
 
 def _value_defects(q: Quantizer) -> Iterator[Hypothesis]:
@@ -288,7 +401,7 @@ def value_defects(unit: DequantizeUnit) -> Iterator[Hypothesis]:
         yield Hypothesis(
             f"scale {by:+d}",
             f"reads the scale one step off ({by:+d})",
-            model(right, lambda s, c, by=by: (_moved(s, by, scale), c)),  # type: ignore[misc]
+            model(right, lambda s, c, by=by: (moved(s, by, scale), c)),  # type: ignore[misc]
         )
     zeroed = changed(
         model(right), lambda inputs, found: found if inputs[0] else tuple(x & FP32.sign_bit for x in found)
@@ -301,4 +414,30 @@ def value_defects(unit: DequantizeUnit) -> Iterator[Hypothesis]:
             "treats the NaN of the scale as a number",
             model(right, lambda s, c: (top if s == nan else s, c)),
         )
+    for name, says, twin in twins(block.element):
+        other = dataclasses.replace(unit, block=dataclasses.replace(block, element=twin))
+        yield Hypothesis(f"elements as {name}", f"takes the elements' format for {says}", expected_model(other))
     yield Hypothesis("lanes reversed", "has its lanes in reverse order", model(right, lambda s, c: (s, c[::-1])))
+
+
+def values_suggested_by(unit: DequantizeUnit, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+    """A scale off by the number of binades that most wrong values are off."""
+    pairs = (pair for c in cases if not c.agrees for pair in zip(c.got, c.expected, strict=True))
+    right = expected_model(unit)
+    for by in usual(binades_off(got, expected, FP32) for got, expected in pairs):
+        steps = f"{abs(by)} {'high' if by > 0 else 'low'}"
+        yield Hypothesis(
+            f"scale {steps}",
+            f"reads the scale {steps}",
+            lambda inputs, by=by: right((moved(inputs[0], by, unit.block.scale), *inputs[1:])),  # type: ignore[misc]
+            size=3,
+        )
+
+
+def binades_off(got: int, expected: int, fmt: Format) -> int:
+    """By how many binades a normal number is off, if only its exponent is wrong; else 0."""
+    m = fmt.mantissa_bits
+    exponents = [(x & fmt.magnitude_mask) >> m for x in (got, expected)]
+    normal = all(fmt.min_normal_code <= x & fmt.magnitude_mask <= fmt.max_code for x in (got, expected))
+    same = not (got ^ expected) & (fmt.sign_bit | (1 << m) - 1)
+    return exponents[0] - exponents[1] if normal and same else 0

@@ -8,9 +8,10 @@ from operator import eq
 from typing import Any, Final
 
 from softfloat_ref.diagnosis.asking import Asker
-from softfloat_ref.diagnosis.conditions import common, conditions
+from softfloat_ref.diagnosis.conditions import Condition, common, conditions
 from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis, Output
-from softfloat_ref.diagnosis.kinds import kind_of
+from softfloat_ref.diagnosis.kinds import DiagnosedKind, kind_of
+from softfloat_ref.diagnosis.peeling import peel
 from softfloat_ref.diagnosis.ranking import Diagnosis, diagnose, explains, spread
 from softfloat_ref.diagnosis.shrink import shrink, simplest
 from softfloat_ref.diagnosis.spaces import Space
@@ -44,17 +45,17 @@ def diagnosis_of(report: Report, nan: CompareNan, flags: bool, ask: Asker | None
     """The diagnosis of a check; None if the device got nothing wrong. ask: to shrink its mismatches."""
     if not report.wrong:
         return None
+    if late := late_diagnosis(report, nan, flags):
+        return late
     unit = report.vectors.unit
     comparator = Comparator.of(unit, nan, flags and report.has_flags)
     cases = cases_of(report, comparator)
-    late, in_order = lateness(report, comparator)
-    if late:
-        return Diagnosis(len(cases), sum(not c.agrees for c in cases), late=late, in_order=in_order)
     known = kind_of(unit)
     shared = conditions(known.features(), cases)
     narrow = common(cases, shared)
-    found = diagnose(space_of(report.vectors), comparator, cases, [*shared, narrow.condition] if narrow else shared)
-    found = dataclasses.replace(found, shared=narrow, codes=known.of_codes(cases))
+    found = diagnose(space_of(report.vectors), comparator, cases, _conditions(known, cases))
+    several = peel(space_of(report.vectors), comparator, cases, found, lambda some: _conditions(known, some))
+    found = dataclasses.replace(found, shared=narrow, codes=known.of_codes(cases), several=several)
     named = found.findings[0].hypothesis if found.findings and found.sure else None
     first = simplest([c for c in cases if named is None or explains(named, c, comparator)], unit)
     first = first or simplest(cases, unit)
@@ -64,6 +65,21 @@ def diagnosis_of(report: Report, nan: CompareNan, flags: bool, ask: Asker | None
         return _shrunk(found, first, named, unit, comparator, ask)
     except DeviceError:  # it answers in one run but not in several: show the mismatch unshrunk
         return dataclasses.replace(found, simplest=first)
+
+
+def _conditions(known: DiagnosedKind, cases: Sequence[Case]) -> list[Condition]:
+    """The conditions that all mismatches fulfil, and the conjunction of them that the fewest right cases fulfil."""
+    shared = conditions(known.features(), cases)
+    narrow = common(cases, shared)
+    return [*shared, narrow.condition] if narrow else shared
+
+
+def late_diagnosis(report: Report, nan: CompareNan, flags: bool) -> Diagnosis | None:
+    """The diagnosis of a device whose answers are late or early; None for other devices."""
+    comparator = Comparator.of(report.vectors.unit, nan, flags and report.has_flags)
+    late, in_order = lateness(report, comparator)
+    examined, wrong = len(report.wrong) + len(report.right), len(report.wrong)
+    return Diagnosis(examined, wrong, late=late, in_order=in_order) if late else None
 
 
 def lateness(report: Report, comparator: Comparator) -> tuple[int, int]:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output
+from softfloat_ref.diagnosis.block_defects import binades_off, usual
+from softfloat_ref.diagnosis.block_defects import moved as moved_scale
+from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Inputs, Model, Output
 from softfloat_ref.diagnosis.operation_defects import flushed, hidden_bit, low_exponent
 from softfloat_ref.diagnosis.remembered import Products, dot_model
 from softfloat_ref.diagnosis.rounding_defects import Stage, StageDefect, stage_defects, with_policy
-from softfloat_ref.diagnosis.sum_defects import dot_with, sum_defects, wrapped_products
+from softfloat_ref.diagnosis.sum_defects import WrongDot, sum_defects, wrapped_products
+from softfloat_ref.diagnosis.twins import TWINS, twins
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.accumulate.dots import Operand
 from softfloat_ref.oracle.accumulate.evaluate import Rounding, Step
@@ -73,6 +76,7 @@ def dot_defects(unit: DotUnit, kept: Products) -> Iterator[Hypothesis]:
     yield from _rounding_defects(unit)
     yield from _lane_defects(unit)
     yield from _operand_defects(unit)
+    yield from _twin_elements(unit)
     yield from _scale_defects(unit)
     yield from _zero_defects(unit)
     yield from sum_defects(unit)
@@ -97,7 +101,7 @@ def _rounding_defects(unit: DotUnit) -> Iterator[Hypothesis]:
         for where in wheres:
             make = partial(WrongStep, stage=row.stage, where=where)
             yield Hypothesis(
-                f"{row.name} {shown[where]}", f"{row.says}, in the rounding {shown[where]}", dot_with(unit, make=make)
+                f"{row.name} {shown[where]}", f"{row.says}, in the rounding {shown[where]}", WrongDot(unit, make=make)
             )
 
 
@@ -136,7 +140,7 @@ def _lane_defects(unit: DotUnit) -> Iterator[Hypothesis]:
         yield Hypothesis(
             f"{name} left out",
             f"leaves {'the ' if lane in ends else ''}{name} out of the sum",
-            dot_with(unit, inputs=lambda a, b, c, i=lane: (_zero_lane(a, i), b, c)),  # type: ignore[misc]
+            WrongDot(unit, inputs=lambda a, b, c, i=lane: (_zero_lane(a, i), b, c)),  # type: ignore[misc]
         )
     for lane, name in ((0, "first"), (k - 1, "last")):
         for side in "ab":
@@ -145,11 +149,11 @@ def _lane_defects(unit: DotUnit) -> Iterator[Hypothesis]:
                 f"treats a NaN in the {name} lane of {side} as a number",
                 _number_lane(unit, side, lane),
             )
-    yield Hypothesis("c left out", "leaves c out of the sum", dot_with(unit, inputs=lambda a, b, c: (a, b, 0)))
+    yield Hypothesis("c left out", "leaves c out of the sum", WrongDot(unit, inputs=lambda a, b, c: (a, b, 0)))
     yield Hypothesis(
         "order reversed",
         "adds the products in reverse order",
-        dot_with(unit, inputs=lambda a, b, c: (_reversed(a), _reversed(b), c)),
+        WrongDot(unit, inputs=lambda a, b, c: (_reversed(a), _reversed(b), c)),
     )
 
 
@@ -162,7 +166,7 @@ def _number_lane(unit: DotUnit, side: str, lane: int) -> Model:
     setting, i = unit.setting, "ab".index(side)
     decoders = [operand_decoder(f, unit.accumulator.flush_inputs) for f in setting.formats]
     decoders[i] = _as_number(decoders[i], setting.formats[i])
-    right, wrong = dot_with(unit), dot_with(unit, decoders=decoders)
+    right, wrong = WrongDot(unit), WrongDot(unit, decoders=decoders)
 
     def model(codes: Inputs) -> Output | None:
         sides = unit.sides(codes)
@@ -214,13 +218,52 @@ def _operand_defects(unit: DotUnit) -> Iterator[Hypothesis]:
                 for side, decode, fmt in zip("ab", right, formats, strict=True)
             ]
             of = "" if sides == "ab" else f" of {sides}"
-            yield Hypothesis(f"{name}{of}", says + of, dot_with(unit, decoders=decoders))
+            yield Hypothesis(f"{name}{of}", says + of, WrongDot(unit, decoders=decoders))
             if name == "normals x2":
                 held = wrapped_products(formats)
                 wraps = "; products too large for their width wrap around"
                 yield Hypothesis(
-                    f"{name}{of}, products wrap", says + of + wraps, dot_with(unit, decoders=decoders, terms=held)
+                    f"{name}{of}, products wrap", says + of + wraps, WrongDot(unit, decoders=decoders, terms=held)
                 )
+
+
+def _twin_elements(unit: DotUnit) -> Iterator[Hypothesis]:
+    """Elements read as in their format's twin, on both sides or on one."""
+    formats, flush = unit.setting.formats, unit.accumulator.flush_inputs
+    right = [operand_decoder(f, flush) for f in formats]
+    for sides in ("ab", "a", "b"):
+        for name in TWINS:
+            found = [{x.name: x for x in twins(f)}.get(name) for f in formats]
+            if any(x is None for side, x in zip("ab", found, strict=True) if side in sides):
+                continue
+            decoders = [
+                operand_decoder(x.fmt, flush) if x is not None and side in sides else decode
+                for side, x, decode in zip("ab", found, right, strict=True)
+            ]
+            of = "" if sides == "ab" else f" of {sides}"
+            says = next(x.says for x in found if x is not None)
+            says = f"takes the format of the elements{of} for {says}"
+            yield Hypothesis(f"elements{of} as {name}", says, WrongDot(unit, decoders=decoders))
+
+
+def dot_suggested_by(unit: DotUnit, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+    """A scale off by the number of binades that most wrong results are off."""
+    for by in usual(binades_off(c.got[0], c.expected[0], unit.out) for c in cases if not c.agrees):
+        steps = f"{abs(by)} {'high' if by > 0 else 'low'}"
+        for k, side in enumerate("ab"):
+            scale = getattr(getattr(unit, side), "scale", None)
+            if scale is None:
+                continue
+
+            def moved(a: Operand, b: Operand, c: int, k: int = k, scale: Format = scale, by: int = by) -> _Inputs:
+                found = [a, b]
+                scales = tuple(moved_scale(x, by, scale) for x in found[k].scales)
+                found[k] = dataclasses.replace(found[k], scales=scales)
+                return found[0], found[1], c
+
+            yield Hypothesis(
+                f"scale of {side} {steps}", f"reads the scale of {side} {steps}", WrongDot(unit, inputs=moved), size=3
+            )
 
 
 def _changed(decode: Decode, fmt: Format, change: Callable[[int, Value, Format], Value]) -> Decode:
@@ -255,9 +298,9 @@ def _scale_defects(unit: DotUnit) -> Iterator[Hypothesis]:
         yield Hypothesis(
             f"NaN scale of {side} a number",
             f"treats the NaN scale of {side} as a number",
-            dot_with(unit, inputs=number),
+            WrongDot(unit, inputs=number),
         )
-        yield Hypothesis(f"scale of {side} ignored", f"ignores the scale of {side}", dot_with(unit, inputs=ignored))
+        yield Hypothesis(f"scale of {side} ignored", f"ignores the scale of {side}", WrongDot(unit, inputs=ignored))
 
 
 def _zero_defects(unit: DotUnit) -> Iterator[Hypothesis]:
@@ -267,4 +310,4 @@ def _zero_defects(unit: DotUnit) -> Iterator[Hypothesis]:
         return (out.sign_bit * sign if not code & out.magnitude_mask else code), flags
 
     for sign, shown in ((0, "+0"), (1, "-0")):
-        yield Hypothesis(f"zeros {shown}", f"gives {shown} for every zero", dot_with(unit, after=partial(signed, sign)))
+        yield Hypothesis(f"zeros {shown}", f"gives {shown} for every zero", WrongDot(unit, after=partial(signed, sign)))

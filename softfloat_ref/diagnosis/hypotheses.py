@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.codec import decoder
@@ -14,6 +15,30 @@ from softfloat_ref.units import Unit
 Inputs = Sequence[int]
 Output = tuple[int, ...]  # the codes of the results, then flags if the unit has any
 Model = Callable[[Inputs], Output | None]  # None: no answer is defined for these operands
+
+
+class Stepwise(ABC):
+    """A model made of steps, some of them wrong. Two of them may be one device, with the wrong steps of both."""
+
+    @abstractmethod
+    def __call__(self, inputs: Inputs) -> Output | None:
+        """The answer."""
+
+    @abstractmethod
+    def joined(self, other: Model) -> Model | None:
+        """The device with the wrong steps of both; None if they have the same step wrong, or are not made alike."""
+
+
+def in_turn(first: Callable[..., Any] | None, second: Callable[..., Any] | None) -> Callable[..., Any] | None:
+    """One change after the other; either may be missing. A change that returns several values takes as many."""
+    if first is None or second is None:
+        return first or second
+
+    def both(*given: Any) -> Any:
+        found = first(*given)
+        return second(*found) if len(given) > 1 else second(found)
+
+    return both
 
 
 class Hypothesis(NamedTuple):

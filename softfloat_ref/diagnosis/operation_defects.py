@@ -13,8 +13,9 @@ from softfloat_ref.diagnosis.hypotheses import Hypothesis
 from softfloat_ref.diagnosis.operation_models import Run, Scalar, Values, always_exact
 from softfloat_ref.diagnosis.random_defects import random_defects
 from softfloat_ref.diagnosis.rounding_defects import stage_defects, staged
+from softfloat_ref.diagnosis.twins import twins
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.codec import Encoder, decoder, encoder
+from softfloat_ref.oracle.codec import Decoder, Encoder, decoder, encoder
 from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.flags import INEXACT, UNDERFLOW
 from softfloat_ref.oracle.formats import CATALOGUE, Format
@@ -31,9 +32,12 @@ def scalar_defects(s: Scalar) -> Iterator[Hypothesis]:
     if s.sig.operation.result == "float":
         yield from _rounding_defects(s)
         yield from _operand_defects(s)
+        yield from _twin_operands(s)
     formula = s.sig.operation.formula
     if formula is not None and formula.is_sum:
         yield from _sum_defects(s, formula)
+        if all(len(term.factors) == 1 for term in formula.terms) and len(formula.terms) == 2:
+            yield from _alignment_defects(s, formula)
     if formula == MULTIPLY_ADD:
         yield from _fma_defects(s)
     if s.policy.random_count:
@@ -76,6 +80,21 @@ def _operand_defects(s: Scalar) -> Iterator[Hypothesis]:
                 yield Hypothesis(
                     f"{name}{of}, flags kept", f"{says}{in_}, but raises the right flags", s.flags_kept(model)
                 )
+
+
+def _twin_operands(s: Scalar) -> Iterator[Hypothesis]:
+    """All operands of a format read as in its twin."""
+    for fmt in dict.fromkeys(s.sig.formats):
+        for name, says, twin in twins(fmt):
+            decode = decoder(twin)
+
+            def read(
+                codes: Sequence[int], values: Values, fmt: Format = fmt, decode: Decoder = decode
+            ) -> Values | None:
+                rows = zip(codes, values, s.sig.formats, strict=True)
+                return [decode(code) if f == fmt and decode(code).kind != x.kind else x for code, x, f in rows]
+
+            yield Hypothesis(f"{fmt.name} operands as {name}", f"reads {fmt.name} as {says}", s.on_values(read))
 
 
 def _one_changed(i: int, fmt: Format, change: _Change, codes: Sequence[int], values: Values) -> Values | None:
@@ -144,6 +163,45 @@ def _sum_defects(s: Scalar, formula: Formula) -> Iterator[Hypothesis]:
             return (zero if value.is_zero and _cancels(s, formula, codes) else code), flags | more
 
         yield Hypothesis(f"x - x is {shown}", f"gives {shown} where a sum cancels to zero", s.model(signed))
+
+
+def _alignment_defects(s: Scalar, formula: Formula) -> Iterator[Hypothesis]:
+    """Adders of two operands that lose what alignment shifts out of the smaller one, or do not borrow for it."""
+    for places in (1, 2, 3, 4):
+        below = f"{places} place{'s' * (places > 1)} below the larger"
+        yield Hypothesis(
+            f"smaller addend cut {below}",
+            f"loses the bits that alignment shifts out of the smaller operand, {below}",
+            s.on_values(partial(_cut_smaller, formula, places, False)),
+        )
+        yield Hypothesis(
+            f"no borrow {below}",
+            f"does not borrow for the bits that alignment shifts out of the smaller operand, {below}",
+            s.on_values(partial(_cut_smaller, formula, places, True)),
+        )
+
+
+def _cut_smaller(formula: Formula, places: int, no_borrow: bool, codes: Sequence[int], values: Values) -> Values | None:
+    """The operands with the smaller one cut some places below the other's last bit; no_borrow: the exact sum with that,
+    and what was cut or-ed below it."""
+    if not _finite(values):
+        return None
+    terms = formula.values(values)
+    i = min((0, 1), key=lambda i: exact.top(terms[i]))
+    small, large = values[i], terms[1 - i]
+    drop = large.exponent - places - small.exponent
+    kept = small.significand >> drop << drop if drop > 0 else small.significand
+    if kept == small.significand:
+        return None
+    cut = small._replace(significand=kept) if kept else exact.zero(small.sign)
+    changed = [cut if k == i else x for k, x in enumerate(values)]
+    if not no_borrow:
+        return changed
+    one, other = formula.values(changed)
+    total = exact.add(one, other)
+    if not total.significand:
+        return None
+    return [exact.add(total, exact.finite(total.sign, 1, large.exponent - places - 1)), exact.zero(total.sign)]
 
 
 def _cancels(s: Scalar, formula: Formula, codes: Sequence[int]) -> bool:

@@ -8,8 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Final, Self
 
-from softfloat_ref.diagnosis.block_defects import block_defects, value_defects
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model, expected_model
+from softfloat_ref.diagnosis.block_defects import (
+    OtherUnit,
+    block_defects,
+    suggested_by,
+    value_defects,
+    values_suggested_by,
+)
+from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Model
 from softfloat_ref.diagnosis.spaces import ChoiceSpace, Space
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.blocks.profiles import CHOICES, PROFILES, Profile
@@ -50,8 +56,7 @@ class ProfileSpace(ChoiceSpace[Profile]):
         return dataclasses.replace(unit, block=block, policy=unit.policy.replace(overflow=profile.overflow))
 
     def model_of(self, made: QuantizeUnit) -> Model:
-        right, arity = expected_model(made), made.operand_width
-        return right if made.policy.random_count else lambda inputs: right(inputs[:arity])
+        return OtherUnit(made)
 
     def key(self, point: Profile) -> Hashable:
         """Its fields, without those that this format or other fields make irrelevant."""
@@ -76,8 +81,16 @@ class ProfileSpace(ChoiceSpace[Profile]):
             fields["scale_rule"] = ""
         return tuple(fields.values())
 
+    def says(self, point: Profile) -> str:
+        if self.differing(point, self.expected) == {"flush": "never"}:
+            return "does not flush small values to zero"
+        return super().says(point)
+
     def sentence(self, own: Mapping[str, str]) -> str:
         return "quantizes with " + ", ".join(f"{k} = {v}" for k, v in own.items())
+
+    def suggested(self, point: Profile, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+        return suggested_by(self.made(point), cases)
 
     def defects_of(self, made: QuantizeUnit) -> Iterator[Hypothesis]:
         return block_defects(made)
@@ -122,3 +135,6 @@ class DequantizeSpace(Space[Profile]):
 
     def defects(self, point: Profile) -> Iterator[Hypothesis]:
         return value_defects(self.unit)
+
+    def suggested(self, point: Profile, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+        return values_suggested_by(self.unit, cases)

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import islice
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from softfloat_ref.diagnosis.conditions import Common, Condition
-from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis, Inputs, Model, Output
+from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis, Inputs, Model, Output, Stepwise
 from softfloat_ref.diagnosis.spaces import P, Space, hypothesis
 
 SAMPLE: Final = 96  # mismatches, and as many agreeing cases, on which every hypothesis is tried
@@ -25,6 +25,7 @@ _PROBES: Final = 16  # mismatches of which a hypothesis must explain at least on
 _RESTRICTED: Final = 16  # number of hypotheses tried under conditions
 _FEWEST: Final = 8  # the fewest cases for a finding without "perhaps"
 _EVIDENCE: Final = 8  # mismatches that a hypothesis with a condition must explain
+WHERE: Final = ", where "  # between the name of a hypothesis and a condition
 _TRIED: Final = 512  # mismatches, and twice as many agreeing cases, on which these are tried
 
 T = TypeVar("T")
@@ -44,6 +45,21 @@ class Finding:
         return -self.explained, self.hypothesis.size
 
 
+class Fault(NamedTuple):
+    """One of several faults. mismatches: how many it explains of those that the faults before it leave open."""
+
+    hypothesis: Hypothesis
+    mismatches: int
+
+
+class Peeled(NamedTuple):
+    """Several faults that together explain some cases; open: a case that they leave open."""
+
+    faults: tuple[Fault, ...]
+    explained: int
+    open: Case | None = None
+
+
 @dataclass(frozen=True)
 class Diagnosis:
     """The diagnosis of a device.
@@ -52,7 +68,8 @@ class Diagnosis:
     run on, of which the device got `wrong` wrong. simplest: the simplest mismatch; alone:
     whether the device also gets it wrong when asked only that, if it was asked. shared: what all mismatches have in
     common; codes: the same for wrong codes of blocks, in words. late: by how many lines the answers are late (early:
-    less than 0), if a shift explains nearly all, `in_order` of them.
+    less than 0), if a shift explains nearly all, `in_order` of them. several: faults that together explain more than
+    the best finding.
     """
 
     examined: int
@@ -66,6 +83,7 @@ class Diagnosis:
     codes: str = ""
     late: int = 0
     in_order: int = 0
+    several: Peeled | None = None
 
     @property
     def best(self) -> tuple[Finding, ...]:
@@ -117,7 +135,8 @@ class Search(Generic[P]):
     """A search for hypotheses that explain cases, over a space and its defects.
 
     start, start_size: for a device without an expected model, the name of the space's base, which its defects are named
-    with, and its size.
+    with, and its size. under, stack, right: for the search of one more fault, the model of those already found, from
+    which the cases' expected answers are, with and without a cache, and the right model.
     """
 
     space: Space[P]
@@ -125,6 +144,9 @@ class Search(Generic[P]):
     cases: Sequence[Case]
     start: str = ""
     start_size: int = 0
+    under: Model | None = None
+    right: Model | None = None
+    stack: Model | None = None
     scores: dict[str, Finding] = field(default_factory=dict)
     points: dict[str, P] = field(default_factory=dict)  # the points tried, by their names
 
@@ -153,10 +175,45 @@ class Search(Generic[P]):
     def try_all(self, hypotheses: Iterable[Hypothesis | None]) -> None:
         """Score hypotheses that have not been scored yet."""
         for h in hypotheses:
-            if h is not None and h.name not in self.scores and (found := self.score(h)) is not None:
-                self.scores[h.name] = found
+            if h is None or h.name in self.scores:
+                continue
+            scored = [found for form in self._forms(h) if (found := self.score(form)) is not None]
+            if scored:
+                found = self.scores[h.name] = min(scored, key=lambda f: f.rank)
                 self.best = sorted([*self.best, found.explained], reverse=True)[:FINALISTS]
                 self.bar = self.best[-1] if len(self.best) == FINALISTS else 0
+
+    def _forms(self, h: Hypothesis) -> Iterator[Hypothesis]:
+        """A hypothesis by itself; on top of the faults already found, the two ways to join them."""
+        if self.under is None or self.right is None:
+            yield h
+            return
+        yield h._replace(model=on_top(self.under, h.model, self.right, len(self.comparator.formats)))
+        joined = self.stack.joined(h.model) if isinstance(self.stack, Stepwise) else None
+        if joined is not None:
+            yield h._replace(model=joined)
+
+    def run_once(self) -> list[Finding]:
+        """Try every single change and listed defect; return the finalists over all cases, best first."""
+        self.try_singles()
+        if self.under is not None:  # these act on the answer of the faults already found
+            other = Search(self.space, self.comparator, self.cases)
+            for name, found in other.scored(self.space.answer_defects(self.under)).items():
+                self.scores[name] = min(self.scores.get(name, found), found, key=lambda f: f.rank)
+        return self._finals()
+
+    def try_singles(self) -> None:
+        """Score every named point, every single change, and every listed defect."""
+        space, base = self.space, self.space.base
+        found = (*space.named(), *space.changes(base))
+        self.points |= {space.text(p): p for p in found if space.key(p) != space.key(base)}
+        self.try_all(hypothesis(space, p) for p in self.points.values())
+        self.try_all(self._defects())
+
+    def scored(self, hypotheses: Iterable[Hypothesis]) -> dict[str, Finding]:
+        """The scores of some hypotheses, by their names."""
+        self.try_all(hypotheses)
+        return self.scores
 
     def ranked(self) -> list[Finding]:
         """Best first."""
@@ -164,11 +221,8 @@ class Search(Generic[P]):
 
     def run(self) -> list[Finding]:
         """Search, and return the finalists over all cases, best first."""
-        space, base = self.space, self.space.base
-        points, begin = self.points, time.monotonic()
-        points |= {space.text(p): p for p in (*space.named(), *space.changes(base)) if space.key(p) != space.key(base)}
-        self.try_all(hypothesis(space, p) for p in points.values())
-        self.try_all(self._defects())
+        space, points, begin = self.space, self.points, time.monotonic()
+        self.try_singles()
         for _ in range(_STEPS):
             before = self.ranked()
             if not before or before[0].explained == len(self.few) or time.monotonic() - begin > _LONG_S:
@@ -191,8 +245,9 @@ class Search(Generic[P]):
         return found
 
     def _defects(self) -> Iterator[Hypothesis]:
-        """The listed defects of the base."""
-        for d in self.space.defects(self.space.base):
+        """The listed defects of the base, and those that the cases suggest."""
+        space = self.space
+        for d in (*space.defects(space.base), *space.suggested(space.base, self.cases)):
             yield d._replace(name=f"{self.start}; {d.name}", size=self.start_size + d.size) if self.start else d
 
     def _two_defects(self, some: Sequence[Case]) -> Iterator[Hypothesis]:
@@ -226,7 +281,7 @@ class Search(Generic[P]):
 
     def restricted(self, found: Sequence[Condition]) -> list[Finding]:
         """The hypotheses that explain nearly all mismatches, restricted to a condition."""
-        right = self.space.model(self.space.base)
+        right = self.under or self.space.model(self.space.base)
         ranked = sorted(self.scores.values(), key=lambda f: (-f.mismatches, f.hypothesis.size, -f.explained))
         best = [f.hypothesis for f in ranked if 10 * f.mismatches >= 9 * self.wrong][:_RESTRICTED]
         if right is None or not found or not best:
@@ -245,13 +300,33 @@ class Search(Generic[P]):
         return [self.over_all(_only_where(h, x, right)) for *_, h, x in top]
 
 
+def on_top(under: Model, changed: Model, right: Model, results: int) -> Model:
+    """A device with the faults of `under`, and those of `changed` where that differs from the right device.
+
+    What it changes replaces the code there; of flags, only the bits that it changes. results: number of codes before
+    the flags.
+    """
+
+    def model(inputs: Inputs) -> Output | None:
+        below, expected, own = under(tuple(inputs)), right(tuple(inputs)), changed(inputs)
+        if below is None or expected is None or own is None or own == expected:
+            return below
+        codes = (x if x != y else z for x, y, z in zip(own[:results], expected, below, strict=False))
+        flags = (x ^ y ^ z for x, y, z in zip(own[results:], expected[results:], below[results:], strict=True))
+        return (*codes, *flags)
+
+    return model
+
+
 def _only_where(h: Hypothesis, condition: Condition, right: Model) -> Hypothesis:
     def model(inputs: Inputs) -> Output | None:
         expected = right(inputs)
         return h.model(inputs) if expected is not None and condition.holds(inputs, expected) else expected
 
     text = f"where {condition.text}"
-    return Hypothesis(f"{h.name}, {text}", f"{h.says}, but only {text}", model, "defect", h.size + 2, None, _EVIDENCE)
+    return Hypothesis(
+        f"{h.name}{WHERE}{condition.text}", f"{h.says}, but only {text}", model, "defect", h.size + 2, None, _EVIDENCE
+    )
 
 
 def _on_top(space: Space[P], point: P, defect: Hypothesis) -> Hypothesis:

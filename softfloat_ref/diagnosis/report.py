@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis
 from softfloat_ref.diagnosis.kinds import kind_of
-from softfloat_ref.diagnosis.ranking import Diagnosis, Finding
+from softfloat_ref.diagnosis.ranking import Diagnosis, Finding, Peeled
 from softfloat_ref.units import Unit
 
 ALSO: Final = 5  # other explanations shown
@@ -17,6 +17,8 @@ def lines(d: Diagnosis, unit: Unit) -> list[str]:
     """The best explanation, how many cases it explains, what refutes the next best, and the simplest mismatch."""
     if d.late:
         return [_lateness(d)]
+    if d.several is not None:
+        return [*_several(d, d.several, unit), *_simplest(d, unit)]
     if not d.findings:
         none = f"no {kind_of(unit).tried} explains more cases than assuming no fault"
         return [f"diagnosis: {none}", *_shared(d), *_simplest(d, unit)]
@@ -31,6 +33,37 @@ def lines(d: Diagnosis, unit: Unit) -> list[str]:
     return [*found, *([] if d.complete else _shared(d)), *_simplest(d, unit)]
 
 
+def said(d: Diagnosis, unit: Unit) -> str:
+    """The best explanation in one line, without "diagnosis: "."""
+    if d.several is None:
+        return lines(d, unit)[0].removeprefix("diagnosis: ")
+    *first, last = [f.hypothesis.says for f in d.several.faults]
+    return f"the device {_perhaps(d, d.several)}{', '.join(first)}, and {last}{_rest(d.examined - d.several.explained)}"
+
+
+def _several(d: Diagnosis, found: Peeled, unit: Unit) -> list[str]:
+    """Several faults, each with the mismatches that it explains and those before it do not."""
+    left, text = d.wrong, _share(Finding(found.faults[0].hypothesis, found.explained), d)
+    rows = [f"diagnosis: the device {_perhaps(d, found)}has {len(found.faults)} faults; together they {text}"]
+    rows[0] = rows[0].replace("they explains", "they explain")
+    for number, fault in enumerate(found.faults, 1):
+        of = f"of {left} mismatches" if number == 1 else f"of the other {left}"
+        rows.append(f"  {number}. it {fault.hypothesis.says}")
+        rows.append(f"     explains {fault.mismatches} {of}: {fault.hypothesis.name}")
+        left -= fault.mismatches
+    rows += [] if found.open is None else ["  not explained, for example:", f"    {case_text(found.open, unit)}"]
+    return rows
+
+
+def _perhaps(d: Diagnosis, found: Peeled) -> str:
+    """The word "perhaps", if many mismatches remain unexplained."""
+    return "" if 20 * (d.examined - found.explained) <= d.wrong else "perhaps "
+
+
+def _rest(count: int) -> str:
+    return f"; {count} case{'s remain' if count > 1 else ' remains'} unexplained" if count else ""
+
+
 def _lateness(d: Diagnosis) -> str:
     lines_ = f"{abs(d.late)} line{'s' * (abs(d.late) > 1)}"
     way = "late: each line answers an earlier question" if d.late > 0 else "early: each line answers a later question"
@@ -41,8 +74,7 @@ def _headline(d: Diagnosis) -> str:
     """The first line, with "perhaps" if many cases remain unexplained, or if there are few cases."""
     f = d.findings[0]
     rest = d.examined - f.explained
-    also = f"; {rest} case{'s remain' if rest > 1 else ' remains'} unexplained" if rest else ""
-    return f"diagnosis: the device {'' if d.sure else 'perhaps '}{f.hypothesis.says}{also}"
+    return f"diagnosis: the device {'' if d.sure else 'perhaps '}{f.hypothesis.says}{_rest(rest)}"
 
 
 def _telling(first: Finding, others: Sequence[Finding]) -> list[Finding]:
@@ -93,6 +125,10 @@ def as_dict(d: Diagnosis, unit: Unit) -> dict[str, Any]:
             for f in d.findings
         ],
         "complete": d.complete,
+        "several": d.several
+        and [
+            {"name": f.hypothesis.name, "says": f.hypothesis.says, "mismatches": f.mismatches} for f in d.several.faults
+        ],
         "refutation_of_runner_up": d.refutation and case_text(d.refutation, unit),
         "not_explained": d.exception and case_text(d.exception, unit),
         "in_common": d.codes or (d.shared and d.shared.condition.text) or None,

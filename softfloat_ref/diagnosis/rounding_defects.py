@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
+from softfloat_ref.diagnosis.twins import TWINS, twins
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import Encoder, decoder, encoder, target
 from softfloat_ref.oracle.exact import FINITE, INF, Value
@@ -376,6 +377,16 @@ def _as_format(other: Format) -> Stage:
     return stage
 
 
+def _as_twin(name: str) -> Stage:
+    """The format's twin of that name used instead."""
+
+    def stage(fmt: Format, policy: Policy) -> Encoder | None:
+        other = next((x.fmt for x in twins(fmt) if x.name == name), None)
+        return None if other is None else encoder(other, policy)
+
+    return stage
+
+
 _USUAL: Final = 4  # largest number of bits in a shortened sticky bit; with more, few cases differ
 NARROW: Final = ("bf16", "fp16")
 _OTHER_ROUNDINGS: Final = ("rtz", "rna", "rup", "rdn")
@@ -450,7 +461,8 @@ def stage_defects() -> tuple[StageDefect, ...]:
         for wide in _WIDER
     )
     other = (StageDefect(f"output as {name}", f"answers in {name}", _as_format(fmt)) for name, fmt in CATALOGUE.items())
-    return (*_SINGLE, *through, *other)
+    twin = (StageDefect(f"output as {name}", f"answers in {name}", _as_twin(name)) for name in TWINS)
+    return (*_SINGLE, *through, *other, *twin)
 
 
 def staged(

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model, expected_model
+from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Model, expected_model
 from softfloat_ref.oracle.policies import rounding_name
 
 P = TypeVar("P", bound=Hashable)
@@ -86,6 +86,10 @@ class Space(Generic[P]):
 
     def defects_of(self, made: Any) -> Iterator[Hypothesis]:
         """The listed defects of a unit of this space."""
+        return iter(())
+
+    def suggested(self, point: P, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+        """Defects with a number that the mismatches of some cases suggest, of a device that is otherwise this point."""
         return iter(())
 
     def answer_defects(self, under: Model) -> Iterator[Hypothesis]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output
+from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output, Stepwise, in_turn
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.accumulate.dots import Operand, accumulate, products
 from softfloat_ref.oracle.accumulate.evaluate import Aligned, Step
@@ -22,27 +22,39 @@ _NARROW: Final = 8  # elements of up to this many bits have products that are ad
 _PLACES: Final = (0, 1, 2, 3, 4)  # places below the larger addend's last bit
 
 
-def dot_with(
-    unit: DotUnit,
-    *,
-    inputs: Callable[[Operand, Operand, int], tuple[Operand, Operand, int]] | None = None,
-    decoders: Sequence[Decode] | None = None,
-    terms: Callable[[list[Term]], list[Term]] | None = None,
-    make: Callable[..., Step] = Step,
-    after: Callable[[int, int], tuple[int, int]] | None = None,
-) -> Model:
-    """The dot product, with one wrong part: other operands, decoders, products or tree, or a changed answer."""
-    s = unit.setting
+@dataclass(frozen=True)
+class WrongDot(Stepwise):
+    """A dot product with wrong steps: other operands, decoders, products or tree, or a changed answer."""
 
-    def model(codes: Inputs) -> Output | None:
-        a, b, c = unit.sides(codes)
-        if inputs is not None:
-            a, b, c = inputs(a, b, c)
-        found = products(s, a, b, decoders)
-        code, flags = accumulate(s, found if terms is None else terms(found), c, make=make)
-        return after(code, flags) if after is not None else (code, flags)
+    unit: DotUnit
+    inputs: Callable[[Operand, Operand, int], tuple[Operand, Operand, int]] | None = None
+    decoders: Sequence[Decode] | None = None
+    terms: Callable[[list[Term]], list[Term]] | None = None
+    make: Callable[..., Step] = Step
+    after: Callable[[int, int], tuple[int, int]] | None = None
 
-    return model
+    def __call__(self, codes: Inputs) -> Output | None:
+        setting = self.unit.setting
+        a, b, c = self.unit.sides(codes)
+        if self.inputs is not None:
+            a, b, c = self.inputs(a, b, c)
+        found = products(setting, a, b, self.decoders)
+        code, flags = accumulate(setting, found if self.terms is None else self.terms(found), c, make=self.make)
+        return self.after(code, flags) if self.after is not None else (code, flags)
+
+    def joined(self, other: Model) -> WrongDot | None:
+        if not isinstance(other, WrongDot) or (self.decoders and other.decoders):
+            return None
+        if (self.make != Step and other.make != Step) or self.unit != other.unit:
+            return None
+        return WrongDot(
+            self.unit,
+            in_turn(self.inputs, other.inputs),
+            self.decoders or other.decoders,
+            in_turn(self.terms, other.terms),
+            self.make if self.make != Step else other.make,
+            in_turn(self.after, other.after),
+        )
 
 
 def product_bits(formats: Sequence[Format]) -> int:
@@ -126,7 +138,7 @@ class NegativeStep(Step):
 def sum_defects(unit: DotUnit) -> Iterator[Hypothesis]:
     """Every listed defect of the sums."""
     formats = unit.setting.formats
-    yield Hypothesis("x - x is -0", "gives -0 where a sum cancels to zero", dot_with(unit, make=NegativeStep))
+    yield Hypothesis("x - x is -0", "gives -0 where a sum cancels to zero", WrongDot(unit, make=NegativeStep))
     if all(f.exponent_bits and f.width <= _NARROW for f in formats):
         bits = product_bits(formats) + (unit.setting.block - 1).bit_length()
         last = sum(f.emin - f.mantissa_bits for f in formats)
@@ -134,14 +146,14 @@ def sum_defects(unit: DotUnit) -> Iterator[Hypothesis]:
         yield Hypothesis(
             "sum of products one bit short",
             "has one bit too few below the sign of its exact sum of products, which wraps around",
-            dot_with(unit, make=make),
+            WrongDot(unit, make=make),
         )
     yield from _alignment(unit)
     if not (isinstance(unit.a, Format) and isinstance(unit.b, Format)):
         yield Hypothesis(
             "scales above one x2",
             "doubles products with scales above one",
-            dot_with(unit, terms=lambda terms: [_doubled(x) for x in terms]),
+            WrongDot(unit, terms=lambda terms: [_doubled(x) for x in terms]),
         )
 
 
@@ -157,7 +169,7 @@ def _alignment(unit: DotUnit) -> Iterator[Hypothesis]:
         yield Hypothesis(
             f"smaller addend cut {places} places below the larger",
             f"drops bits more than {places} places below the larger addend's last bit, without a sticky bit",
-            dot_with(short, make=QuietStep),
+            WrongDot(short, make=QuietStep),
         )
 
 

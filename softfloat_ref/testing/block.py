@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from softfloat_ref.explain.steps import number_text
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.codec import decoder
+from softfloat_ref.oracle.exact import FINITE
 from softfloat_ref.oracle.literals import shortest
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.operation import policy_options
@@ -20,6 +23,16 @@ class BlockView(MismatchView):
         return iter(())
 
 
+def _value(scale: int, code: int, block: BlockFormat) -> str:
+    """The value of an element times its scale; '' if one of them is not a number."""
+    if scale >> block.scale.width or code >> block.element.width:
+        return ""
+    x, factor = decoder(block.element)(code), decoder(block.scale)(scale)
+    if x.kind != FINITE or factor.kind != FINITE:
+        return ""
+    return shortest(exact.multiply(x, factor))
+
+
 @register(QuantizeUnit)
 class QuantizeView(BlockView):
     """The mismatches of a block quantizer."""
@@ -28,6 +41,16 @@ class QuantizeView(BlockView):
 
     def place_name(self, place: int) -> tuple[str, str]:
         return ("scale", "scale") if place == 0 else ("elements", f"element {place - 1}")
+
+    def difference(self, place: int, expected: Sequence[int], got: Answer) -> str:
+        block, right, came = self.unit.block, expected[0], got.codes[0]
+        if place == 0:
+            special = block.scale.is_nan(right) or block.scale.is_nan(came)
+            steps = f"{abs(came - right)} {'high' if came > right else 'low'}"
+            return super().difference(place, expected, got) if special else steps
+        what = super().difference(place, expected, got)
+        values = [_value(scale, code, block) for scale, code in ((right, expected[place]), (came, got.codes[place]))]
+        return what + (f"; scaled, expected {values[0]}, got {values[1]}" if all(values) else "")
 
     def origin(self, inputs: Sequence[int], place: int) -> str:
         return "" if place == 0 else f" of {number_text(inputs[place - 1], self.unit.values)}"

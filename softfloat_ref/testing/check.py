@@ -17,7 +17,7 @@ from softfloat_ref.golden.executed import COMMENTS
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.writers import text_line
 from softfloat_ref.oracle.flags import Flags
-from softfloat_ref.testing import affine, block, dot, operation, ulp  # noqa: F401  (their views enter the table)
+from softfloat_ref.testing import affine, block, dot, mixed, operation, ulp  # noqa: F401  (their views enter the table)
 from softfloat_ref.testing.compare import Answer, CompareNan, compare_nan
 from softfloat_ref.testing.devices import CommandDevice, DeviceError, Late
 from softfloat_ref.testing.views import view_of
@@ -37,6 +37,8 @@ _NOTE: Final = re.compile(r"(?://|#)\s*(flags|compare_nan) = ([a-z_ ]+)")  # of 
 _COUNTED: Final = 1 << 16  # missing answers are counted exactly up to this number
 KEPT: Final = 1 << 15  # mismatches kept for a diagnosis, and as many cases that agree
 FIRST: Final = 1 << 12  # cases kept in their order
+UNKNOWN: Final = "X or Z bits"
+_UNKNOWN: Final = re.compile("[0-9a-fA-F]*[xXzZ][0-9a-fA-FxXzZ]*")
 
 
 @dataclass
@@ -55,7 +57,8 @@ class Mismatch:
 @dataclass
 class Report:
     """The findings of a check. failure: how the device broke the protocol, or ''. wrong, right: the first cases of
-    each kind, with the device's answers, for a diagnosis; first: the first of both, in order."""
+    each kind, with the device's answers, for a diagnosis; first: the first of both, in order. parts: of units with
+    several parts, a report for each, with its own cases."""
 
     vectors: VectorSet
     compared: int = 0
@@ -68,6 +71,23 @@ class Report:
     wrong: list[tuple[Line, Answer]] = field(default_factory=list)
     right: list[tuple[Line, Answer]] = field(default_factory=list)
     first: list[tuple[Line, Answer]] = field(default_factory=list)
+    parts: dict[Unit, Report] = field(default_factory=dict)
+
+    def note(self, line: Line, answer: Answer, kind: str, kept: bool = True) -> None:
+        """Count a case, with the kind of its mismatch or ''. kept: whether to keep it for a diagnosis."""
+        self.has_flags = answer.flags is not None
+        self.compared += 1
+        self.mismatched += bool(kind)
+        self.kinds.update([kind] if kind else [])
+        cases = self.wrong if kind else self.right
+        if kept and len(cases) < KEPT:
+            cases.append((line, answer))
+
+    def part(self, unit: Unit) -> Report:
+        """The report of a part."""
+        if unit not in self.parts:
+            self.parts[unit] = Report(VectorSet(unit, 1))
+        return self.parts[unit]
 
     @property
     def passed(self) -> bool:
@@ -102,6 +122,7 @@ class Judge:
         self.report.errors = None if self.tolerance is None else self.tolerance.errors
         self.nan, self.flags, self.shown = nan, flags, shown
         self.inputs, self.known_flags = vectors.unit.input_width, MAX_FLAGS
+        self.has_parts = len(vectors.unit.parts) > 1
 
     def note(self, comment: str) -> None:
         """A comment of a log, which may say which flags the device has, and how its NaNs are compared."""
@@ -113,6 +134,17 @@ class Judge:
         elif found and self.nan == CompareNan.EXACT:
             self.nan = compare_nan(found[2])
 
+    def compare_logged(self, line: Line, answer: str) -> None:
+        """One case with the answer of a simulation, which may have unknown bits. Raises DeviceError."""
+        unit, words = self.report.vectors.unit, answer.split()
+        if not any(_UNKNOWN.fullmatch(w) for w in words):
+            self.compare(line, parse_answer(answer, unit, line[: self.inputs]))
+            return
+        given = Answer((0,), 0 if len(words) > len(unit.result_formats) else None)
+        self.report.note(line, given, UNKNOWN, False)
+        if self.has_parts:
+            self.report.part(unit.selected(line[: self.inputs])[0]).note(line, given, UNKNOWN, False)
+
     def compare(self, line: Line, answer: Answer) -> None:
         """One case: operands, random bits, expected result and flags in `line`."""
         has_flags = answer.flags is not None
@@ -120,23 +152,20 @@ class Judge:
             line = (*line[:-1], line[-1] & self.known_flags)
         if self.report.compared and has_flags != self.report.has_flags:
             raise DeviceError("it gives flags with some answers only")
-        self.report.has_flags = has_flags
-        self.report.compared += 1
         expected, error = line[self.inputs :], ""
         if self.tolerance is not None:
             kind, off = self.tolerance.kind(line, answer, self.nan, self.flags)
             error = ulp.number(off)
         else:
-            kind = self.view.kind(expected, answer, self.nan, self.flags)
-        kept = self.report.wrong if kind else self.report.right
-        if len(kept) < KEPT:
-            kept.append((line, answer))
+            kind = self.view.kind(line[: self.inputs], expected, answer, self.nan, self.flags)
+        self.report.note(line, answer, kind)
         if len(self.report.first) < FIRST:
             self.report.first.append((line, answer))
+        if self.has_parts:
+            own = self.view.own(line[: self.inputs], expected, answer)
+            self.report.part(own.unit).note((*own.inputs, *own.expected), own.got, kind, kind not in self.view.around)
         if not kind:
             return
-        self.report.mismatched += 1
-        self.report.kinds[kind] += 1
         if len(self.report.mismatches) < self.shown:
             found = Mismatch(self.report.compared, line[: self.inputs], expected, answer, kind, error=error)
             found.changes = self.view.changes(found.operands, answer, self.flags)
@@ -231,11 +260,12 @@ def check_results(
     results: str | Path,
     **how: Unpack[How],
 ) -> Report:
-    """Compare a file of a simulator's answers, one per line in the set's order. Raises Error if it is unreadable."""
+    """Compare a file of a simulator's answers, one per line: in the set's order, or in any order if lines begin with
+    their operands, as in the log of a bench. Raises Error if it is unreadable."""
     judge = Judge(vectors, **how)
     try:
         with open(results, encoding="ascii", errors="replace") as stream:
-            _judge_lines(judge, _without_comments(judge, stream))
+            _judge_log(judge, _without_comments(judge, stream))
     except OSError as e:
         raise Error(f"{results}: {e.strerror or e}") from None
     except DeviceError as e:
@@ -247,8 +277,44 @@ def _without_comments(judge: Judge, lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
         if line.startswith(COMMENTS):
             judge.note(line)
-        else:
+        elif line.strip():
             yield line
+
+
+def _judge_log(judge: Judge, answers: Iterator[str]) -> None:
+    """Compare the lines of a log. Raises DeviceError for too few, too many and unreadable answers."""
+    vectors, width = judge.report.vectors, judge.inputs
+    cases, owed = _defined(vectors), Counter[Line]()
+    for text in answers:
+        line = next(cases, None)
+        if line is None:
+            raise DeviceError(f"it has more lines than it was asked: {text[:80]!r}")
+        inputs = _own_operands(text, vectors.unit)
+        if inputs is None:
+            judge.compare(line, parse_answer(text, vectors.unit, line[:width]))
+            continue
+        if inputs != line[:width]:
+            owed.update([line[:width]])
+            owed.subtract([inputs])
+            line = vectors.line(inputs)
+            if line is None:
+                raise DeviceError(f"{text.strip()[:80]!r} has operands of no case of this set")
+        judge.compare_logged(line, " ".join(text.split()[width:]))
+    missing = sum(1 for _ in itertools.islice(cases, _COUNTED))
+    if missing:
+        least = "at least " if missing == _COUNTED else ""
+        raise DeviceError(f"it ends {least}{missing} answers too early")
+    if other := -sum(n for n in owed.values() if n < 0):
+        raise DeviceError(f"operands that the set has not, or not so often: {other} lines")
+
+
+def _own_operands(text: str, unit: Unit) -> Line | None:
+    """The operands that a line begins with; None for a line of results alone."""
+    words, count = text.split(), len(unit.result_formats)
+    if len(words) - unit.input_width not in (count, count + 1) or len(words) in (count, count + 1):
+        return None
+    codes = tuple(x for w in words[: unit.input_width] if (x := _hex(w)) is not None)
+    return codes if len(codes) == unit.input_width else None
 
 
 def check_lines(
@@ -260,7 +326,7 @@ def check_lines(
 ) -> Report:
     """Compare TestFloat lines that carry their own operands: `operands result flags`; policy and formats are the
     set's, its cases are not used. count: the expected number of lines. Without `flags`, lines may omit flags."""
-    judge = Judge(_one_number_a_field(vectors), **how)
+    judge = Judge(vectors, **how)
     came = 0
     for number, text in enumerate(lines, 1):
         if not text.strip():
@@ -282,20 +348,20 @@ def check_lines(
 def _judge_own(judge: Judge, text: str) -> None:
     """Compare a line that carries its operands; skip it if no result is defined. Raises DeviceError."""
     unit = judge.report.vectors.unit
-    line, answer = _self_contained(text, unit)
-    if answer.flags is None and judge.flags and unit.has_flags:
-        raise DeviceError("no flags; a line has operands, result and flags")
-    if line is not None:
-        judge.compare(line, answer)
-
-
-def _self_contained(text: str, unit: Unit) -> tuple[Line | None, Answer]:
     words, widths = text.split(), [f.width for f in unit.inputs for _ in range(f.lanes)]
     inputs = [_hex(w) for w in words[: len(widths)]]
     if len(words) <= len(widths) or any(x is None or x >> w for x, w in zip(inputs, widths, strict=False)):
         raise DeviceError(f"{text.strip()[:80]!r} is not a line of {len(widths)} operands, a result and flags")
     codes = tuple(x for x in inputs if x is not None)
-    return unit.line(codes), parse_answer(" ".join(words[len(widths) :]), unit, codes)
+    if judge.flags and unit.has_flags and len(words) - len(codes) == len(unit.result_formats):
+        raise DeviceError("no flags; a line has operands, result and flags")
+    line = unit.line(codes)
+    if line is None and judge.has_parts:
+        raise DeviceError(f"{text.strip()[:80]!r} has control fields or operands that no case of this set has")
+    if line is not None:
+        judge.compare_logged(line, " ".join(words[len(codes) :]))
+    else:
+        parse_answer(" ".join(words[len(codes) :]), unit, codes)
 
 
 def check_arrays(

@@ -24,6 +24,7 @@ from typing import Any, Final, Literal
 from unittest.mock import patch
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.codec import FLAGS, Encoded, check_code, check_random
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import Signature
@@ -31,6 +32,7 @@ from softfloat_ref.oracle.policies import Policy, get_policy
 from softfloat_ref.oracle.rounding import Rounding
 from softfloat_ref.rtl import simulators
 from softfloat_ref.testing import compare, report
+from softfloat_ref.testing.check import Report
 from softfloat_ref.testing.compare import Answer, CompareNan
 from softfloat_ref.testing.views import view_of
 from softfloat_ref.units import Field, OperationUnit, Unit
@@ -99,6 +101,7 @@ class Scoreboard:
         self.expected = 0
         self.compared = 0
         self.mismatched = 0
+        self.report = Report(VectorSet(self.unit, len(self.unit.parts)))
         self.mismatches: list[str] = []  # the first ones, explained
         self._nan = compare.compare_nan(nan)
         self._variants: dict[Policy, Unit] = {}
@@ -183,13 +186,21 @@ class Scoreboard:
             raised = "" if flags is None else f", flags {flags}"
             lines = view.expected_lines(e.inputs, e.outputs)
             return self._wrong([f"{e}: {view.title}", *lines, f"  got      {shown}{raised}"])
-        kind = view.kind(e.outputs, answer, self._nan, True)
+        kind = view.kind(e.inputs, e.outputs, answer, self._nan, True)
+        self._note(e, answer, kind)
         if not kind:
             return True
         if len(self.mismatches) >= self.shown:
             return self._wrong([])
         changes = view.changes(e.inputs, answer, True)
         return self._wrong(report.case_lines(f"{e}", view, e.inputs, e.outputs, answer, kind, changes))
+
+    def _note(self, e: Expectation, answer: Answer, kind: str) -> None:
+        """Keep a case in the report, and in that of its part: its operation, formats and rounding."""
+        view = view_of(e.unit)
+        own, kept = view.own(e.inputs, e.outputs, answer), kind not in view.around
+        self.report.note((*e.inputs, *e.outputs), answer, kind, kept)
+        self.report.part(own.unit).note((*own.inputs, *own.expected), own.got, kind, kept)
 
     def _answered(self, results: tuple[Any, ...], fields: dict[str, Any]) -> tuple[list[Any], Any]:
         """The results and the flags that came out. Raises Error for a wrong number of values."""
@@ -214,11 +225,16 @@ class Scoreboard:
         return False
 
     def summary(self) -> str:
-        """One line with the counts so far."""
-        return f"{self.compared} compared, {self.mismatched} mismatched, {self.pending} pending"
+        """One line with the unit and the counts so far; with several parts or roundings, a line more for each that has
+        mismatches."""
+        title = view_of(self.unit).title if len(self.unit.parts) > 1 else self.unit.label
+        head = f"{title}: {self.compared} compared, {self.mismatched} mismatched, {self.pending} pending"
+        parts = self.report.parts if len(self.report.parts) > 1 else {}
+        return "\n".join([head, *(f"  {report.part_summary(r)}" for r in parts.values() if r.mismatched)])
 
     def finish(self) -> str:
-        """The summary. Raises AssertionError if anything mismatched or is still pending, or nothing was compared."""
+        """The first line of the summary. Raises AssertionError if anything mismatched or is still pending, or nothing
+        was compared."""
         lines = list(self.mismatches)
         if self.mismatched > len(lines):
             lines.append(f"... and {self.mismatched - len(lines)} more mismatches")
@@ -229,7 +245,7 @@ class Scoreboard:
             lines.append("nothing was compared: that is a failure")
         if lines:
             raise AssertionError("\n".join([self.summary(), *lines]))
-        return self.summary()
+        return self.summary().partition("\n")[0]
 
 
 def unsigned(value: Any) -> int:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from softfloat_ref.base.errors import unknown
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format
+
+NO_NAN: Final = "no NaN"
 
 
 class CompareNan(StrEnum):
@@ -95,7 +97,7 @@ def _kind(right: Value, wrong: Value, expected: int, got: int, fmt: Format) -> s
     if right.is_nan or wrong.is_nan:
         if right.is_nan and wrong.is_nan:
             return "another NaN"
-        return "no NaN" if right.is_nan else "NaN"
+        return NO_NAN if right.is_nan else "NaN"
     if expected ^ got == fmt.sign_bit and fmt.sign_bit:
         return "sign of zero" if right.is_zero else "sign"
     if right.is_inf or wrong.is_inf:

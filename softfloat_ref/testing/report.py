@@ -35,10 +35,13 @@ def case_lines(
     changes: Sequence[dict[str, str]],
 ) -> list[str]:
     """The lines of a mismatch, given its parts."""
-    lines = [f"{name}: {view.title}: {kind}", *view.lines(operands, expected, got)]
+    case = view.own(operands, expected, got)
+    title = view.title if case.unit == view.unit else case.unit.label
+    view = view_of(case.unit)
+    lines = [f"{name}: {title}: {kind}", *view.lines(case.inputs, case.expected, case.got)]
     texts = [", ".join(f"{k} = {v}" for k, v in change.items() if v != "None") for change in changes[:SHOWN]]
     lines += [f"           matches {text}" for text in texts if text]
-    command = view.command(operands, got)
+    command = view.command(case.inputs, case.got)
     return [*lines, f"  {command}"] if command else lines
 
 
@@ -50,6 +53,13 @@ def summary(report: Report) -> str:
     kinds = ", ".join(f"{n} {kind}" for kind, n in report.kinds.most_common())
     errors = ulp.summary(report.errors) if report.errors and report.compared else ""
     return head + (f" ({kinds})" if kinds else "") + errors
+
+
+def part_summary(part: Report) -> str:
+    """One line: what was compared of a part, and the kinds of its mismatches."""
+    kinds = ", ".join(f"{n} {kind}" for kind, n in part.kinds.most_common())
+    head = f"{part.vectors.unit.label}: {part.compared} compared, {part.mismatched} mismatched"
+    return head + (f" ({kinds})" if kinds else "")
 
 
 def text(report: Report) -> list[str]:
@@ -89,15 +99,17 @@ def _mismatch(m: Mismatch, unit: Unit) -> dict[str, Any]:
     view = view_of(unit)
     flags = m.expected[len(m.got.codes)] if unit.has_flags else None
     operands = zip(unit.inputs, _hexadecimal(unit.inputs, m.operands), strict=True)
+    own = view.own(m.operands, m.expected, m.got)
     return {
         "case": m.number,
+        **({"part": own.unit.label} if own.unit != unit else {}),
         "kind": m.kind,
         **({"error_ulp": m.error} if m.error else {}),
         "operands": {f.name: x[0] if f.lanes == 1 else x for f, x in operands},
         "expected": _codes(m.expected, flags, unit),
         "got": _codes(m.got.codes, m.got.flags, unit),
         **({"as_by": m.changes} if len(unit.result_formats) == 1 else {}),
-        "explain": view.command(m.operands, m.got),
+        "explain": view_of(own.unit).command(own.inputs, own.got),
     }
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.explain.scalar import flag_text
 from softfloat_ref.explain.steps import SHOWN_LANES, field_lines, number_text
 from softfloat_ref.testing.compare import Answer, CompareNan, Rule, classify, differing
-from softfloat_ref.units import Unit
+from softfloat_ref.units import Line, Unit
 
 if TYPE_CHECKING:
     from softfloat_ref.testing.ulp import Tolerance
@@ -20,8 +20,20 @@ V = TypeVar("V", bound="type[MismatchView]")
 _VIEWS: Final[dict[type[Unit], Any]] = {}
 
 
+class OwnCase(NamedTuple):
+    """A case of a part of a unit: its inputs, the expected outputs and the answer, without control fields and
+    padding."""
+
+    unit: Unit
+    inputs: Line
+    expected: Line
+    got: Answer
+
+
 class MismatchView:
-    """The mismatches of a unit."""
+    """The mismatches of a unit. around: the kinds of mismatches in what surrounds the parts, such as padding."""
+
+    around: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, unit: Unit) -> None:
         self.unit: Any = unit
@@ -31,7 +43,11 @@ class MismatchView:
 
     # -- what is wrong -------------------------------------------------------------------------------------------------
 
-    def kind(self, expected: Sequence[int], got: Answer, nan: CompareNan, flags: bool) -> str:
+    def own(self, inputs: Sequence[int], expected: Sequence[int], got: Answer) -> OwnCase:
+        """The case of the part that control fields select; the case itself, without control fields."""
+        return OwnCase(self.unit, tuple(inputs), tuple(expected), got)
+
+    def kind(self, inputs: Sequence[int], expected: Sequence[int], got: Answer, nan: CompareNan, flags: bool) -> str:
         """The kind of a mismatch, for counting; '' where the answer is right."""
         formats = self.unit.result_formats
         places = differing(expected[: len(formats)], got.codes, formats, nan)
@@ -86,16 +102,23 @@ class MismatchView:
         return field_lines(self.unit.inputs, inputs)
 
     def lane_lines(self, inputs: Sequence[int], expected: Sequence[int], got: Answer) -> Iterator[str]:
-        """The first few codes that differ: the operand, the expected code, and the device's code."""
+        """The first few codes that differ, with their values: the operand, the expected and the device's code, and what
+        differs."""
         formats = self.unit.result_formats
         places = differing(expected[: len(formats)], got.codes, formats, CompareNan.EXACT)
         for i in places[:SHOWN_LANES]:
             right, came = (number_text(x, formats[i]) for x in (expected[i], got.codes[i]))
-            yield f"  {self.place_name(i)[1]}{self.origin(inputs, i)}: expected {right}, got {came}"
+            what = self.difference(i, expected, got)
+            yield f"  {self.place_name(i)[1]}{self.origin(inputs, i)}: expected {right}, got {came}: {what}"
         if len(places) > SHOWN_LANES:
             yield f"  and {len(places) - SHOWN_LANES} more lanes"
         if self.unit.has_flags and got.flags not in (None, expected[-1]):
             yield f"  flags: expected {flag_text(expected[-1])}, got {flag_text(got.flags or 0)}"
+
+    def difference(self, place: int, expected: Sequence[int], got: Answer) -> str:
+        """What differs in one code of a result."""
+        fmt, x, y = self.unit.result_formats[place], expected[place], got.codes[place]
+        return "other bits" if fmt is None else classify((x, 0), Answer((y,)), Rule(fmt))
 
     def origin(self, inputs: Sequence[int], place: int) -> str:
         """The operand that a result's code comes from, if there is only one."""

@@ -142,27 +142,39 @@ class MixedUnit(Unit):
         return code | above if fmt.exponent_bits or code >> (fmt.width - 1) else code
 
     def answer(self, inputs: Sequence[int]) -> Sequence[int]:
+        part, own = self._taken(inputs, True)
+        found, flags = part.answer(own)
+        return self.padded(found, part.out, self.fields[-2].width), flags
+
+    def selected(self, inputs: Sequence[int]) -> tuple[OperationUnit, Line]:
+        return self._taken(inputs, True)
+
+    def unchecked(self, inputs: Sequence[int]) -> Line:
+        """The inputs of the selected part for a device that does not check whether its operands are boxed."""
+        return self._taken(inputs, False)[1]
+
+    def _taken(self, inputs: Sequence[int], checked: bool) -> tuple[OperationUnit, Line]:
+        """The part, and its operands and random word. checked: whether an operand that is not boxed is a NaN."""
         n, codes = len(self.controls), tuple(inputs[: len(self.controls)])
         part = self.by_codes.get(codes)
         if part is None:
             raise Undefined("control fields of no part")
         padded, random = inputs[n : n + self._arity], inputs[n + self._arity :]
         used = self._places[codes]
-        operands = [self._unpadded(padded[i], f, part) for i, f in zip(used, part.formats, strict=True)]
+        operands = [self._unpadded(padded[i], f, part, checked) for i, f in zip(used, part.formats, strict=True)]
         known = [x for x in operands if x is not None]
         bits = part.policy.random_count
         unused = [x for i, x in enumerate(padded) if i not in used]
         if len(known) < len(used) or any(unused) or any(r >> bits for r in random):
             raise Undefined("no inputs of this set")
-        found, flags = part.answer((*known, *(random if bits else ())))
-        return self.padded(found, part.out, self.fields[-2].width), flags
+        return part, (*known, *(random if bits else ()))
 
-    def _unpadded(self, code: int, fmt: Format, part: OperationUnit) -> int | None:
+    def _unpadded(self, code: int, fmt: Format, part: OperationUnit, checked: bool) -> int | None:
         """The operand that a padded code stands for."""
         above, low = code >> fmt.width, code & ((1 << fmt.width) - 1)
         if self.padding == "zeros":
             return None if above else low
-        if not fmt.exponent_bits or above == (1 << (self.operand_bits - fmt.width)) - 1:
+        if not checked or not fmt.exponent_bits or above == (1 << (self.operand_bits - fmt.width)) - 1:
             return low
         return NanRule.parse(part.policy.nan).code(fmt) if fmt.has_nan else None
 

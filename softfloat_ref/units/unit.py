@@ -140,6 +140,19 @@ class Unit(ABC):
         """The units that control fields select; the unit itself, without control fields."""
         return (self,)
 
+    def selected(self, inputs: Sequence[int]) -> tuple[Unit, Line]:
+        """The part that the control fields select, and its own inputs. Raises Undefined for those of no part."""
+        return self, tuple(inputs)
+
+    @property
+    def label(self) -> str:
+        """Its properties in words, to tell parts apart in tables."""
+        found = self.properties()
+        if "fmt" not in found:
+            return self.name
+        to = [f"to {found['out']}"] if found["out"] not in (found["fmt"], "u1", "u10") else []
+        return " ".join(filter(None, (found["op"], found["fmt"], *to, found.get("rounding"))))
+
     def properties(self) -> dict[str, str]:
         """Its properties by name, for test benches that drive a circuit's controls: op, and out and width of the
         result."""

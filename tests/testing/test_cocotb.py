@@ -55,7 +55,7 @@ def test_right_results_pass() -> None:
         result, flags = evaluate("fma", case, "fp16")
         assert scoreboard.expect(*case) == (result, flags)
         assert scoreboard.check(Bits(f"{result:016b}"), int(flags))
-    assert scoreboard.finish() == "500 compared, 0 mismatched, 0 pending"
+    assert scoreboard.finish() == "fma fp16 rne: 500 compared, 0 mismatched, 0 pending"
 
 
 def test_flags_count_only_where_given() -> None:
@@ -80,7 +80,10 @@ def test_a_mismatch_is_explained() -> None:
         "           matches overflow = sat-none\n"
         "  softfloat-ref explain convert --fmt a=fp32 --out fp8_e4m3 43e90000 --got 7f --got-flags 05"
     ]
-    with pytest.raises(AssertionError, match="1 compared, 1 mismatched, 0 pending\ntransaction 1: convert: NaN"):
+    with pytest.raises(
+        AssertionError,
+        match="convert fp32 to fp8_e4m3 rne: 1 compared, 1 mismatched, 0 pending\ntransaction 1: convert: NaN",
+    ):
         scoreboard.finish()
 
 
@@ -147,7 +150,7 @@ def test_results_may_overtake_each_other_by_tag() -> None:
         scoreboard.expect(code, tag=tag)
     for code, tag in ((4, 7), (1, "x"), (2, "y"), (3, "x")):
         assert scoreboard.check(0x80 | code, tag=tag)
-    assert scoreboard.finish() == "4 compared, 0 mismatched, 0 pending"
+    assert scoreboard.finish().endswith(": 4 compared, 0 mismatched, 0 pending")
     scoreboard.expect(1, tag="x")
     scoreboard.expect(2, tag="x")
     assert not scoreboard.check(0x82, tag="x")  # the same tag stays in order

@@ -117,7 +117,7 @@ class DiagnosedKind:
         if place == len(formats):
             name, shown = "flags", flag_text
         else:
-            name, shown = view_of(self.unit).place_name(place)[1], partial(_hex, fmt=formats[place])
+            name, shown = view_of(self.unit).place_name(place)[1], partial(_short, fmt=formats[place])
         right = f"{name} {shown(case.expected[place])}"
         differs = case.expected[place] != case.got[place]
         came = f"{right} came as {shown(case.got[place])}" if differs else f"{right} came"
@@ -194,6 +194,11 @@ def code_text(code: int, fmt: Format | None) -> str:
 
 def _value(code: int, fmt: Format) -> str:
     return value_text(decoder(fmt)(code)).split(" (0x")[0] if not code >> fmt.width else "too wide"
+
+
+def _short(code: int, fmt: Format | None) -> str:
+    """A code of many with its value, without its hexadecimal form."""
+    return f"{code:x}" if fmt is None else f"{fmt.hex(code)} ({_value(code, fmt).split(' (')[0]})"
 
 
 def _hex(code: int, fmt: Format | None) -> str:

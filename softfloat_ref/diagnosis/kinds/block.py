@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Final
 
@@ -32,14 +33,27 @@ class DiagnosedBlock(DiagnosedKind):
         places = {i for i, _ in wrong}
         if len(places) == 1:
             (place,) = places
-            return f"only {'the scale' if place < self.scales else f'element {place - self.scales}'} is wrong"
+            if place < self.scales:
+                return f"only the scale is wrong{self._offset(cases)}"
+            return f"only element {place - self.scales} is wrong"
         if any(place < self.scales for place in places):
-            return ""
+            every = all(c.expected[0] != c.got[0] for c in cases if not c.agrees)
+            return f"the scale is wrong{self._offset(cases)}" if every else ""
+        if self.scales and all(formats[0].is_nan(c.expected[0]) for c in cases if not c.agrees):
+            return "the scale is NaN and right, and elements are wrong"
         said = {kind(x, formats[i]) for i, x in wrong}
         signs = {decoder(formats[i])(x).sign for i, x in wrong}
         facts = [f"should be {said.pop()}"] if len(said) == 1 and said != {"a normal number"} else []
         facts += [f"should be {'negative' if signs.pop() else 'positive'}"] if len(signs) == 1 else []
         return f"the scale is right, and every wrong element {' and '.join(facts)}" if facts else ""
+
+    def _offset(self, cases: Sequence[Case]) -> str:
+        """By how much the scale is off in most mismatches, and in how many."""
+        offsets = Counter(c.got[0] - c.expected[0] for c in cases if not c.agrees)
+        by, count = offsets.most_common(1)[0]
+        if 2 * count < offsets.total():
+            return ""
+        return f", {abs(by)} {'high' if by > 0 else 'low'} in {count} of them"
 
     @property
     def title(self) -> str:

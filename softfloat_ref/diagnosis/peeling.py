@@ -1,0 +1,107 @@
+"""Several faults at once: what one hypothesis explains is set aside, and the rest is diagnosed again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Final, Generic
+
+from softfloat_ref.diagnosis.conditions import Condition
+from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis, Model
+from softfloat_ref.diagnosis.ranking import WHERE, Diagnosis, Fault, Finding, Peeled, Search, explains, spread
+from softfloat_ref.diagnosis.spaces import P, Space
+
+MOST: Final = 4  # faults
+_SEARCHED: Final = 2048  # mismatches, and as many agreeing cases, in which further faults are searched
+_FIRST: Final = 3  # faults that are tried as the first
+Conditions = Callable[[Sequence[Case]], Sequence[Condition]]
+
+
+def peel(
+    space: Space[P], comparator: Comparator, cases: Sequence[Case], single: Diagnosis, found: Conditions
+) -> Peeled | None:
+    """Two or more faults that together explain more cases than the best single diagnosis; None if there are none.
+
+    found: the conditions that all mismatches of some cases fulfil, to which a fault may be restricted.
+    """
+    right = space.model(space.base)
+    if right is None or single.complete or not single.wrong:
+        return None
+    wrong, agreeing = [c for c in cases if not c.agrees], [c for c in cases if c.agrees]
+    some = [*spread(wrong, _SEARCHED), *spread(agreeing, _SEARCHED)]
+    peeling = _Peeling(space, comparator, some, cache(right), found)
+    least = single.findings[0].explained if single.findings else 0
+    best: Peeled | None = None
+    for first in peeling.layer([])[:_FIRST]:
+        several = _over(peeling.from_first(first), cases, comparator)
+        if len(several.faults) > 1 and several.explained > (best.explained if best else least):
+            best = several
+        if best is not None and best.explained == len(cases):
+            break
+    return best
+
+
+@dataclass(frozen=True)
+class _Peeling(Generic[P]):
+    """The search for several faults of one device. right: the model of the right device."""
+
+    space: Space[P]
+    comparator: Comparator
+    cases: Sequence[Case]
+    right: Model
+    found: Conditions
+
+    def layer(self, stack: Sequence[Hypothesis]) -> list[Finding]:
+        """The best single faults on top of those already found, that explain enough more mismatches."""
+        under = cache(stack[-1].model) if stack else self.right
+        left = self.left(stack)
+        search = Search(self.space, self.comparator, sorted(left, key=lambda c: c.agrees))
+        if stack:
+            search = replace(search, under=under, stack=stack[-1].model, right=self.right)
+        findings = sorted([*search.run_once(), *search.restricted(self.found(search.cases))], key=lambda f: f.rank)
+        explained = sum(c.agrees for c in left)
+        return [f for f in findings if f.explained >= explained + f.hypothesis.evidence and self._gains(f, left)]
+
+    def _gains(self, f: Finding, left: Sequence[Case]) -> bool:
+        """Whether it explains enough further mismatches of the device, and does not only undo what others do."""
+        pairs = [(c, x) for c, x in zip(self.cases, left, strict=True) if not c.agrees and not x.agrees]
+        return sum(explains(f.hypothesis, c, self.comparator) for c, _ in pairs) >= f.hypothesis.evidence
+
+    def left(self, stack: Sequence[Hypothesis]) -> list[Case]:
+        """The cases, seen as those of a device that is expected to have the faults of the stack."""
+        return [_seen(c, stack[-1].model, self.comparator) for c in self.cases] if stack else list(self.cases)
+
+    def from_first(self, first: Finding) -> list[Hypothesis]:
+        """The faults found one by one after the first; each has those before it."""
+        stack = [first.hypothesis]
+        while len(stack) < MOST and any(not c.agrees for c in self.left(stack)) and (more := self.layer(stack)):
+            stack.append(more[0].hypothesis)
+        return stack
+
+
+def _over(stack: Sequence[Hypothesis], cases: Sequence[Case], comparator: Comparator) -> Peeled:
+    """How much of all cases several faults explain."""
+    fits = [explains(stack[-1], c, comparator) for c in cases]
+    unexplained = next((c for c, fit in zip(cases, fits, strict=True) if not fit), None)
+    return Peeled(_shares(stack, cases, comparator), sum(fits), unexplained)
+
+
+def _seen(case: Case, under: Model, comparator: Comparator) -> Case:
+    """A case as one of a device that is expected to have the faults found so far."""
+    output = under(case.inputs)
+    return case if output is None else case._replace(expected=comparator(output))
+
+
+def _shares(stack: Sequence[Hypothesis], cases: Sequence[Case], comparator: Comparator) -> tuple[Fault, ...]:
+    """The faults, each with the mismatches that it explains and those before it do not; each once."""
+    faults: dict[str, Fault] = {}
+    left = [c for c in cases if not c.agrees]
+    for h in stack:
+        outputs = [h.model(c.inputs) for c in left]
+        rest = [c for c, x in zip(left, outputs, strict=True) if x is None or comparator(x) != c.got]
+        name = h.name.partition(WHERE)[0]  # the same fault again, over or under another
+        before = faults.get(name, Fault(h, 0))
+        faults[name] = before._replace(mismatches=before.mismatches + len(left) - len(rest))
+        left = rest
+    return tuple(faults.values())

@@ -1,0 +1,216 @@
+"""Diagnosis of mixed sets, part by part: from a device, from the log of a bench, from a scoreboard."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command import refused, run
+from diagnosing import defect, diagnosis
+
+from softfloat_ref import evaluate
+from softfloat_ref.app.bench_results import print_failure
+from softfloat_ref.diagnosis.hypotheses import Inputs
+from softfloat_ref.diagnosis.parts import Explanation, explanation
+from softfloat_ref.diagnosis.report import case_text
+from softfloat_ref.golden.cases import cases
+from softfloat_ref.golden.generate import generate
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.oracle.policies import get_policy
+from softfloat_ref.testing.check import Judge
+from softfloat_ref.testing.cocotb import Scoreboard
+from softfloat_ref.testing.compare import Answer
+from softfloat_ref.testing.report import describe
+from softfloat_ref.units import MixedUnit, OperationUnit
+
+RISCV = "riscv"
+PARTS = (
+    *(OperationUnit.make("fma", "fp16", policy=get_policy({"like": RISCV, "rounding": m})) for m in ("rne", "rtz")),
+    OperationUnit.make("add", "fp16", policy=RISCV),
+    OperationUnit.make("mul", "fp32", policy=RISCV),
+    OperationUnit.make("convert", "fp32", out="i8", policy=RISCV),
+)
+MIXED = MixedUnit(PARTS)
+VECTORS = VectorSet(MIXED, 1500, seed=3, unboxed=10)
+Device = Callable[[Inputs], tuple[int, int]]
+
+
+def faulty(**faults: str) -> Device:
+    """A device with a listed defect in some operations."""
+    models = {p: defect(VectorSet(p, 1), faults[p.op]) for p in MIXED.operations if p.op in faults}
+
+    def device(inputs: Inputs) -> tuple[int, int]:
+        part, own = MIXED.selected(inputs)
+        code, flags = models[part](own) if part in models else part.answer(own)  # type: ignore[misc]
+        return MIXED.padded(code, part.out, MIXED.fields[-2].width), flags
+
+    return device
+
+
+def lines() -> list[tuple[int, ...]]:
+    return [line for inputs in VECTORS.inputs() if (line := VECTORS.line(inputs)) is not None]
+
+
+def explained(device: Device) -> tuple[Explanation, Judge]:
+    judge = Judge(VECTORS)
+    for line in lines():
+        code, flags = device(line[: MIXED.input_width])
+        judge.compare(line, Answer((code,), flags))
+    found = explanation(judge.report)
+    assert found is not None
+    return found, judge
+
+
+def said(found: Explanation) -> dict[str, str]:
+    return {p.unit.label: p.says for p in found.parts if p.report.mismatched}
+
+
+def test_each_part_has_its_diagnosis() -> None:
+    found, judge = explained(faulty(fma="sticky dropped", add="no inexact", mul="zero without sign"))
+    assert said(found) == {
+        "fma fp16 rne": "the device has no sticky bit: bits below the guard bit are lost",
+        "fma fp16 rtz": "the device has no sticky bit: bits below the guard bit are lost",
+        "add fp16 rne": "the device never raises inexact",
+        "mul fp32 rne": "the device loses the sign of zero results",
+    }
+    shown = found.lines()
+    assert shown[0] == "diagnosis: 4 of 5 parts have mismatches"
+    assert shown[1].split() == ["part", "cases", "mismatches", "kinds"]
+    [row] = [x for x in shown if x.startswith("  add fp16 rne ")]
+    part = judge.report.parts[PARTS[2]]
+    assert row.split()[3:5] == [str(part.compared), str(part.mismatched)]
+    assert f"{part.kinds['flags only']} flags only" in row
+    assert shown[-1] == "  without a mismatch: convert fp32 to i8 rne"
+    commands = [x.split() for x in shown if x.startswith("    softfloat-ref explain ")]
+    assert [x[2] for x in commands] == ["fma", "fma", "add", "mul"]
+    assert run(*commands[0][1:]).returncode == 0
+    assert sum(r.compared for r in judge.report.parts.values()) == judge.report.compared
+    first = describe(judge.report.mismatches[0], MIXED)
+    assert first[0].split(":")[1].strip() in said(found)  # the part is named
+    assert "softfloat-ref explain" in first[-1]
+
+
+def test_what_surrounds_a_part_is_a_kind_of_its_own() -> None:
+    """A device that ignores boxing, and pads integers with zeros; neither disturbs the diagnosis of the part."""
+
+    def device(inputs: Inputs) -> tuple[int, int]:
+        part, _ = MIXED.selected(inputs)
+        code, flags = part.answer(MIXED.unchecked(inputs))
+        return (code if part.op == "convert" else MIXED.padded(code, part.out, 32)), flags
+
+    found, judge = explained(device)
+    kinds = {p.unit.label: set(p.report.kinds) for p in found.parts}
+    assert kinds["add fp16 rne"] == {"unboxed operand taken as a number"}
+    assert kinds["convert fp32 to i8 rne"] == {"zeros above the result"}
+    assert kinds["mul fp32 rne"] == set()
+    assert set(said(found).values()) == {""}
+    assert judge.report.mismatched == sum(p.report.mismatched for p in found.parts)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> tuple[Path, Path]:
+    """A folder, and the log of a bench: results in another order than the vectors."""
+    generate(VECTORS, tmp_path / "golden")
+    device, words = faulty(fma="sticky dropped"), []
+    for line in lines():
+        code, flags = device(line[: MIXED.input_width])
+        words.append(" ".join(f"{x:x}" for x in (*line[: MIXED.input_width], code, flags)))
+    random.Random(1).shuffle(words)
+    (tmp_path / "results.txt").write_text("\n".join(words) + "\n")
+    return tmp_path / "golden", tmp_path / "results.txt"
+
+
+def test_a_benchs_log(log: tuple[Path, Path]) -> None:
+    folder, results = log
+    args = ("check", "--golden", str(folder), "--results", str(results), "--show", "0")
+    done = run(*args)
+    assert done.returncode == 1
+    assert "diagnosis: 2 of 5 parts have mismatches" in done.stdout
+    assert done.stdout.count("the device has no sticky bit") == 2
+    table = json.loads(run(*args, "--json", "-").stdout)["parts"]
+    assert [x["part"]["op"] for x in table if x["mismatched"]] == ["fma", "fma"]
+    assert table[0]["diagnosis"]["findings"][0]["name"] == "sticky dropped"
+    piped = run("vectors", "verify", "-", "--golden", str(folder), "-n", "1500", stdin=results.read_bytes())
+    assert piped.returncode == 1
+    assert "diagnosis: 2 of 5 parts have mismatches" in piped.stdout
+    text = results.read_text().splitlines()
+    results.write_text("\n".join([*text[:-1], text[0]]))
+    assert "operands that the set has not, or not so often: 1 lines" in run(*args).stdout
+    results.write_text("\n".join(text[:-1]))
+    assert "1 answers too early" in run(*args).stdout
+
+
+def test_unknown_bits_in_a_log_are_mismatches(log: tuple[Path, Path]) -> None:
+    folder, results = log
+    text = results.read_text().splitlines()
+    words = text[0].split()
+    results.write_text("\n".join([" ".join([*words[:-2], "xxxxXx3c", words[-1]]), *text[1:]]))
+    done = run("check", "--golden", str(folder), "--results", str(results), "--show", "0")
+    assert done.returncode == 1
+    assert "1 X or Z bits" in done.stdout
+
+
+def test_bad_usage(log: tuple[Path, Path]) -> None:
+    folder, _ = log
+    assert "leave --op out" in refused("vectors", "verify", "-", "--golden", str(folder), "--op", "mul")
+    assert "are for -" in refused("vectors", "verify", str(folder), "--golden", str(folder))
+    done = run("vectors", "verify", "-", "--golden", str(folder), stdin=b"3 0 0 0 0 0 0 0 0\n")
+    assert "control fields" in done.stdout
+
+
+def test_a_scoreboard() -> None:
+    """A device without rup: the summary names the part, and the diagnosis is of that part."""
+    board = Scoreboard("fma", "fp16", shown=1)
+    modes = ("rne", "rtz", "rup")
+    for i, case in enumerate(cases(board.signature.formats, 1, 900)):
+        board.expect(*case, rounding=modes[i % 3])
+        rounding = ("rne", "rtz", "rtz")[i % 3]
+        result, flags = evaluate("fma", case, "fp16", policy=get_policy({"rounding": rounding}))
+        board.check(result, int(flags))
+    with pytest.raises(AssertionError, match="fma fp16 rne: 900 compared, ") as caught:
+        board.finish()
+    [row] = [x for x in str(caught.value).splitlines() if x.startswith("  fma fp16 ")]
+    assert row.startswith("  fma fp16 rup: 300 compared, ")
+    assert "off by one ulp" in row
+    found = explanation(board.report)
+    assert found is not None
+    assert said(found) == {"fma fp16 rup": "the device rounds toward zero (truncates)"}
+
+
+def test_a_scoreboard_of_one_part_has_the_whole_diagnosis() -> None:
+    board = Scoreboard.of(OperationUnit.make("mul", "fp16"))
+    for case in cases(board.signature.formats, 1, 300):
+        board.expect(*case)
+        board.check(*map(int, evaluate("mul", case, "fp16", policy=get_policy({"rounding": "rtz"}))))
+    found = explanation(board.report)
+    assert found is not None
+    assert found.lines()[0] == "diagnosis: the device rounds toward zero (truncates)"
+
+
+def test_a_failed_bench_of_blocks_is_shown_lane_by_lane(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In values, with what differs, in place of the bench's packed numbers; other units keep what the bench printed."""
+    blocks = VectorSet.make("quantize", "fp8_e4m3@e8m0/4", 20)
+    rows = [line for inputs in blocks.inputs() if (line := blocks.line(inputs)) is not None]
+    wrong = next(i for i, line in enumerate(rows) if line[0] == 0x3F800000 and line[4] == 0x77)
+    rows[wrong] = (*rows[wrong][:4], 0x70, rows[wrong][5] ^ 1, *rows[wrong][6:])
+    log = tmp_path / "results.txt"
+    log.write_text("".join(" ".join(f"{x:x}" for x in line) + "\n" for line in rows))
+    packed = "blocks.memh:9: values=3f800000_0_0_0 expected scale=77 elements=00000078 got scale=70 elements=00000079"
+    print_failure([packed, "FAIL: 1 mismatches, 20 of 20 vectors compared"], blocks, log)
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].startswith("FAIL")
+    assert "  scale: expected 77 = 0.00390625 (0x1p-8), got 70 = 0.000030517578125 (0x1p-15): 7 low" in shown
+    [lane] = [x for x in shown if x.startswith("  element 0 of 3f800000 = 1.0 (0x1p+0): ")]
+    assert ": off by one ulp; scaled, expected 1.0, got 0.0" in lane
+    print_failure(["lines of a bench"], blocks, tmp_path / "none")
+    assert capsys.readouterr().out == "lines of a bench\n"
+
+
+def test_wrong_elements_are_told_in_values() -> None:
+    blocks = VectorSet.make("quantize", "fp8_e4m3@e8m0/4", 60)
+    found = diagnosis(blocks, lambda inputs: tuple(x ^ (i == 2) for i, x in enumerate(blocks.unit.answer(inputs))))
+    assert found.simplest is not None
+    assert "element 1 00 (0.0) came as 01 (0.001953125)" in case_text(found.simplest, blocks.unit)

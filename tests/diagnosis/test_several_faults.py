@@ -1,0 +1,159 @@
+"""Diagnosis of devices with two and three faults: each is named, with the mismatches that it explains."""
+
+from __future__ import annotations
+
+import pytest
+from diagnosing import defect, diagnosis
+
+from softfloat_ref.diagnosis import report
+from softfloat_ref.diagnosis.hypotheses import Inputs, Model, Output, Stepwise, expected_model
+from softfloat_ref.diagnosis.operation_models import Scalar
+from softfloat_ref.diagnosis.ranking import Diagnosis
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.oracle.codec import decoder, encoder
+from softfloat_ref.oracle.formats import get_format
+from softfloat_ref.oracle.policies import get_policy
+from softfloat_ref.units import OperationUnit
+
+FMA = VectorSet.make("fma", "fp16", 2000)
+ADD = VectorSet.make("add", "fp32", 2000)
+MUL = VectorSet.make("mul", "bf16", 2000)
+TO_E4M3 = VectorSet.make("convert", "fp32", 2000, out="fp8_e4m3")
+BLOCKS = VectorSet.make("quantize", "fp8_e4m3@e8m0/8", 300)
+DOTS = VectorSet.make("dot", "fp8_e4m3@e8m0/4", 300)
+
+
+def device(vectors: VectorSet, *faults: str | Model) -> Model:
+    """A device with several faults, each in the codes and flags that it changes, the later ones after the others."""
+    right = expected_model(vectors.unit)
+    models = [defect(vectors, x) if isinstance(x, str) else x for x in faults]
+    results = len(vectors.unit.result_formats)
+
+    def model(inputs: Inputs) -> Output | None:
+        expected = right(inputs)
+        assert expected is not None
+        found = list(expected)
+        for faulty in models:
+            for i, (x, y) in enumerate(zip(expected, faulty(inputs) or expected, strict=True)):
+                if x != y:
+                    found[i] = y if i < results else found[i] ^ x ^ y
+        return tuple(found)
+
+    return model
+
+
+def named(found: Diagnosis) -> set[str]:
+    assert found.several is not None
+    return {x.hypothesis.name for x in found.several.faults}
+
+
+@pytest.mark.parametrize(
+    ("vectors", "faults"),
+    [
+        (FMA, ("sticky dropped, inexact kept", "zero without sign", "no underflow")),
+        (FMA, ("carry lost", "x - x is -0", "signalling NaN not invalid")),
+        (FMA, ("FTZ, flags kept", "not fused, product in fp16")),
+        (ADD, ("subnormals flushed of a", "zero negative", "overflow without inexact")),
+        (MUL, ("carry lost", "underflow when exact", "subnormals flushed of b, flags kept")),
+        (MUL, ("NaN not quieted", "FTZ after rounding", "sticky dropped, inexact kept")),
+        (TO_E4M3, ("NaN code a number", "FTZ after rounding, flags kept", "no inexact")),
+        (BLOCKS, ("scale byte +1", "FTZ, flags kept")),
+    ],
+)
+def test_each_of_several_faults_is_named(vectors: VectorSet, faults: tuple[str, ...]) -> None:
+    found = diagnosis(vectors, device(vectors, *faults))
+    assert named(found) == set(faults)
+    assert found.several is not None
+    assert found.several.explained == found.examined
+    assert sum(x.mismatches for x in found.several.faults) == found.wrong
+    assert all(x.mismatches >= 3 for x in found.several.faults)
+    said = report.lines(found, vectors.unit)
+    head = f"diagnosis: the device has {len(faults)} faults; together they explain all {found.examined} cases"
+    assert said[0] == f"{head}, {found.wrong} of them mismatches"
+    for number, fault in enumerate(found.several.faults, 1):
+        assert f"  {number}. it {fault.hypothesis.says}" in said
+    assert report.said(found, vectors.unit).count(found.several.faults[0].hypothesis.says) == 1
+
+
+def test_a_policy_and_two_defects() -> None:
+    """One after the other, as in a circuit: truncation, then zeros without sign, then no overflow flag."""
+    rtz = Scalar.of(OperationUnit.make("fma", "fp16"), get_policy({"rounding": "rtz"})).plain()
+
+    def model(inputs: Inputs) -> Output | None:
+        found = rtz(inputs)
+        assert found is not None
+        code, flags = found
+        return (code if code & 0x7FFF else 0), flags & ~4
+
+    found = diagnosis(FMA, model)
+    assert named(found) == {"rounding = rtz", "zero without sign", "no overflow"}
+
+
+@pytest.mark.parametrize(
+    ("vectors", "first", "second"),
+    [
+        (BLOCKS, "amax without the last lane", "sign ignored"),
+        (BLOCKS, "scale +1", "lanes one up"),
+        (BLOCKS, "sticky dropped", "neighbours exchanged"),
+        (DOTS, "scale of a ignored", "first lane left out"),
+        (DOTS, "sticky dropped of its sums", "subnormals flushed"),
+        (DOTS, "zero negative of the last sum", "lane 2 left out"),
+    ],
+)
+def test_two_faults_that_act_on_each_other(vectors: VectorSet, first: str, second: str) -> None:
+    """The second step works on what the first, wrong one gives."""
+    one, other = defect(vectors, first), defect(vectors, second)
+    assert isinstance(one, Stepwise)
+    both = one.joined(other)
+    assert both is not None
+    found = diagnosis(vectors, both)
+    assert named(found) == {first, second}
+    assert found.several is not None
+    assert found.several.explained == found.examined
+
+
+def test_a_rounding_and_a_defect_of_a_block() -> None:
+    """The scale is one too high, and the elements, divided by that scale, are rounded toward zero."""
+    truncating = VectorSet.make("quantize", "fp8_e4m3@e8m0/8", 1, policy={"rounding": "rtz"})
+    found = diagnosis(BLOCKS, defect(truncating, "scale +1"))
+    said = report.said(found, BLOCKS.unit)
+    assert "rtz" in said
+    assert "has its scale one step too high" in said
+
+
+def test_no_second_fault_without_evidence() -> None:
+    """A fault, and two wrong answers besides: two are too few for another fault."""
+    faulty, spoiled = defect(FMA, "carry lost"), set(list(FMA.inputs())[100:1000:450])
+
+    def model(inputs: Inputs) -> Output | None:
+        found = faulty(inputs)
+        assert found is not None
+        return (found[0] ^ 0x155, found[1]) if tuple(inputs) in spoiled else found
+
+    found = diagnosis(FMA, model)
+    assert found.several is None
+    assert found.best[0].hypothesis.name == "carry lost"
+
+
+def test_one_fault_stays_one() -> None:
+    for vectors, name in ((FMA, "sticky dropped"), (BLOCKS, "lanes reversed"), (DOTS, "lane 2 left out")):
+        assert diagnosis(vectors, defect(vectors, name)).several is None
+
+
+def test_the_number_of_explained_cases_is_that_of_the_right_device_at_least() -> None:
+    """A device with an unlisted fault in half of its cases: what is said explains more than no fault does."""
+    fp16 = get_format("fp16")
+    decode, encode = decoder(fp16), encoder(fp16, get_policy(None))
+    right = expected_model(FMA.unit)
+
+    def model(inputs: Inputs) -> Output | None:
+        found = right(inputs)
+        assert found is not None
+        value = decode(found[0])
+        odd = value.is_finite and value.significand & 3 == 3
+        return (encode(value._replace(significand=value.significand ^ 2), 0)[0] if odd else found[0]), found[1]
+
+    found = diagnosis(FMA, model)
+    least = found.examined - found.wrong
+    assert all(f.explained > least for f in found.findings)
+    assert found.several is None or found.several.explained > least
