@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 import tempfile
 import time
@@ -22,9 +21,10 @@ from softfloat_ref.golden.verify import check_hashes
 from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, Build, Run, ToolError
 from softfloat_ref.rtl.fit import Misfit, check_fit
 from softfloat_ref.rtl.port_map import PortMap, read_ports
-from softfloat_ref.rtl.simulators import Simulator, find
+from softfloat_ref.rtl.simulators import Simulator
 from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.rtl.testbench import bench_text, top_name, tops_text
+from softfloat_ref.rtl.vendors import NAMES, chosen
 from softfloat_ref.units import controls
 
 
@@ -79,7 +79,7 @@ class _Simulation:
 @click.option("-o", "--output", metavar="FILE.sv", help="The testbench to write.")
 @click.option("--run", "run", is_flag=True, help="Build the testbench with the SOURCEs and run it.")
 @click.option("--print-command", is_flag=True, help="Print the commands of --run instead of executing them.")
-@click.option("--sim", type=Name("SIMULATOR", ("verilator", "icarus")), help="With --run: the simulator.")
+@click.option("--sim", type=Name("SIMULATOR", NAMES), help="With --run: the simulator.")
 @click.option("--results", metavar="FILE", help="With --run: write a line for every vector.")
 @click.option("--work", metavar="DIR", help="With --run: build in DIR, and only if something changed.")
 @click.option("--top", "tops", metavar="MODULE", multiple=True, help="With --run: another top module, such as glbl.")
@@ -125,7 +125,8 @@ def testbench(
         return 0
     runtime = [f"+vectors={bench.folder.resolve()}", *(f"+{text.removeprefix('+')}" for text in plusargs)]
     runtime += [] if results is None else [f"+results={Path(results).resolve()}"]
-    simulation = _Simulation(sources, find(sim), tops, arguments, tuple(runtime), timeout or RUN_TIMEOUT_S)
+    simulator = chosen(sim, print_command)
+    simulation = _Simulation(sources, simulator, tops, arguments, tuple(runtime), timeout or RUN_TIMEOUT_S)
     if print_command:
         _print_commands(bench, simulation, output, work)
         return 0
@@ -162,12 +163,7 @@ def _print_commands(bench: _Bench, simulation: _Simulation, output: str | None, 
     """A line for each command; the bench, and a module with the other tops, are written."""
     folder = make_folder(work or ".")
     build = simulation.build(Path(output) if output else _written(bench, folder), bench.top, folder)
-    print(shlex.join(["cd", str(build.folder)]))
-    print(shlex.join(["mkdir", "-p", str(build.output)]))
-    for name, value in build.tool.variables.items():
-        print(f"export {name}={shlex.quote(value)}")
-    for command in (*build.steps, [*build.command, *simulation.plusargs]):
-        print(shlex.join(command))
+    print("\n".join(build.shell(simulation.plusargs)))
 
 
 def _simulated(bench: _Bench, simulation: _Simulation, work: str | None) -> Run:
