@@ -26,7 +26,6 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.operations import get_operation
 from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS
 from softfloat_ref.oracle.sources import RandomSource
-from softfloat_ref.rtl.uvm import unit_of
 from softfloat_ref.units import REQUESTS, Field, OperationUnit, Unit
 
 _LOOK_S: Final = 0.0003
@@ -126,6 +125,8 @@ def _opened(
     if op == DEFINED:
         if out is not None or profile is not None or choices.given or choices.source or any(dots.values()):
             raise Error("a unit's definition holds its policy and formats; leave the other options out")
+        from softfloat_ref.rtl.uvm import unit_of
+
         return unit_of(fmt), None
     if op.strip().lower() in REQUESTS:
         return request(op, fmt, out, choices, profile, dots, count=1).unit, choices.source

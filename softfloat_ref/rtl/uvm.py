@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
+import bz2
 import json
 import re
-import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
@@ -66,20 +66,20 @@ def uvm_text(unit: Unit, name: str) -> str:
 
 
 def definition(unit: Unit) -> str:
-    """A unit as a word of letters, digits, +, / and =: what a manifest stores of it, compressed."""
+    """A unit as a word of letters, digits, +, / and =: what a manifest stores of it, compressed, by bz2, whose every
+    version writes the same bytes."""
     table = json.dumps(stored(unit), separators=(",", ":"))
-    return base64.b64encode(zlib.compress(table.encode(), 9)).decode("ascii")
+    return base64.b64encode(bz2.compress(table.encode())).decode("ascii")
 
 
 def unit_of(text: str) -> Unit:
     """The unit of such a word. Raises Error."""
     try:
-        table = zlib.decompressobj().decompress(base64.b64decode(text, validate=True), _MAX_DEFINITION)
-        found = json.loads(table)
-        return restored(found)
+        table = bz2.BZ2Decompressor().decompress(base64.b64decode(text, validate=True), _MAX_DEFINITION)
+        return restored(json.loads(table))
     except Error:
         raise
-    except (ValueError, TypeError, LookupError, zlib.error, RecursionError):
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, OSError, RecursionError):
         raise Error("this is not the definition of a unit; write the UVM package anew") from None
 
 
