@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -111,6 +113,20 @@ def test_commands_for_dpi(name: str, tmp_path: Path) -> None:
         assert c_file not in step
     else:
         assert c_file in step
+
+
+@pytest.mark.sim
+def test_the_printed_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those for Verilator: they build the package, the C file and the bench in the documentation."""
+    server, bench = tmp_path / "softfloat-ref", tmp_path / "dpi_tb.sv"
+    server.write_text(f'#!/bin/sh\ncd "{TOP}" && exec "{sys.executable}" -m softfloat_ref "$@"\n')
+    server.chmod(0o755)
+    monkeypatch.setenv("SOFTFLOAT_REF", str(server))
+    bench.write_text(blocks(TOP / "docs" / "dpi.md", "systemverilog")[0].replace("COUNT = 50_000;", "COUNT = 500;"))
+    options = ["--print-command", "--sim", "verilator", "--top", "dpi_tb"]
+    shown = ok("dpi", "-o", str(tmp_path / "dpi"), *options, str(FMA), str(bench))
+    done = subprocess.run(["sh", "-ec", shown], capture_output=True, text=True, cwd="/", check=False)
+    assert "PASS: 500 of 500 vectors" in done.stdout, done.stderr
 
 
 def test_what_dpi_refuses(tmp_path: Path) -> None:

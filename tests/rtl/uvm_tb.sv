@@ -35,13 +35,14 @@ package fpu_test_pkg;
     endfunction
 
     virtual task run_phase(uvm_phase phase);
-      fpu_item items[$];
+      fpu_item items[$], sent[$];
       phase.raise_objection(this);
       if (!$test$plusargs("none")) read(items);
       if (!$test$plusargs("early")) foreach (items[i]) inputs.write(items[i]);
       #1;
-      if ($test$plusargs("reverse")) items.reverse();
-      foreach (items[i]) send(items[i]);
+      sent = items;
+      if ($test$plusargs("reverse")) sent.reverse();
+      foreach (sent[i]) send(sent[i]);
       if ($test$plusargs("early")) foreach (items[i]) inputs.write(items[i]);
       #1;
       phase.drop_objection(this);
