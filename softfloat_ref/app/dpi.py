@@ -1,18 +1,73 @@
-"""`dpi`: the files through which SystemVerilog queries the oracle."""
+"""`dpi`: the files through which SystemVerilog queries the oracle, and the commands that compile them."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
+from softfloat_ref.app.options import Name
+from softfloat_ref.app.source_options import source_options
+from softfloat_ref.base.errors import Error
 from softfloat_ref.rtl.dpi import write_dpi
+from softfloat_ref.rtl.sources import Sources
+from softfloat_ref.rtl.vendors import NAMES, chosen
+
+_DPI = tuple(name for name in NAMES if name != "icarus")
 
 
 @click.command("dpi")
+@source_options
 @click.option("-o", "--output", required=True, metavar="DIR", help="The folder to write to, created if needed.")
-def command(output: str) -> None:
+@click.option("--uvm", "recipe", metavar="RECIPE", help="Also write a UVM package for the unit of a vector recipe.")
+@click.option("--print-command", is_flag=True, help="Print the commands that compile the files with the SOURCEs.")
+@click.option("--sim", type=Name("SIMULATOR", _DPI), help="With --print-command: the simulator.")
+@click.option("--top", metavar="MODULE", help="With --print-command: the module that is simulated.")
+@click.option("--sim-arg", "arguments", metavar="ARG", multiple=True, help="With --print-command: for the build.")
+def command(
+    sources: Sources,
+    output: str,
+    recipe: str | None,
+    print_command: bool,
+    sim: str | None,
+    top: str | None,
+    arguments: tuple[str, ...],
+) -> int:
     """Write a C file and a SystemVerilog package whose functions predict one transaction at a time.
 
-    They start `softfloat-ref eval --serve` and query it; docs/dpi.md shows how to use them.
+    They start `softfloat-ref eval --serve` and query it; docs/dpi.md shows how to use them. With --uvm, also write a
+    package with a transaction class, a predictor and a scoreboard.
     """
-    for path in write_dpi(output):
-        print(path)
+    given: dict[str, object] = {"SOURCE": sources.files, "--sim": sim, "--top": top, "--sim-arg": arguments}
+    given |= {"-I": sources.include_dirs, "-D": sources.defines}
+    for option, value in given.items():
+        if value and not print_command:
+            raise Error(f"{option} needs --print-command")
+    if print_command and top is None:
+        raise Error("--print-command needs --top MODULE, the module that is simulated")
+    if sim == "icarus":
+        raise Error(f"icarus has no DPI; choose {', '.join(_DPI)}")
+    simulator = chosen(sim or "verilator", printed=True) if print_command else None
+    unit = [] if recipe is None else [_write_uvm(output, recipe)]
+    c_file, package = write_dpi(output)
+    if simulator is None or top is None:
+        print("\n".join(map(str, [c_file, package, *unit])))
+        return 0
+    build = simulator.build(
+        [package, c_file, *unit, *sources.files],
+        top,
+        work_dir=output,
+        include_dirs=sources.searched,
+        defines=sources.defines,
+        arguments=arguments,
+    )
+    print("\n".join(build.shell()))
+    return 0
+
+
+def _write_uvm(output: str, recipe: str) -> Path:
+    """The package of a recipe's unit."""
+    from softfloat_ref.golden.vector_recipes import load_recipe
+    from softfloat_ref.rtl.uvm import write_uvm
+
+    return write_uvm(output, load_recipe(recipe).unit, Path(recipe).stem)

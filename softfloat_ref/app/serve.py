@@ -30,6 +30,7 @@ from softfloat_ref.units import REQUESTS, Field, OperationUnit, Unit
 
 _LOOK_S: Final = 0.0003
 _MAX_ERROR: Final = 400
+DEFINED: Final = "unit"  # instead of an operation: --fmt is the definition of a unit, as a UVM package has it
 
 
 def serve() -> None:
@@ -121,6 +122,12 @@ def _opened(
     """The unit that an `open` line describes, and its random source, unless the random bits come from the lines."""
     if choices.random_bits is not None:
         raise Error("--random-bits: the random bits are each line's last operand, unless a random source is given")
+    if op == DEFINED:
+        if out is not None or profile is not None or choices.given or choices.source or any(dots.values()):
+            raise Error("a unit's definition holds its policy and formats; leave the other options out")
+        from softfloat_ref.rtl.uvm import unit_of
+
+        return unit_of(fmt), None
     if op.strip().lower() in REQUESTS:
         return request(op, fmt, out, choices, profile, dots, count=1).unit, choices.source
     refuse_dots(op, dots)

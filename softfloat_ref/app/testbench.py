@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 import tempfile
 import time
@@ -24,9 +23,10 @@ from softfloat_ref.golden.verify import check_hashes
 from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, Build, Run, ToolError
 from softfloat_ref.rtl.fit import Misfit, check_fit
 from softfloat_ref.rtl.port_map import PortMap, read_ports
-from softfloat_ref.rtl.simulators import Simulator, find
+from softfloat_ref.rtl.simulators import Simulator
 from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.rtl.testbench import bench_text, top_name, tops_text
+from softfloat_ref.rtl.vendors import NAMES, chosen
 from softfloat_ref.rtl.wave import FIND, dump, is_fst, way_on
 from softfloat_ref.units import controls
 
@@ -94,7 +94,7 @@ class _Simulation:
 @click.option("-o", "--output", metavar="FILE.sv", help="The testbench to write.")
 @click.option("--run", "run", is_flag=True, help="Build the testbench with the SOURCEs and run it.")
 @click.option("--print-command", is_flag=True, help="Print the commands of --run instead of executing them.")
-@click.option("--sim", type=Name("SIMULATOR", ("verilator", "icarus")), help="With --run: the simulator.")
+@click.option("--sim", type=Name("SIMULATOR", NAMES), help="With --run: the simulator.")
 @click.option("--results", metavar="FILE", help="With --run: write a line for every vector.")
 @click.option("--wave", metavar="FILE", help="With --run: dump the cycles around the first failure (.fst or .vcd).")
 @click.option("--work", metavar="DIR", help="With --run: build in DIR, and only if something changed.")
@@ -140,6 +140,8 @@ def testbench(
     _refuse_together(sources, output, run, [option for option, value in given.items() if value])
     if print_command and output is None and work is None:
         raise Error("--print-command needs -o FILE.sv or --work DIR, for the testbench that the commands name")
+    if print_command and timeout:
+        raise Error("--timeout stops what --run starts; with --print-command nothing is started")
     if wave is not None:
         if print_command:
             raise Error("--wave needs the first failure, which --print-command does not look for; use +wave=FILE")
@@ -153,7 +155,8 @@ def testbench(
         return 0
     runtime = [f"+vectors={bench.folder.resolve()}", *(f"+{text.removeprefix('+')}" for text in plusargs)]
     runtime += [] if results is None or not print_command else [f"+results={Path(results).resolve()}"]
-    simulation = _Simulation(sources, find(sim), tops, arguments, tuple(runtime), timeout or RUN_TIMEOUT_S, wave)
+    simulator = chosen(sim, print_command)
+    simulation = _Simulation(sources, simulator, tops, arguments, tuple(runtime), timeout or RUN_TIMEOUT_S, wave)
     if print_command:
         _print_commands(bench, simulation, output, work)
         return 0
@@ -190,12 +193,7 @@ def _print_commands(bench: _Bench, simulation: _Simulation, output: str | None, 
     """A line for each command; the bench, and a module with the other tops, are written."""
     folder = make_folder(work or ".")
     build = simulation.build(Path(output) if output else _written(bench, folder), bench.top, folder)
-    print(shlex.join(["cd", str(build.folder)]))
-    print(shlex.join(["mkdir", "-p", str(build.output)]))
-    for name, value in build.tool.variables.items():
-        print(f"export {name}={shlex.quote(value)}")
-    for command in (*build.steps, [*build.command, *simulation.plusargs]):
-        print(shlex.join(command))
+    print("\n".join(build.shell(simulation.plusargs)))
 
 
 def _simulated(bench: _Bench, simulation: _Simulation, work: str | None, results: str | None) -> int:

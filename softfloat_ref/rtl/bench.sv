@@ -95,6 +95,21 @@ module @top@;
 
 @excuse@@record@
 
+  // ------------------------------------------------------------------ state
+  int                   cycle = 0, issued = 0, done = 0, quiet = 0, cleared = 0, last = 0;
+  int                   due[0:BEATS-1];      // with a fixed latency: the cycle of each result
+  int                   beat_of[0:TAGS-1];
+  logic [TAGS-1:0]      busy = 0;
+  logic                 offering = 0, flags_due = 0, held = 0, answer;
+  logic [OUT_WIDTH-1:0] was;
+  logic [TAG_WIDTH-1:0] was_tag, last_tag = 0;
+  logic [CHANNELS-1:0]  given = 0, taken;    // operands of the offered operation that the module took
+  logic [IN_WIDTH-1:0]  other;
+  logic [31:0]          random, draw_in, draw_out, draw_each;
+  int                   seed, in_rate = 0, out_rate = 0;
+  int                   first_bad = -1, wave_from = 0, wave_to = 2147483647;
+  string                wave = "";
+
   // ---------------------------------------------------------------- compare
   int compared = 0, mismatches = 0;
 
@@ -130,20 +145,6 @@ module @top@;
   endtask
 
   // ------------------------------------------------------------------ cycles
-  int                   cycle = 0, issued = 0, done = 0, quiet = 0, cleared = 0, last = 0;
-  int                   due[0:BEATS-1];      // with a fixed latency: the cycle of each result
-  int                   beat_of[0:TAGS-1];
-  logic [TAGS-1:0]      busy = 0;
-  logic                 offering = 0, flags_due = 0, held = 0, answer;
-  logic [OUT_WIDTH-1:0] was;
-  logic [TAG_WIDTH-1:0] was_tag, last_tag = 0;
-  logic [CHANNELS-1:0]  given = 0, taken;    // operands of the offered operation that the module took
-  logic [IN_WIDTH-1:0]  other;
-  logic [31:0]          random, draw_in, draw_out, draw_each;
-  int                   seed, in_rate = 0, out_rate = 0;
-  int                   first_bad = -1, wave_from = 0, wave_to = 2147483647;
-  string                wave = "";
-
   function logic [31:0] shuffled(input logic [31:0] x);     // xorshift: the same in every simulator
     logic [31:0] y;
     y = x ^ (x << 13);

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -140,6 +141,12 @@ class Build:
         start = time.monotonic()
         self.make(timeout_s=timeout_s)
         return self.run(plusargs, timeout_s - (time.monotonic() - start))
+
+    def shell(self, plusargs: Iterable[str] = ()) -> list[str]:
+        """Lines of shell that build and run it, in any folder and environment."""
+        lines = [shlex.join(["cd", str(self.folder)]), shlex.join(["mkdir", "-p", str(self.output)])]
+        lines += [f"export {name}={shlex.quote(value)}" for name, value in self.tool.variables.items()]
+        return lines + [shlex.join(command) for command in (*self.steps, [*self.command, *plusargs])]
 
     @property
     def _stamp(self) -> Path:

@@ -38,10 +38,12 @@ class Simulator(Tool, ABC):
     """A simulator of SystemVerilog; `run` builds a bench and runs it. macro: the name that it predefines."""
 
     macro: ClassVar[str]
+    define: ClassVar[str] = "-D"  # the options before a macro and a folder
+    include: ClassVar[str] = "-I"
 
     @abstractmethod
-    def _step(self, top: str, output: Path, inputs: list[str]) -> list[str]:
-        """The build command. `inputs` are defines, include folders and sources; `output` is the folder to build in."""
+    def _steps(self, top: str, output: Path, options: list[str], files: list[str]) -> tuple[list[str], ...]:
+        """The build commands. `options` are defines and include folders; `output` is the folder to build in."""
 
     @abstractmethod
     def command(self, top: str, work_dir: Path) -> list[str]:
@@ -62,15 +64,15 @@ class Simulator(Tool, ABC):
         arguments: more of them for the simulator, before the sources. Raises Error for a source that does not exist.
         """
         files, folder = prepared(sources, top, work_dir)
-        inputs = [*arguments, *(f"-D{key}={value}" for key, value in (defines or {}).items())]
-        inputs += [f"-I{Path(include).resolve()}" for include in include_dirs]
-        inputs += [str(file) for file in files]
+        options = [*arguments, *(f"{self.define}{key}={value}" for key, value in (defines or {}).items())]
+        options += [f"{self.include}{Path(include).resolve()}" for include in include_dirs]
         output = self._output(top, folder)
-        return Build(self, top, folder, (self._step(top, output, inputs),), self.command(top, folder), output)
+        steps = self._steps(top, output, options, [str(file) for file in files])
+        return Build(self, top, folder, steps, self.command(top, folder), output)
 
-    @abstractmethod
     def wave_arguments(self, fst: bool) -> tuple[list[str], list[str]]:
-        """The arguments of the build and of the run for a waveform: FST, or VCD."""
+        """The arguments of the build and of the run for a waveform: FST, or VCD; none by default."""
+        return [], []
 
     def run(
         self,
@@ -107,7 +109,7 @@ class Verilator(Simulator):
     macro = "VERILATOR"
     root: Path | None = None
 
-    def _step(self, top: str, output: Path, inputs: list[str]) -> list[str]:
+    def _steps(self, top: str, output: Path, options: list[str], files: list[str]) -> tuple[list[str], ...]:
         for path in (output, self.root):
             if path and len(str(path).split()) > 1:
                 raise Error(
@@ -119,7 +121,7 @@ class Verilator(Simulator):
         command += ["--output-split", _ONE_PIECE]
         for key, value in make.items():
             command += ["-MAKEFLAGS", f"{key}={shlex.quote(value)}"]
-        return command + inputs
+        return ([*command, *options, *files],)
 
     def command(self, top: str, work_dir: Path) -> list[str]:
         return [str(self._output(top, work_dir) / "bench")]
@@ -141,8 +143,8 @@ class Icarus(Simulator):
     macro = "__ICARUS__"
     runtime: Path
 
-    def _step(self, top: str, output: Path, inputs: list[str]) -> list[str]:
-        return [str(self.executable), "-g2012", "-s", top, "-o", str(output / "bench.vvp"), *inputs]
+    def _steps(self, top: str, output: Path, options: list[str], files: list[str]) -> tuple[list[str], ...]:
+        return ([str(self.executable), "-g2012", "-s", top, "-o", str(output / "bench.vvp"), *options, *files],)
 
     def command(self, top: str, work_dir: Path) -> list[str]:
         return [str(self.runtime), "-N", str(self._output(top, work_dir) / "bench.vvp")]

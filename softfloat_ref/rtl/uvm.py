@@ -1,0 +1,144 @@
+"""A UVM package for a unit: a transaction with its fields, a predictor that asks the oracle, and a scoreboard."""
+
+from __future__ import annotations
+
+import base64
+import bz2
+import json
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from softfloat_ref.base.errors import Error, refuse
+from softfloat_ref.base.files import make_folder, write_file
+from softfloat_ref.golden.writers.layout import identifier
+from softfloat_ref.rtl.testbench import filled
+from softfloat_ref.units import Field, Unit
+from softfloat_ref.units.unit import restored, stored
+
+_MAX_LINE: Final = 4000  # characters of a request, as in softfloat_ref_dpi.c
+_MAX_DEFINITION: Final = 1 << 24  # bytes of a definition, unpacked
+_MAX_RESULT: Final = 128  # bits, as in softfloat_ref_dpi.c
+_CHUNK: Final = 100
+
+
+def write_uvm(folder: str | Path, unit: Unit, name: str) -> Path:
+    """Write NAME_uvm_pkg.sv to a folder, created if needed; returns its path. Raises Error."""
+    text = uvm_text(unit, name)
+    path = make_folder(folder) / f"{identifier(name)}_uvm_pkg.sv"
+    write_file(path, lambda stream: stream.write(text.encode("ascii", "backslashreplace")))
+    return path
+
+
+def uvm_text(unit: Unit, name: str) -> str:
+    """The text of the package. name: of the recipe, with which the names of the classes begin.
+
+    Raises Error for a name that cannot begin an identifier, and for a unit with too long lines.
+    """
+    unit = unit.compared()
+    if not re.match(r"[A-Za-z_]", name):
+        raise Error(f"{name!r} names classes, so it must begin with a letter; rename the recipe")
+    text, fields = definition(unit), unit.fields
+    refuse(
+        name,
+        ("too many inputs or outputs for the DPI package, which takes 4,000 characters", _longest(unit) > _MAX_LINE),
+        ("too many different parts for one package; divide the recipe", len(text) > _MAX_LINE - 100),
+        ("the DPI package takes results of up to 128 bits", any(f.width > _MAX_RESULT for f in unit.results)),
+    )
+    controls = [f for f in fields if f.role == "control"]
+    return filled(
+        "uvm_pkg.sv",
+        source=name,
+        name=identifier(name),
+        definition=",\n".join(f'    "{text[i : i + _CHUNK]}"' for i in range(0, len(text), _CHUNK)),
+        codes="".join(map(_codes, controls)),
+        members="\n".join(map(_member, fields)),
+        kind=_kind(controls, name),
+        request=_lines(3, map(_asked, unit.inputs)),
+        answer=_lines(3, map(_answered, unit.outputs)),
+        widest=str(max(f.width for f in unit.outputs)),
+        inputs=_shown(" ", unit.inputs),
+        outputs=_shown("", unit.outputs),
+        copy=_lines(3, (f"{f.name} = other.{f.name};" for f in fields)),
+        agrees=" && ".join(map(_agrees, unit.outputs)),
+    )
+
+
+def definition(unit: Unit) -> str:
+    """A unit as a word of letters, digits, +, / and =: what a manifest stores of it, compressed, by bz2, whose every
+    version writes the same bytes."""
+    table = json.dumps(stored(unit), separators=(",", ":"))
+    return base64.b64encode(bz2.compress(table.encode())).decode("ascii")
+
+
+def unit_of(text: str) -> Unit:
+    """The unit of such a word. Raises Error."""
+    try:
+        table = bz2.BZ2Decompressor().decompress(base64.b64decode(text, validate=True), _MAX_DEFINITION)
+        return restored(json.loads(table))
+    except Error:
+        raise
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, OSError, RecursionError):
+        raise Error("this is not the definition of a unit; write the UVM package anew") from None
+
+
+def _longest(unit: Unit) -> int:
+    """Characters of the longer one of request and answer."""
+    return max(sum((f.digits + 1) * f.lanes for f in fields) for fields in (unit.inputs, unit.outputs))
+
+
+def _codes(field: Field) -> str:
+    """The names of a control field's codes, as an array and as constants."""
+    prefix, names = field.name.upper(), ", ".join(f'"{code}"' for code in field.codes)
+    lines = [f"localparam string {prefix}_NAMES[{len(field.codes)}] = '{{{names}}};"]
+    lines += [
+        f"localparam logic [{field.width - 1}:0] {prefix}_{identifier(code).upper()} = {field.width}'d{i};"
+        for i, code in enumerate(field.codes)
+        if code != "-"
+    ]
+    return "\n" + _lines(1, lines) + "\n"
+
+
+def _kind(controls: Sequence[Field], name: str) -> str:
+    """What tells the parts of a unit apart, as an expression: the names of its control fields' codes."""
+    names = [f"{f.name.upper()}_NAMES[{f.name}]" for f in controls]
+    return "{" + ', " ", '.join(names) + "}" if names else f'"{name}"'
+
+
+def _member(field: Field) -> str:
+    lanes = f"[{field.lanes - 1}:0]" if field.lanes > 1 else ""
+    what = f"{field.role}, {field.format}" if field.format else field.role
+    return f"    logic {lanes}[{field.width - 1}:0] {field.name};  // {what}"
+
+
+def _asked(field: Field) -> str:
+    """The statement that adds a field to a request."""
+    if field.lanes == 1:
+        return f'text = {{text, $sformatf("%h ", {field.name})}};'
+    return f'for (int i = 0; i < {field.lanes}; i++) text = {{text, $sformatf("%h ", {field.name}[i])}};'
+
+
+def _answered(field: Field) -> str:
+    """The statement that sets a field from an answer."""
+    code = f"{field.width}'(next_code(answer, at, {field.digits}));"
+    if field.lanes == 1:
+        return f"{field.name} = {code}"
+    return f"for (int i = 0; i < {field.lanes}; i++) {field.name}[i] = {code}"
+
+
+def _shown(before: str, fields: Iterable[Field]) -> str:
+    """The arguments of $sformatf that show fields by name."""
+    names = [f.name for f in fields]
+    return f'"{before}{" ".join(f"{name}=%h" for name in names)}", {", ".join(names)}'
+
+
+def _agrees(field: Field) -> str:
+    """The condition that an output is right."""
+    if field.role == "flags":
+        return f"((want.{field.name} ^ got.{field.name}) & compared_flags) === '0"
+    return f"got.{field.name} === want.{field.name}"
+
+
+def _lines(depth: int, lines: Iterable[str]) -> str:
+    return "\n".join("  " * depth + line for line in lines)
