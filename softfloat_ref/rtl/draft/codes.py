@@ -35,7 +35,7 @@ def controls(draft: Draft) -> None:
         elif _knows(signal, names.INTEGERS) or (words & names.FORMAT_WORD and words & names.INTEGER):
             _integers(draft, signal)
         elif _knows(signal, names.FORMATS) or words & names.FORMAT_WORD:
-            _formats(draft, signal)
+            _formats(draft, signal, op is not None)
         elif words & names.SATURATE and signal.width == 1:
             value = '{ of = "overflow", codes = { sat-finite = 1, "*" = 0 } }'
             draft.use("inputs", signal, value, "1 saturates, by its name", True)
@@ -165,21 +165,22 @@ def _rounding(draft: Draft, signal: Signal, several: bool) -> None:
     _table(draft, signal, "op rounding", chosen + [(f"* {x}", code, name) for x, code, name in rows], why, True)
 
 
-def _formats(draft: Draft, signal: Signal) -> None:
+def _formats(draft: Draft, signal: Signal, operations: bool) -> None:
+    """Add the port of a format; operations: whether the module has several, and so results without a format."""
     words = set(names.core(signal.name)) | set(names.words(signal.name))
     codes, origin = _codes(draft, signal, names.FORMATS, names.FORMAT_WORD)
     rows = [(found, codes[name], name) for name, found in names.meanings(codes, names.FORMATS).items()]
     if not rows:
-        of, _ = _side(draft, words, [])
+        of, _ = _side(draft, words, [], operations)
         _unknown(draft, signal, f"{of} of the format")
         return
-    of, where = _side(draft, words, [row[0] for row in rows])
+    of, where = _side(draft, words, [row[0] for row in rows], operations)
     why = f"{origin}{_not_used(codes, {row[2] for row in rows})}"
     rows += [(kind, rows[0][1], "integers, which are no format of this port") for kind in ("i*", "u*")]
     _table(draft, signal, of, rows, f"{why}; `{of}` by {where}", True)
 
 
-def _side(draft: Draft, words: set[str], formats: list[str]) -> tuple[str, str]:
+def _side(draft: Draft, words: set[str], formats: list[str], operations: bool) -> tuple[str, str]:
     """Whether a format is that of the operands or of the result, and by what: its name, or the widths of ports."""
     if words & (names.SOURCE - {"in"}):
         return "fmt", "its name"
@@ -187,7 +188,8 @@ def _side(draft: Draft, words: set[str], formats: list[str]) -> tuple[str, str]:
         return "out", "its name"
     widest = max((get_format(name).width for name in formats), default=0)
     into, out = (max((s.width for s in draft.ports(way)), default=0) for way in ("input", "output"))
-    return ("out", "the width of the result") if widest == out != into else ("fmt", "its name")
+    by_width = not operations and widest == out != into
+    return ("out", "the width of the result") if by_width else ("fmt", "its name")
 
 
 def _integers(draft: Draft, signal: Signal) -> None:
