@@ -92,7 +92,8 @@ def test_arguments_for_the_build(call: list[str], tmp_path: Path) -> None:
     wrong = run(*call, "--sim", CHEAP, "--run", "--sim-arg", "--no-such-option")
     assert wrong.returncode == 2
     assert "cannot build" in wrong.stderr
-    (tmp_path / "p.sv").write_text(PACKAGE + "module hold; reg on = 1; initial while (on) on = 1; endmodule\n")
+    endless = "longint n = 1; initial forever begin n = n + 2; if (n == 0) $display(n); end"
+    (tmp_path / "p.sv").write_text(f"{PACKAGE}module hold; {endless} endmodule\n")
     late = run(*call, "--top", "hold", "--sim", CHEAP, "--run", "--timeout", "2")
     assert late.returncode == 2
     assert "exceeded its time limit and was stopped" in late.stderr
