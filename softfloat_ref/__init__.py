@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from softfloat_ref import arrays
     from softfloat_ref.arrays import affine, blocks, exchange
     from softfloat_ref.arrays import operations as array_ops
-    from softfloat_ref.arrays.affine import quantize_values as quantize
+    from softfloat_ref.arrays.errors import error
+    from softfloat_ref.arrays.kinds import encode as encode_array
+    from softfloat_ref.arrays.kinds import quantize
     from softfloat_ref.oracle.accumulate import ACCUMULATORS, Accumulator, dot, get_accumulator
 
 __version__ = "0.1.0"
@@ -44,6 +46,8 @@ __all__ = [
     "decode",
     "dot",
     "encode",
+    "encode_array",
+    "error",
     "evaluate",
     "exchange",
     "get_accumulator",
@@ -59,7 +63,10 @@ _LATER: Final = {  # names that are imported when first asked for: array layers 
     **{name: (f"arrays.{name}", None) for name in ("affine", "blocks", "exchange")},
     "array_ops": ("arrays.operations", None),
     **{name: ("oracle.accumulate", name) for name in ("ACCUMULATORS", "Accumulator", "dot", "get_accumulator")},
-    "quantize": ("arrays.affine", "quantize_values"),
+    "error": ("arrays.errors", "error"),
+    "encode_array": ("arrays.kinds", "encode"),
+    "quantize": ("arrays.kinds", "quantize"),
+    "torch": ("torch", None),  # not in __all__: `import *` must not need the package torch
 }
 
 
@@ -82,3 +89,7 @@ def _other_kind_of_format(name: str) -> str:
 
 
 register_other_kind(_other_kind_of_format)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

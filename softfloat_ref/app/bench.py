@@ -121,6 +121,7 @@ for _name, _text, _run in (
         "Conversions of arrays, one thread, against a copy, and torch, torchao and ml_dtypes where they are installed.",
         _module("arrays"),
     ),
+    ("functions", "Elementary functions: the scalar oracle, and arrays of 16-bit codes.", _module("functions")),
     (
         "serve",
         "`eval --serve`: predictions through a pipe, each request sent after the previous answer.",

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from softfloat_ref.app import bench_peers
+from softfloat_ref.app.bench_goals import report
 from softfloat_ref.app.rates import one_thread, show
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ def run() -> None:
     print(f"{VALUES} float32 values, one thread; a plain copy: {VALUES / copy / 1e6:,.0f} M/s")
     for work in [*_conversions(x), *_blocks(x)]:
         _print(work, copy)
+    for line in report(lambda *works: _each(*works, clock=time.thread_time)):  # long works lose their turns to others
+        print(line)
     from softfloat_ref.app.bench_ops import rows
 
     show(*rows())
@@ -73,7 +76,7 @@ def _seconds(work: Callable[[], Any]) -> float:
     return _each(work)[0]
 
 
-def _each(*works: Callable[[], Any]) -> list[float]:
+def _each(*works: Callable[[], Any], clock: Callable[[], float] = time.perf_counter) -> list[float]:
     """The medians of works that take turns, so that a disturbance of the machine affects all of them.
 
     A turn begins with an uncounted run, which brings the work's arrays into the caches.
@@ -83,9 +86,9 @@ def _each(*works: Callable[[], Any]) -> list[float]:
         for work, own in zip(works, times, strict=True):
             work()
             for _run in range(RUNS):
-                start = time.perf_counter()
+                start = clock()
                 work()
-                own.append(time.perf_counter() - start)
+                own.append(clock() - start)
     return [statistics.median(own) for own in times]
 
 
@@ -130,13 +133,13 @@ def _blocks(x: NDArray[np.float32]) -> list[Work]:
 
     rows = x.reshape(-1, 1024)
     peers, out = bench_peers.blocks(rows), np.empty(rows.shape, np.float32)
-    mx8, mx4, down = (blocks.quantize(rows, f, axis) for f, axis in ((MX8, 1), ("mxfp4_e2m1", 1), (MX8, 0)))
+    mx8, mx4, down = (blocks.encode(rows, f, axis=axis) for f, axis in ((MX8, 1), ("mxfp4_e2m1", 1), (MX8, 0)))
     return [
-        Work(f"{MX8} codes and scales", 5, lambda: blocks.quantize(rows, MX8, out=mx8), peers["mxfp8"]),
-        Work(f"{MX8}, into new arrays", 5, lambda: blocks.quantize(rows, MX8), peers["mxfp8"]),
-        Work("mxfp4_e2m1 codes and scales", 5, lambda: blocks.quantize(rows, mx4.fmt, out=mx4), peers["mxfp4"]),
-        Work(f"{MX8} codes and scales, axis 0", 5, lambda: blocks.quantize(rows, MX8, axis=0, out=down), {}),
-        Work(f"{MX8} to values", 5, lambda: mx8.dequantize(out=out), {}),
+        Work(f"{MX8} codes and scales", 5, lambda: blocks.encode(rows, MX8, out=mx8), peers["mxfp8"]),
+        Work(f"{MX8}, into new arrays", 5, lambda: blocks.encode(rows, MX8), peers["mxfp8"]),
+        Work("mxfp4_e2m1 codes and scales", 5, lambda: blocks.encode(rows, mx4.fmt, out=mx4), peers["mxfp4"]),
+        Work(f"{MX8} codes and scales, axis 0", 5, lambda: blocks.encode(rows, MX8, axis=0, out=down), {}),
+        Work(f"{MX8} to values", 5, lambda: mx8.decode(out=out), {}),
     ]
 
 
@@ -148,12 +151,12 @@ def _threads(x: NDArray[np.float32]) -> str:
     from softfloat_ref.arrays.kernels.threads import shared
 
     out, rows = np.empty_like(x), x.reshape(-1, 1024)
-    made = blocks.quantize(rows, MX8)
+    made = blocks.encode(rows, MX8)
     ways: dict[str, Callable[[int], Any]] = {
         "a copy": lambda n: shared(x.size, 1, n, lambda part: np.copyto(out[part], x[part])),
         "fp8_e4m3 and back": lambda n: convert.quantize(x, "fp8_e4m3", out=out, threads=n),
         "fp16 and back": lambda n: convert.quantize(x, "fp16", out=out, threads=n),
-        f"{MX8} codes and scales": lambda n: blocks.quantize(rows, MX8, out=made, threads=n),
+        f"{MX8} codes and scales": lambda n: blocks.encode(rows, MX8, out=made, threads=n),
     }
     found = []
     for name, way in ways.items():

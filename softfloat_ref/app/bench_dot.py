@@ -29,11 +29,11 @@ def _blocks(fmt: str) -> Row:
     from softfloat_ref.arrays import blocks
 
     rng = np.random.default_rng(1)
-    a, b = (blocks.quantize(rng.standard_normal((SIZE, SIZE)).astype(np.float32), fmt, axis=i) for i in (1, 0))
+    a, b = (blocks.encode(rng.standard_normal((SIZE, SIZE)).astype(np.float32), fmt, axis=i) for i in (1, 0))
     ours = median_rate(SIZE**3, lambda: blocks.matmul(a, b))
     theirs = None
     if (torch := torch_module()) is not None:
-        theirs = median_rate(SIZE**3, lambda: torch.from_numpy(a.dequantize()) @ torch.from_numpy(b.dequantize()))
+        theirs = median_rate(SIZE**3, lambda: torch.from_numpy(a.decode()) @ torch.from_numpy(b.decode()))
     return Row(f"{fmt} mx-fp32, {SIZE}^3, bit exact", ours, "MAC/s", "torch, dequantized, any order", theirs)
 
 

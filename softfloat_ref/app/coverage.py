@@ -46,7 +46,8 @@ def command() -> None:
 def report(folder: str, limit: int, **how: Any) -> int:
     """List the bins of each coverage model and how often the vectors in DIR hit them.
 
-    A bin is hit, empty, waived, or unreachable. Nothing can hit an unreachable bin; the report gives the reason.
+    A bin is hit, empty, waived, or unreachable. Nothing can hit an unreachable bin; the report gives the reason. For a
+    mixed set, the table has a row for each part; the ids of its bins begin with its name.
     """
     vectors, coverage = _set(folder)
     found = measure.measured(vectors, _waived(folder, how["waivers"], coverage), limit)

@@ -18,13 +18,15 @@ from softfloat_ref.oracle.accumulate.model import summary
 from softfloat_ref.oracle.accumulate.probes import COLUMNS, PROBES, answer
 from softfloat_ref.oracle.accumulate.trace import Trace, losses, number_text, trace, trace_dict, trace_text
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
-from softfloat_ref.oracle.codec import check_code, decoder, encode
+from softfloat_ref.oracle.blocks.quantize import VALUE_BITS
+from softfloat_ref.oracle.codec import check_code, decoder, encode, to_value
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.literals import parse_code, parse_number
 
 _SHOWN_MISMATCHES: Final = 10
 _ACC: Final = Name("NAME", ACCUMULATORS)
-_VALUES: Final = ("fmt", "acc", "out", "c", "scales_a", "scales_b", "values", "extrapolate")
+_SECOND: Final = ("tensor_scale_a", "tensor_scale_b")
+_VALUES: Final = ("fmt", "acc", "out", "c", "scales_a", "scales_b", *_SECOND, "values", "extrapolate")
 # The modes that do something other than one product, and the options allowed with each, besides --json.
 _MODES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "traced": ("--trace", _VALUES),
@@ -45,6 +47,8 @@ _OPTIONS: Final = {"source": "-i"}
 @click.option("--c", "c", metavar="CODE", help="The addend c, as a code [0].")
 @click.option("--scales-a", metavar="CODES", help="With a block format: A's scales, one per block.")
 @click.option("--scales-b", metavar="CODES", help="With a block format: B's scales, one per block.")
+@click.option("--tensor-scale-a", metavar="NUMBER", help="With NVFP4: A's second-level scale, an FP32 number.")
+@click.option("--tensor-scale-b", metavar="NUMBER", help="With NVFP4: B's second-level scale.")
 @click.option("-i", "source", metavar="FILE.npz", help="Codes a, b [n, K]; c [n], scales_a, scales_b [n, blocks].")
 @click.option("--values", is_flag=True, help="A, B and c are numbers, rounded to their formats (rne), not codes.")
 @click.option("--extrapolate", is_flag=True, help="Apply a unit's model to formats that the unit does not support.")
@@ -111,7 +115,13 @@ def _operands(operands: tuple[str, ...], given: dict[str, Any]) -> tuple[Operand
     fmts, c_format, out = _formats(given)
     numbers = given["values"]
     a, b = (
-        operand(_codes(text, any_format(fmt), numbers, name), fmt, _scales(given[f"scales_{name}"], name), name)
+        operand(
+            _codes(text, any_format(fmt), numbers, name),
+            fmt,
+            _scales(given[f"scales_{name}"], name),
+            name,
+            _tensor_scale(given, name),
+        )
         for text, fmt, name in zip(operands, fmts, "ab", strict=True)
     )
     c = 0 if given["c"] is None else _code(given["c"], c_format, numbers, "c")
@@ -146,6 +156,11 @@ def _scales(text: str | None, name: str) -> list[int] | None:
     return [parse_code(word, f"--scales-{name}") for word in _words(text)]
 
 
+def _tensor_scale(given: dict[str, Any], name: str) -> Any:
+    text = given[f"tensor_scale_{name}"]
+    return None if text is None else to_value(parse_number(text, f"--tensor-scale-{name}"), VALUE_BITS)
+
+
 # -- one accumulator ---------------------------------------------------------------------------------------------------
 
 
@@ -173,7 +188,7 @@ def _rows(operands: tuple[str, ...], given: dict[str, Any]) -> None:
     for row, arrays in enumerate(code_rows(path)):
         where = f"{path}: row {row}: "
         a, b = (
-            operand(arrays[name], fmt, arrays.get(f"scales_{name}"), where + name)
+            operand(arrays[name], fmt, arrays.get(f"scales_{name}"), where + name, _tensor_scale(given, name))
             for name, fmt in zip("ab", fmts, strict=True)
         )
         s = setting(a, b, acc, out, c_format, extrapolate=given["extrapolate"])

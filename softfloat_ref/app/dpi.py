@@ -40,6 +40,7 @@ def command(
     """
     given: dict[str, object] = {"SOURCE": sources.files, "--sim": sim, "--top": top, "--sim-arg": arguments}
     given |= {"-I": sources.include_dirs, "-D": sources.defines}
+    given |= {"-y": sources.libraries.folders, "-v": sources.libraries.files}
     for option, value in given.items():
         if value and not print_command:
             raise Error(f"{option} needs --print-command")
@@ -59,6 +60,7 @@ def command(
         work_dir=output,
         include_dirs=sources.searched,
         defines=sources.defines,
+        libraries=sources.libraries,
         arguments=arguments,
     )
     print("\n".join(build.shell()))

@@ -38,6 +38,7 @@ from softfloat_ref.oracle.codec import check_code, check_random, encoder, needed
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.literals import parse_code, parse_number
 from softfloat_ref.oracle.operations import OPERATIONS, evaluator, signature
+from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.testing import affine  # noqa: F401  (its view and its steps enter the tables)
 from softfloat_ref.testing.views import view_of
@@ -79,7 +80,7 @@ def command(
     numbers (`--fmt mxfp8 1 2.5 449`). With --got (a block: SCALE:CODE,CODE,...), also list the policies, profiles or
     rules that give the device's answer."""
     texts = [unmark(w) for w in words]
-    name = texts[0].lower().replace("-", "_")
+    name = own_name(texts[0])
     if name in REQUESTS:
         if got_flags is not None:
             raise Error("--got-flags is for operations and conversions")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
 import sys
@@ -15,6 +16,7 @@ from softfloat_ref.app.signals import Stopped, end_of_signals, on_signals
 from softfloat_ref.base.errors import Error, unknown
 
 MAX_MESSAGE: Final = 600
+_NEW_OBJECTS: Final = 1 << 14  # between garbage collections: imports make many objects, which stay
 
 # name: (module, help text). A command's module is imported when it runs, so --help stays fast.
 COMMANDS: Final = {
@@ -30,9 +32,10 @@ COMMANDS: Final = {
     "identify": ("identify", "Identify the policy, block profile, accumulator or affine rule of a device."),
     "dpi": ("dpi", "Write the C file and the package through which SystemVerilog queries the oracle."),
     "train": ("train", "Train small networks with every tensor in the format under study."),
-    "plot": ("plot", "Plot exponents of tensors over the ranges of formats, and training curves."),
+    "plot": ("plot", "Plot exponents, errors, number lines, blocks and training curves."),
+    "report": ("report", "Report what formats do to every tensor of a model: SQNR, errors, counts."),
     "bench": ("bench", "Measure throughput on this machine."),
-    "selftest": ("selftest", "Check this installation against exact rationals (needs gmpy2)."),
+    "selftest": ("selftest", "Check this installation against exact rationals."),
 }
 
 
@@ -76,6 +79,7 @@ def cli() -> None:
 
 def main(args: list[str] | None = None) -> None:
     """Run the command line; never returns."""
+    gc.set_threshold(_NEW_OBJECTS)
     try:
         on_signals()
         result = _run(sys.argv[1:] if args is None else list(args))

@@ -1,4 +1,4 @@
-"""`plot histogram` and `plot training`: plots of tensors and of training runs, with the numbers as a table."""
+"""`plot`: pictures of formats, tensors and training runs, each with its numbers as a table."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
+from softfloat_ref.app import plot_formats, plot_tensors
 from softfloat_ref.app.options import ANY, Choices, policy_options
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.patterns import matches
@@ -31,8 +32,13 @@ Tensor = tuple[str, "NDArray[Any]"]
 
 @click.group("plot")
 def command() -> None:
-    """Plot tensors and training runs with matplotlib, and print the numbers as a table."""
+    """Plot formats, tensors and training runs with matplotlib, and print the numbers as a table."""
 
+
+command.add_command(plot_formats.line)
+command.add_command(plot_formats.error)
+command.add_command(plot_tensors.sqnr)
+command.add_command(plot_tensors.blocks)
 
 # -- histogram -------------------------------------------------------------------------------------------------------
 

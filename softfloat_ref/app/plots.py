@@ -6,7 +6,9 @@ The colours are Okabe and Ito's, which colour-blind readers can tell apart.
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -24,6 +26,8 @@ KINDS: Final = (".png", ".svg", ".pdf")
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#000000")
 _DPI: Final = 150
 _TAIL: Final = 5000  # one value in this many may lie left of the picture
+_CHARACTERS: Final = 12  # of text per inch
+_HANDLE: Final = 7  # characters that a legend's line takes
 _GREY: Final = "#555555"
 _STYLE: Final = {
     "font.size": 10,
@@ -42,23 +46,64 @@ def picture(path: str | None) -> Path | None:
     return None if path is None else Path(path)
 
 
-def _figure(width: float, height: float) -> Figure:
+def figure(width: float, height: float) -> Figure:
     """An empty figure that needs no screen. Raises Error without matplotlib."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
         raise Error("pictures need matplotlib: pip install 'softfloat-ref[plots]'") from None
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
+    made = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(made)
+    return made
 
 
-def _save(figure: Figure, path: Path) -> None:
+@contextmanager
+def style() -> Iterator[None]:
+    """The look of all pictures, while they are drawn and saved. Raises Error without matplotlib."""
+    figure(1, 1)
+    import matplotlib
+
+    with matplotlib.rc_context(_STYLE):
+        yield
+
+
+def titled(drawn: Figure, title: str) -> Figure:
+    """The figure with a title, if there is one."""
+    if title:
+        drawn.suptitle(title, x=0.01, ha="left", fontsize=11)
+    return drawn
+
+
+def legend(drawn: Figure, title: str, *named: Any) -> Figure:
+    """The figure with one legend above all panels, in as many columns as fit, under the title. named: handles and
+    labels, if not those of the panels."""
+    labels = named[1] if named else [x for a in drawn.axes for x in a.get_legend_handles_labels()[1]]
+    columns = max(1, int(drawn.get_figwidth() * _CHARACTERS) // (max(map(len, labels)) + _HANDLE))
+    given = {"title": title, "title_fontsize": 11, "alignment": "left"} if title else {}
+    drawn.legend(*named, loc="outside upper left", ncols=columns, frameon=False, borderaxespad=0.3, **given)
+    return drawn
+
+
+def save(drawn: Figure, path: Path) -> None:
+    """Write a picture of the kind that the suffix says; the same figure gives the same bytes."""
+    data = _bytes(drawn, path.suffix)
+    write_file(path, lambda stream: stream.write(data))
+
+
+def svg(drawn: Figure, name: str) -> str:
+    """A picture as an element of an HTML page. name: distinguishes its internal ids from those of other pictures."""
+    text = _bytes(drawn, ".svg").decode()
+    text = text[text.index("<svg") :]
+    text = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", text)
+    return re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
+
+
+def _bytes(drawn: Figure, suffix: str) -> bytes:
     data = io.BytesIO()
-    metadata = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}[path.suffix]
-    figure.savefig(data, format=path.suffix[1:], dpi=_DPI, metadata=metadata)
-    write_file(path, lambda stream: stream.write(data.getvalue()))
+    metadata = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}[suffix]
+    drawn.savefig(data, format=suffix[1:], dpi=_DPI, metadata=metadata)
+    return data.getvalue()
 
 
 # -- exponents -------------------------------------------------------------------------------------------------------
@@ -80,22 +125,19 @@ def histogram(path: Path, inputs: Sequence[Tensors], formats: Sequence[AnyFormat
     """
     if not any(x.exponents.nonzero for x in inputs):
         raise Error(f"nothing to show: {', '.join(x.name for x in inputs)} have no finite nonzero value")
-    import matplotlib
     from matplotlib.ticker import MaxNLocator
 
-    with matplotlib.rc_context(_STYLE):
-        figure = _figure(9, 3.6 + 0.32 * len(formats))
+    with style():
+        drawn = figure(9, 3.6 + 0.32 * len(formats))
         heights = [3.2, 0.32 * len(formats) + 0.1] if formats else [1.0]
-        axes = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
+        axes = drawn.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
         _draw_exponents(axes[0], inputs)
         axes[0].set_xlim(*_view(inputs))
         if formats:
             _draw_ranges(axes[1], axes[0], inputs, formats)
         axes[-1].set_xlabel("exponent: floor of log2 of the magnitude")
         axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
-        if title:
-            figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-        _save(figure, path)
+        save(titled(drawn, title), path)
 
 
 def _draw_exponents(axes: Axes, inputs: Sequence[Tensors]) -> None:
@@ -186,17 +228,13 @@ def training(path: Path, panels: Sequence[tuple[str, Sequence[Curve]]], title: s
 
     Raises Error.
     """
-    import matplotlib
-
-    with matplotlib.rc_context(_STYLE):
-        figure = _figure(4.6 * len(panels) + 0.6, 3.8)
-        axes = figure.subplots(1, len(panels), squeeze=False)[0]
+    with style():
+        drawn = figure(4.6 * len(panels) + 0.6, 3.8)
+        axes = drawn.subplots(1, len(panels), squeeze=False)[0]
         for place, (quantity, curves) in zip(axes, panels, strict=True):
             _draw_curves(place, quantity, curves)
         axes[0].legend(frameon=False)
-        if title:
-            figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-        _save(figure, path)
+        save(titled(drawn, title), path)
 
 
 def _draw_curves(axes: Axes, quantity: str, curves: Sequence[Curve]) -> None:

@@ -62,7 +62,14 @@ def ports(
 
 
 def _design(sources: Sources, module: str, given: Parameters) -> Design:
-    found = elaborate(sources.files, module, given, include_dirs=sources.searched, defines=sources.defines)
+    found = elaborate(
+        sources.files,
+        module,
+        given,
+        include_dirs=sources.searched,
+        defines=sources.defines,
+        libraries=sources.libraries,
+    )
     unknown = set(given) - {p.name for p in found.body.parameters}
     if unknown:
         raise Error(f"-G {min(unknown)}: {module} has no parameter of that name")

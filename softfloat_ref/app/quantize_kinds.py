@@ -32,7 +32,7 @@ from softfloat_ref.oracle.blocks.quantize import (
     resolve,
     tensor_scale_of,
 )
-from softfloat_ref.oracle.codec import decode, decoder, encoder, needed_bits, to_value
+from softfloat_ref.oracle.codec import decode, decoder, encode, encoder, needed_bits, to_value
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.literals import shortest, writer
@@ -231,7 +231,7 @@ class Block(Kind):
 
     def _row(self, texts: list[str], values: list[Value], tensor_scale: int, words: list[int]) -> Row:
         factor, size, decode = decoder(FP32)(tensor_scale), self._size(len(values)), decoder(FP32)
-        row = Row([texts], [], [], [], size, None if self.profile.tensor_scale == "none" else tensor_scale)
+        row = Row([texts], [], [], [], size, None if not self.profile.two_levels else tensor_scale)
         assert row.scales is not None
         for i in range(0, len(values), size):
             part, drawn = values[i : i + size], words[i : i + size]
@@ -246,14 +246,16 @@ class Block(Kind):
         from softfloat_ref.arrays import blocks
 
         policy, along = self.choices.policy, -1 if axis is None else axis
-        found = blocks.quantize(x, self.fmt, along, self.profile, policy, words, tensor_scale)
-        parts: dict[str, Array] = {"codes": found.codes, "values": found.dequantize(), "scales": found.scales}
-        if self.profile.tensor_scale != "none":
-            parts["tensor_scale"] = _fp32_array(found.tensor_scale)
+        found = blocks.encode(
+            x, self.fmt, axis=along, profile=self.profile, policy=policy, random_bits=words, tensor_scale=tensor_scale
+        )
+        parts: dict[str, Array] = {"codes": found.codes, "values": found.decode(), "scales": found.scales}
+        if found.tensor_scale is not None:
+            parts["tensor_scale"] = _fp32_array(_code_of(found.tensor_scale))
         return Arrays(parts["codes"], parts["values"], parts, found)
 
     def pieces(self, x: Array, axis: int | None) -> Pieces | None:
-        from softfloat_ref.arrays.block_array import Layout, check_axis
+        from softfloat_ref.arrays.block_layout import Layout, check_axis
 
         along = check_axis(x, -1 if axis is None else axis)
         Layout(x.shape, along, self.fmt, self.profile)  # refuses an axis by its length
@@ -263,7 +265,7 @@ class Block(Kind):
         return Pieces(x.size // length, length, None if self.fmt.size == AXIS else self.fmt.size)
 
     def tensor_scale(self, amax: Callable[[], float]) -> float | None:
-        if self.profile.tensor_scale == "none":
+        if not self.profile.two_levels:
             return None
         found = amax()
         return float(decode(tensor_scale_of(to_value(found, 0) if found else None, self.fmt, self.profile), FP32))
@@ -276,7 +278,7 @@ class Block(Kind):
         if scales[0] is None and form != "value":
             raise Error("blocks along another axis than the last cannot be printed as rows; use -o FILE.npz")
         size = self._size(arrays.codes.size if self.fmt.size == TENSOR else arrays.codes.shape[arrays.blocks.axis])
-        second = arrays.blocks.tensor_scale if "tensor_scale" in arrays.parts else None
+        second = None if arrays.blocks.tensor_scale is None else _code_of(arrays.blocks.tensor_scale)
         lines = zip(_lines_of(arrays), scales, strict=True)
         return [Row([], codes, values, scale, size, second) for (codes, values), scale in lines]
 
@@ -375,9 +377,9 @@ class Affine(Kind):
     def array(self, x: Array, words: Any, axis: int | None = None, tensor_scale: float | None = None) -> Arrays:
         from softfloat_ref.arrays import affine
 
-        q = affine.quantize(x, self.fmt, axis, self.rule, self._policy, words)
-        values = q.dequantize()
-        parts = {"integers": q.integers, "scale": q.scale, "zero_point": q.zero_point, "values": values}
+        q = affine.encode(x, self.fmt, axis=axis, profile=self.rule, policy=self._policy, random_bits=words)
+        values = q.decode()
+        parts = {"integers": q.integers, "scale": q.scales, "zero_point": q.zero_points, "values": values}
         return Arrays(q.codes, values, parts)
 
     def hex(self, code: int) -> str:
@@ -411,6 +413,11 @@ def _parts_of(rows: list[Row], codes: Any, values: Any) -> dict[str, Array]:
 
     found = {"codes": np.array([r.codes for r in rows], codes)}
     return {**found, "values": np.array([[float(v) for v in r.values] for r in rows], values)}
+
+
+def _code_of(number: float) -> int:
+    """The code of an FP32 number."""
+    return encode(number, FP32).bits
 
 
 def _fp32_array(code: int) -> Array:

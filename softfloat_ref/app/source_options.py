@@ -13,7 +13,7 @@ from softfloat_ref.rtl.sources import read_sources
 
 
 def source_options(function: Callable[..., int]) -> Callable[..., int]:
-    """Add [SOURCE]..., -f, -F, -I and -D to a command; it gets one argument, `sources`."""
+    """Add [SOURCE]..., -f, -F, -I, -D, -y and -v to a command; it gets one argument, `sources`."""
 
     @wraps(function)
     def command(
@@ -22,6 +22,8 @@ def source_options(function: Callable[..., int]) -> Callable[..., int]:
         defines: tuple[str, ...],
         file_lists: tuple[str, ...],
         relative_lists: tuple[str, ...],
+        library_files: tuple[str, ...],
+        library_dirs: tuple[str, ...],
         **more: Any,
     ) -> int:
         sources = read_sources(
@@ -30,12 +32,18 @@ def source_options(function: Callable[..., int]) -> Callable[..., int]:
             defines=defines,
             file_lists=file_lists,
             relative_lists=relative_lists,
+            library_files=library_files,
+            library_dirs=library_dirs,
         )
         for option in sources.skipped:
             print(f"{option} is skipped", file=sys.stderr)
         return function(sources=sources.in_order(), **more)
 
     for decorate in (
+        click.option("-v", "library_files", metavar="FILE", multiple=True, help="A file of library modules."),
+        click.option(
+            "-y", "library_dirs", metavar="DIR", multiple=True, help="A folder of library modules, +libext+.v+.sv."
+        ),
         click.option("-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="Define a macro."),
         click.option("-I", "include_dirs", metavar="DIR", multiple=True, help="A folder of included files."),
         click.option(

@@ -79,6 +79,7 @@ class _Simulation:
             work_dir=work,
             include_dirs=sources.searched,
             defines=sources.defines,
+            libraries=sources.libraries,
             arguments=[*own, *given],
         )
 
@@ -137,6 +138,7 @@ def testbench(
     }
     given |= {"--top": tops, "--sim-arg": arguments, "--plusarg": plusargs}
     given |= {"-I": sources.include_dirs, "-D": sources.defines}
+    given |= {"-y": sources.libraries.folders, "-v": sources.libraries.files}
     _refuse_together(sources, output, run, [option for option, value in given.items() if value])
     if print_command and output is None and work is None:
         raise Error("--print-command needs -o FILE.sv or --work DIR, for the testbench that the commands name")
@@ -206,7 +208,8 @@ def _simulated(bench: _Bench, simulation: _Simulation, work: str | None, results
         start = time.monotonic()
         try:
             if not build.is_current():
-                build.make(_fitting(bench, simulation, build), simulation.timeout_s)
+                read = _fitting(bench, simulation, build)
+                build.make(read, simulation.sources.shadows(read, folder), simulation.timeout_s)
             result = build.run([*plusargs, *([FIND] if simulation.wave else [])], simulation.left(start))
             if simulation.wave is not None:
                 said = dump(
@@ -215,9 +218,7 @@ def _simulated(bench: _Bench, simulation: _Simulation, work: str | None, results
                 print(said, file=sys.stderr)
         except ToolError as e:
             print("\n".join(e.tail), file=sys.stderr)
-            if work:
-                raise
-            raise Error(way_on(e.reason)) from None  # its log is deleted with the folder
+            raise Error(way_on(str(e) if work else e.reason)) from None  # without work the log is deleted
         return _verdict(bench, result, log)
 
 
@@ -236,6 +237,7 @@ def _fitting(bench: _Bench, simulation: _Simulation, build: Build) -> list[Path]
         simulation.sources.files,
         include_dirs=simulation.sources.searched,
         defines={simulation.simulator.macro: 1, **simulation.sources.defines},
+        libraries=simulation.sources.libraries,
     )
     named = (Path(argument) for step in build.steps for argument in step[1:])
     others = (path for path in named if path.is_file() and build.output not in path.parents)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -10,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from softfloat_ref.app.options import ANY, SCHEDULERS, Choices, Name, option_name, policy_options, profile_option
-from softfloat_ref.app.ports import ports
+from softfloat_ref.app.progress import progress
 from softfloat_ref.app.requests import MATMUL, product_options, refuse_dots, request
-from softfloat_ref.app.testbench import testbench
 from softfloat_ref.app.vector_files import (
     Files,
     LevelChoice,
@@ -42,15 +42,25 @@ if TYPE_CHECKING:
 
 DEFAULT_COUNT: Final = 10_000
 DEFAULT_PRODUCTS: Final = 4
+_OF_RTL: Final = ("ports", "testbench")
 
 
-@click.group("vectors")
+class _Group(click.Group):
+    """The commands of this module, and those that read RTL, whose modules are imported when they are needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*super().list_commands(ctx), *_OF_RTL])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _OF_RTL:
+            return super().get_command(ctx, cmd_name)
+        found: click.Command = getattr(importlib.import_module(f"softfloat_ref.app.{cmd_name}"), cmd_name)
+        return found
+
+
+@click.group("vectors", cls=_Group)
 def command() -> None:
     """Generate, verify and list golden vectors."""
-
-
-command.add_command(ports)
-command.add_command(testbench)
 
 
 @command.command("generate")
@@ -147,7 +157,11 @@ def _write(vectors: VectorSet, folder: str, pool: Workers | None, files: Files) 
     """Write a set of lines, and report it."""
     if files.pack:
         raise Error("--pack is for suites (`softfloat-ref vectors list` shows them)")
-    manifest = generate(vectors, folder, command_line(), pool, formats=files.formats, resume=files.resume)
+    several = len(vectors.unit.parts) > 1  # then the cases of each part are found before the lines are made
+    with progress(vectors.count * (1 + several)) as bar:
+        manifest = generate(
+            vectors, folder, command_line(), pool, formats=files.formats, resume=files.resume, advance=bar.advance
+        )
     left_out = manifest["left_out"]["count"]
     note = f", {left_out} without a defined result left out" if left_out else ""
     print(

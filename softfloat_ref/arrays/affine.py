@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softfloat_ref.arrays import blocks, convert
-from softfloat_ref.arrays.convert import Codes, Floats
-from softfloat_ref.arrays.kernels import dispatch, plans
+from softfloat_ref.arrays.affine_array import (
+    AffineArray,
+    checked_parameters,
+    from_codes,
+    from_torch,
+    is_compiled,
+    spread_along,
+    unpack,
+)
+from softfloat_ref.arrays.affine_products import accumulate, matmul
+from softfloat_ref.arrays.block_layout import check_axis
+from softfloat_ref.arrays.files import load_kind, save
+from softfloat_ref.arrays.kernels import affine_dispatch, dispatch
+from softfloat_ref.arrays.slabs import SIZE
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.affine import (
     FP32,
@@ -24,92 +35,116 @@ from softfloat_ref.oracle.affine import (
     element_policy,
     get_affine_format,
     get_rule,
-    is_affine,
     nan_result,
     quantize_value,
     reciprocal,
 )
-from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
-from softfloat_ref.oracle.codec import decode, target, to_value
-from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.codec import decode, to_value
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.sources import RandomSource
+
+__all__ = [
+    "AffineArray",
+    "accumulate",
+    "encode",
+    "from_codes",
+    "from_torch",
+    "load",
+    "matmul",
+    "parameters",
+    "quantize",
+    "save",
+    "unpack",
+]
 
 _FRACTION: Final = 30  # fraction bits of the fixed-point value that is rounded; integers have at most 16 bits
 
 
-@dataclass(frozen=True)
-class AffineArray:
-    """A quantized array. integers: q, int32, in the array's shape; scale (float32) and zero_point (int32): shape (), or
-    one entry per channel along `axis`."""
-
-    integers: NDArray[np.int32]
-    scale: NDArray[np.float32]
-    zero_point: NDArray[np.int32]
-    fmt: AffineFormat
-    axis: int | None = None
-    rule: Rule = RULES["exact"]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the values."""
-        return self.integers.shape
-
-    @property
-    def codes(self) -> Codes:
-        """The integers as unsigned codes: two's complement, in the format's width."""
-        dtype = np.dtype(np.uint8 if self.fmt.bits <= 8 else np.uint16)
-        return (self.integers & ((1 << self.fmt.bits) - 1)).astype(dtype)
-
-    def dequantize(self) -> NDArray[np.float32]:
-        """(q - zero point) * scale, the exact product rounded to FP32."""
-        spread = _spread(self.integers.ndim, self.axis)
-        scale = convert.decode_float64(self.scale.view(np.uint32), FP32)
-        steps = self.integers.astype(np.float64) - spread(self.zero_point)
-        return convert.round_to_fp32(steps * spread(scale))
-
-
-def _spread(ndim: int, axis: int | None) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    """A function that reshapes one number per channel so that it broadcasts along the axis."""
-    if axis is None:
-        return lambda x: x
-    shape = tuple(-1 if i == axis else 1 for i in range(ndim))
-    return lambda x: x.reshape(shape)
-
-
-def quantize(
+def encode(
     x: ArrayLike,
     fmt: str | AffineFormat,
-    axis: int | None = None,
-    rule: str | Rule = "exact",
     policy: Policy | str | None = None,
-    random_bits: ArrayLike | RandomSource | None = None,
+    random_bits: convert.RandomBits | None = None,
     *,
+    seed: int | None = None,
+    key: str | None = None,
+    axis: int | None = None,
+    profile: str | Rule = "exact",
     scale: ArrayLike | None = None,
     zero_point: ArrayLike | None = None,
 ) -> AffineArray:
     """Quantize an array per tensor or, if an axis is given, per channel along it.
 
-    scale, zero_point: both or neither; one number, or one per channel. By default they follow from the range of the
-    values. random_bits: for stochastic rounding, integers in x's shape, or a RandomSource. Raises Error for an axis
-    that is out of range, for parameters or dtypes that do not fit, and for values that the rule refuses.
+    profile: the rule. scale, zero_point: both or neither; one number, or one per channel. By default they follow from
+    the range of the values. random_bits, seed, key: for stochastic rounding, as for `arrays.encode`. Raises
+    Error for an axis that is out of range, for parameters or dtypes that do not fit, and for values that the rule
+    refuses.
     """
-    fmt, rule = get_affine_format(fmt), get_rule(rule)
+    fmt, rule = get_affine_format(fmt), get_rule(profile)
     policy = element_policy(policy, rule)
     source = convert.as_source(x)
     if rule.arithmetic != "exact" and source.fmt.width > FP32.width:
         raise Error(f"affine rule {rule.name}: steps in FP32 take arrays of FP32 or narrower, not {source.fmt.name}")
-    axis = None if axis is None else blocks.check_axis(source.codes, axis)
+    axis = None if axis is None else check_axis(source.codes, axis)
+    random_bits = convert.given_bits(random_bits, policy, x, seed, key)
     words = convert.random_words(policy, random_bits, source.codes.shape)
-    values = convert.to_float64(source, flush=policy.flush_inputs)
     if (scale is None) != (zero_point is None):
         raise Error("give both scale and zero_point, or neither")
+    if source.fmt is FP32 and source.codes.ndim and is_compiled(source.codes.size):
+        quick = _quick_array(source.codes.view(np.float32), fmt, axis, rule, policy, words, scale, zero_point)
+        if quick is not None:
+            return quick
+    values = convert.to_float64(source, flush=policy.flush_inputs)
     made = _observed(values, fmt, axis, rule) if scale is None else _given(scale, zero_point, fmt, values, axis)
     for code in np.unique(made[0]).tolist():
         check_scale(decode(code, FP32), rule)
-    spread = _spread(values.ndim, axis)
+    spread = spread_along(values.ndim, axis)
     q = _integers(values, spread(made[0]), spread(made[1]), fmt, rule, policy, words)
     return AffineArray(q, made[0].view(np.float32), made[1], fmt, axis, rule)
+
+
+def load(path: str | Path) -> AffineArray:
+    """Read an affine array that `save` wrote; nothing is unpickled. Raises Error for any other file."""
+    found: AffineArray = load_kind(path, "affine")
+    return found
+
+
+def _quick_array(
+    x: NDArray[np.float32], fmt: AffineFormat, axis: int | None, rule: Rule, policy: Policy, words: NDArray[Any] | None,
+    scale: ArrayLike | None, zero_point: ArrayLike | None,
+) -> AffineArray | None:  # fmt: skip
+    """`quantize` in the compiled loops; None if they do not support this case."""
+    if not affine_dispatch.can_quantize(fmt, rule, policy):
+        return None
+    finite = (words is None and rule.range != "error") or bool(np.isfinite(x).all())
+    if not finite:
+        return None  # stochastic rounding of specials, or an error
+    if scale is None:
+        made = _quick_parameters(*affine_dispatch.ranges(x, axis), fmt, rule)
+    else:
+        made = _given(scale, zero_point, fmt, x, axis)
+    scales, zeros = (part.reshape(-1) for part in made)
+    if rule.arithmetic != "exact":
+        for code in scales[np.isinf(affine_dispatch.inverse_of(scales.view(np.float32), rule))].tolist():
+            check_scale(decode(code, FP32), rule)
+    q, specials = affine_dispatch.integers(x, axis, scales.view(np.float32), zeros, fmt, rule, policy, words)
+    if specials & 1 and rule.nan == "error":
+        nan_result(fmt, rule, 0)
+    if specials & 2 and rule.inf == "error":
+        raise Error(f"an Inf, which affine rule {rule.name} refuses")
+    shape = () if axis is None else (x.shape[axis],)
+    return AffineArray(q, scales.view(np.float32).reshape(shape), zeros.reshape(shape), fmt, axis, rule)
+
+
+def _quick_parameters(low: NDArray[np.float32], high: NDArray[np.float32], fmt: AffineFormat, rule: Rule) -> Any:
+    """`_chosen`, where rounding in float64 decides most ranges."""
+    if rule.parameters != "exact" or rule.small_scale != "one" or fmt.symmetric:
+        return _chosen(low, high, fmt, rule)
+    scales, zeros, left = affine_dispatch.parameters(low, high, fmt)
+    codes = scales.view(np.uint32)
+    if left.any():
+        codes[left], zeros[left] = _chosen(low[left], high[left], fmt, rule)
+    return codes, zeros
 
 
 ParameterArrays = tuple[NDArray[np.uint32], NDArray[np.int32]]
@@ -140,7 +175,7 @@ def parameters(
     return scales.view(np.float32), zeros
 
 
-def _chosen(low: NDArray[np.float64], high: NDArray[np.float64], fmt: AffineFormat, rule: Rule) -> ParameterArrays:
+def _chosen(low: NDArray[Any], high: NDArray[Any], fmt: AffineFormat, rule: Rule) -> ParameterArrays:
     found = [
         choose(to_value(a, 0), to_value(b, 0), fmt, rule)
         for a, b in zip(low.reshape(-1).tolist(), high.reshape(-1).tolist(), strict=True)
@@ -150,19 +185,10 @@ def _chosen(low: NDArray[np.float64], high: NDArray[np.float64], fmt: AffineForm
 
 
 def _given(
-    scale: ArrayLike, zero_point: ArrayLike | None, fmt: AffineFormat, values: NDArray[np.float64], axis: int | None
+    scale: ArrayLike, zero_point: ArrayLike | None, fmt: AffineFormat, values: NDArray[Any], axis: int | None
 ) -> ParameterArrays:
     """The caller's parameters, checked, in the form that `_observed` returns."""
-    shape = () if axis is None else (values.shape[axis],)
-    wide, zeros = convert.to_float64(scale), np.asarray(zero_point)
-    if zeros.dtype.kind not in "iu" or (zeros.size and not fmt.lowest <= zeros.min() <= zeros.max() <= fmt.highest):
-        raise Error(f"zero points of {fmt.name} are integers from {fmt.lowest} to {fmt.highest}")
-    if not {wide.shape, zeros.shape} <= {(), shape}:
-        raise Error(f"scale and zero_point have shape () or {shape}, not {wide.shape} and {zeros.shape}")
-    codes = convert.encode(wide, FP32).astype(np.uint32)
-    if (convert.decode_float64(codes, FP32) != wide).any() or (codes == 0).any() or (codes >= FP32.inf_code).any():
-        raise Error("a scale must be a positive finite FP32 number; round it first")
-    return np.broadcast_to(codes, shape).copy(), np.broadcast_to(zeros.astype(np.int32), shape).copy()
+    return checked_parameters(scale, zero_point, fmt, () if axis is None else (values.shape[axis],))
 
 
 def _integers(
@@ -257,60 +283,35 @@ def _odd_sum(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float
     return odd
 
 
-# -- any format ------------------------------------------------------------------------------------------------------
-
-
-def quantize_values(
-    x: ArrayLike,
-    fmt: str | Format | BlockFormat | AffineFormat,
-    policy: Policy | str | None = None,
-    random_bits: ArrayLike | RandomSource | None = None,
-    *,
-    axis: int | None = None,
-    profile: Any = None,
-) -> Floats:
-    """The values of an array after quantization to a scalar, block or affine format (`softfloat_ref.quantize`).
-
-    axis: of the blocks (default: the last), or of the channels of an affine format (default: per tensor). profile: a
-    block profile, or an affine format's rule.
-    """
-    if isinstance(fmt, AffineFormat) or (isinstance(fmt, str) and is_affine(fmt)):
-        return quantize(x, fmt, axis, "exact" if profile is None else profile, policy, random_bits).dequantize()
-    found = any_format(fmt)
-    if isinstance(found, BlockFormat):
-        return blocks.quantize(x, found, -1 if axis is None else axis, profile, policy, random_bits).dequantize()
-    return convert.quantize(x, found, policy, random_bits)
-
-
 # -- the values at once ----------------------------------------------------------------------------------------------
 
 _QUICK_BITS: Final = 8  # widest integers that the compiled loop supports
 
 
-def values(
+def quantize(
     x: ArrayLike,
     fmt: str | AffineFormat,
-    axis: int | None = None,
-    rule: str | Rule = "exact",
     policy: Policy | str | None = None,
-    random_bits: ArrayLike | RandomSource | None = None,
+    random_bits: convert.RandomBits | None = None,
     *,
+    seed: int | None = None,
+    key: str | None = None,
+    axis: int | None = None,
+    profile: str | Rule = "exact",
     scale: ArrayLike | None = None,
     zero_point: ArrayLike | None = None,
     out: NDArray[np.float32] | None = None,
 ) -> NDArray[np.float32]:
-    """`quantize(...).dequantize()`, in a compiled loop for float32 arrays, formats of up to 8 bits and exact
-    arithmetic. out: the buffer for the result, float32 in x's shape. Raises Error as `quantize` does."""
-    fmt, rule = get_affine_format(fmt), get_rule(rule)
+    """The values of an array after quantization, `encode(...).decode(out)`; float32 arrays, formats of up to 8 bits and
+    exact arithmetic in a compiled loop. out: the buffer for the result, float32 in x's shape. Raises Error as `encode`
+    does."""
+    fmt, rule = get_affine_format(fmt), get_rule(profile)
     chosen = element_policy(policy, rule)
+    random_bits = convert.given_bits(random_bits, chosen, x, seed, key)
     quick = _quick_rows(x, fmt, axis, rule, chosen)
     if quick is None or (scale is None) != (zero_point is None):
-        given = {"scale": scale, "zero_point": zero_point}
-        slow = quantize(x, fmt, axis, rule, policy, random_bits, **given).dequantize()
-        if out is None:
-            return slow
-        out[...] = slow
-        return out
+        given: dict[str, Any] = {"scale": scale, "zero_point": zero_point}
+        return encode(x, fmt, policy, random_bits, axis=axis, profile=rule, **given).decode(out)
     array = np.asarray(x)
     made = convert.output_buffer(out, array.shape, np.dtype(np.float32))
     words = _words(chosen, random_bits, array.shape)
@@ -360,15 +361,21 @@ def _quick_values(
     policy: Policy,
     out: NDArray[np.float32],
 ) -> None:
-    from softfloat_ref.arrays.kernels.affine_loops import affine_values, stochastic_affine_values
+    from softfloat_ref.arrays.kernels.affine_loops import stochastic_affine_values
 
+    scale, zero = np.array([parameters.scale], np.uint32).view(np.float32), np.array([parameters.zero_point], np.int32)
+    n = policy.random_count
+    if n == 0:
+        for start in range(0, row.size, SIZE):
+            part = slice(start, start + SIZE)
+            q, _ = affine_dispatch.integers(row[part], None, scale, zero, fmt, RULES["exact"], policy, None)
+            affine_dispatch.dequantize(q, None, scale, zero, out[part])
+        return
     integers = np.arange(fmt.lowest, fmt.highest + 1, dtype=np.int32)
-    scale, zero = np.array(parameters.scale, np.uint32).view(np.float32), np.array(parameters.zero_point, np.int32)
-    table = AffineArray(integers, scale, zero, fmt).dequantize()
-    factor, n = float(decode(parameters.scale, FP32)), policy.random_count
-    table_of_cases = 0 if n else plans.decisions(target(fmt.wide, policy))
-    numbers = np.array([parameters.zero_point, fmt.lowest, fmt.highest, table_of_cases], np.int64)
-    if n:
-        stochastic_affine_values(row, words, factor, numbers, table, out, int(policy.rounding), n)
-    else:
-        affine_values(row, factor, numbers, table, out)
+    table = AffineArray(integers, scale[0], zero[0], fmt).decode()
+    numbers = np.array([parameters.zero_point, fmt.lowest, fmt.highest], np.int64)
+    stochastic_affine_values(row, words, float(scale[0]), numbers, table, out, int(policy.rounding), n)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

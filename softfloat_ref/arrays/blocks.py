@@ -6,41 +6,41 @@ Elements come from convert.encode, whose input is the exact quotient, or the quo
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any, Final
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softfloat_ref.arrays import convert
+from softfloat_ref.arrays import convert, products
 from softfloat_ref.arrays.block_array import (
     FP32,
     FP64,
     ONE,
     BlockArray,
-    Layout,
-    check_axis,
     from_codes,
     from_torch,
     given_tensor_scale,
-    load,
-    save,
+    tensor_scale_value,
     unpack,
 )
+from softfloat_ref.arrays.block_layout import Layout, check_axis
+from softfloat_ref.arrays.block_setting import Setting, setting
 from softfloat_ref.arrays.convert import Codes
-from softfloat_ref.arrays.kernels import block_dispatch, dispatch
-from softfloat_ref.arrays.matmul import matmul
+from softfloat_ref.arrays.files import load_kind, save
+from softfloat_ref.arrays.kernels import block_dispatch, dispatch, divided
 from softfloat_ref.base.bisection import changes
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.blocks.formats import BlockFormat, get_block_format
+from softfloat_ref.oracle.accumulate import Accumulator
+from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
 from softfloat_ref.oracle.blocks.profiles import Profile
 from softfloat_ref.oracle.blocks.quantize import (
-    element_policy,
     fp32_quotient,
-    quantize_block,
-    resolve,
     scale_of,
     special_element,
     tensor_scale_of,
@@ -53,19 +53,16 @@ from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.sources import RandomSource
 
 __all__ = [
-    "FP32",
-    "ONE",
     "BlockArray",
-    "check_axis",
+    "dot",
+    "encode",
     "from_codes",
     "from_torch",
     "load",
     "matmul",
-    "odd_quotient",
     "quantize",
     "saturated",
     "save",
-    "scale_rows",
     "unpack",
 ]
 
@@ -79,45 +76,130 @@ _EXPONENT_LIMIT: Final = 900  # quotients beyond 2^+-900 round like those at thi
 def quantize(
     x: ArrayLike,
     fmt: str | BlockFormat,
+    policy: Policy | str | None = None,
+    random_bits: convert.RandomBits | None = None,
+    *,
+    seed: int | None = None,
+    key: str | None = None,
     axis: int = -1,
     profile: str | Profile | None = None,
-    policy: Policy | str | None = None,
-    random_bits: ArrayLike | RandomSource | None = None,
     tensor_scale: float | None = None,
+    out: NDArray[np.float32] | None = None,
+    threads: int = 1,
+) -> NDArray[np.float32]:
+    """The values of an array after quantization: encode(...).decode(out)."""
+    given: dict[str, Any] = {"axis": axis, "profile": profile, "tensor_scale": tensor_scale, "threads": threads}
+    given |= {"seed": seed, "key": key}
+    convert.check_buffer(out, convert.shape_of(x), np.dtype(np.float32))
+    return encode(x, fmt, policy, random_bits, **given).decode(out)
+
+
+def encode(
+    x: ArrayLike,
+    fmt: str | BlockFormat,
+    policy: Policy | str | None = None,
+    random_bits: convert.RandomBits | None = None,
     *,
+    seed: int | None = None,
+    key: str | None = None,
+    axis: int = -1,
+    profile: str | Profile | None = None,
+    tensor_scale: float | None = None,
     out: BlockArray | None = None,
     threads: int = 1,
 ) -> BlockArray:
     """Quantize an array in blocks along an axis. If the block size does not divide the axis, the last block is short.
 
-    profile: by default the format's own. policy: how elements are rounded. random_bits: for stochastic rounding,
-    integers in x's shape, or a RandomSource. tensor_scale: the second-level scale, by default computed from the largest
-    magnitude in the tensor. out: an earlier result, whose codes and scales are overwritten and become those of the new
-    one. threads: number of threads of the compiled loops; the result does not depend on it. Raises Error for a
+    profile: by default the format's own. policy: how elements are rounded. random_bits, seed, key: for stochastic
+    rounding, as for `arrays.encode`. tensor_scale: the value of the second-level scale, by default computed from the
+    largest magnitude in the tensor. out: an earlier result, whose codes and scales are overwritten and become those of
+    the new one. threads: number of threads of the compiled loops; the result does not depend on it. Raises Error for a
     0-dimensional array, an axis out of range, dtypes that do not fit, and an `out` of another shape or type.
     """
-    fmt, profile = resolve(get_block_format(fmt), profile)
-    policy = element_policy(policy, profile)
+    chosen = setting(fmt, profile, policy)
+    fmt, profile, policy = chosen.fmt, chosen.profile, chosen.policy
     source = convert.as_source(x)
+    random_bits = convert.given_bits(random_bits, policy, x, seed, key)
     axis = check_axis(source.codes, axis)
     layout = Layout(source.codes.shape, axis, fmt, profile)
     places = _places(out, layout, fmt)
-    compiled = tensor_scale is None and dispatch.use_compiled(source.codes.size)
-    scaling = _scaling(fmt, profile, policy, source) if compiled and policy.random_count else None
-    drawn = scaling is not None and isinstance(random_bits, RandomSource)  # drawn by _stochastic, a chunk at a time
+    drawn = policy.random_count > 0 and isinstance(random_bits, RandomSource)  # by _divided, a slab at a time
     words = None if drawn else convert.random_words(policy, random_bits, source.codes.shape)
-    if scaling is not None:
-        given = random_bits if drawn else words
-        return _settled(_stochastic(source.codes, axis, fmt, profile, policy, scaling, given, places, threads), out)
-    if compiled and (plan := block_dispatch.plan(fmt, profile, policy, source.fmt)):
-        return _settled(_compiled(source.codes, axis, fmt, profile, policy, plan, places, threads), out)
+    compiled = dispatch.use_compiled_soon(source.codes.size) and source.fmt is FP32 and not convert.flushes_subnormals()
+    if compiled and tensor_scale is None and chosen.plan:
+        return _settled(_compiled(source.codes, axis, chosen, places, threads), out)
+    factor = _tensor_scale(source, tensor_scale, chosen, compiled)
+    if compiled and layout.in_order and (plan := chosen.divided(factor)):
+        given = convert.words_at(policy, cast("RandomSource", random_bits) if drawn else words)
+        return _settled(_divided(source.codes, layout, chosen, plan, factor, given, places, threads), out)
+    if drawn:
+        words = convert.random_words(policy, random_bits, source.codes.shape)
     values = convert.to_float64(source, flush=policy.flush_inputs)
-    factor = _tensor_scale(values, tensor_scale, fmt, profile)
-    job = _Job(fmt, profile, policy, factor, source.fmt, layout.tail)
+    job = _Job(chosen, factor, source.fmt, layout.tail)
     scales, codes = job.run(layout.split(values), None if words is None else layout.split(words))
-    return _settled(
-        BlockArray(layout.join(codes), layout.rows_to_scales(scales), fmt, axis, profile, job.tensor_scale), out
-    )
+    return _settled(BlockArray(layout.join(codes), layout.rows_to_scales(scales), fmt, axis, profile, job.second), out)
+
+
+def matmul(
+    a: Any,
+    b: Any,
+    acc: str | Accumulator | Mapping[str, Any] = "mx-fp32",
+    *,
+    fmt: Any = None,
+    c: Any = None,
+    to: str | Format = "fp32",
+    extrapolate: bool = False,
+) -> convert.Floats:
+    """a @ b + c, each result accumulated in the order and with the roundings of an accumulator.
+
+    a: (..., m, k) or (k), b: (..., k, n) or (k): BlockArrays whose blocks run along k, ScalarArrays, codes, or values
+    (floats). Leading dimensions broadcast, as for `numpy.matmul`. fmt: for codes, a scalar format; for values, the
+    scalar or block format that they are first rounded to (default: that of their type); one, or a pair. c: values of
+    the format `to`, broadcast to the result, default +0. extrapolate: apply a unit's model to formats that it does not
+    support.
+
+    Second-level scales are factors of the products, as in `dot`. A unit that takes only scales of blocks, as
+    nvidia-b200-fp4, has its FP32 results multiplied by the product of both scales, rounded to FP32: an epilogue; then
+    there is no c. Returns the values, float32 (float64 if float32 does not hold `to`). Raises Error if the arguments do
+    not fit together.
+    """
+    x, y, pair = _encoded(a, b, fmt, -2)
+    return products.matmul(x, y, acc, fmt=pair, c=c, to=to, extrapolate=extrapolate)
+
+
+def dot(
+    a: Any,
+    b: Any,
+    acc: str | Accumulator | Mapping[str, Any] = "fp32-sequential",
+    *,
+    fmt: Any = None,
+    c: Any = None,
+    to: str | Format = "fp32",
+    extrapolate: bool = False,
+) -> convert.Floats:
+    """Dot products along the last axis of a and b, (..., k), whose other dimensions broadcast: (...).
+
+    Arguments as for `matmul`. `softfloat_ref.dot` is the dot product of two vectors of codes, with flags.
+    """
+    x, y, pair = _encoded(a, b, fmt, -1)
+    return products.dot(x, y, acc, fmt=pair, c=c, to=to, extrapolate=extrapolate)
+
+
+def _encoded(a: Any, b: Any, fmt: Any, axis: int) -> tuple[Any, Any, list[Any]]:
+    """Operands, those given as values with a block format in that format, and the formats of the others. axis: that of
+    b's blocks, if it is no vector."""
+    found, left = [a, b], list(products.formats(fmt))
+    for i, along in enumerate((-1, axis)):
+        if left[i] is not None and products.is_values(found[i]) and isinstance(any_format(left[i]), BlockFormat):
+            place = along if len(convert.shape_of(found[i])) > 1 else -1
+            found[i], left[i] = encode(found[i], left[i], axis=place), None
+    return found[0], found[1], left
+
+
+def load(path: str | Path) -> BlockArray:
+    """Read a block array that `save` wrote; nothing is unpickled. Raises Error for any other file."""
+    found: BlockArray = load_kind(path, "block")
+    return found
 
 
 def _places(out: BlockArray | None, layout: Layout, fmt: BlockFormat) -> Places:
@@ -142,75 +224,92 @@ def _settled(made: BlockArray, out: BlockArray | None) -> BlockArray:
     return replace(made, codes=out.codes, scales=out.scales)
 
 
-def _compiled(
-    bits: Codes, axis: int, fmt: BlockFormat, profile: Profile, policy: Policy, plan: block_dispatch.Plan,
+def _compiled(bits: Codes, axis: int, chosen: Setting, places: Places, threads: int) -> BlockArray:
+    """Quantize in the compiled loop; the oracle computes the blocks that the loop does not support."""
+    fmt, plan = chosen.fmt, chosen.plan
+    assert plan is not None
+    codes, scales, redo = block_dispatch.quantize(bits, axis, fmt.size, plan, *places, threads)
+    if np.count_nonzero(redo):  # faster than any() for few blocks
+        _leave_to_oracle(bits, axis, fmt.size, redo, chosen, ONE, None, codes, scales)
+    return BlockArray(codes, scales, fmt, axis, chosen.profile)
+
+
+def _divided(
+    bits: Codes, layout: Layout, chosen: Setting, plan: divided.Plan, tensor_scale: int, words: divided.Words | None,
     places: Places, threads: int,
 ) -> BlockArray:  # fmt: skip
-    """Quantize in the compiled loop; the oracle computes the blocks that the loop does not support."""
-    codes, scales, redo = block_dispatch.quantize(bits, axis, fmt.size, plan, *places, threads)
-    decode_value = decoder(FP32, policy.flush_inputs)
-    for where in np.argwhere(redo) if redo.any() else ():
+    """The same in the compiled loop for scales of any format and stochastic roundings."""
+    fmt = chosen.fmt
+    codes = np.empty(layout.shape, chosen.dtypes[0]) if places[0] is None else places[0]
+    scales = np.empty(layout.scales_shape, chosen.dtypes[1]) if places[1] is None else places[1]
+    x, made, found = layout.in_three(bits), layout.in_three(codes), layout.in_three(scales)
+    redo = divided.quantize(x, layout.size, plan, words, made, found, threads)
+    if np.count_nonzero(redo):  # faster than any() for few blocks
+        _leave_to_oracle(x, 1, layout.size, redo, chosen, tensor_scale, words, made, found)
+    second = tensor_scale_value(tensor_scale, chosen.profile)
+    return BlockArray(codes, scales, fmt, layout.axis, chosen.profile, second)
+
+
+def _leave_to_oracle(
+    bits: Codes, axis: int, size: int, redo: Codes, chosen: Setting, tensor_scale: int, words: divided.Words | None,
+    codes: Codes, scales: Codes,
+) -> None:  # fmt: skip
+    """Quantize by the oracle the blocks along an axis that a compiled loop does not support."""
+    decode_value, factor = decoder(FP32, chosen.policy.flush_inputs), decode(tensor_scale, FP32)
+    step = math.prod(bits.shape[axis + 1 :])
+    for where in np.argwhere(redo):
         at = tuple(where.tolist())
-        part = (*at[:axis], slice(at[axis] * fmt.size, (at[axis] + 1) * fmt.size), *at[axis + 1 :])
-        found = quantize_block([decode_value(code) for code in bits[part].tolist()], fmt, profile, policy)
+        part = (*at[:axis], slice(at[axis] * size, (at[axis] + 1) * size), *at[axis + 1 :])
+        values = [decode_value(code) for code in bits[part].tolist()]
+        start = np.ravel_multi_index((*at[:axis], at[axis] * size, *at[axis + 1 :]), bits.shape)
+        drawn = words and [int(words(start + i * step, 1)[0]) for i in range(len(values))]
+        found = chosen.block(values, drawn, factor)
         scales[at], codes[part] = found.scale, found.codes
-    return BlockArray(codes, scales, fmt, axis, profile)
 
 
-def _scaling(fmt: BlockFormat, profile: Profile, policy: Policy, source: convert.Source) -> block_dispatch.Plan | None:
-    """The plan by which the compiled loop finds the scales for stochastic rounding; None if it cannot."""
-    plan = block_dispatch.plan(fmt, profile, _nearest(policy), source.fmt)
-    return plan if plan and np.isfinite(source.codes.view(np.float32)).all() else None
-
-
-def _nearest(policy: Policy) -> Policy:
-    return policy.replace(rounding="rne", sr_bits=None)
-
-
-def _stochastic(
-    bits: Codes, axis: int, fmt: BlockFormat, profile: Profile, policy: Policy, plan: block_dispatch.Plan,
-    random_bits: Any, places: Places, threads: int,
-) -> BlockArray:  # fmt: skip
-    """Find the scales in the compiled loop, as they do not depend on element rounding; then round each quotient once.
-
-    Quotients are exact in float32 except below its normal range. Those lie so far below the elements' range that
-    stochastic rounding treats them like zero.
-    """
-    scaled = _compiled(bits, axis, fmt, profile, _nearest(policy), plan, places, threads)
-    flush = policy.flush_inputs or profile.flush == "element"
-    quotients = np.empty(bits.shape, np.float32)
-    table = 1 / convert.decode_float64(np.arange(1 << fmt.scale.width), fmt.scale)
-    block_dispatch.rescale(bits.view(np.float32), scaled.scales, axis, fmt.size, table, flush, quotients)
-    plain = policy.replace(flush_inputs=False)
-    codes = convert.encode(quotients, fmt.element, plain, random_bits, out=scaled.codes, threads=threads)
-    return BlockArray(codes, scaled.scales, fmt, axis, profile)
-
-
-def _tensor_scale(values: NDArray[np.float64], given: float | None, fmt: BlockFormat, profile: Profile) -> int:
-    """The FP32 code of the second-level scale."""
+def _tensor_scale(source: convert.Source, given: float | None, chosen: Setting, compiled: bool) -> int:
+    """The FP32 code of the second-level scale. compiled: whether compiled code may be used."""
     if given is not None:
         return given_tensor_scale(given)
-    if profile.tensor_scale == "none":
+    if not chosen.profile.two_levels:
         return ONE
+    if compiled:
+        return chosen.tensor_scale(divided.largest_finite(source.codes))
+    values = convert.to_float64(source, flush=chosen.policy.flush_inputs)
     finite = np.abs(values[np.isfinite(values)])
-    amax = float(finite.max()) if finite.size else 0.0
-    return tensor_scale_of(to_value(amax, 0) if amax else None, fmt, profile)
+    top = float(finite.max()) if finite.size else 0.0
+    return tensor_scale_of(to_value(top, 0) if top else None, chosen.fmt, chosen.profile)
 
 
 @dataclass(frozen=True)
 class _Job:
     """The quantization of one array of float64 values of shape (..., blocks, size)."""
 
-    fmt: BlockFormat
-    profile: Profile
-    policy: Policy
-    tensor_scale: int
+    setting: Setting
+    tensor_scale: int  # the FP32 code
     source: Format  # the format of the input before its conversion to float64
     tail: int  # values in the last block of each row
 
-    @property
+    @cached_property
     def factor(self) -> Value:
         return decode(self.tensor_scale, FP32)
+
+    @property
+    def second(self) -> float | None:
+        """The second-level scale as the result has it."""
+        return tensor_scale_value(self.tensor_scale, self.profile)
+
+    @property
+    def fmt(self) -> BlockFormat:
+        return self.setting.fmt
+
+    @property
+    def profile(self) -> Profile:
+        return self.setting.profile
+
+    @property
+    def policy(self) -> Policy:
+        return self.setting.policy
 
     def run(self, blocks: NDArray[np.float64], words: NDArray[Any] | None) -> tuple[Codes, Codes]:
         """Scales (..., blocks) and codes (..., blocks, size)."""
@@ -255,7 +354,7 @@ class _Job:
     def _one(self, block: NDArray[np.float64], words: NDArray[Any] | None) -> tuple[int, list[int]]:
         values = [to_value(v, 0) for v in block.tolist()]
         given = None if words is None else words.tolist()
-        found = quantize_block(values, self.fmt, self.profile, self.policy, given, self.factor)
+        found = self.setting.block(values, given, self.factor)
         return found.scale, list(found.codes)
 
     def _needs_oracle(self, blocks: NDArray[np.float64]) -> bool:
@@ -266,7 +365,7 @@ class _Job:
             return self.source.width > FP32.width
         if not self._moderate():
             return True
-        wide = self.fmt.scale.precision + self.factor.significand.bit_length() > FP64.precision - _QUOTIENT_BITS - 1
+        wide = self.fmt.scale.precision + divided.short_bits(self.factor) > FP64.precision - _QUOTIENT_BITS - 1
         return wide or self.fmt.element.mantissa_bits + self.policy.random_count + 3 > _QUOTIENT_BITS
 
     def _moderate(self) -> bool:
@@ -366,11 +465,17 @@ def odd_quotient(x: NDArray[np.float64], divisors: NDArray[np.float64]) -> NDArr
 
 def saturated(x: ArrayLike, quantized: BlockArray) -> int:
     """The number of finite values beyond scale times the largest element."""
+    return int(beyond(x, quantized).sum())
+
+
+def beyond(x: ArrayLike, quantized: BlockArray) -> NDArray[np.bool_]:
+    """Which finite values are beyond scale times the largest element."""
     values = convert.to_float64(x)
-    limit = float(largest(quantized.fmt.element)) * float(decode(quantized.tensor_scale, FP32))
+    limit = float(largest(quantized.fmt.element)) * float(quantized.factor)
     with np.errstate(over="ignore"):
         limits = convert.decode_float64(quantized.spread_scales(), quantized.fmt.scale) * limit
-    return int((np.isfinite(values) & (np.abs(values) > limits)).sum())
+    over: NDArray[np.bool_] = np.isfinite(values) & (np.abs(values) > limits)
+    return over
 
 
 def scale_rows(codes: Codes, scales: Codes) -> list[list[int] | None]:
@@ -380,3 +485,7 @@ def scale_rows(codes: Codes, scales: Codes) -> list[list[int] | None]:
     if codes.shape[:-1] != scales.shape[:-1]:
         return [None] * (codes.size // codes.shape[-1])
     return [[int(s) for s in row] for row in scales.reshape(-1, scales.shape[-1])]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

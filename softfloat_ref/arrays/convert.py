@@ -22,7 +22,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.codec import check_random, decoder, encoder
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
 from softfloat_ref.oracle.policies import Policy, get_policy
-from softfloat_ref.oracle.sources import RandomSource
+from softfloat_ref.oracle.sources import RandomSource, keyed, parse_source
 
 Codes = NDArray[np.unsignedinteger[Any]]
 Floats = NDArray[np.floating[Any]]
@@ -114,18 +114,22 @@ def encode(
     x: ArrayLike,
     fmt: str | Format,
     policy: Policy | str | None = None,
-    random_bits: ArrayLike | RandomSource | None = None,
+    random_bits: RandomBits | None = None,
     *,
+    seed: int | None = None,
+    key: str | None = None,
     out: Codes | None = None,
     threads: int = 1,
 ) -> Codes:
     """The codes of an array's values, in x's shape; each value is rounded once, directly from its own type.
 
-    random_bits: for stochastic rounding, integers in x's shape, or a RandomSource. out: the buffer for the codes, in
-    x's shape and of type `code_dtype`. threads: the number of threads; the codes do not depend on it. Raises Error for
-    dtypes, random bits or an `out` that do not fit.
+    random_bits: for stochastic rounding, integers in x's shape, a source or its text, or a Generator of numpy. seed,
+    key: instead of these, an integer and the tensor's name. out: the buffer for the codes, in x's shape and of type
+    `code_dtype`. threads: the number of threads; the codes do not depend on it. Raises Error for dtypes, random bits or
+    an `out` that do not fit.
     """
     fmt, policy = get_format(fmt), get_policy(policy)
+    random_bits = given_bits(random_bits, policy, x, seed, key)
     if slabs.needs_copy(x, out):
         return _by_slabs(
             x, random_bits, out, code_dtype(fmt), lambda v, r, o: encode(v, fmt, policy, r, out=o, threads=threads)
@@ -147,13 +151,17 @@ def encode_flags(
     x: ArrayLike,
     fmt: str | Format,
     policy: Policy | str | None = None,
-    random_bits: ArrayLike | RandomSource | None = None,
+    random_bits: RandomBits | None = None,
+    *,
+    seed: int | None = None,
+    key: str | None = None,
 ) -> tuple[Codes, Codes]:
     """`encode`, and the flags of each element: uint8 with TestFloat's bits; or them together to get all raised flags.
 
     Raises Error as `encode` does.
     """
     fmt, policy = get_format(fmt), get_policy(policy)
+    random_bits = given_bits(random_bits, policy, x, seed, key)
     source = as_source(x)
     flat = source.codes.reshape(-1)
     words = random_words(policy, random_bits, source.codes.shape)
@@ -187,7 +195,7 @@ def _by_slabs(x: Any, random_bits: Any, out: Any, dtype: np.dtype[Any], convert:
         random_bits = np.asarray(random_bits)
         if random_bits.shape != x.shape:
             raise Error(f"random bits must be integers of shape {x.shape}, not of shape {random_bits.shape}")
-    _check_buffer(out, x.shape, dtype)
+    check_buffer(out, x.shape, dtype)
     made = np.empty(x.shape, dtype) if out is None else out
     slabs.by_slabs(x, random_bits, made, convert)
     return made
@@ -195,11 +203,12 @@ def _by_slabs(x: Any, random_bits: Any, out: Any, dtype: np.dtype[Any], convert:
 
 def output_buffer(out: NDArray[Any] | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     """A contiguous buffer for results: `out` if it is one, else new. Raises Error if `out` does not fit."""
-    _check_buffer(out, shape, dtype)
+    check_buffer(out, shape, dtype)
     return out if out is not None and out.flags.c_contiguous else np.empty(shape, dtype)
 
 
-def _check_buffer(out: NDArray[Any] | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+def check_buffer(out: NDArray[Any] | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """Raise Error if `out` is given and is no writable array of that shape and type."""
     if out is not None and (not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype):
         found = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
         raise Error(f"out must be an array of {dtype} of shape {shape}, not {found}")
@@ -287,6 +296,35 @@ def _encode_distinct(source: Source, fmt: Format, policy: Policy) -> Codes:
     return np.array(codes, code_dtype(fmt))[inverse]
 
 
+RandomBits = ArrayLike | RandomSource | np.random.Generator | str
+
+
+def given_bits(
+    random_bits: RandomBits | None, policy: Policy, x: Any, seed: int | None, key: str | None
+) -> ArrayLike | RandomSource | None:
+    """Random bits as conversions take them, integers in x's shape or a source, from what a caller may give: also the
+    text of a source, a Generator of numpy, from which integers are drawn, or a seed and a key. Raises Error."""
+    if seed is not None or key is not None:
+        if random_bits is not None:
+            raise Error("give either seed and key, or random_bits")
+        return keyed(seed, key)
+    if isinstance(random_bits, str):
+        return parse_source(random_bits)
+    if isinstance(random_bits, np.random.Generator):
+        check_random(policy, 0)
+        top = np.uint64((1 << policy.random_count) - 1)
+        return random_bits.integers(np.uint64(0), top, shape_of(x), np.uint64, endpoint=True)
+    return random_bits
+
+
+def shape_of(x: Any) -> tuple[int, ...]:
+    """The shape of an array, or of lists. Raises Error for rows of different lengths."""
+    try:
+        return np.shape(x)
+    except ValueError:
+        raise Error("rows of different lengths do not form an array") from None
+
+
 def random_words(
     policy: Policy, random_bits: ArrayLike | RandomSource | None, shape: tuple[int, ...]
 ) -> NDArray[Any] | None:
@@ -302,9 +340,24 @@ def random_words(
     words = np.asarray(random_bits)
     if words.shape != shape or words.dtype.kind not in "iu":
         raise Error(f"random bits must be integers of shape {shape}, not {words.dtype} of shape {words.shape}")
-    if words.size and (int(words.min()) < 0 or int(words.max()) >> n):
+    if words.size and ((words.dtype.kind == "i" and int(words.min()) < 0) or int(words.max()) >> n):
         raise Error(f"random bits must be unsigned integers of {n} bits")
     return words
+
+
+def words_at(
+    policy: Policy, random_bits: NDArray[Any] | RandomSource | None
+) -> Callable[[int, int], NDArray[Any]] | None:
+    """A function from a position in C order and a count to random words, which are checked; None without any."""
+    n = policy.random_count
+    if random_bits is None:
+        return None
+    if isinstance(random_bits, RandomSource):
+        source = random_bits
+        dispatch.drawn(source, n, 0, 1, False)  # raises Error if it has too few bits
+        return lambda start, count: dispatch.drawn(source, n, start, count, True)
+    flat = random_bits.reshape(-1)
+    return lambda start, count: flat[start : start + count]
 
 
 def decode(codes: ArrayLike, fmt: str | Format, *, out: Floats | None = None, threads: int = 1) -> Floats:
@@ -401,8 +454,10 @@ def quantize(
     x: ArrayLike,
     fmt: str | Format,
     policy: Policy | str | None = None,
-    random_bits: ArrayLike | RandomSource | None = None,
+    random_bits: RandomBits | None = None,
     *,
+    seed: int | None = None,
+    key: str | None = None,
     out: Floats | None = None,
     threads: int = 1,
 ) -> Floats:
@@ -411,6 +466,7 @@ def quantize(
     out, threads: as for `encode`.
     """
     fmt, policy = get_format(fmt), get_policy(policy)
+    random_bits = given_bits(random_bits, policy, x, seed, key)
     dtype = value_dtype(fmt)
     if slabs.needs_copy(x, out):
         return _by_slabs(

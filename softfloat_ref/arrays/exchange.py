@@ -5,7 +5,7 @@ Both packages are imported only when needed.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,16 @@ from numpy.typing import NDArray
 from softfloat_ref.arrays import packing
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
+
+__all__ = [
+    "Tensors",
+    "from_ml_dtypes",
+    "from_torch",
+    "ml_dtype",
+    "to_ml_dtypes",
+    "to_torch",
+    "torch_dtype",
+]
 
 Codes = NDArray[np.unsignedinteger[Any]]
 
@@ -61,14 +71,28 @@ def _unsigned(codes: Codes, fmt: Format, itemsize: int) -> Codes:
     return np.ascontiguousarray(array, f"u{itemsize}").reshape(array.shape)
 
 
+def ml_dtype(fmt: str | Format) -> np.dtype[Any]:
+    """The type of ml_dtypes or numpy with the codes of a format. Raises Error if there is none."""
+    name = _dtype_name(get_format(fmt), (*_NUMPY, *_ML_DTYPES), "ml_dtypes")
+    return np.dtype(name) if name in _NUMPY else np.dtype(getattr(_imported("ml_dtypes"), name))
+
+
+def torch_dtype(fmt: str | Format) -> Any:
+    """The type of torch with the codes of a format: of FP4, pairs of them. Raises Error if there is none."""
+    fmt = get_format(fmt)
+    name = _PAIRS if fmt == CATALOGUE["fp4_e2m1"] else _dtype_name(fmt, _TORCH, "torch")
+    torch = _imported("torch")
+    if not hasattr(torch, name):
+        raise Error(f"this torch has no {name}")
+    return getattr(torch, name)
+
+
 def to_ml_dtypes(codes: Codes, fmt: str | Format) -> NDArray[Any]:
     """Codes as an array of the format's ml_dtypes (or numpy) type, in their shape.
 
     Raises Error if there is no such type, or if ml_dtypes is not installed.
     """
-    fmt = get_format(fmt)
-    name = _dtype_name(fmt, (*_NUMPY, *_ML_DTYPES), "ml_dtypes")
-    dtype = np.dtype(name) if name in _NUMPY else np.dtype(getattr(_imported("ml_dtypes"), name))
+    fmt, dtype = get_format(fmt), ml_dtype(fmt)
     return _unsigned(codes, fmt, dtype.itemsize).view(dtype)
 
 
@@ -91,14 +115,8 @@ def to_torch(codes: Codes, fmt: str | Format) -> Any:
 
     Raises Error if torch lacks the type or is not installed, and for an odd number of FP4 codes in a row.
     """
-    fmt = get_format(fmt)
-    pairs = fmt == CATALOGUE["fp4_e2m1"]
-    name = _PAIRS if pairs else _dtype_name(fmt, _TORCH, "torch")
-    torch = _imported("torch")
-    if not hasattr(torch, name):
-        raise Error(f"this torch has no {name}")
-    dtype = getattr(torch, name)
-    if pairs:
+    fmt, dtype = get_format(fmt), torch_dtype(fmt)
+    if fmt == CATALOGUE["fp4_e2m1"]:
         if codes.ndim == 0 or codes.shape[-1] % 2:
             raise Error(f"torch stores FP4 in pairs along the last axis; its length in shape {codes.shape} is not even")
         whole = packing.ELEMENT_LAYOUTS["low-first"].pack(_unsigned(codes, fmt, 1), fmt.width)
@@ -106,7 +124,7 @@ def to_torch(codes: Codes, fmt: str | Format) -> Any:
         whole = _unsigned(codes, fmt, dtype.itemsize)
     # torch supports few operations on its wide unsigned types; the signed types of that size have the same bits
     signed = whole if whole.dtype.itemsize == 1 else whole.view(f"i{whole.dtype.itemsize}")
-    return torch.from_numpy(signed.copy()).view(dtype)
+    return array_to_torch(signed).view(dtype)
 
 
 def from_torch(tensor: Any, fmt: str | Format | None = None) -> tuple[Codes, Format]:
@@ -130,6 +148,62 @@ def from_torch(tensor: Any, fmt: str | Format | None = None) -> tuple[Codes, For
     return _as_format(codes, get_format(name), fmt)
 
 
+class Tensors(NamedTuple):
+    """A quantized array as tensors of torch: what it has of them, None for the rest."""
+
+    elements: Any
+    scales: Any = None
+    zero_points: Any = None
+    tensor_scale: Any = None
+
+
+def torch_parts(tensors: Any, *names: str) -> list[Any]:
+    """The tensors of a quantized array: those of `Tensors`, which must have exactly these names, or a tuple of them in
+    this order. A name that begins with "?" may be missing, as None. Raises Error."""
+    wanted = [name.removeprefix("?") for name in names]
+    if isinstance(tensors, Tensors):
+        found = [getattr(tensors, name) for name in wanted]
+        spare = [k for k, v in tensors._asdict().items() if v is not None and k not in wanted]
+    else:
+        given = tensors if isinstance(tensors, (tuple, list)) else (tensors,)
+        found = [*given[: len(names)], *[None] * (len(names) - len(given))]
+        spare = [f"{len(given)} tensors"] * (len(given) > len(names))
+    missing = [name for name, x in zip(names, found, strict=True) if x is None and not name.startswith("?")]
+    if spare or missing:
+        has = f"not {', '.join(spare)}" if spare else f"{', '.join(missing)} missing"
+        raise Error(f"give the tensors {', '.join(wanted)}: {has}")
+    return found
+
+
+def number_to_torch(number: float) -> Any:
+    """An FP32 number as a tensor of no dimensions."""
+    return array_to_torch(np.array(number, np.float32))
+
+
+def number_from_torch(tensor: Any, name: str) -> float:
+    """The inverse of `number_to_torch`. Raises Error for another type or several numbers."""
+    found = array_from_torch(tensor)
+    if found.dtype != np.float32 or found.size != 1:
+        raise Error(f"{name} is one float32, not a tensor of {found.dtype} of shape {found.shape}")
+    return float(found.reshape(()))
+
+
+def array_to_torch(array: NDArray[Any]) -> Any:
+    """A copy of an array of numbers as a tensor of the same type."""
+    return _imported("torch").from_numpy(np.array(array))
+
+
+def array_from_torch(tensor: Any) -> NDArray[Any]:
+    """A copy of a tensor of numbers, on any device, as an array of the same type. Raises Error."""
+    torch = _imported("torch")
+    if not isinstance(tensor, torch.Tensor):
+        raise Error(f"{type(tensor).__name__} is not a torch tensor")
+    try:
+        return np.array(tensor.detach().cpu().numpy())
+    except TypeError:
+        raise Error(f"a tensor of {tensor.dtype}, where numbers of a type of numpy are expected") from None
+
+
 def is_torch(x: object) -> bool:
     """Whether x is a torch tensor. Does not import torch."""
     return type(x).__module__.partition(".")[0] == "torch" and hasattr(x, "element_size")
@@ -151,3 +225,7 @@ def _imported(package: str) -> Any:
         return importlib.import_module(package)
     except ImportError:
         raise Error(f"{package} is not installed; pip install {package}") from None
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from softfloat_ref.arrays import affine, blocks, convert
 from softfloat_ref.arrays.convert import Source
+from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.affine import AffineFormat, get_affine_format, is_affine
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
 from softfloat_ref.oracle.flags import Flags
@@ -115,10 +116,13 @@ NOTHING: Final = Shares(0, 0, 0, 0)
 
 
 def find_format(name: str | AnyFormat) -> AnyFormat:
-    """A scalar, block or affine format by name. Raises Error."""
-    if isinstance(name, AffineFormat) or is_affine(name):
+    """A scalar, block or affine format by name, by a type of torch, numpy or ml_dtypes, or as it is. Raises Error."""
+    if is_affine(name):
         return get_affine_format(name)  # type: ignore[arg-type]
-    return any_format(name)
+    found = any_format(name)  # type: ignore[arg-type]
+    if not isinstance(found, (Format, BlockFormat)):
+        raise Error(f"a format must be a name, not {found!r}")
+    return found
 
 
 def shares(
@@ -135,10 +139,13 @@ def shares(
     if isinstance(found, Format):
         return _scalar(array, counted, found, get_policy(policy), random_bits)
     if isinstance(found, BlockFormat):
-        blocked = blocks.quantize(array, found, -1, None, policy, random_bits)
-        zero, beyond = blocked.dequantize() == 0, blocks.saturated(array, blocked)
+        blocked = blocks.encode(array, found, axis=-1, profile=None, policy=policy, random_bits=random_bits)
+        zero, beyond = blocked.decode() == 0, blocks.saturated(array, blocked)
     else:
-        zero = affine.quantize(array, found, None, "exact", policy, random_bits).dequantize() == 0
+        zero = (
+            affine.encode(array, found, axis=None, profile="exact", policy=policy, random_bits=random_bits).decode()
+            == 0
+        )
         beyond = 0  # the scale is computed from the tensor itself
     return Shares(int(counted.sum()), int((zero & counted).sum()), 0, beyond)
 

@@ -6,7 +6,6 @@ loop of kernels/. The oracle computes what neither supports, and every result wi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Final
@@ -15,13 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays import convert
+from softfloat_ref.arrays.block_array import BlockArray
+from softfloat_ref.arrays.convert import Codes
+from softfloat_ref.arrays.scalar_array import ScalarArray
 from softfloat_ref.base.errors import Error
-from softfloat_ref.oracle.accumulate import Accumulator, get_accumulator
-from softfloat_ref.oracle.accumulate.dots import Operand, Setting, check_c, run, setting
+from softfloat_ref.oracle.accumulate.dots import Operand, Setting, run
 from softfloat_ref.oracle.accumulate.terms import operand_decoder
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
 from softfloat_ref.oracle.blocks.quantize import FP32_ONE
-from softfloat_ref.oracle.codec import decoder, encoder
+from softfloat_ref.oracle.codec import decoder, encode, encoder
 from softfloat_ref.oracle.exact import FINITE, INF, NAN
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.policies import Policy
@@ -98,24 +99,33 @@ class Matrix:
 
 
 def _of_kind(codes: NDArray[Any], fmt: Format, kind: int) -> NDArray[np.bool_]:
-    """Which rows contain a code of that kind."""
+    """Which rows (of the last axis) contain a code of that kind."""
     decode = decoder(fmt)
     patterns, inverse = np.unique(codes, return_inverse=True)
     known = np.array([decode(code).kind == kind for code in patterns.tolist()], bool)
-    return np.asarray(known[inverse].reshape(codes.shape).any(axis=1), np.bool_)
+    return np.asarray(known[inverse].reshape(codes.shape).any(axis=-1), np.bool_)
 
 
 def operand_matrix(x: Any, fmt: Any, axis: int, name: str) -> Matrix:
-    """A Matrix from a BlockArray with blocks along `axis`, or from codes and a scalar format. Raises Error."""
-    if all(hasattr(x, attribute) for attribute in ("codes", "scales", "fmt", "axis")):
-        if x.codes.ndim != 2:
-            raise Error(f"{name}: {x.codes.ndim} dimensions; a matrix product needs 2")
+    """A Matrix from a BlockArray with blocks along `axis`, from a ScalarArray, or from codes and a scalar format.
+    Raises Error."""
+    if isinstance(x, BlockArray):
+        if fmt is not None:
+            raise Error(f"{name}: a block array has its own format; leave out fmt, or give None for it")
+        if x.ndim != 2:
+            raise Error(f"{name}: {x.ndim} dimensions; a matrix product needs 2")
         if x.axis != axis:
             raise Error(f"{name}: its blocks run along axis {x.axis}; in a product they must run along axis {axis}")
-        if x.fmt.size < 1:
-            raise Error(f"{name}: one scale for a whole {x.fmt.size_name} is not supported; dequantize, or use blocks")
+        if x.fmt.size < 1 or x.profile.tail == "flatten":
+            raise Error(
+                f"{name}: one scale for a whole {x.fmt.size_name}, or for blocks that span rows, is not supported; "
+                "decode, or use blocks"
+            )
         codes, scales = (np.ascontiguousarray(np.moveaxis(m, axis, 1)) for m in (x.codes, x.scales))
-        return Matrix(x.fmt.element, codes, x.fmt.scale, scales, x.fmt.size, x.tensor_scale)
+        second = FP32_ONE if x.tensor_scale is None else encode(x.tensor_scale, FP32).bits
+        return Matrix(x.fmt.element, codes, x.fmt.scale, scales, x.fmt.size, second)
+    if isinstance(x, ScalarArray):
+        x, fmt = x.codes, x.fmt
     if fmt is None:
         raise Error(f"{name}: give a BlockArray, or codes and fmt=")
     found = any_format(fmt)
@@ -127,40 +137,13 @@ def operand_matrix(x: Any, fmt: Any, axis: int, name: str) -> Matrix:
     return Matrix(found, np.ascontiguousarray(np.moveaxis(codes, axis, 1)))
 
 
-def matmul(
-    a: Any,
-    b: Any,
-    acc: str | Accumulator | Mapping[str, Any] = "mx-fp32",
-    *,
-    fmt: Any = None,
-    c: NDArray[Any] | None = None,
-    extrapolate: bool = False,
-) -> NDArray[np.float32]:
-    """a @ b + c, each result accumulated in the order and with the roundings of an accumulator.
-
-    a: (m, k), b: (k, n): BlockArrays whose blocks run along k (axis 1 of a, axis 0 of b), or codes. fmt: for codes, one
-    scalar format or a pair. c: float32 (m, n), default +0. Returns float32 (m, n). Second-level scales are factors of
-    the products, as in `dot`; accumulators whose unit applies them in an epilogue refuse them. Raises Error if the
-    arguments do not fit together.
-    """
-    pair = fmt if isinstance(fmt, (tuple, list)) else (fmt, fmt)
-    x, y = operand_matrix(a, pair[0], 1, "a"), operand_matrix(b, pair[1], 0, "b")
-    unit = get_accumulator(acc)
-    if x.k != y.k:
-        raise Error(f"a has {x.k} columns, b has {y.k} rows; a product needs the same number")
-    shape = len(x.codes), len(y.codes)
-    if c is not None and (not isinstance(c, np.ndarray) or c.shape != shape or c.dtype != np.float32):
-        raise Error(f"c must be an array of float32 of shape {shape}")
-    if 0 in (*shape, x.k):
-        return np.zeros(shape, np.float32) if c is None else c.copy()
-    s = setting(x.vector(0), y.vector(0), unit, FP32, extrapolate=extrapolate)
-    added = np.zeros(shape, np.uint32) if c is None else np.ascontiguousarray(c).view(np.uint32)
-    check_c(s, int(added.max()))
-    return multiply(x, y, s, added)
-
-
 def multiply(a: Matrix, b: Matrix, s: Setting, c: NDArray[np.uint32]) -> NDArray[np.float32]:
-    """The product of checked matrices. c: FP32 codes."""
+    """The product of checked matrices, where the result is FP32. c: FP32 codes."""
+    return product(a, b, s, c).view(np.float32)
+
+
+def product(a: Matrix, b: Matrix, s: Setting, c: Codes) -> Codes:
+    """The product of checked matrices: codes of the result's format. c: codes of its own."""
     return _Job(a, b, s, c).run()
 
 
@@ -171,30 +154,30 @@ class _Job:
     a: Matrix
     b: Matrix
     setting: Setting
-    c: NDArray[np.uint32]  # FP32 codes
+    c: Codes
 
-    def run(self) -> NDArray[np.float32]:
-        """The product."""
+    def run(self) -> Codes:
+        """The codes of the product."""
         panels = self._panels()
         if panels is not None:
             return self._repaired(panels)
         compiled = self._compiled()
         if compiled is not None:
             return compiled
-        out = np.empty((len(self.a.codes), len(self.b.codes)), np.uint32)
+        out = np.empty((len(self.a.codes), len(self.b.codes)), convert.code_dtype(self.setting.out))
         return self._by_oracle(out, np.ones(out.shape, bool))
 
-    def _by_oracle(self, out: NDArray[np.uint32], where: NDArray[np.bool_]) -> NDArray[np.float32]:
+    def _by_oracle(self, out: Codes, where: NDArray[np.bool_]) -> Codes:
         """Compute the chosen results one by one; rows and columns with NaN at once if the unit has a single NaN."""
         unit = self.setting.accumulator
         if unit.nan_rule.propagate == "no":
             nan = self.a.rows_of(NAN)[:, np.newaxis] | self.b.rows_of(NAN)
-            nan |= np.isnan(self.c.view(np.float32))
-            out[nan] = unit.nan_rule.code(FP32)
+            nan |= _of_kind(self.c[..., np.newaxis], self.setting.c, NAN)
+            out[nan] = unit.nan_rule.code(self.setting.out)
             where = where & ~nan
         for i, j in np.argwhere(where).tolist():
             out[i, j] = run(self.setting, self.a.vector(i), self.b.vector(j), int(self.c[i, j])).bits
-        return out.view(np.float32)
+        return out
 
     # -- float64 panels ------------------------------------------------------------------------------------------
 
@@ -203,7 +186,9 @@ class _Job:
         from softfloat_ref.oracle.accumulate import ACCUMULATORS
 
         second = self.a.tensor_scale != FP32_ONE or self.b.tensor_scale != FP32_ONE
-        other = self.setting.accumulator != ACCUMULATORS["mx-fp32"] or second or self.c.any()
+        other = (
+            self.setting.accumulator != ACCUMULATORS["mx-fp32"] or second or self.c.any() or self.setting.out != FP32
+        )
         if other or convert.flushes_subnormals():
             return None
         parts = _parts(self.a, self.b, self.setting.block)
@@ -226,15 +211,15 @@ class _Job:
                     total += sums.astype(np.float32)
         return out
 
-    def _repaired(self, out: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The result with one NaN code, and with the oracle's results where an operand is Inf."""
+    def _repaired(self, out: NDArray[np.float32]) -> Codes:
+        """The codes with one NaN, and with the oracle's results where an operand is Inf."""
         infinite = self.a.rows_of(INF)[:, np.newaxis] | self.b.rows_of(INF)
-        out = _clean(out)
-        return self._by_oracle(out.view(np.uint32), infinite) if infinite.any() else out
+        found: Codes = _clean(out).view(np.uint32)
+        return self._by_oracle(found, infinite) if infinite.any() else found
 
     # -- the compiled loop ---------------------------------------------------------------------------------------
 
-    def _compiled(self) -> NDArray[np.float32] | None:
+    def _compiled(self) -> Codes | None:
         """Run the tree's program; None if it has none."""
         from softfloat_ref.arrays.kernels.program import NoProgram, compile_tree
 
@@ -247,8 +232,8 @@ class _Job:
             return None
         from softfloat_ref.arrays.kernels.loops import dot_matrix
 
-        if result != FP32 and self.c.any():
-            return None  # c would first be rounded, which the oracle does
+        if not s.c == result == FP32 and self.c.any():
+            return None  # c may first be rounded, which the oracle does
         shape = len(self.a.codes), len(self.b.codes)
         out, special = np.zeros(shape, np.int64), np.zeros(shape, np.uint8)
         flush = {"off": 0, "on": 1, "positive": 2}[s.accumulator.flush_inputs]
@@ -268,14 +253,15 @@ class _Job:
         return self._by_oracle(_widened(out, result, s), special.astype(bool) | unfit)
 
 
-def _widened(codes: NDArray[np.int64], fmt: Format, s: Setting) -> NDArray[np.uint32]:
-    """Codes of the running result as FP32 codes, rounded once more if the formats differ."""
-    if fmt == FP32:
-        return codes.astype(np.uint32)
-    decode, encode = decoder(fmt), encoder(FP32, Policy(nan=s.accumulator.nan))
+def _widened(codes: NDArray[np.int64], fmt: Format, s: Setting) -> Codes:
+    """Codes of the running result as codes of the result, rounded once more if the formats differ."""
+    dtype = convert.code_dtype(s.out)
+    if fmt == s.out:
+        return codes.astype(dtype)
+    decode, encode = decoder(fmt), encoder(s.out, Policy(nan=s.accumulator.nan))
     patterns, inverse = np.unique(codes, return_inverse=True)
     found = [encode(decode(code), 0)[0] for code in patterns.tolist()]
-    return np.array(found, np.uint32)[inverse].reshape(codes.shape)
+    return np.array(found, dtype)[inverse].reshape(codes.shape)
 
 
 def _integers(x: Matrix, flush: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softfloat_ref.arrays.convert import Codes, code_dtype, random_words
+from softfloat_ref.arrays.convert import Codes, RandomBits, code_dtype, given_bits, random_words
 from softfloat_ref.arrays.kernels.op_plans import Plan, plan
 from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
 from softfloat_ref.base.errors import Error, Undefined
@@ -25,6 +25,8 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import Operation, Signature, evaluator, signature
 from softfloat_ref.oracle.policies import Policy, get_policy
 from softfloat_ref.oracle.sources import RandomSource
+
+__all__ = ["evaluate"]
 
 FlagsWanted = Literal["none", "any", "each"]
 FLAGS_WANTED: Final = ("none", "any", "each")
@@ -45,10 +47,13 @@ def evaluate(
     op: str | Operation,
     operands: Sequence[ArrayLike],
     fmt: str | Format | Sequence[str | Format],
-    out: str | Format | None = None,
+    to: str | Format | None = None,
     policy: Policy | str | None = None,
-    random_bits: ArrayLike | RandomSource | None = None,
+    random_bits: RandomBits | None = None,
     flags: Literal["none"] = "none",
+    *,
+    seed: int | None = None,
+    key: str | None = None,
 ) -> Codes: ...
 
 
@@ -57,11 +62,13 @@ def evaluate(
     op: str | Operation,
     operands: Sequence[ArrayLike],
     fmt: str | Format | Sequence[str | Format],
-    out: str | Format | None = None,
+    to: str | Format | None = None,
     policy: Policy | str | None = None,
-    random_bits: ArrayLike | RandomSource | None = None,
+    random_bits: RandomBits | None = None,
     *,
     flags: Literal["any"],
+    seed: int | None = None,
+    key: str | None = None,
 ) -> tuple[Codes, Flags]: ...
 
 
@@ -70,11 +77,13 @@ def evaluate(
     op: str | Operation,
     operands: Sequence[ArrayLike],
     fmt: str | Format | Sequence[str | Format],
-    out: str | Format | None = None,
+    to: str | Format | None = None,
     policy: Policy | str | None = None,
-    random_bits: ArrayLike | RandomSource | None = None,
+    random_bits: RandomBits | None = None,
     *,
     flags: Literal["each"],
+    seed: int | None = None,
+    key: str | None = None,
 ) -> tuple[Codes, FlagBytes]: ...
 
 
@@ -82,32 +91,36 @@ def evaluate(
     op: str | Operation,
     operands: Sequence[ArrayLike],
     fmt: str | Format | Sequence[str | Format],
-    out: str | Format | None = None,
+    to: str | Format | None = None,
     policy: Policy | str | None = None,
-    random_bits: ArrayLike | RandomSource | None = None,
+    random_bits: RandomBits | None = None,
     flags: FlagsWanted = "none",
+    *,
+    seed: int | None = None,
+    key: str | None = None,
 ) -> Codes | tuple[Codes, Flags] | tuple[Codes, FlagBytes]:
     """The results of an operation on arrays of codes: codes of the output format, in the operands' common shape.
 
     operands: one integer array per operand; shapes must broadcast. fmt: one format for all operands, or one per
-    operand. out: the result's format (default: the operands' format). random_bits: for stochastic rounding, integers in
+    operand. to: the result's format (default: the operands' format). random_bits: for stochastic rounding, integers in
     the common shape, or a RandomSource. flags: "any" also returns the union of all flags, "each" an array of flag bytes
     in the common shape.
     Raises Error for codes, shapes, formats or random bits that do not fit, and for a case with no defined result.
     """
-    sig, policy = signature(op, fmt, out), get_policy(policy)
+    sig, policy = signature(op, fmt, to), get_policy(policy)
     if flags not in FLAGS_WANTED:
         raise Error(f"flags = {flags!r}: use none, any or each")
     arrays = _common(sig, operands)
     codes = np.empty(arrays[0].shape, code_dtype(sig.out))
     each = np.empty(codes.shape if flags == "each" else 0, np.uint8)
+    random_bits = given_bits(random_bits, policy, codes, seed, key)
     source = random_bits if isinstance(random_bits, RandomSource) else None
     words = None if source else random_words(policy, random_bits, codes.shape)
     if source:
         check_random(policy, 0)
     bulk = Bulk(sig, policy, codes.size)
     seen = start = 0
-    for parts, to in _chunks([*arrays, *([] if words is None else [words])], codes, each):
+    for parts, places in _chunks([*arrays, *([] if words is None else [words])], codes, each):
         size = parts[0].size
         drawn = source.array(policy.random_count, start, size).view(np.int64) if source else None
         if words is not None:
@@ -117,9 +130,9 @@ def evaluate(
         found, raised = bulk(parts, drawn)
         if raised.size and int(raised.max()) == UNKNOWN:
             _refuse(sig, policy, parts, drawn, raised, start)
-        to[0][...] = found
+        places[0][...] = found
         if flags == "each":
-            to[1][...] = raised
+            places[1][...] = raised
         elif flags == "any":
             seen |= int(np.bitwise_or.reduce(raised))
         start += size
@@ -288,3 +301,7 @@ class _LazyTable:
 @lru_cache(maxsize=32)
 def _lazy_table(sig: Signature, policy: Policy) -> _LazyTable:
     return _LazyTable(sig, policy)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

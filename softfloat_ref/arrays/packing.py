@@ -25,10 +25,21 @@ _LANES: Final = 32  # rows of a tile that follow each other at a constant stride
 
 
 class Packed(NamedTuple):
-    """data: the bytes of each block: elements and, in some layouts, scales. scales: those stored separately."""
+    """data: the bytes of each block: elements and, in some layouts, scales. scales: those stored separately.
+    tensor_scale: the value of the second-level scale, which no layout puts among the bytes; None if there is none.
+    zero_points: the bytes of those of an affine array."""
 
     data: Bytes
-    scales: Bytes | None
+    scales: Bytes | None = None
+    tensor_scale: float | None = None
+    zero_points: Bytes | None = None
+
+
+def check_parts(packed: Packed, name: str, *parts: str) -> None:
+    """Raise Error if packed data has other parts than these besides its bytes."""
+    spare = [k for k, v in packed._asdict().items() if v is not None and k not in ("data", *parts)]
+    if spare:
+        raise Error(f"this Packed has {' and '.join(spare)}, which {name} has not")
 
 
 @dataclass(frozen=True)
@@ -252,6 +263,41 @@ def unpack(
     else:
         scale_bytes = _checked(scales, count * own, "scales").reshape(*blocks, own)
     return layout.elements.unpack(parts, n, width), _unpack_bytes(scale_bytes, 1, scale_width)[..., 0]
+
+
+# -- codes without scales of blocks ----------------------------------------------------------------------------------
+
+
+def pack_rows(codes: Codes, width: int, layout: str | Layout, name: str) -> Bytes:
+    """Pack codes of `width` bits, each row of the last axis in whole bytes. Raises Error for a layout that does not
+    support this width, and for a place of scales, which these codes do not have."""
+    whole = np.atleast_1d(codes)
+    return np.ascontiguousarray(_layout_of_rows(layout, width, name).elements.pack(whole, width))
+
+
+def unpack_rows(data: ArrayLike, shape: tuple[int, ...], width: int, layout: str | Layout, name: str) -> Codes:
+    """The inverse of `pack_rows`: codes of that shape. Raises Error for another number of bytes."""
+    elements = _layout_of_rows(layout, width, name).elements
+    rows = shape or (1,)
+    _check_shape(rows)
+    each = elements.size(rows[-1], width)
+    parts = _checked(data, _product(rows[:-1]) * each, "data").reshape(*rows[:-1], each)
+    return elements.unpack(parts, rows[-1], width).reshape(shape)
+
+
+def _layout_of_rows(layout: str | Layout, width: int, name: str) -> Layout:
+    found = get_layout(layout)
+    if found.scales != "apart":
+        raise Error(f"layout {found.elements.name}+{found.scales} places scales of blocks; {name} has none")
+    found.check(width, 0)
+    return found
+
+
+def words(data: ArrayLike, dtype: str, count: int, what: str) -> NDArray[Any]:
+    """Bytes as numbers of a type, in the order of this machine. Raises Error for another number of bytes."""
+    kind = np.dtype(dtype)
+    found = _checked(data, count * kind.itemsize, what).reshape(-1).view(kind)
+    return found.astype(kind.newbyteorder("="))
 
 
 def _check_shape(shape: tuple[int, ...]) -> None:

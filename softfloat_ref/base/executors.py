@@ -126,6 +126,34 @@ def in_order(pool: Workers, function: Callable[[Task], Result], tasks: Iterable[
         yield _receive(pool, waiting)
 
 
+@contextmanager
+def in_background(function: Callable[[Task], object]) -> Iterator[Callable[[Task], None]]:
+    """Calls of a function that run in a thread, one after the other, while the block goes on; all end with the block,
+    even if that raises.
+
+    The block raises what the function raises, if not at that call then at a later one or at the end; calls that have
+    not begun then never do.
+    """
+    waiting: deque[Future[object]] = deque()
+
+    def settle() -> None:
+        try:
+            waiting.popleft().result()
+        except BaseException:
+            executor.shutdown(wait=False, cancel_futures=True)
+            raise
+
+    def call(task: Task) -> None:
+        waiting.append(executor.submit(function, task))
+        if len(waiting) > _IN_FLIGHT:
+            settle()
+
+    with ThreadPoolExecutor(1) as executor:
+        yield call
+        while waiting:
+            settle()
+
+
 @dataclass
 class _Sent:
     """A task and, once submitted, its future."""

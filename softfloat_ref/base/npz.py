@@ -19,6 +19,7 @@ NUMBERS: Final = "biuf"
 PLAIN: Final = "biufcSUmM"
 _MEANT: Final = {CODES: "of bit patterns, as uint32", NUMBERS: "of numbers", PLAIN: "of plain values"}
 _MAX_DIMENSIONS: Final = 32
+_LOCAL: Final = 30  # bytes of a zip member's local header before its name
 _MAX_HEADER: Final = 10_000
 _DEFLATE: Final = 1032  # largest expansion of one byte by deflate (zlib's technical details)
 
@@ -59,7 +60,7 @@ def read_array(
         )
     with archive.open(entry) as member, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # numpy warns about odd headers; wrong ones are rejected anyway
-        shape, by_columns, dtype = _header(member, entry.filename)
+        shape, by_columns, dtype = header(member, entry.filename)
         if dtype.kind not in kinds or dtype.itemsize == 0 or (by_columns and not fortran):
             order = "" if fortran else ", in C order"
             raise Error(f"{entry.filename}: an array of {dtype}, not {_MEANT[kinds]}{order}")
@@ -75,7 +76,18 @@ def read_array(
     return found.astype(dtype.newbyteorder("="))
 
 
-def _header(member: IO[bytes], name: str) -> tuple[tuple[Any, ...], bool, Any]:
+def data_offset(stream: IO[bytes], entry: zipfile.ZipInfo) -> int:
+    """The position in a zip file of a member's first byte. Raises Error if no member is there."""
+    stream.seek(entry.header_offset)
+    head = stream.read(_LOCAL)
+    if len(head) < _LOCAL or head[:4] != b"PK\3\4":
+        raise Error(f"{entry.filename}: not where the zip file's directory says")
+    return entry.header_offset + _LOCAL + int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little")
+
+
+def header(member: IO[bytes], name: str) -> tuple[tuple[Any, ...], bool, Any]:
+    """The shape, whether the order is Fortran's, and the dtype that a .npy stream begins with. Raises Error, and what
+    numpy's header parser raises on broken input."""
     import numpy as np
 
     version = np.lib.format.read_magic(member)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
-from pathlib import Path
 from typing import Final
 
 PACKAGE: Final = __name__.partition(".")[0]
@@ -24,21 +24,34 @@ def stamp(module: str) -> str:
     while waiting:
         name = waiting.pop()
         if name not in found:
-            found[name] = _path(name).read_bytes()
-            waiting += _imported(found[name].decode())
+            found[name], imported = _read(name)
+            waiting += imported
     return hashlib.sha256(b"".join(found[name] for name in sorted(found))).hexdigest()
+
+
+@lru_cache(maxsize=1024)
+def _read(module: str) -> tuple[bytes, tuple[str, ...]]:
+    """A module's source, and the modules that it imports."""
+    with open(_path(module), "rb") as stream:
+        source = stream.read()
+    return source, tuple(_imported(source.decode()))
 
 
 def _imported(text: str) -> Iterator[str]:
     """The modules that a source imports: `from a.b import c` names a.b.c if that is a module, else a.b."""
     for parent, names in _IMPORT.findall(text):
         inner = [f"{parent}.{name}" for name in re.findall(r"\w+", names)]
-        modules = [name for name in inner if _path(name).exists()]
+        modules = [name for name in inner if _is_module(name)]
         yield from modules
         if len(modules) < len(inner):
             yield parent
 
 
-def _path(module: str) -> Path:
-    place = Path(sys.modules[PACKAGE].__file__ or "").parent.joinpath(*module.split(".")[1:])
-    return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+@lru_cache(maxsize=4096)
+def _is_module(name: str) -> bool:
+    return os.path.exists(_path(name))
+
+
+def _path(module: str) -> str:
+    place = os.path.join(os.path.dirname(sys.modules[PACKAGE].__file__ or ""), *module.split(".")[1:])
+    return os.path.join(place, "__init__.py") if os.path.isdir(place) else f"{place}.py"

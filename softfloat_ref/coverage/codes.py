@@ -42,6 +42,11 @@ def operand(fmt: Format, x: Value) -> int | None:
     return complete(fmt, x.sign, code) if same else None
 
 
+def infinities(fmt: Format) -> list[int]:
+    """The codes of the infinities."""
+    return list(dict.fromkeys((fmt.inf_code, fmt.inf_code | fmt.sign_bit))) if fmt.infinity else []
+
+
 def near(fmt: Format, x: Value) -> Iterator[int]:
     """The codes at, just below and just above a number, of its sign."""
     if x.sign and not fmt.signed:

@@ -10,7 +10,7 @@ from typing import Final
 
 from softfloat_ref.diagnosis.answer_defects import wire_defects
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output, changed, defined, expected_model
-from softfloat_ref.diagnosis.operation_defects import flushed
+from softfloat_ref.diagnosis.operand_defects import flushed
 from softfloat_ref.diagnosis.operation_models import Run
 from softfloat_ref.diagnosis.random_defects import random_defects
 from softfloat_ref.diagnosis.rounding_defects import (

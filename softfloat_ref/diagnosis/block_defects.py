@@ -22,7 +22,7 @@ from softfloat_ref.diagnosis.hypotheses import (
     expected_model,
     in_turn,
 )
-from softfloat_ref.diagnosis.operation_defects import hidden_bit, low_exponent
+from softfloat_ref.diagnosis.operand_defects import hidden_bit, low_exponent
 from softfloat_ref.diagnosis.rounding_defects import NARROW, VALUE_DEFECTS, rounded_to, stage_defects, staged
 from softfloat_ref.diagnosis.twins import twins
 from softfloat_ref.oracle import exact
@@ -324,21 +324,19 @@ def _saturating(q: Quantizer) -> Encoder:
 # -- lanes and values ------------------------------------------------------------------------------------------------
 
 
-def _lane_defects(q: Quantizer) -> Iterator[Hypothesis]:
-    size = q.block.size
+def _lane_orders(size: int) -> Iterator[tuple[str, str, list[int]]]:
+    """Wrong orders of a block's lanes, each with a name and in words: the numbers of the lanes, as they come out."""
     lanes, half = list(range(size)), size // 2
-    rows = (
-        ("lanes reversed", "has its lanes in reverse order", lanes[::-1]),
-        ("neighbours exchanged", "exchanges neighbouring lanes", [i ^ 1 if i ^ 1 < size else i for i in lanes]),
-        ("lanes one up", "has each element one lane too far up", [*lanes[-1:], *lanes[:-1]]),
-        ("lanes one down", "has each element one lane too far down", [*lanes[1:], *lanes[:1]]),
-        (
-            "halves interleaved",
-            "interleaves the two halves of the block",
-            [i // 2 + half * (i % 2) if i < 2 * half else i for i in lanes],
-        ),
-    )
-    for name, says, order in rows:
+    yield "lanes reversed", "has its lanes in reverse order", lanes[::-1]
+    yield "neighbours exchanged", "exchanges neighbouring lanes", [i ^ 1 if i ^ 1 < size else i for i in lanes]
+    yield "lanes one up", "has each element one lane too far up", [*lanes[-1:], *lanes[:-1]]
+    yield "lanes one down", "has each element one lane too far down", [*lanes[1:], *lanes[:1]]
+    interleaved = [i // 2 + half * (i % 2) if i < 2 * half else i for i in lanes]
+    yield "halves interleaved", "interleaves the two halves of the block", interleaved
+
+
+def _lane_defects(q: Quantizer) -> Iterator[Hypothesis]:
+    for name, says, order in _lane_orders(q.block.size):
         yield Hypothesis(name, says, q.model(lanes=lambda c, order=order: tuple(c[i] for i in order)))
 
 
@@ -417,14 +415,18 @@ def value_defects(unit: DequantizeUnit) -> Iterator[Hypothesis]:
     for name, says, twin in twins(block.element):
         other = dataclasses.replace(unit, block=dataclasses.replace(block, element=twin))
         yield Hypothesis(f"elements as {name}", f"takes the elements' format for {says}", expected_model(other))
-    yield Hypothesis("lanes reversed", "has its lanes in reverse order", model(right, lambda s, c: (s, c[::-1])))
+    for name, says, order in _lane_orders(size):
+        reordered = model(right, lambda s, c, order=order: (s, tuple(c[i] for i in order)))  # type: ignore[misc]
+        yield Hypothesis(name, says, reordered)
 
 
 def values_suggested_by(unit: DequantizeUnit, cases: Sequence[Case]) -> Iterator[Hypothesis]:
-    """A scale off by the number of binades that most wrong values are off."""
+    """A scale off by the number of binades that most wrong values are off; one lane with one value."""
     pairs = (pair for c in cases if not c.agrees for pair in zip(c.got, c.expected, strict=True))
     right = expected_model(unit)
     for by in usual(binades_off(got, expected, FP32) for got, expected in pairs):
+        if abs(by) == 1:  # one of the listed defects
+            continue
         steps = f"{abs(by)} {'high' if by > 0 else 'low'}"
         yield Hypothesis(
             f"scale {steps}",
@@ -432,6 +434,11 @@ def values_suggested_by(unit: DequantizeUnit, cases: Sequence[Case]) -> Iterator
             lambda inputs, by=by: right((moved(inputs[0], by, unit.block.scale), *inputs[1:])),  # type: ignore[misc]
             size=3,
         )
+    wrong = {(i, x) for c in cases for i, (x, y) in enumerate(zip(c.got, c.expected, strict=True)) if x != y}
+    if len(wrong) == 1:
+        ((lane, code),) = wrong
+        stuck = changed(right, lambda _, found: (*found[:lane], code, *found[lane + 1 :]))
+        yield Hypothesis(f"lane {lane} = {FP32.hex(code)}", f"always gives {FP32.hex(code)} in lane {lane}", stuck)
 
 
 def binades_off(got: int, expected: int, fmt: Format) -> int:

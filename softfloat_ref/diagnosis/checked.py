@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from functools import partial
 from operator import eq
 from typing import Any, Final
 
 from softfloat_ref.diagnosis.asking import Asker
 from softfloat_ref.diagnosis.conditions import Condition, common, conditions
+from softfloat_ref.diagnosis.findings import Diagnosis
 from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis, Output
 from softfloat_ref.diagnosis.kinds import DiagnosedKind, kind_of
 from softfloat_ref.diagnosis.peeling import peel
-from softfloat_ref.diagnosis.ranking import Diagnosis, diagnose, explains, spread
+from softfloat_ref.diagnosis.ranking import Conditions, diagnose, explains, spread
 from softfloat_ref.diagnosis.shrink import shrink, simplest
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.golden.sets import VectorSet
@@ -50,21 +52,34 @@ def diagnosis_of(report: Report, nan: CompareNan, flags: bool, ask: Asker | None
     unit = report.vectors.unit
     comparator = Comparator.of(unit, nan, flags and report.has_flags)
     cases = cases_of(report, comparator)
-    known = kind_of(unit)
-    shared = conditions(known.features(), cases)
-    narrow = common(cases, shared)
-    found = diagnose(space_of(report.vectors), comparator, cases, _conditions(known, cases))
-    several = peel(space_of(report.vectors), comparator, cases, found, lambda some: _conditions(known, some))
-    found = dataclasses.replace(found, shared=narrow, codes=known.of_codes(cases), several=several)
-    named = found.findings[0].hypothesis if found.findings and found.sure else None
-    first = simplest([c for c in cases if named is None or explains(named, c, comparator)], unit)
-    first = first or simplest(cases, unit)
-    if first is None or ask is None:
-        return dataclasses.replace(found, simplest=first)
+    conditions_of = partial(_conditions, kind_of(unit))
+    found = finished(examined(space_of(report.vectors), comparator, cases, conditions_of), cases, unit, comparator)
+    if found.simplest is None or ask is None:
+        return found
     try:
-        return _shrunk(found, first, named, unit, comparator, ask)
+        return _shrunk(found, found.simplest, _named(found), unit, comparator, ask)
     except DeviceError:  # it answers in one run but not in several: show the mismatch unshrunk
-        return dataclasses.replace(found, simplest=first)
+        return found
+
+
+def examined(space: Space[Any], comparator: Comparator, cases: Sequence[Case], conditions_of: Conditions) -> Diagnosis:
+    """What explains some cases: one fault, or several."""
+    found = diagnose(space, comparator, cases, conditions_of)
+    return dataclasses.replace(found, several=peel(space, comparator, cases, found, conditions_of))
+
+
+def finished(found: Diagnosis, cases: Sequence[Case], unit: Unit, comparator: Comparator) -> Diagnosis:
+    """A diagnosis with what its mismatches have in common, and the simplest one."""
+    known, named = kind_of(unit), _named(found)
+    narrow = common(cases, conditions(known.features(), cases))
+    first = simplest([c for c in cases if named is None or explains(named, c, comparator)], unit)
+    simple = first or simplest(cases, unit)
+    return dataclasses.replace(found, shared=narrow, codes=known.of_codes(cases), simplest=simple)
+
+
+def _named(found: Diagnosis) -> Hypothesis | None:
+    """The best explanation, if it is sure."""
+    return found.findings[0].hypothesis if found.findings and found.sure else None
 
 
 def _conditions(known: DiagnosedKind, cases: Sequence[Case]) -> list[Condition]:

@@ -18,14 +18,18 @@ Holds = Callable[[Inputs, Output], bool]
 
 
 class Condition(NamedTuple):
-    """A property of a case, by its operands and the expected answer. text: for example "the result is negative"."""
+    """A property of a case, by its operands and the expected answer. text: for example "the result is negative".
+
+    fitted: whether it was fitted to the mismatches, as a range or a conjunction: few of them are then no evidence.
+    """
 
     text: str
     holds: Holds
+    fitted: bool = False
 
     def both(self, other: Condition) -> Condition:
         """The conjunction of this and another condition."""
-        return Condition(f"{self.text} and {other.text}", lambda i, e: self.holds(i, e) and other.holds(i, e))
+        return Condition(f"{self.text} and {other.text}", lambda i, e: self.holds(i, e) and other.holds(i, e), True)
 
 
 class Common(NamedTuple):
@@ -74,7 +78,7 @@ def _shared(feature: Feature, wrong: Sequence[Case]) -> Iterator[Condition]:
         yield Condition(feature.says((value, value)), lambda i, e: feature.of(i, e) == value)
     elif feature.ordered:
         low, high = min(values), max(values)  # type: ignore[type-var]
-        yield Condition(feature.says((low, high)), partial(_within, feature, low, high))
+        yield Condition(feature.says((low, high)), partial(_within, feature, low, high), True)
 
 
 def _within(feature: Feature, low: Any, high: Any, inputs: Inputs, expected: Output) -> bool:

@@ -13,7 +13,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.block_defects import binades_off, usual
 from softfloat_ref.diagnosis.block_defects import moved as moved_scale
 from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Inputs, Model, Output
-from softfloat_ref.diagnosis.operation_defects import flushed, hidden_bit, low_exponent
+from softfloat_ref.diagnosis.operand_defects import flushed, hidden_bit, low_exponent
 from softfloat_ref.diagnosis.remembered import Products, dot_model
 from softfloat_ref.diagnosis.rounding_defects import Stage, StageDefect, stage_defects, with_policy
 from softfloat_ref.diagnosis.sum_defects import WrongDot, sum_defects, wrapped_products

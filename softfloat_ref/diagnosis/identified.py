@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from softfloat_ref.diagnosis.candidates import Candidate
@@ -16,29 +17,41 @@ _NEAR: Final = 3
 
 def lines(found: Identification[Any], unit: Unit) -> list[str]:
     """The device, the alternatives, and the evidence; or the closest models, and where they differ."""
-    asked = f"  {found.questions} questions chosen one by one"
+    asked = f"  {found.questions} question{'s' * (found.questions != 1)} chosen one by one"
     flags = "" if found.has_flags or not unit.has_flags else "; results only: the device gives no flags"
+    title = kind_of(unit).title
     if found.found:
-        first, *others = found.found
-        text = [f"{kind_of(unit).title}: {first.name}", *_same(first)]
-        text += [f"  or: {other.name}, which no question tried distinguishes from it" for other in others[:SHOWN]]
+        first, *others = found.names
+        text = [f"{title}: {first}", *(_same(found.found[0]) if first == found.found[0].name else [])]
+        text += _others(others, ", which no question tried distinguishes from it")
         return [*text, f"{asked}, then {found.confirmed} of {found.tried} cases confirmed{flags}"]
-    text = []
-    best = found.closest[0]
-    if best.explained == found.examined:
-        text = [f"{kind_of(unit).title}: {best.hypothesis.name}", f"  explains all {found.examined} answers"]
-        tied = [f.hypothesis.name for f in found.closest[1:] if f.explained == best.explained]
-        text += [f"  or: {name}" for name in tied[:SHOWN]]
+    if found.complete:
+        first, *others = found.names
+        text = [f"{title}: {first}", f"  explains all {found.examined} answers"]
+        text += _others(others, "")
     else:
-        text = [f"{kind_of(unit).title}: no model explains every answer; the closest:"]
-        for f in found.closest[:_NEAR]:
-            text.append(
-                f"  {100 * f.explained / found.examined:.4g} % of {found.examined} answers: {f.hypothesis.name}"
-            )
-        if found.exception is not None:
-            text.append(f"  {found.examined - best.explained} answers differ from the first model, for example")
-            text.append(f"    {case_text(found.exception, unit).replace(': expected', ': model', 1)}")
+        text = list(_closest(found, unit))
     return [*text, f"{asked}, then {found.tried} cases{flags}"]
+
+
+def _others(names: Sequence[str], why: str) -> list[str]:
+    """Models that are as possible as the first."""
+    rest = len(names) - SHOWN
+    return [f"  or: {name}{why}" for name in names[:SHOWN]] + ([f"  or one of {rest} more"] if rest > 0 else [])
+
+
+def _closest(found: Identification[Any], unit: Unit) -> Iterator[str]:
+    """The closest models where none explains every answer, and an answer that the best does not explain."""
+    best = found.closest[0]
+    if not best.explained:
+        yield f"{kind_of(unit).title}: no model explains any answer, for example"
+    else:
+        yield f"{kind_of(unit).title}: no model explains every answer; the closest:"
+        for f in found.closest[:_NEAR]:
+            yield f"  {100 * f.explained / found.examined:.4g} % of {found.examined} answers: {f.hypothesis.name}"
+        yield f"  {found.examined - best.explained} answers differ from the first model, for example"
+    if found.exception is not None:
+        yield f"    {case_text(found.exception, unit).replace(': expected', ': model', 1)}"
 
 
 def _same(candidate: Candidate[Any]) -> list[str]:

@@ -8,8 +8,10 @@ from typing import Final, Generic
 
 from softfloat_ref.diagnosis.asking import Asker
 from softfloat_ref.diagnosis.candidates import Candidate, Question, best_question, classes
+from softfloat_ref.diagnosis.findings import Finding
 from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis, Output
-from softfloat_ref.diagnosis.ranking import Finding, Search, explains
+from softfloat_ref.diagnosis.name_ranges import with_ranges
+from softfloat_ref.diagnosis.ranking import Search, explains
 from softfloat_ref.diagnosis.spaces import P, Space
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.testing.compare import CompareNan
@@ -22,9 +24,9 @@ class Identification(Generic[P]):
     """The identification of an unknown device.
 
     found: the candidates that explain every answer, which no question tells apart. questions: how many
-    were asked one by one; confirmed: number of further cases, of `tried`, on which the device agreed. closest: if no
-    candidate explains all, the closest models over all cases asked, best first; exception: a case that the best of
-    them does not explain."""
+    were asked one by one; confirmed: number of further cases, of `tried`, on which the device agreed with these
+    candidates; 0 if none is left. closest: if no candidate explains all, the closest models over all cases asked, best
+    first; exception: a case that the best of them does not explain."""
 
     found: list[Candidate[P]]
     questions: int
@@ -41,11 +43,17 @@ class Identification(Generic[P]):
         return bool(self.found) or (bool(self.closest) and self.closest[0].explained == self.examined)
 
     @property
+    def names(self) -> list[str]:
+        """The names of the models that explain the most answers, the best first; those that differ in one number are
+        one, with the range of it. None, if no model explains any."""
+        most = self.closest[0].explained if self.closest else 0
+        closest = [f.hypothesis.name for f in self.closest if f.explained == most > 0]
+        return with_ranges([c.name for c in self.found] or closest)
+
+    @property
     def name(self) -> str:
         """The name of the best model."""
-        if self.found:
-            return self.found[0].name
-        return self.closest[0].hypothesis.name if self.closest else "none"
+        return next(iter(self.names), "none")
 
 
 @dataclass
@@ -123,12 +131,10 @@ class _Session(Generic[P]):
 
     def run(self, confirm: Sequence[Question]) -> Identification[P]:
         alive = self.narrow(list(self.examiner.candidates.values()))
-        questions = len(self.asked)
-        tried, confirmed = len(confirm), 0
+        questions, tried = len(self.asked), len(confirm)
         if confirm:
             self.put(confirm)
             alive = [c for c in alive if self._fits(c)]
-            confirmed = tried if alive else 0
         for _ in range(_CHALLENGES):
             alive = alive or self._climbed()
             if not alive:
@@ -141,11 +147,9 @@ class _Session(Generic[P]):
             questions += len(self.asked) - count
             if alive == before:
                 break
-        found = Identification(alive, questions, confirmed, tried, self.has_flags)
+        found = Identification(alive, questions, tried if alive else 0, tried, self.has_flags)
         if not alive:
             self._nearest(found)
-        else:
-            found.confirmed = tried
         return found
 
     def _fits(self, c: Candidate[P]) -> bool:

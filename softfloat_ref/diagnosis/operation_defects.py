@@ -10,13 +10,13 @@ from typing import Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.answer_defects import answer_defects
 from softfloat_ref.diagnosis.hypotheses import Hypothesis
+from softfloat_ref.diagnosis.operand_defects import operand_defects, taken_defects
 from softfloat_ref.diagnosis.operation_models import Run, Scalar, Values, always_exact
 from softfloat_ref.diagnosis.random_defects import random_defects
 from softfloat_ref.diagnosis.rounding_defects import stage_defects, staged
-from softfloat_ref.diagnosis.twins import twins
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.codec import Decoder, Encoder, decoder, encoder
-from softfloat_ref.oracle.exact import FINITE, Value
+from softfloat_ref.oracle.codec import Encoder, decoder, encoder
+from softfloat_ref.oracle.exact import FINITE
 from softfloat_ref.oracle.flags import INEXACT, UNDERFLOW
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.operations import OPERATIONS, Signature, Unrounded, evaluator, unrounded
@@ -31,18 +31,16 @@ def scalar_defects(s: Scalar) -> Iterator[Hypothesis]:
     yield from answer_defects(s)
     if s.sig.operation.result == "float":
         yield from _rounding_defects(s)
-        yield from _operand_defects(s)
-        yield from _twin_operands(s)
+    yield from operand_defects(s)
     formula = s.sig.operation.formula
     if formula is not None and formula.is_sum:
         yield from _sum_defects(s, formula)
-        if all(len(term.factors) == 1 for term in formula.terms) and len(formula.terms) == 2:
-            yield from _alignment_defects(s, formula)
     if formula == MULTIPLY_ADD:
         yield from _fma_defects(s)
     if s.policy.random_count:
         yield from random_defects(s.model, evaluator(s.sig, s.policy), s.policy.random_count, s.arity, s.source)
     yield from _other_operations(s)
+    yield from taken_defects(s)
 
 
 # -- rounding --------------------------------------------------------------------------------------------------------
@@ -61,92 +59,6 @@ def _rounded(compute: Unrounded, encode: Encoder, codes: Sequence[int], r: int) 
     return code, flags | more
 
 
-# -- operands --------------------------------------------------------------------------------------------------------
-
-
-def _operand_defects(s: Scalar) -> Iterator[Hypothesis]:
-    for i, fmt in enumerate(s.sig.formats):
-        if fmt.is_integer or fmt.twos_complement:
-            continue
-        of = f" of {LETTERS[i]}" if s.arity > 1 else ""
-        in_ = f" in operand {LETTERS[i]}" if s.arity > 1 else ""
-        for name, says, change in _OPERAND_DEFECTS:
-            if "subnormal" in name and fmt.subnormals != "gradual":
-                continue
-
-            model = s.on_values(partial(_one_changed, i, fmt, change))
-            yield Hypothesis(name + of, says + in_, model)
-            if name == "subnormals flushed":
-                yield Hypothesis(
-                    f"{name}{of}, flags kept", f"{says}{in_}, but raises the right flags", s.flags_kept(model)
-                )
-
-
-def _twin_operands(s: Scalar) -> Iterator[Hypothesis]:
-    """All operands of a format read as in its twin."""
-    for fmt in dict.fromkeys(s.sig.formats):
-        for name, says, twin in twins(fmt):
-            decode = decoder(twin)
-
-            def read(
-                codes: Sequence[int], values: Values, fmt: Format = fmt, decode: Decoder = decode
-            ) -> Values | None:
-                rows = zip(codes, values, s.sig.formats, strict=True)
-                return [decode(code) if f == fmt and decode(code).kind != x.kind else x for code, x, f in rows]
-
-            yield Hypothesis(f"{fmt.name} operands as {name}", f"reads {fmt.name} as {says}", s.on_values(read))
-
-
-def _one_changed(i: int, fmt: Format, change: _Change, codes: Sequence[int], values: Values) -> Values | None:
-    """The operands with one changed, if it is a finite number; None if that changes nothing."""
-    x = values[i]
-    y = change(codes[i], x, fmt) if x.kind == FINITE else x
-    return None if y == x else [*values[:i], y, *values[i + 1 :]]
-
-
-_Change = Callable[[int, Value, Format], Value]
-
-
-def _is_subnormal(code: int, fmt: Format) -> bool:
-    return code & fmt.magnitude_mask < fmt.min_normal_code
-
-
-def flushed(code: int, x: Value, fmt: Format) -> Value:
-    """Subnormal operands as zeros."""
-    return exact.zero(x.sign) if _is_subnormal(code, fmt) else x
-
-
-def low_exponent(code: int, x: Value, fmt: Format) -> Value:
-    """Subnormal operands with the exponent 0 of their field instead of 1."""
-    return _scaled(x, -1) if _is_subnormal(code, fmt) else x
-
-
-def _scaled(x: Value, places: int) -> Value:
-    return x._replace(exponent=x.exponent + places) if x.significand else x
-
-
-def hidden_bit(code: int, x: Value, fmt: Format) -> Value:
-    """Subnormal operands (not zero) read as normal ones: a leading one, and the exponent of field 0."""
-    if not _is_subnormal(code, fmt) or not x.significand:
-        return x
-    return exact.finite(x.sign, x.significand | 1 << fmt.mantissa_bits, x.exponent - 1)
-
-
-_OPERAND_DEFECTS: Final[tuple[tuple[str, str, _Change], ...]] = (
-    ("subnormals flushed", "treats subnormals as zero", flushed),
-    ("subnormals with exponent 0", "gives subnormals the exponent 0 in place of 1", low_exponent),
-    ("subnormals as normal", "treats subnormals as normal numbers, with a leading one", hidden_bit),
-    ("exponent one high", "reads the exponent one too high", lambda code, x, fmt: _scaled(x, 1)),
-    ("exponent one low", "reads the exponent one too low", lambda code, x, fmt: _scaled(x, -1)),
-    (
-        "last bit ignored",
-        "ignores the last bit of the significand",
-        lambda code, x, fmt: x._replace(significand=x.significand & ~1) if x.significand > 1 else x,
-    ),
-    ("sign ignored", "ignores the sign", lambda code, x, fmt: x._replace(sign=0)),
-    ("sign inverted", "inverts the sign", lambda code, x, fmt: x._replace(sign=1 - x.sign)),
-)
-
 # -- sums ------------------------------------------------------------------------------------------------------------
 
 
@@ -163,45 +75,6 @@ def _sum_defects(s: Scalar, formula: Formula) -> Iterator[Hypothesis]:
             return (zero if value.is_zero and _cancels(s, formula, codes) else code), flags | more
 
         yield Hypothesis(f"x - x is {shown}", f"gives {shown} where a sum cancels to zero", s.model(signed))
-
-
-def _alignment_defects(s: Scalar, formula: Formula) -> Iterator[Hypothesis]:
-    """Adders of two operands that lose what alignment shifts out of the smaller one, or do not borrow for it."""
-    for places in (1, 2, 3, 4):
-        below = f"{places} place{'s' * (places > 1)} below the larger"
-        yield Hypothesis(
-            f"smaller addend cut {below}",
-            f"loses the bits that alignment shifts out of the smaller operand, {below}",
-            s.on_values(partial(_cut_smaller, formula, places, False)),
-        )
-        yield Hypothesis(
-            f"no borrow {below}",
-            f"does not borrow for the bits that alignment shifts out of the smaller operand, {below}",
-            s.on_values(partial(_cut_smaller, formula, places, True)),
-        )
-
-
-def _cut_smaller(formula: Formula, places: int, no_borrow: bool, codes: Sequence[int], values: Values) -> Values | None:
-    """The operands with the smaller one cut some places below the other's last bit; no_borrow: the exact sum with that,
-    and what was cut or-ed below it."""
-    if not _finite(values):
-        return None
-    terms = formula.values(values)
-    i = min((0, 1), key=lambda i: exact.top(terms[i]))
-    small, large = values[i], terms[1 - i]
-    drop = large.exponent - places - small.exponent
-    kept = small.significand >> drop << drop if drop > 0 else small.significand
-    if kept == small.significand:
-        return None
-    cut = small._replace(significand=kept) if kept else exact.zero(small.sign)
-    changed = [cut if k == i else x for k, x in enumerate(values)]
-    if not no_borrow:
-        return changed
-    one, other = formula.values(changed)
-    total = exact.add(one, other)
-    if not total.significand:
-        return None
-    return [exact.add(total, exact.finite(total.sign, 1, large.exponent - places - 1)), exact.zero(total.sign)]
 
 
 def _cancels(s: Scalar, formula: Formula, codes: Sequence[int]) -> bool:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from softfloat_ref.diagnosis import report as texts
 from softfloat_ref.diagnosis.asking import Asker
 from softfloat_ref.diagnosis.checked import diagnosis_of, late_diagnosis
-from softfloat_ref.diagnosis.ranking import Diagnosis
+from softfloat_ref.diagnosis.findings import Diagnosis
+from softfloat_ref.diagnosis.together import diagnoses
 from softfloat_ref.testing.check import Report
 from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.testing.views import view_of
 from softfloat_ref.units import Unit
 
 _NAMED: Final = 6  # parts without mismatches that are named
+_ROUNDINGS: Final = 3  # of parts with the same diagnosis: more are counted
 
 
 class PartDiagnosis(NamedTuple):
@@ -76,23 +79,27 @@ def explanation(
         return Explanation(unit, late, [])
     order = {part: i for i, part in enumerate(unit.parts)}
     parts = sorted(report.parts.values(), key=lambda r: order.get(r.vectors.unit, len(order)))
-    return Explanation(unit, None, [PartDiagnosis(r, diagnosis_of(r, nan, flags)) for r in parts])
+    return Explanation(unit, None, list(map(PartDiagnosis, parts, diagnoses(parts, nan, flags))))
 
 
 def _table(parts: list[PartDiagnosis]) -> Iterator[str]:
-    """A row for each part with mismatches; below it the diagnosis, and the command for one case."""
-    wrong = [p for p in parts if p.report.mismatched]
-    labels = _labels(parts)
-    right = [label for label, p in zip(labels, parts, strict=True) if not p.report.mismatched]
-    yield f"diagnosis: {len(wrong)} of {len(parts)} parts have mismatches"
-    cells = [_row(label, p.report) for label, p in zip(labels, parts, strict=True) if p.report.mismatched]
-    rows = [("part", "cases", "mismatches", "kinds"), *cells]
+    """A row for each diagnosis, with the parts that have it; below it the diagnosis, and the command for one case."""
+    wrong = sum(p.report.mismatched > 0 for p in parts)
+    labelled = list(zip(_labels(parts), parts, strict=True))
+    right = [label for label, p in labelled if not p.report.mismatched]
+    yield f"diagnosis: {wrong} of {len(parts)} parts have mismatches"
+    groups: dict[object, list[tuple[str, PartDiagnosis]]] = {}
+    for label, p in labelled:
+        if p.report.mismatched:
+            groups.setdefault(_cause(p), []).append((label, p))
+    rows = [("part", "cases", "mismatches", "kinds"), *map(_row, groups.values())]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     shown = [f"  {r[0]:{widths[0]}}  {r[1]:>{widths[1]}}  {r[2]:>{widths[2]}}  {r[3]}" for r in rows]
     yield shown[0]
-    for p, row in zip(wrong, shown[1:], strict=True):
+    for group, row in zip(groups.values(), shown[1:], strict=True):
         yield row
-        yield from (f"    {x}" for x in (p.says, p.command) if x)
+        first = group[0][1]
+        yield from (f"    {x}" for x in (first.says, first.command) if x)
     if right:
         more = f" and {len(right) - _NAMED} more" if len(right) > _NAMED else ""
         yield f"  without a mismatch: {', '.join(right[:_NAMED])}{more}"
@@ -107,9 +114,43 @@ def _labels(parts: list[PartDiagnosis]) -> list[str]:
     ]
 
 
-def _row(label: str, report: Report) -> tuple[str, str, str, str]:
-    kinds = ", ".join(f"{n} {kind}" for kind, n in report.kinds.most_common())
-    return label, str(report.compared), str(report.mismatched), kinds
+def _cause(p: PartDiagnosis) -> object:
+    """What parts that share a row have in common: the diagnosis; without an explanation, also the kinds."""
+    explained = p.found is not None and bool(p.found.findings or p.found.several)
+    return p.says, None if explained else frozenset(p.report.kinds)
+
+
+def _row(group: list[tuple[str, PartDiagnosis]]) -> tuple[str, str, str, str]:
+    """The cells of a row: the parts, and the sums of their numbers."""
+    reports = [p.report for _, p in group]
+    total = sum((r.kinds for r in reports), Counter[str]())
+    kinds = ", ".join(f"{n} {kind}" for kind, n in total.most_common())
+    label = group[0][0] if len(group) == 1 else f"{len(group)} parts: {_together([(x, p.unit) for x, p in group])}"
+    return label, str(sum(r.compared for r in reports)), str(sum(r.mismatched for r in reports)), kinds
+
+
+def _together(parts: list[tuple[str, Unit]]) -> str:
+    """Several parts in words: operations with the same formats and roundings stand together, and formats with the same
+    roundings."""
+    modes: dict[tuple[str, str], list[str]] = {}  # the roundings of an operation in some formats
+    for label, unit in parts:
+        op, _, rest = label.partition(" ")
+        formats, mode, overflow = rest.partition(f" {unit.properties().get('rounding', '')}")
+        modes.setdefault((op, formats), []).append(f"{mode}{overflow}".strip())
+    formats_of: dict[tuple[str, tuple[str, ...]], list[str]] = {}  # of an operation in some roundings
+    for (op, formats), found in modes.items():
+        formats_of.setdefault((op, tuple(found)), []).append(formats)
+    ops_of: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}  # in some formats and roundings
+    for (op, same), names in formats_of.items():
+        ops_of.setdefault((tuple(names), same), []).append(op)
+    return "; ".join(f"{', '.join(ops)} {', '.join(names)}{_few(same)}" for (names, same), ops in ops_of.items())
+
+
+def _few(modes: tuple[str, ...]) -> str:
+    """Roundings in words: a few by name."""
+    if not any(modes):
+        return ""
+    return f" in {', '.join(modes) if len(modes) <= _ROUNDINGS else f'{len(modes)} roundings'}"
 
 
 def _part_as_dict(p: PartDiagnosis) -> dict[str, Any]:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Final, Generic
 
-from softfloat_ref.diagnosis.conditions import Condition
+from softfloat_ref.diagnosis.findings import WHERE, Diagnosis, Fault, Finding, Peeled
 from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis, Model
-from softfloat_ref.diagnosis.ranking import WHERE, Diagnosis, Fault, Finding, Peeled, Search, explains, spread
+from softfloat_ref.diagnosis.ranking import Conditions, Search, explains, spread
 from softfloat_ref.diagnosis.spaces import P, Space
 
 MOST: Final = 4  # faults
 _SEARCHED: Final = 2048  # mismatches, and as many agreeing cases, in which further faults are searched
 _FIRST: Final = 3  # faults that are tried as the first
-Conditions = Callable[[Sequence[Case]], Sequence[Condition]]
 
 
 def peel(
@@ -34,23 +33,25 @@ def peel(
     least = single.findings[0].explained if single.findings else 0
     best: Peeled | None = None
     for first in peeling.layer([])[:_FIRST]:
-        several = _over(peeling.from_first(first), cases, comparator)
-        if len(several.faults) > 1 and several.explained > (best.explained if best else least):
+        several = over(peeling.from_first(first), cases, comparator)
+        if len(several.faults) > 1 and several.explained > least and (best is None or several.rank < best.rank):
             best = several
-        if best is not None and best.explained == len(cases):
+        if best is not None and best.explained == len(cases) and best.plain:
             break
     return best
 
 
 @dataclass(frozen=True)
 class _Peeling(Generic[P]):
-    """The search for several faults of one device. right: the model of the right device."""
+    """The search for several faults of one device. right: the model of the right device. points: those tried, by their
+    names."""
 
     space: Space[P]
     comparator: Comparator
     cases: Sequence[Case]
     right: Model
     found: Conditions
+    points: dict[str, P] = field(default_factory=dict)
 
     def layer(self, stack: Sequence[Hypothesis]) -> list[Finding]:
         """The best single faults on top of those already found, that explain enough more mismatches."""
@@ -58,8 +59,10 @@ class _Peeling(Generic[P]):
         left = self.left(stack)
         search = Search(self.space, self.comparator, sorted(left, key=lambda c: c.agrees))
         if stack:
-            search = replace(search, under=under, stack=stack[-1].model, right=self.right)
-        findings = sorted([*search.run_once(), *search.restricted(self.found(search.cases))], key=lambda f: f.rank)
+            point = self.points.get(stack[0].name)
+            search = replace(search, under=under, stack=stack[-1].model, right=self.right, point=point)
+        findings = sorted([*search.run_once(), *search.restricted(self.found)], key=lambda f: f.rank)
+        self.points.update(search.points)
         explained = sum(c.agrees for c in left)
         return [f for f in findings if f.explained >= explained + f.hypothesis.evidence and self._gains(f, left)]
 
@@ -80,11 +83,11 @@ class _Peeling(Generic[P]):
         return stack
 
 
-def _over(stack: Sequence[Hypothesis], cases: Sequence[Case], comparator: Comparator) -> Peeled:
+def over(stack: Sequence[Hypothesis], cases: Sequence[Case], comparator: Comparator) -> Peeled:
     """How much of all cases several faults explain."""
     fits = [explains(stack[-1], c, comparator) for c in cases]
     unexplained = next((c for c, fit in zip(cases, fits, strict=True) if not fit), None)
-    return Peeled(_shares(stack, cases, comparator), sum(fits), unexplained)
+    return Peeled(_shares(stack, cases, comparator), sum(fits), unexplained, tuple(stack))
 
 
 def _seen(case: Case, under: Model, comparator: Comparator) -> Case:

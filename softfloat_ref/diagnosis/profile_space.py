@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Final, Self
+from typing import ClassVar, Final
 
 from softfloat_ref.diagnosis.block_defects import (
     OtherUnit,
@@ -17,9 +17,9 @@ from softfloat_ref.diagnosis.block_defects import (
 )
 from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Model
 from softfloat_ref.diagnosis.spaces import ChoiceSpace, Space
-from softfloat_ref.oracle.blocks.formats import BlockFormat
+from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
 from softfloat_ref.oracle.blocks.profiles import CHOICES, PROFILES, Profile
-from softfloat_ref.oracle.blocks.quantize import resolve
+from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32, resolve
 from softfloat_ref.units import DequantizeUnit, QuantizeUnit
 
 # Fields that a single block does not reveal, or that the device does not choose.
@@ -115,11 +115,16 @@ class DequantizeSpace(Space[Profile]):
         profile = self.base.replace(dequantize_overflow=point.dequantize_overflow)
         return dataclasses.replace(self.unit, profile=profile)  # type: ignore[no-any-return]
 
-    def at(self, point: Profile) -> Self:
-        return self
-
     def key(self, point: Profile) -> Hashable:
-        return point.dequantize_overflow
+        return self._overflows and point.dequantize_overflow
+
+    @cached_property
+    def _overflows(self) -> bool:
+        """Whether the largest scale gives a value beyond FP32 with some element; a tensor scale always may."""
+        block: BlockFormat = self.unit.block
+        codes = block.scale.max_code, range(1 << block.element.width)
+        found = dequantize_to_fp32(*codes, block, self.base.replace(dequantize_overflow="inf"))
+        return self.unit.two_levels or FP32.inf_code in found or FP32.inf_code | FP32.sign_bit in found
 
     def text(self, point: Profile) -> str:
         return f"dequantize_overflow = {point.dequantize_overflow}"
@@ -131,10 +136,10 @@ class DequantizeSpace(Space[Profile]):
         }[point.dequantize_overflow]
 
     def size(self, point: Profile) -> int:
-        return int(point.dequantize_overflow != self.base.dequantize_overflow)
+        return 2 if self.key(point) != self.key(self.base) else 0
 
-    def defects(self, point: Profile) -> Iterator[Hypothesis]:
-        return value_defects(self.unit)
+    def defects_of(self, made: DequantizeUnit) -> Iterator[Hypothesis]:
+        return value_defects(made)
 
     def suggested(self, point: Profile, cases: Sequence[Case]) -> Iterator[Hypothesis]:
-        return values_suggested_by(self.unit, cases)
+        return values_suggested_by(self.made(point), cases)

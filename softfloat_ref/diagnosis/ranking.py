@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from itertools import islice
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, TypeVar
 
-from softfloat_ref.diagnosis.conditions import Common, Condition
+from softfloat_ref.diagnosis.conditions import Condition
+from softfloat_ref.diagnosis.findings import FEWEST_CASES, WHERE, Diagnosis, Finding
 from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis, Inputs, Model, Output, Stepwise
 from softfloat_ref.diagnosis.spaces import P, Space, hypothesis
 
@@ -19,93 +20,16 @@ _WIDE: Final = 9  # number of operands from which a case is wide
 FINALISTS: Final = 6
 _CLIMBED: Final = 3  # number of points whose neighbours are tried
 _STEPS: Final = 4  # number of successive changes
-_LONG_S: Final = 20.0  # seconds of search after which no further changes are combined
+_LONG_S: Final = 20.0  # seconds of computing after which no further changes are combined
 _SHOWN: Final = 4  # codes shown of an answer
 _PROBES: Final = 16  # mismatches of which a hypothesis must explain at least one
 _RESTRICTED: Final = 16  # number of hypotheses tried under conditions
-_FEWEST: Final = 8  # the fewest cases for a finding without "perhaps"
+_MANY: Final = 4  # one mismatch in so many, that these must explain
 _EVIDENCE: Final = 8  # mismatches that a hypothesis with a condition must explain
-WHERE: Final = ", where "  # between the name of a hypothesis and a condition
 _TRIED: Final = 512  # mismatches, and twice as many agreeing cases, on which these are tried
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A hypothesis and the number of cases that it explains; mismatches: how many of these the device got wrong."""
-
-    hypothesis: Hypothesis
-    explained: int
-    mismatches: int = 0
-
-    @property
-    def rank(self) -> tuple[int, int]:
-        """Sort key, the best first: more explained cases, then simpler."""
-        return -self.explained, self.hypothesis.size
-
-
-class Fault(NamedTuple):
-    """One of several faults. mismatches: how many it explains of those that the faults before it leave open."""
-
-    hypothesis: Hypothesis
-    mismatches: int
-
-
-class Peeled(NamedTuple):
-    """Several faults that together explain some cases; open: a case that they leave open."""
-
-    faults: tuple[Fault, ...]
-    explained: int
-    open: Case | None = None
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """The diagnosis of a device.
-
-    findings: best first; all that explain as many as the best are possible. examined: the number of cases they were
-    run on, of which the device got `wrong` wrong. simplest: the simplest mismatch; alone:
-    whether the device also gets it wrong when asked only that, if it was asked. shared: what all mismatches have in
-    common; codes: the same for wrong codes of blocks, in words. late: by how many lines the answers are late (early:
-    less than 0), if a shift explains nearly all, `in_order` of them. several: faults that together explain more than
-    the best finding.
-    """
-
-    examined: int
-    wrong: int
-    findings: tuple[Finding, ...] = ()
-    refutation: Case | None = None
-    exception: Case | None = None
-    simplest: Case | None = None
-    alone: bool | None = None
-    shared: Common | None = None
-    codes: str = ""
-    late: int = 0
-    in_order: int = 0
-    several: Peeled | None = None
-
-    @property
-    def best(self) -> tuple[Finding, ...]:
-        """The findings that explain as many cases as the first."""
-        return tuple(f for f in self.findings if f.explained == self.findings[0].explained)
-
-    @property
-    def runner_up(self) -> Finding | None:
-        """The best of those that explain fewer."""
-        return next((f for f in self.findings if f.explained < self.findings[0].explained), None)
-
-    @property
-    def sure(self) -> bool:
-        """Whether nearly all cases are explained, and there are enough of them."""
-        first = self.findings[0]
-        few = 20 * (self.examined - first.explained) <= self.wrong
-        return few and self.wrong >= first.hypothesis.evidence and self.examined >= _FEWEST
-
-    @property
-    def complete(self) -> bool:
-        """Whether the best explains every case."""
-        return bool(self.findings) and self.findings[0].explained == self.examined
+Conditions = Callable[[Sequence[Case]], Sequence[Condition]]  # that all mismatches of some cases fulfil
 
 
 def explains(h: Hypothesis, case: Case, comparator: Comparator) -> bool:
@@ -136,7 +60,8 @@ class Search(Generic[P]):
 
     start, start_size: for a device without an expected model, the name of the space's base, which its defects are named
     with, and its size. under, stack, right: for the search of one more fault, the model of those already found, from
-    which the cases' expected answers are, with and without a cache, and the right model.
+    which the cases' expected answers are, with and without a cache, and the right model; point: the first of those
+    found, if that is a point.
     """
 
     space: Space[P]
@@ -147,8 +72,11 @@ class Search(Generic[P]):
     under: Model | None = None
     right: Model | None = None
     stack: Model | None = None
+    point: P | None = None
     scores: dict[str, Finding] = field(default_factory=dict)
     points: dict[str, P] = field(default_factory=dict)  # the points tried, by their names
+    fits: dict[str, list[bool]] = field(default_factory=dict)  # which cases hypotheses explain, by their names
+    tried: set[str] = field(default_factory=set)  # the names of all hypotheses scored
 
     def __post_init__(self) -> None:
         self.few = sample(self.cases)
@@ -175,8 +103,9 @@ class Search(Generic[P]):
     def try_all(self, hypotheses: Iterable[Hypothesis | None]) -> None:
         """Score hypotheses that have not been scored yet."""
         for h in hypotheses:
-            if h is None or h.name in self.scores:
+            if h is None or h.name in self.tried:
                 continue
+            self.tried.add(h.name)
             scored = [found for form in self._forms(h) if (found := self.score(form)) is not None]
             if scored:
                 found = self.scores[h.name] = min(scored, key=lambda f: f.rank)
@@ -184,14 +113,27 @@ class Search(Generic[P]):
                 self.bar = self.best[-1] if len(self.best) == FINALISTS else 0
 
     def _forms(self, h: Hypothesis) -> Iterator[Hypothesis]:
-        """A hypothesis by itself; on top of the faults already found, the two ways to join them."""
+        """A hypothesis by itself; on top of the faults already found, the ways to join them."""
         if self.under is None or self.right is None:
             yield h
             return
-        yield h._replace(model=on_top(self.under, h.model, self.right, len(self.comparator.formats)))
+        results = len(self.comparator.formats)
+        yield h._replace(model=on_top(self.under, h.model, self.right, results))
+        at_point, model = self._at_point
+        if model is not None and h.name in at_point:
+            yield h._replace(model=on_top(self.under, at_point[h.name], model, results))
         joined = self.stack.joined(h.model) if isinstance(self.stack, Stepwise) else None
         if joined is not None:
             yield h._replace(model=joined)
+
+    @cached_property
+    def _at_point(self) -> tuple[dict[str, Model], Model | None]:
+        """The defects of a device that is otherwise the point, by their names, and the point's model."""
+        if self.point is None:
+            return {}, None
+        found = (*self.space.defects(self.point), *self.space.suggested(self.point, self.cases))
+        model = self.space.model(self.point)
+        return {d.name: d.model for d in found}, model and cache(model)
 
     def run_once(self) -> list[Finding]:
         """Try every single change and listed defect; return the finalists over all cases, best first."""
@@ -221,19 +163,22 @@ class Search(Generic[P]):
 
     def run(self) -> list[Finding]:
         """Search, and return the finalists over all cases, best first."""
-        space, points, begin = self.space, self.points, time.monotonic()
+        space, points, begin = self.space, self.points, time.thread_time()
         self.try_singles()
         for _ in range(_STEPS):
             before = self.ranked()
-            if not before or before[0].explained == len(self.few) or time.monotonic() - begin > _LONG_S:
+            if not before or before[0].explained == len(self.few) or time.thread_time() - begin > _LONG_S:
                 break
             nearest = [points[f.hypothesis.name] for f in before if f.hypothesis.name in points][:_CLIMBED]
             for p in nearest:
                 more = {space.text(x): x for x in space.changes(p)}
                 points |= more
                 self.try_all(hypothesis(space, x) for x in more.values())
-            if nearest:
-                top = nearest[0]
+            # The nearest may have several changes, by which it explains cases of a defect.
+            simple = [
+                points[f.hypothesis.name] for f in before if f.hypothesis.name in points and f.hypothesis.size <= 2
+            ]
+            for top in dict.fromkeys((*nearest[:1], *simple[:1])):
                 self.try_all(_on_top(space, top, d) for d in space.defects(top))
             if self.ranked()[0].explained == before[0].explained:
                 break
@@ -276,28 +221,49 @@ class Search(Generic[P]):
 
     def over_all(self, h: Hypothesis) -> Finding:
         """The number of all cases that it explains."""
-        explained = [c for c in self.cases if explains(h, c, self.comparator)]
-        return Finding(h, len(explained), sum(not c.agrees for c in explained))
+        return _finding(h, zip(self._fits(h), self.cases, strict=True))
 
-    def restricted(self, found: Sequence[Condition]) -> list[Finding]:
-        """The hypotheses that explain nearly all mismatches, restricted to a condition."""
+    def _fits(self, h: Hypothesis) -> list[bool]:
+        """Whether it explains each case, cached."""
+        if h.name not in self.fits:
+            self.fits[h.name] = [explains(h, c, self.comparator) for c in self.cases]
+        return self.fits[h.name]
+
+    def restricted(self, found: Conditions) -> list[Finding]:
+        """The hypotheses that explain many mismatches, each restricted to a condition that these fulfil and the cases
+        that it would get wrong do not."""
         right = self.under or self.space.model(self.space.base)
         ranked = sorted(self.scores.values(), key=lambda f: (-f.mismatches, f.hypothesis.size, -f.explained))
-        best = [f.hypothesis for f in ranked if 10 * f.mismatches >= 9 * self.wrong][:_RESTRICTED]
-        if right is None or not found or not best:
+        best = [f for f in ranked if _MANY * f.mismatches >= self.wrong][:_RESTRICTED]
+        if right is None:
             return []
         wrong = sum(not c.agrees for c in self.cases)
         some = spread(self.cases[:wrong], _TRIED) + spread([c for c in self.cases if c.agrees], 2 * _TRIED)
-        # Of equivalent conditions, the first.
-        under = {tuple(x.holds(c.inputs, c.expected) for c in some): x for x in reversed(found)}
         scored: list[tuple[int, int, int, Hypothesis, Condition]] = []
-        for h in best:
+        for finding in best:
+            h, nearly_all = finding.hypothesis, 10 * finding.mismatches >= 9 * self.wrong
             fits = [explains(h, c, self.comparator) for c in some]
-            for holds, x in under.items():
-                count = sum(fit if held else c.agrees for fit, held, c in zip(fits, holds, some, strict=True))
-                scored.append((-count, h.size, len(scored), h, x))
+            explained = [c for c, fit in zip(some, fits, strict=True) if fit and not c.agrees]
+            broken = [c for c, fit in zip(some, fits, strict=True) if not fit and c.agrees]
+            of = [x for x in found([*explained, *broken]) if nearly_all or not x.fitted] if broken else []
+            # Of equivalent conditions, the first.
+            under = {tuple(x.holds(c.inputs, c.expected) for c in broken): x for x in reversed(of)}
+            for held, x in under.items():
+                scored.append((sum(held) - len(explained), h.size, len(scored), h, x))
         top = sorted(scored, key=lambda t: t[:3])[:FINALISTS]
-        return [self.over_all(_only_where(h, x, right)) for *_, h, x in top]
+        return [self._restricted_to(x, h, right) for *_, h, x in top]
+
+    def _restricted_to(self, x: Condition, h: Hypothesis, right: Model) -> Finding:
+        """A hypothesis restricted to a condition, over all cases: where that does not hold, the device is right."""
+        held = (x.holds(c.inputs, c.expected) for c in self.cases)
+        fits = (fit if holds else c.agrees for fit, holds, c in zip(self._fits(h), held, self.cases, strict=True))
+        return _finding(_only_where(h, x, right), zip(fits, self.cases, strict=True))
+
+
+def _finding(h: Hypothesis, fits: Iterable[tuple[bool, Case]]) -> Finding:
+    """A hypothesis with the number of cases that it explains."""
+    explained = [c for fit, c in fits if fit]
+    return Finding(h, len(explained), sum(not c.agrees for c in explained))
 
 
 def on_top(under: Model, changed: Model, right: Model, results: int) -> Model:
@@ -341,18 +307,18 @@ def _constant(answer: Output, count: int, wrong: int) -> Finding:
 
 
 def diagnose(
-    space: Space[P], comparator: Comparator, cases: Sequence[Case], found: Sequence[Condition] = ()
+    space: Space[P], comparator: Comparator, cases: Sequence[Case], found: Conditions = lambda _: ()
 ) -> Diagnosis:
     """The hypotheses that explain the cases, best first, with the case that refutes the runner-up.
 
-    A hypothesis that explains no more cases than assuming no fault is left out. found: conditions that
-    all mismatches fulfil, to which a fault may be restricted.
+    A hypothesis that explains no more cases than assuming no fault is left out. found: the conditions
+    that all mismatches of some cases fulfil, to which a fault may be restricted.
     """
     wrong = sum(not c.agrees for c in cases)
     if not wrong:
         return Diagnosis(len(cases), 0)
     answers = {c.got for c in cases}
-    if len(answers) == 1 and len(cases) >= _FEWEST:
+    if len(answers) == 1 and len(cases) >= FEWEST_CASES:
         return Diagnosis(len(cases), wrong, (_constant(answers.pop(), len(cases), wrong),))
     search = Search(space, comparator, cases)
     findings = search.run()

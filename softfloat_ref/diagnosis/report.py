@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from softfloat_ref.diagnosis.findings import Diagnosis, Finding, Peeled
 from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis
 from softfloat_ref.diagnosis.kinds import kind_of
-from softfloat_ref.diagnosis.ranking import Diagnosis, Finding, Peeled
 from softfloat_ref.units import Unit
 
 ALSO: Final = 5  # other explanations shown
@@ -38,13 +38,13 @@ def said(d: Diagnosis, unit: Unit) -> str:
     if d.several is None:
         return lines(d, unit)[0].removeprefix("diagnosis: ")
     *first, last = [f.hypothesis.says for f in d.several.faults]
-    return f"the device {_perhaps(d, d.several)}{', '.join(first)}, and {last}{_rest(d.examined - d.several.explained)}"
+    return f"the device {_perhaps(d)}{', '.join(first)}, and {last}{_rest(d.examined - d.several.explained)}"
 
 
 def _several(d: Diagnosis, found: Peeled, unit: Unit) -> list[str]:
     """Several faults, each with the mismatches that it explains and those before it do not."""
     left, text = d.wrong, _share(Finding(found.faults[0].hypothesis, found.explained), d)
-    rows = [f"diagnosis: the device {_perhaps(d, found)}has {len(found.faults)} faults; together they {text}"]
+    rows = [f"diagnosis: the device {_perhaps(d)}has {len(found.faults)} faults; together they {text}"]
     rows[0] = rows[0].replace("they explains", "they explain")
     for number, fault in enumerate(found.faults, 1):
         of = f"of {left} mismatches" if number == 1 else f"of the other {left}"
@@ -55,9 +55,9 @@ def _several(d: Diagnosis, found: Peeled, unit: Unit) -> list[str]:
     return rows
 
 
-def _perhaps(d: Diagnosis, found: Peeled) -> str:
+def _perhaps(d: Diagnosis) -> str:
     """The word "perhaps", if many mismatches remain unexplained."""
-    return "" if 20 * (d.examined - found.explained) <= d.wrong else "perhaps "
+    return "" if d.explains_nearly_all else "perhaps "
 
 
 def _rest(count: int) -> str:

@@ -123,7 +123,7 @@ class BlockExplanation:
             ),
             ("amax", self._amax_text()),
         ]
-        if self.profile.tensor_scale != "none":
+        if self.profile.two_levels:
             rows.append(("tensor", f"scale {describe(self.tensor_scale, FP32)}, as if this block were the tensor"))
         rows.append(("scale", f"{self._scale_text(self.block.scale)}  rule {self.profile.scale_rule}"))
         rows += self._profile_rows()
@@ -137,7 +137,8 @@ class BlockExplanation:
             for i, x in enumerate(self.values)
             if x.kind == FINITE and exact.compare(exact.magnitude(x), self.amax) == 0
         )
-        return f"{value_text(self.amax)}, value {index}, floor(log2) = {exact.top(self.amax)}"
+        text = shortest(self.amax) if self.amax.sticky else value_text(self.amax)  # a decimal number as it was given
+        return f"{text}, value {index}, floor(log2) = {exact.top(self.amax)}"
 
     def _scale_text(self, code: int) -> str:
         x = decoder(self.fmt.scale)(code)

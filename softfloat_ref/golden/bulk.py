@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -99,12 +100,18 @@ def random_cases(formats: Sequence[Format], seed: int, count: int, start: int = 
     words = random_words.words(Philox(seed, _STREAM), WORD_BITS, start * stride, count * stride)
     out = np.empty((len(formats), count), np.int64)
     for i, f in enumerate(formats):
-        mask = (1 << f.width) - 1
-        numbers = [f.width, mask, f.mantissa_bits, f.exponent_bits, f.bias, f.sign_bit]
-        known = np.array(codes_of.specials(f), np.uint64).view(np.int64)
-        settings = np.array([x % (1 << 64) for x in numbers], np.uint64).view(np.int64)
-        compiled.weighted_codes(words, stride, _WORDS_A_CODE * i, settings, known, out[i])
+        compiled.weighted_codes(words, stride, _WORDS_A_CODE * i, *_kinds(f), out[i])
     return out
+
+
+@lru_cache(maxsize=64)
+def _kinds(fmt: Format) -> list[NDArray[np.int64]]:
+    """`cases.kinds` as the compiled loop takes them, 64-bit patterns as signed integers, and the mask of a code."""
+    given = codes_of.kinds(fmt)
+    return [
+        np.array([x % (1 << WORD_BITS) for x in row], np.uint64).view(np.int64)
+        for row in (((1 << fmt.width) - 1,), given.rows, given.table)
+    ]
 
 
 def _put_near_carry(cases: Any, operands: Table, words: Table, position: int) -> None:

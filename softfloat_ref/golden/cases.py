@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from math import prod
-from typing import Final
+from typing import Final, NamedTuple
 
 from softfloat_ref.coverage.classes import few_specials as few_specials
 from softfloat_ref.coverage.classes import specials as specials
@@ -44,39 +44,57 @@ def words_per_code(fmt: Format) -> int:
     return 1 + -(-fmt.width // WORD_BITS)
 
 
-def random_code(fmt: Format, control: int, bits: int) -> int:
-    """A code from a control word and enough random bits.
+class Kinds(NamedTuple):
+    """What `random_code` draws for a format: for each of its eight kinds of code a row of five integers, and a table.
 
-    3 of 8 uniform; 2 of 8 with a patterned significand (a run of ones from either end, or one bit, or the complement);
-    2 of 8 near 1, so that sums overlap; 1 of 8 special.
+    A row is, in turn: the low bits of the choice that are kept, the number of places that its other bits choose among,
+    the uniform bits that are kept, whether these are shifted by the place (all ones, or zero), and the first entry of
+    the table, whose bits at the place are added.
     """
-    uniform = bits & ((1 << fmt.width) - 1)
-    kind, choice = control & 7, control >> 3
-    if kind == 7:
-        known = specials(fmt)
-        return known[choice % len(known)]
-    return weighted(kind, choice, uniform, fmt.width, fmt.mantissa_bits, fmt.exponent_bits, fmt.bias, fmt.sign_bit)
+
+    rows: tuple[int, ...]
+    table: tuple[int, ...]
 
 
-def weighted(
-    kind: int, choice: int, uniform: int, width: int, m: int, exponent_bits: int, bias: int, sign_bit: int
-) -> int:
-    """A code of a kind below 7: plain integers, since Numba compiles this function for arrays."""
-    if kind < 3:
-        return uniform
-    if kind < 5:
-        mask = (1 << m) - 1
-        return uniform & ~mask | pattern(choice, m)
-    if not exponent_bits:
-        return uniform >> choice % width  # a small integer
-    field = (bias + choice % 8 - 4) % (1 << exponent_bits)
-    return uniform & (sign_bit | (1 << m) - 1) | field << m
+@lru_cache(maxsize=64)
+def kinds(fmt: Format) -> Kinds:
+    """3 of 8 uniform; 2 of 8 with a patterned significand (a run of ones from either end, or one bit, or the
+    complement); 2 of 8 near 1, so that sums overlap, or small integers; 1 of 8 special."""
+    m, every = fmt.mantissa_bits, (1 << fmt.width) - 1
+    mask = (1 << m) - 1
+    patterns = [pattern(shape, m) for shape in range(8 * (m + 1))]
+    if fmt.exponent_bits:
+        near = [(fmt.bias + i - 4) % (1 << fmt.exponent_bits) << m for i in range(8)]
+        second = (0, 8, fmt.sign_bit | mask, 0)
+    else:
+        near = [0] * fmt.width
+        second = (0, fmt.width, every, -1)
+    parts = [[0], patterns, near, specials(fmt)]
+    first = list(itertools.accumulate(map(len, parts), initial=0))
+    rows = [(0, 1, every, 0), (3, m + 1, every & ~mask, 0), second, (0, len(parts[3]), 0, 0)]
+    chosen = (0, 0, 0, 1, 1, 2, 2, 3)
+    return Kinds(
+        tuple(x for kind in chosen for x in (*rows[kind], first[kind])),
+        tuple(itertools.chain.from_iterable(parts)),
+    )
+
+
+def random_code(fmt: Format, control: int, bits: int) -> int:
+    """A code from a control word, which chooses its kind, and enough random bits."""
+    given = kinds(fmt)
+    return drawn(control & 7, control >> 3, bits & ((1 << fmt.width) - 1), given.rows, given.table)
+
+
+def drawn(kind: int, choice: int, uniform: int, rows: Sequence[int], table: Sequence[int]) -> int:
+    """A code of a kind, without branches: plain integers, since Numba compiles this function for arrays."""
+    row = 5 * kind
+    low = rows[row]
+    place = (choice >> low) % rows[row + 1] << low | choice & (1 << low) - 1
+    return uniform >> (place & rows[row + 3]) & rows[row + 2] | table[rows[row + 4] + place]
 
 
 def pattern(control: int, width: int) -> int:
-    """A significand with a run of ones from either end, or one bit, or the complement; compiled as `weighted` is."""
-    if width == 0:
-        return 0
+    """A significand with a run of ones from either end, or one bit, or the complement."""
     mask = (1 << width) - 1
     run = (1 << (control >> 3) % (width + 1)) - 1
     shape = control & 3

@@ -1,6 +1,6 @@
 """Compiled loops for vectors in bulk: codes from random words, and lines of hexadecimal text.
 
-The codes come from the compiled `cases.weighted`.
+The codes come from the compiled `cases.drawn`.
 """
 
 from __future__ import annotations
@@ -15,31 +15,36 @@ from numba.extending import intrinsic, register_jitable
 from softfloat_ref.arrays.kernels.jit import compiled
 from softfloat_ref.golden import cases
 
-for _function in (cases.weighted, cases.pattern):
-    register_jitable(forceinline=True)(_function)
-_weighted: Any = cases.weighted
+register_jitable(forceinline=True)(cases.drawn)
+_drawn: Any = cases.drawn
 
 PADDING: Final = 8
+_LINES: Final = 256  # at a time: their words stay in the first cache
 
 
 @compiled(nogil=True, error_model="numpy")
-def weighted_codes(words: Any, stride: int, at: int, numbers: Any, known: Any, out: Any) -> None:
+def weighted_codes(words: Any, stride: int, at: int, masks: Any, rows: Any, table: Any, out: Any) -> None:
     """out[i] = the code from word `at` of a case's words (its kind) and the next one (its bits)."""
-    width, mask, m, exponent_bits = numbers[0], numbers[1], numbers[2], numbers[3]
-    bias, sign_bit = numbers[4], numbers[5]
+    mask = masks[0]
     for i in range(out.size):
         control = words[i * stride + at]
         kind, choice = np.int64(control & np.uint64(7)), np.int64(control >> np.uint64(3))
-        if kind == 7:
-            out[i] = known[choice % known.size]
-        else:
-            uniform = np.int64(words[i * stride + at + 1]) & mask
-            out[i] = _weighted(kind, choice, uniform, width, m, exponent_bits, bias, sign_bit)
+        out[i] = _drawn(kind, choice, np.int64(words[i * stride + at + 1]) & mask, rows, table)
+
+
+@intrinsic
+def _first_byte_low(context: Any, word: Any) -> Any:
+    """A word whose bytes, the most significant first, become the bytes in memory."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bswap(arguments[0]) if sys.byteorder == "little" else arguments[0]
+
+    return types.uint64(types.uint64), generate
 
 
 @intrinsic
 def _store(context: Any, out: Any, place: Any, word: Any) -> Any:
-    """Store eight bytes into an array of bytes from an index on, the most significant first."""
+    """Store eight bytes into an array of bytes from an index on."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         from llvmlite import ir
@@ -48,8 +53,7 @@ def _store(context: Any, out: Any, place: Any, word: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
         gep: Any = cgutils.gep_inbounds
         place = builder.bitcast(gep(builder, array.data, arguments[1]), ir.IntType(64).as_pointer())
-        word = builder.bswap(arguments[2]) if sys.byteorder == "little" else arguments[2]
-        builder.store(word, place, align=1)
+        builder.store(arguments[2], place, align=1)
         return context.get_dummy_value()
 
     return types.void(out, types.int64, types.uint64), generate
@@ -66,25 +70,48 @@ def _hexadecimal(value: Any) -> Any:
     return x + np.uint64(0x3030303030303030) + letters * np.uint64(7)
 
 
+@compiled(forceinline=True)
+def _words_of(column: Any, right: int, left: int, out: Any) -> None:
+    """The digits of a column as words in memory. The codes are first shifted right or left: a loop without branches,
+    which the compiler turns into vector instructions."""
+    for i in range(column.size):
+        value = np.uint64(column[i]) >> np.uint64(right) << np.uint64(left)
+        out[i] = _first_byte_low(_hexadecimal(value))  # type: ignore[call-arg]
+
+
 @compiled(nogil=True)
 def text_lines(columns: Any, digits: Any, out: Any) -> None:
     """Lines of upper-case hexadecimal, single spaces between the columns; `out` has PADDING bytes more than they need.
 
-    Eight bytes are stored at a time; the next store overwrites surplus bytes.
+    Some lines at a time, first all their words of eight digits, column by column, then the stores: a word's surplus
+    bytes are overwritten by what follows them.
     """
-    place = 0
-    for i in range(columns.shape[1]):
+    words = 0
+    for j in range(digits.size):
+        words += (digits[j] + 7) // 8
+    made = np.empty((words, _LINES), np.uint64)
+    taken = np.empty(words, np.int64)  # digits of each word; negative for the last one of a column
+    count, place = columns.shape[1], 0
+    for first in range(0, count, _LINES):
+        lines = min(_LINES, count - first)
+        word = 0
         for j in range(digits.size):
-            value, left = np.uint64(columns[j, i]), digits[j]
-            while left > 8:
-                left -= 8
-                _store(out, place, _hexadecimal(value >> np.uint64(4 * left)))  # type: ignore[call-arg]
-                place += 8
-            _store(out, place, _hexadecimal(value << np.uint64(32 - 4 * left)))  # type: ignore[call-arg]
-            place += left
-            out[place] = 32
-            place += 1
-        out[place - 1] = 10
+            column, left = columns[j, first : first + lines], digits[j]
+            while left > 0:
+                size = min(left, 8)
+                left -= size
+                _words_of(column, 4 * left, 32 - 4 * size, made[word])
+                taken[word] = size if left else -size
+                word += 1
+        for i in range(lines):
+            for word in range(words):
+                _store(out, place, made[word, i])  # type: ignore[call-arg]
+                size = taken[word]
+                place += abs(size)
+                if size < 0:
+                    out[place] = 32
+                    place += 1
+            out[place - 1] = 10
 
 
 @compiled(nogil=True)

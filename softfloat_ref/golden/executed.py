@@ -8,6 +8,7 @@ from typing import Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.oracle.literals import code_or_none
 from softfloat_ref.units import Line
 
 COMMENTS: Final = ("//", "#")
@@ -32,7 +33,7 @@ def executed(vectors: VectorSet, log: str | Path) -> Iterator[Line]:
                 if not words or text.startswith(COMMENTS):
                     continue
                 operands = len(widths) if len(words) > results + 1 else 0
-                codes = [0 if word == _ABSENT and i >= operands else _code(word) for i, word in enumerate(words)]
+                codes = [0 if word == _ABSENT and i >= operands else code_or_none(word) for i, word in enumerate(words)]
                 if any(x is None for x in codes):
                     raise Error(f"{log}:{number}: {text.strip()[:80]!r} is not a line of hexadecimal numbers")
                 answers += 1
@@ -58,10 +59,3 @@ def _inputs(where: str, codes: list[int], widths: list[int], results: int, cases
     if case is None:
         raise Error(f"{where}: more results than the set has cases")
     return case
-
-
-def _code(word: str) -> int | None:
-    digits = word.removeprefix("0x").removeprefix("0X")
-    if not digits or len(digits) > 64 or any(c not in "0123456789abcdefABCDEF" for c in digits):
-        return None
-    return int(digits, 16)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.executors import Workers
+from softfloat_ref.base.executors import Workers, in_background
 from softfloat_ref.base.files import made_folder, read_bytes
 from softfloat_ref.golden import parts, writers
 from softfloat_ref.golden.journal import Journal, discard
@@ -42,12 +42,13 @@ def generate(
     *,
     formats: Sequence[str] = (),
     resume: bool = False,
+    advance: Callable[[str, int], None] = lambda label, cases: None,
 ) -> dict[str, Any]:
     """Write the set's files into a folder; returns the manifest.
 
     workers: processes that generate the lines; None for this process. formats: names of writers; by default those of
     the kind of unit. resume: keep the complete parts that a killed process has written, and those that this process
-    writes if it is stopped.
+    writes if it is stopped. advance: called with a label and a number of cases as the work goes on.
     The manifest is written last, so a folder with a manifest is complete. Raises Error if the folder already holds
     another set, if it cannot be written, and if no case has a defined result.
     """
@@ -64,7 +65,7 @@ def generate(
         except OSError as e:
             raise _unwritable(folder, e) from None
         try:
-            _write_parts(vectors, chosen, journal, workers)
+            _write_parts(vectors, chosen, journal, workers, advance)
             manifest = _Assembly(vectors, folder, chosen, journal).finish(command)
         except BaseException as e:
             if resume and journal.parts and not isinstance(e, Error):
@@ -90,9 +91,16 @@ def _request(vectors: VectorSet, chosen: Sequence[Writer]) -> dict[str, Any]:
     return {"schema": SCHEMA, "version": __version__, "formats": formats, "set": vectors.to_dict()}
 
 
-def _write_parts(vectors: VectorSet, chosen: Sequence[Writer], journal: Journal, workers: Workers | None) -> None:
-    for made in parts.made(vectors, [w.key for w in chosen], journal.parts, workers):
-        journal.add(made)
+def _write_parts(
+    vectors: VectorSet,
+    chosen: Sequence[Writer],
+    journal: Journal,
+    workers: Workers | None,
+    advance: Callable[[str, int], None],
+) -> None:
+    with in_background(journal.add) as add:
+        for made in parts.made(vectors, [w.key for w in chosen], journal.parts, workers, advance):
+            add(made)
     journal.finish()
     if journal.lines == 0:
         raise Error(f"{vectors.name}: no case has a defined result under this policy")

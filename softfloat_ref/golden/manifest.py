@@ -139,8 +139,8 @@ def _field_entry(f: Field, lsb: int) -> dict[str, Any]:
         "lanes": f.lanes,
         "format": f.format or None,
         "lsb": lsb,
-        "msb": lsb + 4 * f.digits * f.lanes - 1,
-        "stride": 4 * f.digits,
+        "msb": lsb + f.stride * f.lanes - 1,
+        "stride": f.stride,
     }
     if f.codes:
         entry["codes"] = list(f.codes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count, islice
 from typing import Final, NamedTuple
 
@@ -129,8 +129,22 @@ def written(vectors: VectorSet, given: NumberedBatch, names: Sequence[str]) -> E
     return EncodedBatch(given.part, given.cases, given.batch.count, data, given.batch.runs, given.left_out)
 
 
-def made(vectors: VectorSet, names: Sequence[str], first: int, workers: Workers | None) -> Iterator[EncodedBatch]:
-    """The set's lines from a part on, for the writers of those names. workers: those who make them, if any."""
+def made(
+    vectors: VectorSet,
+    names: Sequence[str],
+    first: int,
+    workers: Workers | None,
+    advance: Callable[[str, int], None] = lambda label, cases: None,
+) -> Iterator[EncodedBatch]:
+    """The set's lines from a part on, for the writers of those names. workers: those who make them, if any. advance:
+    called with a label and the number of cases that are prepared or complete."""
+    vectors.cases.prepare(workers or Workers(), advance)
+    for encoded in _made(vectors, names, first, workers):
+        yield encoded
+        advance(vectors.name, encoded.cases)
+
+
+def _made(vectors: VectorSet, names: Sequence[str], first: int, workers: Workers | None) -> Iterator[EncodedBatch]:
     if workers is None:
         yield from (written(vectors, given, names) for given in batches(vectors, first))
     elif vectors.cases.chunked:
@@ -140,7 +154,8 @@ def made(vectors: VectorSet, names: Sequence[str], first: int, workers: Workers 
         last = -(-bulk.most_chunks(vectors) // CHUNKS)
         tasks = ((vectors, names, part) for part in range(first, last))
         with workers.threads() as threads:
-            yield from in_order(threads, _bulk_part, tasks)
+            for part in in_order(threads, _bulk_part, tasks):
+                yield from part
     else:
         yield from in_order(workers, _scalar_part, ((vectors, names, *part) for part in _parts(vectors, first)))
 
@@ -150,19 +165,7 @@ def _scalar_part(task: tuple[VectorSet, Sequence[str], int, list[Line], list[Run
     return written(vectors, _given(vectors, part, cases, runs), names)
 
 
-def _bulk_part(task: tuple[VectorSet, Sequence[str], int]) -> EncodedBatch:
+def _bulk_part(task: tuple[VectorSet, Sequence[str], int]) -> list[EncodedBatch]:
     vectors, names, part = task
     chunks = range(part * CHUNKS, (part + 1) * CHUNKS)
-    found = [written(vectors, given, names) for given in _in_bulk(vectors, chunks)]
-    if not found:
-        return EncodedBatch(part, 0, 0, [], [], [])
-    streams = zip(*(m.data for m in found), strict=True)
-    data = [b"".join(memoryview(x) for x in stream) for stream in streams]
-    return EncodedBatch(
-        part,
-        sum(m.cases for m in found),
-        sum(m.lines for m in found),
-        data,
-        [run for m in found for run in m.runs],
-        [case for m in found for case in m.left_out],
-    )
+    return [written(vectors, given, names) for given in _in_bulk(vectors, chunks)]

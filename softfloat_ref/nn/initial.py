@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref.oracle.sources import Philox
+from softfloat_ref.oracle.sources import Philox, key
 
 _STREAM = 4  # of Philox's keys: 0 rounds, others serve vectors
 _BITS = 24  # of a uniform number: what float32 holds
-
-
-def key(text: str) -> int:
-    """The key of Philox that belongs to a text."""
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
 def uniform(shape: tuple[int, ...], bound: float, seed: int, name: str) -> NDArray[Any]:

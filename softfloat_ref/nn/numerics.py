@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays.blocks import matmul
-from softfloat_ref.nn.initial import key
 from softfloat_ref.nn.operations import Operations
 from softfloat_ref.nn.quantizers import Quantizer, quantizer
 from softfloat_ref.nn.tensor_format import TensorFormat
-from softfloat_ref.oracle.sources import Philox
+from softfloat_ref.oracle.sources import Philox, key
 
 Array = NDArray[Any]  # float32; float64 where gradients are checked numerically
 ROLES: Final = ("weight", "activation", "error", "weight_gradient", "function", "vector", "master", "optimizer")

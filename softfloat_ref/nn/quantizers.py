@@ -161,10 +161,10 @@ class BlockQuantizer(Quantizer):
         return self._array(x, source, axis), None
 
     def _array(self, x: Array, source: RandomSource | None, axis: int) -> blocks.BlockArray:
-        return blocks.quantize(np.ascontiguousarray(x), self.fmt, axis, self.profile, *self.rounding(source))
+        return blocks.encode(np.ascontiguousarray(x), self.fmt, *self.rounding(source), axis=axis, profile=self.profile)
 
     def values(self, x: Array, source: RandomSource | None, axis: int = -1, training: bool = True) -> Array:
-        return self._array(x, source, axis).dequantize()
+        return self._array(x, source, axis).decode()
 
 
 class SharedQuantizer(BlockQuantizer):
@@ -226,7 +226,7 @@ class AffineQuantizer(Quantizer):
 
     def values(self, x: Array, source: RandomSource | None, axis: int = -1, training: bool = True) -> Array:
         given = self._parameters(x, training)
-        return affine.values(np.ascontiguousarray(x), self.fmt, self.axis, "exact", *self.rounding(source), **given)
+        return affine.quantize(np.ascontiguousarray(x), self.fmt, *self.rounding(source), axis=self.axis, **given)
 
     def _parameters(self, x: Array, training: bool) -> dict[str, Any]:
         """Scale and zero point of the averaged range; nothing for the tensor's own."""

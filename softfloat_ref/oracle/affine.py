@@ -19,7 +19,7 @@ from softfloat_ref.base.tables import LIKE, check_choices, choices, load_definit
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decode, decoder, encoder, needed_bits
 from softfloat_ref.oracle.exact import INF, NAN, Value
-from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
+from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format, spelled
 from softfloat_ref.oracle.policies import ROUNDINGS, Overflow, Policy, get_policy
 
 FP32: Final = CATALOGUE["fp32"]
@@ -78,6 +78,7 @@ def get_affine_format(name: str | AffineFormat) -> AffineFormat:
     """An affine format by name: qint8, quint8, qint4_sym_narrow. Raises Error."""
     if isinstance(name, AffineFormat):
         return name
+    name = spelled(name)
     match = _NAME.fullmatch(name.strip().lower()) if isinstance(name, str) else None
     if match is None:
         raise Error(f"unknown affine format {str(name)[:60]!r}; use {GRAMMAR}")
@@ -93,6 +94,7 @@ def described(name: str) -> str:
 
 def is_affine(name: object) -> bool:
     """Whether this is an affine format, or a name that begins like one."""
+    name = spelled(name)
     named = isinstance(name, str) and name.strip().lower().startswith(("qint", "quint"))
     return named or isinstance(name, AffineFormat)
 

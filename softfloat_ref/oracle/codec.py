@@ -261,6 +261,8 @@ def to_value(x: Number, bits: int) -> Value:
     except (ValueError, OverflowError):  # numpy, Decimal and mpfr raise these for NaN and Inf
         return _decode_text(str(x))
     except (TypeError, AttributeError):
+        if shape := getattr(x, "shape", ()):
+            raise Error(f"an array of shape {shape} is not a number; encode_array and quantize take arrays") from None
         raise Error(f"{x!r} is not a number; use int, float, Fraction, mpq, Decimal or Value") from None
     if numerator == 0:
         return exact.zero(int(_is_negative_zero(x)))

@@ -19,6 +19,7 @@ MAX_EXPONENT_OF_TWO: Final = 1_600_000
 
 # No two repetitions are adjacent, so a mismatch is found in a single pass, however long the text.
 _DECIMAL: Final = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d+))?", re.ASCII)
+_CODE: Final = re.compile(r"(0[xX])?[0-9a-fA-F]{1,80}")
 _HEX: Final = re.compile(r"([+-]?)0[xX]([0-9a-fA-F]*)(?:\.([0-9a-fA-F]*))?(?:[pP]([+-]?\d+))?", re.ASCII)
 _RATIO: Final = re.compile(r"[+-]?\d{1,4000}/\d{1,4000}", re.ASCII)
 _WORD: Final = re.compile(r"([+-]?)(inf|infinity|nan|snan)", re.IGNORECASE)
@@ -100,9 +101,15 @@ def _signed(number: Fraction, sign: str) -> Fraction | Value:
 def parse_code(text: str, where: str = "") -> int:
     """A code in hexadecimal, upper or lower case, with or without 0x. Raises Error."""
     digits = text.strip()  # also removes control characters, which int() does not strip
-    if not re.fullmatch(r"(0[xX])?[0-9a-fA-F]{1,80}", digits):
+    code = code_or_none(digits)
+    if code is None:
         raise Error(f"{where + ': ' if where else ''}{digits!r} is not a hexadecimal code; use 3c00 or 0x3c00")
-    return int(digits, 16)
+    return code
+
+
+def code_or_none(word: str) -> int | None:
+    """A code in hexadecimal, as `parse_code` reads it; None for another word."""
+    return int(word, 16) if _CODE.fullmatch(word) else None
 
 
 def shortest(x: Value) -> str:

@@ -5,6 +5,8 @@ Chunks, threads and workers therefore do not change results, and a circuit's own
 
 from __future__ import annotations
 
+import hashlib
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
@@ -141,6 +143,26 @@ def _sum_of_bits(images: list[int], state: int) -> int:
         total ^= images[(state & -state).bit_length() - 1]
         state &= state - 1
     return total
+
+
+def key(text: str) -> int:
+    """The key of Philox that belongs to a text."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def keyed(seed: int | None, name: str | None) -> Philox:
+    """The random bits of a tensor of that name under a seed: `philox:seed=S` with S = key("SEED/NAME"). Raises Error
+    if one of the two is missing: two tensors under one seed alone would share their bits."""
+    if seed is None:
+        raise Error("key= has no effect without seed=")
+    if name is None:
+        raise Error(
+            f"seed={seed} needs key=, the name of this tensor, so that no two tensors share their random bits; the "
+            f"plain source is random_bits='philox:seed={seed}'"
+        )
+    if isinstance(seed, bool) or not hasattr(seed, "__index__") or not isinstance(name, str):
+        raise Error(f"seed is an integer and key a name, not {seed!r} and {name!r}")
+    return Philox(key(f"{operator.index(seed)}/{name}"))
 
 
 def parse_source(spec: str, seed: int | None = None) -> RandomSource:

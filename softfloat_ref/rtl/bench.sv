@@ -83,6 +83,7 @@ module @top@;
   // ----------------------------------------------------- words to and from ports
   logic [WORD-1:0]      word;
   logic [IN_WIDTH-1:0]  control;             // control bits of this kind of vector
+  logic [CHANNELS-1:0]  channels;            // of the operands that this kind of vector has
   logic [OUT_WIDTH-1:0] want, care[0:LANES-1];  // expected outputs, and the bits to compare
   logic [OUT_WIDTH-1:0] gathered = 0;        // sticky flags so far
   logic                 broken = 0;
@@ -104,6 +105,7 @@ module @top@;
   logic [OUT_WIDTH-1:0] was;
   logic [TAG_WIDTH-1:0] was_tag, last_tag = 0;
   logic [CHANNELS-1:0]  given = 0, taken;    // operands of the offered operation that the module took
+  logic [CHANNELS-1:0]  awaited = {CHANNELS{1'b1}};  // operands that the offered operation has
   logic [IN_WIDTH-1:0]  other;
   logic [31:0]          random, draw_in, draw_out, draw_each;
   int                   seed, in_rate = 0, out_rate = 0;
@@ -169,15 +171,16 @@ module @top@;
   // With a valid for each operand, raise those of the offered operation one by
   // one. Without its valid, an operand's port carries another operand.
   task raise;
+    present(draw_out[30:0] % BEATS);
+    other = BEATS == 1 ? stimulus ^ DATA : stimulus;
+    present(issued);
+    awaited   = channels;
     draw_each = draw_out;
     in_valid  = in_valid & ~given;
     for (int i = 0; i < CHANNELS; i = i + 1) begin
       draw_each = shuffled(draw_each);
-      if (!given[i] && draw_each[31:8] % 100 >= in_rate) in_valid[i] = 1;
+      if (awaited[i] && !given[i] && draw_each[31:8] % 100 >= in_rate) in_valid[i] = 1;
     end
-    present(draw_out[30:0] % BEATS);
-    other = BEATS == 1 ? stimulus ^ DATA : stimulus;
-    present(issued);
     for (int i = 0; i < CHANNELS; i = i + 1)
       if (!in_valid[i])
         stimulus = (stimulus & ~OPERANDS[i*IN_WIDTH+:IN_WIDTH]) | (other & OPERANDS[i*IN_WIDTH+:IN_WIDTH]);
@@ -218,7 +221,7 @@ module @top@;
     end else if (taken != 0) begin
       given = given | taken;
       quiet = 0;
-      if (&given) begin
+      if (given == awaited) begin
         due[issued]     = cycle + LATENCY;
         beat_of[tag_in] = issued;
         busy[tag_in]    = 1;

@@ -111,20 +111,22 @@ class Build:
     output: Path
 
     def is_current(self) -> bool:
-        """Whether the same steps have built it before, from files with the contents that they have now."""
+        """Whether the same steps have built it before, from files with the contents that they have now, and none at the
+        paths that were absent."""
         try:
             stamp = json.loads(self._stamp.read_text(encoding="utf-8"))
-            return bool(stamp == self._record(map(Path, stamp["files"])))
+            return bool(stamp == self._record(map(Path, stamp["files"]), map(Path, stamp["absent"])))
         except (OSError, ValueError, LookupError, TypeError):
             return False
 
-    def make(self, read: Iterable[Path] = (), timeout_s: float = RUN_TIMEOUT_S) -> None:
-        """Build it. `read` are the files that `is_current` compares. Raises Error if it does not build in time."""
+    def make(self, read: Iterable[Path] = (), absent: Iterable[Path] = (), timeout_s: float = RUN_TIMEOUT_S) -> None:
+        """Build it. `read` are the files that `is_current` compares, `absent` those that must not appear. Raises Error
+        if it does not build in time."""
         deadline = time.monotonic() + timeout_s
         log = self.folder / f"{self.top}.{self.tool.name}.build.log"
         shutil.rmtree(self.output, ignore_errors=True)  # an earlier build may have been stopped halfway
         self.output.mkdir()
-        record = self._record(read)
+        record = self._record(read, absent)
         for step in self.steps:
             if self.tool.execute(step, log, deadline, f"building {self.top}"):
                 raise ToolError(f"{self.tool.name} cannot build {self.top}: {self.tool.first_error(_text(log))}", log)
@@ -152,13 +154,14 @@ class Build:
     def _stamp(self) -> Path:
         return self.output / "built.json"
 
-    def _record(self, read: Iterable[Path]) -> dict[str, Any]:
-        """What a build depends on: its steps, the program, and the contents of the files."""
+    def _record(self, read: Iterable[Path], absent: Iterable[Path]) -> dict[str, Any]:
+        """What a build depends on: its steps, the program, the contents of files, and that others do not exist."""
         program = self.tool.executable.stat()
         return {
             "steps": [list(step) for step in self.steps],
             "program": [program.st_size, program.st_mtime_ns],
             "files": {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in read},
+            "absent": [str(path) for path in absent if not path.exists()],
         }
 
 

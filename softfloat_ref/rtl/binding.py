@@ -5,76 +5,31 @@ All inputs that carry data or control form one bundle, `stimulus`; all outputs f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import repeat
+from typing import Any
 
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.patterns import matches
-from softfloat_ref.oracle.flags import Flags
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.rtl.bundle import FLAG_NAMES, Bundle, LineField, Wire, ones, piece_range
 from softfloat_ref.rtl.handshake import Signal
-from softfloat_ref.rtl.port_map import ConstantPort, ControlPort, DataPort, Piece, PortMap
-
-# The bits of the field `flags` by name.
-FLAG_NAMES: Final = {name.lower(): flag.bit_length() - 1 for name, flag in Flags.__members__.items()}
-
-ALL_FLAGS: Final = sum(1 << bit for bit in FLAG_NAMES.values())
+from softfloat_ref.rtl.port_map import ControlPort, DataPort, PortMap
 
 Controls = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class LineField:
-    """A field of a memory word, as the manifest describes it."""
-
-    name: str
-    role: str
-    width: int
-    lanes: int
-    lsb: int
-    stride: int
-    codes: tuple[str, ...] = ()
-
-    @property
-    def size(self) -> int:
-        """Bits, lanes side by side."""
-        return self.width * self.lanes
-
-
-@dataclass(frozen=True)
-class Wire:
-    """A port and its position in its bundle. signals: its bits that are signals of the handshake."""
-
-    port: str
-    lsb: int
-    width: int
-    signals: Mapping[int, Signal] = field(default_factory=dict)
-
-    @property
-    def signal_bits(self) -> int:
-        """The bits that are signals, as ones."""
-        return sum(1 << bit for bit in self.signals)
-
-
-@dataclass(frozen=True)
-class Move:
-    """Bits of a memory word that go to bits of a bundle; lane: the index of the vector in the operation."""
-
-    to: int
-    source: int
-    width: int
-    lane: int
-    merge: bool
-
-
-@dataclass(frozen=True)
 class Part:
-    """Vectors of one kind: its key in the control fields of a word, its control bits, and the result bits it has."""
+    """Vectors of one kind: its key in the control fields of a word, its control bits, the result bits it has, and the
+    channels of the operands that it takes, as ones."""
 
     key: int
     label: str
     control: int
     care: tuple[int, ...]
+    channels: int
 
 
 @dataclass(frozen=True)
@@ -120,6 +75,7 @@ def bind(manifest: Mapping[str, Any], controls: Sequence[Controls], ports: PortM
         raise Error("the manifest lists no vectors; a bench needs at least one")
     if ports.lanes > 1 and len(controls) > 1:
         raise Error(f"lanes = {ports.lanes}: the lanes of an operation share its controls; use a set of one operation")
+    _check_fields(ports, fields)
     _check_ignored(ports, fields)
     _check_carried(ports, fields)
     shake = ports.handshake
@@ -127,7 +83,7 @@ def bind(manifest: Mapping[str, Any], controls: Sequence[Controls], ports: PortM
     got = Bundle(fields, ("result", "flags"), ports.lanes, ports.outputs, shake.bits(drives=False))
     _check_valids(ports, fields, stimulus)
     bound = Bound(_words_file(manifest), int(manifest["count"]), fields, stimulus, got)
-    return replace(bound, parts=tuple(_parts(ports, bound, controls)))
+    return replace(bound, parts=tuple(_parts(ports, bound, controls, _channels(manifest, ports))))
 
 
 def connections(bound: Bound, ports: PortMap) -> tuple[Connection, ...]:
@@ -163,14 +119,15 @@ def signal_name(signal: Signal, ports: PortMap) -> str:
 
 
 def _driver(wire: Wire, ports: PortMap) -> str:
-    """What drives an input: bits of the stimulus, and between them signals of the handshake."""
+    """What drives an input: bits of the stimulus, and between them signals of the handshake; in its enumeration."""
     parts, high = [], wire.width - 1
     for bit in sorted(wire.signals, reverse=True):
         parts += [_stimulus(wire, high, bit + 1)] if high > bit else []
         parts += [signal_name(wire.signals[bit], ports)]
         high = bit - 1
     parts += [_stimulus(wire, high, 0)] if high >= 0 else []
-    return parts[0] if len(parts) == 1 else f"{{{', '.join(parts)}}}"
+    whole = parts[0] if len(parts) == 1 else f"{{{', '.join(parts)}}}"
+    return f"`SFR_CAST({wire.type}, {whole})" if wire.type else whole
 
 
 def _stimulus(wire: Wire, high: int, low: int) -> str:
@@ -194,137 +151,17 @@ def _fields(manifest: Mapping[str, Any]) -> Iterator[LineField]:
             raise Error(f"manifest: {f!r} does not describe a field") from None
 
 
-class Bundle:
-    """The ports of one direction side by side: their positions, and the bits of the words that they carry.
-
-    constant: the bits that are always ones; flags: those that carry flags; care: those to compare, by lane; signals:
-    those that are signals of the handshake.
-    """
-
-    def __init__(
-        self,
-        fields: Sequence[LineField],
-        roles: tuple[str, ...],
-        lanes: int,
-        ports: Sequence[DataPort | ControlPort | ConstantPort],
-        signals: Mapping[str, Mapping[int, Signal]],
-    ) -> None:
-        self.fields = {f.name: f for f in fields}
-        self.roles = roles
-        self.lanes = lanes
-        self.wires: list[Wire] = []
-        self.moves: list[Move] = []
-        self.constant = self.flags = self.signals = self.width = 0
-        self.care = [0] * lanes
-        self.free: list[tuple[int, int, int]] = []  # lsb, width, lane of results whose upper bits may be anything
-        for port in ports:
-            self._add(port, signals.get(port.name, {}))
-
-    def _add(self, port: DataPort | ControlPort | ConstantPort, signals: Mapping[int, Signal]) -> None:
-        width = port.width
-        if isinstance(port, ConstantPort):
-            self.constant |= port.value << self.width
-        elif isinstance(port, DataPort):
-            width = self._add_data(port)
-            width = width if port.width or not signals else max(width, max(signals) + 1)
-        assert width is not None
-        wire = Wire(port.name, self.width, width, signals)
-        self._check_signals(port, wire)
-        self.wires.append(wire)
-        self.signals |= wire.signal_bits << wire.lsb
-        self.width += width
-
-    def _check_signals(self, port: DataPort | ControlPort | ConstantPort, wire: Wire) -> None:
-        """The bits of a port that are signals must carry nothing else."""
-        used = self.constant | self.carriers()
-        for care in self.care:
-            used |= care
-        if isinstance(port, ControlPort):
-            for code in port.codes.values():
-                used |= code << wire.lsb
-        for bit, signal in wire.signals.items():
-            if bit >= wire.width:
+def _check_fields(ports: PortMap, fields: Sequence[LineField]) -> None:
+    names = [f.name for f in fields]
+    flags = list(FLAG_NAMES) if "flags" in names else []
+    known = ", ".join(names) + (f" (single ones: {', '.join(flags)})" if flags else "")
+    for port in (*ports.inputs, *ports.outputs):
+        for piece in port.pieces if isinstance(port, DataPort) else ():
+            if piece.field not in (*names, *flags):
                 raise Error(
-                    f"port {port.name}: {signal.key} is bit {bit}, but the port has {wire.width} bits; give width"
+                    f"port {port.name}: these vectors have no field {piece.field!r}; they have {known}; "
+                    "`vectors ports --vectors DIR` drafts a port map for the vectors in DIR"
                 )
-            if used >> wire.lsb >> bit & 1:
-                raise Error(f"port {port.name}: bit {bit} is {signal.key}, and carries something else too")
-
-    def carriers(self, *names: str, lane: int | None = None) -> int:
-        """The bits that carry these fields, or any, as ones; of one lane, or of all."""
-        places = [(f.lsb, f.lsb + f.stride * f.lanes) for f in self.fields.values() if not names or f.name in names]
-        moves = [
-            m for m in self.moves if any(low <= m.source < high for low, high in places) and lane in (None, m.lane)
-        ]
-        return sum({1 << bit: 0 for m in moves for bit in range(m.to, m.to + m.width)})
-
-    def _add_data(self, port: DataPort) -> int:
-        """Add the pieces of a port; returns its width."""
-        copies = 1 if port.merge else self.lanes
-        extent = max((self._bits(piece)[0] for piece in port.pieces), default=-1) + 1
-        stride = port.stride or ((port.width or extent * copies) // copies)
-        width = port.width or (copies - 1) * stride + extent
-        if stride < extent and copies > 1:
-            raise Error(f"port {port.name}: lanes of {extent} bits, but stride {stride}")
-        if (copies - 1) * stride + extent > width:
-            raise Error(f"port {port.name}: {copies} lanes of {extent} bits do not fit into {width}")
-        for lane in range(self.lanes):
-            for piece in port.pieces:
-                self._add_piece(port, piece, lane, self.width + (0 if port.merge else lane * stride))
-        return width
-
-    def _bits(self, piece: Piece) -> tuple[int, int]:
-        return piece.bits or (piece_range(piece, self.fields)[2] - 1, 0)
-
-    def _add_piece(self, port: DataPort, piece: Piece, lane: int, base: int) -> None:
-        name, first, size = piece_range(piece, self.fields)
-        if (role := self.fields[name].role) not in self.roles:
-            raise Error(f"port {port.name}: {piece.text} has role {role}, not {' or '.join(self.roles)}")
-        high, low = self._bits(piece)
-        if high - low + 1 < size:
-            raise Error(f"port {port.name}: {piece.text} has {size} bits, but [{high}:{low}] are {high - low + 1}")
-        to = base + low
-        self.moves += [
-            Move(to + at, source, n, lane, port.merge and lane > 0)
-            for at, source, n in _runs(self.fields[name], first, size)
-        ]
-        beyond = _ones(high - low + 1 - size) << (to + size)
-        self.constant |= beyond if port.fill == "ones" else 0
-        self.care[0 if port.merge else lane] |= _ones(size) << to | (0 if port.fill == "any" else beyond)
-        if self.fields[name].role == "flags":
-            self.flags |= _ones(size) << to
-        elif port.fill == "any" and self.fields[name].role == "result" and first == 0:
-            self.free.append((to, size, lane))
-
-
-def piece_range(piece: Piece, fields: Mapping[str, LineField]) -> tuple[str, int, int]:
-    """The field of a piece, its lowest bit there (lanes side by side), and its width. Raises Error."""
-    if piece.field in FLAG_NAMES and "flags" in fields:
-        return "flags", FLAG_NAMES[piece.field], 1
-    if piece.field not in fields:
-        raise unknown("field", piece.field, [*fields, *FLAG_NAMES])
-    found = fields[piece.field]
-    if piece.index is None:
-        return found.name, 0, found.size
-    high, low = piece.index
-    unit = found.width if found.lanes > 1 else 1
-    if (high + 1) * unit > found.size:
-        raise Error(f"{piece.text}: {found.name} has {found.lanes} lanes of {found.width} bits")
-    return found.name, low * unit, (high - low + 1) * unit
-
-
-def _runs(field: LineField, first: int, size: int) -> Iterator[tuple[int, int, int]]:
-    """(bit of the piece, bit of the word, width) of each lane or part of a lane."""
-    at = 0
-    while at < size:
-        lane, bit = divmod(first + at, field.width)
-        n = min(field.width - bit, size - at)
-        yield at, field.lsb + lane * field.stride + bit, n
-        at += n
-
-
-def _ones(width: int) -> int:
-    return (1 << width) - 1
 
 
 def _check_ignored(ports: PortMap, fields: Sequence[LineField]) -> None:
@@ -354,9 +191,9 @@ def _check_carried(ports: PortMap, fields: Sequence[LineField]) -> None:
     for port in (*ports.inputs, *ports.outputs):
         for piece in port.pieces if isinstance(port, DataPort) else ():
             name, first, size = piece_range(piece, known)
-            if carried[name] >> first & _ones(size) and known[name].role in ("result", "flags"):
+            if carried[name] >> first & ones(size) and known[name].role in ("result", "flags"):
                 raise Error(f"port {port.name}: {piece.text} is already carried by another port")
-            carried[name] |= _ones(size) << first
+            carried[name] |= ones(size) << first
     for flag, bit in FLAG_NAMES.items():
         carried["flags"] = carried.get("flags", 0) | (flag in ports.ignore) << bit
     for f in fields:
@@ -364,7 +201,7 @@ def _check_carried(ports: PortMap, fields: Sequence[LineField]) -> None:
             continue
         if not carried[f.name]:
             raise Error(f"no port carries {f.name}; if the module does not have it, set ignore = [{f.name!r}]")
-        if carried[f.name] != _ones(f.size):
+        if carried[f.name] != ones(f.size):
             missing = [i for i in range(f.size) if not carried[f.name] >> i & 1]
             raise Error(f"no port carries bit {missing[0]} of {f.name}; ignore accepts fields and names of flags")
     if not any(carried[f.name] for f in fields if f.role in ("result", "flags")):
@@ -374,9 +211,19 @@ def _check_carried(ports: PortMap, fields: Sequence[LineField]) -> None:
 # -- controls ------------------------------------------------------------------------------------------------------
 
 
-def _parts(ports: PortMap, bound: Bound, controls: Sequence[Controls]) -> Iterator[Part]:
+def _channels(manifest: Mapping[str, Any], ports: PortMap) -> Iterable[int]:
+    """For each part, the channels with an operand that it takes; all of them where one ready takes them together."""
+    shake = ports.handshake
+    if shake.channels == 1 or shake.joint:
+        return repeat(ones(shake.channels))
+    unit = VectorSet.from_dict(manifest["set"]).unit
+    used = [unit.used(part) for part in unit.parts]
+    return [sum(1 << i for i, names in enumerate(shake.operands) if own.intersection(names)) for own in used]
+
+
+def _parts(ports: PortMap, bound: Bound, controls: Sequence[Controls], channels: Iterable[int]) -> Iterator[Part]:
     seen: dict[int, str] = {}
-    for properties in controls:
+    for properties, taken in zip(controls, channels, strict=False):
         shown = [v for k, v in properties.items() if k != "width" and v != "-"]
         label = " ".join(dict.fromkeys(shown))
         value = 0
@@ -386,7 +233,7 @@ def _parts(ports: PortMap, bound: Bound, controls: Sequence[Controls]) -> Iterat
         if value in seen and len(controls) > 1:
             raise Error(f"{seen[value]} and {label} drive the same codes; a control port must tell them apart")
         seen[value] = label
-        yield Part(_key(bound, properties), label, value, _care(bound.got, int(properties["width"])))
+        yield Part(_key(bound, properties), label, value, _care(bound.got, int(properties["width"])), taken)
 
 
 def _code(port: ControlPort, properties: Controls, label: str) -> int:
@@ -415,5 +262,5 @@ def _care(got: Bundle, width: int) -> tuple[int, ...]:
     """The bits of `got` to compare, by lane; for ports with fill = "any", without the bits above the result's own."""
     care = list(got.care)
     for lsb, size, lane in got.free:
-        care[lane] &= ~(_ones(max(size - width, 0)) << (lsb + width))
+        care[lane] &= ~(ones(max(size - width, 0)) << (lsb + width))
     return tuple(care)

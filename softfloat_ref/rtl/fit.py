@@ -12,6 +12,7 @@ from typing import Any
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.rtl.binding import Connection, Controls, bind, connections
+from softfloat_ref.rtl.libraries import NO_LIBRARIES, Libraries
 from softfloat_ref.rtl.module_ports import Module, Port, read_module
 from softfloat_ref.rtl.port_map import PortMap
 
@@ -33,13 +34,16 @@ def check_fit(
     *,
     include_dirs: Iterable[str | Path] = (),
     defines: Mapping[str, object] | None = None,
+    libraries: Libraries = NO_LIBRARIES,
 ) -> Module:
     """The module, if a bench of these vectors and ports fits it; raises Misfit if not.
 
     Raises Error if the module cannot be read.
     """
     wanted = connections(bind(manifest, controls, ports), ports)
-    module = read_module(sources, ports.module, ports.parameters, include_dirs=include_dirs, defines=defines)
+    module = read_module(
+        sources, ports.module, ports.parameters, include_dirs=include_dirs, defines=defines, libraries=libraries
+    )
     if lines := [*_parameters(ports.parameters, module), *_ports(wanted, module)]:
         raise Misfit(ports.module, lines)
     return module

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.rtl.bench_runs import source_files
+from softfloat_ref.rtl.libraries import NO_LIBRARIES, Libraries
 
 _WRAPPER: Final = "softfloat_ref_wrapper"  # instantiates the module that is read
 _DIRECTIONS: Final = {"In": "input", "Out": "output", "InOut": "inout", "Ref": "ref"}
@@ -51,12 +52,14 @@ class Module:
 
 @dataclass(frozen=True)
 class Elaborated:
-    """A module as slang elaborates it. body: its InstanceBodySymbol; root: of the whole design."""
+    """A module as slang elaborates it. body: its InstanceBodySymbol; root: of the whole design; loader: what read it,
+    which owns the libraries that the others point to."""
 
     slang: Any
     manager: Any
     root: Any
     body: Any
+    loader: Any
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -94,13 +97,14 @@ def read_module(
     *,
     include_dirs: Iterable[str | Path] = (),
     defines: Mapping[str, object] | None = None,
+    libraries: Libraries = NO_LIBRARIES,
 ) -> Module:
     """The module of that name in the sources, which share their macros as they do in a simulator.
 
     Raises Error if no source defines it, if an included file is missing, and without pyslang. The simulator reports all
     other errors of the sources.
     """
-    found = elaborate(sources, name, parameters, include_dirs=include_dirs, defines=defines)
+    found = elaborate(sources, name, parameters, include_dirs=include_dirs, defines=defines, libraries=libraries)
     return _module(found, name)
 
 
@@ -111,21 +115,24 @@ def elaborate(
     *,
     include_dirs: Iterable[str | Path] = (),
     defines: Mapping[str, object] | None = None,
+    libraries: Libraries = NO_LIBRARIES,
 ) -> Elaborated:
     """The module of that name in the sources, with slang's objects; arguments and errors as `read_module`."""
     files, folders = source_files(sources), [str(Path(folder).resolve()) for folder in include_dirs]
     slang = _pyslang()
     manager = _source_manager(slang, folders)
     options = _options(slang, defines or {})
-    tree = slang.syntax.SyntaxTree.fromFiles([str(file) for file in files], manager, options)
+    loader = _loader(slang, manager, files, libraries)
+    trees = loader.loadAndParseSources(options)
     wrapper = f"module {_WRAPPER}; {instance(name, parameters or {})} (); endmodule"
     compilation = slang.ast.Compilation(options)
-    compilation.addSyntaxTree(tree)
+    for tree in trees:
+        compilation.addSyntaxTree(tree)
     compilation.addSyntaxTree(slang.syntax.SyntaxTree.fromText(wrapper, manager, _WRAPPER, "", options))
     dut = next(iter(compilation.getRoot().topInstances[0].body))
     found = isinstance(dut, slang.ast.InstanceSymbol)
-    design = Elaborated(slang, manager, compilation.getRoot(), dut.body if found else None)
-    for error in (d for d in tree.diagnostics if d.isError()):
+    design = Elaborated(slang, manager, compilation.getRoot(), dut.body if found else None, loader)
+    for error in (d for tree in trees for d in tree.diagnostics if d.isError()):
         if error.code == slang.Diags.CouldNotOpenIncludeFile:
             searched = " or ".join(folders) or "any folder"
             raise Error(f"{design.place(error.location)}: included file {error.args[0]} not found in {searched}")
@@ -155,10 +162,29 @@ def _source_manager(slang: Any, folders: Iterable[str]) -> Any:
 
 
 def _options(slang: Any, defines: Mapping[str, object]) -> Any:
-    preprocessor, elaboration = slang.parsing.PreprocessorOptions(), slang.ast.CompilationOptions()
+    driver = slang.driver.Driver()  # whose options say that all sources share their macros, also with libraries
+    driver.addStandardArgs()
+    driver.parseCommandLine("slang --single-unit --libraries-inherit-macros")
+    options = driver.createOptionBag()
+    preprocessor, elaboration = options.preprocessorOptions, options.compilationOptions
     preprocessor.predefines = [f"{key}={value}" for key, value in defines.items()]
     elaboration.topModules = {_WRAPPER}
-    return slang.Bag([preprocessor, elaboration])
+    options.preprocessorOptions, options.compilationOptions = preprocessor, elaboration
+    return options
+
+
+def _loader(slang: Any, manager: Any, files: Iterable[Path], libraries: Libraries) -> Any:
+    """What reads the sources, and the modules in libraries that they use."""
+    loader = slang.driver.SourceLoader(manager)
+    for file in files:
+        loader.addFiles(str(file))
+    for file in libraries.files:
+        loader.addLibraryFiles("libraries", str(file))
+    for folder in libraries.folders:
+        loader.addSearchDirectories(str(folder))
+    for extension in libraries.extensions:
+        loader.addSearchExtension(extension)
+    return loader
 
 
 def _module(design: Elaborated, name: str) -> Module:

@@ -20,6 +20,7 @@ FILLS: Final = ("zeros", "ones", "any")
 MAX_TAG_WIDTH: Final = 10
 _BITS: Final = re.compile(r"\s*(\d{1,6})\s*(?::\s*(\d{1,6})\s*)?")
 _PIECE: Final = re.compile(r"([a-z_]+)\s*(?:\[([^\]]*)\])?")
+_TYPE: Final = re.compile(r"(?:[A-Za-z_]\w*::)?[A-Za-z_]\w*")
 Bits = tuple[int, int]
 
 
@@ -54,21 +55,23 @@ class DataPort:
 
 @dataclass(frozen=True)
 class ControlPort:
-    """A control input: `codes` encodes the values of the vectors' properties `of`."""
+    """A control input: `codes` encodes the values of the vectors' properties `of`. type: its enumeration, if any."""
 
     name: str
     width: int
     of: tuple[str, ...]
     codes: Mapping[str, int]
+    type: str = ""
 
 
 @dataclass(frozen=True)
 class ConstantPort:
-    """An input with a constant value."""
+    """An input with a constant value. type: its enumeration, if any."""
 
     name: str
     width: int
     value: int
+    type: str = ""
 
 
 @dataclass(frozen=True)
@@ -139,10 +142,11 @@ _KEYS: Final = (
     }
 )
 _DATA_KEYS: Final = {k: v for k, v in hints(DataPort).items() if k not in ("name", "pieces")}
-_CONTROL_KEYS: Final = {"of": str, "codes": Mapping, "width": Annotated[int, Range(1, 64)]}
+_CONTROL_KEYS: Final = {"of": str, "codes": Mapping, "width": Annotated[int, Range(1, 64)], "type": str}
 _CONSTANT_KEYS: Final = {
     "value": Annotated[int, Range(0, (1 << 64) - 1)],
     "width": Annotated[int, Range(1, 1 << 16)],
+    "type": str,
 }
 _TAG_KEYS: Final = {"in": str, "out": str, "width": Annotated[int, Range(1, MAX_TAG_WIDTH)]}
 
@@ -259,7 +263,9 @@ def _control(name: str, table: Mapping[str, Any], where: str) -> ControlPort:
     largest = max((c for c in codes.values() if type(c) is int), default=0)
     width = values.get("width", max(largest.bit_length(), 1))
     code = Annotated[int, Range(0, (1 << width) - 1)]
-    return ControlPort(name, width, of, check(codes, f"{where} codes", dict.fromkeys(codes, code)))
+    return ControlPort(
+        name, width, of, check(codes, f"{where} codes", dict.fromkeys(codes, code)), _type(values, where)
+    )
 
 
 def _constant(name: str, table: Mapping[str, Any], where: str) -> ConstantPort:
@@ -268,7 +274,14 @@ def _constant(name: str, table: Mapping[str, Any], where: str) -> ConstantPort:
     width = values.get("width", needed)
     if width < needed:
         raise Error(f"{where}: width = {width}, but the value has {needed} bits")
-    return ConstantPort(name, width, values["value"])
+    return ConstantPort(name, width, values["value"], _type(values, where))
+
+
+def _type(values: Mapping[str, Any], where: str) -> str:
+    text = str(values.get("type", ""))
+    if text and not _TYPE.fullmatch(text):
+        raise Error(f"{where}: type = {text!r} is not the name of a type; example: 'fpu_pkg::op_e'")
+    return text
 
 
 def _data_port(name: str, value: object, where: str) -> DataPort:

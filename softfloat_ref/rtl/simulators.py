@@ -17,6 +17,7 @@ from typing import ClassVar
 
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, Build, Run, Tool, prepared
+from softfloat_ref.rtl.libraries import NO_LIBRARIES, Libraries
 
 # The makefiles in PyPI's package were never configured for the machine they run on.
 PACKAGE_MAKE = {
@@ -57,6 +58,7 @@ class Simulator(Tool, ABC):
         work_dir: str | Path,
         include_dirs: Iterable[str | Path] = (),
         defines: Mapping[str, object] | None = None,
+        libraries: Libraries = NO_LIBRARIES,
         arguments: Iterable[str] = (),
     ) -> Build:
         """The commands that build the module `top` from the sources in `work_dir`, which is created, and run it.
@@ -66,9 +68,16 @@ class Simulator(Tool, ABC):
         files, folder = prepared(sources, top, work_dir)
         options = [*arguments, *(f"{self.define}{key}={value}" for key, value in (defines or {}).items())]
         options += [f"{self.include}{Path(include).resolve()}" for include in include_dirs]
+        options += self.library_arguments(libraries)
         output = self._output(top, folder)
         steps = self._steps(top, output, options, [str(file) for file in files])
         return Build(self, top, folder, steps, self.command(top, folder), output)
+
+    def library_arguments(self, libraries: Libraries) -> list[str]:
+        """The arguments of the build for libraries; most simulators have the same."""
+        arguments = [word for file in libraries.files for word in ("-v", str(file))]
+        arguments += [word for folder in libraries.folders for word in ("-y", str(folder))]
+        return [*arguments, *([f"+libext+{'+'.join(libraries.extensions)}"] if libraries.folders else [])]
 
     def wave_arguments(self, fst: bool) -> tuple[list[str], list[str]]:
         """The arguments of the build and of the run for a waveform: FST, or VCD; none by default."""
@@ -148,6 +157,11 @@ class Icarus(Simulator):
 
     def command(self, top: str, work_dir: Path) -> list[str]:
         return [str(self.runtime), "-N", str(self._output(top, work_dir) / "bench.vvp")]
+
+    def library_arguments(self, libraries: Libraries) -> list[str]:
+        arguments = [word for file in libraries.files for word in ("-l", str(file))]
+        arguments += [word for folder in libraries.folders for word in ("-y", str(folder))]
+        return [*arguments, *(word for x in libraries.extensions for word in ("-Y", x) if libraries.folders)]
 
     def wave_arguments(self, fst: bool) -> tuple[list[str], list[str]]:
         return [], ["-fst"] if fst else ["-vcd"]

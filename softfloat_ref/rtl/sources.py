@@ -1,9 +1,10 @@
 """The sources of a design: files, include folders and macros, also from the file lists (-f) that simulators read.
 
-A list has a source file per word, and `+incdir+DIR`, `+define+NAME=VALUE`, `-I DIR`, `-D NAME=VALUE`, `-v FILE`,
-`-f LIST` and `-F LIST`; comments start with `//`, `#` or `/*`; `$NAME`, `${NAME}` and `$(NAME)` are variables of the
-environment. Paths are relative to the working folder, in a list read by -F to the folder of the list. slang's driver
-reads the same lists, but does not say which include folders they name, so that no simulator could be told.
+A list has a source file per word, and `+incdir+DIR`, `+define+NAME=VALUE`, `-I DIR`, `-D NAME=VALUE`, `-y DIR`,
+`+libext+EXT`, `-v FILE`, `-f LIST` and `-F LIST`; comments start with `//`, `#` or `/*`; `$NAME`, `${NAME}` and
+`$(NAME)` are variables of the environment. Paths are relative to the working folder, in a list read by -F to the folder
+of the list. slang's driver reads the same lists, but does not say which include folders they name, so that no simulator
+could be told.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.rtl.libraries import EXTENSIONS, NO_LIBRARIES, Libraries
 
 _WORD: Final = re.compile(r'(\s+|\\\r?\n|//[^\n]*|#[^\n]*|/\*.*?\*/)|(?:"[^"\n]*"|[^\s"])+|"', re.DOTALL)
 _VARIABLE: Final = re.compile(r"\$(?:(\w+)|\{(\w+)\}|\((\w+)\))")
 _MACRO: Final = re.compile(r"[A-Za-z_]\w*")
+_EXTENSION: Final = re.compile(r"\.[\w.]+")
 _COMMENT: Final = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 _PACKAGE: Final = re.compile(r"\bpackage\s+(?:automatic\s+|static\s+)?(\w+)\s*;")
 _SCOPE: Final = re.compile(r"\b(\w+)\s*::")
@@ -29,7 +32,7 @@ _WITH_ARGUMENT: Final = {"-top", "--top", "--top-module", "-s", "-work", "-times
 
 @dataclass(frozen=True)
 class Sources:
-    """What a simulator compiles: source files in their order, folders of included files, and macros.
+    """What a simulator compiles: source files in their order, folders of included files, macros, and libraries.
 
     All paths are absolute. skipped: the options in file lists that were passed over, as "LIST:LINE: OPTION".
     """
@@ -38,15 +41,36 @@ class Sources:
     include_dirs: tuple[Path, ...] = ()
     defines: Mapping[str, str] = field(default_factory=dict)
     skipped: tuple[str, ...] = ()
+    libraries: Libraries = NO_LIBRARIES
 
     @property
     def searched(self) -> tuple[Path, ...]:
-        """The folders in which included files are searched: those given, then those of the sources."""
-        return tuple(dict.fromkeys((*self.include_dirs, *(file.parent for file in self.files))))
+        """The folders in which included files are searched: those given, then those of the sources and libraries."""
+        files = (*self.files, *self.libraries.files)
+        return tuple(dict.fromkeys((*self.include_dirs, *(file.parent for file in files), *self.libraries.folders)))
+
+    def shadows(self, files: Iterable[Path], first: Path) -> tuple[Path, ...]:
+        """The paths at which no file is now, and a new one would be read in place of one of these files. first: a
+        folder that simulators search first."""
+        folders = [folder.resolve() for folder in (first, *self.searched)]
+        found = {
+            earlier / name: None
+            for file in files
+            for place, folder in enumerate(folders)
+            if file.is_relative_to(folder)
+            for name in self._names(file.relative_to(folder))
+            for earlier in folders[: place + 1]
+        }
+        return tuple(path for path in found if not path.exists())
+
+    def _names(self, file: Path) -> list[Path]:
+        """The names that a file of a library may have, or the name of another file."""
+        library = self.libraries.folders and file.suffix in self.libraries.extensions
+        return [file.with_suffix(x) for x in self.libraries.extensions] if library else [file]
 
     def in_order(self) -> Sources:
         """The same, with a file that declares packages before the files that use them, otherwise as listed."""
-        return Sources(tuple(_sorted(self.files)), self.include_dirs, self.defines, self.skipped)
+        return replace(self, files=tuple(_sorted(self.files)))
 
 
 class _Place(NamedTuple):
@@ -68,6 +92,8 @@ class _Place(NamedTuple):
 class _Found:
     files: dict[Path, None] = field(default_factory=dict)
     library: dict[Path, None] = field(default_factory=dict)
+    library_folders: dict[Path, None] = field(default_factory=dict)
+    extensions: dict[str, _Place] = field(default_factory=dict)
     folders: dict[Path, None] = field(default_factory=dict)
     defines: dict[str, str] = field(default_factory=dict)
     skipped: list[str] = field(default_factory=list)
@@ -78,11 +104,16 @@ class _Found:
     def library_file(self, word: str, place: _Place) -> None:
         self.library[_file(word, place, "source file")] = None
 
+    def library_folder(self, word: str, place: _Place) -> None:
+        self.library_folders[_folder(word, place, "library files")] = None
+
+    def extension(self, word: str, place: _Place) -> None:
+        if not _EXTENSION.fullmatch(word):
+            raise place.error(f"{word!r} is not an extension of library files; example: +libext+.sv")
+        self.extensions[word] = place
+
     def folder(self, word: str, place: _Place) -> None:
-        path = place.path(word)
-        if not os.path.isdir(path):
-            raise place.error(f"{word}: no such folder for included files{_beside(word, place)}")
-        self.folders[path] = None
+        self.folders[_folder(word, place, "included files")] = None
 
     def define(self, word: str, place: _Place) -> None:
         name, _, value = word.partition("=")
@@ -109,10 +140,13 @@ _OPTIONS: Final = {
     "-f": _Found.file_list,
     "-F": _Found.relative_list,
     "-v": _Found.library_file,
+    "-y": _Found.library_folder,
+    "-Y": _Found.extension,
     "-I": _Found.folder,
     "-D": _Found.define,
     "+incdir": _Found.folder,
     "+define": _Found.define,
+    "+libext": _Found.extension,
 }
 
 
@@ -123,12 +157,14 @@ def read_sources(
     defines: Iterable[str] = (),
     file_lists: Iterable[str | Path] = (),
     relative_lists: Iterable[str | Path] = (),
+    library_files: Iterable[str | Path] = (),
+    library_dirs: Iterable[str | Path] = (),
 ) -> Sources:
-    """The sources that these arguments and file lists name, each file once: those of the lists first, files that a list
-    names by -v last.
+    """The sources that these arguments and file lists name, each file once, those of the lists first.
 
-    defines: "NAME" or "NAME=VALUE", which replace the lists' own. relative_lists: paths in these are relative to the
-    list. Raises Error, with the line of the list, for anything that does not exist and for wrong names.
+    files: also words with a plus, such as "+incdir+DIR". defines: "NAME" or "NAME=VALUE", which replace the lists' own.
+    relative_lists: paths in these are relative to the list. Raises Error, with the line of the list, for anything that
+    does not exist and for wrong names.
     """
     found, here = _Found(), _Place("", Path.cwd())
     for folder in include_dirs:
@@ -137,11 +173,26 @@ def read_sources(
         found.file_list(str(name), here)
     for name in relative_lists:
         found.relative_list(str(name), here)
-    for file in files:
-        found.file(str(file), here)
+    for file in map(str, files):
+        _take(found, file, iter(()), here) if file.startswith("+") else found.file(file, here)
+    for name in library_files:
+        found.library_file(str(name), here)
+    for name in library_dirs:
+        found.library_folder(str(name), here)
     for macro in defines:
         found.define(macro, here)
-    return Sources(tuple({**found.files, **found.library}), tuple(found.folders), found.defines, tuple(found.skipped))
+    return _sources(found)
+
+
+def _sources(found: _Found) -> Sources:
+    if not found.library_folders:
+        for extension, place in found.extensions.items():
+            if not place.lists:
+                raise Error(f"+libext+{extension} needs -y DIR, a folder of library files")
+            found.skipped.append(f"{place.text}+libext+{extension}")
+    extensions = tuple(found.extensions) or EXTENSIONS
+    libraries = Libraries(tuple(found.library), tuple(found.library_folders), extensions)
+    return Sources(tuple(found.files), tuple(found.folders), found.defines, tuple(found.skipped), libraries)
 
 
 def _take(found: _Found, word: str, words: Iterator[tuple[str, _Place]], place: _Place) -> None:
@@ -157,8 +208,8 @@ def _take(found: _Found, word: str, words: Iterator[tuple[str, _Place]], place: 
         _OPTIONS[word](found, value, place)
     elif word[:2] in ("-I", "-D"):
         _OPTIONS[word[:2]](found, word[2:], place)
-    elif word in ("-y", "-Y"):
-        raise place.error(f"{word}: folders of library files are not searched; list their files, or use -v FILE")
+    elif not place.lists:
+        raise Error(f"{word}: no such option; {', '.join(x for x in _OPTIONS if x[0] == '+')} are known")
     elif word[0] in "+-":
         argument = next(words, ("", place))[0] if word in _WITH_ARGUMENT else ""
         found.skipped.append(f"{place.text}{word} {argument}".rstrip())
@@ -195,6 +246,13 @@ def _file(word: str, place: _Place, kind: str) -> Path:
         raise place.error(f"{word}: no such {kind}{_beside(word, place)}")
     if not os.access(path, os.R_OK):
         raise place.error(f"{word}: cannot be read: no permission")
+    return path
+
+
+def _folder(word: str, place: _Place, content: str) -> Path:
+    path = place.path(word)
+    if not os.path.isdir(path):
+        raise place.error(f"{word}: no such folder for {content}{_beside(word, place)}")
     return path
 
 

@@ -7,23 +7,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from softfloat_ref.rtl.binding import (
-    ALL_FLAGS,
-    FLAG_NAMES,
-    Bound,
-    Controls,
-    Move,
-    Wire,
-    bind,
-    connections,
-    flag_mask,
-    signal_name,
-)
+from softfloat_ref.rtl.binding import Bound, Controls, bind, connections, flag_mask, signal_name
+from softfloat_ref.rtl.bundle import ALL_FLAGS, FLAG_NAMES, Move, Wire
 from softfloat_ref.rtl.module_ports import instance, string_literal
 from softfloat_ref.rtl.port_map import PortMap
-from softfloat_ref.rtl.tolerance import Excuse, Tolerance, nan_function
+from softfloat_ref.rtl.tolerance import Excuse, Tolerance
 
 _UNLIMITED: Final = (1 << 31) - 1
+_CAST: Final = [  # Icarus has no casts to enumerations, and does without
+    "`ifdef __ICARUS__",
+    "`define SFR_CAST(T, X) X",
+    "`else",
+    "`define SFR_CAST(T, X) T'(X)",
+    "`endif",
+]
 
 
 def top_name(ports: PortMap) -> str:
@@ -54,7 +51,7 @@ def bench_text(
         constants=_constants(bound, ports, folder),
         word_chars=str(_word_chars(bound)),
         instance=_instance(bound, ports),
-        select=_select(bound),
+        select=_select(bound, ports),
         present=_task("present", _moves("stimulus", bound.stimulus.moves, ["control"])),
         expect=_task("expect_of", _moves("want", bound.got.moves, [_literal(bound.got.width, bound.got.constant)])),
         **_excuse(bound, Tolerance(manifest, bound, ports)),
@@ -152,7 +149,10 @@ def _instance(bound: Bound, ports: PortMap) -> str:
     shake = ports.handshake
     wires = ",\n".join(f"  .{c.port}({c.signal})" for c in connections(bound, ports))
     lines = ["wire joint_ready;", "assign in_ready = {CHANNELS{joint_ready}};"] if shake.joint else []
+    casts = any(wire.type for wire in bound.stimulus.wires)
+    lines += _CAST if casts else []
     lines += [f"{instance(ports.module, ports.parameters)} (", *wires.split("\n"), ");"]
+    lines += ["`undef SFR_CAST"] if casts else []
     for wire in bound.got.wires:
         for bit, signal in wire.signals.items():
             lines += [f"assign {signal_name(signal, ports)} = got[{wire.lsb + bit}];"]
@@ -162,13 +162,14 @@ def _instance(bound: Bound, ports: PortMap) -> str:
     return _indented(lines, 2)
 
 
-def _select(bound: Bound) -> str:
-    """The task that sets the control bits and the bits to compare, by the control fields of `word`."""
+def _select(bound: Bound, ports: PortMap) -> str:
+    """The task that sets what differs between kinds of vectors, by the control fields of `word`."""
     lines = ["task select;"]
     body = []
     for part in bound.parts:
         control = _literal(_input_width(bound), part.control | bound.stimulus.constant)
         sets = [f"control = {control};"]
+        sets += [f"channels = {_literal(ports.handshake.channels, part.channels)};"]
         sets += [f"care[{i}] = {_literal(bound.got.width, c)};" for i, c in enumerate(part.care)]
         body += [f"{_key(bound, part.key)}: begin  // {part.label}", *(f"  {s}" for s in sets), "end"]
     if len(bound.parts) == 1:
@@ -206,8 +207,8 @@ def _excuse(bound: Bound, tolerance: Tolerance) -> dict[str, str]:
     """The task that leaves out of the comparison what the port map accepts, and its call; nothing without it."""
     if not any(tolerance.parts):
         return {"excuse": "", "excuse_call": ""}
-    lines = [line for (fmt, quiet), name in tolerance.functions.items() for line in nan_function(name, fmt, quiet)]
-    lines += [
+    lines = [
+        *tolerance.nans.lines(),
         "",
         "// Other NaNs, and elements under a NaN scale, as the port map accepts them.",
         "task excuse(input int beat);",
@@ -253,7 +254,7 @@ def _record(bound: Bound, ports: PortMap) -> str:
         if f.role == "flags" and not has:
             continue
         for i in range(f.lanes):
-            code = f"word[{f.lsb + i * f.stride}+:{f.width}]"
+            code = f"word[{f.lane(i)}+:{f.width}]"
             code += (
                 f" & {_literal(f.width, flag_mask(ports))}"
                 if f.role == "flags" and flag_mask(ports) != ALL_FLAGS
@@ -279,7 +280,7 @@ def _waiting(ports: PortMap) -> str:
     if shake.channels == 1 or shake.joint:
         return '"in_ready"'
     *names, last = [string_literal(f"in_ready of {' '.join(names)}") for names in shake.operands]
-    return "(" + " : ".join([*(f"!given[{i}] ? {name}" for i, name in enumerate(names)), last]) + ")"
+    return "(" + " : ".join([*(f"awaited[{i}] && !given[{i}] ? {name}" for i, name in enumerate(names)), last]) + ")"
 
 
 def _may_vary(ports: PortMap) -> bool:
@@ -300,7 +301,7 @@ def _report(bound: Bound, ports: PortMap) -> str:
         if f.role in ("operand", "random"):
             for i in reversed(range(f.lanes)):
                 label = f"{f.name}=" if i == f.lanes - 1 else "_"
-                lines += [f'$write("{label}%h", word[{f.lsb + i * f.stride}+:{f.width}]);']
+                lines += [f'$write("{label}%h", word[{f.lane(i)}+:{f.width}]);']
             lines += ['$write(" ");']
     data = bound.got.carriers()
     wires = [w for w in bound.got.wires if data >> w.lsb & (1 << w.width) - 1]

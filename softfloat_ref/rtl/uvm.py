@@ -6,14 +6,17 @@ import base64
 import bz2
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from softfloat_ref.base.errors import Error, refuse
 from softfloat_ref.base.files import make_folder, write_file
+from softfloat_ref.base.tables import choices
 from softfloat_ref.golden.writers.layout import identifier
+from softfloat_ref.rtl.port_map import PortMap
 from softfloat_ref.rtl.testbench import filled
+from softfloat_ref.rtl.tolerance import ELEMENTS, SCALE, Nans, nan_results, nan_scale
 from softfloat_ref.units import Field, Unit
 from softfloat_ref.units.unit import restored, stored
 
@@ -62,6 +65,7 @@ def uvm_text(unit: Unit, name: str) -> str:
         outputs=_shown("", unit.outputs),
         copy=_lines(3, (f"{f.name} = other.{f.name};" for f in fields)),
         agrees=" && ".join(map(_agrees, unit.outputs)),
+        **_tolerance(unit, identifier(name)),
     )
 
 
@@ -137,8 +141,76 @@ def _agrees(field: Field) -> str:
     """The condition that an output is right."""
     if field.role == "flags":
         return f"((want.{field.name} ^ got.{field.name}) & compared_flags) === '0"
-    return f"got.{field.name} === want.{field.name}"
+    return f"seen.{field.name} === want.{field.name}"
+
+
+def _tolerance(unit: Unit, name: str) -> dict[str, str]:
+    """The settings of the scoreboard that accept more, those that have an effect, and the function that obeys them."""
+    nans = Nans()
+    kinds = {part.properties()["out"]: _excuses(part, unit, nans) for part in unit.parts}
+    text = "".join(line for lines in kinds.values() for line in lines)
+    used = {key: values for key, values in choices(PortMap).items() if key in text}
+    if not used:
+        return {"settings": "", "accepted": "", "seen": "got"}
+    exact = " && ".join(f'{key} == "exact"' for key in used)
+    lines = [
+        *nans.lines(),
+        "",
+        "// The actual outputs, with the expected ones in place of others that the settings accept.",
+        f"protected function {name}_item accepted({name}_item want, {name}_item got);",
+        f"  {name}_item seen;",
+        f"  if ({exact}) return got;",
+        *(f"  {line}" for key, values in used.items() for line in _refused(key, values)),
+        f'  if (!$cast(seen, got.clone())) `uvm_fatal("SF_CLONE", "not a {name}_item")',
+        *(f"  {line}" for line in _by_kind(kinds)),
+        "  return seen;",
+        "endfunction",
+    ]
+    return {
+        "settings": "".join(
+            f'    string    {key} = "exact";  // or {" or ".join(values[1:])}, as in a port map\n'
+            for key, values in used.items()
+        ),
+        "accepted": _lines(2, lines) + "\n\n",
+        "seen": "accepted(want, got)",
+    }
+
+
+def _refused(key: str, values: Iterable[str]) -> tuple[str, str]:
+    """The statement that refuses another value of a setting."""
+    other = " && ".join(f'{key} != "{value}"' for value in values)
+    return f"if ({other})", f'  `uvm_fatal("SF_SETTING", {{"{key} must be {" or ".join(values)}, not ", {key}}})'
+
+
+def _by_kind(kinds: Mapping[str, Sequence[str]]) -> list[str]:
+    """Statements for each format of the result, as those of an item need them."""
+    if len(kinds) == 1:
+        return list(next(iter(kinds.values())))
+    lines = ["case (want.out)"]
+    for out, own in kinds.items():
+        lines += [f"  OUT_{identifier(out).upper()}: begin", *(f"    {line}" for line in own), "  end"] if own else []
+    return [*lines, "  default: ;", "endcase"]
+
+
+def _excuses(part: Unit, unit: Unit, nans: Nans) -> list[str]:
+    """Statements that put expected outputs in place of those that are accepted, where a part of a unit is done."""
+    widths, lines = {f.name: f.width for f in unit.results}, []
+    for result, fmt in nan_results(part):
+        code = f".{result.name}" + ("[i]" if result.lanes > 1 else "")
+        code += f"[{fmt.width - 1}:0]" if fmt.width < widths[result.name] else ""
+        want, got = f"want{code}", f"got{code}"
+        any_nan, quiet_nan = (nans.test(fmt, got, quiet) for quiet in (False, True))
+        accepted = any_nan if any_nan == quiet_nan else f'(compare_nan == "any" ? {any_nan} : {quiet_nan})'
+        loop = f"for (int i = 0; i < {result.lanes}; i++) " if result.lanes > 1 else ""
+        lines += [
+            f'{loop}if (compare_nan != "exact" && {nans.test(fmt, want)} && {accepted})',
+            f"  seen{code} = {want};",
+        ]
+    if scale := nan_scale(part):
+        test = nans.test(scale, f"want.{SCALE}")
+        lines += [f'if (nan_scale_elements == "any" && {test}) seen.{ELEMENTS} = want.{ELEMENTS};']
+    return lines
 
 
 def _lines(depth: int, lines: Iterable[str]) -> str:
-    return "\n".join("  " * depth + line for line in lines)
+    return "\n".join("  " * depth + line if line else "" for line in lines)

@@ -125,7 +125,7 @@ package @name@_uvm_pkg;
 
     bit       by_tag = 0;           // results come in any order, with the tags of their inputs
     bit [4:0] compared_flags = '1;  // invalid, divide by zero, overflow, underflow, inexact
-    int       shown = 10;           // mismatches reported one by one
+@settings@    int       shown = 10;           // mismatches reported one by one
     int       compared, mismatches;
 
     protected int         compared_of[string], mismatches_of[string];  // by kind
@@ -156,10 +156,11 @@ package @name@_uvm_pkg;
 
     // Whether the outputs agree. Override it, by the factory, to accept more.
     virtual function bit agrees(@name@_item want, @name@_item got);
+      @name@_item seen = @seen@;
       return @agrees@;
     endfunction
 
-    protected function void compare_items(@name@_item want, @name@_item got);
+@accepted@    protected function void compare_items(@name@_item want, @name@_item got);
       string kind = want.kind();
       bit    wrong = !agrees(want, got);
       compared++;

@@ -17,10 +17,11 @@ from softfloat_ref.golden.executed import COMMENTS
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.writers import text_line
 from softfloat_ref.oracle.flags import Flags
+from softfloat_ref.oracle.literals import code_or_none
 from softfloat_ref.testing import affine, block, dot, mixed, operation, ulp  # noqa: F401  (their views enter the table)
 from softfloat_ref.testing.compare import Answer, CompareNan, compare_nan
 from softfloat_ref.testing.devices import CommandDevice, DeviceError, Late
-from softfloat_ref.testing.views import view_of
+from softfloat_ref.testing.views import MismatchView, OwnCase, view_of
 from softfloat_ref.units import Line, Unit
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 10
 _BATCH: Final = 4096
-_HEX: Final = re.compile("(0[xX])?[0-9a-fA-F]{1,64}")
 _NOTE: Final = re.compile(r"(?://|#)\s*(flags|compare_nan) = ([a-z_ ]+)")  # of a bench, in its log of results
 _COUNTED: Final = 1 << 16  # missing answers are counted exactly up to this number
 KEPT: Final = 1 << 15  # mismatches kept for a diagnosis, and as many cases that agree
@@ -73,15 +73,23 @@ class Report:
     first: list[tuple[Line, Answer]] = field(default_factory=list)
     parts: dict[Unit, Report] = field(default_factory=dict)
 
-    def note(self, line: Line, answer: Answer, kind: str, kept: bool = True) -> None:
-        """Count a case, with the kind of its mismatch or ''. kept: whether to keep it for a diagnosis."""
+    def note(self, line: Line, answer: Answer, kind: str, kept: bool = True, agrees: bool = False) -> None:
+        """Count a case, with the kind of its mismatch or ''. kept: whether to keep it for a diagnosis; agrees: as one
+        that agrees, although there is a mismatch."""
         self.has_flags = answer.flags is not None
         self.compared += 1
         self.mismatched += bool(kind)
         self.kinds.update([kind] if kind else [])
-        cases = self.wrong if kind else self.right
+        cases = self.wrong if kind and not agrees else self.right
         if kept and len(cases) < KEPT:
             cases.append((line, answer))
+
+    def note_own(self, own: OwnCase, kind: str, view: MismatchView) -> None:
+        """Count a case in the report of its part. A right answer tells nothing of the part, where its operands are
+        uncertain."""
+        outside = kind in view.outside
+        kept = kind not in view.around if kind and not outside else own.certain
+        self.part(own.unit).note((*own.inputs, *own.expected), own.got, kind, kept, outside)
 
     def part(self, unit: Unit) -> Report:
         """The report of a part."""
@@ -163,7 +171,7 @@ class Judge:
             self.report.first.append((line, answer))
         if self.has_parts:
             own = self.view.own(line[: self.inputs], expected, answer)
-            self.report.part(own.unit).note((*own.inputs, *own.expected), own.got, kind, kind not in self.view.around)
+            self.report.note_own(own, kind, self.view)
         if not kind:
             return
         if len(self.report.mismatches) < self.shown:
@@ -195,9 +203,9 @@ def parse_answer(text: str, unit: Unit, inputs: Sequence[int]) -> Answer:
     lengths = (count, count + 1) if unit.has_flags else (count,)
     if len(words) - len(inputs) in lengths and len(words) not in lengths:
         echoed, words = words[: len(inputs)], words[len(inputs) :]
-        if [_hex(w) for w in echoed] != list(inputs):
+        if [code_or_none(w) for w in echoed] != list(inputs):
             raise DeviceError(f"it answered {text[:80]!r}, which repeats other operands than it was given")
-    codes = [x for w in words if (x := _hex(w)) is not None]
+    codes = [x for w in words if (x := code_or_none(w)) is not None]
     if len(words) not in lengths or len(codes) != len(words):
         what = "a result" if count == 1 else f"{count} codes"
         raise DeviceError(
@@ -208,10 +216,6 @@ def parse_answer(text: str, unit: Unit, inputs: Sequence[int]) -> Answer:
     if flags is not None and flags > MAX_FLAGS:
         raise DeviceError(f"it answered {text[:80]!r}; flags come after the result, and are at most 1f")
     return Answer(tuple(codes[:count]), flags)
-
-
-def _hex(word: str) -> int | None:
-    return int(word, 16) if _HEX.fullmatch(word) else None
 
 
 def check_command(
@@ -313,7 +317,7 @@ def _own_operands(text: str, unit: Unit) -> Line | None:
     words, count = text.split(), len(unit.result_formats)
     if len(words) - unit.input_width not in (count, count + 1) or len(words) in (count, count + 1):
         return None
-    codes = tuple(x for w in words[: unit.input_width] if (x := _hex(w)) is not None)
+    codes = tuple(x for w in words[: unit.input_width] if (x := code_or_none(w)) is not None)
     return codes if len(codes) == unit.input_width else None
 
 
@@ -349,7 +353,7 @@ def _judge_own(judge: Judge, text: str) -> None:
     """Compare a line that carries its operands; skip it if no result is defined. Raises DeviceError."""
     unit = judge.report.vectors.unit
     words, widths = text.split(), [f.width for f in unit.inputs for _ in range(f.lanes)]
-    inputs = [_hex(w) for w in words[: len(widths)]]
+    inputs = [code_or_none(w) for w in words[: len(widths)]]
     if len(words) <= len(widths) or any(x is None or x >> w for x, w in zip(inputs, widths, strict=False)):
         raise DeviceError(f"{text.strip()[:80]!r} is not a line of {len(widths)} operands, a result and flags")
     codes = tuple(x for x in inputs if x is not None)

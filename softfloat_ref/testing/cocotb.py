@@ -198,9 +198,8 @@ class Scoreboard:
     def _note(self, e: Expectation, answer: Answer, kind: str) -> None:
         """Keep a case in the report, and in that of its part: its operation, formats and rounding."""
         view = view_of(e.unit)
-        own, kept = view.own(e.inputs, e.outputs, answer), kind not in view.around
-        self.report.note((*e.inputs, *e.outputs), answer, kind, kept)
-        self.report.part(own.unit).note((*own.inputs, *own.expected), own.got, kind, kept)
+        self.report.note((*e.inputs, *e.outputs), answer, kind, kind not in view.around)
+        self.report.note_own(view.own(e.inputs, e.outputs, answer), kind, view)
 
     def _answered(self, results: tuple[Any, ...], fields: dict[str, Any]) -> tuple[list[Any], Any]:
         """The results and the flags that came out. Raises Error for a wrong number of values."""

@@ -12,6 +12,7 @@ from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format
 
 NO_NAN: Final = "no NaN"
+FLAGS_ONLY: Final = "flags only"
 
 
 class CompareNan(StrEnum):
@@ -84,7 +85,7 @@ def differing(
 def classify(expected: tuple[int, int], got: Answer, rule: Rule) -> str:
     """The kind of a mismatch, for counting."""
     if same_result(expected[0], got.result, rule):
-        return "flags only"
+        return FLAGS_ONLY
     if got.result >> rule.fmt.width:
         return "result too wide"
     if rule.fmt.is_integer and rule.fmt.width == 1:  # a comparison

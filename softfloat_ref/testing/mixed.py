@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from softfloat_ref.base.errors import Undefined
-from softfloat_ref.testing.compare import NO_NAN, Answer, CompareNan
+from softfloat_ref.testing.compare import FLAGS_ONLY, NO_NAN, Answer, CompareNan
 from softfloat_ref.testing.views import MismatchView, OwnCase, register, view_of
 from softfloat_ref.units import MixedUnit
 
 UNBOXED: Final = "unboxed operand taken as a number"
+UNBOXED_FLAGS: Final = "flags only, with an unboxed operand"  # taken as a number, or another fault of NaNs
 ZEROS: Final = "zeros above the result"
 ONES: Final = "ones above the result"
 OTHERS: Final = "wrong bits above the result"
@@ -20,14 +21,16 @@ OTHERS: Final = "wrong bits above the result"
 class MixedView(MismatchView):
     """The mismatches of a mixed unit."""
 
-    around: ClassVar[frozenset[str]] = frozenset((UNBOXED, ZEROS, ONES, OTHERS))
+    around: ClassVar[frozenset[str]] = frozenset((UNBOXED, UNBOXED_FLAGS, ZEROS, ONES, OTHERS))
+    outside: ClassVar[frozenset[str]] = frozenset((ZEROS, ONES, OTHERS))
     unit: MixedUnit
 
     def own(self, inputs: Sequence[int], expected: Sequence[int], got: Answer) -> OwnCase:
         part, own = self.unit.selected(inputs)
         mask = (1 << part.out.width) - 1
         right = expected[0] & mask, *expected[1:]
-        return OwnCase(part, own, right, Answer((self._without_padding(got.result, part.out.width),), got.flags))
+        answer = Answer((self._without_padding(got.result, part.out.width),), got.flags)
+        return OwnCase(part, own, right, answer, own == self.unit.unchecked(inputs))
 
     def _without_padding(self, code: int, width: int) -> int:
         """The part's result; a code that does not fit the unit's result stays."""
@@ -37,7 +40,9 @@ class MixedView(MismatchView):
         case = self.own(inputs, expected, got)
         kind = view_of(case.unit).kind(case.inputs, case.expected, case.got, nan, flags)
         if kind:
-            return UNBOXED if self._unboxed(inputs, case, kind, nan, flags) else kind
+            if not self._unboxed(inputs, case, kind, nan, flags):
+                return kind
+            return UNBOXED_FLAGS if kind == FLAGS_ONLY else UNBOXED
         width = case.unit.results[0].width
         above, right = got.result >> width, expected[0] >> width
         if above == right:
@@ -48,9 +53,9 @@ class MixedView(MismatchView):
     def _unboxed(self, inputs: Sequence[int], case: OwnCase, kind: str, nan: CompareNan, flags: bool) -> bool:
         """Whether an operand is not boxed, and the answer is a number in place of its NaN, or that for its lower
         bits."""
-        own = self.unit.unchecked(inputs)
-        if own == case.inputs:
+        if case.certain:
             return False
+        own = self.unit.unchecked(inputs)
         try:
             expected = case.unit.answer(own)
         except Undefined:

@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.explain.scalar import flag_text
 from softfloat_ref.explain.steps import SHOWN_LANES, field_lines, number_text
 from softfloat_ref.testing.compare import Answer, CompareNan, Rule, classify, differing
 from softfloat_ref.units import Line, Unit
+from softfloat_ref.units.handlers import Handlers
 
 if TYPE_CHECKING:
     from softfloat_ref.testing.ulp import Tolerance
 
-V = TypeVar("V", bound="type[MismatchView]")
-_VIEWS: Final[dict[type[Unit], Any]] = {}
-
 
 class OwnCase(NamedTuple):
     """A case of a part of a unit: its inputs, the expected outputs and the answer, without control fields and
-    padding."""
+    padding. certain: whether the part's operands are these also in a device that does not check what surrounds them."""
 
     unit: Unit
     inputs: Line
     expected: Line
     got: Answer
+    certain: bool = True
 
 
 class MismatchView:
-    """The mismatches of a unit. around: the kinds of mismatches in what surrounds the parts, such as padding."""
+    """The mismatches of a unit. around: the kinds of mismatches in what surrounds the parts, such as padding; outside:
+    those of them with which the part itself is right."""
 
     around: ClassVar[frozenset[str]] = frozenset()
+    outside: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, unit: Unit) -> None:
         self.unit: Any = unit
@@ -135,18 +136,11 @@ class MismatchView:
         return ""
 
 
-def register(unit: type[Unit]) -> Callable[[V], V]:
-    """Decorate the view of a kind of unit."""
-
-    def enter(view: V) -> V:
-        _VIEWS[unit] = view
-        return view
-
-    return enter
+_VIEWS: Final = Handlers(MismatchView)
+register: Final = _VIEWS.register
 
 
 @lru_cache(maxsize=64)
 def view_of(unit: Unit) -> MismatchView:
     """The most specific view of a unit."""
-    found: MismatchView = next((_VIEWS[x] for x in type(unit).__mro__ if x in _VIEWS), MismatchView)(unit)
-    return found
+    return _VIEWS.of(unit)(unit)

@@ -48,7 +48,7 @@ class DequantizeUnit(Unit):
     @property
     def two_levels(self) -> bool:
         """Whether each block has a tensor scale."""
-        return self.profile.tensor_scale != "none"
+        return self.profile.two_levels
 
     @cached_property
     def name(self) -> str:
@@ -81,7 +81,7 @@ class DequantizeUnit(Unit):
         scales = inputs[:, :1].astype(code_dtype(self.block.scale))
         codes = inputs[:, 1:].astype(code_dtype(self.block.element))
         try:
-            values = BlockArray(codes, scales, self.block, 1, self.profile).dequantize()
+            values = BlockArray(codes, scales, self.block, 1, self.profile).decode()
         except Error:  # of one block; which, the oracle says
             return None
         return values.view(np.uint32).astype(np.uint64)

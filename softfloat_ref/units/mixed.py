@@ -71,6 +71,15 @@ class MixedUnit(Unit):
         return self.operations
 
     @cached_property
+    def part_names(self) -> dict[OperationUnit, str]:
+        """A name for each part: its operation, formats and rounding, and its overflow rule where only that tells two
+        parts apart."""
+        names = [p.name for p in self.operations]
+        return {
+            p: p.name if names.count(p.name) == 1 else f"{p.name}_{p.properties()['overflow']}" for p in self.operations
+        }
+
+    @cached_property
     def name(self) -> str:
         ops = dict.fromkeys(p.op for p in self.operations)
         return f"mixed_{'_'.join(ops)}" if len(ops) <= 4 else f"mixed_{len(ops)}_operations"
@@ -100,6 +109,11 @@ class MixedUnit(Unit):
         names = ["op", "fmt", *other, "out", "rounding"]
         names += ["overflow"] if len({t["overflow"] for t in table}) > 1 else []
         return {k: tuple(dict.fromkeys(t.get(k, "-") for t in table)) for k in names}
+
+    def used(self, part: Unit) -> frozenset[str]:
+        assert isinstance(part, OperationUnit)
+        random = {"r"} if part.policy.random_count else set()
+        return frozenset({LETTERS[i] for i in self._places[self.codes(part)]} | random)
 
     def codes(self, part: OperationUnit) -> Line:
         """The control fields of a part."""

@@ -62,7 +62,7 @@ class QuantizeUnit(Unit):
     @property
     def two_levels(self) -> bool:
         """Whether each block has a tensor scale."""
-        return self.profile.tensor_scale != "none"
+        return self.profile.two_levels
 
     @cached_property
     def name(self) -> str:
@@ -106,7 +106,7 @@ class QuantizeUnit(Unit):
         words = inputs[:, size:] if self.policy.random_count else None
         x = bits.astype(f"u{width // 8}").view(f"f{width // 8}")
         try:
-            made = blocks.quantize(x, self.block, 1, self.profile, self.policy, words)
+            made = blocks.encode(x, self.block, axis=1, profile=self.profile, policy=self.policy, random_bits=words)
         except Error:  # of one block; which, the oracle says
             return None
         return np.hstack([made.scales.astype(np.uint64), made.codes.astype(np.uint64)])

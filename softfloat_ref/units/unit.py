@@ -55,6 +55,11 @@ class Field:
         return -(-self.width // 4)
 
     @property
+    def stride(self) -> int:
+        """Bits of a lane in a memory word."""
+        return 4 * self.digits
+
+    @property
     def format(self) -> str:
         """The name of the format; '' without one."""
         return self.fmt.name if self.fmt is not None else ""
@@ -143,6 +148,10 @@ class Unit(ABC):
     def selected(self, inputs: Sequence[int]) -> tuple[Unit, Line]:
         """The part that the control fields select, and its own inputs. Raises Undefined for those of no part."""
         return self, tuple(inputs)
+
+    def used(self, part: Unit) -> frozenset[str]:
+        """The names of the inputs that a part takes; all, without control fields."""
+        return frozenset(f.name for f in part.inputs)
 
     @property
     def label(self) -> str:

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -188,10 +189,10 @@ def test_quantize_npy_of_any_shape(dtype: type, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", x)
     ok("quantize", "--fmt", "mxfp4", "--axis", "1", "-i", "x.npy", "-o", "q.npz", cwd=tmp_path)
     with np.load(tmp_path / "q.npz", allow_pickle=False) as found:
-        expected = blocks.quantize(x, "mxfp4", axis=1)
+        expected = blocks.encode(x, "mxfp4", axis=1)
         assert (found["codes"] == expected.codes).all()
         assert (found["scales"] == expected.scales).all()
-        assert (found["values"] == expected.dequantize()).all()
+        assert (found["values"] == expected.decode()).all()
         assert str(found["format"]) == "mxfp4_e2m1"
     ok("quantize", "--fmt", "fp8_e4m3", "--as", "hex", "-i", "x.npy", "-o", "codes.npy", cwd=tmp_path)
     assert np.load(tmp_path / "codes.npy").dtype == np.uint8
@@ -425,6 +426,23 @@ def test_the_help_of_train_names_the_options_of_a_run() -> None:
     shown = " ".join(ok("train", "-h").split())
     assert "`train run -h` lists the options" in shown
     assert all(any(x in shown for x in p.opts if x.startswith("--")) for p in train.run.params if p.name != "recipe")
+
+
+def test_bench_arrays_compares_quantized_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    from softfloat_ref.app import bench_goals
+
+    for name, value in (("SIDE", 256), ("CALLS", 1), ("PRODUCT", (2, 32, 2))):
+        monkeypatch.setattr(bench_goals, name, value)
+
+    def each(*works: Callable[[], object]) -> list[float]:
+        for work in works:
+            work()
+        return [2.0**-10 * 256**2] * len(works)
+
+    lines = list(bench_goals.report(each))
+    assert re.fullmatch(r"fp8_e4m3@fp32/axis +976562\.50 ns a value, 1\.00 x mxfp8(, torch .*)?", lines[0])
+    assert all("ns a value" in line or "G MAC/s" in line for line in lines)
+    assert [line.split()[1] for line in lines if line.startswith("matmul")] == [unit for unit, _ in bench_goals.UNITS]
 
 
 def test_bench_arrays_measures_the_first_call() -> None:

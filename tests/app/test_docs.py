@@ -6,6 +6,8 @@ The two commands that install (README's `sh` blocks) are run by .ci/run.
 from __future__ import annotations
 
 import doctest
+import importlib
+import importlib.util
 import os
 import re
 import shutil
@@ -13,10 +15,13 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 from pages import blocks
 
+import softfloat_ref
 from softfloat_ref.app.main import COMMANDS
 from softfloat_ref.golden.suites import read_suite
 from softfloat_ref.oracle.accumulate import ACCUMULATORS, define_accumulator
@@ -25,10 +30,20 @@ from softfloat_ref.oracle.blocks.formats import define_block_format
 from softfloat_ref.oracle.blocks.profiles import define_profile
 from softfloat_ref.oracle.formats import define_format
 from softfloat_ref.oracle.operations import OPERATIONS
+from softfloat_ref.oracle.operations.p3109 import NAMES
 from softfloat_ref.oracle.policies import POLICIES, get_policy, rounding_name
 
 TOP = Path(__file__).parents[2]
 PAGES = [TOP / "README.md", *sorted((TOP / "docs").rglob("*.md"))]
+
+# Pages that need packages of extras, for their Python or their commands.
+EXTRAS = {"torch.md": ("torch",), "first-model.md": ("torch", "sklearn")}
+
+
+def pages_with(language: str) -> list[Any]:
+    """The pages with such blocks, marked with the packages that they need."""
+    found = [p for p in PAGES if blocks(p, language)]
+    return [pytest.param(p, marks=pytest.mark.extra(*EXTRAS[p.name])) if p.name in EXTRAS else p for p in found]
 
 
 def sessions(block: str) -> list[tuple[str, str]]:
@@ -51,7 +66,7 @@ def shell(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(TOP)}
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "console")], ids=lambda p: str(p.relative_to(TOP)))
+@pytest.mark.parametrize("page", pages_with("console"), ids=lambda p: str(p.relative_to(TOP)))
 def test_console(page: Path, shell: dict[str, str], tmp_path: Path) -> None:
     """A page's sessions share one folder, in the order of the page."""
     work = tmp_path / "work"
@@ -76,11 +91,17 @@ def test_there_are_sessions() -> None:
     assert sum(len(sessions(b)) for p in PAGES for b in blocks(p, "console")) >= 25
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: str(p.relative_to(TOP)))
+@pytest.mark.parametrize("page", pages_with("python"), ids=lambda p: str(p.relative_to(TOP)))
 def test_python(page: Path) -> None:
     failed, attempted = doctest.testfile(str(page), module_relative=False)
     assert attempted > 0
     assert failed == 0
+
+
+def test_excerpts() -> None:
+    page = TOP / "docs" / "first-model.md"
+    program = (page.parent / "examples" / "digits" / "tune.py").read_text()
+    assert all(block in program for block in blocks(page, "py"))
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "toml")], ids=lambda p: str(p.relative_to(TOP)))
@@ -114,6 +135,18 @@ def test_links() -> None:
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+def test_reference_has_every_public_module() -> None:
+    named = {m.removesuffix(".md") for m in os.listdir(TOP / "docs" / "reference")} - {"index"}
+    modules = {name for name in softfloat_ref.__all__ if isinstance(getattr(softfloat_ref, name), ModuleType)}
+    assert named == modules | {"testing", "torch"}
+    for page in (TOP / "docs" / "reference").glob("*.md"):
+        if page.stem == "torch" and importlib.util.find_spec("torch") is None:
+            continue
+        [module] = re.findall(r"^::: (\S+)$", page.read_text(), re.M)
+        shown = softfloat_ref if page.stem == "index" else importlib.import_module(f"softfloat_ref.{page.stem}")
+        assert importlib.import_module(module) is shown
+
+
 def test_policy_table_is_the_code() -> None:
     lines = [
         [c.strip().strip("`") for c in line.strip("|").split("|")]
@@ -143,6 +176,15 @@ def test_accumulator_table_is_the_code() -> None:
     lines = [line for line in lines if line.startswith("| `") and line.count("|") == 7]
     rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
     assert rows == [[f"`{a.name}`", *summary(a), a.status, a.source] for a in ACCUMULATORS.values()]
+
+
+def test_function_table_is_the_code() -> None:
+    lines = (TOP / "docs" / "functions.md").read_text().splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| `")]
+    p3109 = {own: name for name, own in NAMES.items()}
+    functions = {name: row.summary for name, row in OPERATIONS.items() if row.curve}
+    assert {name.strip("`"): summary for name, summary, _ in rows} == functions
+    assert {name.strip("`"): other for name, _, other in rows} == {name: p3109.get(name, "") for name in functions}
 
 
 def test_everything_is_mentioned() -> None:

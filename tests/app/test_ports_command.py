@@ -82,6 +82,25 @@ def test_from_sources_to_a_verdict(checkout: Path) -> None:
     assert "mismatches, 100 of 100 vectors compared" in done.stdout
 
 
+@pytest.mark.sim
+def test_a_block_in_an_unpacked_array(simulator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wrapper's draft is right as it is; a fault in a copy of the circuit is found and named."""
+    monkeypatch.chdir(tmp_path)
+    source = EXAMPLES / "mxfp4_quantize" / "mxfp4_quantize.sv"
+    ok("vectors", "generate", "--op", "quantize", "--fmt", "mxfp4", "--out", "bf16", "-n", "300", "-o", "v")
+    draft = ("vectors", "ports", "--top", "mxfp4_quantize", str(source), "--vectors", "v")
+    assert "port x is unpacked (mxfp4::bf16_t$[0:31]), which a port map cannot connect" in refused(*draft)
+    ok(*draft, "--wrapper", "wrapper.sv", "-o", "ports.toml")
+    test = ("vectors", "testbench", "v", "--ports", "ports.toml", "--sim", simulator, "--run", "wrapper.sv")
+    assert ok(*test, str(source)) == "PASS: 300 of 300 vectors\n"
+    even = " && (significand[6:0] != 7'd0 || magnitude[0])"
+    assert even in source.read_text()
+    Path("faulty.sv").write_text(source.read_text().replace(even, ""))
+    done = run(*test, "faulty.sv")
+    assert done.returncode == 1
+    assert "\ndiagnosis: the device quantizes with rounding = rna\n" in done.stdout
+
+
 def test_for_vectors(checkout: Path) -> None:
     """An operation of two operands on a unit of three; the fields are the folder's."""
     source = "module fma(input [15:0] a, b, c, output [15:0] result, output [4:0] flags); endmodule"

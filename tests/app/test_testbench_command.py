@@ -81,6 +81,52 @@ def test_a_build_is_kept(call: list[str], tmp_path: Path) -> None:
     assert str(tmp_path / "work") in done.stderr.splitlines()[-1]
 
 
+def test_a_build_is_not_kept_where_another_file_is_included(call: list[str], tmp_path: Path) -> None:
+    """A file that appears in a folder that is searched earlier, such as the working folder of an Icarus."""
+    call += ["--sim", CHEAP, "--run", "--work", "work", "-I", "earlier"]
+    built = tmp_path / "work" / f"unit_tb_and_tops.{CHEAP}" / "built.json"
+    (tmp_path / "earlier").mkdir()
+    for folder in ("earlier", "work") if CHEAP == "icarus" else ("earlier",):
+        ok(*call)
+        before = built.stat().st_mtime_ns
+        (tmp_path / folder / "other.svh").write_text("`define SIGN 16'h4000\n")
+        ok(*call)
+        assert built.stat().st_mtime_ns == before
+        shadow = tmp_path / folder / "sign.svh"
+        shadow.write_text("`define SIGN 16'h4000\n")
+        assert run(*call).returncode == 1
+        shadow.unlink()
+
+
+LIBRARY = {
+    "unit.sv": "module unit(input [15:0] a, output [15:0] result); middle m(a, result); endmodule\n",
+    "ip/middle.vlib": "module middle(input [15:0] a, output [15:0] y); cell_not c(a, y); endmodule\n",
+    "cells.v": "module cell_not(input [15:0] a, output [15:0] y); assign y = a ^ 16'h8000; endmodule\n"
+    "module unused; endmodule\n",
+    "unit.f": "unit.sv -y earlier -y ip +libext+.v+.vlib -v cells.v\n",
+}
+
+
+def test_modules_of_libraries(vectors: Path, simulator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of them, and folders, of which the first has none at first: a kept build notices the new one."""
+    monkeypatch.chdir(tmp_path)
+    for folder in ("ip", "earlier"):
+        (tmp_path / folder).mkdir()
+    for name, text in LIBRARY.items():
+        (tmp_path / name).write_text(text)
+    drafted = ok("vectors", "ports", "--top", "middle", "-f", "unit.f", "ip/middle.vlib", "--vectors", str(vectors))
+    Path("ports.toml").write_text(drafted.replace('"middle"', '"unit"').replace("y = ", "result = "))
+    call = ("vectors", "testbench", str(vectors), "--ports", "ports.toml", "--sim", simulator, "--run", "--work", "w")
+    assert ok(*call, "-f", "unit.f") == "PASS: 60 of 60 vectors\n"
+    options = ("unit.sv", "-y", "earlier", "-y", "ip", "+libext+.v+.vlib", "-v", "cells.v")
+    built = tmp_path / "w" / f"unit_tb.{simulator}" / "built.json"
+    before = built.stat().st_mtime_ns
+    assert ok(*call, *options) == "PASS: 60 of 60 vectors\n"
+    assert built.stat().st_mtime_ns == before
+    (tmp_path / "earlier" / "middle.v").write_text(LIBRARY["ip/middle.vlib"].replace("(a, y)", "(~a, y)"))
+    assert run(*call, *options).returncode == 1
+
+
 def test_commands_that_are_printed(call: list[str], simulator: str) -> None:
     """They do what --run does, in any folder and environment."""
     shown = ok(*call, "--sim", simulator, "--print-command", "--work", "work", "--plusarg", "+seed=3")
@@ -102,7 +148,14 @@ def test_arguments_for_the_build(call: list[str], tmp_path: Path) -> None:
 def test_options_that_do_not_go_together(call: list[str]) -> None:
     base = call[:5]
     assert "--print-command needs -o FILE.sv or --work DIR" in refused(*base, "--print-command", "p.sv")
-    for option in (("--work", "w"), ("--sim-arg", "-Wall"), ("--timeout", "3"), ("-D", "X"), ("--top", "t")):
+    for option in (
+        ("--work", "w"),
+        ("--sim-arg", "-Wall"),
+        ("--timeout", "3"),
+        ("-D", "X"),
+        ("--top", "t"),
+        ("-y", "."),
+    ):
         assert f"{option[0]} needs --run" in refused(*base, "-o", "tb.sv", *option)
     assert "--run needs the module's sources" in refused(*base, "--run")
     assert "none.f: no such file list" in refused(*base, "--run", "-f", "none.f")

@@ -17,6 +17,7 @@ from volume import FULL, cases
 
 import softfloat_ref as sf
 from softfloat_ref import arrays, blocks
+from softfloat_ref.arrays.block_setting import Setting
 from softfloat_ref.arrays.kernels import prefixes
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS, BlockFormat, any_format, get_block_format
@@ -106,7 +107,7 @@ def test_dequantize_array_is_the_oracle(fmt: BlockFormat) -> None:
     padded = np.resize(codes, -(-codes.size // 32) * 32)
     for scale in range(256):
         array = blocks.BlockArray(padded, np.full(padded.size // 32, scale, np.uint8), fmt, 0)
-        got = array.dequantize().view(np.uint32).tolist()
+        got = array.decode().view(np.uint32).tolist()
         assert got == dequantize_to_fp32(scale, padded.tolist(), fmt)
 
 
@@ -126,7 +127,7 @@ def tensors(dtype: type) -> np.ndarray:
 def test_arrays_are_the_oracle(fmt: BlockFormat, dtype: type) -> None:
     x = tensors(dtype)
     for axis in (-1, 1, 0):
-        quantized = blocks.quantize(x, fmt, axis=axis)
+        quantized = blocks.encode(x, fmt, axis=axis)
         check_against_oracle(x, quantized, axis)
 
 
@@ -134,7 +135,7 @@ def check_against_oracle(x: np.ndarray, quantized: blocks.BlockArray, axis: int)
     lanes = np.moveaxis(x.astype(np.float64), axis, -1).reshape(-1, x.shape[axis])
     codes = np.moveaxis(quantized.codes, axis, -1).reshape(lanes.shape)
     scales = np.moveaxis(quantized.scales, axis, -1).reshape(len(lanes), -1)
-    restored = np.moveaxis(quantized.dequantize(), axis, -1).reshape(lanes.shape)
+    restored = np.moveaxis(quantized.decode(), axis, -1).reshape(lanes.shape)
     for lane, row, scale_row, back in zip(lanes, codes, scales, restored, strict=True):
         for i, scale in enumerate(scale_row):
             part = slice(32 * i, 32 * i + 32)
@@ -147,7 +148,7 @@ def check_against_oracle(x: np.ndarray, quantized: blocks.BlockArray, axis: int)
 def test_stochastic_blocks() -> None:
     x = tensors(np.float32)[10:14, 0]
     policy = Policy("sr", sr_bits=6)
-    quantized = blocks.quantize(x, "mxfp4", policy=policy, random_bits=Philox(5))
+    quantized = blocks.encode(x, "mxfp4", policy=policy, random_bits=Philox(5))
     words = Philox(5).bits(6, 0, x.size)
     for r, row in enumerate(x):
         for i in range(3):
@@ -160,7 +161,7 @@ def test_stochastic_blocks() -> None:
             )
             assert list(block.codes) == quantized.codes[r, part].tolist()
     given = np.array(words).reshape(x.shape)
-    assert (blocks.quantize(x, "mxfp4", policy=policy, random_bits=given).codes == quantized.codes).all()
+    assert (blocks.encode(x, "mxfp4", policy=policy, random_bits=given).codes == quantized.codes).all()
 
 
 @pytest.mark.parametrize("nan", ["propagate", "propagate,negative", "canonical"])
@@ -169,8 +170,8 @@ def test_a_nan_that_no_input_has(nan: str) -> None:
     fmt = get_block_format("s1e3m6@fp32/2")
     profile, policy = get_profile("nvfp4-torchao,tail=pad"), Policy(nan=nan)
     x = np.array([[0, 0, 1, -3]], np.float32)
-    found = blocks.quantize(x, fmt, profile=profile, policy=policy)
-    zero = quantize_block([to_value(0.0, 0)] * 2, fmt, profile, policy, None, decode(found.tensor_scale, "fp32"))
+    found = blocks.encode(x, fmt, profile=profile, policy=policy)
+    zero = quantize_block([to_value(0.0, 0)] * 2, fmt, profile, policy, None, found.factor)
     assert fmt.element.is_nan(zero.codes[0])
     assert found.codes[0, :2].tolist() == list(zero.codes)
 
@@ -232,13 +233,13 @@ def test_nan_payloads_are_kept() -> None:
 def test_block_policies() -> None:
     """Elements always saturate; their NaN is the policy's; DAZ is judged in the array's own type."""
     x = np.array([500.0, 1.0], np.float32)
-    assert blocks.quantize(x, "mxfp8", policy="riscv").codes.tolist() == [0x7E, 0x38]
+    assert blocks.encode(x, "mxfp8", policy="riscv").codes.tolist() == [0x7E, 0x38]
     bad = np.array([np.nan, 1.0], np.float32)
-    assert blocks.quantize(bad, "mxfp8_e5m2", policy="riscv").codes.tolist() == [0x7F, 0x7F]
+    assert blocks.encode(bad, "mxfp8_e5m2", policy="riscv").codes.tolist() == [0x7F, 0x7F]
     assert quantize_block(values(float("nan")), "mxfp8_e5m2", policy="riscv").codes == (0x7F,)
     tiny = np.array([2.0**-20] * 2, np.float16)
-    assert blocks.quantize(tiny, "mxfp8", policy=Policy(flush_inputs=True)).scales.tolist() == [0]
-    assert blocks.quantize(tiny, "mxfp8").scales.tolist() == [127 - 20 - 8]
+    assert blocks.encode(tiny, "mxfp8", policy=Policy(flush_inputs=True)).scales.tolist() == [0]
+    assert blocks.encode(tiny, "mxfp8").scales.tolist() == [127 - 20 - 8]
 
 
 def test_a_process_that_flushes_subnormals_changes_nothing(tmp_path: Path) -> None:
@@ -262,7 +263,7 @@ assert arrays.encode(x[:3], "fp64").tolist()[2] == 0x3800 << 48
 codes = np.arange(64, dtype=np.uint8)
 for scale in (0, 1, 100, 254):
     b = blocks.BlockArray(codes, np.full(2, scale, np.uint8), BLOCK_FORMATS["mxfp8_e4m3"], 0)
-    assert b.dequantize().view(np.uint32).tolist() == dequantize_to_fp32(scale, codes.tolist(), "mxfp8")
+    assert b.decode().view(np.uint32).tolist() == dequantize_to_fp32(scale, codes.tolist(), "mxfp8")
 """
     subprocess.run([sys.executable, "-c", script, library], check=True, cwd=Path(__file__).parents[2])
 
@@ -285,8 +286,8 @@ def test_shapes_and_layouts() -> None:
     assert arrays.encode(np.float32(1), "fp16").shape == ()
     assert int(arrays.encode(np.float32(1), "fp16")) == 0x3C00
     assert arrays.encode(np.zeros((0, 3)), "fp8_e4m3").shape == (0, 3)
-    assert blocks.quantize(np.zeros((0, 32)), "mxfp8").codes.shape == (0, 32)
-    assert blocks.quantize(np.zeros((2, 0)), "mxfp8").scales.shape == (2, 0)
+    assert blocks.encode(np.zeros((0, 32)), "mxfp8").codes.shape == (0, 32)
+    assert blocks.encode(np.zeros((2, 0)), "mxfp8").scales.shape == (2, 0)
     assert arrays.decode(np.array([0x3C00]), "fp16").dtype == np.float32
     assert arrays.decode(np.array([0]), "fp64").dtype == np.float64
     assert arrays.decode([], "fp16").shape == (0,)
@@ -295,7 +296,7 @@ def test_shapes_and_layouts() -> None:
 def test_inputs_are_not_changed() -> None:
     x = np.array([1.0, np.nan, 2.0**-140, 5.0], np.float32)
     copy = x.copy()
-    blocks.quantize(x, "mxfp8")
+    blocks.encode(x, "mxfp8")
     arrays.encode(x, "fp8_e4m3", Policy(flush_inputs=True))
     assert x.tobytes() == copy.tobytes()
 
@@ -320,14 +321,14 @@ def test_flush_inputs_uses_the_arrays_own_type() -> None:
         (lambda: arrays.encode(np.ones(3), "fp128"), "at most 64"),
         (lambda: arrays.encode(np.ma.array([1.0], mask=[True]), "fp16"), "masked array"),
         (lambda: arrays.encode([[1.0], [1.0, 2.0]], "fp16"), "different lengths"),
-        (lambda: blocks.quantize(np.ones((2, 2)), "mxfp8", axis=1.0), "out of range"),
+        (lambda: blocks.encode(np.ones((2, 2)), "mxfp8", axis=1.0), "out of range"),
         (lambda: arrays.decode([256], "fp8_e4m3"), "codes of fp8_e4m3 have 8 bits"),
         (lambda: arrays.decode([0.5], "fp8_e4m3"), "codes must be integers"),
         (lambda: arrays.decode([0], "fp128"), "float64 does not hold"),
-        (lambda: blocks.quantize(np.float32(1), "mxfp8"), "0-dimensional"),
-        (lambda: blocks.quantize(np.ones(3), "mxfp8", axis=1), "out of range"),
-        (lambda: blocks.quantize(np.ones(3), "fp16"), "is a scalar format"),
-        (lambda: blocks.quantize(np.ones(3), "mxfp8", profile="x"), "unknown block profile"),
+        (lambda: blocks.encode(np.float32(1), "mxfp8"), "0-dimensional"),
+        (lambda: blocks.encode(np.ones(3), "mxfp8", axis=1), "out of range"),
+        (lambda: blocks.encode(np.ones(3), "fp16"), "is a scalar format"),
+        (lambda: blocks.encode(np.ones(3), "mxfp8", profile="x"), "unknown block profile"),
         (lambda: get_block_format("mxfp9"), "did you mean"),
         (lambda: quantize_block(values(*range(33)), "mxfp8"), "at most 32"),
     ],
@@ -359,9 +360,9 @@ def test_stochastic_blocks_by_compiled_loops(fmt: str, rounding: str, monkeypatc
     wide = np.where(np.isfinite(patterns), patterns, 0).astype(np.float32)
     policy, source = Policy(rounding=rounding, sr_bits=16), Philox(4)
     for x, axis, profile in ((plain, 0, None), (wide, 1, None), (wide, 0, "torchao-even"), (wide / 2**100, 1, None)):
-        found = blocks.quantize(x, fmt, axis, profile, policy, source)
+        found = blocks.encode(x, fmt, axis=axis, profile=profile, policy=policy, random_bits=source)
         with monkeypatch.context() as context:
-            context.setattr(blocks, "_scaling", lambda *_: None)
-            expected = blocks.quantize(x, fmt, axis, profile, policy, source)
+            context.setattr(Setting, "divided", lambda *_: None)
+            expected = blocks.encode(x, fmt, axis=axis, profile=profile, policy=policy, random_bits=source)
         assert (found.codes == expected.codes).all()
         assert (found.scales == expected.scales).all()

@@ -44,12 +44,12 @@ def test_blocks_overwrite_an_earlier_result(name: str, rounding: str, axis: int,
     x, y = np.random.default_rng(8).standard_normal((2, 50, 70)).astype(np.float32)
     policy = Policy(rounding=rounding, sr_bits=8 if rounding == "sr" else None)  # type: ignore[arg-type]
     drawn = Philox(1) if rounding == "sr" else None
-    out = blocks.quantize(y, name, axis, policy=policy, random_bits=drawn)
+    out = blocks.encode(y, name, axis=axis, policy=policy, random_bits=drawn)
     scattered = dataclasses.replace(out, codes=np.empty((50, 140), np.uint8)[:, ::2])
-    fresh = blocks.quantize(x, name, axis, policy=policy, random_bits=drawn)
+    fresh = blocks.encode(x, name, axis=axis, policy=policy, random_bits=drawn)
     assert not np.array_equal(fresh.codes, out.codes)
     for given in (out, scattered):
-        made = blocks.quantize(x, name, axis, policy=policy, random_bits=drawn, out=given)
+        made = blocks.encode(x, name, axis=axis, policy=policy, random_bits=drawn, out=given)
         assert made.codes is given.codes
         assert made.scales is given.scales
         assert np.array_equal(made.codes, fresh.codes)
@@ -62,11 +62,11 @@ def test_blocks_overwrite_an_earlier_result(name: str, rounding: str, axis: int,
 def test_bad_random_words_leave_an_earlier_result_as_it_was() -> None:
     x, y = np.random.default_rng(8).standard_normal((2, 4, 64)).astype(np.float32)
     policy = Policy("sr", sr_bits=8)
-    out = blocks.quantize(x, "mxfp8", policy=policy, random_bits=Philox(1))
+    out = blocks.encode(x, "mxfp8", policy=policy, random_bits=Philox(1))
     before = out.codes.copy(), out.scales.copy()
     for bad in (np.full(y.shape, 256), np.zeros((4, 63), int), None):
         with pytest.raises(Error, match="random"):
-            blocks.quantize(y, "mxfp8", policy=policy, random_bits=bad, out=out)
+            blocks.encode(y, "mxfp8", policy=policy, random_bits=bad, out=out)
     assert np.array_equal(out.codes, before[0])
     assert np.array_equal(out.scales, before[1])
 
@@ -83,8 +83,8 @@ def test_elements_of_any_bias(element: str, rule: str, axis: int) -> None:
     large = np.where(rng.random((64, 32)) < 0.5, 0x7F7FFFFF, rng.integers(0, 1 << 24, (64, 32))).astype(np.uint32)
     bits = np.concatenate([wild(rng, 64), large, sparse(rng, 64), close(rng, 64)])
     turned = bits if axis else bits.T.copy()
-    made, decode = blocks.quantize(turned.view(np.float32), fmt, axis, profile), decoder(FP32)
-    codes, scales, values = (array if axis else array.T for array in (made.codes, made.scales, made.dequantize()))
+    made, decode = blocks.encode(turned.view(np.float32), fmt, axis=axis, profile=profile), decoder(FP32)
+    codes, scales, values = (array if axis else array.T for array in (made.codes, made.scales, made.decode()))
     for given, own, scale, back in zip(bits.tolist(), codes.tolist(), scales.tolist(), values, strict=True):
         found = quantize_block([decode(code) for code in given], fmt, profile)
         assert (found.scale, list(found.codes)) == (scale[0], own), given
@@ -93,16 +93,16 @@ def test_elements_of_any_bias(element: str, rule: str, axis: int) -> None:
 
 def test_blocks_do_not_fit_their_place() -> None:
     x = np.ones((4, 64), np.float32)
-    out = blocks.quantize(x, "mxfp8")
+    out = blocks.encode(x, "mxfp8")
     with pytest.raises(Error, match=r"out must be an array of uint8 of shape \(2, 64\), not uint8 of shape \(4, 64\)"):
-        blocks.quantize(x[:2], "mxfp8", out=out)
+        blocks.encode(x[:2], "mxfp8", out=out)
     with pytest.raises(Error, match=r"out must be an array of uint8 of shape \(1, 64\), not uint8 of shape \(4, 2\)"):
-        blocks.quantize(x, "mxfp8", axis=0, out=out)
+        blocks.encode(x, "mxfp8", axis=0, out=out)
     out.scales.flags.writeable = False
     with pytest.raises(Error, match="out is read-only"):
-        blocks.quantize(x, "mxfp8", out=out)
+        blocks.encode(x, "mxfp8", out=out)
     with pytest.raises(Error, match="out must be a BlockArray, not ndarray"):
-        blocks.quantize(x, "mxfp8", out=out.codes)  # type: ignore[arg-type]
+        blocks.encode(x, "mxfp8", out=out.codes)  # type: ignore[arg-type]
 
 
 def wild(rng: np.random.Generator, count: int) -> np.ndarray:
@@ -140,9 +140,9 @@ def test_many_blocks(name: str, kind: Callable[[np.random.Generator, int], np.nd
         rows = int(rng.choice([1, 2, 8, 70, 128]))
         bits = kind(rng, rows * -(-min(left, 1000) // rows))
         left -= bits.shape[0]
-        made = blocks.quantize(bits.view(np.float32).reshape(-1, 32 * rows), fmt)
+        made = blocks.encode(bits.view(np.float32).reshape(-1, 32 * rows), fmt)
         codes, scales = made.codes.reshape(-1, 32).tolist(), made.scales.reshape(-1).tolist()
-        values = made.dequantize().view(np.uint32).reshape(-1, 32).tolist()
+        values = made.decode().view(np.uint32).reshape(-1, 32).tolist()
         for given, own, scale, back in zip(bits.tolist(), codes, scales, values, strict=True):
             found = quantize_block([decode(code) for code in given], fmt, "ocp")
             assert (found.scale, list(found.codes)) == (scale, own), given
@@ -167,9 +167,9 @@ def test_blocks(name: str, profile: str) -> None:
         (np.ascontiguousarray(bits.T), 0),
         (short.reshape(2, 3, 70).swapaxes(1, 2).copy(), 1),
     ):
-        q = blocks.quantize(x.view(np.float32), fmt, axis, profile, policy)
+        q = blocks.encode(x.view(np.float32), fmt, axis=axis, profile=profile, policy=policy)
         lanes, codes, scales, back = (
-            np.moveaxis(a, axis, -1).reshape(6, -1) for a in (x, q.codes, q.scales, q.dequantize().view(np.uint32))
+            np.moveaxis(a, axis, -1).reshape(6, -1) for a in (x, q.codes, q.scales, q.decode().view(np.uint32))
         )
         for lane, code, scale_row, values in zip(lanes, codes, scales, back, strict=True):
             for i, scale in enumerate(scale_row):
@@ -197,7 +197,7 @@ def _values(
     codes: np.ndarray, scales: np.ndarray, fmt: BlockFormat, size: int, patch: pytest.MonkeyPatch
 ) -> np.ndarray:
     patch.setattr(block_dispatch, "SIZE", size)
-    return blocks.BlockArray(codes, scales, fmt, 1).dequantize().view(np.uint32)
+    return blocks.BlockArray(codes, scales, fmt, 1).decode().view(np.uint32)
 
 
 @pytest.mark.parametrize("name", BLOCKS[:-1])
@@ -216,10 +216,10 @@ def test_rows_of_32_are_the_general_rows(name: str, monkeypatch: pytest.MonkeyPa
     ):
         for policy in (None, Policy("rna"), Policy("rtz")):
             monkeypatch.setattr(block_dispatch, "SIZE", 32)
-            fast = blocks.quantize(x, fmt, -1, profile, policy)
-            back = fast.dequantize()
+            fast = blocks.encode(x, fmt, axis=-1, profile=profile, policy=policy)
+            back = fast.decode()
             monkeypatch.setattr(block_dispatch, "SIZE", 0)
-            slow = blocks.quantize(x, fmt, -1, profile, policy)
+            slow = blocks.encode(x, fmt, axis=-1, profile=profile, policy=policy)
             np.testing.assert_array_equal(fast.scales, slow.scales)
             np.testing.assert_array_equal(fast.codes, slow.codes)
-            np.testing.assert_array_equal(back.view(np.uint32), slow.dequantize().view(np.uint32))
+            np.testing.assert_array_equal(back.view(np.uint32), slow.decode().view(np.uint32))

@@ -183,7 +183,7 @@ def test_out_strides_shapes_and_threads() -> None:
     for bad in (np.empty(3, np.uint8), np.empty(x.shape, np.uint16), "x"):
         with pytest.raises(Error):
             arrays.encode(x, "fp8_e4m3", out=bad)
-    for call in (lambda n: arrays.quantize(x, "bf16", threads=n), lambda n: blocks.quantize(x, "mxfp8", threads=n)):
+    for call in (lambda n: arrays.quantize(x, "bf16", threads=n), lambda n: blocks.encode(x, "mxfp8", threads=n)):
         for none in (0, -1):
             with pytest.raises(Error, match=f"threads={none}: give 1 or more"):
                 call(none)

@@ -77,10 +77,30 @@ def test_torch_tensors_are_views() -> None:
 def test_torch_blocks(fmt: str) -> None:
     pytest.importorskip("torch")
     x = np.random.default_rng(2).standard_normal((4, 64)).astype(np.float32)
-    q = blocks.quantize(x, fmt, tensor_scale=1.0)
-    assert same(blocks.from_torch(*q.to_torch(), fmt), q)
+    q = blocks.encode(x, fmt)
+    tensors = q.to_torch()
+    assert same(blocks.from_torch(tensors, fmt), q)
+    assert same(blocks.from_torch([x for x in tensors if x is not None], fmt), q)
     with pytest.raises(Error, match="scales of shape"):
-        blocks.from_torch(q.to_torch()[0], q.to_torch()[1][:2], fmt)
+        blocks.from_torch(tensors._replace(scales=tensors.scales[:2]), fmt)
+    with pytest.raises(Error, match="scales missing"):
+        blocks.from_torch(tensors.elements, fmt)
+    with pytest.raises(Error, match="not zero_points"):
+        blocks.from_torch(tensors._replace(zero_points=tensors.scales), fmt)
+
+
+@pytest.mark.extra
+def test_the_second_scale_travels_with_tensors() -> None:
+    torch = pytest.importorskip("torch")
+    q = blocks.encode(np.linspace(-3, 5, 64, dtype=np.float32), "nvfp4")
+    tensors = q.to_torch()
+    assert tensors.tensor_scale.dtype == torch.float32
+    assert tensors.tensor_scale.item() == q.tensor_scale
+    assert same(blocks.from_torch(tensors, "nvfp4"), q)
+    with pytest.raises(Error, match="scale for the tensor besides those of blocks"):
+        blocks.from_torch(tensors[:2], "nvfp4")
+    with pytest.raises(Error, match="one float32"):
+        blocks.from_torch(tensors._replace(tensor_scale=torch.ones(2)), "nvfp4")
 
 
 @pytest.mark.extra
@@ -91,6 +111,6 @@ def test_torch_tensors_are_quantized_as_they_are() -> None:
         tensor = x.to(dtype).requires_grad_()
         values = tensor.detach().to(torch.float64).numpy()
         for fmt in ("mxfp4", "mxfp8"):
-            assert (blocks.quantize(tensor, fmt).codes == blocks.quantize(values, fmt).codes).all()
+            assert (blocks.encode(tensor, fmt).codes == blocks.encode(values, fmt).codes).all()
         assert (sf.arrays.encode(tensor, "fp8_e4m3") == sf.arrays.encode(values, "fp8_e4m3")).all()
     assert sf.arrays.encode(torch.arange(5), "fp8_e5m2").tolist() == sf.arrays.encode(np.arange(5), "fp8_e5m2").tolist()

@@ -99,8 +99,9 @@ def test_every_layout_comes_back(fmt: str) -> None:
                 if name.endswith("swizzled") and found.scale.width > 8:
                     continue
                 packed = q.pack(name)
-                assert same(blocks.unpack(packed, found, shape, axis, name, tensor_scale=None), q)
-                again = blocks.unpack(packed.data.reshape(-1), found, shape, axis, name, scales=packed.scales)
+                assert same(blocks.unpack(packed, found, shape, axis=axis, layout=name), q)
+                own = {"scales": packed.scales, "tensor_scale": packed.tensor_scale}
+                again = blocks.unpack(packed.data.reshape(-1), found, shape, axis=axis, layout=name, **own)
                 assert same(again, q)
 
 
@@ -108,7 +109,7 @@ def test_blocks_across_rows() -> None:
     q = random_array("mxfp4", (3, 40), 1, "ocp,tail=flatten")
     assert q.pack().data.shape == (64,)
     for name in layouts(4):
-        assert same(blocks.unpack(q.pack(name), "mxfp4", (3, 40), 1, name, profile="ocp,tail=flatten"), q)
+        assert same(blocks.unpack(q.pack(name), "mxfp4", (3, 40), axis=1, layout=name, profile="ocp,tail=flatten"), q)
 
 
 def test_ggml_block() -> None:
@@ -209,7 +210,7 @@ def test_refused() -> None:
     with pytest.raises(Error, match="a byte f0 where an element of 4 bits"):
         blocks.unpack(np.full(32, 0xF0, np.uint8), "mxfp4", (32,), layout="bytes", scales=np.zeros(1, np.uint8))
     with pytest.raises(Error, match="a byte ff where an element of 7 bits"):
-        blocks.unpack(np.zeros(8, np.uint8), "nvfp4", (16,), scales=np.full(1, 0xFF, np.uint8))
+        blocks.unpack(np.zeros(8, np.uint8), "nvfp4", (16,), scales=np.full(1, 0xFF, np.uint8), tensor_scale=1.0)
     with pytest.raises(Error, match="matrix of bytes"):
         packing.swizzle(np.zeros(3, np.uint8))
     with pytest.raises(Error, match=re.escape("scales of shape (1,); codes of shape (64,) have scales of shape (2,)")):

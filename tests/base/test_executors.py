@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from command import ENVIRONMENT, TOP, ok, refused
 from processes import all_end, children, needs_proc
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.executors import ATTEMPTS, in_order, workers
+from softfloat_ref.base.executors import ATTEMPTS, in_background, in_order, workers
 
 SELFTEST = ("selftest", "--exhaustive", "--fmt", "fp6_e3m2", "--round", "rne", "--round", "rto")
 SEARCHED = os.pathsep.join(map(str, (TOP, *(TOP / "tests" / name for name in ("base", "support")))))
@@ -45,6 +45,36 @@ def die(_: int) -> int:
 
 def fail(x: int) -> int:
     raise Error(f"task {x} is wrong")
+
+
+def in_background_all(function: Callable[[int], object], fail_at: int = -1) -> None:
+    with in_background(function) as call:
+        for x in range(100):
+            call(x)
+            if x == fail_at:
+                raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("at", [50, 99])
+def test_calls_in_the_background_come_in_order_and_end_with_the_block(at: int) -> None:
+    done: list[int] = []
+    with pytest.raises(ZeroDivisionError):
+        in_background_all(done.append, at)
+    assert done == list(range(at + 1))
+
+
+def test_an_error_in_the_background_ends_the_block() -> None:
+    done: list[int] = []
+
+    def some(x: int) -> None:
+        if x == 3:
+            raise ValueError(x)
+        done.append(x)
+
+    with pytest.raises(ValueError, match="3"):
+        in_background_all(some)
+    assert done[:3] == [0, 1, 2]
+    assert len(done) < 20
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

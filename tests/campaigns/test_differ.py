@@ -35,7 +35,7 @@ def _changed(found: Any) -> Any:
         ("conversions", checks.arrays, "encode_flags"),
         ("conversions", checks.arrays, "quantize"),
         ("conversions", checks.arrays, "decode"),
-        ("blocks", checks.blocks, "quantize"),
+        ("blocks", checks.blocks, "encode"),
         ("products", checks, "matmul"),
     ],
 )

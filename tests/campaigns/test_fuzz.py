@@ -49,7 +49,7 @@ NAMES = (
         "policy_names",
     ),
     *("numbers", "operand_formats", "journal", "npy", "csv", "results", "lines", "operand_lines", "requests"),
-    *("captures", "operand_arrays", "blocks", "packed", "codes", "suite_manifest"),
+    *("captures", "operand_arrays", "arrays", "packed", "codes", "suite_manifest"),
     *("training_recipes", "checkpoints", "safetensors", "run_logs", "outcomes", "manifest_trace", "drawn_arrays"),
     *("mnist", "mnist_packed", "cifar10", "titanic", "penn_treebank", "text", "schedulers"),
     *(f"vectors_{x}" for x in ("tv", "memh", "svh", "svpkg", "c", "csv", "jsonl", "npz")),

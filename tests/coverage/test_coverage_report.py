@@ -14,15 +14,15 @@ import pytest
 from softfloat_ref.base.errors import Error
 from softfloat_ref.coverage.classes import class_of, coarse
 from softfloat_ref.coverage.engine import page
-from softfloat_ref.coverage.engine.measure import BinLine, ModelReport, Report
+from softfloat_ref.coverage.engine.measure import BinLine, ModelReport, Report, count, summary
 from softfloat_ref.coverage.engine.waivers import read_waivers
 from softfloat_ref.coverage.operation.setting import Setting
 from softfloat_ref.coverage.operation.sv_covergroups import class_ranges, package
 from softfloat_ref.golden.executed import executed
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.vector_recipes import load_recipe
 from softfloat_ref.oracle.formats import CATALOGUE, get_format
+from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.rtl.simulators import Verilator, find
 
 
@@ -31,6 +31,7 @@ def run(*args: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
+LFSR = "lfsr:width=16,taps=16.14.13.11,seed=9"
 ADDITIONS = VectorSet.make("add", "fp16", level=0)
 
 
@@ -190,9 +191,8 @@ def test_bad_waivers(tmp_path: Path, content: str, said: str) -> None:
 
 
 def test_sets_without_models(tmp_path: Path) -> None:
-    recipe = load_recipe(str(command.TOP / "docs" / "examples" / "mixed" / "recipe.toml"))
-    generate(recipe.of_count(72), tmp_path)
-    assert "no coverage models for mixed" in command.refused("coverage", "report", str(tmp_path))
+    generate(VectorSet.make("matmul", "fp16", 2, acc="exact", k=2, m=2, n=2), tmp_path)
+    assert "no coverage models for matmul" in command.refused("coverage", "report", str(tmp_path))
 
 
 def test_exhaustive_is_confirmed(tmp_path: Path) -> None:
@@ -250,6 +250,31 @@ def test_class_ranges(name: str) -> None:
         for code in range(1 << fmt.width):
             wanted = class_of(fmt, code)
             assert found[code] == (coarse(wanted) if coarsely else wanted)
+
+
+@pytest.mark.parametrize(
+    "vectors",
+    [
+        VectorSet.make("add", "fp16", 20000),
+        VectorSet.make("add", "fp16", level=0),  # too few cases for every bin
+        VectorSet.make("div", "fp8_e4m3", level=1),
+        VectorSet.make("convert", "fp32", 20000, out="fp8_e5m2"),
+        VectorSet.make("convert", "fp16", 20000, out="fp8_e5m2", policy=Policy("sr", sr_bits=5), source=LFSR),
+        VectorSet.make("dot", "fp16", 50, acc="mx-fp32"),
+    ],
+    ids=lambda vectors: f"{vectors.name}-{vectors.count}",
+)
+def test_summary_of_the_directed_cases(vectors: VectorSet) -> None:
+    """The bins that the cases hit, each case looked at for every model."""
+    coverage = vectors.coverage
+    assert coverage is not None
+    hits, cases = count(coverage, [case for _, case in vectors.directed()])
+    found = summary(vectors)
+    assert found is not None
+    assert found["cases"] == cases > 0
+    assert found["hit"] == sum(m["hit"] for m in found["models"].values())
+    for model, names in coverage.names().items():
+        assert found["models"][model] == {"bins": len(names), "hit": sum(name in hits for name in names)}
 
 
 def test_covergroups(smoke: Path, tmp_path: Path) -> None:

@@ -45,6 +45,11 @@ FULL = [
     ("convert", "fp16", "fp4_e2m1", Policy(nan_missing="error")),
     ("lt", "bf16", None, None),
     ("sub", "bf16", None, Policy("rup", flush_inputs=True, flush_outputs=True)),
+    ("exp", "fp16", None, None),
+    ("log1p", "fp32", "bf16", "riscv"),
+    ("tanh", "fp32", None, Policy("sr", sr_bits=5)),
+    ("sigmoid", "bf16", "fp8_e4m3", Policy("rdn", flush_inputs=True, flush_outputs=True)),
+    ("gelu", "fp8_e4m3", "fp16", None),
 ]
 
 
@@ -109,7 +114,17 @@ SMALL = [
     ("sub", ("fp4_e2m1", "s1e2m2b9"), "s1e5m5"),
     ("add", ("s1e3m2b3", "s1e2m1b14"), "s1e4m3b9"),
 ]
-FLUSHED = ("mul", "div", "convert", "recip")  # with which subnormal operands and results are flushed too
+SMALL += [
+    *((op, "fp6_e3m2", None) for op in ("exp", "log", "log2", "tan", "acos", "atanpi", "softplus", "mish", "cbrt")),
+    *((op, "s1e2m2", None) for op in ("exp2", "sin", "cospi", "tanpi", "acosh", "cosh", "sigmoid", "hypot", "pow")),
+    *((op, "binary5p2se", None) for op in ("log1p", "tanh", "asinpi", "gelu", "tanpi", "atan2pi", "pow")),
+    ("silu", "fp8_e4m3", "fp4_e2m1"),
+    ("exp10", "int8", "fp6_e2m3"),
+    ("erf", "fp6_e3m2", "i5"),
+    ("expm1", "u8", "fp8_e5m2"),
+    ("asinh", "binary4p2ue", "e8m0"),
+]
+FLUSHED = ("mul", "div", "convert", "recip", "exp", "log2")  # with which subnormal operands and results are flushed too
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ import pytest
 from diagnosing import defect, diagnosis
 
 from softfloat_ref.diagnosis import report
+from softfloat_ref.diagnosis.findings import Diagnosis
 from softfloat_ref.diagnosis.hypotheses import Inputs, Model, Output, Stepwise, expected_model
 from softfloat_ref.diagnosis.operation_models import Scalar
-from softfloat_ref.diagnosis.ranking import Diagnosis
+from softfloat_ref.diagnosis.policy_space import PolicySpace
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.formats import get_format
@@ -157,3 +158,19 @@ def test_the_number_of_explained_cases_is_that_of_the_right_device_at_least() ->
     least = found.examined - found.wrong
     assert all(f.explained > least for f in found.findings)
     assert found.several is None or found.several.explained > least
+
+
+def test_defects_of_a_device_that_rounds_otherwise() -> None:
+    """A defect changes operands before a wrong rounding, so that both show in one case."""
+    vectors = VectorSet.make("fma", "fp16", 2000, policy={"rounding": "rup"})
+    space = PolicySpace(OperationUnit.make("fma", "fp16"))
+    low = next(h.model for h in space.defects(space.base) if h.name == "subnormals with exponent 0 of c")
+
+    def model(inputs: Inputs) -> Output | None:
+        code, flags = low(inputs) or (0, 0)
+        return code if code & 0x7FFF else 0, flags
+
+    found = diagnosis(vectors, model)
+    assert named(found) == {"rounding = rne", "subnormals with exponent 0 of c", "zero without sign"}
+    assert found.several is not None
+    assert found.several.explained == found.examined

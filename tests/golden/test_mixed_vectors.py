@@ -220,7 +220,7 @@ def test_bad_mixed_recipes(text: str, message: str, tmp_path: Path) -> None:
         ('c = "95:64"', 'c = "64:95"', "is not a bit range"),
         ('c = "95:64"', 'c = "90:64"', "c has 32 bits, but"),
         ('c = "95:64", ', "", "no port carries c"),
-        ('c = "95:64"', 'd = "95:64"', "unknown field 'd'"),
+        ('c = "95:64"', 'd = "95:64"', "port operands: these vectors have no field 'd'; they have op, fmt, out, "),
         ('status = "flags"', "", "no port carries flags"),
         ('status = "flags"', 'status = "invalid"', "no port carries bit 0 of flags"),
         ('status = "flags"', 'status = { flags = "4:0", a = "36:5" }', "a has role operand, not result or flags"),

@@ -76,6 +76,12 @@ SMALL: dict[str, dict[str, Any]] = {
         "formats": {"weight": "mxfp8_e4m3", "activation": "mxfp8_e4m3", "error": "mxfp8_e4m3", "vector": "bf16"},
         "override": [{"layers": ["first"], "exempt": True}],
     },
+    "nvfp4-mlp": {
+        "model": {"kind": "mlp", "hidden": [24]},
+        "data": {"name": "blobs", "train": 24, "test": 8, "features": 20},
+        "optimizer": {"rate": 0.05},
+        "formats": {"weight": "nvfp4", "activation": "nvfp4", "error": {"format": "nvfp4", **SR}, "master": "nvfp4"},
+    },
     "mx-sr-residual": {
         "model": {"kind": "resnet", "depth": 8, "width": 4},
         "data": {"name": "shapes", "train": 4, "test": 4, "size": 12},
@@ -214,7 +220,7 @@ def test_products_by_hand(traced: Callable[[str], Traced]) -> None:
         assert sf.dot(*pair, acc="mx-fp32").bits == found.codes[node.outputs[0]][i, j]
     quantized = next(n for n in found.trace.nodes if n.outputs[0] == node.inputs[0].tensor)
     x = found.codes[quantized.inputs[0].tensor].view(np.float32).reshape(quantized.inputs[0].shape)
-    made = sf.blocks.quantize(x, "mxfp8", axis=1)
+    made = sf.blocks.encode(x, "mxfp8", axis=1)
     assert (made.codes == a).all()
     assert (made.scales == a_scale).all()
 

@@ -77,10 +77,10 @@ def test_a_shared_exponent_is_the_block_format(fmt: str, policy: Any) -> None:
     source = None if policy is None else Philox(5)
     for exponent in (-130, -60, -1, 0, 3, 90, 124):
         x = (draw(40, 30, seed=exponent + 200) * np.float64(2.0) ** exponent).astype(np.float32)
-        expected = blocks.quantize(x, fmt, policy=policy and get_policy(policy), random_bits=source).dequantize()
+        expected = blocks.encode(x, fmt, policy=policy and get_policy(policy), random_bits=source).decode()
         assert same(by.values(x, source), expected)
     for x in (np.zeros((3, 3), np.float32), specials(), np.full((2, 2), 480, np.float32)):
-        assert same(by.values(x, None), blocks.quantize(x, fmt).dequantize())
+        assert same(by.values(x, None), blocks.encode(x, fmt).decode())
 
 
 @pytest.mark.parametrize("fmt", ["qint8", "quint8", "qint8_sym", "qint4_sym_narrow"])
@@ -93,12 +93,16 @@ def test_affine_values_are_the_integers(fmt: str, rounding: str) -> None:
     ties = np.random.default_rng(2).integers(-300, 300, (7, 53)).astype(np.float32) / 2
     for x in (draw(7, 53), scaled, ties, specials(371).reshape(7, 53), np.zeros((7, 53), np.float32)):
         for axis in (None, 0, 1):
-            expected = affine.quantize(x, fmt, axis, "exact", policy, bits).dequantize()
-            assert same(affine.values(x, fmt, axis, "exact", policy, bits), expected)
+            expected = affine.encode(x, fmt, axis=axis, profile="exact", policy=policy, random_bits=bits).decode()
+            assert same(affine.quantize(x, fmt, axis=axis, profile="exact", policy=policy, random_bits=bits), expected)
     if "sym" not in fmt:
         given = {"scale": np.float32(0.5), "zero_point": np.int32(3)}
-        expected = affine.quantize(ties, fmt, None, "exact", policy, bits, **given).dequantize()
-        assert same(affine.values(ties, fmt, None, "exact", policy, bits, **given), expected)
+        expected = affine.encode(
+            ties, fmt, axis=None, profile="exact", policy=policy, random_bits=bits, **given
+        ).decode()
+        assert same(
+            affine.quantize(ties, fmt, axis=None, profile="exact", policy=policy, random_bits=bits, **given), expected
+        )
 
 
 # -- products ----------------------------------------------------------------------------------------------------------
@@ -118,7 +122,7 @@ def test_blocks_run_along_the_axis_that_is_reduced() -> None:
     held, weight = by.hold(x, "activation"), by.hold(w, "weight")
 
     def q(v: Array, fmt: str, axis: int) -> Array:
-        return blocks.quantize(v, fmt, axis).dequantize()
+        return blocks.encode(v, fmt, axis=axis).decode()
 
     np.testing.assert_array_equal(by.product(held, weight, 1, 0), q(x, "mxfp4", 1) @ q(w, "mxfp8", 0))
     np.testing.assert_array_equal(by.product(held, weight, 0, 1), q(x, "mxfp4", 0).T @ q(w, "mxfp8", 1).T)
@@ -136,7 +140,9 @@ def test_a_named_accumulator_is_bit_exact() -> None:
             assert found.view(np.uint32)[i, j] == bits
     by = numerics(accumulator="mx-fp32", weight="mxfp8", activation="mxfp8")
     found = by.product(by.hold(x, "activation"), by.hold(w, "weight"), 1, 1)
-    expected = blocks.matmul(blocks.quantize(x, "mxfp8", 1), blocks.quantize(np.ascontiguousarray(w.T), "mxfp8", 0))
+    expected = blocks.matmul(
+        blocks.encode(x, "mxfp8", axis=1), blocks.encode(np.ascontiguousarray(w.T), "mxfp8", axis=0)
+    )
     np.testing.assert_array_equal(found, expected)
     for fmt in ("qint8", "flexfp_e4m3"):
         by = numerics(accumulator="exact", weight=fmt, activation=fmt)
@@ -161,16 +167,16 @@ def test_conv_in_blocks_is_the_product_of_quantized_patches(channels: int, fmt: 
     conv.numerics = numerics(**dict.fromkeys(FOUR, fmt))
     y = conv.forward(x)
     patches, weight = images.patches(x, 3, 1, 1), conv.params["weight"].reshape(8, -1)
-    quantized = blocks.quantize(patches, fmt, 1).dequantize()
+    quantized = blocks.encode(patches, fmt, axis=1).decode()
     if channels % 32 == 0:
-        assert same(images.patches(blocks.quantize(x, fmt, 3).dequantize(), 3, 1, 1), quantized)
-    expected = quantized @ blocks.quantize(weight, fmt, 1).dequantize().T + conv.params["bias"]
+        assert same(images.patches(blocks.encode(x, fmt, axis=3).decode(), 3, 1, 1), quantized)
+    expected = quantized @ blocks.encode(weight, fmt, axis=1).decode().T + conv.params["bias"]
     np.testing.assert_array_equal(y.reshape(-1, 8), expected)
     dy = draw(*y.shape, seed=4)
     conv.backward(dy)
     rows = dy.reshape(-1, 8)
-    dw = blocks.quantize(rows, fmt, 0).dequantize().T @ blocks.quantize(patches, fmt, 0).dequantize()
-    expected = blocks.quantize(dw, fmt, -1).dequantize().reshape(conv.params["weight"].shape)
+    dw = blocks.encode(rows, fmt, axis=0).decode().T @ blocks.encode(patches, fmt, axis=0).decode()
+    expected = blocks.encode(dw, fmt, axis=-1).decode().reshape(conv.params["weight"].shape)
     np.testing.assert_array_equal(conv.grads["weight"], expected)
 
 

@@ -414,7 +414,7 @@ def test_flags() -> None:
     assert sf.dot([0x7C00], [0], "fp16", acc="nvidia-h100") == (0x7FFFFFFF, 0)
     assert sf.dot([0x7C00, 0xFC00], [0x3C00] * 2, "fp16", acc="fma-chain") == (0x7FC00000, INVALID)
     assert sf.dot([0x3C00] * 2, [0x3C00, 0x0001], "fp16", acc="fuse(2+c,F=3,rz)->fp32:rne").flags == INEXACT
-    assert sf.dot([0x3C00], [0x3C00], "fp16", out="fp16", c=0x0001, acc="exact").flags == INEXACT
+    assert sf.dot([0x3C00], [0x3C00], "fp16", to="fp16", c=0x0001, acc="exact").flags == INEXACT
 
 
 def test_zeros() -> None:

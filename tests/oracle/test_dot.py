@@ -28,11 +28,11 @@ ONE = 0x38  # of fp8_e4m3
 def test_block_array() -> None:
     """A BlockArray brings its format and scales."""
     rng = np.random.default_rng(0)
-    x, y = (sf.blocks.quantize(rng.normal(size=70).astype(np.float32), f) for f in ("mxfp8", "mxfp4"))
+    x, y = (sf.blocks.encode(rng.normal(size=70).astype(np.float32), f) for f in ("mxfp8", "mxfp4"))
     for acc in ("mx-fp32", "exact", "fp32-sequential"):
         got = sf.dot(x, y, acc=acc)
         assert got == sf.dot(x.codes, y.codes, ("mxfp8", "mxfp4"), acc=acc, scales=(x.scales, y.scales))
-    products = [Fraction(float(p)) * Fraction(float(q)) for p, q in zip(x.dequantize(), y.dequantize(), strict=True)]
+    products = [Fraction(float(p)) * Fraction(float(q)) for p, q in zip(x.decode(), y.decode(), strict=True)]
     assert sf.dot(x, y, acc="exact") == sf.encode(sum(products, Fraction(0)), "fp32")
 
 
@@ -46,10 +46,10 @@ def test_scales_with_a_significand() -> None:
     for tensor in (0x3F800000, 0x3EAAAAAB):
         t = decoder(get_format("fp32"))(tensor).as_fraction()
         exact = sum((v * v * factor[k // 16] * factor[k // 16] * t for k, v in enumerate(value)), Fraction(0))
-        got = sf.dot(a, a, block, acc="exact", scales=(scales, scales), tensor_scales=(tensor, 0x3F800000))
+        got = sf.dot(a, a, block, acc="exact", scales=(scales, scales), tensor_scales=(sf.decode(tensor, "fp32"), None))
         assert got == sf.encode(exact, "fp32")
     with pytest.raises(sf.Error, match="second-level"):
-        sf.dot(a, a, block, acc="nvidia-b200-fp4", scales=(scales, scales), tensor_scales=(0, 0x3F800000))
+        sf.dot(a, a, block, acc="nvidia-b200-fp4", scales=(scales, scales), tensor_scales=(0.5, None))
 
 
 def test_one_scale_for_all() -> None:
@@ -137,7 +137,7 @@ def test_a_unit_of_one_step_needs_no_c() -> None:
 
 def test_second_level_scales_need_blocks() -> None:
     with pytest.raises(sf.Error, match="b: fp16 has no block scales"):
-        sf.dot([1], [1], "fp16", tensor_scales=(0x3F800000, 0x40000000))
+        sf.dot([1], [1], "fp16", tensor_scales=(None, 2.0))
 
 
 SPOILERS = (
@@ -312,3 +312,10 @@ def test_trace_says_what_was_flushed() -> None:
     assert shown[1] == "p0     0001 * 3f80 = 0x0p+0  (flushed)"
     assert shown[2] == "p1     7fc0 * 3f80 = nan"
     assert "1 operand flushed" in ok("dot", "--fmt", "bf16", "--compare", "0001,3f80", "3f80,3f80")
+
+
+def test_second_level_scales_on_the_command_line() -> None:
+    command = ("dot", "--fmt", "nvfp4", "--scales-a", "38", "--scales-b", "38", "2", "2")
+    assert "a: nvfp4 has a scale for the tensor" in refused(*command)
+    assert ok(*command, "--tensor-scale-a", "0.5", "--tensor-scale-b", "3") == "3fc00000 00\n"
+    assert "must be an FP32 number" in refused(*command, "--tensor-scale-a", "0.1", "--tensor-scale-b", "1")

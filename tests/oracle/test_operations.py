@@ -132,9 +132,11 @@ def test_special_cases(op: str, operands: tuple[int, ...], result: tuple[int, in
 
 
 def test_every_operation_has_a_case_or_another_arbiter() -> None:
-    """A new row in the table needs an expectation: here, or in the tests against SoftFloat and MPFR."""
+    """A new row in the table needs an expectation: here, in test_functions, or in the tests against SoftFloat and
+    MPFR."""
     elsewhere = {"convert", "mul", "lt", "le_quiet", "maximum_number", "maximum_magnitude_number", "next_down"}
-    assert set(OPERATIONS) == {op for op, *_ in CASES} | elsewhere | {"sub"}
+    functions = {name for name, row in OPERATIONS.items() if row.curve}
+    assert set(OPERATIONS) - functions == {op for op, *_ in CASES} | elsewhere | {"sub"}
 
 
 def test_exact_zero_sums_under_rdn() -> None:
@@ -177,7 +179,7 @@ def test_daz_applies_to_arithmetic_but_not_to_signs() -> None:
     assert fp16("mul", INF, 1, policy=daz) == (NAN, 0x10)
     assert fp16("lt", 1, 2, policy=daz) == (0, 0)
     assert fp16("maximum", 1, 0, policy=daz) == (0, 0)
-    assert evaluate("convert", (0x8001,), "fp16", out="fp32", policy=daz) == (0x80000000, 0)
+    assert evaluate("convert", (0x8001,), "fp16", to="fp32", policy=daz) == (0x80000000, 0)
     for op, result in (("abs", 1), ("class", 1 << 5), ("next_up", 2)):
         assert fp16(op, 1, policy=daz) == (result, 0)
     assert fp16("total_order", 2, 1, policy=daz) == (0, 0)
@@ -315,8 +317,8 @@ def test_mixed_formats() -> None:
         (lambda: evaluate("add", (0, 0), ("fp16", "fp32")), "the result format is ambiguous"),
         (lambda: evaluate("add", (0, 0), ("fp16",)), "takes 2 operands, but 1 formats"),
         (lambda: evaluate("add", (0, 1 << 16), "fp16"), "does not fit"),
-        (lambda: evaluate("lt", (0, 0), "fp16", out="fp16"), "result of lt is u1"),
-        (lambda: evaluate("neg", (0,), "fp16", out="fp32"), "has its operand's format"),
+        (lambda: evaluate("lt", (0, 0), "fp16", to="fp16"), "result of lt is u1"),
+        (lambda: evaluate("neg", (0,), "fp16", to="fp32"), "has its operand's format"),
         (lambda: evaluate("scaleb", (0x3C00, 0x3E00), ("fp16", "fp16")), "needs an integer format"),
         (lambda: evaluate("add", 5, "fp16"), "a sequence of codes"),
         (lambda: evaluate("add", (1, 2), 5), "one format, or one for each"),
@@ -335,5 +337,5 @@ def test_named_policies() -> None:
     assert encode(1e9, "fp8_e5m2", "ptx").bits == 0x7B
     assert encode(1e9, "fp16", "ptx").bits == INF
     assert encode(float("nan"), "fp8_e5m2", "riscv").bits == 0x7F
-    assert evaluate("convert", (1,), "fp32", out="bf16", policy="tpu-bf16") == (0, 0)
-    assert evaluate("convert", (0x7F800001,), "fp32", out="bf16", policy="tpu-bf16").bits == 0x7FC0
+    assert evaluate("convert", (1,), "fp32", to="bf16", policy="tpu-bf16") == (0, 0)
+    assert evaluate("convert", (0x7F800001,), "fp32", to="bf16", policy="tpu-bf16").bits == 0x7FC0

@@ -115,7 +115,7 @@ def test_to_mx(name: str, rule: str) -> None:
     fmt, (kind, nan_code) = BLOCK_FORMATS[name], ELEMENTS[name]
     x = inputs(fmt.element)
     assert len(x) >= COUNT
-    ours = blocks.quantize(x, fmt, profile=f"torchao-{rule},inf={RULES[rule]}")
+    ours = blocks.encode(x, fmt, profile=f"torchao-{rule},inf={RULES[rule]}")
     scales, codes = theirs(x, fmt.element, kind, rule)
     mine = ours.scales.reshape(-1)
     amax = np.abs(x).max(axis=-1)
@@ -135,7 +135,7 @@ def test_to_mx(name: str, rule: str) -> None:
     check_lowest(x[lowest], scales[lowest], codes[lowest], fmt, rule)
     assert rule != "rceil" or low.sum() > 1000
     check_low(x[low], scales[low], codes[low], mine[low], fmt)
-    by_rule = blocks.quantize(x, fmt, profile=f"torchao-{rule}")
+    by_rule = blocks.encode(x, fmt, profile=f"torchao-{rule}")
     infinite = np.isinf(amax)
     assert (by_rule.scales.reshape(-1)[~infinite] == mine[~infinite]).all()
     assert infinite.sum() > 100
@@ -194,9 +194,7 @@ def test_nvfp4_quantize(scale: float | None) -> None:
     got, data = nvfp4_quantize(torch.from_numpy(x), 16, given)
     codes = unpacked(data, BLOCK_FORMATS["nvfp4"].element)
     profile = "nvfp4-torchao,tensor_scale=none" if scale is None else "nvfp4-torchao"
-    ours = blocks.quantize(
-        x, "nvfp4", profile=profile, tensor_scale=None if scale is None else float(np.float32(scale))
-    )
+    ours = blocks.encode(x, "nvfp4", profile=profile, tensor_scale=None if scale is None else float(np.float32(scale)))
     assert (got.view(torch.uint8).numpy().reshape(-1) == ours.scales.reshape(-1)).all()
     nan = np.isnan(x).any(axis=-1)
     with np.errstate(over="ignore"):
@@ -220,8 +218,8 @@ def test_nvfp4_tensor_scale() -> None:
     for e in range(-120, 120, 7):
         x = np.ldexp(rng.standard_normal((64, 32)), e).astype(np.float32)
         scale = per_tensor_amax_to_scale(torch.from_numpy(np.abs(x).max()[np.newaxis]))
-        ours = blocks.quantize(x, "nvfp4", profile="nvfp4-torchao")
-        assert ours.tensor_scale == int(scale.numpy().view(np.uint32)[0])
+        ours = blocks.encode(x, "nvfp4", profile="nvfp4-torchao")
+        assert ours.tensor_scale == float(scale)
         got, data = nvfp4_quantize(torch.from_numpy(x), 16, scale)
         assert (got.view(torch.uint8).numpy().reshape(-1) == ours.scales.reshape(-1)).all()
         assert (unpacked(data, ours.fmt.element) == ours.codes).all()

@@ -330,7 +330,7 @@ package b;
 endpackage
 module m #(parameter type T = logic) (
     input b::control_t in, input b::way_e way, input b::way_e [1:0] ways [2], input logic [7:0] values [0:3],
-    input T last [1:0],
+    input T last [1:0], input byte codes [2],
     output b::block_t out, output b::control_t echo
 ); endmodule
 """
@@ -350,6 +350,7 @@ def test_the_wrapper(tmp_path: Path) -> None:
         "ways": ("input", 4),
         "values": ("input", 32),
         "last": ("input", 6),
+        "codes": ("input", 16),
         "out_scale": ("output", 8),
         "out_elements": ("output", 16),
         "echo_nibbles": ("output", 8),
@@ -360,7 +361,9 @@ def test_the_wrapper(tmp_path: Path) -> None:
         "m #(.T(logic [2:0])) dut (",
         ".in({in_valid, in_way, in_nibbles})",
         ".way(b::way_e'(way))",
-        "b::way_e[1:0] ways__value [0:1];",
+        "  wire b::way_e[1:0] ways__value [0:1];",
+        "  byte codes__value [0:1];",
+        "  b::block_t out__value;",
         "assign values__value[3] = values[31:24];",
         "assign last__value[0] = last[2:0];",
         "assign out_elements[7:4] = out__value.elements[1];",
@@ -385,3 +388,15 @@ def test_names_of_resets(name: str, level: str | None) -> None:
 def test_names_of_clocks() -> None:
     assert all(map(names.is_clock, ("clk", "clk_i", "aclk", "sys_clk", "clock", "io_clk", "ck")))
     assert not any(map(names.is_clock, ("clk_en", "block", "clock_enable", "check")))
+
+
+def test_the_types_of_enumerations(tmp_path: Path) -> None:
+    """Those of packages, to which a bench casts; the ports of a wrapper are vectors."""
+    text = """
+package p; typedef enum logic [1:0] {ADD, MUL} op_e; typedef enum logic {OFF, ON} mode_e; endpackage
+module m (input [15:0] a, b, input p::op_e op, input p::mode_e flush, output [15:0] result); endmodule
+"""
+    found = design(text, "m", tmp_path)
+    inputs = [tomllib.loads(draft_text(draft(x)))["inputs"] for x in (found, wrapped(found))]
+    types = [{name: port.get("type") for name, port in x.items() if isinstance(port, dict)} for x in inputs]
+    assert types == [{"op": "p::op_e", "flush": "p::mode_e"}, {"op": None, "flush": None}]

@@ -77,6 +77,17 @@ REFUSED = [
     ('{ expr = "pkg::FP16" }', '{ expr = "" }', "is not one expression"),
     ('{ expr = "pkg::FP16" }', "{ type = 1 }", "unknown key 'type'"),
     ('{ expr = "pkg::FP16" }', "[1]", "neither an integer, a plain string nor { expr = TEXT }"),
+    (
+        'a = "a"\n',
+        'a = "c"\n',
+        "port a: these vectors have no field 'c'; they have a, b, result, flags .single ones: inv",
+    ),
+    (
+        'a = "a"\n',
+        'a = "c"\n',
+        "underflow, inexact.; `vectors ports --vectors DIR` drafts a port map for the vectors in DIR",
+    ),
+    ("width = 4 }", "width = 4, type = 'p::q::r' }", "ctrl: type = 'p::q::r' is not the name of a type; example: 'fpu"),
     ('"any"', '"all"', "unknown compare_nan of .*'all'"),
     ('"any"', '"any"\nnan_scale_elements = "any"', "nan_scale_elements = 'any' has no effect"),
 ]

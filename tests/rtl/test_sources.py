@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.rtl.libraries import Libraries
 from softfloat_ref.rtl.sources import Sources, read_sources
 
 
@@ -43,7 +44,8 @@ def test_lists_in_lists(tree: Path) -> None:
     (tree / "env.f").write_text("$ENV_DIR/e.sv ${ENV_DIR}/e.sv\n$(ENV_DIR)/e.sv")
     (tree / "ip" / "ip.f").write_text('a.sv "with space.sv" +incdir+include+more\n-Iinclude')
     found = read_sources(file_lists=["all.f"])
-    assert names(found, tree) == ["env/e.sv", "ip/a.sv", "ip/with space.sv", "top.sv", "ip/cell.v"]
+    assert names(found, tree) == ["env/e.sv", "ip/a.sv", "ip/with space.sv", "top.sv"]
+    assert found.libraries == Libraries((tree / "ip" / "cell.v",))
     assert found.include_dirs == (tree / "include", tree / "ip" / "include", tree / "ip" / "more")
     assert found.defines == {"WIDTH": "8", "FAST": "1", "DEPTH": "4", "LAST": "x"}
     assert found.skipped == ("all.f:5: -sverilog", "all.f:5: -timescale 1ns/1ps")
@@ -58,6 +60,24 @@ def test_arguments_and_lists(tree: Path) -> None:
     assert found.defines == {"W": "2", "X": "1"}
 
 
+def test_libraries(tree: Path) -> None:
+    (tree / "ip" / "ip.f").write_text("a.sv -v cell.v -y more +libext+.v+.svh -Y .sv")
+    (tree / "x.f").write_text("top.sv +libext+.vh")
+    found = read_sources(
+        ["+libext+.x", "+incdir+env", "+define+A=1"],
+        relative_lists=["ip/ip.f"],
+        file_lists=["x.f"],
+        library_files=["env/e.sv"],
+        library_dirs=["env"],
+    )
+    assert names(found, tree) == ["top.sv", "ip/a.sv"]
+    files, folders = (tree / "ip" / "cell.v", tree / "env" / "e.sv"), (tree / "ip" / "more", tree / "env")
+    assert found.libraries == Libraries(files, folders, (".vh", ".v", ".svh", ".sv", ".x"))
+    assert (found.defines, found.include_dirs) == ({"A": "1"}, (tree / "env",))
+    assert found.searched == (tree / "env", tree, tree / "ip", tree / "ip" / "more")
+    assert read_sources(file_lists=["x.f"]).skipped == ("x.f:1: +libext+.vh",)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -70,7 +90,9 @@ def test_arguments_and_lists(tree: Path) -> None:
         ("$NO_SUCH_DIR/a.sv", "ip/x.f:1: the environment variable NO_SUCH_DIR is not set"),
         ("+define+8=1", "ip/x.f:1: '8' is not the name of a macro; use NAME or NAME=VALUE"),
         ("top.sv -f", "ip/x.f:1: -f needs an argument"),
-        ("-y ip", "ip/x.f:1: -y: folders of library files are not searched; list their files, or use -v FILE"),
+        ("-y more", "ip/x.f:1: more: no such folder for library files; it stands beside the list"),
+        ("-y ip +libext+sv", "ip/x.f:1: 'sv' is not an extension of library files; example: +libext+.sv"),
+        ("-v none.v", "ip/x.f:1: none.v: no such source file"),
         ("top.sv /* never", "ip/x.f:1: /* without an end"),
     ],
 )
@@ -87,6 +109,10 @@ def test_arguments_that_are_wrong(tree: Path) -> None:
         ({"include_dirs": ["top.sv"]}, r"^top\.sv: no such folder for included files$"),
         ({"file_lists": ["none.f"]}, r"^none\.f: no such file list$"),
         ({"defines": ["=1"]}, r"^'' is not the name of a macro"),
+        ({"files": ["+nospecify"]}, r"^\+nospecify: no such option; \+incdir, \+define, \+libext are known$"),
+        ({"files": ["+libext+.sv"]}, r"^\+libext\+\.sv needs -y DIR, a folder of library files$"),
+        ({"library_dirs": ["top.sv"]}, r"^top\.sv: no such folder for library files$"),
+        ({"library_files": ["none.v"]}, r"^none\.v: no such source file$"),
     ):
         with pytest.raises(Error, match=message):
             read_sources(**arguments)

@@ -28,6 +28,7 @@ TOP = Path(__file__).parents[2]
 STUB = TOP / "tests" / "support" / "uvm_stub"
 BENCH = Path(__file__).with_name("uvm_tb.sv")
 MIXED = TOP / "docs" / "examples" / "mixed" / "recipe.toml"
+BLOCKS = "quantize_mxfp4_e2m1"
 HOME = os.environ.get("UVM_HOME")
 COUNT = 200
 LIBRARIES = ["stub", pytest.param("UVM", marks=pytest.mark.skipif(not HOME, reason="needs UVM_HOME, a folder of UVM"))]
@@ -103,13 +104,13 @@ class Built:
     lines: Path
     server: Path
 
-    def run(self, *plusargs: str) -> str:
-        """What it prints."""
+    def run(self, *plusargs: str, fails: bool = False) -> str:
+        """What it prints. fails: whether it must end with an error."""
         command = [*self.command, f"+lines={self.lines}", *plusargs]
         environment = {**os.environ, "SOFTFLOAT_REF": str(self.server)}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
         assert "FAIL" not in done.stdout
-        assert done.returncode == 0, done.stdout + done.stderr
+        assert (done.returncode != 0) == fails, done.stdout + done.stderr
         return done.stdout
 
 
@@ -119,7 +120,8 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     ok("vectors", "generate", str(MIXED), "-n", str(COUNT), "--format", "tv", "-o", str(work / "vectors"))
     c_file, package = write_dpi(work)
     unit = write_uvm(work, load_recipe(str(MIXED)).unit, "fpu")
-    sources = [folder / "uvm_pkg.sv", package, c_file, unit, BENCH]
+    blocks = write_uvm(work, load_recipe(BLOCKS).unit, BLOCKS)
+    sources = [folder / "uvm_pkg.sv", package, c_file, unit, blocks, BENCH]
     build = find("verilator").build(
         sources,
         "uvm_tb",
@@ -150,6 +152,12 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         ("+tags +drop", ["SF_MISSING"], "0 mismatches, 199 compared"),
         ("+tags +twice", ["SF_SURPLUS"], "0 mismatches, 200 compared"),
         ("+none", ["SF_EMPTY"], "0 mismatches, 0 compared"),
+        ("+blocks", ["SF_MISMATCH"], "1 mismatches, 2 compared"),
+        ("+blocks +nan_scale_elements=any", [], "0 mismatches, 2 compared"),
+        ("+blocks +nan_scale_elements=any +other", ["SF_MISMATCH"], "1 mismatches, 2 compared"),
+        ("+blocks +nan_scale_elements=any +finite", ["SF_MISMATCH"], "1 mismatches, 2 compared"),
+        ("+other_nan=0 +compare_nan=quiet", [], "0 mismatches, 200 compared"),
+        ("+other_nan=1 +compare_nan=any", [], "0 mismatches, 200 compared"),
     ],
 )
 def test_scoreboard(plusargs: str, errors: list[str], summary: str, built: Built) -> None:
@@ -157,6 +165,28 @@ def test_scoreboard(plusargs: str, errors: list[str], summary: str, built: Built
     shown = built.run(*plusargs.split())
     assert re.findall(r"^UVM_ERROR.*\[(SF_\w+)\]", shown, re.M) == errors
     assert re.search(rf"\[SF_REPORT\] {summary}$", shown, re.M), shown
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize(
+    "plusargs",
+    [
+        "+other_nan=0",
+        "+other_nan=1 +compare_nan=quiet",
+        "+other_nan=2 +compare_nan=any",
+        "+other_nan=3 +compare_nan=any",
+        "+other_nan=4 +compare_nan=any",
+    ],
+)
+def test_nans_that_are_not_accepted(plusargs: str, built: Built) -> None:
+    shown = built.run(*plusargs.split())
+    assert re.search(r"\[SF_MISMATCH\] .* expected result=(ffff7e00|7fc00000|ffff0000) flags=", shown), shown
+
+
+@pytest.mark.sim
+def test_a_setting_that_is_none(built: Built) -> None:
+    shown = built.run("+compare_nan=none", fails=True)
+    assert "[SF_SETTING] compare_nan must be exact or quiet or any, not none" in shown
 
 
 @pytest.mark.sim

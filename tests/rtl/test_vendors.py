@@ -13,11 +13,15 @@ from command import ok, refused
 from pages import blocks
 from slang import problems
 
+from softfloat_ref.golden.generate import generate
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.golden.vector_recipes import load_recipe
 from softfloat_ref.rtl.dpi import FILES, write_dpi
 from softfloat_ref.rtl.vendors import VENDORS
 
 TOP = Path(__file__).parents[2]
-FMA = TOP / "docs" / "examples" / "fp16_fma" / "fp16_fma.sv"
+EXAMPLES = TOP / "docs" / "examples"
+FMA = EXAMPLES / "fp16_fma" / "fp16_fma.sv"
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -26,6 +30,37 @@ def test_benches_are_plain_systemverilog(device: str, folders: dict[str, Path], 
     text, top = text_of(folders[vectors], ports)
     (tmp_path / "bench.sv").write_text(text)
     assert problems([tmp_path / "bench.sv", RTL, CIRCUIT], top) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "recipe", "more"),
+    [
+        ("fp16_fma", "fp16_fma_rne", 'compare_nan = "quiet"'),
+        ("fp16_mul_serial", VectorSet.make("mul", "fp16", 40), ""),
+        ("mxfp8_dot", "dot_mxfp8_e4m3", 'compare_nan = "any"'),
+        ("small_fpu", str(EXAMPLES / "small_fpu" / "recipe.toml"), 'compare_nan = "any"'),
+    ],
+)
+def test_benches_of_the_examples_are(name: str, recipe: str | VectorSet, more: str, tmp_path: Path) -> None:
+    """With control inputs that are enumerations, tolerated NaNs and an operand at a time."""
+    generate(recipe if isinstance(recipe, VectorSet) else load_recipe(recipe).of_count(100), tmp_path / "v")
+    given = (EXAMPLES / name / "ports.toml").read_text().partition("\n")
+    text, top = text_of(tmp_path / "v", "\n".join((given[0], more if "compare_nan" not in given[2] else "", given[2])))
+    (tmp_path / "bench.sv").write_text(text)
+    sources = [EXAMPLES / "small_fpu" / "fpu_pkg.sv", EXAMPLES / name / f"{name}.sv", FMA]
+    assert problems([*dict.fromkeys(sources), tmp_path / "bench.sv"], top, f"-I{EXAMPLES / name}") == []
+
+
+def test_a_wrapper_and_its_bench_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a block quantizer with unpacked ports and any elements under a NaN scale."""
+    monkeypatch.chdir(tmp_path)
+    source = EXAMPLES / "mxfp4_quantize" / "mxfp4_quantize.sv"
+    ok("vectors", "generate", "--op", "quantize", "--fmt", "mxfp4", "--out", "bf16", "-n", "20", "-o", "v")
+    ok("vectors", "ports", "--top", source.stem, str(source), "--wrapper", "wrapper.sv", "-o", "ports.toml")
+    ports = Path("ports.toml").read_text()
+    Path("ports.toml").write_text(ports.replace("\nmodule", '\nnan_scale_elements = "any"\nmodule', 1))
+    ok("vectors", "testbench", "v", "--ports", "ports.toml", "-o", "tb.sv")
+    assert problems([source, Path("wrapper.sv"), Path("tb.sv")], "mxfp4_quantize_wrapper_tb") == []
 
 
 def test_the_dpi_package_is_plain_systemverilog(tmp_path: Path) -> None:
@@ -90,6 +125,13 @@ def test_commands_for_a_bench(name: str, testbench: list[str], vectors: Path, tm
     assert (tmp_path / "fp16_fma_tb.sv").is_file()
 
 
+@pytest.mark.parametrize("name", VENDORS)
+def test_libraries(name: str, testbench: list[str], tmp_path: Path) -> None:
+    libraries = ["-y", str(tmp_path), "-v", str(FMA), "+libext+.v+.vlib"]
+    shown = ok(*testbench, "--print-command", "--sim", name, "--work", str(tmp_path), *libraries)
+    assert f" -v {FMA} -y {tmp_path} +libext+.v+.vlib {FMA} " in shown
+
+
 def test_they_are_not_started(testbench: list[str], tmp_path: Path) -> None:
     said = refused(*testbench, "--run", "--sim", "vcs", "--work", str(tmp_path / "work"))
     assert "vcs is not started from here: give --print-command" in said
@@ -131,7 +173,15 @@ def test_the_printed_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_what_dpi_refuses(tmp_path: Path) -> None:
     base = ["dpi", "-o", str(tmp_path / "new")]
-    for option in ([str(FMA)], ["--top", "t"], ["--sim", "vcs"], ["--sim-arg", "-q"], ["-D", "X"], ["-I", "."]):
+    for option in (
+        [str(FMA)],
+        ["--top", "t"],
+        ["--sim", "vcs"],
+        ["--sim-arg", "-q"],
+        ["-D", "X"],
+        ["-I", "."],
+        ["-y", "."],
+    ):
         assert " needs --print-command" in refused(*base, *option)
     base.append("--print-command")
     assert "--print-command needs --top MODULE" in refused(*base)

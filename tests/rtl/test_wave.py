@@ -25,10 +25,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-def run(simulator: str, folder: Path, wave: Path | str, defect: int, tmp_path: Path) -> Result:
+def run(simulator: str, folder: Path, wave: Path | str, defect: int, tmp_path: Path, *more: str) -> Result:
     ports = tmp_path / "ports.toml"
     ports.write_text((SERIAL / "ports.toml").read_text().replace("value = 0", f"value = {defect}"))
-    call = ["testbench", str(folder), "--ports", str(ports), "--sim", simulator, "--wave", str(wave)]
+    call = ["testbench", str(folder), "--ports", str(ports), "--sim", simulator, "--wave", str(wave), *more]
     return CliRunner().invoke(app.command, [*call, "--run", str(SERIAL / "fp16_mul_serial.sv")], standalone_mode=False)
 
 
@@ -74,6 +74,19 @@ def test_fst(folder: Path, tmp_path: Path) -> None:
     assert run("icarus", folder, tmp_path / "w.fst", 12, tmp_path).return_value == 1
     assert (tmp_path / "w.fst").read_bytes()[:1] == b"\x00"  # a header block
     assert (tmp_path / "w.fst").stat().st_size > 1000
+
+
+def test_fst_without_its_library(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a machine without the header, which Verilator's writer of FST includes."""
+    (tmp_path / "lz4.h").write_text("#error lz4.h: No such file or directory\n")
+    monkeypatch.setenv("CPATH", str(tmp_path))
+    for more in ([], ["--work", str(tmp_path / "work")]):
+        done = run("verilator", folder, tmp_path / "w.fst", 12, tmp_path, *more)
+        said = str(done.exception)
+        assert "lz4.h" in said
+        assert said.endswith(
+            "for FST, verilator needs liblz4-dev and zlib1g-dev: install them, or give --wave FILE.vcd"
+        )
 
 
 @pytest.mark.parametrize(

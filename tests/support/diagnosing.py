@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from softfloat_ref.diagnosis.asking import ask_model
 from softfloat_ref.diagnosis.checked import diagnosis_of, space_of
+from softfloat_ref.diagnosis.findings import Diagnosis
 from softfloat_ref.diagnosis.hypotheses import Model
-from softfloat_ref.diagnosis.ranking import Diagnosis
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.testing.check import Judge
 from softfloat_ref.testing.compare import CompareNan

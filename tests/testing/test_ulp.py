@@ -195,7 +195,8 @@ for line in sys.stdin:
 def test_the_command(tmp_path: Path) -> None:
     (tmp_path / "rsqrt.py").write_text(APPROXIMATE)
     words = ("check", "rsqrt", "--fmt", "fp16", "-n", "300", "--compare-nan", "any", "--show", "2")
-    done = run(*words, "--dut", f"{sys.executable} {tmp_path / 'rsqrt.py'}", "--ulp", "3/4")
+    device = f"{sys.executable} {tmp_path / 'rsqrt.py'}"
+    done = run(*words, "--dut", device, "--ulp", "3/4", "--timeout", "60")
     assert done.returncode == 1
     assert "error above 0.75 ulp, " in done.stdout
     assert done.stdout.count("worst ") == 2

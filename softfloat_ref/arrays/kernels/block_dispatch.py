@@ -52,7 +52,7 @@ def _plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> Plan | None:
         and fmt.size > 0
         and fmt.element.width <= 8
         and profile.tail != "flatten"
-        and profile.tensor_scale == "none"
+        and not profile.two_levels
         and profile.arithmetic == "exact"
         and profile.nan == profile.inf == "block"
         and profile.special_codes == "nan"

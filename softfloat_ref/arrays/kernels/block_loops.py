@@ -15,7 +15,7 @@ from softfloat_ref.arrays.kernels.convert import I32, U32, finite_code32, plain
 from softfloat_ref.arrays.kernels.jit import compiled
 from softfloat_ref.arrays.kernels.nearest import ALL, magnitude_code, signed, unpacked
 
-TILE: Final = 1024  # columns at a time if blocks do not run along the last axis
+TILE: Final = 4096  # columns at a time if blocks do not run along the last axis
 SPAN: Final = 2048  # values at a time if they do
 NAN: Final = np.float32(np.nan)
 _INF: Final = U32(0x7F800000)
@@ -50,7 +50,7 @@ def quantize_rows(
             late = min(early + step, scales.shape[1])
             begin, end = early * size, min(late * size, length)
             values, made = x[row, begin:end], codes[row, begin:end]  # indices start at 0, so the loop vectorises
-            _largest_of_blocks(values, size, largest, spare)
+            largest_of_blocks(values, size, largest, spare)
             special = False
             for block in range(late - early):
                 top = _flushed(largest[block], p)
@@ -100,10 +100,16 @@ def _flushed(magnitude: Any, p: Any) -> Any:
 
 
 @compiled()
-def _largest_of_blocks(values: Any, size: int, largest: Any, spare: Any) -> None:
+def largest_of_blocks(values: Any, size: int, largest: Any, spare: Any) -> None:
     """The largest magnitude of each block. Works by halving in `largest` and `spare`, because compilers do not
     vectorise a maximum over such short blocks."""
     left, count = size, values.size
+    if size % blocks32.SIZE == 0 and size <= SPAN and count % size == 0:
+        parts = size // blocks32.SIZE
+        blocks32.largest_of_blocks(values, count // blocks32.SIZE, largest)
+        for block in range(count // size):
+            largest[block] = _top(largest[block * parts : (block + 1) * parts])
+        return
     if size > SPAN or size & 1 or count % size:
         for block in range(-(-count // size)):
             largest[block] = _largest(values[block * size : min((block + 1) * size, count)])
@@ -129,6 +135,14 @@ def _largest(values: Any) -> Any:
     top = U32(0)
     for k in range(values.size):
         top = max(top, U32(values[k] & U32(0x7FFFFFFF)))
+    return top
+
+
+@compiled()
+def _top(magnitudes: Any) -> Any:
+    top = U32(0)
+    for k in range(magnitudes.size):
+        top = max(top, magnitudes[k])
     return top
 
 
@@ -181,9 +195,9 @@ def quantize_columns(
             end = min(first + size, length)
             for left in range(0, columns, TILE):
                 width = min(TILE, columns - left)
-                largest[:] = 0
+                largest[:width] = 0
                 for k in range(first, end):
-                    _larger(x[outer, k, left : left + width], largest)
+                    larger(x[outer, k, left : left + width], largest)
                 is_near = has_near
                 for c in range(width):
                     top = _flushed(largest[c], p)
@@ -207,7 +221,8 @@ def quantize_columns(
 
 
 @compiled()
-def _larger(values: Any, largest: Any) -> None:
+def larger(values: Any, largest: Any) -> None:
+    """Raise `largest` to the magnitudes of values."""
     for c in range(values.size):
         largest[c] = max(largest[c], U32(values[c] & U32(0x7FFFFFFF)))
 

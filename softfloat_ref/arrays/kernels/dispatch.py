@@ -21,6 +21,7 @@ FP32: Final = CATALOGUE["fp32"]
 FP64: Final = CATALOGUE["fp64"]
 COMPILED_FROM: Final = 1 << 15  # values for which loading the loops pays
 _COMPILED_AFTER: Final = 1 << 19  # total values of smaller arrays after which it pays
+_SLOW: Final = 1 << 13  # values that a slow call counts for
 _LOADED_FROM: Final = 256  # values for which calling a loaded loop pays
 CHUNK: Final = 1 << 16  # values at a time where temporaries are needed: they stay in the cache
 _LOOPS: Final = "softfloat_ref.arrays.kernels.convert"
@@ -44,6 +45,13 @@ def use_compiled(size: int) -> bool:
         _Uncompiled.values += size
         return _Uncompiled.values >= _COMPILED_AFTER
     return size >= _LOADED_FROM
+
+
+def use_compiled_soon(size: int) -> bool:
+    """The same for conversions that take hundreds of microseconds without the loops, however small the array is."""
+    if _LOOPS not in sys.modules:
+        _Uncompiled.values += _SLOW
+    return use_compiled(size)
 
 
 def read_only(x: Array) -> Array:
@@ -79,7 +87,7 @@ def encode(
             from softfloat_ref.arrays.kernels.convert import stochastic_codes32
 
             numbers, n = _plain(fmt, policy, source), policy.random_count
-            stochastic_codes32(x[part], _as_drawn(words[part], n), out[part], numbers, int(policy.rounding), n)
+            stochastic_codes32(x[part], as_drawn(words[part], n), out[part], numbers, int(policy.rounding), n)
         else:
             rounded(x[part], source, fmt, policy, None if words is None else words[part], out[part], _NO_FLAGS)
         if patch:
@@ -97,7 +105,7 @@ def drawn(source: RandomSource, n: int, start: int, count: int, compiled: bool) 
     return source.array(n, start, count)
 
 
-def _as_drawn(words: Array, n: int) -> Array:
+def as_drawn(words: Array, n: int) -> Array:
     """Random words of n bits in the type that `drawn` returns; a loop would be compiled for every other type."""
     return words.astype(np.uint32 if n <= WORD_BITS // 2 else np.uint64, copy=False)
 
@@ -110,7 +118,7 @@ def rounded(
 
     numbers = np.array([source.mantissa_bits, source.bias, source.width, policy.flush_inputs], np.int64)
     plan = plans.generic(fmt, policy)
-    given = _NO_WORDS if words is None else _as_drawn(words, policy.random_count)
+    given = _NO_WORDS if words is None else as_drawn(words, policy.random_count)
     return int(rounded_codes(read_only(x), numbers, given, out, flags, *plan))
 
 

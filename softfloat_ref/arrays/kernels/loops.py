@@ -84,6 +84,17 @@ def make_target(t: Any, i: int) -> Any:
     )  # fmt: skip
 
 
+@compiled(forceinline=True)
+def plain_target(t: Any, i: int) -> Any:
+    """As `make_target`, for a target that has `opcodes.PLAIN_TARGET`: constants, with which the compiler drops the
+    rules that do not apply."""
+    return Target(
+        0, 0, t[i, 2], t[i, 3], t[i, 4], t[i, 5], 0, 0, t[i, 8],
+        t[i, 9], 1, t[i, 11], t[i, 12], 0, 0, t[i, 15], 1, t[i, 17],
+        t[i, 18], t[i, 19], t[i, 20], t[i, 21], t[i, 22], t[i, 23], 0,
+    )  # fmt: skip
+
+
 @compiled()
 def _add_limbs(limbs: Any, significand: int, negative: int, place: int) -> None:
     """Add significand * 2^place to the limbs, which may temporarily exceed LIMB bits or be negative."""

@@ -114,6 +114,8 @@ def _numbers(sig: Signature, policy: Policy, loop: Loop) -> Table:
     numbers[oc.LONGEST] = ctx.bits if sig.out.gap else _ROOM + 1
     numbers[oc.BITS], numbers[oc.ZERO_SIGN] = ctx.bits, ctx.zero_sign
     numbers[oc.MODE], numbers[oc.RANDOM] = int(policy.rounding), policy.random_count
+    to = target(sig.out, policy)
+    numbers[oc.PLAIN] = to._replace(**oc.PLAIN_TARGET) == to
     for sign in (0, 1):
         code, flags = encode(exact.zero(sign), 0)
         numbers[oc.ZERO_CODE + sign], numbers[oc.ZERO_FLAGS + sign] = _signed(code), flags

@@ -53,6 +53,20 @@ MODE: Final = 4  # of rounding to an integer
 RANDOM: Final = 5  # number of random bits for that
 ZERO_CODE: Final = 6  # the code for zero, for each sign
 ZERO_FLAGS: Final = 8
-NUMBERS: Final = 10
+PLAIN: Final = 10  # 1: the target is one that has PLAIN_TARGET
+NUMBERS: Final = 11
+
+# Of the target of most operations: a binary format as in IEEE 754, to nearest even, no flushing.
+PLAIN_TARGET: Final = {
+    "mode": 0,
+    "random_count": 0,
+    "code_parity": 0,
+    "gap": 0,
+    "zero": 1,
+    "drop_sign": 0,
+    "negate_from": 0,
+    "negative_zero": 1,
+    "flush": 0,
+}
 
 UNKNOWN: Final = 0x80  # in place of flags: the oracle must decide

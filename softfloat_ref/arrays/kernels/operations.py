@@ -14,7 +14,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from softfloat_ref.arrays.kernels.jit import compiled
-from softfloat_ref.arrays.kernels.loops import length, make_target, round_pack
+from softfloat_ref.arrays.kernels.loops import length, make_target, plain_target, round_pack
 from softfloat_ref.arrays.kernels.opcodes import (
     ACTION,
     ADD,
@@ -39,6 +39,7 @@ from softfloat_ref.arrays.kernels.opcodes import (
     MODE,
     MUL,
     ORACLE,
+    PLAIN,
     RANDOM,
     RECIP,
     SCALEB,
@@ -59,6 +60,7 @@ _round_to_unit: Any = rounding.round_to_unit
 
 _ROOM: Final = 62  # bits of an aligned sum: one more for the carry, one for the sign
 _SPARE: Final = 4  # of these bits, how many the first sum of three leaves free
+_NO_TOP: Final = -(1 << 40)  # where the highest bit of a zero is: below all others
 _FAR: Final = 1 << 24  # a power beyond which every format has overflowed or reached zero
 
 
@@ -84,40 +86,31 @@ def _sum(n1: int, m1: int, e1: int, n2: int, m2: int, e2: int, sticky: int) -> t
     """The sum of two numbers: sign, significand, exponent, sticky. sticky: of the second one, then far smaller.
 
     The sum is exact, or a prefix of at least 60 bits and a sticky bit. Bits of the smaller number are only cut if it is
-    so small that the difference is at most one bit shorter than the larger number.
+    so small that the difference is at most one bit shorter than the larger number. The signs and the order of the
+    operands are random, so nothing branches on them.
     """
-    if m2 == 0 and sticky == 0:
-        return n1, m1, e1, 0
-    if m1 == 0:
-        return n2, m2, e2, sticky
-    t1, t2 = e1 + length(m1), e2 + length(m2)
-    if t2 > t1:
-        n1, m1, e1, n2, m2, e2, t1 = n2, m2, e2, n1, m1, e1, t2
-    unit = t1 - _ROOM
-    large = m1 << (e1 - unit)
-    shift = unit - e2
-    if shift <= 0:
-        small = m2 << -shift
-    elif shift > _ROOM:
-        small, sticky = 0, 1
-    else:
-        small = m2 >> shift
-        if small << shift != m2:
-            sticky = 1
-    if n1 == n2:
-        return n1, large + small, unit, sticky
-    total = large - small - sticky
+    l1, l2 = length(m1), length(m2)
+    t1, t2 = e1 + l1 if m1 else _NO_TOP, e2 + l2 if m2 else _NO_TOP
+    large, small = m1 << (_ROOM - l1), m2 << (_ROOM - l2)
+    swap = (t1 - t2) >> 63  # all ones if the second is larger
+    either, n = (large ^ small) & swap, n1 ^ (n1 ^ n2) & swap
+    large, small = large ^ either, small ^ either
+    shift = min(abs(t1 - t2), _ROOM)
+    kept = small >> shift
+    if kept << shift != small:
+        sticky = 1
+    total = large - kept - sticky if n1 != n2 else large + kept
     if total < 0:
-        return n2, -total, unit, sticky
-    return n1, total, unit, sticky
+        total, n = -total, n ^ 1
+    return n, total, max(t1, t2) - _ROOM, sticky
 
 
 @compiled(forceinline=True)
 def _sum_of_three(n1: int, m1: int, e1: int, n2: int, m2: int, e2: int, n3: int, m3: int, e3: int) -> Any:
     """As `_sum`, for three numbers: adds the two larger ones first if their sum is exact, else the two smaller ones."""
-    t1 = e1 + length(m1) if m1 else -(1 << 40)
-    t2 = e2 + length(m2) if m2 else -(1 << 40)
-    t3 = e3 + length(m3) if m3 else -(1 << 40)
+    t1 = e1 + length(m1) if m1 else _NO_TOP
+    t2 = e2 + length(m2) if m2 else _NO_TOP
+    t3 = e3 + length(m3) if m3 else _NO_TOP
     if t2 > t1:
         n1, m1, e1, t1, n2, m2, e2, t2 = n2, m2, e2, t2, n1, m1, e1, t1
     if t3 > t1:
@@ -131,7 +124,7 @@ def _sum_of_three(n1: int, m1: int, e1: int, n2: int, m2: int, e2: int, n3: int,
             e1 += _SPARE
         return _sum(n1, m1, e1, n3, m3, e3, 0)
     n2, m2, e2, sticky = _sum(n2, m2, e2, n3, m3, e3, 0)
-    return _sum(n1, m1, e1, n2, m2, e2, sticky)
+    return _sum(n1, m1, e1, n2, m2 >> 1, e2 + 1, sticky | m2 & 1)  # without the bit of the carry
 
 
 @compiled(forceinline=True)
@@ -238,16 +231,12 @@ def _exact(
     return n1, m1, e1, sticky, flags
 
 
-@compiled(nogil=True, error_model="numpy")
-def operate(
-    numbers: Any, fields: Any, layouts: Any, table: Any, targets: Any,
+@compiled(forceinline=True, error_model="numpy")
+def _each(
+    numbers: Any, fields: Any, layouts: Any, table: Any, target: Any,
     a: Any, b: Any, c: Any, words: Any, codes: Any, flags: Any,
 ) -> int:  # fmt: skip
-    """codes[i], flags[i] = the operation on a[i], b[i], c[i] with random bits words[i]; unused operands are empty.
-
-    flags[i] is UNKNOWN if the oracle must compute the element. Returns the union of all other flags.
-    """
-    target = make_target(targets, 0)
+    """As `operate`, for one target."""
     kind, longest = numbers[KIND], numbers[LONGEST]
     first1, shift1, mask1, quiet1 = layouts[0, 0], layouts[0, 1], layouts[0, 2], layouts[0, 3]
     first2, shift2, mask2, quiet2 = layouts[1, 0], layouts[1, 1], layouts[1, 2], layouts[1, 3]
@@ -293,4 +282,21 @@ def operate(
             code, more = round_pack(n, m, e, size, sticky, random_bits, target)
         codes[i], flags[i] = code, raised | more
         seen |= raised | more
+    return seen
+
+
+@compiled(nogil=True, error_model="numpy")
+def operate(
+    numbers: Any, fields: Any, layouts: Any, table: Any, targets: Any,
+    a: Any, b: Any, c: Any, words: Any, codes: Any, flags: Any,
+) -> int:  # fmt: skip
+    """codes[i], flags[i] = the operation on a[i], b[i], c[i] with random bits words[i]; unused operands are empty.
+
+    flags[i] is UNKNOWN if the oracle must compute the element. Returns the union of all other flags.
+    """
+    seen: int
+    if numbers[PLAIN]:
+        seen = _each(numbers, fields, layouts, table, plain_target(targets, 0), a, b, c, words, codes, flags)
+    else:
+        seen = _each(numbers, fields, layouts, table, make_target(targets, 0), a, b, c, words, codes, flags)
     return seen

@@ -95,18 +95,36 @@ def _addend(cases: int, spare: int) -> int:
 
 def nearest_numbers(fmt: Format, policy: Policy, values: bool) -> list[int] | None:
     """The fields of nearest.Nearest for codes, or for bits of values; None if its loops do not apply."""
+    found = None if fmt.twos_complement else _nearest_numbers(fmt, policy, values)
+    sign = FP32.sign_bit if values else fmt.sign_bit
+    numbers = value_numbers(fmt, policy) if found and values else plain_numbers(fmt, policy, FP32)
+    pairs = (numbers[7:9], numbers[9:11], (0, numbers[15]))
+    return found if found and sign and all(pair[1] == pair[0] | sign for pair in pairs) else None
+
+
+def nearest_magnitudes(fmt: Format, policy: Policy) -> list[int] | None:
+    """The same for codes of finite magnitudes, to which the caller gives their signs: -x is ~x + 1 for integers."""
+    found = _nearest_numbers(fmt, policy, False)
+    numbers = plain_numbers(fmt, policy, FP32)
+    mask = (1 << fmt.width) - 1
+    negated = -numbers[7] & mask if fmt.twos_complement else numbers[7] | fmt.sign_bit
+    zero = not fmt.signed or numbers[15] == (0 if fmt.twos_complement else fmt.sign_bit)
+    return found if found and zero and (not fmt.signed or numbers[8] == negated) else None
+
+
+def _nearest_numbers(fmt: Format, policy: Policy, values: bool) -> list[int] | None:
+    """The numbers for magnitudes, if both signs have the same limits."""
     added = _symmetric_addends(decisions(target(fmt, policy)))
-    if added is None or fmt.twos_complement or not is_plain(fmt, policy, FP32):
+    if added is None or not is_plain(fmt, policy, FP32):
         return None
     numbers = value_numbers(fmt, policy) if values else plain_numbers(fmt, policy, FP32)
     sign = FP32.sign_bit if values else fmt.sign_bit
-    limits, beyond, inf, zero = numbers[5:7], numbers[7:9], numbers[9:11], numbers[15]
-    alike = sign and limits[0] == limits[1] and all(pair[1] == pair[0] | sign for pair in (beyond, inf, (0, zero)))
-    if not alike or (beyond[0] | inf[0]) & sign:
+    limits, beyond, inf = numbers[5:7], numbers[7], numbers[9]
+    if (fmt.signed and limits[0] != limits[1]) or (beyond | inf) & sign:
         return None
     shift = FP32.sign_bit.bit_length() - sign.bit_length()
     span = max(value_numbers(fmt, policy)[5] - (numbers[2] << FP32.mantissa_bits), 0)  # 0 if no number is normal
-    return [*numbers[:3], *added, limits[0], beyond[0], inf[0], numbers[11], shift, numbers[16], span]
+    return [*numbers[:3], *added, limits[0], beyond, inf, numbers[11], shift, numbers[16], span]
 
 
 def _symmetric_addends(table: int) -> tuple[int, int, int] | None:

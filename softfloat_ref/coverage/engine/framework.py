@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -176,10 +176,17 @@ class Coverage:
 
     def hits(self, case: Line) -> set[str]:
         """The names of the bins a case hits; none if it has no defined result."""
+        return self._hits(self._models, case)
+
+    def hits_of(self, models: Collection[str], case: Line) -> set[str]:
+        """Those among the bins of some models."""
+        return self._hits([m for m in self._models if m.id in models], case)
+
+    def _hits(self, models: Iterable[Model[Any, Any]], case: Line) -> set[str]:
         named = self._named
         try:
             e = self._events(case)
-            return {name for m in self._models for cell in m.hits(e) if (name := named[m.id].get(cell)) is not None}
+            return {name for m in models for cell in m.hits(e) if (name := named[m.id].get(cell)) is not None}
         except Undefined:
             return set()
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from softfloat_ref.base import kept
+from softfloat_ref.coverage.engine.by_parts import PartsCoverage
 from softfloat_ref.coverage.engine.framework import Coverage, Line
 
 SCHEMA: Final = 1
@@ -34,6 +35,7 @@ class ModelReport(NamedTuple):
     id: str
     title: str
     bins: tuple[BinLine, ...]
+    part: str = ""  # its name, in a report of a unit with several
 
     @property
     def totals(self) -> dict[str, int]:
@@ -57,6 +59,15 @@ class Report:
         return [b.id for m in self.models for b in m.bins if b.status == "empty"]
 
     @property
+    def parts(self) -> dict[str, Report]:
+        """The report of each part by its name; none for a unit without parts."""
+        found: dict[str, list[ModelReport]] = {}
+        for m in self.models:
+            if m.part:
+                found.setdefault(m.part, []).append(m)
+        return {name: replace(self, name=name, models=tuple(models)) for name, models in found.items()}
+
+    @property
     def totals(self) -> dict[str, int]:
         """The number of bins of each status."""
         return {status: sum(m.totals[status] for m in self.models) for status in STATUSES}
@@ -69,6 +80,7 @@ class Report:
             "measured": self.measured,
             "cases": self.cases,
             "totals": self.totals,
+            **({"parts": {name: part.totals for name, part in parts.items()}} if (parts := self.parts) else {}),
             "models": [
                 {"id": m.id, "title": m.title, "totals": m.totals, "bins": [_entry(b) for b in m.bins]}
                 for m in self.models
@@ -95,8 +107,14 @@ def report(
 ) -> Report:
     """The report of the counts. waived: the reasons of bins that need not be hit."""
     hits, cases = counted
+    titles, parts = coverage.titles, isinstance(coverage, PartsCoverage)
     models = tuple(
-        ModelReport(k, coverage.titles[k], tuple(_line(b.id, b.unreachable, hits[b.id], waived) for b in listed))
+        ModelReport(
+            k,
+            titles[k],
+            tuple(_line(b.id, b.unreachable, hits[b.id], waived) for b in listed),
+            k.partition("/")[0] if parts else "",
+        )
         for k, listed in coverage.bins().items()
     )
     return Report(name, measured, cases, models)
@@ -124,25 +142,33 @@ def measured(vectors: Any, waived: Mapping[str, str] | None = None, most: int = 
 def summary(vectors: Any) -> dict[str, Any] | None:
     """The coverage of a set's directed cases in numbers, for its manifest; None if the set has no models."""
     coverage: Coverage | None = getattr(vectors, "coverage", None)
-    if coverage is None:
+    if coverage is None or isinstance(coverage, PartsCoverage):  # the cases of parts have no tags
         return None
     made = [case for _, case in vectors.directed()]
     file = kept.place(vectors.cases.origin, "coverage", made)
     if (stored := kept.read(file)) is not None:
         return dict(stored)
-    found = _summary(coverage, made)
+    # With random words, cases may have lost those with which they hit the bin they were made for.
+    known = {name for name, _ in vectors.directed()} if vectors.unit.random_field is None else set()
+    found = _summary(coverage, made, known)
     kept.keep(file, found)
     return found
 
 
-def _summary(coverage: Coverage, made: Iterable[Line]) -> dict[str, Any]:
-    hits, cases = count(coverage, made)
-    models = {
-        model: {"bins": len(names), "hit": sum(name in hits for name in names)}
-        for model, names in coverage.names().items()
-    }
+def _summary(coverage: Coverage, made: Sequence[Line], known: Set[str]) -> dict[str, Any]:
+    """known: bins that some of the cases were made for, and hit; only models with other bins are looked at."""
+    names = coverage.names()
+    left = {model: set(listed) - known for model, listed in names.items()}
+    for case in made:
+        among = [model for model, missing in left.items() if missing]
+        if not among:
+            break
+        hits = coverage.hits_of(among, case)
+        for model in among:
+            left[model] -= hits
+    models = {model: {"bins": len(listed), "hit": len(listed) - len(left[model])} for model, listed in names.items()}
     totals = {key: sum(m[key] for m in models.values()) for key in ("bins", "hit")}
-    return {"measured": "the directed cases", "cases": cases, **totals, "models": models}
+    return {"measured": "the directed cases", "cases": len(made), **totals, "models": models}
 
 
 def require(found: Report) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import Final
 
-from softfloat_ref.coverage.engine.measure import STATUSES, ModelReport, Report
+from softfloat_ref.coverage.engine.measure import LISTED, STATUSES, ModelReport, Report
 
 _STYLE: Final = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; color: #1c1c1c; }
@@ -30,13 +30,26 @@ code { font: 13px ui-monospace, monospace; }
 
 
 def text(report: Report, every_bin: bool = False) -> Iterator[str]:
-    """Lines: one per model, then the empty and the waived bins; every_bin: all bins."""
+    """Lines: one per model, or per part of a unit with several; then the empty and the waived bins, of each part the
+    first. every_bin: all bins."""
     yield f"{report.name}: {report.measured}"
-    width = max((len(m.id) for m in report.models), default=5)
-    yield f"{'model':{max(width, 5)}} {'bins':>6} {'hit':>6} {'empty':>6} {'waived':>6} {'unreachable':>11}"
-    for m in report.models:
-        yield _row(m.id, m.totals, max(width, 5)) + f"  {m.title}"
-    yield _row("total", report.totals, max(width, 5))
+    parts = report.parts
+    rows = [(k, p.totals, "") for k, p in parts.items()] or [(m.id, m.totals, f"  {m.title}") for m in report.models]
+    width = max(5, *(len(name) for name, _, _ in rows)) if rows else 5
+    title = "part" if parts else "model"
+    yield f"{title:{width}} {'bins':>6} {'hit':>6} {'empty':>6} {'waived':>6} {'unreachable':>11}"
+    for name, totals, what in rows:
+        yield _row(name, totals, width) + what
+    yield _row("total", report.totals, width)
+    for one in parts.values() or (report,):
+        lines = list(_bins(one, every_bin))
+        shown = len(lines) if every_bin or not parts else LISTED
+        yield from lines[:shown]
+        if lines[shown:]:
+            yield f"... and {len(lines) - shown} more of {one.name}; --bins shows all"
+
+
+def _bins(report: Report, every_bin: bool) -> Iterator[str]:
     for m in report.models:
         for b in m.bins:
             if every_bin or b.status in ("empty", "waived"):
@@ -62,7 +75,10 @@ def html(report: Report) -> str:
         f"<p>{escape(report.measured)}: {totals['hit']} of {reachable} reachable bins hit</p>\n"
         f'<p class="key">{key}</p>\n'
     )
-    body = "".join(_model(m) for m in report.models)
+    body = "".join(
+        f"<h2>{escape(name)}</h2>\n" * bool(name) + "".join(_model(m) for m in one.models)
+        for name, one in (report.parts or {"": report}).items()
+    )
     title = escape(f"Coverage of {report.name}")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

@@ -9,6 +9,7 @@ from typing import Final
 from softfloat_ref.coverage.codes import operand
 from softfloat_ref.coverage.engine.framework import BITS, ROUND_BITS, SIGNS, Bins, Cell, Line, cross
 from softfloat_ref.coverage.engine.places import Place
+from softfloat_ref.coverage.operation.functions import DEPTH, by_cells
 from softfloat_ref.coverage.operation.reach import reach, terms_of
 from softfloat_ref.coverage.operation.results import as_conversion
 from softfloat_ref.coverage.operation.setting import Events, OperationModel, Setting
@@ -62,6 +63,7 @@ class StickyBits(ShapeModel):
         p, formula = where.out.precision, where.formula
         endless = formula is not None and (formula.divisor is not None or formula.root)
         depth = max(p - 4, 1) if endless else max(p - 1, 2)
+        depth = min(depth, DEPTH) if where.curve is not None else depth
         return cross("guard{guard}.bit{bit}", guard=BITS, bit=range(1, depth + 1))
 
     def shapes(self, where: Setting, cell: Cell) -> Iterable[Shape]:
@@ -73,6 +75,8 @@ class StickyBits(ShapeModel):
         if where.formula == formulas.ROOT:
             yield from sticky_roots(where, *cell)
         yield from super().cases(where, cell)
+        if where.curve is not None:
+            yield from by_cells(where, self).get(cell, ())
 
     def hits(self, e: Events) -> Iterable[Cell]:
         """The position of the first one below the guard."""
@@ -120,7 +124,7 @@ class TrailingZeros(OperationModel):
     title = "exact results with every number of trailing zeros"
 
     def applies(self, where: Setting) -> bool:
-        scaled = where.formula is not None and where.formula.power is not None
+        scaled = where.formula is None or where.formula.power is not None
         return where.rounded and not where.out.is_integer and not where.converts and not scaled
 
     def bins(self, where: Setting) -> Bins:
@@ -181,11 +185,11 @@ class DoubleRounding(ShapeModel):
     normal_only = True
 
     def applies(self, where: Setting) -> bool:
-        return super().applies(where) and bool(wider(where.out))
+        return super().applies(where) and bool(_through(where))
 
     def bins(self, where: Setting) -> Bins:
         """Above a midpoint with an even value below it, and below a midpoint with an odd one."""
-        names = [f.name for f in wider(where.out)]
+        names = [f.name for f in _through(where)]
         return cross("{via}.{sign}.{side}", via=names, sign=SIGNS, side=("above", "below"))
 
     def shapes(self, where: Setting, cell: Cell) -> Iterable[Shape]:
@@ -213,6 +217,12 @@ class DoubleRounding(ShapeModel):
                 yield via.name, e.exact.sign, "above"
             if not place.guard and odd and place.ones >= d:
                 yield via.name, e.exact.sign, "below"
+
+
+def _through(where: Setting) -> list[Format]:
+    """The wider formats; for a function, without those whose traps are too rare to be found."""
+    limit = where.out.precision + DEPTH if where.curve is not None else None
+    return [f for f in wider(where.out) if limit is None or f.precision <= limit]
 
 
 def wider(fmt: Format) -> list[Format]:

@@ -7,6 +7,7 @@ from typing import Final
 
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.coverage.operation import (
+    functions,
     last_places,
     operands,
     residues,
@@ -66,6 +67,8 @@ MODELS: Final[tuple[OperationModel, ...]] = (
     operands.Flushed(),
     stochastic.StochasticCarry(),
     stochastic.StochasticTininess(),
+    functions.Arguments(),
+    functions.ExactResults(),
 )
 
 

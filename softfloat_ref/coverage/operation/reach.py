@@ -13,6 +13,7 @@ from softfloat_ref.coverage.operation.setting import Setting
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import Value, finite
 from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.operations.curve import Curve
 from softfloat_ref.oracle.operations.formula import Term
 
 UNBOUNDED: Final = 1 << 30  # stands for no bound: of bits, of exponents and, negative, of a unit
@@ -105,6 +106,8 @@ def opposite(where: Setting) -> bool | None:
 def reach(where: Setting) -> Span | None:
     """The bounds of an operation; None if none are known."""
     formula = where.formula
+    if where.curve is not None:
+        return _of_curve(where.curve)
     if formula is None or not where.rounded:
         return None
     operands, terms = spans(where), terms_of(where)
@@ -130,6 +133,11 @@ def reach(where: Setting) -> Span | None:
     return None
 
 
+def _of_curve(curve: Curve) -> Span:
+    high = finite(0, 1, UNBOUNDED) if curve.most is None else finite(0, curve.most, 0)
+    return Span(finite(0, 1, -UNBOUNDED), high, -UNBOUNDED, UNBOUNDED, curve.negative, True)
+
+
 def _above(x: Value) -> Value:
     return x if not x.sticky else finite(0, x.significand + 1, x.exponent)
 
@@ -145,13 +153,32 @@ def excluded_between(where: Setting, first: Value, last: Value) -> str:
     if bounds is None:
         return ""
     return (
-        _sign(bounds, first)
+        _not_exact(where, first, last)
+        or _sign(bounds, first)
         or _too_large(bounds, first)
         or _too_small(bounds, last)
         or _too_precise(bounds, first)
         or _too_low(bounds, first)
         or _too_long(where, first)
     )
+
+
+def _not_exact(where: Setting, first: Value, last: Value) -> str:
+    """Whether points are none of a function's few exact results."""
+    if first.sticky or where.curve is None or where.curve.exact is None:
+        return ""
+    numbers = (exact.from_fraction(x, 1) for x in where.curve.exact)
+    return "" if any(_is_between(x, first, last) for x in numbers) else "no exact result is such a number"
+
+
+def _is_between(x: Value, first: Value, last: Value) -> bool:
+    """Whether a number is one of the points of a shape: between its ends, and an odd or even number of its units."""
+    low, high = (finite(first.sign, p.significand, p.exponent) for p in (first, last))
+    shift = x.exponent - first.exponent
+    whole = x.significand << max(shift, 0) >> max(-shift, 0)
+    same = whole & 1 == first.significand & 1 and (shift >= 0 or whole << -shift == x.significand)
+    ordered = exact.compare(exact.magnitude(low), exact.magnitude(x)) <= 0 <= exact.compare(high, x) * (1 - 2 * x.sign)
+    return x.sign == first.sign and same and ordered
 
 
 def excluded_everywhere(where: Setting, region: Value) -> str:

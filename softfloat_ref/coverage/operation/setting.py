@@ -8,13 +8,14 @@ from itertools import product
 from typing import Final
 
 from softfloat_ref.coverage.classes import class_of
-from softfloat_ref.coverage.engine.framework import BaseSetting, Line, Model, signs_of
+from softfloat_ref.coverage.engine.framework import ENUMERATED, BaseSetting, Line, Model, signs_of
 from softfloat_ref.coverage.engine.places import Place, place_of
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder, encoder, target
 from softfloat_ref.oracle.exact import FINITE, Value, finite
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import Evaluator, Signature, evaluator, unrounded
+from softfloat_ref.oracle.operations.curve import Curve
 from softfloat_ref.oracle.operations.formula import (
     DIFFERENCE,
     IDENTITY,
@@ -31,7 +32,7 @@ from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.rounding import Target, cut
 
 _DEEP: Final = 60  # bits below the guard bit to look at: as far as any wider format of the catalogue's has them
-MONOTONE: Final = (IDENTITY, ROOT, RECIPROCAL, RECIPROCAL_ROOT)  # all operands of a result are found
+MONOTONE: Final = (IDENTITY, ROOT, RECIPROCAL, RECIPROCAL_ROOT)  # and alike in every binade, or every other
 _SOLVED: Final = 3  # operands at most of the operations whose operands are solved for
 
 
@@ -48,7 +49,9 @@ class Setting(BaseSetting):
         self.out: Format = sig.out
         self.space = None if policy.random_count else sum(f.width for f in self.formats)
         self.formula: Formula | None = sig.operation.formula
-        self.rounded = self.formula is not None and sig.operation.arity <= _SOLVED
+        self.curve: Curve | None = sig.operation.curve
+        solved = self.formula is not None and sig.operation.arity <= _SOLVED
+        self.rounded = solved or self.curve is not None
         self.converts = sig.operation.is_conversion
         self.to_integer = self.converts and self.out.is_integer
         self.integral = sig.operation.integral
@@ -57,8 +60,15 @@ class Setting(BaseSetting):
         self.two_terms = self.adds or self.fused
         self.product = self.formula == PRODUCT
         self.quotient = self.formula == QUOTIENT
-        self.unary = self.formula in MONOTONE
+        self.scales = self.formula in MONOTONE
+        self.unary = self.scales or self._is_searched(sig)
         self.flushes = policy.flush_inputs and sig.operation.flushes
+
+    def _is_searched(self, sig: Signature) -> bool:
+        """Whether all operands of a function's results are found: on a whole curve, or in a table of all."""
+        if self.curve is None or sig.operation.arity > 1:
+            return False
+        return self.curve.whole or sig.formats[0].width <= ENUMERATED
 
     def events(self, line: Line) -> Events:
         n = len(self.formats)

@@ -181,7 +181,7 @@ def _as_near_one(where: Setting, shape: Shape) -> bool:
     if regions is None or excluded_everywhere(where, regions[0]):
         return True
     whole = all(f.has_normals and f.emin <= -_WHOLE and f.emax >= _WHOLE for f in (fmt, source))
-    return where.unary and whole
+    return where.scales and whole
 
 
 def never(where: Setting, shapes: Iterable[Shape], normal_only: bool = False) -> str:

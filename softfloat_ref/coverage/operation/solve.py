@@ -12,6 +12,7 @@ from softfloat_ref.coverage.classes import complete
 from softfloat_ref.coverage.codes import below, near, operand
 from softfloat_ref.coverage.engine.draw import significands, word
 from softfloat_ref.coverage.engine.framework import Line
+from softfloat_ref.coverage.operation.curves import on_curve
 from softfloat_ref.coverage.operation.factors import no_pair, pairs, product_between, quotient
 from softfloat_ref.coverage.operation.reach import excluded, precisions, span, terms_of
 from softfloat_ref.coverage.operation.regions import inside, refined
@@ -28,8 +29,10 @@ TRIES: Final = 24
 def solve(where: Setting, region: Value, seed: int = 0) -> Iterator[Line]:
     """Candidates for operands whose exact result lies in a region. seed: other numbers give other ones.
 
-    For operations of one operand (`where.unary`), all operands are found.
+    Where `where.unary` holds, as of roots, all operands are found, or a selection of all.
     """
+    if where.curve is not None:
+        return on_curve(where, region, seed)
     solver = _SOLVERS.get(where.formula) if where.formula is not None else None
     return iter(()) if solver is None else solver(where, region, seed)
 

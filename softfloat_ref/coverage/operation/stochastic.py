@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final
 
 from softfloat_ref.coverage.codes import operand
 from softfloat_ref.coverage.engine.framework import BITS, SIGNS, Bins, Cell, Line, cross
+from softfloat_ref.coverage.operation.functions import drawn
 from softfloat_ref.coverage.operation.regions import units
 from softfloat_ref.coverage.operation.setting import Events, OperationModel, Setting
 from softfloat_ref.coverage.operation.shapes import Shape, ShapeModel, solved
@@ -54,7 +56,7 @@ class StochasticCarry(ShapeModel):
     def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
         """Operands that discard that fraction, and the random bits that bring the sum there."""
         top = 1 << where.policy.random_count
-        for codes in solved(where, self.shapes(where, cell)):
+        for codes in chain(solved(where, self.shapes(where, cell)), self._drawn(where, cell)):
             x = where.exactly(codes)
             if x.kind != FINITE or x.significand == 0:
                 continue
@@ -63,6 +65,13 @@ class StochasticCarry(ShapeModel):
                 r = top + cell[0] - (_discarded(x, where)[0] >> 1)
             if 0 <= r < top:
                 yield (*codes, r)
+
+    def _drawn(self, where: Setting, cell: Cell) -> Iterator[Line]:
+        """Mixed operands of a function that discard such a fraction."""
+        if where.curve is not None:
+            known = where.once("drawn fractions", lambda: drawn(where, lambda codes: _fractions(where, codes)))
+            for shape in self.shapes(where, cell):
+                yield from known.get((shape.low, shape.sticky), ())[:2]
 
     def hits(self, e: Events) -> Iterable[Cell]:
         """By the discarded bits as the rounding sees them, and the random bits."""
@@ -77,6 +86,12 @@ class StochasticCarry(ShapeModel):
         if e.random_bits == 0:
             yield _ZEROS
         yield (discarded >> 1) + e.random_bits - top, discarded & 1, int(rest != 0)
+
+
+def _fractions(where: Setting, codes: Line) -> list[Cell]:
+    """The discarded bits of a case."""
+    x = where.exactly(codes)
+    return [_discarded(x, where)] if x.kind == FINITE and x.significand else []
 
 
 def _discarded(x: Value, where: Setting) -> tuple[int, int]:

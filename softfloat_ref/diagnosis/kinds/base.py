@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final
 
 from softfloat_ref.diagnosis.candidates import Question
 from softfloat_ref.diagnosis.conditions import Feature, of_code
@@ -19,14 +19,13 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.testing.views import view_of
 from softfloat_ref.units import Field, Unit
+from softfloat_ref.units.handlers import Handlers
 from softfloat_ref.units.unit import LETTERS
 
 QUESTIONS: Final = 3000  # questions to choose from, half of them directed
 QUESTIONS_WIDE: Final = 600  # for blocks and dot products
 SHOWN_LANES: Final = 4
 SCALES: Final = (0x3F800000, 0x3F900000, 0x3DCCCCCD, 0x42F6E979)  # in FP32: 1, 1.125, 0.1, 123.456
-K = TypeVar("K", bound="type[DiagnosedKind]")
-_KINDS: Final[dict[type[Unit], Any]] = {}
 
 
 class DiagnosedKind:
@@ -147,21 +146,14 @@ class DiagnosedKind:
         return list(dataclasses.replace(vectors, count=count, seed=seed, level="").inputs())
 
 
-def register(unit: type[Unit]) -> Callable[[K], K]:
-    """Decorator that registers the diagnosis of a kind of unit."""
-
-    def enter(known: K) -> K:
-        _KINDS[unit] = known
-        return known
-
-    return enter
+_KINDS: Final = Handlers(DiagnosedKind)
+register: Final = _KINDS.register
 
 
 @lru_cache(maxsize=64)
 def kind_of(unit: Unit) -> DiagnosedKind:
     """The most specific diagnosis of a unit."""
-    found: DiagnosedKind = next((_KINDS[x] for x in type(unit).__mro__ if x in _KINDS), DiagnosedKind)(unit)
-    return found
+    return _KINDS.of(unit)(unit)
 
 
 def examiner(vectors: VectorSet, nan: CompareNan = CompareNan.EXACT) -> Examiner[Any]:

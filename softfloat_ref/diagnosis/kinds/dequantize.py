@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from itertools import islice
+from typing import Any, ClassVar, Final
 
 from softfloat_ref.diagnosis.candidates import Question
 from softfloat_ref.diagnosis.kinds.base import SCALES, register
 from softfloat_ref.diagnosis.kinds.block import RANDOM_BLOCKS, DiagnosedBlock
 from softfloat_ref.diagnosis.profile_space import DequantizeSpace
+from softfloat_ref.diagnosis.ranking import spread
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.golden.kinds import block_codes
 from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.oracle.blocks.formats import FP32
 from softfloat_ref.units import DequantizeUnit
+
+_TENSOR_SCALES: Final = (FP32.max_code, *SCALES)
+_SCALES: Final = 256  # with which values beyond FP32 are looked for
 
 
 @register(DequantizeUnit)
@@ -23,12 +29,27 @@ class DiagnosedDequantize(DiagnosedBlock):
     unit: DequantizeUnit
 
     def questions(self, vectors: VectorSet) -> list[Question]:
-        return [*block_codes.code_blocks(self.unit.block, 0, RANDOM_BLOCKS), *self._probes()]
+        return [*self._random(0, RANDOM_BLOCKS), *self._probes(_SCALES)]
 
-    def _probes(self) -> Iterator[Question]:
-        """Every scale with the largest elements."""
+    def confirming(self, vectors: VectorSet, count: int, seed: int) -> list[Question]:
+        """Half of them with random codes, half with scales over the whole range, the ends and NaN first."""
+        probes = list(self._probes(count - count // 2))
+        return [*probes, *self._random(seed, count - len(probes))]
+
+    def _random(self, seed: int, count: int) -> Iterator[Question]:
+        """Random blocks."""
+        return map(self._whole, range(count), block_codes.random_code_blocks(self.unit.block, seed, count))
+
+    def _probes(self, count: int) -> Iterator[Question]:
+        """At most `count` scales, the ends and NaN first, each with consecutive elements, often the largest."""
         block = self.unit.block
-        tail = SCALES[:1] if self.unit.two_levels else ()
-        last = (1 << block.element.width) - 1
-        for scale in range(1 << block.scale.width):
-            yield (scale, *((block.element.max_code - i) & last for i in range(block.size)), *tail)
+        scale, last = block.scale, (1 << block.element.width) - 1
+        ends = 0, 1, scale.max_code, (1 << scale.width) - 1, *((scale.canonical_nan,) if scale.has_nan else ())
+        scales = islice(dict.fromkeys((*ends, *spread(range(1 << scale.width), count))), count)
+        for turn, code in enumerate(scales):
+            first = block.element.max_code + block.element.twos_complement - turn * block.size * (turn % 2)
+            yield self._whole(turn, (code, *((first - i) & last for i in range(block.size))))
+
+    def _whole(self, turn: int, block: Question) -> Question:
+        """A block with the tensor scale of its turn, if there is one."""
+        return (*block, _TENSOR_SCALES[turn % len(_TENSOR_SCALES)]) if self.unit.two_levels else block

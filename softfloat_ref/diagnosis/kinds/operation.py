@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, ClassVar, Final
 
 from softfloat_ref.base.errors import Undefined
@@ -18,6 +19,8 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import evaluator
+from softfloat_ref.oracle.operations.formula import MULTIPLY_ADD
+from softfloat_ref.oracle.operations.table import LETTERS
 from softfloat_ref.oracle.policies import Overflow, Policy
 from softfloat_ref.units import OperationUnit
 
@@ -35,10 +38,20 @@ class DiagnosedOperation(DiagnosedKind):
     def features(self) -> Iterator[Feature]:
         yield from super().features()
         yield from self._before_rounding()
+        yield from self._signs()
         formats = self.unit.formats
         if len(formats) > 1 and len(set(formats[:2])) == 1:
             mask = formats[0].magnitude_mask
             yield Feature(lambda i, e: (i[0] & mask) == (i[1] & mask) or None, lambda _: "a and b have one magnitude")
+
+    def _signs(self) -> Iterator[Feature]:
+        """Whether operands have different signs, and the terms of a sum, which is then a subtraction."""
+        signed = [i for i, f in enumerate(self.unit.formats) if f.sign_bit]
+        for i, j in itertools.combinations(signed, 2):
+            name = f"operands {LETTERS[i]} and {LETTERS[j]}"
+            yield Feature(partial(_odd_signs, self.unit.formats, (i, j)), partial(_of_signs, name))
+        if self.unit.signature.operation.formula == MULTIPLY_ADD and len(signed) == len(self.unit.formats):
+            yield Feature(partial(_odd_signs, self.unit.formats, signed), partial(_of_signs, "product and addend"))
 
     def _before_rounding(self) -> Iterator[Feature]:
         """The binade of the exact result, which rounding up may leave."""
@@ -81,6 +94,15 @@ class DiagnosedOperation(DiagnosedKind):
         words = ((0,), (1,)) if self.unit.policy.random_count else ((),)
         for case in itertools.product(*map(kinds_of_codes, self.unit.formats)):
             yield from ((*case, *word) for word in words)
+
+
+def _odd_signs(formats: Sequence[Format], some: Sequence[int], inputs: Inputs, _: Output) -> int:
+    """Whether an odd number of some operands is negative."""
+    return sum(inputs[i] & formats[i].sign_bit > 0 for i in some) % 2
+
+
+def _of_signs(name: str, values: tuple[int, int]) -> str:
+    return f"{name} have {'different signs' if values[0] else 'the same sign'}"
 
 
 def kinds_of_codes(fmt: Format) -> list[int]:

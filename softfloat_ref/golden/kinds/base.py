@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, ClassVar, Final, Protocol, TypeVar
+from typing import Any, ClassVar, Final, Protocol
 
 from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.executors import Workers
 from softfloat_ref.base.kept import Origin
 from softfloat_ref.coverage.by_fields import by_fields
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE, LEVELS, MAX_EXHAUSTIVE_BITS, RANDOM, directed
@@ -17,14 +18,13 @@ from softfloat_ref.golden.tags import Run
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.sources import Philox, RandomSource, parse_source
 from softfloat_ref.units import Line, Unit
+from softfloat_ref.units.handlers import Handlers
 
 LINES: Final = ("tv", "memh", "svh", "svpkg", "c", "csv", "jsonl", "npz")  # types of files for any unit's lines
 INSTRUCTIONS: Final = (*LINES, "riscv-asm", "riscv-inc")  # and for operations that processors have
 ARRAYS_FROM: Final = 1 << 12  # lines from which arrays are faster
 SHARP: Final = 8  # one random case in N is generated from its random bits
 _CHUNK: Final = 1024
-C = TypeVar("C", bound="type[Cases]")
-_CASES: Final[dict[type[Unit], Any]] = {}
 
 
 class Request(Protocol):
@@ -67,11 +67,16 @@ class Cases:
     def __init__(self, vectors: Request) -> None:
         self.vectors = vectors
         self.unit: Any = vectors.unit
+        self.found: tuple[tuple[str, Line], ...] | None = None  # the directed cases, once they are
 
     def check(self) -> None:
         """Raise Error for an invalid set of this kind."""
         if self.vectors.unboxed:
             raise Error("unboxed applies only to mixed sets")
+
+    def prepare(self, workers: Workers, advance: Callable[[str, int], None]) -> None:
+        """Find what the cases need and what takes long, in those workers. advance: called with a label and the number
+        of cases that are prepared."""
 
     # -- how many --------------------------------------------------------------------------------------------------
 
@@ -119,6 +124,11 @@ class Cases:
 
         Cases that choose their random bits are left out if the unit generates these itself, as with an LFSR.
         """
+        if self.found is None:
+            self.found = self._directed()
+        return self.found
+
+    def _directed(self) -> tuple[tuple[str, Line], ...]:
         vectors, coverage = self.vectors, self.coverage
         if coverage is None or vectors.level == EXHAUSTIVE:
             return ()
@@ -231,16 +241,6 @@ def coverage_by_fields(unit: Unit) -> Coverage:
     return by_fields(unit.fields, unit.answer)
 
 
-def register(unit: type[Unit]) -> Callable[[C], C]:
-    """Decorate the cases of a kind of unit."""
-
-    def enter(cases: C) -> C:
-        _CASES[unit] = cases
-        return cases
-
-    return enter
-
-
-def cases_class(unit: Unit) -> type[Cases]:
-    """The most specific class of cases for a unit."""
-    return next((_CASES[x] for x in type(unit).__mro__ if x in _CASES), Cases)
+_CASES: Final = Handlers(Cases)
+register: Final = _CASES.register
+cases_class: Final = _CASES.of

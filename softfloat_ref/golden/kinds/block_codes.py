@@ -54,9 +54,13 @@ def code_blocks(fmt: BlockFormat, seed: int, count: int) -> Iterator[tuple[int, 
         for scale in range(1 << fmt.scale.width)
     )
     yield from itertools.islice(every, count)
-    emitted = min(pairs(fmt), count)
+    yield from random_code_blocks(fmt, seed, count - min(pairs(fmt), count))
+
+
+def random_code_blocks(fmt: BlockFormat, seed: int, count: int) -> Iterator[tuple[int, ...]]:
+    """`count` blocks of a random scale and random codes."""
     source = Philox(seed, stream=1)
     stride = 1 + fmt.size
-    for i in range(count - emitted):
+    for i in range(count):
         words = source.words(i * stride, stride)
-        yield (words[0] % (1 << fmt.scale.width), *(w % codes for w in words[1:]))
+        yield (words[0] % (1 << fmt.scale.width), *(w % (1 << fmt.element.width) for w in words[1:]))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.executors import Workers, in_order
+from softfloat_ref.coverage.engine.by_parts import PartsCoverage
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.golden.kinds.base import INSTRUCTIONS, Cases, register
 from softfloat_ref.golden.kinds.operation import operation_convention
@@ -49,10 +52,32 @@ class MixedCases(Cases):
 
     @property
     def coverage(self) -> Coverage | None:
-        return None
+        return self._coverage
+
+    @cached_property
+    def _coverage(self) -> PartsCoverage:
+        names = self.unit.part_names
+        parts = {names[p.unit]: p.coverage for p in self._sets}
+
+        def selected(case: Line) -> tuple[str, Line]:
+            part, own = self.unit.selected(case)
+            return names[part], own
+
+        return PartsCoverage(parts, selected)
+
+    def directed(self) -> tuple[tuple[str, Line], ...]:
+        """None: those of the parts are among the cases, without tags."""
+        return ()
 
     def tag_runs(self) -> Iterator[Run]:
         yield UNTAGGED, self.vectors.count
+
+    def prepare(self, workers: Workers, advance: Callable[[str, int], None]) -> None:
+        """Find the directed cases of the parts, each by itself."""
+        sets = self._sets
+        for part, found in zip(sets, in_order(workers, _directed, sets), strict=True):
+            part.cases.found = found
+            advance(part.unit.label, part.count)
 
     def inputs(self) -> Iterator[Line]:
         """Control fields, padded operands and random words of each line, the parts interleaved.
@@ -85,26 +110,26 @@ class MixedCases(Cases):
 
     def _interleaved(self) -> Iterator[tuple[OperationUnit, Line]]:
         """One case of each part in turn, in another order each time; the order depends on the seed and the turn."""
-        parts, seed = self.unit.operations, self.vectors.seed
-        size, extra = divmod(self.vectors.count, len(parts))
-        sources = self.vectors.sources or ("",) * len(parts)
-        streams = [
-            (p, self._part(p, size + (i < extra), seed + i, source).inputs())
-            for i, (p, source) in enumerate(zip(parts, sources, strict=True))
-        ]
-        word_of = _words(Philox(seed, _ORDER_STREAM))
-        for _ in range(size + (extra > 0)):
+        streams = [(part.unit, part.inputs()) for part in self._sets]
+        word_of = _words(Philox(self.vectors.seed, _ORDER_STREAM))
+        for _ in range(max(part.count for part in self._sets)):
             for _, i in sorted((next(word_of), i) for i in range(len(streams))):
                 part, stream = streams[i]
                 inputs = next(stream, None)
                 if inputs is not None:
                     yield part, inputs
 
-    def _part(self, part: OperationUnit, count: int, seed: int, source: str) -> Any:
-        """The set of a part by itself."""
-        sources = (source,) if source else ()
+    @cached_property
+    def _sets(self) -> list[Any]:
+        """The set of each part by itself."""
         whole: Any = self.vectors
-        return dataclasses.replace(whole, unit=part, count=count, seed=seed, sources=sources, unboxed=0).cases
+        parts, seed = self.unit.operations, whole.seed
+        size, extra = divmod(whole.count, len(parts))
+        sources = [(x,) if x else () for x in whole.sources or ("",) * len(parts)]
+        return [
+            dataclasses.replace(whole, unit=p, count=size + (i < extra), seed=seed + i, sources=sources[i], unboxed=0)
+            for i, p in enumerate(parts)
+        ]
 
     def _unbox_one(self, operands: list[int], part: OperationUnit, word: int) -> None:
         """On one line in N, change the upper bits of one narrower float: all zeros, or one bit of them."""
@@ -119,6 +144,11 @@ class MixedCases(Cases):
 
     def conventions(self) -> list[dict[str, Any]]:
         return [operation_convention(part) for part in self.unit.operations]
+
+
+def _directed(part: Any) -> Any:
+    """The directed cases of a part's set."""
+    return part.directed()
 
 
 def _words(source: Philox) -> Iterator[int]:

@@ -48,9 +48,9 @@ class AffineRange:
     def compute(self, case: Case) -> list[Codes]:
         case.needs(1, 2)
         x, fmt = case.values(0), _format(case)
-        made = affine.quantize(x.view(np.float32), fmt, _axis(case, x))
+        made = affine.encode(x.view(np.float32), fmt, axis=_axis(case, x))
         mask = (1 << fmt.bits) - 1
-        return [made.scale.view(np.uint32), (made.zero_point & mask).astype(np.uint32)]
+        return [made.scales.view(np.uint32), (made.zero_points & mask).astype(np.uint32)]
 
     def units(self, case: Case) -> int:
         """One per channel."""
@@ -72,7 +72,7 @@ class _WithParameters(ByElement):
 
     @staticmethod
     def arguments(case: Case) -> dict[str, Any]:
-        """Scale and zero point as `affine.quantize` takes them."""
+        """Scale and zero point as `affine.encode` takes them."""
         fmt = _format(case)
         return {"scale": case.values(1).view(np.float32), "zero_point": _signed(case.inputs[2], fmt)}
 
@@ -92,8 +92,14 @@ class Affine(_WithParameters):
         policy = policy_of(case, 3)
         x = case.values(0)
         words = case.inputs[3].reshape(x.shape) if policy.random_count else None
-        made = affine.quantize(
-            x.view(np.float32), _format(case), _axis(case, x), "exact", policy, words, **self.arguments(case)
+        made = affine.encode(
+            x.view(np.float32),
+            _format(case),
+            axis=_axis(case, x),
+            profile="exact",
+            policy=policy,
+            random_bits=words,
+            **self.arguments(case),
         )
         return [made.codes]
 
@@ -113,7 +119,7 @@ class AffineValues(_WithParameters):
         fmt, given = _format(case), self.arguments(case)
         q = _signed(case.inputs[0], fmt)
         made = affine.AffineArray(q, given["scale"], given["zero_point"], fmt, _axis(case, q))
-        return [made.dequantize().view(np.uint32)]
+        return [made.decode().view(np.uint32)]
 
     def element(self, case: Case, place: int) -> int:
         q = int(_signed(case.inputs[0].reshape(-1)[place : place + 1], _format(case))[0])

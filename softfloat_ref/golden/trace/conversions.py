@@ -7,16 +7,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from softfloat_ref.arrays import blocks, convert
+from softfloat_ref.arrays.block_array import tensor_scale_value
 from softfloat_ref.arrays.matmul import Matrix, multiply
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.trace.case import ByElement, Case, Part
 from softfloat_ref.golden.trace.model import block_format
-from softfloat_ref.golden.trace.numbers import FP32, Codes, canonical
+from softfloat_ref.golden.trace.numbers import FP32, ONE, Codes, canonical
 from softfloat_ref.oracle.accumulate import define_accumulator
 from softfloat_ref.oracle.accumulate.dots import run, setting
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.blocks.profiles import Profile, define_profile
-from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32, quantize_block
+from softfloat_ref.oracle.blocks.quantize import (
+    dequantize_to_fp32,
+    largest_magnitude,
+    quantize_block,
+    tensor_scale_code,
+    tensor_scale_of,
+)
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import Policy, get_policy
@@ -92,17 +99,33 @@ class _Blocks(NamedTuple):
         """Blocks in a row."""
         return -(-int(self.x.shape[1]) // self.fmt.size)
 
+    def tensor_scale(self) -> int:
+        """The code of the second-level scale, of the whole matrix; of 1 if there is none."""
+        decode = decoder(FP32, self.policy.flush_inputs)
+        values = map(decode, self.x.reshape(-1).tolist() if self.profile.two_levels else ())
+        amax = largest_magnitude([v for v in values if v.is_finite and not v.is_zero])
+        return tensor_scale_of(amax, self.fmt, self.profile)
+
 
 class Quantize:
-    """Inputs x, a matrix, and random words if the rounding takes some: elements and scales, blocks along `axis` of x.
+    """Inputs x, a matrix, and random words if the rounding takes some: elements and scales, blocks along `axis` of x;
+    and the second-level scale, of a profile that has one.
 
     Elements and scales are stored with that axis last, as matrix products take them.
     """
 
     def compute(self, case: Case) -> list[Codes]:
         b = self._read(case)
-        made = blocks.quantize(np.ascontiguousarray(b.x).view(np.float32), b.fmt, 1, b.profile, b.policy, b.words)
-        return [made.codes, made.scales]
+        made = blocks.encode(
+            np.ascontiguousarray(b.x).view(np.float32),
+            b.fmt,
+            axis=1,
+            profile=b.profile,
+            policy=b.policy,
+            random_bits=b.words,
+        )
+        second = [np.array(tensor_scale_code(made.tensor_scale), np.uint32)] if b.profile.two_levels else []
+        return [made.codes, made.scales, *second]
 
     def units(self, case: Case) -> int:
         """One per block."""
@@ -117,49 +140,54 @@ class Quantize:
         decode = decoder(FP32, b.policy.flush_inputs)
         values = [decode(code) for code in b.x[row, part].tolist()]
         words = None if b.words is None else b.words[row, part].tolist()
-        found = quantize_block(values, b.fmt, b.profile, b.policy, words)
+        second = case.once("tensor scale", b.tensor_scale)
+        found = quantize_block(values, b.fmt, b.profile, b.policy, words, decoder(FP32)(second))
         places = [row * k + i for i in range(*part.indices(k))]
-        return [Part(0, places, list(found.codes)), Part(1, [unit], [found.scale])]
+        whole = [Part(2, [0], [second])] if b.profile.two_levels else []
+        return [Part(0, places, list(found.codes)), Part(1, [unit], [found.scale]), *whole]
 
     @staticmethod
     def _read(case: Case) -> _Blocks:
-        policy = policy_of(case, outputs=2)
+        profile = define_profile(_table(case, "profile"))
+        policy = policy_of(case, outputs=2 + profile.two_levels)
         fmt, x = block_format(_table(case, "format")), case.values(0)
         if x.ndim != 2 or fmt.size < 1:
             raise Error(f"expects a matrix and a block format, not shape {x.shape} and {fmt.name}")
         x = x if case.integer("axis", 0, 1) else x.T
         words = case.inputs[1].reshape(x.shape) if policy.random_count else None
-        return _Blocks(fmt, define_profile(_table(case, "profile")), policy, x, words)
+        return _Blocks(fmt, profile, policy, x, words)
 
 
 class Dequantize(ByElement):
-    """Elements and scales, blocks along the last axis: element times scale, the exact product rounded to FP32."""
+    """Elements and scales, blocks along the last axis, and the second-level scale, of a profile that has one: element
+    times scales, the exact product rounded to FP32."""
 
     def compute(self, case: Case) -> list[Codes]:
-        fmt = self._format(case)
-        made = blocks.BlockArray(case.inputs[0], case.inputs[1], fmt, 1, define_profile(_table(case, "profile")))
-        return [canonical(made.dequantize().view(np.uint32))]
+        fmt, profile, second = self._read(case)
+        made = blocks.BlockArray(case.inputs[0], case.inputs[1], fmt, 1, profile, tensor_scale_value(second, profile))
+        return [canonical(made.decode().view(np.uint32))]
 
     def element(self, case: Case, place: int) -> int:
-        fmt = self._format(case)
+        fmt, profile, second = self._read(case)
         row, column = divmod(place, case.inputs[0].shape[1])
         element, scale = int(case.inputs[0][row, column]), int(case.inputs[1][row, column // fmt.size])
-        return dequantize_to_fp32(scale, [element], fmt, define_profile(_table(case, "profile")))[0]
+        return dequantize_to_fp32(scale, [element], fmt, profile, decoder(FP32)(second))[0]
 
     @staticmethod
-    def _format(case: Case) -> BlockFormat:
-        case.needs(2)
-        fmt, (codes, scales) = block_format(_table(case, "format")), case.inputs
-        shape = (len(codes), -(-codes.shape[1] // fmt.size)) if codes.ndim == 2 and fmt.size > 0 else None
-        if case.formats != (fmt.element, fmt.scale) or scales.shape != shape:
-            raise Error(f"elements and scales do not match {fmt.name}")
-        return fmt
+    def _read(case: Case) -> tuple[BlockFormat, Profile, int]:
+        """Format, profile, and the code of the second-level scale."""
+        fmt, profile = block_format(_table(case, "format")), define_profile(_table(case, "profile"))
+        case.needs(2 + profile.two_levels)
+        inputs = list(zip(case.inputs, case.formats, strict=True))
+        _, _, second = _blocks(inputs, fmt, profile.two_levels)
+        return fmt, profile, second
 
 
 class Matmul(ByElement):
     """The matrix product of two operands over the axes `axes`, summed by `accumulator`.
 
-    An operand is a matrix of codes, or elements and scales, whose blocks run along the last axis. c is +0.
+    An operand is a matrix of codes; or elements and scales, whose blocks run along the last axis, and a second-level
+    scale where `tensor_scales` says so. c is +0.
     """
 
     def compute(self, case: Case) -> list[Codes]:
@@ -179,23 +207,35 @@ class Matmul(ByElement):
         blocked, axes = case.options.get("blocks"), case.options.get("axes")
         if not isinstance(blocked, list) or len(blocked) != 2 or axes not in ([0, 0], [0, 1], [1, 0], [1, 1]):
             raise Error("options blocks and axes must be lists of two")
-        case.needs(2 + sum(x is not None for x in blocked))
+        second = case.options.get("tensor_scales", [False, False])
+        if not isinstance(second, list) or list(map(type, second)) != [bool, bool]:
+            raise Error("option tensor_scales must be a list of two truth values")
+        case.needs(2 + sum(x is not None for x in blocked) + sum(second))
         inputs = list(zip(case.inputs, case.formats, strict=True))
-        found = [self._operand(inputs, fmt, axis) for fmt, axis in zip(blocked, axes, strict=True)]
+        found = [self._operand(inputs, *x) for x in zip(blocked, axes, second, strict=True)]
         if found[0].k != found[1].k or not found[0].k:
             raise Error(f"reduces {found[0].k} values with {found[1].k}")
         return found[0], found[1]
 
     @staticmethod
-    def _operand(inputs: list[tuple[Codes, Format]], table: Any, axis: int) -> Matrix:
-        """Takes one or two of the inputs."""
-        codes, fmt = inputs.pop(0)
-        if codes.ndim != 2:
-            raise Error(f"expects matrices, not shape {codes.shape}")
-        if table is None:
-            return Matrix(fmt, np.ascontiguousarray(codes if axis else codes.T))
-        blocked, (scales, scale_format) = block_format(table), inputs.pop(0)
-        shape = (len(codes), -(-codes.shape[1] // blocked.size)) if blocked.size > 0 else ()
-        if (fmt, scale_format) != (blocked.element, blocked.scale) or scales.shape != shape:
-            raise Error(f"elements and scales do not match {blocked.name}")
-        return Matrix(fmt, codes, scale_format, scales, blocked.size)
+    def _operand(inputs: list[tuple[Codes, Format]], table: Any, axis: int, second: bool) -> Matrix:
+        """Takes one to three of the inputs."""
+        if table is not None:
+            fmt = block_format(table)
+            codes, scales, factor = _blocks(inputs, fmt, second)
+            return Matrix(fmt.element, codes, fmt.scale, scales, fmt.size, factor)
+        element, of = inputs.pop(0)
+        if element.ndim != 2 or second:
+            raise Error(f"expects matrices, not shape {element.shape}; only blocks have second-level scales")
+        return Matrix(of, np.ascontiguousarray(element if axis else element.T))
+
+
+def _blocks(inputs: list[tuple[Codes, Format]], fmt: BlockFormat, second: bool) -> tuple[Codes, Codes, int]:
+    """Takes two or three of the inputs: elements, scales, and the code of the second-level scale (of 1 if none)."""
+    (codes, element), (scales, scale), *rest = (inputs.pop(0) for _ in range(2 + second))
+    shape = (len(codes), -(-codes.shape[1] // fmt.size)) if codes.ndim == 2 and fmt.size > 0 else None
+    if (element, scale) != (fmt.element, fmt.scale) or scales.shape != shape:
+        raise Error(f"elements and scales do not match {fmt.name}")
+    if any((x.size, of) != (1, FP32) for x, of in rest):
+        raise Error("a second-level scale is one FP32 number")
+    return codes, scales, int(rest[0][0].reshape(-1)[0]) if rest else ONE

@@ -62,7 +62,8 @@ class Node:
 
 @dataclass(frozen=True)
 class TraceSet:
-    """A training step. recipe: as TOML; tensors by name; nodes in an order in which inputs precede their uses."""
+    """A training step, or, as step 0, a forward pass. recipe: as TOML; tensors by name; nodes in an order in which
+    inputs precede their uses."""
 
     recipe_name: str
     recipe: str
@@ -73,7 +74,8 @@ class TraceSet:
     @property
     def name(self) -> str:
         """A name for messages and files, valid for any name of the recipe's file."""
-        return f"trace_{re.sub(r'[^A-Za-z0-9_.+-]', '_', self.recipe_name)}_step_{self.step}"
+        part = f"step_{self.step}" if self.step else "forward"
+        return f"trace_{re.sub(r'[^A-Za-z0-9_.+-]', '_', self.recipe_name)}_{part}"
 
     @property
     def count(self) -> int:
@@ -83,7 +85,8 @@ class TraceSet:
     @property
     def description(self) -> str:
         """The description in the manifest."""
-        return f"Every tensor of step {self.step} of the training recipe {self.recipe_name}"
+        part = f"step {self.step} of" if self.step else "a forward pass by"
+        return f"Every tensor of {part} the training recipe {self.recipe_name}"
 
     def to_dict(self) -> dict[str, Any]:
         """The full definition. Each table among the nodes' options is stored once, by name, in `definitions`."""

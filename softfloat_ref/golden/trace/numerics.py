@@ -23,13 +23,15 @@ _UNTOLD: Final = ("self", "name", "out", "known")  # arguments of operations tha
 
 
 class Operand(NamedTuple):
-    """An operand of a product: tensors, the axis that is reduced, the block format or None, remaining values."""
+    """An operand of a product: tensors, the axis that is reduced, the block format or None, remaining values, whether
+    the last tensor is a second-level scale."""
 
     tensors: list[View]
     axis: int
     block: dict[str, Any] | None
     size: int
     rows: int
+    two_levels: bool = False
 
 
 class RecordingNumerics(Numerics):
@@ -111,6 +113,8 @@ class RecordingNumerics(Numerics):
             "blocks": [left.block, right.block],
             "axes": [left.axis, right.axis],
         }
+        if left.two_levels or right.two_levels:
+            options["tensor_scales"] = [left.two_levels, right.two_levels]
         made = Tensor(self._called(f"{a.role}_{b.role}_product"), FP32, (left.rows, right.rows))
         (view,) = self._recorder.make("matmul", [*left.tensors, *right.tensors], [made], options)
         return self._recorder.tensor(view)
@@ -123,7 +127,7 @@ class RecordingNumerics(Numerics):
         if key not in self._blocks or self.accumulator != BLAS:
             source = None if held.source is None else held.source(axis)
             self._blocks[key] = by.blocks(view, axis, source, transposed=place == 0)
-        return Operand(self._blocks[key], 1, stored_format(by.fmt), by.fmt.size, rows)
+        return Operand(self._blocks[key], 1, stored_format(by.fmt), by.fmt.size, rows, by.profile.two_levels)
 
 
 def _recorded(op: str, work: Callable[..., Array]) -> Callable[..., Array]:

@@ -48,15 +48,17 @@ class RecordingQuantizer:
         return made
 
     def blocks(self, x: View, axis: int, source: RandomSource | None, transposed: bool = False) -> list[View]:
-        """Elements and scales of a matrix, along an axis. transposed: how the source's positions run."""
+        """Elements and scales of a matrix, along an axis, and the second-level scale, of a profile that has one.
+        transposed: how the source's positions run."""
         by: Any = self._by
         others, k = x.shape[1 - axis], x.shape[axis]
         made = [
             Tensor(self._called(f"{self._role}_elements"), by.fmt.element, (others, k)),
             Tensor(self._called(f"{self._role}_scales"), by.fmt.scale, (others, -(-k // by.fmt.size))),
+            *([Tensor(self._called(f"{self._role}_tensor_scale"), FP32, ())] if by.profile.two_levels else []),
         ]
         words = self._words(source, (others, k), transposed)
-        options = {"policy": by.policy.to_dict(), **_described(by), "axis": axis}
+        options = {"policy": self._policy(source), **_described(by), "axis": axis}
         return self._recorder.make("quantize", [x, *words], made, options)
 
     def _result(self, x: View) -> str:
@@ -66,11 +68,15 @@ class RecordingQuantizer:
 
     def _words(self, source: RandomSource | None, shape: tuple[int, ...], transposed: bool = False) -> list[View]:
         """Random words, if the rounding takes some."""
-        by: Any = self._by
-        if source is None or not by.policy.random_count:
+        policy, words = self._by.rounding(source)
+        if words is None:
             return []
         name = self._called(f"{self._role}_random")
-        return [self._recorder.random(name, source, by.policy.random_count, shape, transposed)]
+        return [self._recorder.random(name, words, policy.random_count, shape, transposed)]
+
+    def _policy(self, source: RandomSource | None) -> dict[str, Any]:
+        """The policy of a conversion with random words or, in evaluation, without."""
+        return self._by.rounding(source)[0].to_dict()
 
     def _made(self, op: str, inputs: list[View], made: Tensor, options: dict[str, Any]) -> View:
         return self._recorder.make(op, inputs, [made], options)[0]
@@ -93,9 +99,8 @@ class RecordingQuantizer:
         return self._recorder.view(self._recorder.done(by.fmt.name, [x], y, self._result(x), {}))
 
     def _convert(self, fmt: Format, x: View, source: RandomSource | None) -> View:
-        by: Any = self._by
         made = Tensor(self._result(x), fmt, x.shape)
-        return self._made("convert", [x, *self._words(source, x.shape)], made, {"policy": by.policy.to_dict()})
+        return self._made("convert", [x, *self._words(source, x.shape)], made, {"policy": self._policy(source)})
 
     @_converted.register
     def _(self, by: BlockQuantizer, x: View, y: Array, source: RandomSource | None) -> View:
@@ -118,7 +123,7 @@ class RecordingQuantizer:
             parameters = [self._recorder.given_codes(m, np.asarray(c)) for m, c in zip(made, codes, strict=True)]
         inputs = [x, *parameters, *self._words(source, y.shape)]
         wanted = Tensor(called(f"{role}_integers"), of, y.shape)
-        q = self._made("affine", inputs, wanted, {**options, "policy": by.policy.to_dict()})
+        q = self._made("affine", inputs, wanted, {**options, "policy": self._policy(source)})
         return self._made("affine_values", [q, *parameters], Tensor(self._result(x), FP32, y.shape), options)
 
 

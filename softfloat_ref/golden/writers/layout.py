@@ -25,12 +25,18 @@ def text_line(fields: Sequence[Field]) -> Callable[[Line], str]:
 def word_line(fields: Sequence[Field]) -> Callable[[Line], str]:
     """A function from a line to a memory word: each field's lanes reversed, so that lane 0 is the lowest."""
     template = "_".join("_".join([f"%0{f.digits}x"] * f.lanes) for f in fields) + "\n"
+    order = last_lane_first(fields)
+    if order is None:
+        return lambda line: template % line
+    return lambda line: template % tuple(line[i] for i in order)
+
+
+def last_lane_first(fields: Sequence[Field]) -> list[int] | None:
+    """The places of a line's codes with each field's lanes reversed; None if no field has lanes."""
     order: list[int] = []
     for f in fields:
         order += range(len(order) + f.lanes - 1, len(order) - 1, -1)
-    if order == sorted(order):
-        return lambda line: template % line
-    return lambda line: template % tuple(line[i] for i in order)
+    return None if order == sorted(order) else order
 
 
 def positions(fields: Sequence[Field]) -> dict[str, int]:
@@ -38,13 +44,13 @@ def positions(fields: Sequence[Field]) -> dict[str, int]:
     found, lsb = {}, 0
     for f in reversed(fields):
         found[f.name] = lsb
-        lsb += 4 * f.digits * f.lanes
+        lsb += f.stride * f.lanes
     return found
 
 
 def word_width(fields: Sequence[Field]) -> int:
     """Bits of a memory word."""
-    return sum(4 * f.digits * f.lanes for f in fields)
+    return sum(f.stride * f.lanes for f in fields)
 
 
 def identifier(name: str) -> str:

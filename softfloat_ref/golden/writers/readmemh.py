@@ -77,7 +77,7 @@ def svh(vectors: VectorSet, count: int) -> str:
         name = f"VEC_{f.name.upper()}"
         lines += [f"localparam int {name}_LSB = {lsb[f.name]};", f"localparam int {name}_WIDTH = {f.width};"]
         if f.lanes > 1:
-            lines += [f"localparam int {name}_STRIDE = {4 * f.digits};", f"localparam int {name}_LANES = {f.lanes};"]
+            lines += [f"localparam int {name}_STRIDE = {f.stride};", f"localparam int {name}_LANES = {f.lanes};"]
         lines += [
             f"localparam int {name}_{identifier(code).upper()} = {i};" for i, code in enumerate(f.codes) if code != "-"
         ]

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import groups
 from softfloat_ref.golden.writers.batch import Batch, Data, Facts, LineWriter
-from softfloat_ref.golden.writers.layout import LICENSE, identifier, quoted
+from softfloat_ref.golden.writers.layout import LICENSE, identifier, last_lane_first, quoted
 from softfloat_ref.golden.writers.rows import Rows
-from softfloat_ref.units import Field, Line
-from softfloat_ref.units.unit import split
+from softfloat_ref.units import Field
 
 MAX_LINES: Final = 1 << 14
 
@@ -57,7 +55,8 @@ class PackageWriter(LineWriter):
             before = f"{close}, "
         end = before.removesuffix(", ") + "},\n"
         digits = [f.digits for f in fields for _ in range(f.lanes)]
-        expand = None if all(f.lanes == 1 for f in fields) else lambda line: _reversed(line, fields)
+        order = last_lane_first(fields)
+        expand = None if order is None else lambda line: [line[i] for i in order]
         return [Rows(digits, between, lambda _: end, expand).made(batch)]
 
     def foot(self, vectors: VectorSet, facts: Facts) -> bytes:
@@ -79,8 +78,3 @@ class PackageWriter(LineWriter):
 def _declaration(f: Field) -> str:
     lanes = f"[{f.lanes - 1}:0]" if f.lanes > 1 else ""
     return f"logic {lanes}[{f.width - 1}:0] {f.name}"
-
-
-def _reversed(line: Line, fields: Sequence[Field]) -> list[int]:
-    """The codes of a line, the last lane of each field first."""
-    return [code for _, codes in split(fields, line) for code in reversed(codes)]

@@ -12,7 +12,6 @@ from softfloat_ref.oracle.accumulate.catalogue import ACCUMULATORS
 from softfloat_ref.oracle.accumulate.dots import check_c, operand, run, setting
 from softfloat_ref.oracle.accumulate.model import STATUSES, Accumulator, from_table, from_text
 from softfloat_ref.oracle.blocks.formats import BlockFormat
-from softfloat_ref.oracle.blocks.quantize import FP32_ONE
 from softfloat_ref.oracle.codec import Encoded, check_code
 from softfloat_ref.oracle.formats import Format, get_format
 
@@ -82,26 +81,27 @@ def dot(
     fmt: Any = None,
     c: int = 0,
     acc: str | Accumulator | Mapping[str, Any] = "fp32-sequential",
-    out: str | Format = "fp32",
+    to: str | Format = "fp32",
     *,
     scales: tuple[Any, Any] | None = None,
-    tensor_scales: tuple[int, int] = (FP32_ONE, FP32_ONE),
+    tensor_scales: tuple[Any, Any] | None = None,
     extrapolate: bool = False,
 ) -> Encoded:
     """The dot product sum(a[k] * b[k]) + c, with the order and the roundings of an accumulator.
 
     a, b: sequences of codes of equal length, or one-dimensional BlockArrays, which include format and scales. fmt: one
     format for both, scalar or block, a pair, or text such as `a=fp8_e4m3,b=fp8_e5m2,c=fp32`. scales: for block formats,
-    the codes of the scales of a and b, one per block. tensor_scales: FP32 codes of their second-level scales. c: a code
-    of the format of `out`, unless fmt names a format for c. acc: a name, expression, TOML file, table or Accumulator.
-    out: the format of the result. extrapolate: apply a unit's model to operand formats and scales it does not support.
+    the codes of the scales of a and b, one per block. tensor_scales: the values of their second-level scales, which
+    NVFP4 needs; None for one that has none. c: a code of the format `to`, unless fmt names a format for c. acc: a name,
+    expression, TOML file, table or Accumulator. to: the format of the result. extrapolate: apply a unit's model to
+    operand formats and scales it does not support.
 
     Returns bits and flags. Raises Error if the arguments do not fit together.
     """
-    unit, result = get_accumulator(acc), get_format(out)
+    unit, result = get_accumulator(acc), get_format(to)
     fmt_a, fmt_b, fmt_c = parse_operand_formats(fmt)
     scale_a, scale_b = (None, None) if scales is None else _pair(scales, "scales")
-    tensor_a, tensor_b = _pair(tensor_scales, "tensor_scales")
+    tensor_a, tensor_b = (None, None) if tensor_scales is None else _pair(tensor_scales, "tensor_scales")
     x, y = operand(a, fmt_a, scale_a, "a", tensor_a), operand(b, fmt_b, scale_b, "b", tensor_b)
     own = None if fmt_c is None else _scalar(fmt_c)
     s = setting(x, y, unit, result, own, extrapolate=extrapolate)

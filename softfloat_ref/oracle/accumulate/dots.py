@@ -22,7 +22,8 @@ from softfloat_ref.oracle.accumulate.terms import (
     times,
 )
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
-from softfloat_ref.oracle.blocks.quantize import FP32_ONE
+from softfloat_ref.oracle.blocks.profiles import get_profile
+from softfloat_ref.oracle.blocks.quantize import FP32_ONE, tensor_scale_code
 from softfloat_ref.oracle.codec import FLAGS, Encoded, check_code, decoder
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.policies import Policy
@@ -74,16 +75,20 @@ class Setting:
 
 
 def operand(
-    codes: Any, fmt: str | Format | BlockFormat | None, scales: Any, name: str, tensor: int = FP32_ONE
+    codes: Any, fmt: str | Format | BlockFormat | None, scales: Any, name: str, tensor_scale: Any = None
 ) -> Operand:
-    """An Operand from codes and a format, or from a BlockArray. Raises Error.
+    """An Operand from codes and a format, or from a BlockArray, which has its own scales. Raises Error.
 
-    scales: for a block format, one code for each of its blocks; else None. tensor: FP32 code of a second-level scale.
+    scales: for a block format, one code for each of its blocks; else None. tensor_scale: the value of a second-level
+    scale, an FP32 number; a format that has one needs it.
     """
+    profile: Any = None
     if all(hasattr(codes, x) for x in ("codes", "scales", "fmt", "axis")):
         if getattr(codes.codes, "ndim", 1) != 1:
             raise Error(f"{name}: a block array of {codes.codes.ndim} dimensions; a dot product takes vectors")
-        tensor = getattr(codes, "tensor_scale", tensor)
+        if not (fmt is scales is tensor_scale is None):
+            raise Error(f"{name}: a block array has its own format and scales; leave out those of {name}")
+        profile, tensor_scale = getattr(codes, "profile", None), getattr(codes, "tensor_scale", None)
         fmt, scales, codes = codes.fmt, codes.scales, codes.codes
     if fmt is None:
         raise Error(f"{name}: the codes have no format; give one")
@@ -94,7 +99,7 @@ def operand(
         raise Error(f"{name}: {len(given)} codes; a dot product takes at most {MAX_PRODUCTS}")
     numbers = _checked(given, element, name)
     if not isinstance(found, BlockFormat):
-        if scales is not None or tensor != FP32_ONE:
+        if scales is not None or tensor_scale is not None:
             raise Error(f"{name}: {found.name} has no block scales; give a block format, as mxfp8")
         return Operand(found, numbers)
     if scales is None:
@@ -103,7 +108,12 @@ def operand(
     blocks = -(-len(numbers) // found.size) if found.size > 0 else 1
     if len(factors) != blocks:
         raise Error(f"{name}: {len(factors)} scales for {len(numbers)} elements of {found.name}, which make {blocks}")
-    return Operand(element, numbers, found.scale, factors, found.size, check_code(tensor, get_format("fp32")))
+    if tensor_scale is None and (profile or get_profile(found.profile)).two_levels:
+        raise Error(
+            f"{name}: {found.name} has a scale for the tensor besides those of blocks; give it, or 1.0 to leave it out"
+        )
+    tensor = FP32_ONE if tensor_scale is None else tensor_scale_code(tensor_scale, f"{name}: a tensor scale")
+    return Operand(element, numbers, found.scale, factors, found.size, tensor)
 
 
 def _checked(codes: Sequence[Any], fmt: Format, name: str) -> tuple[int, ...]:

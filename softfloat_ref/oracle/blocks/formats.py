@@ -17,6 +17,7 @@ from softfloat_ref.oracle.formats import (
     Format,
     define_format,
     get_format,
+    spelled,
 )
 from softfloat_ref.oracle.formats.families import finite
 
@@ -90,14 +91,14 @@ BLOCK_FORMATS: Final[dict[str, BlockFormat]] = {
     )
 }
 BLOCK_ALIASES: Final[dict[str, str]] = {"mxfp8": "mxfp8_e4m3", "mxfp6": "mxfp6_e3m2", "mxfp4": "mxfp4_e2m1"}
-_INLINE: Final = re.compile(r"([^@/]+)@([^@/]+)/([0-9]{1,6}|axis|tensor)", re.IGNORECASE)
+_INLINE: Final = re.compile(r"([^@/]+)@([^@/]+)/(\w+)", re.ASCII)
 _FLEXFP: Final = re.compile(r"flexfp_e([0-9]{1,2})m([0-9]{1,3})")
 GRAMMAR: Final = "or ELEMENT@SCALE/SIZE, as fp4_e2m1@ue5m3/16 (SIZE: a number, axis, tensor), or flexfp_eXmY"
 
 
 def get_block_format(name: str | BlockFormat) -> BlockFormat:
     """A block format by name. Raises Error."""
-    found = any_format(name) if isinstance(name, str) else name
+    found = any_format(name)
     if not isinstance(found, (BlockFormat, Format)):
         raise Error(f"a block format must be a name, not {found!r}")
     if not isinstance(found, BlockFormat):
@@ -117,6 +118,7 @@ def described(name: str) -> str:
 def any_format(name: str | Format | BlockFormat) -> Format | BlockFormat:
     """A scalar or block format from a name of the catalogues, a name of the grammars, or FILE.toml[:NAME] (tables
     [formats.NAME] and [block_formats.NAME]). Raises Error, listing the closest names of both kinds."""
+    name = spelled(name)
     if not isinstance(name, str):
         return name
     key = name.strip().lower()
@@ -124,7 +126,7 @@ def any_format(name: str | Format | BlockFormat) -> Format | BlockFormat:
     if key in BLOCK_FORMATS:
         return BLOCK_FORMATS[key]
     if match := _INLINE.fullmatch(name.strip()):
-        size = _size(int(match[3]) if match[3].isdigit() else match[3], key)
+        size = _size(int(match[3]) if match[3].isdecimal() else match[3], key)
         return BlockFormat(key, get_format(match[1]), get_format(match[2]), size, _default_profile(match[2]))
     if match := _FLEXFP.fullmatch(key):
         element = get_format(f"s1e{match[1]}m{match[2]}")

@@ -71,6 +71,11 @@ class Profile:
         if type(self.flush_below) is not int or abs(self.flush_below) > MAX_FLUSH:
             raise Error(f"block profile {self.name!r}: flush_below = {self.flush_below!r} is not an exponent of two")
 
+    @property
+    def two_levels(self) -> bool:
+        """Whether a tensor has a second-level scale."""
+        return self.tensor_scale != "none"
+
     def replace(self, **fields: Any) -> Profile:
         """This profile with some fields replaced. Raises Error."""
         return dataclasses.replace(self, **fields)

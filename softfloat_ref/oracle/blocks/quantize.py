@@ -12,7 +12,7 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat, get_block_format
 from softfloat_ref.oracle.blocks.profiles import Profile, get_profile
 from softfloat_ref.oracle.blocks.scale_rules import get_scale_rule, largest, quotient
-from softfloat_ref.oracle.codec import Encoder, check_code, decoder, encoder
+from softfloat_ref.oracle.codec import Encoder, check_code, decoder, encoder, to_value
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
 from softfloat_ref.oracle.flags import OVERFLOW
 from softfloat_ref.oracle.formats import (
@@ -66,6 +66,19 @@ def element_policy(policy: Policy | str | None, profile: Profile) -> Policy:
     """The policy for elements: the caller's, or the profile's rounding; overflow is always the profile's."""
     chosen = get_policy(None, rounding=profile.rounding) if policy is None else get_policy(policy)
     return chosen.replace(overflow=profile.overflow)
+
+
+def tensor_scale_code(given: Any, name: str = "a tensor scale") -> int:
+    """The FP32 code of a second-level scale that is given as its value: a float or an exact number.
+
+    Raises Error for a number that FP32 does not hold, and for integers, which could be meant as codes."""
+    number = given.item() if getattr(given, "shape", None) == () else given
+    if isinstance(number, int):
+        raise Error(f"{name} is a value, not a code: write {number}.0 if {number} is its value")
+    code, flags = encoder(FP32, _NEAREST)(to_value(number, VALUE_BITS), 0)
+    if flags:
+        raise Error(f"{name} must be an FP32 number, not {str(number)[:60]}")
+    return code
 
 
 def special_element(fmt: BlockFormat, policy: Policy) -> int:
@@ -186,17 +199,23 @@ def _zero_scale(scale: Format, profile: Profile) -> int:
         return encoder(scale, _NEAREST)(_ONE, 0)[0]
     if profile.zero_block == "zero" and scale.zero:
         return 0
-    return _lowest(scale, profile)
+    return lowest_scale(scale, profile)
 
 
-def _lowest(scale: Format, profile: Profile) -> int:
+def lowest_scale(scale: Format, profile: Profile) -> int:
+    """The smallest scale that a profile allows besides zero."""
     return scale.min_normal_code if profile.scale_low == "smallest-normal" and scale.has_normals else scale.min_code
 
 
 @cache
 def _scale_encoder(scale: Format, rounding: Rounding, format_rule: bool) -> Encoder:
     """The function that rounds to a scale format. format_rule: use the format's own overflow instead of saturation."""
-    return encoder(scale, (_NEAREST if format_rule else _SATURATING).replace(rounding=rounding))
+    return encoder(scale, scale_policy(rounding, format_rule))
+
+
+def scale_policy(rounding: Rounding, format_rule: bool) -> Policy:
+    """The policy that rounds to a scale format."""
+    return (_NEAREST if format_rule else _SATURATING).replace(rounding=rounding)
 
 
 def _limited(x: Value, rounding: Rounding, scale: Format, profile: Profile) -> int:
@@ -208,7 +227,7 @@ def _limited(x: Value, rounding: Rounding, scale: Format, profile: Profile) -> i
         return code
     if profile.scale_low == "zero" and scale.zero:
         return code
-    return max(code, _lowest(scale, profile))
+    return max(code, lowest_scale(scale, profile))
 
 
 def _element_encoder(fmt: BlockFormat, profile: Profile, policy: Policy, factor: Value, tensor_scale: Value) -> Any:
@@ -256,7 +275,7 @@ def tensor_scale_of(amax: Value | None, fmt: BlockFormat, profile: Profile) -> i
 
     1.0 if the profile has none, or if the result would be zero. Sources: arXiv 2509.25149, appendix C; torchao.
     """
-    if profile.tensor_scale == "none" or amax is None:
+    if not profile.two_levels or amax is None:
         return encoder(FP32, _NEAREST)(_ONE, 0)[0]
     reach = exact.multiply(largest(fmt.scale), largest(fmt.element))
     encode = encoder(FP32, _SATURATING)

@@ -13,6 +13,7 @@ from softfloat_ref.base.tables import LIKE, in_full, load_definition, made, read
 from softfloat_ref.oracle.formats.catalogue import ALIASES, CATALOGUE
 from softfloat_ref.oracle.formats.families import finite, fn, fnuz, ieee, integer, p3109
 from softfloat_ref.oracle.formats.format import MAX_EXPONENT_BITS, Format
+from softfloat_ref.oracle.formats.types import spelled
 
 __all__ = [
     "ALIASES",
@@ -26,6 +27,7 @@ __all__ = [
     "p3109",
     "read_toml",
     "register_other_kind",
+    "spelled",
 ]
 
 MAX_INTEGER_BITS: Final = 256
@@ -38,12 +40,14 @@ _OTHER_KINDS: Final[list[Callable[[str], str]]] = []
 
 
 def get_format(name: str | Format) -> Format:
-    """The format with that name: catalogue, alias, grammar, or `FILE.toml[:NAME]`. A Format is returned unchanged.
+    """The format with that name: catalogue, alias, grammar, or `FILE.toml[:NAME]`; or of a type of torch, numpy or
+    ml_dtypes. A Format is returned unchanged.
 
     Raises Error for an unknown name, listing the closest ones.
     """
     if isinstance(name, Format):
         return name
+    name = spelled(name)
     if not isinstance(name, str):
         raise Error(f"a format must be a name or a Format, not {type(name).__name__}")
     if ".toml" in name:

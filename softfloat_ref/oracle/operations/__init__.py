@@ -15,7 +15,12 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.codec import FLAGS, Encoded, check_code, check_random, decoder, encoder, needed_bits
 from softfloat_ref.oracle.exact import NAN
 from softfloat_ref.oracle.formats import Format, get_format
-from softfloat_ref.oracle.operations import arithmetic, on_codes, order  # noqa: F401  (their operations enter the table)
+from softfloat_ref.oracle.operations import (  # noqa: F401  (their operations enter the table)
+    arithmetic,
+    on_codes,
+    order,
+    real_functions,
+)
 from softfloat_ref.oracle.operations.table import (
     LETTERS,
     OPERATIONS,
@@ -111,7 +116,7 @@ def _output(operation: Operation, formats: tuple[Format, ...], out: Format | Non
     floats = {f for f, kind in zip(formats, operation.operands, strict=True) if kind == "float"}
     if len(floats) > 1:
         raise Error(
-            f"{operation.name} on {', '.join(f.name for f in formats)}: the result format is ambiguous; give out"
+            f"{operation.name} on {', '.join(f.name for f in formats)}: the result format is ambiguous; give it"
         )
     return formats[0]
 
@@ -120,16 +125,16 @@ def evaluate(
     op: str,
     operands: Sequence[int],
     fmt: str | Format | Sequence[str | Format],
-    out: str | Format | None = None,
+    to: str | Format | None = None,
     policy: Policy | str | None = None,
     random_bits: int | None = None,
 ) -> Encoded:
     """The result of an operation on codes: its code in the output format, and the flags.
 
-    fmt: one format for all operands, or one per operand. out: the result's format (default: the operands' format).
+    fmt: one format for all operands, or one per operand. to: the result's format (default: the operands' format).
     Raises Error for codes or formats that do not fit, and for a wrong number of operands.
     """
-    sig = signature(op, fmt, out)
+    sig = signature(op, fmt, to)
     policy = get_policy(policy)
     if not isinstance(operands, Sequence):
         raise Error(f"operands must be a sequence of codes, not {operands!r}")

@@ -11,7 +11,9 @@ from softfloat_ref.base.errors import unknown
 from softfloat_ref.oracle.exact import GENERATED, NAN, Value
 from softfloat_ref.oracle.flags import INVALID
 from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.operations.curve import Curve
 from softfloat_ref.oracle.operations.formula import IDENTITY, Formula
+from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import NanRule, Policy
 
 Operand = Literal["float", "integer"]
@@ -68,6 +70,7 @@ class Operation:
     zero, or is invalid. p3109: there are special cases that differ in IEEE P3109.
     family: the name of a group of operations that a device may confuse with one another, such as eq, lt and le.
     loop: the form computed by the compiled loop; without one, arrays are computed by the oracle.
+    curve: the shape of a function that is no formula; of two operands, in the first one with the other held.
     """
 
     name: str
@@ -86,6 +89,7 @@ class Operation:
     p3109: bool = False
     family: str = ""
     loop: Loop | None = None
+    curve: Curve | None = None
 
     @property
     def arity(self) -> int:
@@ -121,13 +125,15 @@ class _Fields(TypedDict, total=False):
     p3109: bool
     family: str
     loop: Loop
+    curve: Curve
 
 
 def operation(
     name: str, arity: int, summary: str, *, operands: tuple[Operand, ...] = (), **fields: Unpack[_Fields]
 ) -> Callable[[Exact], Exact]:
-    """Decorate an exact function to add its row to the table. With a formula, `rounds` is true by default."""
-    fields.setdefault("rounds", "formula" in fields)
+    """Decorate an exact function to add its row to the table. With a formula or curve, `rounds` is true by
+    default."""
+    fields.setdefault("rounds", "formula" in fields or "curve" in fields)
     all_floats: list[Operand] = ["float"] * arity
 
     def register(function: Exact) -> Exact:
@@ -138,8 +144,8 @@ def operation(
 
 
 def get_operation(name: str) -> Operation:
-    """The operation of that name. Raises Error, listing the closest ones."""
-    operation = OPERATIONS.get(name.strip().lower().replace("-", "_"))
+    """The operation of that name, or of P3109's. Raises Error, listing the closest ones."""
+    operation = OPERATIONS.get(own_name(name))
     if operation is None:
         raise unknown("operation", name, OPERATIONS)
     return operation

@@ -8,7 +8,7 @@ from typing import Final
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.rtl.draft import names
 from softfloat_ref.rtl.draft.design import Signal
-from softfloat_ref.rtl.draft.lines import Draft, key, quoted
+from softfloat_ref.rtl.draft.lines import Draft, key, quoted, table
 
 _MAX_WIDTH: Final = 8  # of a code
 _MAX_ROUNDING: Final = 4  # bits of the code of a rounding
@@ -78,6 +78,8 @@ def _table(
     draft.take(signal)
     draft.add(f"inputs.{key(signal.name)}", f"of = {quoted(of)}", why, guess)
     draft.add(f"inputs.{key(signal.name)}", f"width = {signal.width}")
+    if signal.enumeration:
+        draft.add(f"inputs.{key(signal.name)}", f"type = {quoted(signal.enumeration)}")
     first = {words: (value, name) for words, value, name in reversed(codes)}
     for words, (value, name) in reversed(first.items()):
         draft.add(f"inputs.{key(signal.name)}.codes", f"{key(words)} = {value}", name)
@@ -89,7 +91,13 @@ def _joined(name: str) -> str:
 
 def _unknown(draft: Draft, signal: Signal, what: str) -> None:
     why = f"{what}: the source names no codes; set {{ of = {quoted(what.partition(' ')[0])}, codes = {{ ... }} }}"
-    draft.use("inputs", signal, f"{{ value = 0, width = {signal.width} }}", why, True)
+    draft.use("inputs", signal, _constant(signal, 0), why, True)
+
+
+def _constant(signal: Signal, value: int) -> str:
+    """An input held at a value."""
+    width = {"width": str(signal.width)} if signal.width > 1 else {}
+    return table(value=str(value), **width, **({"type": quoted(signal.enumeration)} if signal.enumeration else {}))
 
 
 def _not_used(codes: Mapping[str, int], used: set[str]) -> str:
@@ -219,5 +227,4 @@ def constants(draft: Draft) -> None:
             why = "not active, by its name"
         elif signal.width <= _MAX_MASK and words & (names.ENABLE | names.MASK | names.VALID | names.READY):
             value, why = (1 << signal.width) - 1, "always on, by its name"
-        width = f", width = {signal.width}" if signal.width > 1 else ""
-        draft.use("inputs", signal, f"{{ value = {value}{width} }}", why, True)
+        draft.use("inputs", signal, _constant(signal, value), why, True)

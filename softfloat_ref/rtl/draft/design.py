@@ -12,6 +12,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.rtl.module_ports import Elaborated, Parameters
 
 _DEPTH: Final = 16  # of instances, looked into for clock edges
+_IN_PACKAGE: Final = re.compile(r"\w+::\w+")
 _MAX_CODE: Final = 64  # bits; larger constants encode nothing
 
 
@@ -32,7 +33,7 @@ class Signal:
     """A port, input or output. type: in SystemVerilog; packed: whether it is a vector, with the leaves where they are.
 
     A port that is not packed is as a wrapper flattens it: index 0 of an array lowest, the first member of a structure
-    highest.
+    highest. net: whether it is an array of vectors whose type a net can have.
     """
 
     name: str
@@ -41,11 +42,18 @@ class Signal:
     leaves: tuple[Leaf, ...]
     packed: bool = True
     array: bool = False
+    net: bool = False
 
     @property
     def width(self) -> int:
         """In bits."""
         return sum(leaf.width for leaf in self.leaves)
+
+    @property
+    def enumeration(self) -> str:
+        """The name of its type outside the module, if it is an enumeration."""
+        leaf = self.leaves[0]
+        return leaf.type if leaf.codes and not leaf.path and _IN_PACKAGE.fullmatch(leaf.type) else ""
 
     @property
     def plain(self) -> bool:
@@ -137,7 +145,15 @@ def _signal(ast: Any, port: Any) -> Signal:
     text = _named(port.type)
     direction = "input" if port.direction.name == "In" else "output"
     array = isinstance(kind, ast.FixedSizeUnpackedArrayType) or _is_array(kind)
-    return Signal(port.name, direction, text, leaves, kind.isIntegral, array)
+    return Signal(port.name, direction, text, leaves, kind.isIntegral, array, _fits_net(ast, kind))
+
+
+def _fits_net(ast: Any, kind: Any) -> bool:
+    """Whether a type is an unpacked array of vectors with X and Z."""
+    array = isinstance(kind, ast.FixedSizeUnpackedArrayType)
+    while isinstance(kind, ast.FixedSizeUnpackedArrayType):
+        kind = kind.elementType.canonicalType
+    return bool(array and kind.isIntegral and kind.isFourState)
 
 
 def _named(declared: Any) -> str:

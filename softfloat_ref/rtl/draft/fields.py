@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.rtl.binding import FLAG_NAMES
+from softfloat_ref.rtl.bundle import FLAG_NAMES
 from softfloat_ref.rtl.draft import names
 from softfloat_ref.rtl.draft.design import Leaf, Signal
 from softfloat_ref.rtl.draft.lines import Draft, bits, quoted

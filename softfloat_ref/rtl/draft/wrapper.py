@@ -21,8 +21,13 @@ _NAMED: Final = re.compile(
 def wrapped(design: Design) -> Design:
     """The wrapper of a module as a module: its parameters are set, and the members of structures are ports."""
     taken = {signal.name for signal in design.signals}
-    signals = tuple(part for signal in design.signals for part, _ in _parts(signal, taken))
+    signals = tuple(_vector(part) for signal in design.signals for part, _ in _parts(signal, taken))
     return replace(design, name=f"{design.name}_wrapper", signals=signals, parameters=(), given={})
+
+
+def _vector(signal: Signal) -> Signal:
+    """A port of the wrapper: a vector, of which only the codes are known."""
+    return replace(signal, leaves=tuple(replace(leaf, type="") for leaf in signal.leaves))
 
 
 def wrapper_text(design: Design) -> str:
@@ -77,14 +82,15 @@ def _member(path: str) -> str:
 
 
 def _declared(signal: Signal) -> str:
-    """The declaration of a variable of an unpacked port's type."""
+    """The declaration of what has an unpacked port's type: a net where it can be one, since Icarus does not connect
+    variables that are arrays to outputs."""
     found = _NAMED.fullmatch(signal.type)
     if found is None:
         raise Error(
             f"port {signal.name}: its type {signal.type} has no name outside the module, so that no wrapper can "
             "connect it; declare it in a package"
         )
-    return f"{found[1]} {_variable(signal)}{' ' + found[2] if found[2] else ''}"
+    return f"{'wire ' if signal.net else ''}{found[1]} {_variable(signal)}{' ' + found[2] if found[2] else ''}"
 
 
 def _variable(signal: Signal) -> str:

@@ -12,8 +12,9 @@ import numpy as np
 
 from differ.draw import DTYPES, SCALES, a_format, a_policy, a_profile, near, words
 from softfloat_ref import arrays, blocks
+from softfloat_ref.arrays.blocks import matmul
 from softfloat_ref.arrays.kernels import dispatch
-from softfloat_ref.arrays.matmul import matmul, operand_matrix
+from softfloat_ref.arrays.matmul import operand_matrix
 from softfloat_ref.arrays.operations import Bulk
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.cases import crossed, random_cases
@@ -79,7 +80,7 @@ def conversions(seed: int) -> int:
 
 
 def block_conversions(seed: int) -> int:
-    """blocks.quantize and dequantize."""
+    """blocks.encode and decode."""
     rng = random.Random(seed)
     if rng.random() < 0.5:
         fmt = BLOCK_FORMATS[rng.choice(list(BLOCK_FORMATS))]
@@ -99,11 +100,11 @@ def block_conversions(seed: int) -> int:
     what = f"blocks {seed}: {np.dtype(dtype)} {x.shape} axis {axis} to {fmt}, {profile}, {policy}"
     with _compiled(rng) as how:
         try:
-            found = blocks.quantize(x, fmt, axis, profile, policy, drawn)
+            found = blocks.encode(x, fmt, axis=axis, profile=profile, policy=policy, random_bits=drawn)
         except Error:
             return 0  # choices that exclude each other, or refuse these values
         try:
-            back = np.moveaxis(found.dequantize(), axis, -1).reshape(-1, x.shape[axis])
+            back = np.moveaxis(found.decode(), axis, -1).reshape(-1, x.shape[axis])
         except Error:  # float64 does not hold every element
             back = None
     what += f", compiled: {how}"
@@ -129,7 +130,7 @@ def _compare_blocks(x: Any, axis: int, found: Any, policy: Any, drawn: Any, back
     rows, codes, scales = (np.moveaxis(a, axis, -1) for a in (source.codes, found.codes, scaled))
     given = None if drawn is None else np.moveaxis(drawn, axis, -1)
     size = found.fmt.size if found.fmt.size > 0 else rows.shape[-1]
-    tensor = decoder(FP32)(found.tensor_scale)
+    tensor = found.factor
     for i in range(len(rows)):
         for n, start in enumerate(range(0, rows.shape[-1], size)):
             part = slice(start, start + size)

@@ -19,13 +19,12 @@ import numpy as np
 
 from fuzz.mutate import json_tree, npy_header, npz_members
 from fuzz.reader import Reader, in_file, put
-from softfloat_ref import blocks
+from softfloat_ref import encode_array
 from softfloat_ref.app import evaluate, serve
 from softfloat_ref.app.dot import _codes
 from softfloat_ref.app.lines import Words, answerer
 from softfloat_ref.app.quantize_input import read_npy, read_rows
-from softfloat_ref.arrays import block_files, captures, packing
-from softfloat_ref.arrays.block_array import save
+from softfloat_ref.arrays import captures, files, packing
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden import parts, suites
 from softfloat_ref.golden.executed import executed
@@ -295,10 +294,10 @@ def _captures() -> list[bytes]:
     return [_npz(a=ones, b=ones, c=ones[:, 0], d=ones[:, 0]), _npz(a=ones[0], b=ones[0], scales_a=ones[0, :1])]
 
 
-def _blocks(folder: Path) -> list[bytes]:
+def _arrays(folder: Path) -> list[bytes]:
     found = []
-    for fmt in ("mxfp8", "nvfp4", "msfp12"):
-        save(folder / "b.npz", blocks.quantize(np.ones((2, 40), np.float32), fmt))
+    for fmt in ("mxfp8", "nvfp4", "msfp12", "fp8_e4m3", "qint8", "quint12"):
+        files.save(folder / "b.npz", encode_array(np.ones((2, 40), np.float32), fmt))
         found.append((folder / "b.npz").read_bytes())
     return found
 
@@ -414,7 +413,7 @@ def readers(folder: Path) -> list[Reader]:
             in_file("x.npz", lambda p, _: list(captures.code_rows(p))),
             mutator=npz_members,
         ),
-        Reader("blocks", _blocks(folder), in_file("x.npz", lambda p, _: block_files.load(p)), mutator=npz_members),
+        Reader("arrays", _arrays(folder), in_file("x.npz", lambda p, _: files.load(p)), mutator=npz_members),
         Reader("packed", layouts, _packed, (*packing.ELEMENT_LAYOUTS, *(f"+{x}" for x in packing.SCALE_LAYOUTS))),
         Reader("codes", [b"3c00,0x3c01 7E00", b"1.5 -2"], _operand_codes, ("0x", ",", " ")),
     ]

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.checked import diagnosis_of
-from softfloat_ref.diagnosis.ranking import Diagnosis
+from softfloat_ref.diagnosis.findings import Diagnosis
 from softfloat_ref.golden.writers import positions
 from softfloat_ref.rtl.simulators import Simulator, find
 from softfloat_ref.testing.check import Judge

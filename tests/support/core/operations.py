@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 
 from core.samples import NAMED, SMALL, Sample, said, sample
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.operations import (
     OPERATIONS,
+    Operation,
     evaluate,
     get_operation,
     parse_formats,
@@ -49,7 +51,20 @@ OPERANDS = {
 
 @sample
 def operations() -> Sample:
-    for name, operation in OPERATIONS.items():
+    yield from _of({name: row for name, row in OPERATIONS.items() if not row.curve})
+
+
+@sample
+def functions() -> Sample:
+    rows = {name: row for name, row in OPERATIONS.items() if row.curve}
+    yield from _of(rows)
+    yield from _rows(rows)
+    for curve in (row.curve for row in rows.values() if row.curve):
+        yield curve.pieces, curve.whole, curve.most, curve.negative, curve.exact
+
+
+def _of(operations: Mapping[str, Operation]) -> Sample:
+    for name, operation in operations.items():
         yield (
             name,
             operation.arity,
@@ -232,8 +247,12 @@ def signatures() -> Sample:
 @sample
 def rows() -> Sample:
     """What rows say of operations beside their results."""
+    yield from _rows({name: row for name, row in OPERATIONS.items() if not row.curve})
+
+
+def _rows(operations: Mapping[str, Operation]) -> Sample:
     a, b, c = (exact.finite(0, 3, 1), exact.finite(1, 5, -1), exact.finite(0, 7, 0))
-    for name, row in OPERATIONS.items():
+    for name, row in operations.items():
         yield name, row.operands, row.result, row.flushes, row.nans, row.rounds, row.integral, row.ordering
         yield row.commutes, row.pole, row.p3109, row.family, row.loop and row.loop.name, row.is_conversion, row.fused
         yield [other.name for other in confused_with(row)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,6 +22,8 @@ from softfloat_ref.oracle.accumulate.model import summary
 from softfloat_ref.oracle.accumulate.probes import PROBES, answer
 from softfloat_ref.oracle.accumulate.trace import trace, trace_dict
 from softfloat_ref.oracle.blocks.formats import any_format
+from softfloat_ref.oracle.codec import decoder
+from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import get_format
 
 # Codes of bf16, whose products' exponents are easily read: powers of two, zeros, ends, NaNs.
@@ -93,7 +96,7 @@ def block_dots() -> Sample:
         for tensor in ((0x3F800000, 0x40400000), (0xBF000001, 0x3F800000), (0, 0x7F800000), (0xFFC00001, 0)):
             (a, fa, sa), (b, fb, sb) = sides
             scales = None if sa is None or sb is None else (sa, sb)
-            yield said(dot, a, b, (fa, fb), 0, acc, scales=scales, tensor_scales=tensor, extrapolate=turn > 1)
+            yield said(dot, a, b, (fa, fb), 0, acc, scales=scales, tensor_scales=fp32(tensor), extrapolate=turn > 1)
 
 
 @sample
@@ -105,7 +108,13 @@ def scale_specials() -> Sample:
     units = ("exact", "fuse(2+c,F=9,rz)->fp32:rz; nan=propagate")
     for s, t, tensor, (a, b), acc in itertools.product(scales, scales, tensors, pairs, units):
         both, second = ([s], [t]), (tensor, 0x3F800000)
-        yield said(dot, a, b, "fp8_e5m2@fp8_e5m2/2", 0x3F800000, acc, scales=both, tensor_scales=second)
+        yield said(dot, a, b, "fp8_e5m2@fp8_e5m2/2", 0x3F800000, acc, scales=both, tensor_scales=fp32(second))
+
+
+def fp32(codes: tuple[int, int]) -> tuple[Value, Value]:
+    """The values of a pair of codes."""
+    decode = decoder(get_format("fp32"))
+    return decode(codes[0]), decode(codes[1])
 
 
 @sample
@@ -117,12 +126,12 @@ def operands() -> Sample:
     for codes in (view, SimpleNamespace(codes=half, scales=[127], fmt=mx, axis=0), range(3), (), 5, "38", b"8"):
         yield said(operand, codes, "fp8_e4m3", None, "a")
     for array, scale in ((view, [128]), (view.cast("B", (2, 1)), [128]), (half, [128, 128])):
-        for more in ({}, {"tensor_scale": 0x40000000}, {"tensor_scale": 1 << 32}):
-            yield said(operand, SimpleNamespace(codes=array, scales=scale, fmt=mx, axis=0, **more), None, None, "b", 0)
+        for more in ({}, {"tensor_scale": 2.0}, {"tensor_scale": 0.1}, {"tensor_scale": 2}):
+            yield said(operand, SimpleNamespace(codes=array, scales=scale, fmt=mx, axis=0, **more), None, None, "b")
     for scales in ([127], [127, 1], None, 5, [256], []):
         for fmt in (mx, "fp8_e4m3@e8m0/1", "fp8_e4m3@e8m0/axis", "fp8_e4m3@e8m0/tensor", "fp8_e4m3"):
-            yield said(operand, half, fmt, scales, "a", 0x3F800000)
-    yield said(operand, half, "fp8_e4m3", None, "a", 1)
+            yield said(operand, half, fmt, scales, "a", None)
+    yield said(operand, half, "fp8_e4m3", None, "a", 1.0)
     for start, stop in ((-1, (1 << 24) - 1), (-1, 1 << 24), (0, (1 << 24) + 1)):
         yield said(operand, range(start, stop), "fp8_e4m3", None, "a")  # as many as may be, and one more
     e8m0, e4m3 = get_format("e8m0"), get_format("fp8_e4m3")
@@ -134,8 +143,8 @@ def operands() -> Sample:
     yield said(setting, plain, plain, get_accumulator("nvidia-v100"), get_format("fp32"))
     for acc in ("nvidia-h100", "nvidia-b200-fp8", "mx-fp32"):
         for extrapolate in (False, True):
-            for tensor in (0x3F800000, 0x40000000):
-                more = {"scales": ([128], [127]), "tensor_scales": (0x3F800000, tensor), "extrapolate": extrapolate}
+            for tensor in (1.0, 2.0):
+                more = {"scales": ([128], [127]), "tensor_scales": (1.0, tensor), "extrapolate": extrapolate}
                 yield said(dot, half, half, mx, 0, acc, **more)
     yield said(dot, half, half, "fp8_e4m3"), said(dot, [0x38], [0x38], "fp8_e4m3", 0, "nvidia-v100")
     for pair in ([[127]] * 3, [[127]], "ab", 5, ([127], [127])):
@@ -143,6 +152,20 @@ def operands() -> Sample:
     yield said(parse_operand_formats, "a=fp16=x,b=fp16")
     long = [power(24), *[0] * 31, ONE, ONE]  # a block of 32 and one of 2, where nothing has blocks
     yield said(dot, long, [ONE] * len(long), "bf16", 0, "mx-fp32")
+
+
+@sample
+def second_scales() -> Sample:
+    """Second-level scales: of an array, with codes, missing, and what is refused."""
+    half, mx = [0x08, 0x04], "fp4_e2m1@e8m0/2"
+    for more in ({"fmt": mx}, {"scales": [127]}, {"tensor_scale": 1.0}, {}):
+        given = {"fmt": None, "scales": None} | more
+        yield said(operand, SimpleNamespace(codes=half, scales=[127], fmt=mx, axis=0), name="b", **given)
+    for fmt in ("nvfp4", mx, "fp16"):
+        for second in (None, 0.5, 1 / 3, 1, Fraction(3, 4), "1"):
+            yield said(operand, half, fmt, None if fmt == "fp16" else [56], "a", second)
+            array = SimpleNamespace(codes=half, scales=[56], fmt=fmt, axis=0, tensor_scale=second)
+            yield said(operand, array, None, None, "b")
 
 
 @sample

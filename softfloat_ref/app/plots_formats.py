@@ -1,0 +1,145 @@
+"""Pictures of formats: the values that they have on a line, and their error against the magnitude."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softfloat_ref.app.plots import COLOURS, figure, legend
+from softfloat_ref.arrays import convert, kinds
+from softfloat_ref.arrays.exponents import AnyFormat
+from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.affine import AffineFormat
+from softfloat_ref.oracle.formats import Format
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MAX_BITS: Final = 10  # of a format on a line
+_SAMPLES: Final = 4096  # per binade
+_GREY: Final = "#555555"
+
+Doubles = NDArray[np.float64]
+
+
+# -- number lines ----------------------------------------------------------------------------------------------------
+
+
+class Values(NamedTuple):
+    """A format's finite values in order, and the smallest normal one; inf without one."""
+
+    name: str
+    values: Doubles
+    normal: float
+
+    @property
+    def positive(self) -> Doubles:
+        """Those above zero."""
+        return self.values[self.values > 0]
+
+
+def values_of(fmt: AnyFormat) -> Values:
+    """The values of a scalar format, or of a block format's elements. Raises Error for more than MAX_BITS bits."""
+    if isinstance(fmt, AffineFormat):
+        raise Error(f"{fmt.name}: affine integers lie at equal distances; give scalar or block formats")
+    name, scalar = (fmt.name, fmt) if isinstance(fmt, Format) else (f"elements of {fmt.name}", fmt.element)
+    if scalar.width > MAX_BITS:
+        raise Error(f"{scalar.name} has {scalar.width} bits; a number line shows formats of up to {MAX_BITS}")
+    values = convert.decode_float64(np.arange(1 << scalar.width), scalar)
+    normal = convert.decode_float64(np.array([scalar.min_normal_code]), scalar)[0] if scalar.has_normals else np.inf
+    return Values(name, np.unique(values[np.isfinite(values)]), float(normal))
+
+
+def number_lines(rows: Sequence[Values], title: str = "") -> Figure:
+    """Number lines: the values on a linear scale, and the positive ones on a logarithmic one."""
+    from matplotlib.lines import Line2D
+
+    drawn = figure(10, 1.6 + 0.55 * len(rows))
+    linear, magnitude = drawn.subplots(1, 2, sharey=True)
+    for i, row in enumerate(rows):
+        colour, values = COLOURS[i % len(COLOURS)], row.values
+        linear.vlines(values / (values[-1] if len(rows) > 1 else 1), i - 0.3, i + 0.3, color=colour, linewidth=0.7)
+        for part, alpha in (
+            (row.positive[row.positive >= row.normal], 1.0),
+            (row.positive[row.positive < row.normal], 0.4),
+        ):
+            magnitude.vlines(part, i - 0.3, i + 0.3, color=colour, linewidth=0.9, alpha=alpha)
+    magnitude.set_xscale("log", base=2)
+    linear.set_yticks(range(len(rows)), [f"{row.name}\nup to {row.values[-1]:.6g}" for row in rows])
+    linear.set_ylim(len(rows) - 0.5, -0.5)
+    if len(rows) > 1:
+        linear.set_xticks([-1, -0.5, 0, 0.5, 1])
+    linear.set_xlabel("value" if len(rows) == 1 else "value, in units of the format's largest")
+    magnitude.set_xlabel("positive values, logarithmic scale")
+    for axes in (linear, magnitude):
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_visible(False)
+    lines = [Line2D([], [], color=_GREY, linewidth=2, alpha=a) for a in (1.0, 0.4)]
+    return legend(drawn, title, lines, ["normal", "subnormal (pale, on the right)"])
+
+
+# -- errors ----------------------------------------------------------------------------------------------------------
+
+
+class Curve(NamedTuple):
+    """A format, whether it is scaled, and its largest relative error in each binade: x in their middle."""
+
+    name: str
+    scaled: bool
+    x: Doubles
+    errors: Doubles
+
+
+def curve(fmt: AnyFormat, low: int, high: int) -> Curve:
+    """The errors from 2^low to 2^high, rounded to nearest; inf for overflow. Values at equal ratios find the values of
+    the format, and the largest errors are midway between those."""
+    x = np.exp2(low + np.arange((high - low) * _SAMPLES) / _SAMPLES).astype(np.float32)
+    found = np.unique(_quantized(x, fmt, 2.0**high).astype(np.float64))
+    found = found[np.isfinite(found)]
+    middle = ((found[:-1] + found[1:]) / 2).astype(np.float32)
+    x = np.concatenate([x, middle[(middle >= 2.0**low) & (middle < 2.0**high)]])
+    error = np.abs(_quantized(x, fmt, 2.0**high).astype(np.float64) - x) / x
+    y = np.zeros(high - low)
+    np.maximum.at(y, np.frexp(x)[1] - 1 - low, np.where(np.isfinite(error), error, np.inf))
+    return Curve(fmt.name, not isinstance(fmt, Format), np.exp2(low + np.arange(y.size) + 0.5), y)
+
+
+def _quantized(x: NDArray[np.float32], fmt: AnyFormat, top: float) -> NDArray[Any]:
+    """The values after quantization; of scaled formats, in blocks or in a tensor with that largest magnitude."""
+    if isinstance(fmt, Format):
+        return convert.quantize(x, fmt)
+    if isinstance(fmt, AffineFormat):
+        return kinds.quantize(np.concatenate([x, [-top, top]]).astype(np.float32), fmt)[: x.size]
+    if fmt.size == 1:
+        raise Error(f"{fmt.name}: each value has a scale of its own")
+    others = fmt.size - 1 if fmt.size > 0 else x.size
+    blocks = np.zeros((-(-x.size // others), others + 1), np.float32)
+    blocks[:, 0] = top
+    padded = np.zeros(blocks.shape[0] * others, np.float32)
+    padded[: x.size] = x
+    blocks[:, 1:] = padded.reshape(-1, others)
+    return kinds.quantize(blocks, fmt)[:, 1:].reshape(-1)[: x.size]
+
+
+def errors(curves: Sequence[Curve], high: int, title: str = "") -> Figure:
+    """The curves; blocks and affine integers are scaled for a largest magnitude of 2^high."""
+    drawn = figure(9, 4.4)
+    axes: Any = drawn.subplots()
+    styles: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
+    for i, one in enumerate(curves):
+        scaled = f" (scaled for $2^{{{high}}}$)" if one.scaled else ""
+        shown = np.where((one.errors > 0) & np.isfinite(one.errors), 100 * one.errors, np.nan)
+        axes.plot(
+            one.x, shown, color=COLOURS[i % len(COLOURS)], linestyle=styles[i % len(styles)], linewidth=1.5,
+            marker="o", markersize=2.5, label=f"{one.name}{scaled}",
+        )  # fmt: skip
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_xlabel("magnitude of the value")
+    axes.set_ylabel("largest relative error in a binade, %")
+    axes.grid(color="#dddddd", linewidth=0.6)
+    axes.axhline(100, color=_GREY, linewidth=0.8, linestyle=(0, (2, 2)), label="100 %: rounded to zero")
+    return legend(drawn, title)

@@ -1,0 +1,165 @@
+"""`report`: what formats do to the tensors of a whole model, as a table, CSV, JSON, and a page with pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from softfloat_ref.app.options import ANY, SCHEDULERS, Choices, Name, policy_options, profile_option
+from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.patterns import matches
+
+if TYPE_CHECKING:
+    from softfloat_ref.app.report_rows import Report
+    from softfloat_ref.arrays.errors import Measure
+    from softfloat_ref.nn.model_errors import Row
+    from softfloat_ref.nn.model_files import Tensor
+
+SORTS: Final = ("file", "name", "size", "sqnr", "error", "saturated", "flushed")
+OUTPUTS: Final = (".html", ".csv", ".json")
+_BINS: Final = 192  # of blocks in a picture
+
+
+@click.command("report")
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@click.option("--fmt", "formats", multiple=True, required=True, type=ANY, metavar="FORMAT", help="A format to measure.")
+@click.option("--include", multiple=True, metavar="PATTERN", help="Only these tensors, such as layers.0.*.weight.")
+@click.option("--exclude", multiple=True, metavar="PATTERN", help="Not these tensors.")
+@click.option("--axis", type=click.INT, help="Axis of blocks [the last]; qint: of channels [one scale].")
+@click.option("--sort", type=Name("KEY", SORTS), default="file", help=f"Order: {', '.join(SORTS)}; worst first [file].")
+@click.option("--top", type=click.IntRange(min=1), metavar="N", help="Print only the first N rows; files have all.")
+@click.option("-o", "--output", "outputs", multiple=True, metavar="FILE", help=f"{', '.join(OUTPUTS)}; several times.")
+@click.option("--jobs", type=click.IntRange(1, 1024), help="Number of local processes [1].")
+@click.option("--scheduler", metavar=SCHEDULERS, help="A Dask cluster; its workers open the same files.")
+@profile_option
+@policy_options
+def command(
+    choices: Choices,
+    models: tuple[str, ...],
+    formats: tuple[str, ...],
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    axis: int | None,
+    sort: str,
+    top: int | None,
+    outputs: tuple[str, ...],
+    jobs: int | None,
+    scheduler: str | None,
+    profile: str | None,
+) -> None:
+    """Measure the error of formats on every tensor of a model: signal to quantization noise, largest errors, counts.
+
+    A model is one or several files: .safetensors, .npz, .npy, .onnx, or a PyTorch state dict (.pt, .pth, .bin, .ckpt).
+    Nothing is unpickled. Tensors are read in slabs, so that they may be larger than memory.
+    """
+    from softfloat_ref.app import report_rows
+    from softfloat_ref.base.files import check_place
+
+    _check(sort, outputs, choices)
+    for path in outputs:
+        check_place(path)
+    measures = _measures(formats, choices, axis, profile)
+    chosen, skipped = _chosen(models, include, exclude)
+    rows = _rows(chosen, measures, outputs, jobs, scheduler)
+    names = [m.fmt.name for m in measures]
+    report = report_rows.Report([Path(x).name for x in models], names, rows, skipped)
+    report = report.ordered(sort)
+    _write(report, outputs)
+    for line in report_rows.table(report, top):
+        print(line)
+
+
+def _check(sort: str, outputs: Sequence[str], choices: Choices) -> None:
+    """Raise Error for options that cannot work, before anything is measured."""
+    choices.check()
+    if sort not in SORTS:
+        raise unknown("order", sort, SORTS)
+    if choices.random_bits is not None:
+        raise Error("--random-bits gives the bits of one array; use --seed or --random-source")
+    for path in outputs:
+        if Path(path).suffix not in OUTPUTS:
+            raise unknown(f"kind of report {Path(path).name!r}:", Path(path).suffix, OUTPUTS)
+        if Path(path).suffix == ".html":
+            from softfloat_ref.app import plots
+
+            plots.figure(1, 1)  # raises Error without matplotlib
+
+
+def _measures(formats: Sequence[str], choices: Choices, axis: int | None, profile: str | None) -> list[Measure]:
+    """One quantization per format. Raises Error, also for an axis or a profile that no format has."""
+    from softfloat_ref.arrays.errors import Measure
+    from softfloat_ref.arrays.exponents import find_format
+    from softfloat_ref.oracle.formats import Format
+
+    found = list({x.name: x for x in map(find_format, formats)}.values())
+    if all(isinstance(x, Format) for x in found):
+        for option, given in (("--axis", axis), ("--profile", profile)):
+            if given is not None:
+                raise Error(f"{option} is for block formats; {', '.join(x.name for x in found)} are scalar formats")
+    return [
+        Measure.make(x, choices.typed_policy(x, None), choices.source)
+        if isinstance(x, Format)
+        else Measure.make(x, choices.typed_policy(x, profile), choices.source, axis, profile)
+        for x in found
+    ]
+
+
+def _chosen(
+    models: Sequence[str], include: Sequence[str], exclude: Sequence[str]
+) -> tuple[list[Tensor], list[tuple[str, str]]]:
+    """The tensors to be measured, and the names of the others with the reason. Raises Error if there are none."""
+    from softfloat_ref.nn.model_files import tensors
+
+    found = list(_named([(Path(x).name, tensors(x)) for x in models]))
+    kept = [t for t in found if not include or any(matches(t.name, p) for p in include)]
+    kept = [t for t in kept if not any(matches(t.name, p) for p in exclude)]
+    if not kept:
+        raise unknown("tensor", ", ".join(include) or "(all excluded)", [t.name for t in found])
+    skipped = [(t.name, t.skipped) for t in kept if t.skipped]
+    if len(skipped) == len(kept):
+        name, why = skipped[0]
+        raise Error(f"{', '.join(models)}: nothing to measure: {len(kept)} tensors, such as {name} ({why})")
+    return [t for t in kept if not t.skipped], skipped
+
+
+def _named(files: Sequence[tuple[str, list[Tensor]]]) -> Iterator[Tensor]:
+    """All tensors; where two files have one of the same name, every name begins with its file."""
+    from dataclasses import replace
+
+    names = [t.name for _, found in files for t in found]
+    for file, found in files:
+        yield from found if len(set(names)) == len(names) else (replace(t, name=f"{file}:{t.name}") for t in found)
+
+
+def _rows(
+    chosen: Sequence[Tensor],
+    measures: Sequence[Measure],
+    outputs: Sequence[str],
+    jobs: int | None,
+    scheduler: str | None,
+) -> list[Row]:
+    from softfloat_ref.app.progress import progress
+    from softfloat_ref.base.executors import workers
+    from softfloat_ref.nn.model_errors import Work
+
+    pictures = any(Path(x).suffix == ".html" for x in outputs)
+    work = Work(chosen, measures, _BINS if pictures else 0)
+    with workers(jobs if jobs or scheduler else 1, scheduler) as pool, progress(work.total) as bar:
+        rows = list(work.rows(pool, bar.advance))
+    if all(row.problem for row in rows):
+        raise Error(f"{rows[0].tensor.name} in {rows[0].measure.fmt.name}: {rows[0].problem}")
+    return rows
+
+
+def _write(report: Report, outputs: Sequence[str]) -> None:
+    """The files, each written completely or not at all."""
+    from softfloat_ref.app import report_page, report_rows
+    from softfloat_ref.base.files import write_file
+
+    makers = {".csv": report_rows.csv_text, ".json": report_rows.json_text, ".html": report_page.html}
+    for path in outputs:
+        data = makers[Path(path).suffix](report).encode()
+        write_file(path, lambda stream, data=data: stream.write(data))  # type: ignore[misc]

@@ -1,0 +1,310 @@
+"""Blocks with scales of any format in the compiled loops of kernels/divided_loops.py: plans, and slabs of an array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softfloat_ref.arrays.kernels import plans
+from softfloat_ref.arrays.kernels.dispatch import as_drawn, read_only
+from softfloat_ref.arrays.kernels.divided_rules import (
+    DIVIDE,
+    DROP,
+    DROP_ALL,
+    DROP_GIVEN,
+    FLUSH,
+    KEEP,
+    KIND,
+    LOWEST,
+    NAN_CODE,
+    NAN_SCALE,
+    NEGATE,
+    POWER,
+    QUOTIENT,
+    RANGE,
+    RECIPROCAL,
+    RULES,
+    SHIFT,
+    ZERO_SCALE,
+)
+from softfloat_ref.arrays.kernels.threads import shared
+from softfloat_ref.base import bisection
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.blocks.formats import BlockFormat
+from softfloat_ref.oracle.blocks.profiles import Profile
+from softfloat_ref.oracle.blocks.quantize import (
+    FP32_ONE,
+    fp32_quotient,
+    lowest_scale,
+    scale_of,
+    scale_policy,
+    special_element,
+)
+from softfloat_ref.oracle.blocks.scale_rules import largest
+from softfloat_ref.oracle.codec import decoder
+from softfloat_ref.oracle.exact import Value
+from softfloat_ref.oracle.formats import CATALOGUE, Format
+from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.oracle.rounding import Rounding
+
+FAR_BELOW: Final = 26  # as nearest.ALL
+FP32: Final = CATALOGUE["fp32"]
+FP64: Final = CATALOGUE["fp64"]
+SLAB: Final = 1 << 17  # values
+_ONE: Final = exact.finite(0, 1, 0)
+_POWERS: Final = ("floor", "ceil", "even", "nearest")
+_ROUNDINGS: Final = {"rne": Rounding.RNE, "amax": Rounding.RNE, "rceil": Rounding.RUP}
+_SIDES: Final = 42  # bits of a midpoint times a divisor for which a product with the reciprocal is on the right side
+_QUOTIENT: Final = 51  # the same for a quotient
+_FIELDS: Final = 255  # exponent fields of finite float32 values
+_SIGNS: Final = {"keep": KEEP, "drop-given": DROP_GIVEN, "drop": DROP_ALL}
+_NO_POWERS: Final = np.zeros((0, 3), np.uint32)
+_NO_NEAR: Final = np.zeros(0, np.uint32)
+_NO_WORDS: Final = np.zeros((1, 0), np.uint32)
+Array = NDArray[Any]
+Words = Callable[[int, int], Array]
+
+
+class Plan(NamedTuple):
+    """The arguments of the loops; see divided_loops."""
+
+    rules: Array
+    factors: Array
+    rounded: Array
+    near_scale: Array
+    powers: Array
+    values: Array
+    plain: Array
+    near: Array
+    mode: int
+    bits: int  # of a random word
+    kind: int
+    shorts: tuple[int, int]  # bits of a midpoint times its divisor, for scales and elements, without those of a factor
+
+
+def plan(fixed: Plan, tensor_scale: int) -> Plan | None:
+    """The plan for a second-level scale (an FP32 code); None if the loops do not support it. fixed: of `fixed_plan`."""
+    kind = fixed.kind
+    if kind == POWER and tensor_scale != FP32_ONE:
+        return None
+    second, added = _single(tensor_scale)
+    of_scale, of_element = fixed.shorts[0] + added, fixed.shorts[1] + added
+    if kind == QUOTIENT and max(of_element, of_scale) > _QUOTIENT:
+        return None
+    near = fixed.near_scale if kind == RECIPROCAL or of_scale <= _SIDES else _NO_NEAR
+    rules = fixed.rules.copy()
+    rules[DIVIDE] = kind != RECIPROCAL and of_element > _SIDES
+    top, _, limit = fixed.factors.tolist()
+    divisor = float(fp32_quotient(_ONE, decoder(FP32)(tensor_scale))) if kind == RECIPROCAL else top * second  # exact
+    return fixed._replace(rules=rules, factors=np.array([divisor, second, limit]), near_scale=near)
+
+
+def _single(code: int) -> tuple[float, int]:
+    """The value of a positive FP32 code, and the bits of its significand without trailing zeros."""
+    hidden = 1 << FP32.mantissa_bits
+    fraction = code & (hidden - 1) | (hidden if code >= hidden else 0)
+    return float(np.uint32(code).view(np.float32)), fraction.bit_length() - (fraction & -fraction).bit_length() + 1
+
+
+def short_bits(x: Value) -> int:
+    """The bits of a significand, without trailing zeros."""
+    return x.significand.bit_length() - ((x.significand & -x.significand).bit_length() - 1)
+
+
+def fixed_plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> Plan | None:
+    """The parts of a plan for float32 values that do not depend on the second-level scale, or None if the loops do not
+    support the conversion."""
+    element, scale, n = fmt.element, fmt.scale, policy.random_count
+    regular = plans.is_stochastic(element, policy, FP32) if n else plans.is_plain(element, policy, FP32)
+    near_one = element.emax < RANGE and element.emin - element.mantissa_bits - n - 3 > -RANGE
+    narrow = element.width <= 16 and element.precision + n + 2 < FP32.precision
+    readable = scale.width <= 16 or _is_cut_fp32(scale)
+    flushes = profile.flush == "never" or (profile.flush == "element" and profile.flush_below == FP32.emin)
+    kind = _kind(fmt, profile)
+    if not (regular and near_one and narrow and readable and flushes and kind is not None):
+        return None
+    powers = _powers(fmt, profile) if kind == POWER else _NO_POWERS
+    rounding = _ROUNDINGS.get(profile.scale_rule, Rounding.RNE) if kind == QUOTIENT else Rounding.RNE
+    rounded = scale_policy(rounding, profile.scale_high == "format")
+    near = None if n else _near(element, policy)
+    top = _ONE if profile.scale_rule == "amax" else largest(element)
+    return Plan(
+        _rules(fmt, profile, policy, kind),
+        np.array([float(top), 1.0, float(largest(element))]),
+        np.array([] if kind == POWER else plans.plain_numbers(scale, rounded, FP64), np.uint64),
+        np.array(_near(scale, rounded) if kind != POWER else [], np.uint32),
+        powers,
+        _values(scale),
+        np.array(plans.plain_numbers(element, policy, FP32), np.uint32),
+        np.array(near or [], np.uint32),
+        int(policy.rounding),
+        n,
+        kind,
+        (scale.precision + 1 + short_bits(top), element.precision + 1 + n + scale.precision),
+    )
+
+
+def _near(fmt: Format, policy: Policy) -> list[int]:
+    """The fields of nearest.Nearest for magnitudes; empty if its loops do not apply."""
+    spare = FP32.precision - fmt.precision >= 2
+    found = plans.nearest_magnitudes(fmt, policy) if spare and plans.is_plain(fmt, policy, FP32) else None
+    return found if found and found[2] > FAR_BELOW and fmt.emax < RANGE else []
+
+
+def _kind(fmt: BlockFormat, profile: Profile) -> int | None:
+    """How the loops find the scale; None if they cannot."""
+    scale = fmt.scale
+    if profile.arithmetic == "fp32-reciprocal" or not (scale.mantissa_bits == 0 or profile.scale_rule in _POWERS):
+        plain = plans.is_plain(scale, scale_policy(Rounding.RNE, True), FP64) and not scale.twos_complement
+        fits = plain and profile.scale_high != "nan"
+        return (RECIPROCAL if profile.arithmetic == "fp32-reciprocal" else QUOTIENT) if fits else None
+    return POWER
+
+
+def _rules(fmt: BlockFormat, profile: Profile, policy: Policy, kind: int) -> Array:
+    simple = profile.nan == profile.inf == "block" and profile.special_codes == "nan"
+    found = np.zeros(RULES, np.int64)
+    found[FLUSH] = policy.flush_inputs or profile.flush == "element"
+    found[ZERO_SCALE] = scale_of(None, fmt, profile)
+    found[NAN_SCALE] = fmt.scale.canonical_nan if simple else -1
+    zero = profile.scale_low == "zero" and fmt.scale.zero
+    found[LOWEST] = 0 if zero or kind == POWER else lowest_scale(fmt.scale, profile)
+    found[KIND], found[DROP] = kind, _SIGNS[profile.negative_zero]
+    found[NAN_CODE] = special_element(fmt, policy) if simple else 0
+    found[NEGATE] = fmt.element.twos_complement and fmt.element.signed
+    found[SHIFT] = FP32.mantissa_bits - fmt.scale.mantissa_bits
+    return found
+
+
+def _values(scale: Format) -> Array:
+    """The values of a scale's codes; empty for formats that are the upper bits of FP32."""
+    if _is_cut_fp32(scale):
+        return np.zeros(0)
+    decode = decoder(scale)
+    return np.array([float(decode(code)) for code in range(1 << scale.width)])
+
+
+def _is_cut_fp32(scale: Format) -> bool:
+    """Whether codes are the upper bits of FP32's."""
+    ieee = scale.nan == "ieee" and scale.signed and scale.subnormals == "gradual"
+    return ieee and scale.exponent_bits == FP32.exponent_bits and scale.bias == FP32.bias and scale.width <= FP32.width
+
+
+def _first_of(scale: int, begin: int, end: int, code: Callable[[int], int], near: int) -> int:
+    return bisection.first(begin, end, lambda bits: code(bits) == scale, near)
+
+
+def _powers(fmt: BlockFormat, profile: Profile) -> Array:
+    """By exponent field of the largest magnitude: the fraction from which the scale is another one, and both scales.
+    Computed by the oracle: a power of two that is monotone changes at most once in a binade."""
+    decode, none = decoder(FP32), 1 << FP32.mantissa_bits
+
+    def code(bits: int) -> int:
+        return scale_of(decode(bits), fmt, profile)
+
+    found, guess = [], 0
+    for field in range(_FIELDS):
+        begin, end = field * none, (field + 1) * none - 1
+        low, high = code(max(begin, 1)), code(end)
+        if low != high:
+            guess = _first_of(high, max(begin, 1), end, code, begin + guess) - begin
+        found.append((guess if low != high else none, low, high))
+    return np.array(found, np.uint32)
+
+
+# -- arrays ----------------------------------------------------------------------------------------------------------
+
+
+def largest_finite(x: Array) -> int:
+    """The largest finite magnitude of contiguous float32 bits."""
+    from softfloat_ref.arrays.kernels.divided_loops import largest_finite
+
+    return int(largest_finite(read_only(x.reshape(-1))))
+
+
+def quantize(
+    x: Array, size: int, plan: Plan, words: Words | None, codes: Array, scales: Array, threads: int = 1
+) -> Array:
+    """Quantize float32 bits of shape (outer, length, inner) in blocks of `size` along the middle axis, into `codes` of
+    that shape and `scales` (outer, blocks, inner).
+
+    words: the random words from a position, so many, of the array in C order. Returns which blocks are left to the
+    oracle, in the shape of the scales.
+    """
+    redo = np.zeros(scales.shape, np.uint8)
+    arrays = read_only(x), codes, scales, redo
+    if x.shape[2] == 1:
+        job = _Job(size, plan, words, *(array[:, :, 0] for array in arrays))
+        shared(x.shape[0], x.shape[1], threads, job.rows)
+    else:
+        job = _Job(size, plan, words, *arrays)
+        shared(x.shape[0], x.shape[1] * x.shape[2], threads, job.columns)
+    return redo
+
+
+class _Job(NamedTuple):
+    """The quantization of one array, slab by slab."""
+
+    size: int
+    plan: Plan
+    words: Words | None
+    x: Array
+    codes: Array
+    scales: Array
+    redo: Array
+
+    def rows(self, part: slice) -> None:
+        """Quantize some rows."""
+        from softfloat_ref.arrays.kernels.divided_loops import elements_of_rows, scales_of_rows
+
+        length, size = self.x.shape[1], self.size
+        if self.x.size <= SLAB and part.stop - part.start == self.x.shape[0]:
+            self._coded(elements_of_rows, ..., self._scaled(scales_of_rows, ..., ...), 0)
+            return
+        many = max(SLAB // max(length, 1), 1)  # rows at a time
+        wide = length if length <= SLAB or size > SLAB else SLAB // size * size  # values of a row at a time
+        for top in range(part.start, part.stop, many):
+            rows = slice(top, min(top + many, part.stop))
+            for left in range(0, length, wide):
+                right = min(left + wide, length)
+                blocks = slice(left // size, -(-right // size))
+                inverse = self._scaled(scales_of_rows, (rows, slice(left, right)), (rows, blocks))
+                step = right - left if size <= SLAB else SLAB
+                for begin in range(left, right, step):
+                    place = rows, slice(begin, min(begin + step, right))
+                    self._coded(elements_of_rows, place, inverse, top * length + begin)
+
+    def columns(self, part: slice) -> None:
+        """Quantize some of the arrays (length, columns)."""
+        from softfloat_ref.arrays.kernels.divided_loops import elements_of_columns, scales_of_columns
+
+        length, columns = self.x.shape[1:]
+        size = min(self.size, length)
+        many = max(SLAB // max(size * columns, 1), 1) * size  # values of a column at a time
+        step = many if size * columns <= SLAB else max(SLAB // max(columns, 1), 1)
+        for outer in range(part.start, part.stop):
+            for top in range(0, length, many):
+                end = min(top + many, length)
+                blocks = slice(top // size, -(-end // size))
+                inverse = self._scaled(scales_of_columns, (outer, slice(top, end)), (outer, blocks))
+                for begin in range(top, end, step):
+                    place = outer, slice(begin, min(begin + step, end))
+                    self._coded(elements_of_columns, place, inverse, (outer * length + begin) * columns)
+
+    def _scaled(self, loop: Any, values: Any, blocks: Any) -> Array:
+        """Compute scales; returns what the elements are multiplied by."""
+        x, scales, redo, p = self.x[values], self.scales[blocks], self.redo[blocks], self.plan
+        inverse = np.empty(scales.shape)
+        made = [scales, inverse, redo]
+        if self.x.ndim == 2 and x.shape[1] % self.size == 0:  # complete blocks only: as one row
+            x, *made = (array.reshape(1, -1) for array in (x, *made))
+        loop(x, self.size, p.rules, p.factors, p.rounded, p.near_scale, p.powers, p.values, *made)
+        return inverse
+
+    def _coded(self, loop: Any, values: Any, inverse: Array, start: int) -> None:
+        x, p = self.x[values], self.plan
+        drawn = _NO_WORDS if self.words is None else as_drawn(self.words(start, x.size), p.bits).reshape(x.shape)
+        loop(x, self.size, inverse, p.rules, p.plain, p.near, drawn, p.mode, p.bits, self.codes[values])

@@ -1,0 +1,341 @@
+"""The compiled loops of blocks with scales of any format: float32 bits to scales, and quotients to elements.
+
+A quotient is a float64 on the same side of every value and midpoint of the target as the exact quotient: a and b of few
+bits differ from each other by more than the rounding error of a float64 (`divided.plan` counts the bits). It is then
+rounded to odd in float32, and the conversions of kernels/convert.py and kernels/nearest.py make the codes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from softfloat_ref.arrays.kernels import convert, nearest
+from softfloat_ref.arrays.kernels.block_loops import larger, largest_of_blocks
+from softfloat_ref.arrays.kernels.casts import double, double_bits, single, single_bits
+from softfloat_ref.arrays.kernels.convert import I32, U32, U64
+from softfloat_ref.arrays.kernels.divided_rules import (
+    DIVIDE,
+    DROP,
+    DROP_ALL,
+    DROP_GIVEN,
+    FLUSH,
+    KIND,
+    LOWEST,
+    NAN_CODE,
+    NAN_SCALE,
+    NEGATE,
+    POWER,
+    RANGE,
+    RECIPROCAL,
+    SHIFT,
+    ZERO_SCALE,
+)
+from softfloat_ref.arrays.kernels.jit import compiled
+from softfloat_ref.arrays.kernels.nearest import FRACTION, HIDDEN, INF, MAGNITUDE, SIGN
+
+F32: Final = np.float32
+F64: Final = np.float64
+PART: Final = 1024  # values, or blocks, at a time: the temporaries stay in the first cache
+MANY: Final = 1 << 14  # values whose scales are found together
+DROPPED: Final = 9  # bits of a float64 that rounding to 44 bits drops: the error of a product with a reciprocal
+_HALF: Final = U64(1 << (DROPPED - 1))
+_LOWER: Final = U64((1 << 29) - 1)  # the bits that float64 has and float32 lacks
+_BELOW: Final = U64((1 << 29) - (1 << DROPPED))
+_ABOVE: Final = U64((1 << 64) - (1 << 29))
+_ODD: Final = U64(1 << 29)
+LOW: Final = F64(2.0**-RANGE)  # nonzero quotients below it round like it, those beyond 1 / LOW like that
+DIVISOR, SECOND, FIRST = 0, 1, 2  # fields of a divided.Plan's `factors`
+NEGATIVE_ZERO: Final = convert.Plain._fields.index("zero")
+
+
+@compiled(forceinline=True)
+def _odd(quotient: Any) -> Any:
+    """A float64 as the bits of float32, rounded to odd: truncated, and the last bit set if inexact. Bits of no
+    account are dropped first: an exact quotient has fewer, so that rounding restores it."""
+    bits = U64(double_bits(quotient) + _HALF)
+    return single_bits(F32(double((bits & _ABOVE) | (_ODD if (bits & _BELOW) != U64(0) else U64(0)))))
+
+
+@compiled(forceinline=True)
+def _limited(quotient: Any) -> Any:
+    """A quotient within float32's normal range, but for zeros."""
+    magnitude = abs(quotient)
+    within = min(max(magnitude, LOW), 1.0 / LOW) if magnitude > 0.0 else magnitude
+    return -within if quotient < 0.0 else (within if magnitude > 0.0 else quotient)
+
+
+@compiled(error_model="numpy")
+def _steps(largest: Any, count: int, factors: Any, rules: Any, wide: Any) -> None:
+    """What rounds to the scales: the largest magnitudes over the divisor, in one step or in two steps of FP32."""
+    values = largest.view(np.float32)
+    if rules[KIND] == RECIPROCAL:
+        for b in range(count):
+            first = F32(F64(values[b]) / factors[FIRST])
+            wide[b] = F64(F32(F64(first) / factors[SECOND]))
+    else:
+        for b in range(count):
+            wide[b] = F64(values[b]) / factors[DIVISOR]
+
+
+@compiled()
+def _powers(largest: Any, count: int, powers: Any, made: Any) -> None:
+    """Scales by the exponent field of the largest magnitude, and on which side of a threshold its fraction is."""
+    for b in range(count):
+        field, fraction = largest[b] >> U32(23), U32(largest[b] & FRACTION)
+        made[b] = powers[field, 1] if fraction < powers[field, 0] else powers[field, 2]
+
+
+@compiled()
+def _near_scales(wide: Any, count: int, numbers: Any, made: Any) -> None:
+    """Positive numbers to codes. FP32's own steps have no bits that rounding to odd could drop."""
+    p = nearest.unpacked(numbers)
+    least = I32(p.least)
+    for b in range(count):
+        code = nearest.magnitude_code(_odd(_limited(wide[b])), least, p)
+        made[b] = p.beyond if code > p.limit else code
+
+
+@compiled(error_model="numpy")
+def _scales(
+    largest: Any, count: int, rules: Any, factors: Any, rounded: Any, near: Any, powers: Any, values: Any, made: Any,
+    wide: Any, inverse: Any, redo: Any,
+) -> None:  # fmt: skip
+    """Scale codes of blocks from their largest magnitudes, and what to multiply (or divide) their elements by.
+
+    inverse: NaN for blocks that become NaN, 0 under a scale of zero. redo: set for blocks that are left to the oracle.
+    made (uint32), wide (float64): room for `count` numbers; the codes end up in `made`.
+    """
+    flush, nan_scale = rules[FLUSH] != 0, rules[NAN_SCALE]
+    for b in range(count):
+        redo[b] = U32(largest[b]) >= INF
+        largest[b] = U32(0) if redo[b] or (flush and largest[b] < HIDDEN) else largest[b]
+    if rules[KIND] == POWER:
+        _powers(largest, count, powers, made)
+    else:
+        _steps(largest, count, factors, rules, wide)
+    if rules[KIND] != POWER and near.size:
+        _near_scales(wide, count, near, made)
+    elif rules[KIND] != POWER:
+        convert.plain_codes64(wide[:count].view(np.uint64), made[:count], convert.plain(rounded))
+    lowest, zero_scale = U32(rules[LOWEST]), U32(rules[ZERO_SCALE])
+    for b in range(count):
+        made[b] = zero_scale if largest[b] == U32(0) else max(made[b], lowest)
+        largest[b] = U32(made[b] << U32(rules[SHIFT]))
+    bits = largest.view(np.float32)
+    for b in range(count):
+        wide[b] = values[made[b]] if values.size else F64(bits[b])
+    second, is_reciprocal, divide = factors[SECOND], rules[KIND] == RECIPROCAL, rules[DIVIDE] != 0
+    for b in range(count):
+        factor = wide[b] if is_reciprocal else wide[b] * second
+        found = factor if divide else 1.0 / factor
+        if is_reciprocal:
+            found = F64(F32(factors[DIVISOR] / factor))
+        inverse[b] = 0.0 if factor == 0.0 else found
+        odd = redo[b] != 0
+        redo[b] = odd or not np.isfinite(factor) or not np.isfinite(inverse[b])
+        if odd and nan_scale >= 0:
+            made[b], inverse[b], redo[b] = U32(nan_scale), np.nan, 0
+
+
+@compiled(nogil=True)
+def scales_of_rows(
+    x: Any, size: int, rules: Any, factors: Any, rounded: Any, near: Any, powers: Any, values: Any, scales: Any,
+    inverse: Any, redo: Any,
+) -> None:  # fmt: skip
+    """The scales of x (rows, length) in blocks of `size`; scales, inverse, redo: (rows, blocks), see `_scales`."""
+    step = max(min(PART, MANY // size), 1)  # blocks at a time
+    some = max(min(step, 2 * PART // size), 1)  # blocks whose values stay in the first cache
+    room = some * min(size, 2 * PART)
+    halves, spare, largest = np.empty(room, np.uint32), np.empty(room, np.uint32), np.empty(step, np.uint32)
+    made, wide = np.empty(step, np.uint32), np.empty(step, np.float64)
+    for row in range(x.shape[0]):
+        for early in range(0, scales.shape[1], step):
+            late = min(early + step, scales.shape[1])
+            for first in range(early, late, some):
+                last = min(first + some, late)
+                largest_of_blocks(x[row, first * size : min(last * size, x.shape[1])], size, halves, spare)
+                largest[first - early : last - early] = halves[: last - first]
+            own, marks = inverse[row, early:late], redo[row, early:late]
+            _scales(largest, late - early, rules, factors, rounded, near, powers, values, made, wide, own, marks)
+            for b in range(late - early):
+                scales[row, early + b] = made[b]
+
+
+@compiled(nogil=True)
+def scales_of_columns(
+    x: Any, size: int, rules: Any, factors: Any, rounded: Any, near: Any, powers: Any, values: Any, scales: Any,
+    inverse: Any, redo: Any,
+) -> None:  # fmt: skip
+    """As scales_of_rows, for x (length, columns) in blocks down the columns; the others: (blocks, columns)."""
+    largest, made, wide = np.empty(PART, np.uint32), np.empty(PART, np.uint32), np.empty(PART, np.float64)
+    for block in range(scales.shape[0]):
+        for left in range(0, x.shape[1], PART):
+            right = min(left + PART, x.shape[1])
+            largest[: right - left] = 0
+            for k in range(block * size, min((block + 1) * size, x.shape[0])):
+                larger(x[k, left:right], largest)
+            own, marks = inverse[block, left:right], redo[block, left:right]
+            _scales(largest, right - left, rules, factors, rounded, near, powers, values, made, wide, own, marks)
+            for c in range(right - left):
+                scales[block, left + c] = made[c]
+
+
+@compiled(nogil=True)
+def largest_finite(x: Any) -> Any:
+    """The largest finite magnitude of float32 bits."""
+    found = U32(0)
+    for i in range(x.size):
+        magnitude = U32(x[i] & MAGNITUDE)
+        found = max(found, U32(0) if magnitude >= INF else magnitude)
+    return found
+
+
+# -- elements --------------------------------------------------------------------------------------------------------
+
+
+@compiled()
+def _multiplied(x: Any, inverse: Any, out: Any) -> None:
+    for i in range(x.size):
+        out[i] = _odd(F64(single(x[i])) * inverse[i])
+
+
+@compiled()
+def _multiplied_within(x: Any, inverse: Any, out: Any) -> None:
+    for i in range(x.size):
+        out[i] = _odd(_limited(F64(single(x[i])) * inverse[i]))
+
+
+@compiled(error_model="numpy")
+def _divided_within(x: Any, divisors: Any, out: Any) -> None:
+    """Here nothing may be dropped; what _odd adds is taken away again."""
+    for i in range(x.size):
+        value, divisor = F64(single(x[i])), divisors[i]
+        quotient = _limited(value / divisor if divisor != 0.0 else value * 0.0)
+        bits = U64(double_bits(quotient))
+        odd = _ODD if (bits & _LOWER) != U64(0) else U64(0)
+        out[i] = single_bits(F32(double((bits & _ABOVE) | odd)))
+
+
+@compiled()
+def _steps_of_fp32(x: Any, reciprocals: Any, out: Any) -> None:
+    for i in range(x.size):
+        out[i] = single_bits(F32(single(x[i]) * F32(reciprocals[i])))
+
+
+@compiled()
+def _kept(x: Any, rules: Any, out: Any) -> None:
+    """The values, without those that are flushed and without the signs that are dropped."""
+    least = HIDDEN if rules[FLUSH] else U32(1)
+    signs = U32(0) if rules[DROP] == DROP_GIVEN else SIGN
+    for i in range(x.size):
+        out[i] = U32(x[i] & signs) if U32(x[i] & MAGNITUDE) < least else x[i]
+
+
+@compiled()
+def _quotients(x: Any, inverse: Any, rules: Any, exact: bool, out: Any) -> None:
+    """The quotients of float32 bits, as bits of float32 that round like them. exact: also those far below the target's
+    subnormals, which round to nearest like zero."""
+    if rules[KIND] == RECIPROCAL:
+        _steps_of_fp32(x, inverse, out)
+    elif rules[DIVIDE]:
+        _divided_within(x, inverse, out)
+    elif exact:
+        _multiplied_within(x, inverse, out)
+    else:
+        _multiplied(x, inverse, out)
+
+
+@compiled()
+def _nearest(bits: Any, numbers: Any, negate: Any, out: Any) -> None:
+    p = nearest.unpacked(numbers)
+    least = I32(p.least)
+    if negate:
+        for i in range(out.size):
+            code = nearest.magnitude_code(bits[i], least, p)
+            negative = U32(bits[i] >> U32(31))
+            out[i] = U32(U32((p.beyond if code > p.limit else code) ^ U32(U32(0) - negative)) + negative)
+        return
+    for i in range(out.size):
+        code = nearest.magnitude_code(bits[i], least, p)
+        out[i] = nearest.signed(p.beyond if code > p.limit else code, bits[i], p)
+
+
+@compiled()
+def _codes(bits: Any, plain: Any, near: Any, negate: Any, words: Any, mode: int, n: int, out: Any) -> None:
+    if words.size:
+        convert.stochastic_codes32(bits[: out.size], words, out, convert.plain(plain), mode, n)
+    elif near.size:
+        _nearest(bits, near, negate, out)
+    else:
+        convert.plain_codes32(bits[: out.size], out, convert.plain(plain))
+
+
+@compiled()
+def _part(
+    x: Any, inverse: Any, special: bool, rules: Any, plain: Any, near: Any, words: Any, mode: int, n: int, kept: Any,
+    odd: Any, out: Any,
+) -> None:  # fmt: skip
+    """Codes of up to PART values, each with its own inverse. special: whether some inverse is NaN. kept, odd: room for
+    as many uint32."""
+    if rules[FLUSH] or rules[DROP] == DROP_GIVEN:
+        _kept(x, rules, kept)
+        _quotients(kept[: x.size], inverse, rules, words.size > 0 or near.size == 0, odd)
+    else:
+        _quotients(x, inverse, rules, words.size > 0 or near.size == 0, odd)
+    _codes(odd, plain, near, rules[NEGATE], words, mode, n, out)
+    if rules[DROP] == DROP_ALL:
+        for i in range(out.size):
+            out[i] = 0 if out[i] == plain[NEGATIVE_ZERO] else out[i]
+    for i in range(x.size if special else 0):
+        out[i] = rules[NAN_CODE] if inverse[i] != inverse[i] else out[i]
+
+
+@compiled()
+def _spread(inverse: Any, size: int, begin: int, end: int, spread: Any) -> bool:
+    """The inverse of each value from `begin` to `end`; returns whether one is NaN."""
+    special, block = False, begin // size
+    at = block * size - begin
+    while at < end - begin:
+        own = inverse[block]
+        special |= own != own
+        spread[max(at, 0) : at + size] = own  # may exceed `end`, but not the array
+        block, at = block + 1, at + size
+    return special
+
+
+@compiled(nogil=True)
+def elements_of_rows(
+    x: Any, size: int, inverse: Any, rules: Any, plain: Any, near: Any, words: Any, mode: int, n: int, codes: Any
+) -> None:
+    """The codes of x (rows, length) in blocks of `size` along the rows. inverse: (rows, blocks), see `_scales`.
+
+    plain, near: the fields of convert.Plain and of nearest.Nearest, the latter empty if it does not apply. words:
+    (rows, length) random words of n bits for the rounding `mode`, or empty.
+    """
+    kept, odd, spread = np.empty(PART, np.uint32), np.empty(PART, np.uint32), np.empty(PART, np.float64)
+    for row in range(x.shape[0]):
+        for begin in range(0, x.shape[1], PART):
+            end = min(begin + PART, x.shape[1])
+            special = _spread(inverse[row], size, begin, end, spread)
+            drawn = words[row, begin:end] if words.size else words[0]
+            values, made = x[row, begin:end], codes[row, begin:end]
+            _part(values, spread, special, rules, plain, near, drawn, mode, n, kept, odd, made)
+
+
+@compiled(nogil=True)
+def elements_of_columns(
+    x: Any, size: int, inverse: Any, rules: Any, plain: Any, near: Any, words: Any, mode: int, n: int, codes: Any
+) -> None:
+    """As elements_of_rows, for (length, columns) with blocks down the columns; inverse: (blocks, columns)."""
+    kept, odd = np.empty(PART, np.uint32), np.empty(PART, np.uint32)
+    for block in range(inverse.shape[0]):
+        for left in range(0, x.shape[1], PART):
+            part = slice(left, min(left + PART, x.shape[1]))
+            own, special = inverse[block, part], False
+            for c in range(own.size):
+                special |= own[c] != own[c]
+            for k in range(block * size, min((block + 1) * size, x.shape[0])):
+                drawn = words[k, part] if words.size else words[0]
+                _part(x[k, part], own, special, rules, plain, near, drawn, mode, n, kept, odd, codes[k, part])

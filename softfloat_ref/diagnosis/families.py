@@ -1,0 +1,152 @@
+"""Parts of a unit that differ only in their policies, diagnosed together: a fault seldom depends on the rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+from softfloat_ref.diagnosis.conditions import Feature
+from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Inputs, Model, Output
+from softfloat_ref.diagnosis.kinds import kind_of
+from softfloat_ref.diagnosis.spaces import Space
+from softfloat_ref.oracle.policies import rounding_name
+from softfloat_ref.units import OperationUnit, Unit
+
+
+@dataclass(frozen=True)
+class FamilySpace(Space[str]):
+    """The spaces of several units as one; inputs begin with the number of a unit.
+
+    A point is a name: in each unit, the choice of that name, or the expected one where the unit has none of that name.
+    """
+
+    kind: ClassVar[str] = "policy"
+    spaces: tuple[Space[Any], ...] = ()
+    known: tuple[dict[str, Any], ...] = field(default=(), compare=False)  # each space's points, by their names
+
+    @staticmethod
+    def of(units: Sequence[Unit]) -> FamilySpace:
+        """The units' spaces as one."""
+        spaces = tuple(kind_of(unit).space() for unit in units)
+        return FamilySpace(units[0], "", spaces, tuple({} for _ in spaces))
+
+    @cached_property
+    def base(self) -> str:
+        return ""
+
+    def named(self) -> Iterable[str]:
+        return self._entered(lambda space, _: space.named(), "")
+
+    def changes(self, point: str) -> Iterable[str]:
+        return self._entered(lambda space, own: space.changes(own), point)
+
+    def _entered(self, found: Callable[[Space[Any], Any], Iterable[Any]], name: str) -> Iterable[str]:
+        """The names of points found in each space, from its point of this name."""
+        entered: dict[str, None] = {}
+        for i, space in enumerate(self.spaces):
+            for point in found(space, self._own(i, name)):
+                if space.key(point) != space.key(space.base):
+                    entered[space.text(point)] = None
+                    self.known[i].setdefault(space.text(point), point)
+        return entered
+
+    def _own(self, i: int, name: str) -> Any:
+        return self.known[i].get(name, self.spaces[i].base)
+
+    def model(self, point: str) -> Model | None:
+        models = [space.model(self._own(i, point)) for i, space in enumerate(self.spaces)]
+        return chosen([m for m in models if m is not None]) if None not in models else None
+
+    def key(self, point: str) -> Hashable:
+        return tuple(space.key(self._own(i, point)) for i, space in enumerate(self.spaces))
+
+    def text(self, point: str) -> str:
+        return point
+
+    def says(self, point: str) -> str:
+        return next((s.says(known[point]) for s, known in zip(self.spaces, self.known, strict=True) if point in known))
+
+    def size(self, point: str) -> int:
+        having = zip(self.spaces, self.known, strict=True)
+        return max((s.size(known[point]) for s, known in having if point in known), default=0)
+
+    def own(self, h: Hypothesis, i: int) -> Hypothesis:
+        """A hypothesis as one of unit i alone, without what changes nothing there: a choice, the condition of its
+        rounding."""
+        name, says, point = h.name, h.says, h.name.split("; ")[0]
+        if point != name and point not in self.known[i] and any(point in known for known in self.known):
+            name, says = name.removeprefix(f"{point}; "), says.removeprefix(f"{self.says(point)}, and ")
+        where = rounding_text(self.spaces[i].unit)
+        for text in (f" and {where}", f"{where} and ", f", but only where {where}", f", where {where}"):
+            name, says = name.replace(text, ""), says.replace(text, "")
+        return h._replace(name=name, says=says, model=of_unit(h.model, i))
+
+    def defects(self, point: str) -> Iterator[Hypothesis]:
+        return self._merged(point, [s.defects(self._own(i, point)) for i, s in enumerate(self.spaces)])
+
+    def suggested(self, point: str, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+        own = [[c._replace(inputs=c.inputs[1:]) for c in cases if c.inputs[0] == i] for i in range(len(self.spaces))]
+        found = [s.suggested(self._own(i, point), own[i]) for i, s in enumerate(self.spaces)]
+        return self._merged(point, found)
+
+    def answer_defects(self, under: Model) -> Iterator[Hypothesis]:
+        below = [of_unit(under, i) for i in range(len(self.spaces))]
+        found = [s.answer_defects(x) for s, x in zip(self.spaces, below, strict=True)]
+        return _merged(found, below)
+
+    def _merged(self, point: str, found: Sequence[Iterable[Hypothesis]]) -> Iterator[Hypothesis]:
+        models = [space.model(self._own(i, point)) for i, space in enumerate(self.spaces)]
+        return _merged(found, [m for m in models if m is not None]) if None not in models else iter(())
+
+
+def _merged(found: Sequence[Iterable[Hypothesis]], instead: Sequence[Model]) -> Iterator[Hypothesis]:
+    """The hypotheses of each unit, those of one name as one. instead: how a unit answers that has none of a name."""
+    tables = [{h.name: h for h in some} for some in found]
+    for name, h in {name: h for table in reversed(tables) for name, h in table.items()}.items():
+        models = [t[name].model if name in t else x for t, x in zip(tables, instead, strict=True)]
+        yield h._replace(model=chosen(models))
+
+
+def chosen(models: Sequence[Model]) -> Model:
+    """The models of several units as one; inputs begin with the number of a unit."""
+    return lambda inputs: models[inputs[0]](inputs[1:])
+
+
+def of_unit(model: Model, i: int) -> Model:
+    """The model of one unit in that of several."""
+    return lambda inputs: model((i, *inputs))
+
+
+def features(units: Sequence[Unit]) -> Iterator[Feature]:
+    """Properties that mismatches of several units may have in common: those of each, and the rounding."""
+    roundings = list(map(rounding_text, units))
+    if len(set(roundings)) > 1:
+        yield Feature(lambda i, _: roundings[i[0]], lambda v: str(v[0]))
+    for f in kind_of(units[0]).features():
+
+        def of(inputs: Inputs, expected: Output, f: Feature = f) -> int | str | None:
+            return f.of(inputs[1:], expected)
+
+        yield f._replace(of=of)
+
+
+def rounding_text(unit: Unit) -> str:
+    """The condition that the rounding is that of a unit."""
+    return f"the rounding is {rounding_name(unit.policy.rounding)}" if isinstance(unit, OperationUnit) else ""
+
+
+def families(units: Iterable[Unit]) -> list[list[Unit]]:
+    """The units in families, each of operations that differ only in their policies, in order of appearance."""
+    found: dict[Hashable, list[Unit]] = {}
+    for unit in units:
+        found.setdefault(_key(unit), []).append(unit)
+    return list(found.values())
+
+
+def _key(unit: Unit) -> Hashable:
+    """What the units of a family have in common; the unit itself where nothing but it is known of its answers."""
+    if not isinstance(unit, OperationUnit) or unit.policy.random_count or unit.intermediate:
+        return unit
+    return unit.op, unit.formats, unit.out

@@ -1,0 +1,131 @@
+"""The errors of a model's tensors in several formats, measured box by box in any number of processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import NamedTuple
+
+from softfloat_ref.arrays.boxes import SLAB, Box, Plan, boxes
+from softfloat_ref.arrays.error_counts import Errors
+from softfloat_ref.arrays.errors import Measure, Measured, Range
+from softfloat_ref.base.errors import Error
+from softfloat_ref.base.executors import Workers, in_order
+from softfloat_ref.nn.model_files.tensors import Tensor, Unreadable
+
+
+class Row(NamedTuple):
+    """A tensor in a format. problem: why there is no result."""
+
+    tensor: Tensor
+    measure: Measure
+    found: Measured
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is measured: the tensors, each in every format. bins: of blocks, for pictures; slab: values of a box."""
+
+    tensors: Sequence[Tensor]
+    measures: Sequence[Measure]
+    bins: int = 0
+    slab: int = SLAB
+
+    @property
+    def total(self) -> int:
+        """The number of values to be quantized."""
+        return sum(t.size for t in self.tensors) * len(self.measures)
+
+    def rows(self, pool: Workers, done: Callable[[str, int], None] = lambda name, count: None) -> Iterator[Row]:
+        """The results, tensor by tensor. done: is told of finished work. Raises Error for a file that cannot be read;
+        a tensor that a format refuses has a problem instead."""
+        jobs = [_Job(t, m, self.bins) for t in self.tensors for m in self.measures]
+        plans = [_planned(job) for job in jobs]
+        ranges = self._ranges(pool, jobs, plans)
+        tasks = [
+            (i, _Task(jobs[i], plan, part, ranges[i]))
+            for i, plan in enumerate(plans)
+            if isinstance(plan, Plan)
+            for part in self._parts(jobs[i], plan)
+        ]
+        results = zip(tasks, in_order(pool, _measured, (task for _, task in tasks)), strict=True)
+        waiting = next(results, None)
+        for i, job in enumerate(jobs):
+            found, problem = Measured(Errors()), "" if isinstance(plans[i], Plan) else str(plans[i])
+            while waiting is not None and waiting[0][0] == i:
+                (_, task), part = waiting
+                done(job.tensor.name, sum(prod(box.shape) for box in task.parts))
+                if isinstance(part, Measured):
+                    found += part
+                else:
+                    problem = problem or part
+                waiting = next(results, None)
+            yield Row(job.tensor, job.measure, Measured(Errors()) if problem else found, problem)
+
+    def _parts(self, job: _Job, plan: Plan) -> Iterator[tuple[Box, ...]]:
+        """The boxes of each task; values in memory are sent to a worker only once."""
+        found = tuple(boxes(plan, self.slab))
+        yield from [found] if job.tensor.data is not None else ((box,) for box in found)
+
+    def _ranges(self, pool: Workers, jobs: Sequence[_Job], plans: Sequence[Plan | str]) -> list[Range | None]:
+        """The ranges of the tensors that are divided, where the format has a scale of the whole tensor."""
+        found: list[Range | None] = [None] * len(jobs)
+        tasks = []
+        for i, plan in enumerate(plans):
+            if isinstance(plan, Plan) and plan.ranged and len(list(boxes(plan, self.slab))) > 1:
+                found[i] = Range()
+                tasks += [(i, _Task(jobs[i], plan, part, None)) for part in self._parts(jobs[i], plan)]
+        for (i, _), part in zip(tasks, in_order(pool, _range, [task for _, task in tasks]), strict=True):
+            known = found[i]
+            assert known is not None
+            found[i] = known + part
+        return found
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One tensor in one format."""
+
+    tensor: Tensor
+    measure: Measure
+    bins: int
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Some boxes of a job, for a worker."""
+
+    job: _Job
+    plan: Plan
+    parts: tuple[Box, ...]
+    whole: Range | None
+
+
+def _planned(job: _Job) -> Plan | str:
+    try:
+        return job.measure.plan(job.tensor.shape)
+    except Error as e:
+        return str(e)
+
+
+def _measured(task: _Task) -> Measured | str:
+    """The errors of the boxes, or why the format refuses them."""
+    found, job = Measured(Errors()), task.job
+    try:
+        for box in task.parts:
+            found += job.measure.box(job.tensor.read, task.plan, box, task.whole, job.bins)
+    except Unreadable:
+        raise
+    except Error as e:
+        return str(e)
+    return found
+
+
+def _range(task: _Task) -> Range:
+    found, job = Range(), task.job
+    for box in task.parts:
+        for run in box.runs(task.plan.view):
+            found += job.measure.range_of(job.tensor.read(*run))
+    return found

@@ -1,0 +1,41 @@
+"""The tensors of a model's files: safetensors, .npz and .npy, ONNX, and PyTorch's state dicts. Nothing is unpickled."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any, Final
+
+from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.nn.model_files.tensors import Tensor
+
+__all__ = ["KINDS", "Tensor", "tensors"]
+
+# suffix: the module that reads such files
+KINDS: Final = {
+    ".safetensors": "safetensors",
+    ".npz": "npz",
+    ".npy": "npz",
+    ".onnx": "onnx",
+    ".pt": "pytorch",
+    ".pth": "pytorch",
+    ".bin": "pytorch",
+    ".ckpt": "pytorch",
+}
+
+
+def tensors(path: str | Path) -> list[Tensor]:
+    """The tensors of a file, in its order, each with its position: values are not read yet. Raises Error."""
+    path = Path(path)
+    if path.suffix not in KINDS:
+        raise unknown(f"kind of model {path.name!r}:", path.suffix, KINDS)
+    if not path.is_file():
+        raise Error(f"{path}: {'is a folder; give its files' if path.is_dir() else 'no such file'}")
+    module: Any = importlib.import_module(f"{__name__}.{KINDS[path.suffix]}")
+    try:
+        found: list[Tensor] = [x.check() for x in module.read(path.absolute())]
+    except OSError as e:
+        raise Error(f"{path}: {e.strerror or e}") from None
+    if not found:
+        raise Error(f"{path}: has no tensors")
+    return found

@@ -1,0 +1,72 @@
+"""Initializers of an ONNX model; external data stay where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from softfloat_ref.arrays import exchange
+from softfloat_ref.base.errors import Error
+from softfloat_ref.nn.model_files.tensors import Tensor, package, problem_of
+
+_FORMATS: Final = {
+    "DOUBLE": "fp64",
+    "FLOAT": "fp32",
+    "FLOAT16": "fp16",
+    "BFLOAT16": "bf16",
+    "FLOAT8E4M3FN": "fp8_e4m3",
+    "FLOAT8E4M3FNUZ": "fp8_e4m3fnuz",
+    "FLOAT8E5M2": "fp8_e5m2",
+    "FLOAT8E5M2FNUZ": "fp8_e5m2fnuz",
+}
+
+
+def read(path: Path) -> Iterator[Tensor]:
+    """The initializers of the model's graph, in their order. Raises Error."""
+    library = package("onnx", path)
+    try:
+        model = library.load(str(path), load_external_data=False)
+    except OSError:
+        raise
+    except Exception as e:  # protobuf raises its own errors
+        raise Error(f"{path}: not a readable ONNX model: {str(e).splitlines()[0][:80] if str(e) else ''}") from None
+    for tensor in model.graph.initializer:
+        yield _tensor(library, path, tensor)
+
+
+def _tensor(library: Any, path: Path, tensor: Any) -> Tensor:
+    types = library.TensorProto.DataType
+    kind = types.Name(tensor.data_type) if tensor.data_type in types.values() else f"type {tensor.data_type}"
+    name, shape, fmt = str(tensor.name), tuple(int(n) for n in tensor.dims), _FORMATS.get(kind, "")
+    found = Tensor(name, shape, kind, fmt, problem=problem_of(shape))
+    if found.skipped:
+        return found
+    if tensor.data_location == library.TensorProto.EXTERNAL:
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        return Tensor(name, shape, kind, fmt, *_place(path, name, entries, found))
+    try:
+        array = library.numpy_helper.to_array(tensor)
+        return Tensor(name, shape, kind, fmt, data=exchange.from_ml_dtypes(array)[0].reshape(shape).view(_dtype(array)))
+    except Exception as e:
+        raise Error(f"{path}: the values of {name!r} do not fit its type and shape: {str(e)[:80]}") from None
+
+
+def _dtype(array: Any) -> Any:
+    """numpy's own floats keep their type; others are codes."""
+    return array.dtype if array.dtype.kind == "f" and array.dtype.name.startswith("float") else f"u{array.itemsize}"
+
+
+def _place(path: Path, name: str, entries: dict[str, str], found: Tensor) -> tuple[str, int]:
+    """The file and the position of external data. Raises Error for a file outside the model's folder."""
+    where = f"{path}: external data of {name!r}"
+    try:
+        offset, length = int(entries.get("offset", "0")), int(entries.get("length", str(found.size * found.itemsize)))
+    except ValueError:
+        raise Error(f"{where}: offset and length are not numbers") from None
+    folder, file = path.parent.resolve(), (path.parent / entries.get("location", "")).resolve()
+    if not file.is_relative_to(folder) or not file.is_file():
+        raise Error(f"{where}: {entries.get('location', '')!r} is not a file in the model's folder")
+    if offset < 0 or length != found.size * found.itemsize:
+        raise Error(f"{where}: {length} bytes do not fit shape {found.shape} of {found.type}")
+    return str(file), offset

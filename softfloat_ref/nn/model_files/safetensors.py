@@ -1,0 +1,40 @@
+"""Tensors of a safetensors file: its package checks the header, which gives the positions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.nn.model_files.tensors import Tensor, package
+
+_FORMATS: Final = {
+    "F64": "fp64",
+    "F32": "fp32",
+    "F16": "fp16",
+    "BF16": "bf16",
+    "F8_E4M3": "fp8_e4m3",
+    "F8_E5M2": "fp8_e5m2",
+    "F8_E4M3FNUZ": "fp8_e4m3fnuz",
+    "F8_E5M2FNUZ": "fp8_e5m2fnuz",
+}
+_PACKED: Final = ("F4", "F6_E2M3", "F6_E3M2")
+
+
+def read(path: Path) -> Iterator[Tensor]:
+    """The tensors, in the order of the file. Raises Error."""
+    library = package("safetensors", path)
+    try:
+        with library.safe_open(path, "numpy"), open(path, "rb") as stream:
+            size = int.from_bytes(stream.read(8), "little")
+            header = json.loads(stream.read(size))
+    except (library.SafetensorError, ValueError, RecursionError, KeyError) as e:
+        raise Error(f"{path}: incomplete or damaged safetensors file: {str(e)[:80]}") from None
+    header.pop("__metadata__", None)
+    for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
+        kind, shape = entry["dtype"], tuple(entry["shape"])
+        problem = f"{kind}: packed codes" if kind in _PACKED else "E8M0: scales of blocks" if kind == "F8_E8M0" else ""
+        start = 8 + size + entry["data_offsets"][0]
+        yield Tensor(name, shape, kind, _FORMATS.get(kind, ""), str(path), start, problem=problem)

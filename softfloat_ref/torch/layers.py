@@ -1,0 +1,296 @@
+"""Layers of torch whose forward and backward are those of the numpy layers, with their formats and random bits.
+
+A module keeps a numpy layer without parameters. A call gives a copy of it the module's parameters as arrays, and runs
+it; so every operand, product and result has the bits that `softfloat_ref.nn` computes from the same tensors.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import torch
+from torch.autograd.function import once_differentiable
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.golden.trace.numerics import RecordingNumerics
+from softfloat_ref.golden.trace.recorder import Recorder
+from softfloat_ref.nn import layers
+from softfloat_ref.nn.numerics import Run
+from softfloat_ref.nn.training_recipe import Recipe
+from softfloat_ref.torch import tensors
+from softfloat_ref.torch.recipes import find_recipe
+
+OF_PRODUCTS: Final = ("weight", "activation", "error", "weight_gradient", "vector")
+OF_FUNCTIONS: Final = ("function", "vector", "error")
+PREFIX: Final = "numerics."  # of the keys in a state_dict that the plain module does not have
+_STEP: Final = f"{PREFIX}step"
+
+
+class Clock:
+    """The step of a model in training, on which random bits depend: the number of its calls in training mode."""
+
+    def __init__(self, recipe: Recipe, seed: int | None) -> None:
+        self.recipe, self.seed = recipe, recipe.training.seed if seed is None else seed
+        self.step = 0
+        self.recording: Recording | None = None
+        self._run = Run(self.seed)
+
+    @torch.compiler.disable
+    def begin(self, module: Any, inputs: Any) -> None:
+        """Count a call of the model: a forward pre-hook."""
+        if module.training:
+            self.step += 1
+            self._run = Run(self.seed, self.step)
+
+    def run(self, training: bool) -> Run:
+        """The run of a layer that trains: one for all layers in this step; or of one in evaluation."""
+        return self._run if training else Run(self.seed, self.step, training=False)
+
+
+class Recording(NamedTuple):
+    """A forward pass that is being recorded: its tensors and operations, and the run of all its layers."""
+
+    recorder: Recorder
+    run: Run
+
+
+class _Through(torch.autograd.Function):
+    """A numpy layer. It reads x and the parameters in place, and autograd refuses a backward after they changed."""
+
+    @staticmethod
+    def forward(ctx: Any, layer: layers.Layer, x: Any, weight: Any, bias: Any) -> Any:
+        ctx.save_for_backward(x, weight, bias)
+        ctx.layer = layer
+        with np.errstate(over="ignore", invalid="ignore"):
+            y = layer.forward(_array(x, layer))
+        return _tensor(
+            y if layer.products else y.copy(), x, layer
+        )  # functions keep theirs; what is given may be changed
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, dy: Any) -> tuple[Any, ...]:
+        x, *parameters = ctx.saved_tensors
+        layer = ctx.layer
+        layer.needs_input_gradient = ctx.needs_input_grad[1]
+        with np.errstate(over="ignore", invalid="ignore"):
+            dx = layer.backward(_array(dy, layer))
+        gradients = [_tensor(dx, x, layer) if ctx.needs_input_grad[1] else None]
+        for needed, name, p in zip(ctx.needs_input_grad[2:], ("weight", "bias"), parameters, strict=True):
+            gradients.append(_tensor(layer.grads[name], p, layer) if needed else None)
+        return None, *gradients
+
+
+def _array(x: Any, layer: layers.Layer) -> tensors.Array:
+    """A tensor as float32 in the numpy layers' order of axes: images and kernels have their channels last."""
+    last = layer.kind != "linear" and x.ndim == 4
+    return tensors.float32(x.detach().permute(0, 2, 3, 1) if last else x, layer.name)
+
+
+def _recorded(layer: layers.Layer, x: Any, recording: Recording) -> Any:
+    """The output of a numpy layer whose operations are recorded; its input and its parameters are given tensors."""
+    recorder, path = recording.recorder, layer.numerics.name.replace(".", "/")
+    layer.numerics.run = recording.run
+    layer.numerics = RecordingNumerics(layer.numerics, recorder)
+    layer.params = {key: recorder.given(f"{path}/{key}", p) for key, p in layer.params.items()}
+    with np.errstate(over="ignore", invalid="ignore"):
+        y = layer.forward(recorder.given(f"{path}/input", _array(x, layer)))
+    return _tensor(np.asarray(y).copy(), x, layer)
+
+
+def _tensor(values: tensors.Array, x: Any, layer: layers.Layer) -> Any:
+    last = layer.kind != "linear" and values.ndim == 4
+    return tensors.like(values.transpose(0, 3, 1, 2) if last else values, x)
+
+
+class Quantized:
+    """What the layers here have in common: a numpy layer with formats, and the clock of the model."""
+
+    training: bool
+    _layer: layers.Layer
+    _clock: Clock
+
+    @torch.compiler.disable
+    def forward(self, x: Any) -> Any:
+        """The layer's output, of x's type, from x and the parameters as they are, whatever autocast says."""
+        weight, bias = (getattr(self, name, None) for name in ("weight", "bias"))
+        _check_input(x, self._layer, weight)
+        layer = copy.copy(self._layer)
+        layer.numerics = copy.copy(layer.numerics)
+        layer.numerics.run = self._clock.run(self.training)
+        layer.params = {k: _array(p, layer) for k, p in (("weight", weight), ("bias", bias)) if p is not None}
+        if layer.kind == "linear" and bias is None:
+            layer.params["bias"] = np.full(len(layer.params["weight"]), -0.0, np.float32)  # which changes no sum
+        if self._clock.recording is not None:
+            return _recorded(layer, x, self._clock.recording)
+        return _Through.apply(layer, x, weight, bias)
+
+    def extra_repr(self) -> str:
+        """The module's own, and the format of each role."""
+        numerics = self._layer.numerics
+        formats = [f"{role}={numerics.specs[role].format}" for role in _roles(self._layer) if role in numerics.specs]
+        own = super().extra_repr()  # type: ignore[misc]
+        return ", ".join(filter(None, [own, *formats, f"accumulator={numerics.accumulator}"]))
+
+    # -- state: besides the plain module's, ranges that were seen, and the step where random bits depend on it --------
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)  # type: ignore[misc]
+        for name, values in self._layer.numerics.state().items():
+            destination[f"{prefix}{PREFIX}{name}"] = torch.from_numpy(np.array(values))
+        if any(by and by.stochastic for by in map(self._layer.numerics.quantizer, _roles(self._layer))):
+            destination[f"{prefix}{_STEP}"] = torch.tensor(self._clock.step)
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
+        super()._load_from_state_dict(state_dict, prefix, *rest)  # type: ignore[misc]
+        start, numerics, unexpected = f"{prefix}{PREFIX}", self._layer.numerics, rest[3]
+        own = [f"{role}/{end}" for role in numerics.specs for end in ("low", "high")]
+        mine = {k: state_dict[f"{start}{k}"] for k in own if f"{start}{k}" in state_dict}
+        self._clock.step = int(state_dict.get(f"{prefix}{_STEP}", self._clock.step))
+        numerics.restore({k: tensors.float32(v, f"{start}{k}").copy() for k, v in mine.items()})
+        known = {f"{prefix}{_STEP}", *(f"{start}{k}" for k in mine)}
+        unexpected[:] = [k for k in unexpected if k not in known]
+
+
+def _roles(layer: layers.Layer) -> tuple[str, ...]:
+    """The roles of tensors in a layer."""
+    return OF_PRODUCTS if layer.products else OF_FUNCTIONS
+
+
+def _check_input(x: Any, layer: layers.Layer, weight: Any) -> None:
+    """Raise Error for a tensor that the layer does not take."""
+    tensors.check(x, layer.name, tensors.NARROW)
+    shape, wanted = tuple(x.shape), ""
+    if isinstance(layer, layers.Conv2d):
+        smallest = layer.kernel - 2 * layer.padding
+        if len(shape) != 4 or shape[1] != weight.shape[1] or min(shape[2:]) < smallest:
+            wanted = f"(batch, {weight.shape[1]}, height, width), height and width at least {max(smallest, 1)}"
+    elif weight is not None and shape[-1:] != tuple(weight.shape[1:]):
+        wanted = f"(..., {weight.shape[1]})"
+    if wanted or not x.numel():
+        raise Error(f"{layer.name}: an input of shape {shape}; give " + (wanted or "one that has values"))
+
+
+class QuantLinear(Quantized, torch.nn.Linear):
+    """torch.nn.Linear with its products quantized by a recipe; see `quantized` for recipe and seed.
+
+    name: with the seed, keys the random bits; two layers need two names.
+    """
+
+    def __init__(self, *args: Any, recipe: Any, seed: int | None = None, name: str = "linear", **options: Any) -> None:
+        super().__init__(*args, **options)
+        attach({name: self}, recipe, seed, self)
+
+
+class QuantConv2d(Quantized, torch.nn.Conv2d):
+    """torch.nn.Conv2d with its products quantized by a recipe; see `quantized` for recipe and seed, QuantLinear for
+    name. Kernel and stride are square, padding is zeros, the same on all sides; neither dilation nor groups."""
+
+    def __init__(self, *args: Any, recipe: Any, seed: int | None = None, name: str = "conv", **options: Any) -> None:
+        super().__init__(*args, **options)
+        attach({name: self}, recipe, seed, self)
+
+
+class QuantReLU(Quantized, torch.nn.ReLU):
+    """torch.nn.ReLU in the format of functions; never in place."""
+
+
+class QuantTanh(Quantized, torch.nn.Tanh):
+    """torch.nn.Tanh in the format of functions."""
+
+
+class QuantSigmoid(Quantized, torch.nn.Sigmoid):
+    """torch.nn.Sigmoid in the format of functions."""
+
+
+# Of torch's types: the layer here. The numpy layer's class has the plain type's name.
+QUANTIZED: Final[dict[type[Any], type[Any]]] = {
+    torch.nn.Linear: QuantLinear,
+    torch.nn.Conv2d: QuantConv2d,
+    torch.nn.ReLU: QuantReLU,
+    torch.nn.Tanh: QuantTanh,
+    torch.nn.Sigmoid: QuantSigmoid,
+}
+# Torch's layers with products that are not quantized here; they must be exempt.
+_OTHERS: Final = (
+    torch.nn.Linear,
+    torch.nn.Bilinear,
+    torch.nn.modules.conv._ConvNd,
+    torch.nn.RNNBase,
+    torch.nn.RNNCellBase,
+    torch.nn.MultiheadAttention,
+)
+
+
+class _Unsupported(layers.Layer):
+    """Stands for a layer of torch with products that has no counterpart; it must be exempt. why: what to say."""
+
+    products = True
+
+    def __init__(self, kind: str, why: str) -> None:
+        super().__init__()
+        self.kind, self.why = kind, why
+
+
+def counterpart(module: Any) -> layers.Layer | None:
+    """The numpy layer of a module, its parameters left out; None for one without products and functions."""
+    if isinstance(module, Quantized) and hasattr(module, "_layer"):
+        raise Error(f"a {type(module).__name__} is quantized already; give the plain model")
+    plain = next((t for t, ours in QUANTIZED.items() if type(module) in (t, ours)), None)
+    if plain is torch.nn.Linear:
+        return layers.Linear(1, 1)
+    if plain is torch.nn.Conv2d:
+        why = _unsupported_conv(module)
+        if why:
+            return _Unsupported("conv", why)
+        return layers.Conv2d(1, 1, module.kernel_size[0], module.stride[0], module.padding[0])
+    if plain is not None:
+        return getattr(layers, plain.__name__)()  # type: ignore[no-any-return]
+    if isinstance(module, _OTHERS):
+        return _Unsupported("layer", f"{type(module).__name__} is not supported")
+    return None
+
+
+def _unsupported_conv(conv: Any) -> str:
+    """What a convolution has that the numpy layer lacks; '' where it lacks nothing."""
+    plain = {"dilation": (1, 1), "groups": 1, "padding_mode": "zeros"}
+    wrong = [name for name, value in plain.items() if getattr(conv, name) != value]
+    for name in ("kernel_size", "stride", "padding"):
+        value = getattr(conv, name)
+        wrong += [name] if isinstance(value, str) or value[0] != value[1] else []
+    return ", ".join(f"{name} = {getattr(conv, name)!r}" for name in wrong) + " is not supported" if wrong else ""
+
+
+def attach(modules: dict[str, Any], recipe: Any, seed: int | None, root: Any) -> None:
+    """Give modules of the types in QUANTIZED, and what stands for others, their numpy layers, by name.
+
+    root: the module whose calls are steps. The modules that the recipe quantizes become those of this file. Raises
+    Error, also if there is none.
+    """
+    found = {name: layer for name, m in modules.items() if (layer := counterpart(m)) is not None}
+    given = find_recipe(recipe)
+    clock = Clock(given, seed)
+    given.assign(layers.Sequential(found), Run(clock.seed))
+    counted = 0
+    for name, layer in found.items():
+        if not _is_formatted(layer):
+            continue
+        if isinstance(layer, _Unsupported):
+            raise Error(f"{name}: {layer.why}; leave the layer out by exempt = ({name!r},)")
+        layer.params = {}
+        module = modules[name]
+        module.__class__ = QUANTIZED.get(type(module), type(module))
+        module._layer, module._clock = layer, clock
+        counted += 1
+    if not counted:
+        raise Error(f"recipe {given.name} gives no layer of this model a format")
+    root.register_forward_pre_hook(clock.begin)
+
+
+def _is_formatted(layer: layers.Layer) -> bool:
+    """Whether a layer has a format to apply; where it has none, torch's own stays."""
+    numerics = layer.numerics
+    roles = OF_PRODUCTS if layer.products else ("function", "vector")  # errors only where functions have a format
+    return any(numerics.quantizer(role) for role in roles) or (layer.products and not numerics.takes_values)

@@ -1,0 +1,48 @@
+"""What `quantized` takes as a recipe, as a training recipe; only its formats, accumulator and overrides count."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from softfloat_ref.arrays.exponents import find_format
+from softfloat_ref.base.errors import Error
+from softfloat_ref.nn.training_recipe import Override, Recipe, load_recipe, read_recipe, recipe_files
+
+OPERANDS: Final = ("weight", "activation", "error")
+_NOT_OURS: Final = ("master", "optimizer")  # roles of tensors that torch's optimizer holds
+_REST: Final = {"model": {"kind": "mlp"}, "data": {}}  # what a recipe must have, and no layer asks for
+
+
+def find_recipe(given: Any, exempt: Sequence[str] = ()) -> Recipe:
+    """A training recipe from: a Recipe; the name of one, or FILE.toml; the name of a format, for the operands of all
+    products; or tables as in TOML: formats by role, or those under the key formats besides policy and override.
+
+    exempt: patterns of layers to leave out. Raises Error.
+    """
+    recipe = _found(given)
+    if exempt:
+        more = Override(tuple(exempt), exempt=True)
+        recipe = dataclasses.replace(recipe, overrides=(*recipe.overrides, more))
+    for table in (recipe.formats, *(o.formats for o in recipe.overrides)):
+        for role in _NOT_OURS:
+            if role in table:
+                raise Error(f"recipe {recipe.name}: {role}: torch's optimizer has no formats; leave the role out")
+    return recipe
+
+
+def _found(given: Any) -> Recipe:
+    if isinstance(given, Recipe):
+        return given
+    if isinstance(given, Mapping):
+        return read_recipe(_REST | dict(given) if "formats" in given else _REST | {"formats": dict(given)})
+    if not isinstance(given, str):
+        raise Error(f"a recipe is a name, formats by role, or a Recipe, not {given!r}")
+    if given in recipe_files() or given.endswith(".toml"):
+        return load_recipe(given)
+    try:
+        find_format(given)
+    except Error as e:
+        raise Error(f"{given!r} is neither a training recipe (softfloat-ref train --list) nor a format: {e}") from None
+    return read_recipe(_REST | {"formats": dict.fromkeys(OPERANDS, given)}, given)

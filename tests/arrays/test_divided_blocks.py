@@ -1,0 +1,228 @@
+"""The compiled conversions of blocks with scales of any format, and stochastic ones, against the scalar oracle."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+
+from softfloat_ref import blocks
+from softfloat_ref.arrays.kernels import divided
+from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.blocks.formats import get_block_format
+from softfloat_ref.oracle.blocks.quantize import quantize_block
+from softfloat_ref.oracle.codec import decode, decoder
+from softfloat_ref.oracle.formats import CATALOGUE
+from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.oracle.sources import Philox
+
+pytestmark = pytest.mark.usefixtures("compiled")
+
+FP32 = CATALOGUE["fp32"]
+MANY = int(os.environ.get("SOFTFLOAT_BLOCKS", "4"))  # blocks of each kind
+VALUES = 256  # for which the compiled loops are used
+TURNS = [0, 1, 0x7FFFFF, 0x400000, 0x400001, 0x3FFFFF, 0x600000, 0x200000, 0x180000]  # where roundings turn
+SIGN = np.uint32(1 << 31)
+Bits = np.ndarray
+
+
+def wild(rng: np.random.Generator, shape: tuple[int, int]) -> Bits:
+    """Any bits: most exponents differ by far, and NaN and Inf are among them."""
+    return rng.integers(0, 1 << 32, shape, np.uint32)
+
+
+def finite(rng: np.random.Generator, shape: tuple[int, int]) -> Bits:
+    bits = wild(rng, shape)
+    return np.where(bits & np.uint32(0x7F800000) == 0x7F800000, bits & np.uint32(0xBFFFFFFF), bits)
+
+
+def normal(rng: np.random.Generator, shape: tuple[int, int]) -> Bits:
+    return rng.standard_normal(shape, np.float32).view(np.uint32)
+
+
+def close(rng: np.random.Generator, shape: tuple[int, int]) -> Bits:
+    """Exponents near one another, anywhere in the range, with fractions where roundings turn."""
+    fields = np.clip(rng.integers(0, 255, (shape[0], 1)) - rng.integers(0, 30, shape), 0, 254).astype(np.uint32)
+    return fields << np.uint32(23) | rng.choice(np.array(TURNS, np.uint32), shape) | wild(rng, shape) & SIGN
+
+
+def ties(rng: np.random.Generator, shape: tuple[int, int]) -> Bits:
+    """Small multiples of a number of few bits, so that quotients are values and midpoints."""
+    steps = rng.integers(-64, 64, shape) * 2.0 ** rng.integers(-6, 3, shape)
+    units = rng.choice([1, 3, 1.5, 1.25, 127, 7, 448, 2.0**-100, 2.0**60, 3 * 2.0**-126], (shape[0], 1))
+    return (steps * units).astype(np.float32).view(np.uint32)
+
+
+def tiny(rng: np.random.Generator, shape: tuple[int, int]) -> Bits:
+    """Subnormals, and the first normals."""
+    return wild(rng, shape) & np.uint32(0x80FFFFFF)
+
+
+def sparse(rng: np.random.Generator, shape: tuple[int, int]) -> Bits:
+    """Mostly zeros of both signs, and blocks of nothing else."""
+    bits = np.where(rng.random(shape) < 0.1, normal(rng, shape), wild(rng, shape) & SIGN)
+    bits[::3] &= SIGN
+    return bits
+
+
+KINDS = (wild, finite, normal, close, ties, tiny, sparse)
+# format, profile, policy
+CASES: list[tuple[str, str | None, dict[str, Any]]] = [
+    ("fp8_e4m3@fp32/32", None, {}),
+    ("int8@fp32/32", None, {}),
+    ("fp4_e2m1@bf16/32", None, {}),
+    ("fp8_e5m2@bf16/32", "ocp", {}),
+    ("fp6_e3m2@fp32/8", "ocp,scale_rule=rceil", {}),
+    ("fp8_e4m3@fp32/32", "ocp,scale_rule=ceil", {}),
+    ("fp8_e4m3@fp32/32", "ocp,scale_rule=even,flush=never", {}),
+    ("int8@bf16/32", "ocp,scale_rule=nearest,integers=full", {}),
+    ("fp8_e4m3@fp32/32", "ocp,scale_rule=amax,flush=never", {}),
+    ("fp8_e4m3@fp16/16", "ocp,scale_rule=rne,scale_high=format,flush=never", {}),
+    ("fp8_e4m3@fp32/5", "p3109", {}),
+    ("binary8p3se@binary8p1ue/32", None, {}),  # no negative zero
+    ("fp8_e4m3fnuz@fp32/32", None, {}),
+    ("nvfp4", None, {}),
+    ("nvfp4", "nvfp4-torchao", {}),
+    ("nvfp4", "nvfp4,negative_zero=drop", {}),
+    ("nvfp4", "nvfp4,tensor_scale=none", {}),
+    ("nvfp4", "ocp,scale_rule=rceil,negative_zero=drop-given,flush=element", {}),
+    ("fp4_e2m1@ue5m3/16", None, {}),
+    ("fp8_e4m3@ue4m3/16", "nvfp4", {}),
+    ("fp16@fp32/8", None, {}),
+    ("fp8_e4m3@fp32/32", None, {"rounding": "rup"}),
+    ("int8@fp32/32", None, {"rounding": "rdn"}),
+    ("fp8_e5m2@fp32/32", None, {"rounding": "rto"}),
+    ("nvfp4", None, {"rounding": "rtz"}),
+    ("fp4_e2m1@fp32/32", None, {"rounding": "rna"}),
+    ("nvfp4", "nvfp4-torchao", {"rounding": "rup"}),
+    ("fp8_e4m3@fp32/32", "ocp,scale_rule=rne", {"flush_inputs": True}),
+    ("fp8_e4m3@fp32/32", None, {"rounding": "sr", "sr_bits": 8}),
+    ("fp8_e4m3@fp32/32", None, {"rounding": "sr-c", "sr_bits": 15}),  # too many bits for a reciprocal
+    ("int8@fp32/32", None, {"rounding": "sr-b", "sr_bits": 12}),
+    ("nvfp4", None, {"rounding": "sr", "sr_bits": 4}),
+    ("nvfp4", "nvfp4-torchao", {"rounding": "sr-c", "sr_bits": 8}),
+    ("mxfp8_e4m3", None, {"rounding": "sr-b", "sr_bits": 8}),
+    ("mxfp8_e5m2", "torchao-ceil", {"rounding": "sr", "sr_bits": 10}),
+    ("mxfp4_e2m1", "microxcaling", {"rounding": "sr", "sr_bits": 16}),
+    ("mxint8", None, {"rounding": "sr-c", "sr_bits": 7}),
+]
+
+
+def check(bits: Bits, words: Any, made: blocks.BlockArray, policy: Policy | None, factor: Any) -> None:
+    """Every block, which is a row, against the oracle."""
+    decode_value = decoder(FP32)
+    rows = zip(bits.tolist(), made.codes.tolist(), made.scales.tolist(), strict=True)
+    for i, (given, codes, scales) in enumerate(rows):
+        drawn = None if words is None else words[i].tolist()
+        values = [decode_value(code) for code in given]
+        found = quantize_block(values, made.fmt, made.profile, policy, drawn, factor)
+        assert (found.scale, list(found.codes)) == (scales[0], codes), [hex(code) for code in given]
+
+
+@pytest.mark.parametrize(("name", "profile", "chosen"), CASES)
+@pytest.mark.parametrize("axis", [1, 0])
+@pytest.mark.parametrize("given", [None, float(np.float32(0.37))])
+def test_blocks_against_the_oracle(
+    name: str, profile: str | None, chosen: dict[str, Any], axis: int, given: float | None, monkeypatch: Any
+) -> None:
+    fmt, rng = get_block_format(name), np.random.default_rng(5)
+    policy = Policy(**chosen) if chosen else None
+    if given and (name[0] != "n" or "tensor_scale=none" in str(profile)):
+        given = 4.0
+    left = watched(monkeypatch)
+    for kind in KINDS:
+        bits = kind(rng, (max(MANY, -(-VALUES // fmt.size)), fmt.size))
+        words = rng.integers(0, 1 << policy.random_count, bits.shape) if policy and policy.random_count else None
+        turned, drawn = (x if axis or x is None else np.ascontiguousarray(x.T) for x in (bits, words))
+        made = blocks.encode(
+            turned.view(np.float32),
+            fmt,
+            axis=axis,
+            profile=profile,
+            policy=policy,
+            random_bits=drawn,
+            tensor_scale=given,
+        )
+        rows = blocks.BlockArray(
+            *(x if axis else x.T for x in (made.codes, made.scales)), made.fmt, 1, made.profile, made.tensor_scale
+        )
+        few = slice(MANY)
+        part = blocks.BlockArray(rows.codes[few], rows.scales[few], made.fmt, 1, made.profile)
+        check(bits[few], None if words is None else words[few], part, policy, made.factor)
+        if kind is normal and (given is None or name == "nvfp4"):
+            assert left[-1] == 0, "the oracle computed some blocks"
+
+
+def watched(monkeypatch: Any) -> list[int]:
+    """The number of blocks that each conversion in the loops leaves to the oracle."""
+    left: list[int] = []
+    quantize = divided.quantize
+
+    def watch(*arguments: Any, **options: Any) -> Any:
+        redo = quantize(*arguments, **options)
+        left.append(int(redo.sum()))
+        return redo
+
+    monkeypatch.setattr(divided, "quantize", watch)
+    return left
+
+
+@pytest.mark.parametrize("name", ["fp8_e4m3@fp32/axis", "int8@bf16/axis", "fp4_e2m1@fp32/tensor", "nvfp4"])
+@pytest.mark.parametrize("rounding", ["rne", "sr"])
+@pytest.mark.parametrize("shape", [(3, 7, 100), (5, 600), (1, 5000), (4500,)])
+def test_slabs_and_threads_do_not_change_bits(
+    name: str, rounding: str, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every axis, in slabs smaller than a row, with random words that are drawn and given; against numpy's way."""
+    x = np.random.default_rng(3).standard_normal(shape, np.float32)
+    policy = Policy(rounding, sr_bits=6 if rounding == "sr" else None)  # type: ignore[arg-type]
+    drawn = Philox(7) if rounding == "sr" else None
+    given = None if drawn is None else drawn.array(6, 0, x.size).reshape(shape)
+    for axis in range(len(shape)):
+        want = blocks.encode(x.astype(np.float64), name, axis=axis, policy=policy, random_bits=given)
+        for slab, words, threads in ((1 << 17, drawn, 1), (700, drawn, 1), (64, given, 1), (1 << 17, given, 3)):
+            monkeypatch.setattr(divided, "SLAB", slab)
+            made = blocks.encode(x, name, axis=axis, policy=policy, random_bits=words, threads=threads)
+            assert np.array_equal(made.codes, want.codes)
+            assert np.array_equal(made.scales, want.scales)
+            assert made.tensor_scale == want.tensor_scale
+
+
+@pytest.mark.parametrize("name", ["nvfp4", "fp8_e4m3@bf16/16"])
+def test_every_bf16_under_every_scale(name: str) -> None:
+    """All 2^16 inputs of BF16, beside largest magnitudes that give different scales; against numpy's way."""
+    every = np.arange(1 << 16, dtype=np.uint32) << np.uint32(16)
+    for top in (1.0, 3.1, 1e-30, 7e30, 2.0**-130):
+        block = np.full((1 << 16, 16), top, np.float32)
+        block.view(np.uint32)[:, 3] = every
+        made = blocks.encode(block, name, tensor_scale=1.5)
+        with np.errstate(invalid="ignore"):  # signalling NaNs
+            wide = block.astype(np.float64)
+        want = blocks.encode(wide, name, tensor_scale=1.5)
+        assert np.array_equal(made.scales, want.scales)
+        assert np.array_equal(made.codes, want.codes)
+
+
+def test_tensor_scales_of_any_largest_magnitude() -> None:
+    from softfloat_ref.arrays.block_setting import setting
+    from softfloat_ref.oracle.blocks.quantize import tensor_scale_of
+
+    rng, chosen = np.random.default_rng(2), setting("nvfp4", None, None)
+    for bits in [*range(3), *rng.integers(0, 1 << 24, 300).tolist(), *rng.integers(0, 0x7F800000, 2000).tolist()]:
+        want = tensor_scale_of(decode(bits, FP32) if bits else None, chosen.fmt, chosen.profile)
+        assert chosen.tensor_scale(bits) == want, hex(bits)
+
+
+def test_words_that_a_source_cannot_give_leave_an_earlier_result_as_it_was() -> None:
+    from softfloat_ref.oracle.sources import Lfsr
+
+    x = np.random.default_rng(8).standard_normal((2, 8, 64)).astype(np.float32)
+    policy = Policy("sr", sr_bits=8)
+    out = blocks.encode(x[0], "nvfp4", policy=policy, random_bits=Philox(1))
+    before = out.codes.copy(), out.scales.copy()
+    with pytest.raises(Error, match="8 are needed"):
+        blocks.encode(x[1], "nvfp4", policy=policy, random_bits=Lfsr(4, (4, 3), 1, 3, 0), out=out)
+    assert np.array_equal(out.codes, before[0])
+    assert np.array_equal(out.scales, before[1])
