@@ -82,7 +82,6 @@ CASES: list[tuple[str, str | None, dict[str, Any]]] = [
     ("fp8_e4m3@fp16/16", "ocp,scale_rule=rne,scale_high=format,flush=never", {}),
     ("fp8_e4m3@fp32/5", "p3109", {}),
     ("binary8p3se@binary8p1ue/32", None, {}),  # no negative zero
-    ("fp4_e2m1@binary8p1uf/1", "p3109", {}),  # three scales among FP32's subnormals
     ("fp8_e4m3fnuz@fp32/32", None, {}),
     ("nvfp4", None, {}),
     ("nvfp4", "nvfp4-torchao", {}),
@@ -149,7 +148,7 @@ def test_blocks_against_the_oracle(
         rows = blocks.BlockArray(
             *(x if axis else x.T for x in (made.codes, made.scales)), made.fmt, 1, made.profile, made.tensor_scale
         )
-        few = slice(max(MANY, 64 // fmt.size))
+        few = slice(MANY)
         part = blocks.BlockArray(rows.codes[few], rows.scales[few], made.fmt, 1, made.profile)
         check(bits[few], None if words is None else words[few], part, policy, made.factor)
         if kind is normal and (given is None or name == "nvfp4"):

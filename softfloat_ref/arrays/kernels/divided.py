@@ -127,8 +127,6 @@ def fixed_plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> Plan | Non
     if not (regular and near_one and narrow and readable and flushes and kind is not None):
         return None
     powers = _powers(fmt, profile) if kind == POWER else _NO_POWERS
-    if powers is None:
-        return None
     rounding = _ROUNDINGS.get(profile.scale_rule, Rounding.RNE) if kind == QUOTIENT else Rounding.RNE
     rounded = scale_policy(rounding, profile.scale_high == "format")
     near = None if n else _near(element, policy)
@@ -199,12 +197,9 @@ def _first_of(scale: int, begin: int, end: int, code: Callable[[int], int], near
     return bisection.first(begin, end, lambda bits: code(bits) == scale, near)
 
 
-def _powers(fmt: BlockFormat, profile: Profile) -> Array | None:
+def _powers(fmt: BlockFormat, profile: Profile) -> Array:
     """By exponent field of the largest magnitude: the fraction from which the scale is another one, and both scales.
-
-    Computed by the oracle: a power of two that is monotone changes at most once in a binade. The subnormal numbers are
-    several binades; if they have more than two scales, theirs is NaN, which leaves the block to the oracle. None if
-    the scale has no NaN then."""
+    Computed by the oracle: a power of two that is monotone changes at most once in a binade."""
     decode, none = decoder(FP32), 1 << FP32.mantissa_bits
 
     def code(bits: int) -> int:
@@ -216,10 +211,6 @@ def _powers(fmt: BlockFormat, profile: Profile) -> Array | None:
         low, high = code(max(begin, 1)), code(end)
         if low != high:
             guess = _first_of(high, max(begin, 1), end, code, begin + guess) - begin
-            if code(begin + guess - 1) != low:
-                if not fmt.scale.has_nan:
-                    return None
-                low = high = fmt.scale.canonical_nan
         found.append((guess if low != high else none, low, high))
     return np.array(found, np.uint32)
 
