@@ -85,6 +85,7 @@ CASES: list[tuple[str, str | None, dict[str, Any]]] = [
     ("binary8p3se@binary8p1ue/32", None, {}),  # no negative zero
     ("fp4_e2m1@binary8p1uf/16", "p3109", {}),  # several powers of two among FP32's subnormals
     ("fp4_e2m1@fp32/32", "ocp,scale_rule=floor,flush=never", {}),
+    ("ue5m3@fp32/8", None, {}),  # no negative values
     ("fp8_e4m3fnuz@fp32/32", None, {}),
     ("nvfp4", None, {}),
     ("nvfp4", "nvfp4-torchao", {}),

@@ -131,7 +131,7 @@ def fixed_plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> Plan | Non
         return None
     rounding = _ROUNDINGS.get(profile.scale_rule, Rounding.RNE) if kind == QUOTIENT else Rounding.RNE
     rounded = scale_policy(rounding, profile.scale_high == "format")
-    near = None if n else _near(element, policy)
+    near = _near(element, policy) if element.signed and not n else None  # those loops drop no negative values
     top = _ONE if profile.scale_rule == "amax" else largest(element)
     return Plan(
         _rules(fmt, profile, policy, kind),
