@@ -16,7 +16,7 @@ from softfloat_ref.app.signals import Stopped, end_of_signals, on_signals
 from softfloat_ref.base.errors import Error, unknown
 
 MAX_MESSAGE: Final = 600
-_NEW_OBJECTS: Final = 1 << 14  # between garbage collections: imports make many objects, which stay
+_NEW_OBJECTS: Final = 1 << 16  # between garbage collections: imports make many objects, which stay
 
 # name: (module, help text). A command's module is imported when it runs, so --help stays fast.
 COMMANDS: Final = {
@@ -129,6 +129,7 @@ def _end(code: int) -> None:
     except (OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code = code or 2
+    gc.freeze()  # at its end Python would look through all objects, none of which is worth collecting
     sys.exit(code)
 
 
