@@ -51,6 +51,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"softfloat_ref.app.{COMMANDS[cmd_name][0]}")
+        gc.freeze()  # what was imported stays: no collection, the one at the end included, looks through it again
         command: click.Command = module.command
         return command
 
@@ -129,7 +130,6 @@ def _end(code: int) -> None:
     except (OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code = code or 2
-    gc.freeze()  # at its end Python would look through all objects, none of which is worth collecting
     sys.exit(code)
 
 
