@@ -16,7 +16,7 @@ from softfloat_ref.app.signals import Stopped, end_of_signals, on_signals
 from softfloat_ref.base.errors import Error, unknown
 
 MAX_MESSAGE: Final = 600
-_NEW_OBJECTS: Final = 1 << 14  # between garbage collections: imports make many objects, which stay
+_NEW_OBJECTS: Final = 1 << 16  # between garbage collections: imports make many objects, which stay
 
 # name: (module, help text). A command's module is imported when it runs, so --help stays fast.
 COMMANDS: Final = {
@@ -51,6 +51,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"softfloat_ref.app.{COMMANDS[cmd_name][0]}")
+        gc.freeze()  # what was imported stays: no collection, the one at the end included, looks through it again
         command: click.Command = module.command
         return command
 
