@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -127,6 +127,8 @@ def fixed_plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> Plan | Non
     if not (regular and near_one and narrow and readable and flushes and kind is not None):
         return None
     powers = _powers(fmt, profile) if kind == POWER else _NO_POWERS
+    if powers is None:
+        return None
     rounding = _ROUNDINGS.get(profile.scale_rule, Rounding.RNE) if kind == QUOTIENT else Rounding.RNE
     rounded = scale_policy(rounding, profile.scale_high == "format")
     near = None if n else _near(element, policy)
@@ -193,26 +195,36 @@ def _is_cut_fp32(scale: Format) -> bool:
     return ieee and scale.exponent_bits == FP32.exponent_bits and scale.bias == FP32.bias and scale.width <= FP32.width
 
 
-def _first_of(scale: int, begin: int, end: int, code: Callable[[int], int], near: int) -> int:
-    return bisection.first(begin, end, lambda bits: code(bits) == scale, near)
-
-
-def _powers(fmt: BlockFormat, profile: Profile) -> Array:
-    """By exponent field of the largest magnitude: the fraction from which the scale is another one, and both scales.
-    Computed by the oracle: a power of two that is monotone changes at most once in a binade."""
-    decode, none = decoder(FP32), 1 << FP32.mantissa_bits
+def _powers(fmt: BlockFormat, profile: Profile) -> Array | None:
+    """By the exponent of the largest magnitude, from FP32's smallest subnormal up: the fraction from which the scale is
+    another one, and both scales. Computed by the oracle; None if a scale changes more than once in a binade."""
+    decode, none, found, guess = decoder(FP32), 1 << FP32.mantissa_bits, [], 0
 
     def code(bits: int) -> int:
         return scale_of(decode(bits), fmt, profile)
 
-    found, guess = [], 0
-    for field in range(_FIELDS):
-        begin, end = field * none, (field + 1) * none - 1
-        low, high = code(max(begin, 1)), code(end)
+    for begin, unit in _binades():
+        end = begin + none // unit
+        low, high = code(begin), code(end - 1)
+        turn = end
         if low != high:
-            guess = _first_of(high, max(begin, 1), end, code, begin + guess) - begin
-        found.append((guess if low != high else none, low, high))
+            turn = _first_of(high, begin, end, code, begin + guess // unit)
+            guess = (turn - begin) * unit
+            if code(turn - 1) != low:
+                return None
+        found.append(((turn - begin) * unit, low, high))
     return np.array(found, np.uint32)
+
+
+def _first_of(scale: int, begin: int, end: int, code: Callable[[int], int], near: int) -> int:
+    return bisection.first(begin, end, lambda bits: code(bits) == scale, near)
+
+
+def _binades() -> Iterator[tuple[int, int]]:
+    """The first code of each binade of FP32, and the difference of two fractions there, in units of a normal number's
+    last place."""
+    yield from ((1 << k, 1 << (FP32.mantissa_bits - k)) for k in range(FP32.mantissa_bits))
+    yield from ((field << FP32.mantissa_bits, 1) for field in range(1, _FIELDS))
 
 
 # -- arrays ----------------------------------------------------------------------------------------------------------
