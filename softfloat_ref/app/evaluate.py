@@ -51,6 +51,7 @@ def command(
         return
     if op is None or fmt is None or not operands:
         raise Error("eval needs OP, --fmt FORMAT and the operands' codes (or - for lines on stdin); or --serve alone")
+    choices.check_seed()
     operation = get_operation(op)
     unit = OperationUnit.make(op, operand_formats(fmt, operation.arity, operation.name), out, choices.policy)
     if operands == ("-",):

@@ -79,6 +79,7 @@ def command(
     (`fma --fmt fp16 3c00 0400 8001`), an affine integer (`quantize --fmt qint8 3fc00000 3c000000 05`), or a block of
     numbers (`--fmt mxfp8 1 2.5 449`). With --got (a block: SCALE:CODE,CODE,...), also list the policies, profiles or
     rules that give the device's answer."""
+    choices.check_seed()
     texts = [unmark(w) for w in words]
     name = own_name(texts[0])
     if name in REQUESTS:

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softfloat_ref.arrays.convert import Codes, RandomBits, code_dtype, given_bits, random_words
+from softfloat_ref.arrays.convert import Codes, RandomBits, check_buffer, code_dtype, given_bits, random_words, stored
 from softfloat_ref.arrays.kernels.op_plans import Plan, plan
 from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
 from softfloat_ref.base.errors import Error, Undefined
@@ -54,6 +54,7 @@ def evaluate(
     *,
     seed: int | None = None,
     key: str | None = None,
+    out: Codes | None = None,
 ) -> Codes: ...
 
 
@@ -69,6 +70,7 @@ def evaluate(
     flags: Literal["any"],
     seed: int | None = None,
     key: str | None = None,
+    out: Codes | None = None,
 ) -> tuple[Codes, Flags]: ...
 
 
@@ -84,6 +86,7 @@ def evaluate(
     flags: Literal["each"],
     seed: int | None = None,
     key: str | None = None,
+    out: Codes | None = None,
 ) -> tuple[Codes, FlagBytes]: ...
 
 
@@ -98,20 +101,23 @@ def evaluate(
     *,
     seed: int | None = None,
     key: str | None = None,
+    out: Codes | None = None,
 ) -> Codes | tuple[Codes, Flags] | tuple[Codes, FlagBytes]:
     """The results of an operation on arrays of codes: codes of the output format, in the operands' common shape.
 
     operands: one integer array per operand; shapes must broadcast. fmt: one format for all operands, or one per
     operand. to: the result's format (default: the operands' format). random_bits: for stochastic rounding, integers in
     the common shape, or a RandomSource. flags: "any" also returns the union of all flags, "each" an array of flag bytes
-    in the common shape.
-    Raises Error for codes, shapes, formats or random bits that do not fit, and for a case with no defined result.
+    in the common shape. out: the buffer for the codes, written at the end; it may be an operand.
+    Raises Error for codes, shapes, formats, random bits or buffers that do not fit, and for a case with no defined
+    result.
     """
     sig, policy = signature(op, fmt, to), get_policy(policy)
     if flags not in FLAGS_WANTED:
         raise Error(f"flags = {flags!r}: use none, any or each")
     arrays = _common(sig, operands)
     codes = np.empty(arrays[0].shape, code_dtype(sig.out))
+    check_buffer(out, codes.shape, codes.dtype)
     each = np.empty(codes.shape if flags == "each" else 0, np.uint8)
     random_bits = given_bits(random_bits, policy, codes, seed, key)
     source = random_bits if isinstance(random_bits, RandomSource) else None
@@ -136,6 +142,7 @@ def evaluate(
         elif flags == "any":
             seen |= int(np.bitwise_or.reduce(raised))
         start += size
+    codes = stored(codes, out)
     if flags == "none":
         return codes
     return (codes, each) if flags == "each" else (codes, FLAGS[seen])

@@ -168,6 +168,13 @@ def plain_numbers(fmt: Format, policy: Policy, source: Format) -> list[int]:
     ]
 
 
+def target_numbers(t: Target, source: Format) -> list[int]:
+    """The fields of convert.Plain for a target with gradual subnormals, finite numbers, and zero for -0."""
+    place = source.mantissa_bits - t.mantissa_bits, t.mantissa_bits, t.emin - source.emin + 1, 0, decisions(t)
+    beyond = [_beyond(t, negative) for negative in (0, 1)]
+    return [*place, t.max_code, t.max_negative_code, *beyond, 0, 0, 0, t.sign_bit, 0, 2 * t.sign_bit - 1, 0, 0]
+
+
 def value_numbers(fmt: Format, policy: Policy) -> list[int]:
     """The fields of convert.Plain from float32 to the bits of float32 values."""
     codes = plain_numbers(fmt, policy, FP32)
