@@ -19,6 +19,8 @@ from softfloat_ref.oracle.operations import (  # noqa: F401  (their operations e
     arithmetic,
     on_codes,
     order,
+    predicates,
+    projected,
     real_functions,
 )
 from softfloat_ref.oracle.operations.table import (

@@ -8,6 +8,7 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder, encode_nan, encoder, target
 from softfloat_ref.oracle.exact import FINITE, GENERATED, INF, NAN
 from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.operations.predicates import is_subnormal
 from softfloat_ref.oracle.operations.table import Context, Exact, nan_operand, operation
 from softfloat_ref.oracle.rounding import with_sign
 
@@ -92,16 +93,18 @@ def magnitude_code(fmt: Format, code: int) -> int:
     result="class",
     flushes=False,
     nans=True,
+    p3109=True,
 )
 def _class(ctx: Context, a: int) -> tuple[int, int]:
     fmt = ctx.formats[0]
     x = decoder(fmt)(a)
     if x.kind == NAN:
-        return (1 << 8 if x.signaling else 1 << 9), 0
+        return (1 << 8 if x.signaling and not ctx.p3109 else 1 << 9), 0
     if x.kind == INF:
         size = 3
     elif x.significand == 0:
         size = 0
     else:
-        size = 2 if fmt.twos_complement or magnitude_code(fmt, a) >= fmt.min_normal_code else 1
-    return 1 << (3 - size if x.sign else 4 + size), 0
+        size = 1 if is_subnormal(fmt, x) else 2
+    negative = x.sign and not (ctx.p3109 and size == 0)  # P3109 has one zero
+    return 1 << (3 - size if negative else 4 + size), 0
