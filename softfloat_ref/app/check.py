@@ -18,8 +18,10 @@ from softfloat_ref.base.files import check_place, write_file
 from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import check_hashes
+from softfloat_ref.oracle.blocks.forms import FORMS
 from softfloat_ref.oracle.literals import parse_number
 from softfloat_ref.oracle.operations import OPERATIONS
+from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.testing import report as reports
 from softfloat_ref.testing.check import SHOWN, Report, check_arrays, check_command, check_results
 from softfloat_ref.units import REQUESTS
@@ -32,7 +34,7 @@ DEFAULT_WIDE: Final = 10_000
 
 
 @click.command("check")
-@click.argument("op", required=False, type=Name("OP", [*OPERATIONS, *QUANTIZATIONS, DOT]))
+@click.argument("op", required=False, type=Name("OP", [*OPERATIONS, *QUANTIZATIONS, DOT, *FORMS]))
 @device_options
 @click.option("--golden", metavar="DIR", help="A folder of vectors, with --results, or with a device.")
 @click.option("--results", metavar="FILE", help="What a simulator wrote: one answer per line.")
@@ -86,7 +88,7 @@ def command(
             raise Error(f"--golden has its own cases and policy; leave {option} out")
         found = _from_files(golden, results, op, device, how)
     else:
-        default = DEFAULT_WIDE if op in REQUESTS else DEFAULT_COUNT
+        default = DEFAULT_WIDE if own_name(op or "") in REQUESTS else DEFAULT_COUNT
         vectors = request(op, fmt, out, choices, profile, dots, count=count or default, seed=choices.seed or 0)
         found = _from_device(vectors, device, how)
     if "-" not in (json_file, junit):

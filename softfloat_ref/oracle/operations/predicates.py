@@ -42,6 +42,4 @@ _predicate(
     "whether a is normal: finite, and neither zero nor subnormal",
     lambda ctx, a: _ordinary(a) and not is_subnormal(ctx.formats[0], a),
 )
-_predicate(
-    "is_subnormal", "whether a is subnormal", lambda ctx, a: _ordinary(a) and is_subnormal(ctx.formats[0], a)
-)
+_predicate("is_subnormal", "whether a is subnormal", lambda ctx, a: _ordinary(a) and is_subnormal(ctx.formats[0], a))
