@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -95,7 +96,8 @@ def _words(unit: Unit, choices: Choices) -> list[int]:
     field = unit.random_field
     if field is None or field.lanes == 1:
         return [] if field is None else [check_random(choices.policy, choices.one_word())]
-    return [check_random(choices.policy, word) for word in choices.words(field.lanes) or [None] * field.lanes]
+    words: Sequence[int | None] = choices.words(field.lanes) or [None] * field.lanes
+    return [check_random(choices.policy, word) for word in words]
 
 
 def stream(unit: Unit, choices: Choices) -> None:

@@ -12,7 +12,7 @@ from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
 from softfloat_ref.oracle.blocks.forms import FORMS, Form
 from softfloat_ref.oracle.blocks.lanes import Block, Lanes, Side
 from softfloat_ref.oracle.formats import Format
-from softfloat_ref.oracle.operations import parse_formats
+from softfloat_ref.oracle.operations import format_names
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import POLICIES, Policy, get_policy, rounding_name
 from softfloat_ref.units.dot import AnyFormat, restored_format, stored_format, without_profile
@@ -68,7 +68,7 @@ class LanesUnit(Unit):
         operands, of their elements for a result without scale. Raises Error."""
         form = form_named(op)
         if isinstance(fmt, str) and "=" in fmt:
-            fmt = parse_formats(fmt, form.arity, form.name, any_format)
+            fmt = format_names(fmt, form.arity, form.name)
         formats = (fmt,) * form.arity if isinstance(fmt, str | Format | BlockFormat) else tuple(fmt)
         operands = tuple(without_profile(any_format(x)) for x in formats)
         found = _default(form, operands) if out is None else without_profile(any_format(out))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 from softfloat_ref.base import assignments
 from softfloat_ref.base.errors import Error
@@ -39,6 +39,7 @@ __all__ = [
     "BOOLEAN",
     "CLASS",
     "OPERATIONS",
+    "Context",
     "Evaluator",
     "Operation",
     "Signature",
@@ -46,13 +47,13 @@ __all__ = [
     "evaluate",
     "evaluator",
     "exactly",
+    "format_names",
     "get_operation",
     "parse_formats",
     "signature",
     "unrounded",
 ]
 
-F = TypeVar("F")
 Evaluator = Callable[[Sequence[int], int], tuple[int, int]]
 Unrounded = Callable[[Sequence[int], int], Outcome]
 
@@ -94,15 +95,20 @@ def signature(
     return Signature(operation, formats, _output(operation, formats, None if out is None else get_format(out)))
 
 
-def parse_formats(text: str, arity: int, name: str, read: Callable[[str], F] = get_format) -> list[F]:
-    """One format per operand: `a=fp8_e4m3,b=fp8_e5m2,c=fp32`; read: the format of a name. Raises Error."""
+def parse_formats(text: str, arity: int, name: str) -> list[Format]:
+    """One format per operand: `a=fp8_e4m3,b=fp8_e5m2,c=fp32`. Raises Error."""
+    return [get_format(x) for x in format_names(text, arity, name)]
+
+
+def format_names(text: str, arity: int, name: str) -> list[str]:
+    """The names in such a text, one per operand. Raises Error."""
     letters = LETTERS[:arity]
     usage = f"{name} takes {','.join(f'{x}=FORMAT' for x in letters)}, or one FORMAT"
     given = assignments.parse(text, f"format {text!r}", letters, usage=usage)
     missing = [x for x in letters if x not in given]
     if missing:
         raise Error(f"format {text!r}: no format for operand {', '.join(missing)}")
-    return [read(given[x]) for x in letters]
+    return [given[x] for x in letters]
 
 
 def _output(operation: Operation, formats: tuple[Format, ...], out: Format | None) -> Format:

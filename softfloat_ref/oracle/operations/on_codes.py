@@ -67,16 +67,21 @@ def _step(ctx: Context, code: int, step: int) -> tuple[int, int]:
     if x.kind == NAN:
         value, flags = nan_operand(ctx.policy.nan_rule, (x,))
         return encode_nan(value, fmt, ctx.policy)[0], flags
-    # Rank the values: 0 is zero, 1 is the smallest positive value.
     skipped = fmt.min_code - 1
-    rank = 0 if x.kind == FINITE and x.significand == 0 else magnitude_code(fmt, code) - skipped
-    rank = (-rank if x.sign else rank) + step
+    rank = rank_of(fmt, code) + step
     highest = (fmt.inf_code if fmt.infinity else fmt.max_code) - skipped
     lowest = -(fmt.inf_code if fmt.infinity else fmt.max_negative_code) + skipped if fmt.signed else int(not fmt.zero)
     if not lowest <= rank <= highest:
         return (fmt.canonical_nan, 0) if ctx.p3109 and fmt.has_nan else (code, 0)
     negative = x.sign if rank == 0 else int(rank < 0)
     return with_sign(negative, abs(rank) + skipped if rank else 0, target(fmt, ctx.policy)), 0
+
+
+def rank_of(fmt: Format, code: int) -> int:
+    """The rank of a value, infinities included: 0 is zero, 1 the smallest positive value, -1 the largest negative."""
+    x = decoder(fmt)(code)
+    rank = 0 if x.kind == FINITE and x.significand == 0 else magnitude_code(fmt, code) - (fmt.min_code - 1)
+    return -rank if x.sign else rank
 
 
 def magnitude_code(fmt: Format, code: int) -> int:
