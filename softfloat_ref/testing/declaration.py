@@ -10,9 +10,9 @@ from typing import Any, Final
 from softfloat_ref import __version__
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.tables import made, read_file
-from softfloat_ref.oracle.blocks.formats import BlockFormat
+from softfloat_ref.oracle.blocks.formats import MAX_BLOCK, BlockFormat
 from softfloat_ref.oracle.formats import Format
-from softfloat_ref.oracle.formats.meta import standard_name
+from softfloat_ref.oracle.formats.meta import EXTERNAL, standard_name
 from softfloat_ref.oracle.operations.p3109 import GROUPS, SCALED, own_name
 from softfloat_ref.oracle.policies import Overflow, Policy, rounding_name
 from softfloat_ref.testing.kappa import Kappas, text_of
@@ -180,3 +180,51 @@ def _rounded(unit: Unit) -> tuple[Policy, Format]:
         raise Error(f"{unit.properties()['op']} is not an operation that P3109 projects")
     out = unit.lanes.out.element if isinstance(unit, LanesUnit) else unit.out
     return unit.policy, out
+
+
+# -- an implementation -------------------------------------------------------------------------------------------------
+
+BITS: Final = range(3, 17)  # of the formats that this library has
+
+
+def files(checked: Sequence[tuple[str, str]], by: Provider) -> dict[str, str]:
+    """The files that declare this library: by name, their contents. checked: specializations, and how each was."""
+    made = {
+        "Configurations.yaml": _configurations(),
+        "Profiles.yaml": _profiles(),
+        "Constraints.yaml": ["Empty: true"],
+        "Kappas.yaml": ["Empty: true"],
+        "Specializations.yaml": [
+            "# reset context",
+            "Reference:",
+            *(f"  - {{ specialization: {quoted(name)}, verification: {quoted(how)} }}" for name, how in checked),
+        ],
+    }
+    return {file: "\n".join([*metadata(by, file), *lines]) + "\n" for file, lines in made.items()}
+
+
+def _configurations() -> list[str]:
+    modes = [name for name in ROUNDINGS.values() if not name.startswith("Stochastic")]
+    stochastic = [name for name in ROUNDINGS.values() if name.startswith("Stochastic")]
+    return [
+        "# reset context",
+        "Reference:",
+        f"  IEEE754: [{', '.join(EXTERNAL.values())}]",
+        "  Projections:",
+        "    Rounding:",
+        *(f"      - {name}" for name in modes),
+        *(f"      - {name}: {{ bits: (' 1:64 ') }}" for name in stochastic),
+        "    Saturation:",
+        *(f"      - {name}" for name in SATURATIONS.values()),
+        "  BlockSizes:",
+        "    core: 32",
+        f"    supported: (' 1:{MAX_BLOCK} ')",
+        "  KappaApproximate: []",
+    ]
+
+
+def _profiles() -> list[str]:
+    ends = 'for j in ["e", "f"]'
+    signed = [f"    - (' \"Binary{k}p$(i)s$(j)\" for i in 1:{k - 1} {ends} ')" for k in BITS]
+    unsigned = [f"    - (' \"Binary{k}p$(i)u$(j)\" for i in 1:{k} {ends} ')" for k in BITS]
+    return ["# reset context", "Reference:", "  formats:", *signed, *unsigned]

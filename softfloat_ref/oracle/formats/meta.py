@@ -12,13 +12,13 @@ from typing import Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.formats import Format, get_format
 
-_EXTERNAL: Final = {"fp64": "binary64", "fp32": "binary32", "fp16": "binary16", "bf16": "BFloat16"}
+EXTERNAL: Final = {"fp64": "binary64", "fp32": "binary32", "fp16": "binary16", "bf16": "BFloat16"}
 
 
 def standard_name(fmt: str | Format) -> str:
     """P3109's name of a format: Binary8p4se, binary32, BFloat16; of other formats, their own name."""
     name = get_format(fmt).name
-    return name.capitalize() if get_format(fmt).p3109 else _EXTERNAL.get(name, name)
+    return name.capitalize() if get_format(fmt).p3109 else EXTERNAL.get(name, name)
 
 
 def bitwidth_of(fmt: str | Format) -> int:
