@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -12,11 +11,11 @@ import click
 
 from softfloat_ref.app.lines import CHUNK, Words, answerer, blocks
 from softfloat_ref.app.options import Choices, Name, operand_formats, operands_option, policy_options
-from softfloat_ref.app.requests import refuse_dots, request, scale_options
+from softfloat_ref.app.requests import random_codes, refuse_dots, request, scale_options
 from softfloat_ref.app.serve import serve as run_server
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.blocks.forms import FORMS
-from softfloat_ref.oracle.codec import check_code, check_random
+from softfloat_ref.oracle.codec import check_code
 from softfloat_ref.oracle.literals import parse_code
 from softfloat_ref.oracle.operations import OPERATIONS, get_operation
 from softfloat_ref.oracle.operations.p3109 import own_name
@@ -70,7 +69,7 @@ def command(
     if len(operands) != len(formats):
         raise Error(f"{unit.properties()['op']} takes {len(formats)} {_fields(unit)}, not {len(operands)}")
     codes = [check_code(parse_code(x), f) for x, f in zip(operands, formats, strict=True)]
-    found = unit.answer([*codes, *_words(unit, choices)])
+    found = unit.answer([*codes, *random_codes(unit, choices)])
     print(" ".join(f"{x:0{f.digits}x}" for f, own in split(unit.outputs, found) for x in own))
 
 
@@ -89,15 +88,6 @@ def _fields(unit: Unit) -> str:
     if isinstance(unit, OperationUnit):
         return "operands"
     return "codes, " + ", ".join(f.name if f.lanes == 1 else f"{f.name} ({f.lanes})" for f in taken)
-
-
-def _words(unit: Unit, choices: Choices) -> list[int]:
-    """The random bits of a single case."""
-    field = unit.random_field
-    if field is None or field.lanes == 1:
-        return [] if field is None else [check_random(choices.policy, choices.one_word())]
-    words: Sequence[int | None] = choices.words(field.lanes) or [None] * field.lanes
-    return [check_random(choices.policy, word) for word in words]
 
 
 def stream(unit: Unit, choices: Choices) -> None:

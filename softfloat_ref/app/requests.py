@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import click
@@ -13,10 +14,11 @@ from softfloat_ref.oracle.accumulate import ACCUMULATORS
 from softfloat_ref.oracle.affine import get_affine_format, is_affine
 from softfloat_ref.oracle.blocks.formats import any_format
 from softfloat_ref.oracle.blocks.forms import FORMS
+from softfloat_ref.oracle.codec import check_random
 from softfloat_ref.oracle.operations import get_operation
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import ROUNDINGS, Overflow, get_policy
-from softfloat_ref.units import REQUESTS, SIDE
+from softfloat_ref.units import REQUESTS, SIDE, Unit
 
 DOT: Final = "dot"
 MATMUL: Final = "matmul"
@@ -120,3 +122,12 @@ def refuse_dots(what: str, dots: dict[str, Any], op: str = "") -> None:
         own = (MATMUL,) if name in _MATMUL_OPTIONS else _FINDING_SCALES if name in _SCALE_OPTIONS else DOT_OPERATIONS
         if value not in (None, False) and op not in own:
             raise Error(f"{option_name(name)} is for {own[0] if len(own) == 1 else DOT}, not for {what}")
+
+
+def random_codes(unit: Unit, choices: Choices) -> list[int]:
+    """The random bits of a single case."""
+    field = unit.random_field
+    if field is None or field.lanes == 1:
+        return [] if field is None else [check_random(choices.policy, choices.one_word())]
+    words: Sequence[int | None] = choices.words(field.lanes) or [None] * field.lanes
+    return [check_random(choices.policy, word) for word in words]
