@@ -16,9 +16,6 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import Context, Signature, context, exactly, get_operation
 from softfloat_ref.oracle.policies import Policy
 
-_GUARD: Final = 16
-_MOST_BITS: Final = 1 << 18
-
 
 class Side(NamedTuple):
     """The formats of an operand or a result: of its elements, and of their scale (None: values without one)."""
@@ -122,24 +119,15 @@ def divided(number: Callable[[int], Value], scale: Value, bits: int) -> Value:
     zeros = (scale.significand & -scale.significand).bit_length() - 1
     if scale.significand >> zeros == 1:
         return x._replace(sign=sign, exponent=x.exponent - scale.exponent - zeros)
-    return _quotient(number, scale, bits)
+    return _quotient(number(bits + scale.significand.bit_length()), scale, bits)
 
 
-def _quotient(number: Callable[[int], Value], scale: Value, bits: int) -> Value:
+def _quotient(x: Value, scale: Value, bits: int) -> Value:
     """A number divided by a scale that is not a power of two.
 
-    Of a number that was cut, the quotient lies between those of two neighbours; with more bits of it, both have the
-    same first bits. For it is a binary fraction, and then exact with enough bits; or it is none, and then neither is
-    the quotient: the scale times a binary fraction would be one.
+    If x was cut, the number lies between x and the next multiple of its unit. x has so many bits that its quotient by
+    the scale's significand is cut at that unit, and no multiple of the significand lies between the two: the number has
+    the same quotient, and is not exact.
     """
-    more = bits + scale.significand.bit_length() + _GUARD
-    while more <= _MOST_BITS:
-        x = number(more)
-        if not x.sticky:
-            return exact.divide(x, scale, bits)
-        low, high = x.significand // scale.significand, -(-(x.significand + 1) // scale.significand) - 1
-        extra = low.bit_length() - bits
-        if extra >= 0 and low >> extra == high >> extra:
-            return Value(FINITE, x.sign ^ scale.sign, low >> extra, x.exponent - scale.exponent + extra, 1)
-        more *= 2
-    raise Error(f"a quotient is closer to a number of {bits} bits than {more // 2} bits can tell")
+    found = exact.divide(x, scale, bits)
+    return found._replace(sticky=found.sticky | x.sticky)
