@@ -11,8 +11,10 @@ from softfloat_ref import __version__
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.tables import made, read_file
 from softfloat_ref.oracle.blocks.formats import MAX_BLOCK, BlockFormat
+from softfloat_ref.oracle.blocks.forms import FORMS
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.formats.meta import EXTERNAL, standard_name
+from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.oracle.operations.p3109 import GROUPS, SCALED, own_name
 from softfloat_ref.oracle.policies import Overflow, Policy, rounding_name
 from softfloat_ref.testing.kappa import Kappas, text_of
@@ -137,7 +139,7 @@ def kappas(found: Kappas, name: str, method: str, by: Provider) -> str:
     """Kappas.yaml for an approximate operation of that name. method: how its cases were chosen. Raises Error."""
     unit = found.unit
     approximates = standard_operation(str(unit.properties()["op"]))
-    if own_name(name) == own_name(approximates) or name in STANDARD.values():
+    if own_name(name) in {*OPERATIONS, *FORMS}:
         raise Error(f"{name} is the name of an exact operation: an approximate one has a name of its own (P3109 4.4)")
     lines = [*metadata(by, "Kappas.yaml"), "# reset context", "Device:", f"  {quoted(name)}:"]
     lines += [f"    Approximates: {quoted(_signature(unit, approximates))}", "    Kappas:"]
