@@ -18,8 +18,8 @@ MORE_BITS: Final = 64  # of a number without a finite form
 @steps.register
 def _lanes_steps(unit: LanesUnit, inputs: Sequence[int]) -> Rows:
     lanes, form = unit.lanes, unit.form
-    operands, scale, *words = unit.taken(inputs)
-    found = lanes.run(operands, scale, *words)
+    operands, scale, words, scale_word = unit.taken(inputs)
+    found = lanes.run(operands, scale, words, scale_word)
     rows = [lanes.decoded(side, block) for side, block in zip(lanes.sides, operands, strict=True)]
     shown = list(_operand_rows(unit, inputs))
     if lanes.out.scale is not None:

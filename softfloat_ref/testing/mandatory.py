@@ -146,7 +146,7 @@ def _negate(x: Number) -> Number:
 
 
 def _abs(x: Number) -> Number:
-    return NAN if _is_nan(x) else abs(x)
+    return x if x >= 0 else NAN if _is_nan(x) else -x
 
 
 def _recip(x: Number) -> Number:
@@ -181,8 +181,9 @@ def _extreme(
         return (y if _is_nan(x) else x) if number else NAN
     if finite and _is_inf(x) != _is_inf(y):
         return y if _is_inf(x) else x
-    if size and abs(x) != abs(y):
-        return x if (abs(x) < abs(y)) == least else y
+    a, b = _abs(x), _abs(y)
+    if size and a != b:
+        return x if (a < b) == least else y
     return x if (x < y) == least else y
 
 
