@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
 import click
 
 from softfloat_ref.app.lines import CHUNK, Words, answerer, blocks
 from softfloat_ref.app.options import Choices, Name, operand_formats, operands_option, policy_options
+from softfloat_ref.app.requests import random_codes, refuse_dots, request, scale_options
 from softfloat_ref.app.serve import serve as run_server
 from softfloat_ref.base.errors import Error
-from softfloat_ref.oracle.codec import check_code, check_random
+from softfloat_ref.oracle.blocks.forms import FORMS
+from softfloat_ref.oracle.codec import check_code
 from softfloat_ref.oracle.literals import parse_code
 from softfloat_ref.oracle.operations import OPERATIONS, get_operation
+from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.sources import RandomSource
-from softfloat_ref.units import OperationUnit
+from softfloat_ref.units import OperationUnit, Unit
+from softfloat_ref.units.unit import split
 
 _BULK_FROM: Final = 1 << 16  # lines answered one by one before loading compiled code pays off
 _BULK_LEAST: Final = 64  # lines per bulk answer
@@ -28,11 +33,13 @@ _NO_CHOICES = Choices(Policy(), None, None)
 @operands_option
 @click.option("--out", help="The format of the result [that of the operands].")
 @click.option("--serve", is_flag=True, help="Answer requests for any operation on stdin; see docs/dpi.md.")
-@click.argument("op", type=Name("OP", OPERATIONS), required=False)
+@click.argument("op", type=Name("OP", [*OPERATIONS, *FORMS]), required=False)
 @click.argument("operands", nargs=-1, metavar="[BITS...|-]")
+@scale_options
 @policy_options
 def command(
     choices: Choices,
+    dots: dict[str, Any],
     fmt: str | None,
     out: str | None,
     serve: bool,
@@ -41,30 +48,50 @@ def command(
 ) -> None:
     """Evaluate OP on codes, and print result and flags. With -, read operand lines and write TestFloat lines.
 
+    An operation on blocks (BlockAdd, ScaledMultiply, ConvertToBlock, ...) takes block formats, and for each operand its
+    scale and elements, then the result's scale if the result is a block.
+
     For a stochastic rounding, the random bits are a line's last operand, unless a random source is given. With --serve
     alone, requests on stdin open any operation with its own formats and policy.
     """
     if serve:
-        if (choices, fmt, out, op) != (_NO_CHOICES, None, None, None):
+        if (choices, fmt, out, op) != (_NO_CHOICES, None, None, None) or any(dots.values()):
             raise Error("--serve takes no other arguments: each `open` line gives an operation, formats and policy")
         run_server()
         return
     if op is None or fmt is None or not operands:
         raise Error("eval needs OP, --fmt FORMAT and the operands' codes (or - for lines on stdin); or --serve alone")
     choices.check_seed()
-    operation = get_operation(op)
-    unit = OperationUnit.make(op, operand_formats(fmt, operation.arity, operation.name), out, choices.policy)
+    unit = _unit(op, fmt, out, choices, dots)
     if operands == ("-",):
         stream(unit, choices)
         return
-    if len(operands) != operation.arity:
-        raise Error(f"{operation.name} takes {operation.arity} operands, not {len(operands)}")
-    codes = [check_code(parse_code(x), f) for x, f in zip(operands, unit.formats, strict=True)]
-    bits, flags = unit.answer([*codes, check_random(choices.policy, choices.one_word())])
-    print(f"{unit.out.hex(bits)} {flags:02x}")
+    formats = [f for f in unit.input_formats if f is not None]
+    if len(operands) != len(formats):
+        raise Error(f"{unit.properties()['op']} takes {len(formats)} {_fields(unit)}, not {len(operands)}")
+    codes = [check_code(parse_code(x), f) for x, f in zip(operands, formats, strict=True)]
+    found = unit.answer([*codes, *random_codes(unit, choices)])
+    print(" ".join(f"{x:0{f.digits}x}" for f, own in split(unit.outputs, found) for x in own))
 
 
-def stream(unit: OperationUnit, choices: Choices) -> None:
+def _unit(op: str, fmt: str, out: str | None, choices: Choices, dots: dict[str, Any]) -> Unit:
+    """The unit that the options describe. Raises Error."""
+    if own_name(op) in FORMS:
+        return request(op, fmt, out, replace(choices, random_bits=None), None, dots, count=1).unit
+    refuse_dots(op, dots)
+    operation = get_operation(op)
+    return OperationUnit.make(op, operand_formats(fmt, operation.arity, operation.name), out, choices.policy)
+
+
+def _fields(unit: Unit) -> str:
+    """What a unit takes, for messages."""
+    taken = [f for f in unit.inputs if f.fmt is not None]
+    if isinstance(unit, OperationUnit):
+        return "operands"
+    return "codes, " + ", ".join(f.name if f.lanes == 1 else f"{f.name} ({f.lanes})" for f in taken)
+
+
+def stream(unit: Unit, choices: Choices) -> None:
     """Operand lines on stdin to TestFloat lines on stdout, answered as they arrive, in bulk once many have arrived."""
     if choices.random_bits is not None:
         raise Error("--random-bits is for one result; in a stream, they are the last operand of each line")
@@ -90,10 +117,11 @@ def stream(unit: OperationUnit, choices: Choices) -> None:
             sys.stdout.flush()
 
 
-def _in_bulk(unit: OperationUnit, words: Words, block: bytes) -> bytes | None:
+def _in_bulk(unit: Unit, words: Words, block: bytes) -> bytes | None:
     """The answers to lines of one plain shape; None if they must be read one by one, such as lines with errors."""
     if (
-        block.count(b"\n") < _BULK_LEAST
+        not isinstance(unit, OperationUnit)
+        or block.count(b"\n") < _BULK_LEAST
         or unit.policy.random_count > 63
         or max(f.width for f in (*unit.formats, unit.out)) > 64
     ):

@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "coverage": ("coverage", "Measure the coverage of vectors and simulations, bin by bin."),
     "check": ("check", "Check a device against the oracle, and explain what it gets wrong."),
     "identify": ("identify", "Identify the policy, block profile, accumulator or affine rule of a device."),
+    "p3109": ("p3109", "List IEEE P3109's operations, query formats, declare conformance."),
     "dpi": ("dpi", "Write the C file and the package through which SystemVerilog queries the oracle."),
     "train": ("train", "Train small networks with every tensor in the format under study."),
     "plot": ("plot", "Plot exponents, errors, number lines, blocks and training curves."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import click
@@ -12,13 +13,18 @@ from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.accumulate import ACCUMULATORS
 from softfloat_ref.oracle.affine import get_affine_format, is_affine
 from softfloat_ref.oracle.blocks.formats import any_format
+from softfloat_ref.oracle.blocks.forms import FORMS
+from softfloat_ref.oracle.codec import check_random
 from softfloat_ref.oracle.operations import get_operation
-from softfloat_ref.units import REQUESTS, SIDE
+from softfloat_ref.oracle.operations.p3109 import own_name
+from softfloat_ref.oracle.policies import ROUNDINGS, Overflow, get_policy
+from softfloat_ref.units import REQUESTS, SIDE, Unit
 
 DOT: Final = "dot"
 MATMUL: Final = "matmul"
 DOT_OPERATIONS: Final = (DOT, MATMUL)
-QUANTIZATIONS: Final = tuple(name for name in REQUESTS if name not in DOT_OPERATIONS)
+QUANTIZATIONS: Final = tuple(name for name in REQUESTS if name not in (*DOT_OPERATIONS, *FORMS))
+_FINDING_SCALES: Final = tuple(name for name, form in FORMS.items() if form.finds_scale)
 ACC: Final = Name("ACCUMULATOR", ACCUMULATORS)
 _DOT_OPTIONS: Final[dict[str, Any]] = {
     "acc": click.option("--acc", type=ACC, help="dot: accumulator: name, expression, FILE.toml[:NAME]."),
@@ -34,15 +40,24 @@ _MATMUL_OPTIONS: Final[dict[str, Any]] = {
     "layout": click.option("--layout", metavar="LAYOUT", help="matmul: elements and scales in memory."),
     "word": click.option("--word", type=click.INT, help="matmul: bits of a memory word [64]."),
 }
+_SCALE_OPTIONS: Final[dict[str, Any]] = {
+    "scale_round": click.option(
+        "--scale-round", type=Name("MODE", ROUNDINGS), metavar="MODE", help="Rounding of a scale that is found."
+    ),
+    "scale_overflow": click.option(
+        "--scale-overflow", type=Name("RULE", Overflow), metavar="RULE", help="Overflow of a scale that is found."
+    ),
+}
 
 
 def _dots(given: dict[str, Any]) -> dict[str, Any]:
-    """The options of dot and matrix products as one `dots`."""
-    return {"dots": {n: given.pop(n) for n in (*_DOT_OPTIONS, *_MATMUL_OPTIONS) if n in given}}
+    """The options of dot and matrix products, and of scales, as one `dots`."""
+    return {"dots": {n: given.pop(n) for n in (*_DOT_OPTIONS, *_MATMUL_OPTIONS, *_SCALE_OPTIONS) if n in given}}
 
 
-dot_options: Final = bundled(_dots, *_DOT_OPTIONS.values())
-product_options: Final = bundled(_dots, *_DOT_OPTIONS.values(), *_MATMUL_OPTIONS.values())
+scale_options: Final = bundled(_dots, *_SCALE_OPTIONS.values())
+dot_options: Final = bundled(_dots, *_DOT_OPTIONS.values(), *_SCALE_OPTIONS.values())
+product_options: Final = bundled(_dots, *_DOT_OPTIONS.values(), *_MATMUL_OPTIONS.values(), *_SCALE_OPTIONS.values())
 
 
 def request(
@@ -62,7 +77,7 @@ def request(
         raise Error("give the operation and --fmt")
     if fmt is None:
         raise Error(f"{op} needs --fmt")
-    name = op.strip().lower().replace("-", "_")
+    name = own_name(op)
     given = {k: v for k, v in (dots or {}).items() if v not in (None, False)}
     _refuse(name, given, profile)
     if choices.random_bits is not None:
@@ -76,9 +91,20 @@ def request(
     if name in QUANTIZATIONS:
         policy = choices.typed_policy(get_affine_format(fmt) if is_affine(fmt) else any_format(fmt), profile)
         return VectorSet.make(name, fmt, policy=policy, profile=profile, **cases)
+    if name in FORMS:
+        return VectorSet.make(name, fmt, policy=choices.policy, **_scale(given, choices), **cases)
     operation = get_operation(op)
     formats = operand_formats(fmt, operation.arity, operation.name)
     return VectorSet.make(op, formats, policy=choices.policy, **cases)
+
+
+def _scale(given: dict[str, Any], choices: Choices) -> dict[str, Any]:
+    """The policy of a scale that the unit finds, if an option of it was given."""
+    fields = {name.removeprefix("scale_"): value for name, value in given.items()}
+    if not fields:
+        return {}
+    rounding = {"rounding": fields.pop("round")} if "round" in fields else {}
+    return {"scale_policy": get_policy(sr_bits=choices.policy.sr_bits, **rounding, **fields)}
 
 
 def _refuse(op: str, dots: dict[str, Any], profile: str | None) -> None:
@@ -93,6 +119,15 @@ def _refuse(op: str, dots: dict[str, Any], profile: str | None) -> None:
 def refuse_dots(what: str, dots: dict[str, Any], op: str = "") -> None:
     """Raises Error if an option of dot or matrix products was given for another operation."""
     for name, value in dots.items():
-        own = (MATMUL,) if name in _MATMUL_OPTIONS else DOT_OPERATIONS
+        own = (MATMUL,) if name in _MATMUL_OPTIONS else _FINDING_SCALES if name in _SCALE_OPTIONS else DOT_OPERATIONS
         if value not in (None, False) and op not in own:
-            raise Error(f"--{name} is for {own[0] if len(own) == 1 else DOT}, not for {what}")
+            raise Error(f"{option_name(name)} is for {own[0] if len(own) == 1 else DOT}, not for {what}")
+
+
+def random_codes(unit: Unit, choices: Choices) -> list[int]:
+    """The random bits of a single case."""
+    field = unit.random_field
+    if field is None or field.lanes == 1:
+        return [] if field is None else [check_random(choices.policy, choices.one_word())]
+    words: Sequence[int | None] = choices.words(field.lanes) or [None] * field.lanes
+    return [check_random(choices.policy, word) for word in words]

@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle import exact
@@ -135,6 +135,8 @@ class Case:
 class Errors:
     """The errors of a device for an operation: the limit, the number of cases in each range, and the worst cases."""
 
+    key: ClassVar[str] = "ulp"
+
     operation: OperationUnit
     limit: Fraction
     kept: int
@@ -160,6 +162,47 @@ class Errors:
         """The cases of largest error, the largest first."""
         return [entry[-1] for entry in sorted(self._heap, reverse=True)]
 
+    # -- in words ------------------------------------------------------------------------------------------------------
+
+    def summary(self) -> str:
+        """The end of a summary line."""
+        return f"; largest error {_largest(self)} ulp, {number(self.limit)} allowed"
+
+    def text(self) -> list[str]:
+        """The histogram and the worst cases."""
+        rows = [(_range_name(k), self.ranges[k]) for k in sorted(self.ranges)]
+        rows += [("infinite", self.infinite)] if self.infinite else []
+        operation = self.operation
+        lines = [f"error {name:16}{n:10}  {100 * n / self.compared:8.4f} %" for name, n in rows]
+        for case in self.worst:
+            codes = " ".join(f"{code:0{f.digits}x}" for f, code in zip(operation.fields, case.operands, strict=False))
+            answers = f"{operation.out.hex(case.got)}, exactly rounded {operation.out.hex(case.expected)}"
+            lines.append(f"worst {number(case.error)} ulp: {operation.op} {codes} = {answers}")
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """The errors for JSON: decimal numbers, None for an infinite error; ranges by their upper ends."""
+        operation = self.operation
+        return {
+            "limit": _decimal(self.limit),
+            "largest": None if self.infinite else _decimal(self.largest),
+            "largest_finite": _decimal(self.largest),
+            "infinite": self.infinite,
+            "histogram": [
+                {"up_to": 0.0 if k < 0 else _decimal(Fraction(2) ** (k - 1)), "cases": self.ranges[k]}
+                for k in sorted(self.ranges)
+            ],
+            "worst": [
+                {
+                    "operands": [f"{c:0{f.digits}x}" for f, c in zip(operation.fields, case.operands, strict=False)],
+                    "expected": operation.out.hex(case.expected),
+                    "got": f"{case.got:x}",
+                    "error": None if case.error is None else _decimal(case.error),
+                }
+                for case in self.worst
+            ],
+        }
+
 
 def _range(error: Fraction) -> int:
     """-1 for no error, else the k >= 0 with 2^(k-2) < error <= 2^(k-1); 0 for all up to 1/2."""
@@ -181,8 +224,8 @@ class Tolerance:
         self._target = target(self.sig.out, self.policy)
         self._bits = 4 * self.sig.out.precision + _MORE_BITS
 
-    def kind(self, line: Line, answer: Answer, nan: CompareNan, flags: bool) -> tuple[str, Fraction | None]:
-        """The kind of mismatch of an answer ('' if right), and its error (None: infinite). Counts the case."""
+    def kind(self, line: Line, answer: Answer, nan: CompareNan, flags: bool) -> tuple[str, str]:
+        """The kind of mismatch of an answer ('' if right), and its error as text. Counts the case."""
         arity, rule = len(self.sig.formats), Rule(self.sig.out, nan, flags)
         r = line[arity] if self.policy.random_count else 0
         judged = self.judge(line[-2], answer.result, self._exact(line[:arity], r), rule)
@@ -190,9 +233,9 @@ class Tolerance:
         if judged.wrong:
             found = classify((line[-2], line[-1]), answer, rule)
             limit = f"error above {number(self.errors.limit)} ulp"
-            return found if judged.error is None else limit, judged.error
+            return found if judged.error is None else limit, number(judged.error)
         flags_differ = rule.flags and answer.flags is not None and (answer.flags ^ line[-1]) & FLAGS
-        return "flags only" if flags_differ else "", judged.error
+        return "flags only" if flags_differ else "", number(judged.error)
 
     def judge(self, expected: int, got: int, x: Exact, rule: Rule) -> Judged:
         """The error of an answer: `expected` is the policy's answer, x the exact result."""
@@ -252,47 +295,5 @@ def _largest(errors: Errors) -> str:
     return "infinite" if errors.infinite else number(errors.largest)
 
 
-def summary(errors: Errors) -> str:
-    """The end of a summary line."""
-    return f"; largest error {_largest(errors)} ulp, {number(errors.limit)} allowed"
-
-
 def _range_name(k: int) -> str:
     return "none" if k < 0 else f"up to {number(Fraction(2) ** (k - 1))} ulp"
-
-
-def text(errors: Errors) -> list[str]:
-    """The histogram and the worst cases."""
-    rows = [(_range_name(k), errors.ranges[k]) for k in sorted(errors.ranges)]
-    rows += [("infinite", errors.infinite)] if errors.infinite else []
-    operation = errors.operation
-    lines = [f"error {name:16}{n:10}  {100 * n / errors.compared:8.4f} %" for name, n in rows]
-    for case in errors.worst:
-        codes = " ".join(f"{code:0{f.digits}x}" for f, code in zip(operation.fields, case.operands, strict=False))
-        answers = f"{operation.out.hex(case.got)}, exactly rounded {operation.out.hex(case.expected)}"
-        lines.append(f"worst {number(case.error)} ulp: {operation.op} {codes} = {answers}")
-    return lines
-
-
-def to_dict(errors: Errors) -> dict[str, Any]:
-    """The errors for JSON: decimal numbers, None for an infinite error; ranges by their upper ends."""
-    operation = errors.operation
-    return {
-        "limit": _decimal(errors.limit),
-        "largest": None if errors.infinite else _decimal(errors.largest),
-        "largest_finite": _decimal(errors.largest),
-        "infinite": errors.infinite,
-        "histogram": [
-            {"up_to": 0.0 if k < 0 else _decimal(Fraction(2) ** (k - 1)), "cases": errors.ranges[k]}
-            for k in sorted(errors.ranges)
-        ],
-        "worst": [
-            {
-                "operands": [f"{c:0{f.digits}x}" for f, c in zip(operation.fields, case.operands, strict=False)],
-                "expected": operation.out.hex(case.expected),
-                "got": f"{case.got:x}",
-                "error": None if case.error is None else _decimal(case.error),
-            }
-            for case in errors.worst
-        ],
-    }

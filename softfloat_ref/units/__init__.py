@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.affine import get_affine_format, is_affine
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
+from softfloat_ref.oracle.blocks.forms import FORMS
+from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.units.affine import AffineDequantizeUnit, AffineQuantizeUnit
 from softfloat_ref.units.dequantize import DequantizeUnit
 from softfloat_ref.units.dot import DotUnit
+from softfloat_ref.units.lanes import LanesUnit
 from softfloat_ref.units.matmul import MatmulUnit
 from softfloat_ref.units.mixed import MixedUnit
 from softfloat_ref.units.operation import OperationUnit
@@ -25,6 +29,7 @@ __all__ = [
     "DequantizeUnit",
     "DotUnit",
     "Field",
+    "LanesUnit",
     "Line",
     "MatmulUnit",
     "MixedUnit",
@@ -70,14 +75,17 @@ REQUESTS: Final[dict[str, Callable[..., Unit]]] = {
     "dequantize": _dequantize,
     "dot": DotUnit.make,
     "matmul": _matmul,
+    **{name: partial(LanesUnit.make, name) for name in FORMS},
 }
 
 
 def make_unit(op: str, fmt: Any, **options: Any) -> Unit:
-    """The unit for the name of an operation (or quantize, dequantize, dot, matmul) and a format or formats.
+    """The unit for the name of an operation (or quantize, dequantize, dot, matmul, block_add, scaled_add, ...) and a
+    format or formats.
 
-    options: out; policy (operations, quantize), profile (quantize, dequantize: block profile or affine rule); acc, k,
-    steps, extrapolate (dot, matmul); m, n, layout, word (matmul). Raises Error.
+    options: out; policy (operations, quantize, forms), scale_policy (convert_to_block_max_abs_finite), profile
+    (quantize, dequantize: block profile or affine rule); acc, k, steps, extrapolate (dot, matmul); m, n, layout, word
+    (matmul). Raises Error.
     """
-    name = op.strip().lower().replace("-", "_")
+    name = own_name(op)
     return REQUESTS[name](fmt, **options) if name in REQUESTS else OperationUnit.make(op, fmt, **options)

@@ -72,8 +72,8 @@ def nan_is_one(fmt: Format, policy: Policy) -> bool:
 
 
 def is_near(fmt: Format, policy: Policy) -> bool:
-    """Whether a target differs from FP32 only in its mantissa bits, and nothing is flushed."""
-    like = fmt.mantissa_bits > 0 and fmt.nan == "ieee" and fmt.signed
+    """Whether a target differs from FP32 only in its mantissa bits, nothing is flushed, and zeros keep their sign."""
+    like = fmt.mantissa_bits > 0 and fmt.nan == "ieee" and target(fmt, policy).negative_zero != 0
     same = like and fmt.exponent_bits == FP32.exponent_bits and fmt.bias == FP32.bias
     return same and not policy.flush_inputs and not fmt.p3109 and is_plain(fmt, policy, FP32)
 
