@@ -8,7 +8,7 @@ until the loop is loaded (loading takes about a second; compiling it after an in
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Final, Literal, overload
 
@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softfloat_ref.arrays.convert import Codes, RandomBits, code_dtype, given_bits, random_words
-from softfloat_ref.arrays.kernels.op_plans import Plan, plan
+from softfloat_ref.arrays.kernels.function_plans import function_plan
+from softfloat_ref.arrays.kernels.op_plans import plan
 from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
 from softfloat_ref.base.errors import Error, Undefined
 from softfloat_ref.oracle.codec import FLAGS, check_random
@@ -222,29 +223,49 @@ class Bulk:
         self.sig, self.policy = sig, policy
         bits = sum(f.width for f in sig.formats) + policy.random_count
         self._table = _lazy_table(sig, policy) if bits <= _TABLE_BITS and not policy.random_count else None
-        self._plan: Plan | None = None
-        if self._table is None and size >= (_LOADED_FROM if _LOOP in sys.modules else COMPILED_FROM):
-            self._plan = plan(sig, policy)
+        self._run = _compiled(sig, policy, size) if self._table is None else None
 
     def __call__(self, operands: Sequence[Ints], words: Ints | None = None) -> tuple[Ints, FlagBytes]:
         """Codes (as int64 patterns) and flags of each element. words: the random bits of each element."""
         if self._table is not None:
             return self._table(operands)
-        if self._plan is None:
+        if self._run is None:
             return by_oracle(self.sig, self.policy, operands, words)
-        from softfloat_ref.arrays.kernels import operations
-
-        operate: Any = operations.operate
         size = operands[0].size
         codes, flags = np.empty(size, np.int64), np.empty(size, np.uint8)
-        given = [*operands, _NOTHING, _NOTHING][:3]
-        operate(*self._plan, *given, _NOTHING if words is None else words, codes, flags)
+        self._run(operands, _NOTHING if words is None else words, codes, flags)
         unknown = flags == UNKNOWN
         if unknown.any():
             left = [x[unknown] for x in operands]
             drawn = None if words is None else words[unknown]
             codes[unknown], flags[unknown] = by_oracle(self.sig, self.policy, left, drawn)
         return codes, flags
+
+
+Compiled = Callable[[Sequence[Ints], Ints, Ints, FlagBytes], None]  # operands, random words, codes, flags
+
+
+def _compiled(sig: Signature, policy: Policy, size: int) -> Compiled | None:
+    """The compiled loop of an operation, if there is one and so many elements justify loading it."""
+    if size >= COMPILED_FROM and (of_function := function_plan(sig, policy)):
+
+        def run_function(operands: Sequence[Ints], words: Ints, codes: Ints, flags: FlagBytes) -> None:
+            from softfloat_ref.arrays.kernels import functions
+
+            evaluate: Any = functions.evaluate
+            evaluate(*of_function, *operands, words, codes, flags)
+
+        return run_function
+    if size >= (_LOADED_FROM if _LOOP in sys.modules else COMPILED_FROM) and (known := plan(sig, policy)):
+
+        def run(operands: Sequence[Ints], words: Ints, codes: Ints, flags: FlagBytes) -> None:
+            from softfloat_ref.arrays.kernels import operations
+
+            operate: Any = operations.operate
+            operate(*known, *[*operands, _NOTHING, _NOTHING][:3], words, codes, flags)
+
+        return run
+    return None
 
 
 def by_oracle(
