@@ -3,14 +3,16 @@
 The operands of one sign and one binade are divided into 2^k segments of equal length; u, from -1 to 1, is the place
 within one. There, in units of 2^unit,
 
-    f(x)  =  constant + multiple * X + P(u) + e,      |e| < error
+    base + multiple * X + p(u) - below  <  f(x)  <  base + multiple * X + p(u) + above
 
-X being the operand's significand of 62 bits. The constant and the multiple (0, 1 or -1) are exact integers, so that a
-function that comes as near to 1, or to its own operand, as it likes is told from it by the sign of P. P interpolates the oracle's
-values (cut to 160 bits) at eight places. `error` is twice the difference at the segment's ends, and the bound of what
-Horner's rule in binary64 loses. It is a claim: tests/peers/compare_segments.py proves it with Arb's balls for every
-segment of every function; the tables are the same everywhere, since they are made of integers and MPFR's results.
-A segment whose error is large costs time, not bits: the loop leaves to the oracle what the bounds do not decide.
+X being the operand's significand of 62 bits, and p(u) the integer that binary64 gives for a polynomial. The base, the
+multiple (0, 1 or -1) and the bounds are integers. So a function that comes as near to 1, or to its own operand, as it
+likes is told from that, however near it is: there p is 0, and one of the bounds is.
+
+The polynomial interpolates the oracle's values (cut to 160 bits) at eight places. Elsewhere the bounds are twice the
+difference at the segment's ends, and what binary64 may lose. They are a claim: tests/peers/compare_segments.py proves
+it with Arb's balls for every segment of every function; the tables are the same everywhere, since they are made of
+integers and MPFR's results. Wide bounds cost time, not bits: the loop leaves to the oracle what they do not decide.
 """
 
 from __future__ import annotations
@@ -33,21 +35,23 @@ LEAST: Final = -150  # exponents of operands: those of binary32, subnormals incl
 BINADES: Final = 278
 FAR: Final = 170  # results from 2^FAR up, or below 2^-FAR, are only known to be that
 WIDTH: Final = 62  # bits of an operand's significand
-ASK: Final = -1  # in place of a first row: the oracle answers
-OUTSIDE: Final = -2  # the operands are outside the domain
-FIRST, STEPS, FLIP = 0, 1, 2  # columns of `binades`: the first row, k, whether the sign is turned
-BASE, MULTIPLE, UNIT = 0, 1, 2  # columns of `whole`
+ASK: Final = -1 << 20  # in place of a first row: the oracle answers
+OUTSIDE: Final = -2 << 20  # the operands are outside the domain
+FIRST, STEPS, FLIP = 0, 1, 2  # columns of `binades`: the first row less 2^k, k, whether the sign is turned
+BASE, MULTIPLE, UNIT, BELOW, ABOVE = 0, 1, 2, 3, 4  # columns of `whole`
 _UNIT_BITS: Final = 61
 _BITS: Final = 160
 _FRACTION: Final = 64
 _MOST_STEPS: Final = 10
 _GOAL: Final = 1 << 12  # units
 _NEAR: Final = 44  # bits of the difference from a constant of 8 bits that the function has as its limit
-_CAP: Final = float(1 << 58)
+UNBOUNDED: Final = 1 << 58  # a bound that decides nothing
+HUGE: Final = 1 << 20  # exponent of the unit of results that are only known to be huge, or tiny
+_CLOSE: Final = 1 << 10  # units; if a function is nearer to the base than that, the polynomial is left out
 _HALF_ULP: Final = 2.0**-53
 _PLACES: Final = (-64277, -54491, -36410, -12785, 12785, 36410, 54491, 64277)  # Chebyshev's, in units of 2^-16
 DEGREE: Final = len(_PLACES) - 1
-COLUMNS: Final = DEGREE + 2  # of `parts`: coefficients, the highest first; the error
+LOST: Final = 12  # at most so many half ulps of the sum of the coefficients are lost: see functions.polynomial
 _PATTERN: Final = 0x1555555555555555  # a huge or tiny result: no rounding boundary is near it
 
 Ints = NDArray[np.int64]
@@ -61,10 +65,14 @@ class Segments(NamedTuple):
     parts: NDArray[np.float64]
 
 
-class Row(NamedTuple):
-    """A segment: constant, multiple and unit; coefficients, the highest first, and the error."""
+Whole = tuple[int, int, int, int, int]
+_NO_POLYNOMIAL: Final = (0.0,) * (DEGREE + 1)
 
-    whole: tuple[int, int, int]
+
+class Row(NamedTuple):
+    """A segment: base, multiple, unit and bounds; coefficients, the lowest first."""
+
+    whole: Whole
     parts: tuple[float, ...]
     good: bool
 
@@ -105,7 +113,7 @@ class _Table:
         self.function = operation.function
         self.context = context(signature(operation, "fp32"), Policy())._replace(bits=_BITS)
         self.binades = np.zeros((2, BINADES, 3), np.int64)
-        self.whole: list[tuple[int, int, int]] = []
+        self.whole: list[Whole] = []
         self.parts: list[tuple[float, ...]] = []
         self.steps = 0
 
@@ -116,9 +124,9 @@ class _Table:
     def add(self, sign: int, at: int) -> None:
         """A binade, with as few segments as reach the goal, or with the most."""
         binade = at + LEAST
-        ends = [self.value(Place(sign, binade, 0, 0), u)[0] for u in _PLACES]
-        if not all(x.kind == FINITE and x.significand for x in ends):
-            outside = all(x == exact.GENERATED for x in ends)
+        known = [self.value(Place(sign, binade, 0, 0), u)[0] for u in (-1 << 16, *_PLACES)]
+        if not all(x.kind == FINITE and x.significand for x in known[1:]):
+            outside = all(x == exact.GENERATED for x in known)
             self.binades[sign, at] = (OUTSIDE if outside else ASK), 0, 0
             return
         for steps in (0, *range(max(self.steps - 1, 1), _MOST_STEPS + 1)):
@@ -126,7 +134,7 @@ class _Table:
             if rows:
                 break
         self.steps = steps or self.steps
-        self.binades[sign, at] = len(self.whole), steps, 0
+        self.binades[sign, at] = len(self.whole) - (1 << steps), steps, 0
         self.whole += [row.whole for row in rows]
         self.parts += [row.parts for row in rows]
 
@@ -143,18 +151,14 @@ class _Table:
     def _row(self, place: Place) -> Row:
         known = [self.value(place, u)[0] for u in (*_PLACES, -1 << 16, 1 << 16)]
         if not all(x.kind == FINITE for x in known) or not all(x.significand for x in known[:-2]):
-            return _undecided()
+            return Row((0, 0, 0, UNBOUNDED, UNBOUNDED), _NO_POLYNOMIAL, False)
         tops = [exact.top(x) for x in known if x.significand]
-        for far, unit in ((min(tops) >= FAR, 1 << 20), (max(tops) < -FAR, -1 << 20)):
+        for far, unit in ((min(tops) >= FAR, HUGE), (max(tops) < -FAR, -HUGE)):
             if far:
                 turned = -_PATTERN if known[0].sign else _PATTERN
-                return Row((turned, 0, unit), (*[0.0] * (DEGREE + 1), 0.25), True)
+                return Row((turned, 0, unit, 1, 1), _NO_POLYNOMIAL, True)
         unit = max(tops[: len(_PLACES)]) - _UNIT_BITS
         return _interpolated(place, [_scaled(x, unit) for x in known], unit)
-
-
-def _undecided() -> Row:
-    return Row((0, 0, 0), (*[0.0] * (DEGREE + 1), _CAP), False)
 
 
 def _scaled(x: Value, unit: int) -> int:
@@ -167,7 +171,7 @@ def _scaled(x: Value, unit: int) -> int:
 
 def _interpolated(place: Place, values: Sequence[int], unit: int) -> Row:
     """The segment whose function has these values at the eight places and at the ends."""
-    constant, multiple = 0, 0
+    base, multiple = 0, 0
     operands = [place.at(u).significand << _FRACTION for u in (*_PLACES, -1 << 16, 1 << 16)]
     sign = -1 if values[0] < 0 else 1
     near_operand = all(abs(sign * v - x) < x >> 9 for v, x in zip(values, operands, strict=True))
@@ -175,18 +179,19 @@ def _interpolated(place: Place, values: Sequence[int], unit: int) -> Row:
         multiple = sign
         rest = [v - sign * x for v, x in zip(values, operands, strict=True)]
     else:
-        constant, rest = _constant(values)
-    structural = near_operand or constant & ((1 << 54) - 1) == 0
-    if structural and (tiny := _tiny(rest)):
-        return Row((constant, multiple, unit), tiny, True)
-    parts = _polynomial(rest)
-    least = min(map(abs, rest)) / 2.0**_FRACTION
-    allowed = min(_GOAL, least / 4) if structural and max(map(abs, rest)) >> _FRACTION + _NEAR == 0 else _GOAL
-    return Row((constant, multiple, unit), parts, parts[-1] <= allowed)
+        base, rest = _base(values)
+    sizes = [*map(abs, rest)]
+    near = max(sizes) >> _FRACTION + _NEAR == 0 and (near_operand or base & ((1 << 54) - 1) == 0)
+    if near and max(sizes) >> _FRACTION < _CLOSE and (all(x > 0 for x in rest) or all(x < 0 for x in rest)):
+        beyond = 2 * _CLOSE
+        return Row((base, multiple, unit, *((0, beyond) if rest[0] > 0 else (beyond, 0))), _NO_POLYNOMIAL, True)
+    parts, error = _polynomial(rest)
+    allowed = min(_GOAL, min(sizes) >> _FRACTION + 2) if near else _GOAL
+    return Row((base, multiple, unit, error, error), parts, error <= allowed)
 
 
-def _constant(values: Sequence[int]) -> tuple[int, list[int]]:
-    """The constant, and what is left of the values: a number of 8 bits where all are near it, else one in the middle."""
+def _base(values: Sequence[int]) -> tuple[int, list[int]]:
+    """The base, and what is left of the values: a number of 8 bits where all are near it, else one in the middle."""
     middle = (values[3] + values[4]) // 2
     short = (middle >> _FRACTION + 53) + 1 >> 1 << 54
     rest = [v - (short << _FRACTION) for v in values]
@@ -196,24 +201,13 @@ def _constant(values: Sequence[int]) -> tuple[int, list[int]]:
     return short, rest
 
 
-def _tiny(rest: Sequence[int]) -> tuple[float, ...] | None:
-    """If all that is left is of one sign and less than 0.9 units: between 0 and 1 unit of that sign."""
-    most = 9 << _FRACTION
-    if all(0 < 10 * x < most for x in rest) or all(0 < -10 * x < most for x in rest):
-        return (*[0.0] * DEGREE, 0.5 if rest[0] > 0 else -0.5, 0.4999)
-    return None
-
-
-def _polynomial(rest: Sequence[int]) -> tuple[float, ...]:
-    """Coefficients, the highest first, and the error."""
+def _polynomial(rest: Sequence[int]) -> tuple[tuple[float, ...], int]:
+    """Coefficients, the lowest first, and the bound of the error."""
     scale = 2.0 ** -(_FRACTION + _INVERSE_BITS)
-    falling = []
-    for weights in reversed(_inverse()):
-        falling.append(float(sum(w * v for w, v in zip(weights, rest, strict=False))) * scale)
-    lost = sum((2 * k + 6) * abs(p) for k, p in enumerate(reversed(falling))) * _HALF_ULP
-    ends = (sum(p * (-1) ** (DEGREE - i) for i, p in enumerate(falling)), sum(falling))
+    found = tuple(float(sum(w * v for w, v in zip(ws, rest, strict=False))) * scale for ws in _inverse())
+    ends = (sum(p * (-1) ** k for k, p in enumerate(found)), sum(found))
     missed = max(abs(v / 2.0**_FRACTION - p) for v, p in zip(rest[-2:], ends, strict=True))
-    return (*falling, min(_CAP, (2 * missed + lost) * 1.001 + 2.0**-200))
+    return found, min(UNBOUNDED, int(2 * missed + LOST * _HALF_ULP * sum(map(abs, found))) + 3)
 
 
 _INVERSE_BITS: Final = 80
