@@ -1,8 +1,9 @@
 """Element-wise operations on numpy arrays of codes, with flags: bit-identical to the scalar oracle.
 
-There are three methods with identical results: a table that the oracle fills on demand, for operands of at most 16 bits
-together; the compiled loop of kernels/operations.py; and the oracle for each distinct case. Small arrays use the oracle
-until the loop is loaded (loading takes about a second; compiling it after an installation, about ten).
+There are four methods with identical results: a table that the oracle fills on demand, for operands of at most 16 bits
+together; the compiled loop of kernels/operations.py; that of kernels/functions.py; and the oracle for each distinct case.
+Small arrays use the oracle until the loop is loaded (loading takes about a second; compiling it after an installation,
+about ten). The loop of functions is used from 65,536 elements on, since making a function's tables takes a while, too.
 """
 
 from __future__ import annotations
@@ -223,7 +224,7 @@ class Bulk:
         self.sig, self.policy = sig, policy
         bits = sum(f.width for f in sig.formats) + policy.random_count
         self._table = _lazy_table(sig, policy) if bits <= _TABLE_BITS and not policy.random_count else None
-        self._run = _compiled(sig, policy, size) if self._table is None else None
+        self._run = loop_for(sig, policy, size) if self._table is None else None
 
     def __call__(self, operands: Sequence[Ints], words: Ints | None = None) -> tuple[Ints, FlagBytes]:
         """Codes (as int64 patterns) and flags of each element. words: the random bits of each element."""
@@ -245,18 +246,11 @@ class Bulk:
 Compiled = Callable[[Sequence[Ints], Ints, Ints, FlagBytes], None]  # operands, random words, codes, flags
 
 
-def _compiled(sig: Signature, policy: Policy, size: int) -> Compiled | None:
-    """The compiled loop of an operation, if there is one and so many elements justify loading it."""
-    if size >= COMPILED_FROM and (of_function := function_plan(sig, policy)):
-
-        def run_function(operands: Sequence[Ints], words: Ints, codes: Ints, flags: FlagBytes) -> None:
-            from softfloat_ref.arrays.kernels import functions
-
-            evaluate: Any = functions.evaluate
-            evaluate(*of_function, *operands, words, codes, flags)
-
-        return run_function
-    if size >= (_LOADED_FROM if _LOOP in sys.modules else COMPILED_FROM) and (known := plan(sig, policy)):
+def loop_for(sig: Signature, policy: Policy, size: int = 1 << 30) -> Compiled | None:
+    """The compiled loop of an operation, or None if there is none, or so few elements do not justify loading it."""
+    if size < (_LOADED_FROM if _LOOP in sys.modules else COMPILED_FROM):
+        return None
+    if known := plan(sig, policy):
 
         def run(operands: Sequence[Ints], words: Ints, codes: Ints, flags: FlagBytes) -> None:
             from softfloat_ref.arrays.kernels import operations
@@ -265,7 +259,16 @@ def _compiled(sig: Signature, policy: Policy, size: int) -> Compiled | None:
             operate(*known, *[*operands, _NOTHING, _NOTHING][:3], words, codes, flags)
 
         return run
-    return None
+    if size < COMPILED_FROM or not (function := function_plan(sig, policy)):
+        return None
+
+    def run_function(operands: Sequence[Ints], words: Ints, codes: Ints, flags: FlagBytes) -> None:
+        from softfloat_ref.arrays.kernels import functions
+
+        evaluate: Any = functions.evaluate
+        evaluate(*function, *operands, words, codes, flags)
+
+    return run_function
 
 
 def by_oracle(

@@ -47,6 +47,7 @@ _GOAL: Final = 1 << 12  # units
 _NEAR: Final = 44  # bits of the difference from a constant of 8 bits that the function has as its limit
 UNBOUNDED: Final = 1 << 58  # a bound that decides nothing
 HUGE: Final = 1 << 20  # exponent of the unit of results that are only known to be huge, or tiny
+_USEFUL: Final = 1 << 16  # a wider bound is that of a singularity, where it says little: the oracle answers
 _CLOSE: Final = 1 << 10  # units; if a function is nearer to the base than that, the polynomial is left out
 _HALF_ULP: Final = 2.0**-53
 _PLACES: Final = (-64277, -54491, -36410, -12785, 12785, 36410, 54491, 64277)  # Chebyshev's, in units of 2^-16
@@ -207,7 +208,8 @@ def _polynomial(rest: Sequence[int]) -> tuple[tuple[float, ...], int]:
     found = tuple(float(sum(w * v for w, v in zip(ws, rest, strict=False))) * scale for ws in _inverse())
     ends = (sum(p * (-1) ** k for k, p in enumerate(found)), sum(found))
     missed = max(abs(v / 2.0**_FRACTION - p) for v, p in zip(rest[-2:], ends, strict=True))
-    return found, min(UNBOUNDED, int(2 * missed + LOST * _HALF_ULP * sum(map(abs, found))) + 3)
+    error = int(2 * missed + LOST * _HALF_ULP * sum(map(abs, found))) + 3
+    return (found, error) if error < _USEFUL else (_NO_POLYNOMIAL, UNBOUNDED)
 
 
 _INVERSE_BITS: Final = 80
