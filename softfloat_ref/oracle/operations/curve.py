@@ -22,7 +22,7 @@ class Curve:
 
     whole: whether that is the whole domain; of periodic functions it is the part near zero. most: no |f(x)| is larger.
     negative: whether any result is. exact: the only results, beside zero, that are binary fractions, limits at the
-    infinities included; None if there are many. parity: "odd", if f(-x) = -f(x), or "even", if f(-x) = f(x).
+    infinities included; None if there are many. period: f(x + period) = f(x). doubling: f(x + doubling) = 2 f(x). parity: "odd", if f(-x) = -f(x), or "even", if f(-x) = f(x).
     """
 
     def __init__(
@@ -33,12 +33,16 @@ class Curve:
         negative: bool = True,
         exact: tuple[str, ...] | None = None,
         parity: Parity = "",
+        period: str = "",
+        doubling: str = "",
     ) -> None:
         self._ends = ends or (None, None)
         self.whole = whole
         self.most = most
         self.negative = negative
         self.parity = parity
+        self.period = period
+        self.doubling = doubling
         self.exact = None if exact is None else tuple(map(Fraction, exact))
 
     @cached_property

@@ -16,6 +16,8 @@ from softfloat_ref.oracle.operations.table import INVALID_OPERATION, Context, Ou
 from softfloat_ref.oracle.reals import function
 
 ONE = exact.finite(0, 1, 0)
+_LN2 = "0.6931471805599453094172321214581765680755"
+_LOG10_2 = "0.3010299956639811952137388947244930267682"
 _HYPERBOLIC = "hyperbolic"
 _INVERSE = "inverse hyperbolic"
 _EVEN = Curve(None, "0", None, negative=False, parity="even")
@@ -25,7 +27,7 @@ _BOUNDED = Curve(most=1, exact=("-1", "1"), parity="odd")
 # -- exponentials ------------------------------------------------------------------------------------------------------
 
 
-@operation("exp", 1, "e^a", curve=Curve(negative=False, exact=("1",)), family="exp")
+@operation("exp", 1, "e^a", curve=Curve(negative=False, exact=("1",), doubling=_LN2), family="exp")
 def _exp(ctx: Context, a: Value) -> Outcome:
     return _exponential("exp", ctx, a)
 
@@ -35,7 +37,7 @@ def _exp2(ctx: Context, a: Value) -> Outcome:
     return _exponential("exp2", ctx, a)
 
 
-@operation("exp10", 1, "10^a", curve=Curve(negative=False), family="exp")
+@operation("exp10", 1, "10^a", curve=Curve(negative=False, doubling=_LOG10_2), family="exp")
 def _exp10(ctx: Context, a: Value) -> Outcome:
     return _exponential("exp10", ctx, a)
 
