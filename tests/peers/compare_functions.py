@@ -1,4 +1,4 @@
-"""The compiled loop of functions against the scalar oracle: `python tests/peers/compare_functions.py [FUNCTION...] [-n N]`.
+"""The compiled loop of functions against the scalar oracle: `python tests/peers/compare_functions.py [NAME...] [-n N]`.
 
 N operands of binary32 for each function (a million by default): half of them any codes, half numbers of ordinary size;
 each is compared under one of the policies below, codes and flags. It prints a row for each function: operands, how many

@@ -32,6 +32,7 @@ NAMES = [name for name, row in OPERATIONS.items() if row.loop is Loop.SEGMENTS]
 ORDER = 14
 BITS = 800  # the square of the smallest operand, 2^-149, beside 1, and more
 HALVINGS = 7
+MIDDLE, WHOLE = fmpq(0), fmpq(1)
 ROUNDINGS = 9  # of one term of `polynomial`
 
 
@@ -120,7 +121,8 @@ class Claim:
         at = center + radius * arb(0, 1) if wide else arb(center)
         return arb_series([sign * (self.middle + self.half * at) * scale, sign * self.half * arb(radius) * scale])
 
-    def is_proved(self, center: fmpq = fmpq(0), radius: fmpq = fmpq(1), halvings: int = HALVINGS) -> bool:
+    def is_proved(self, center: fmpq = MIDDLE, radius: fmpq = WHOLE, halvings: int = HALVINGS) -> bool:
+        """Whether the claim holds for u from center - radius to center + radius."""
         if abs(self.unit) >= sg.HUGE:
             return self._far()
         try:

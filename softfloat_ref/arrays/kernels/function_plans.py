@@ -61,7 +61,7 @@ def _operand_fits(fmt: Format) -> bool:
         return False
     decode = decoder(fmt)
     tops = [exact.top(x) for x in map(decode, (max(fmt.min_code, 1 - int(fmt.gap)), fmt.max_code)) if x.significand]
-    return LEAST <= min(tops) and max(tops) + int(fmt.twos_complement) < LEAST + BINADES
+    return min(tops) >= LEAST and max(tops) + int(fmt.twos_complement) < LEAST + BINADES
 
 
 def _result_fits(sig: Signature, policy: Policy) -> bool:

@@ -1,4 +1,4 @@
-"""Functions as polynomials with proven bounds, for the compiled loop: integer tables, from the exact values of the oracle.
+"""Functions as polynomials with proven bounds, for the compiled loop: tables made from exact values of the oracle.
 
 The operands of one sign and one binade are divided into 2^k segments of equal length; u, from -1 to 1, is the place
 within one. There, in units of 2^unit,
@@ -79,17 +79,17 @@ class Row(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A segment's operands: sign, exponent of the binade, k, and which of 2^k."""
+    """A segment's operands: sign, exponent of the binade, k, and its number of 2^k."""
 
     sign: int
     binade: int
     steps: int
-    index: int
+    number: int
 
     def at(self, u: int) -> Value:
         """The operand at u, in units of 2^-16 of half the segment's length."""
         half = WIDTH - 2 - self.steps
-        significand = ((1 << self.steps | self.index) << half + 1) + (1 << half) + (u << half >> 16)
+        significand = ((1 << self.steps | self.number) << half + 1) + (1 << half) + (u << half >> 16)
         return Value(FINITE, self.sign, significand, self.binade - WIDTH + 1)
 
 
@@ -154,7 +154,7 @@ class _Table:
         if not all(x.kind == FINITE for x in known) or not all(x.significand for x in known[:-2]):
             return Row((0, 0, 0, UNBOUNDED, UNBOUNDED), _NO_POLYNOMIAL, False)
         tops = [exact.top(x) for x in known if x.significand]
-        for far, unit in ((min(tops) >= FAR, HUGE), (max(tops) < -FAR, -HUGE)):
+        for far, unit in ((min(tops) > FAR, HUGE), (max(tops) < -FAR, -HUGE)):
             if far:
                 turned = -_PATTERN if known[0].sign else _PATTERN
                 return Row((turned, 0, unit, 1, 1), _NO_POLYNOMIAL, True)

@@ -22,7 +22,8 @@ class Curve:
 
     whole: whether that is the whole domain; of periodic functions it is the part near zero. most: no |f(x)| is larger.
     negative: whether any result is. exact: the only results, beside zero, that are binary fractions, limits at the
-    infinities included; None if there are many. period: f(x + period) = f(x). doubling: f(x + doubling) = 2 f(x). parity: "odd", if f(-x) = -f(x), or "even", if f(-x) = f(x).
+    infinities included; None if there are many. parity: "odd", if f(-x) = -f(x), or "even", if f(-x) =
+    f(x). period: f(x + period) = f(x). doubling: f(x + doubling) = 2 f(x).
     """
 
     def __init__(
