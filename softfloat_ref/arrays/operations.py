@@ -1,7 +1,7 @@
 """Element-wise operations on numpy arrays of codes, with flags: bit-identical to the scalar oracle.
 
 There are four methods with identical results: a table that the oracle fills on demand, for operands of at most 16 bits
-together; the compiled loops of kernels/operations.py and of kernels/functions.py; and the oracle for each distinct case.
+together; the compiled loops of kernels/operations.py and kernels/functions.py; and the oracle for each distinct case.
 Small arrays use the oracle until the loop is loaded (loading takes about a second; compiling it after an installation,
 about ten). The loop of functions is used from 65,536 elements on, since making a function's tables takes a while, too.
 """

@@ -50,8 +50,8 @@ _ONE: Final = 1023 << 52  # binary64's code of 1
 def polynomial(parts: Any, row: Any, u: Any) -> Any:
     """A polynomial of degree 7, in an order in which many steps go on at once.
 
-    Each term passes at most 9 roundings: that with u^7 a product and a sum; u^2, rounded once, and a product; a sum; u^4,
-    rounded, with twice u^2's error, and a product; and a sum.
+    Each term passes at most 9 roundings: that with u^7 a product and a sum; u^2, rounded once, and a product; a sum;
+    u^4, rounded, with twice u^2's error, and a product; and a sum.
     """
     square = u * u
     low = (parts[row, 0] + parts[row, 1] * u) + (parts[row, 2] + parts[row, 3] * u) * square
