@@ -85,7 +85,15 @@ def _recip(ctx: Context, a: Value) -> Outcome:
     return _div(ctx, exact.finite(0, 1, 0), a)
 
 
-@operation("rsqrt", 1, "1 / sqrt(a), correctly rounded (IEEE 754 9.2)", formula=RECIPROCAL_ROOT, pole=True, p3109=True)
+@operation(
+    "rsqrt",
+    1,
+    "1 / sqrt(a), correctly rounded (IEEE 754 9.2)",
+    formula=RECIPROCAL_ROOT,
+    pole=True,
+    p3109=True,
+    loop=Loop.SEGMENTS,
+)
 def _rsqrt(ctx: Context, a: Value) -> Outcome:
     if a.is_zero:
         return INVALID_OPERATION if ctx.p3109 else (exact.inf(a.sign), DIVIDE_BY_ZERO)

@@ -51,6 +51,7 @@ class Loop(Enum):
     INTEGRAL_EXACT = auto()
     SCALEB = auto()
     LOGB = auto()
+    SEGMENTS = auto()  # a function, by bounded polynomials
     SELECT = auto()  # one of two operands, or a truth value, by their classes and the order of their magnitudes
 
 
@@ -132,8 +133,11 @@ def operation(
     name: str, arity: int, summary: str, *, operands: tuple[Operand, ...] = (), **fields: Unpack[_Fields]
 ) -> Callable[[Exact], Exact]:
     """Decorate an exact function to add its row to the table. With a formula or curve, `rounds` is true by
-    default."""
+    default; a curve of one operand that is whole has the loop of functions."""
     fields.setdefault("rounds", "formula" in fields or "curve" in fields)
+    curve = fields.get("curve")
+    if curve and curve.whole and arity == 1:
+        fields.setdefault("loop", Loop.SEGMENTS)
     all_floats: list[Operand] = ["float"] * arity
 
     def register(function: Exact) -> Exact:

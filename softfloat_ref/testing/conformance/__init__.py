@@ -29,6 +29,7 @@ __all__ = [
     "DivConformance",
     "DotConformance",
     "FmaConformance",
+    "FunctionConformance",
     "MinMaxConformance",
     "MulConformance",
     "NotConforming",
@@ -88,6 +89,10 @@ class CompareConformance(_Suite, of="lt", like="eq"):
 
 class MinMaxConformance(_Suite, of="minimum"):
     """Of a minimum or maximum, `op`: minimum maximum minimum_number maximum_number min max. model(self, a, b)."""
+
+
+class FunctionConformance(_Suite, of="tanh", like="cosh"):
+    """Of a function, `op`: exp tanh sigmoid ... (docs/functions.md). model(self, a), or (self, a, b)."""
 
 
 class OperationConformance(OperationSuite):
