@@ -111,9 +111,18 @@ def _nan_defects(s: Scalar) -> Iterator[Hypothesis]:
         yield Hypothesis("NaN becomes zero of the other sign", "gives a zero of the other sign for a NaN", other)
     if out.nan == "ieee" and out.quiet_bit:
         yield Hypothesis("NaN not quieted", "passes a NaN's payload on without quieting it", s.after(partial(_loud, s)))
-        for name, code in (("all ones", out.magnitude_mask | out.sign_bit), ("all ones, positive", out.magnitude_mask)):
-            ones = s.after(lambda _, c, f, code=code: (code if out.is_nan(c) else c, f))  # type: ignore[misc]
-            yield Hypothesis(f"every NaN {name}", f"gives {out.hex(code)} for every NaN", ones)
+        lowest = out.inf_code + 1
+        codes = {
+            "all ones": out.magnitude_mask | out.sign_bit,
+            "all ones, positive": out.magnitude_mask,
+            "the code after infinity": lowest,
+            "the code after minus infinity": lowest | out.sign_bit,
+        }
+        for name, code in codes.items():
+            same = s.after(lambda _, c, f, code=code: (code if out.is_nan(c) else c, f))  # type: ignore[misc]
+            yield Hypothesis(f"every NaN {name}", f"gives {out.hex(code)} for every NaN", same)
+            own = s.after(lambda x, c, f, code=code: (code if out.is_nan(c) and not first(x) else c, f))  # type: ignore[misc]
+            yield Hypothesis(f"NaN of its own {name}", f"gives {out.hex(code)} where no operand is a NaN", own)
 
 
 def _product_sign(s: Scalar) -> Iterator[Hypothesis]:

@@ -31,6 +31,7 @@ DOTS = VectorSet.make("dot", "fp8_e4m3@e8m0/4", 200)
         (VectorSet.make("sub", "fp16", 2000), "no borrow 2 places below the larger"),
         (ADD, "smaller addend cut 3 places below the larger"),
         (FMA, "invalid for every NaN"),
+        (FMA, "every NaN the code after infinity"),
         (FMA, "NaN with the sign of the product"),
         (VectorSet.make("div", "fp16", 1000), "NaN with the sign of the quotient"),
         (VectorSet.make("mul", "fp8_e4m3", 1000), "fp8_e4m3 operands as its IEEE twin"),
