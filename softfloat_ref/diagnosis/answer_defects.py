@@ -57,6 +57,7 @@ def _flag_defects(s: Scalar) -> Iterator[Hypothesis]:
         "has its flag bits in reverse order",
         s.after(lambda _, c, f: (c, int(f"{f:0{len(Flags)}b}"[::-1], 2))),
     )
+    yield from _underflow_defects(s)
     formats = s.sig.formats
 
     def quiet(codes: Sequence[int], code: int, flags: int) -> tuple[int, int]:
@@ -69,6 +70,24 @@ def _flag_defects(s: Scalar) -> Iterator[Hypothesis]:
     if any(f.has_nan for f in formats):
         yield Hypothesis("invalid for every NaN", "raises invalid for every NaN operand, quiet ones too", s.after(loud))
     yield Hypothesis("signalling NaN not invalid", "does not raise invalid for a signalling NaN", s.after(quiet))
+
+
+def _underflow_defects(s: Scalar) -> Iterator[Hypothesis]:
+    """Underflow by the magnitude of the result."""
+    out, underflow = s.sig.out, Flags.UNDERFLOW
+
+    def with_zero(_: Sequence[int], code: int, flags: int) -> tuple[int, int]:
+        return code, flags & ~underflow if code & out.magnitude_mask else flags
+
+    def subnormal(_: Sequence[int], code: int, flags: int) -> tuple[int, int]:
+        small = 0 < code & out.magnitude_mask < out.min_normal_code
+        return code, flags | underflow if small else flags
+
+    if s.sig.operation.result == "float" and not out.twos_complement:
+        says = "raises underflow only where the result is zero"
+        yield Hypothesis("underflow only with zero", says, s.after(with_zero))
+        says = "raises underflow for every subnormal result, exact ones too"
+        yield Hypothesis("underflow for every subnormal", says, s.after(subnormal))
 
 
 def wire_defects(width: int, after: Callable[[Callable[[int], int]], Model]) -> Iterator[Hypothesis]:
