@@ -34,7 +34,6 @@ DOTS = VectorSet.make("dot", "fp8_e4m3@e8m0/4", 200)
         (FMA, "every NaN the code after infinity"),
         (FMA, "NaN of its own the code after infinity"),
         (VectorSet.make("mul", "fp16", 1000), "underflow only with zero"),
-        (VectorSet.make("mul", "fp16", 1000), "underflow for every subnormal"),
         (FMA, "NaN with the sign of the product"),
         (VectorSet.make("div", "fp16", 1000), "NaN with the sign of the quotient"),
         (VectorSet.make("mul", "fp8_e4m3", 1000), "fp8_e4m3 operands as its IEEE twin"),
