@@ -81,3 +81,7 @@ def make_unit(op: str, fmt: Any, **options: Any) -> Unit:
     """
     name = op.strip().lower().replace("-", "_")
     return REQUESTS[name](fmt, **options) if name in REQUESTS else OperationUnit.make(op, fmt, **options)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
