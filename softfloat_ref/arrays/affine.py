@@ -146,7 +146,7 @@ def _quick_parameters(low: NDArray[np.float32], high: NDArray[np.float32], fmt: 
         return _chosen(low, high, fmt, rule)
     scales, zeros, left = affine_dispatch.parameters(low, high, fmt)
     codes = scales.view(np.uint32)
-    if left.any():
+    if np.count_nonzero(left):  # faster than any() for few channels
         codes[left], zeros[left] = _chosen(low[left], high[left], fmt, rule)
     return codes, zeros
 

@@ -64,3 +64,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'softfloat_ref.testing' has no attribute {name!r}")
     module = "strategies" if name in _STRATEGIES else "conformance"
     return getattr(importlib.import_module(f"softfloat_ref.testing.{module}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

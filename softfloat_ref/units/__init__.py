@@ -89,3 +89,7 @@ def make_unit(op: str, fmt: Any, **options: Any) -> Unit:
     """
     name = own_name(op)
     return REQUESTS[name](fmt, **options) if name in REQUESTS else OperationUnit.make(op, fmt, **options)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

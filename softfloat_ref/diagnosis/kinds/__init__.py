@@ -4,3 +4,7 @@ from softfloat_ref.diagnosis.kinds import affine, dequantize, dot, lanes, operat
 from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, confirming, examiner, kind_of
 
 __all__ = ["DiagnosedKind", "confirming", "examiner", "kind_of"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -4,3 +4,7 @@ from softfloat_ref.golden.kinds import affine, dequantize, dot, lanes, matmul, m
 from softfloat_ref.golden.kinds.base import Cases, cases_class, register
 
 __all__ = ["Cases", "cases_class", "register"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

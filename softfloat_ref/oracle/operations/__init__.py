@@ -223,3 +223,7 @@ def context(sig: Signature, policy: Policy) -> Context:
         policy=policy,
         formats=sig.formats,
     )
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

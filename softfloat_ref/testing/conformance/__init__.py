@@ -99,3 +99,7 @@ class OperationConformance(OperationSuite):
     """Of any operation, `op`: only equality with the oracle."""
 
     properties = properties()
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
