@@ -72,13 +72,13 @@ def test_a_zero_operand_has_no_sign() -> None:
     assert p3109("class", 0x7D00) == p3109("class", 0x7E00) == 1 << 9
 
 
-@pytest.mark.parametrize("name", ["fp8_e4m3", "fp6_e3m2", "fp16", "bf16", "tf32", "s1e5m6"])
-@pytest.mark.parametrize("rounding", ["rne", "rtz", "rup"])
+@pytest.mark.parametrize("name", ["fp8_e4m3", "bf16", "tf32"])
+@pytest.mark.parametrize("rounding", ["rne", "rup"])
 def test_arrays_have_one_zero(name: str, rounding: str) -> None:
     policy = sf.Policy(rounding=rounding, specials="p3109")
-    x = np.array([-0.0, -1e-45, -3e-41, 1e-45, -1.0, 0.0, -1e-8] * 300, np.float32)
+    x = np.array([-0.0, -1e-45, -3e-41, 1e-45, -1.0, 0.0, -1e-8] * 10_000, np.float32)
     codes = sf.arrays.encode(x, name, policy)
-    assert codes.tolist() == [sf.encode(float(v), name, policy).bits for v in x[:7]] * 300
+    assert codes.tolist() == [sf.encode(float(v), name, policy).bits for v in x[:7]] * 10_000
     found = np.asarray(sf.quantize(x, name, policy))
     assert not (np.signbit(found) & (found == 0)).any()
 
