@@ -15,7 +15,7 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.lanes import Lanes, divided
 from softfloat_ref.oracle.codec import decoder, encode, encoder
 from softfloat_ref.oracle.exact import Value
-from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.oracle.policies import Policy, Specials
 from softfloat_ref.units import LanesUnit
 from softfloat_ref.units.unit import Field
 
@@ -50,8 +50,19 @@ class LanesSpace(PolicySpace):
         return Space.model(self, point)
 
     def key(self, point: Policy) -> Hashable:
-        fmt = self.unit.lanes.out.element
-        return point.replace(overflow=point.overflow_for(fmt), tininess="after")
+        """Its fields, without those that these formats make irrelevant, and those of flags and integers."""
+        lanes = self.made(point).lanes
+        fmt = lanes.out.element
+        return (
+            point.rounding,
+            point.random_count,
+            point.overflow_for(fmt),
+            point.flush_inputs,
+            (point.flush_outputs, point.flush_rule if point.flush_outputs else ""),
+            point.nan if fmt.nan == "ieee" else "" if fmt.has_nan else point.nan_missing,
+            lanes.context.p3109,
+            point.specials == Specials.P3109 and fmt.negative_zero,
+        )
 
     def texts(self, point: Policy) -> dict[str, str]:
         known = {k: choice_text(getattr(point, k)) for k in self.fields}

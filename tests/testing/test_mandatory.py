@@ -107,3 +107,21 @@ def test_a_neighbour_is_not_projected(name: str) -> None:
         right = [c for c in range(1 << fmt.width) if mandatory.is_projected(x, c, fmt)]
         assert len(right) == 1
     assert not mandatory.is_projected(mandatory.Fraction(0), fmt.sign_bit, fmt)
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "code"),
+    [
+        ("binary8p4se", 232, 0x7E),  # between 224, which is even, and 240
+        ("binary8p4se", 233, 0x7F),
+        ("fp16", 65520, 0x7C00),  # between 65504, which is odd, and 65536
+        ("fp16", 65519, 0x7BFF),
+        ("binary4p2sf", 100, 0x7),
+    ],
+)
+def test_beyond_the_largest(name: str, size: int, code: int) -> None:
+    fmt = get_format(name)
+    for sign, bit in ((1, 0), (-1, fmt.sign_bit)):
+        near = range(1 << fmt.width) if fmt.width < 9 else [c | s for c in range(code - 3, code + 3) for s in (0, bit)]
+        found = [c for c in dict.fromkeys(near) if mandatory.is_projected(mandatory.Fraction(sign * size), c, fmt)]
+        assert found == [code | bit]

@@ -18,13 +18,14 @@ from softfloat_ref.units import LanesUnit, Line
 
 ANY: Final = 4  # one random case in so many has independent codes
 _NEAR: Final = 5  # binades on each side of 1 in which scales are drawn
+_FAR: Final = 12  # and in which the largest results of elements with a wide range lie
 _SATURATED: Final = Policy(overflow="sat-finite")  # type: ignore[arg-type]
 
 
 @register(LanesUnit)
 class LanesCases(Cases):
-    """The cases of an operation on blocks. Three in four have scales near 1, and a result's scale near the largest
-    result: with independent scales, most results overflow, or are zero."""
+    """The cases of an operation on blocks. Three in four have scales near 1, and a result's scale that suits the
+    largest result: with independent scales, most results overflow, or are zero."""
 
     unit: LanesUnit
 
@@ -46,18 +47,20 @@ class LanesCases(Cases):
             yield tuple(case)
 
     def _suited(self, case: Sequence[int], turn: int) -> int:
-        """A scale for the result with which its largest magnitude is near 1, or up to some binades from it."""
+        """A scale for the result with which its largest magnitude is in the range of its elements, or just beyond."""
         unit = self.unit
         lanes, out = unit.lanes, unit.lanes.out.scale
         operands, *_ = unit.taken((*case, *(0 for f in unit.inputs if f.role == "random" for _ in range(f.lanes))))
         rows = [lanes.decoded(side, block) for side, block in zip(lanes.sides, operands, strict=True)]
         results = [lanes.lane(x) for x in zip(*rows, strict=True)]
         tops = [exact.top(x) for x in results if x.is_finite and x.significand]
-        near = turn % (2 * _NEAR + 1) - _NEAR
         if out is None or not tops:
             return case[-1]
+        element = lanes.out.element
+        low, high = max(element.emin - 2, -_FAR), min(element.emax + 1, _FAR)
+        top = low + turn % (high - low + 1)  # of the largest result, divided by the scale
         odd = 1 if turn % 3 else 3 + turn % 5  # so that scales with a significand have one
-        return encoder(out, _SATURATED)(Value(exact.FINITE, 0, odd, max(tops) + near - 1), 0)[0]
+        return encoder(out, _SATURATED)(Value(exact.FINITE, 0, odd, max(tops) - top - (odd.bit_length() - 1)), 0)[0]
 
     def conventions(self) -> list[dict[str, Any]]:
         unit = self.unit
