@@ -1,4 +1,4 @@
-"""The hardest results of functions of wide operands: found by a search, and hit by the cases that are given for them."""
+"""The hardest results of functions of wide operands: found by a search, and hit by the cases given for them."""
 
 from __future__ import annotations
 

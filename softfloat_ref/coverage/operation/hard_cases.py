@@ -97,7 +97,7 @@ def _ranked(where: Setting) -> dict[int, tuple[int, list[Line]]]:
 
 
 def _candidates(where: Setting) -> list[int]:
-    """Codes of operands with the hardest results, as far as 38 bits show it; of each result's code, one for each kind."""
+    """Codes of operands with the hardest results, as far as 38 bits show it: one of a kind for each code."""
     import numpy as np
 
     from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
