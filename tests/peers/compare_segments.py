@@ -236,8 +236,10 @@ def outside_is_right(operation: Operation) -> bool:
         for at in range(sg.BINADES):
             if binades[sign, at, sg.FIRST] == sg.OUTSIDE:
                 size = Fraction(2) ** (at + sg.LEAST)
-                below = sign and low is not None and -size < low
-                if not below and not (not sign and high is not None and size > high):
+                near, far = (-2 * size, -size) if sign else (size, 2 * size)  # the end in the binade is that of `size`
+                below = low is not None and (far < low if sign else far <= low)
+                above = high is not None and (near >= high if sign else near > high)
+                if not below and not above:
                     return False
     return True
 

@@ -8,6 +8,7 @@ from typing import Final
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.coverage.operation import (
     functions,
+    hard_cases,
     last_places,
     operands,
     residues,
@@ -69,6 +70,7 @@ MODELS: Final[tuple[OperationModel, ...]] = (
     stochastic.StochasticTininess(),
     functions.Arguments(),
     functions.ExactResults(),
+    hard_cases.HardCases(),
 )
 
 
