@@ -8,8 +8,8 @@ until the loop is loaded (loading takes about a second; compiling it after an in
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from typing import Any, Final, Literal, overload
 
 import numpy as np
@@ -40,6 +40,7 @@ _NOTHING: Final = np.empty(0, np.int64)
 
 Ints = NDArray[np.int64]
 FlagBytes = NDArray[np.uint8]
+_Loop = Callable[[Sequence[Ints], Ints | None, Ints, FlagBytes], None]  # operands, random bits; codes, flags to fill
 
 
 @overload
@@ -222,29 +223,43 @@ class Bulk:
         self.sig, self.policy = sig, policy
         bits = sum(f.width for f in sig.formats) + policy.random_count
         self._table = _lazy_table(sig, policy) if bits <= _TABLE_BITS and not policy.random_count else None
-        self._plan: Plan | None = None
+        self._loop: _Loop | None = None
         if self._table is None and size >= (_LOADED_FROM if _LOOP in sys.modules else COMPILED_FROM):
-            self._plan = plan(sig, policy)
+            self._loop = _loop(sig, policy)
 
     def __call__(self, operands: Sequence[Ints], words: Ints | None = None) -> tuple[Ints, FlagBytes]:
         """Codes (as int64 patterns) and flags of each element. words: the random bits of each element."""
         if self._table is not None:
             return self._table(operands)
-        if self._plan is None:
+        if self._loop is None:
             return by_oracle(self.sig, self.policy, operands, words)
-        from softfloat_ref.arrays.kernels import operations
-
-        operate: Any = operations.operate
         size = operands[0].size
         codes, flags = np.empty(size, np.int64), np.empty(size, np.uint8)
-        given = [*operands, _NOTHING, _NOTHING][:3]
-        operate(*self._plan, *given, _NOTHING if words is None else words, codes, flags)
+        self._loop(operands, words, codes, flags)
         unknown = flags == UNKNOWN
         if unknown.any():
             left = [x[unknown] for x in operands]
             drawn = None if words is None else words[unknown]
             codes[unknown], flags[unknown] = by_oracle(self.sig, self.policy, left, drawn)
         return codes, flags
+
+
+def _loop(sig: Signature, policy: Policy) -> _Loop | None:
+    """The compiled loop for an operation, which fills codes and flags; None if there is none."""
+    if sig.operation.estimate is not None:
+        from softfloat_ref.arrays.kernels import estimates
+
+        return estimates.loop(sig, policy)
+    found = plan(sig, policy)
+    return None if found is None else partial(_operate, found)
+
+
+def _operate(made: Plan, operands: Sequence[Ints], words: Ints | None, codes: Ints, flags: FlagBytes) -> None:
+    from softfloat_ref.arrays.kernels import operations
+
+    operate: Any = operations.operate
+    given = [*operands, _NOTHING, _NOTHING][:3]
+    operate(*made, *given, _NOTHING if words is None else words, codes, flags)
 
 
 def by_oracle(

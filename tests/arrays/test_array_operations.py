@@ -39,8 +39,8 @@ POLICIES_TRIED = [
 def compiled(sig: Signature, policy: Policy, case_arrays, words=None):  # type: ignore[no-untyped-def]
     """The compiled loop, whatever the number of elements; None where it has no plan."""
     way = Bulk(sig, policy, 1 << 30)
-    way._table, way._plan = None, plan(sig, policy)
-    return None if way._plan is None else way(case_arrays, words)
+    way._table, way._loop = None, array_ops._loop(sig, policy)
+    return None if way._loop is None else way(case_arrays, words)
 
 
 def columns(listed, arity: int) -> list[np.ndarray]:  # type: ignore[no-untyped-def,type-arg]
