@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from softfloat_ref.array_ops import evaluate as evaluate_arrays
+from softfloat_ref.arrays.operations import evaluate as evaluate_arrays
 from softfloat_ref.oracle.codec import decode
 from softfloat_ref.oracle.operations import OPERATIONS, evaluate
 from softfloat_ref.oracle.operations.estimates import arm, riscv

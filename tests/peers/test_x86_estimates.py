@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import volume
 
-from softfloat_ref.array_ops import evaluate
+from softfloat_ref.arrays.operations import evaluate
 from softfloat_ref.oracle.policies import get_policy
 
 STEP = volume.cases(4093, 1)  # between operands
@@ -74,7 +74,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def compare(program: Path, which: int, op: str, operands: np.ndarray, fmt: str, mxcsr: int = 0x1F80) -> int:
     """Compare one part; the number of operands."""
-    given = [program, str(which), f"{mxcsr:x}"]
+    given = [str(program), str(which), f"{mxcsr:x}"]
     done = subprocess.run(given, input=operands.tobytes(), capture_output=True, check=True)  # a flag would be its code
     got = np.frombuffer(done.stdout, operands.dtype)
     policy = get_policy("x86-sse", flush_inputs=bool(mxcsr & 0x40), flush_outputs=mxcsr >= 0x8000)

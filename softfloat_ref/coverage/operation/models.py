@@ -7,6 +7,7 @@ from typing import Final
 
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.coverage.operation import (
+    estimates,
     functions,
     last_places,
     operands,
@@ -69,6 +70,7 @@ MODELS: Final[tuple[OperationModel, ...]] = (
     stochastic.StochasticTininess(),
     functions.Arguments(),
     functions.ExactResults(),
+    estimates.Entries(),
 )
 
 
