@@ -17,7 +17,7 @@ from softfloat_ref.oracle.literals import parse_code
 from softfloat_ref.oracle.operations import OPERATIONS, get_operation
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.sources import RandomSource
-from softfloat_ref.units import OperationUnit
+from softfloat_ref.units import ApproximationUnit, OperationUnit, Unit, is_definition
 
 _BULK_FROM: Final = 1 << 16  # lines answered one by one before loading compiled code pays off
 _BULK_LEAST: Final = 64  # lines per bulk answer
@@ -49,6 +49,9 @@ def command(
             raise Error("--serve takes no other arguments: each `open` line gives an operation, formats and policy")
         run_server()
         return
+    if op is not None and is_definition(op) and operands:
+        _approximation(op, fmt, out, operands, choices)
+        return
     if op is None or fmt is None or not operands:
         raise Error("eval needs OP, --fmt FORMAT and the operands' codes (or - for lines on stdin); or --serve alone")
     operation = get_operation(op)
@@ -63,7 +66,21 @@ def command(
     print(f"{unit.out.hex(bits)} {flags:02x}")
 
 
-def stream(unit: OperationUnit, choices: Choices) -> None:
+def _approximation(op: str, fmt: str | None, out: str | None, operands: tuple[str, ...], choices: Choices) -> None:
+    """Evaluate an approximation, which has its own formats and rounding, and no flags."""
+    if choices.given or choices.random_bits is not None or choices.source is not None:
+        raise Error(f"{op} has its own rounding; leave the options of policies out")
+    made = ApproximationUnit.make(op, fmt, out)
+    if operands == ("-",):
+        stream(made, choices)
+        return
+    if len(operands) != 1:
+        raise Error(f"{made.approximation.name} takes 1 operand, not {len(operands)}")
+    a = made.approximation
+    print(a.out.hex(a.answer(check_code(parse_code(operands[0]), a.fmt))))
+
+
+def stream(unit: Unit, choices: Choices) -> None:
     """Operand lines on stdin to TestFloat lines on stdout, answered as they arrive, in bulk once many have arrived."""
     if choices.random_bits is not None:
         raise Error("--random-bits is for one result; in a stream, they are the last operand of each line")
@@ -73,7 +90,8 @@ def stream(unit: OperationUnit, choices: Choices) -> None:
     for block in blocks(lambda: os.read(0, CHUNK), "case"):
         out: list[bytes] = []
         try:
-            answered = _in_bulk(unit, words, block) if number >= _BULK_FROM else None
+            in_bulk = number >= _BULK_FROM and isinstance(unit, OperationUnit)
+            answered = _in_bulk(unit, words, block) if in_bulk else None  # type: ignore[arg-type]
             if answered is not None:
                 out.append(answered)
                 number += block.count(b"\n")

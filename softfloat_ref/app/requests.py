@@ -13,7 +13,7 @@ from softfloat_ref.oracle.accumulate import ACCUMULATORS
 from softfloat_ref.oracle.affine import get_affine_format, is_affine
 from softfloat_ref.oracle.blocks.formats import any_format
 from softfloat_ref.oracle.operations import get_operation
-from softfloat_ref.units import REQUESTS, SIDE
+from softfloat_ref.units import REQUESTS, SIDE, is_definition
 
 DOT: Final = "dot"
 MATMUL: Final = "matmul"
@@ -60,6 +60,8 @@ def request(
     """
     if op is None:
         raise Error("give the operation and --fmt")
+    if is_definition(op):
+        return _of_definition(op, fmt, out, choices, profile, dots, cases)
     if fmt is None:
         raise Error(f"{op} needs --fmt")
     name = op.strip().lower().replace("-", "_")
@@ -79,6 +81,23 @@ def request(
     operation = get_operation(op)
     formats = operand_formats(fmt, operation.arity, operation.name)
     return VectorSet.make(op, formats, policy=choices.policy, **cases)
+
+
+def _of_definition(
+    op: str,
+    fmt: str | None,
+    out: str | None,
+    choices: Choices,
+    profile: str | None,
+    dots: dict[str, Any] | None,
+    cases: dict[str, Any],
+) -> VectorSet:
+    """The set of an approximation, which has its own formats and rounding."""
+    _refuse(op, {k: v for k, v in (dots or {}).items() if v not in (None, False)}, profile)
+    if choices.given or choices.random_bits is not None:
+        option = option_name(choices.given[0]) if choices.given else "--random-bits"
+        raise Error(f"{op} has its own rounding; leave {option} out")
+    return VectorSet.make(op, fmt, out=out, **cases)
 
 
 def _refuse(op: str, dots: dict[str, Any], profile: str | None) -> None:
