@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softfloat_ref.arrays import convert, operations
-from softfloat_ref.oracle.approximation import OPERAND, Approximation, Part, get_approximation, horner
+from softfloat_ref.oracle.approximation import SHARES, Approximation, Part, get_approximation, horner
 from softfloat_ref.oracle.codec import decode
 from softfloat_ref.oracle.formats import Format
 
@@ -46,33 +46,29 @@ def all_results(a: Approximation) -> Codes:
 
 def computed(a: Approximation, codes: Codes) -> Codes:
     """The results for flat codes, without a table."""
-    found = operations.evaluate("convert", [values(a, codes).view(np.uint64)], "fp64", a.out, a.policy)
-    found[_is_nan(codes, a)] = a.nan_code
+    exactly = values(a, codes)
+    found = operations.evaluate("convert", [exactly.view(np.uint64)], "fp64", a.out, a.policy)
+    found[np.isnan(exactly)] = a.nan_code
     return found
 
 
 def values(a: Approximation, codes: Codes) -> NDArray[np.float64]:
-    """The results before they are rounded, exactly; those of NaN are anything."""
+    """The results before they are rounded, exactly."""
     x = _decoded(codes, a.fmt)
     magnitudes = codes.astype(np.int64) & a.fmt.magnitude_mask
     negative = (codes.astype(np.int64) & a.fmt.sign_bit) != 0
     if a.negative is not None:
-        return np.where(negative, _of_part(a, a.negative, magnitudes, x), _of_part(a, a.positive, magnitudes, x))
+        found = np.where(negative, _of_part(a, a.negative, magnitudes, x), _of_part(a, a.positive, magnitudes, x))
+        return np.where(np.isnan(x), x, found)
     found = _of_part(a, a.positive, magnitudes, np.abs(x))
-    if a.symmetry == "odd":
-        return np.where(negative, -found, found)
-    return np.where(negative, 1.0 - found, found) if a.symmetry == "complement" else found
+    if a.symmetry in ("odd", "complement"):
+        found = np.where(negative, -found if a.symmetry == "odd" else 1.0 - found, found)
+    return np.where(np.isnan(x), x, found)
 
 
 def _decoded(codes: Codes, fmt: Format) -> NDArray[np.float64]:
     with np.errstate(invalid="ignore"):  # signalling NaNs
         return convert.decode(codes, fmt).astype(np.float64)
-
-
-def _is_nan(codes: Codes, a: Approximation) -> NDArray[np.bool_]:
-    if not a.fmt.has_nan:
-        return np.zeros(codes.shape, np.bool_)
-    return np.isnan(_decoded(codes, a.fmt))
 
 
 def _of_part(a: Approximation, part: Part, magnitudes: Codes, x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -90,4 +86,4 @@ def _of_part(a: Approximation, part: Part, magnitudes: Codes, x: NDArray[np.floa
 
 
 def _outside(a: Approximation, text: str, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    return x if text == OPERAND else np.full(x.shape, float(decode(int(text, 16), a.out)))
+    return np.ldexp(x, SHARES[text]) if text in SHARES else np.full(x.shape, float(decode(int(text, 16), a.out)))

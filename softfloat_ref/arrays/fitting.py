@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from softfloat_ref.arrays import approximations, convert, operations
 from softfloat_ref.base.errors import Error
-from softfloat_ref.oracle.approximation import OPERAND, Address, Approximation, Part, Symmetry, horner
+from softfloat_ref.oracle.approximation import SHARES, Address, Approximation, Part, Symmetry, horner
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.operations import get_operation
 from softfloat_ref.oracle.policies import Policy, get_policy, rounding_name
@@ -28,6 +28,10 @@ WIDEST: Final = 16  # bits of operands, of which every one is tried
 _NEAREST: Final = (Rounding.RNE, Rounding.RNA, Rounding.RNU, Rounding.RHZ)
 _GUARDS: Final = 9  # bits below the result's last one that are tried
 _LAWSON: Final = 30  # steps toward the smallest largest error
+_CLOSE: Final = 1e-3  # of a window's width: an error that needs no further step
+_MOST_ROWS: Final = 1 << 12
+_MORE_ROWS: Final = 1.3  # times the fewest rows that are enough, up to which tables may still be smaller
+_UNIT: Final = 20  # fraction bits of an address by value
 _WIDE: Final = 26  # bits of a constant, beyond which no table is sought
 _NUDGES: Final = tuple(sorted(itertools.product((0, 1, -1, 2, -2), (0, 1, -1)), key=lambda x: abs(x[0]) + abs(x[1])))
 
@@ -146,7 +150,9 @@ def measure(a: Approximation, goal: Goal) -> Measured:
     got = approximations.evaluate(a, goal.codes)
     away = np.abs(goal.ranks(got) - goal.ranks(goal.expected))
     came, right = convert.decode(got, goal.out), convert.decode(goal.expected, goal.out)
-    unlike = np.where(np.isnan(right), ~np.isnan(came), ~goal.finite & (came != right)) | (goal.finite & ~np.isfinite(came))
+    unlike = np.where(np.isnan(right), ~np.isnan(came), ~goal.finite & (came != right)) | (
+        goal.finite & ~np.isfinite(came)
+    )
     away = np.where(goal.finite, away, 0)
     with np.errstate(invalid="ignore"):
         errors = np.where(goal.finite, np.abs(came - goal.exact) / goal.ulps, 0.0)
@@ -187,7 +193,7 @@ class _Side(NamedTuple):
 
     def ends(self) -> Ends:
         """The longest stretches at both ends where the operand or a constant is good enough."""
-        good = {text: self._good(text) for text in (OPERAND, *self._constants())}
+        good = {text: self._good(text) for text in (*SHARES, *self._constants())}
         reach = {text: int(np.argmin(ok)) if not ok.all() else ok.size for text, ok in good.items()}
         small = max(reach, key=lambda text: reach[text])
         back = {text: int(np.argmin(ok[::-1])) if not ok.all() else ok.size for text, ok in good.items()}
@@ -202,8 +208,8 @@ class _Side(NamedTuple):
         fmt, goal = self.goal.fmt, self.goal
         code = fmt.inf_code | int(self.places[0])
         right = int(goal.expected[code])
-        if large == OPERAND:
-            fits = right == int(self._converted(np.array([code]))[0])
+        if large in SHARES:
+            fits = right == int(self._converted(np.array([code]), large)[0])
         else:
             fits = int(large, 16) == right or (goal.finite[code] and self._good(large)[-1])
         return large if fits or goal.out.is_nan(right) else max((f"{right:x}",), key=lambda x: back.setdefault(x, 0))
@@ -211,34 +217,67 @@ class _Side(NamedTuple):
     def _constants(self) -> list[str]:
         expected = self.goal.expected[self.places]
         codes = dict.fromkeys(int(x) for x in expected[[0, 1, -1]])
-        return [f"{c:x}" for c in codes if not self.goal.out.is_nan(c)]
+        return [f"{c:x}" for c in codes]
 
-    def _converted(self, codes: NDArray[Any]) -> NDArray[Any]:
-        return operations.evaluate("convert", [codes], self.goal.fmt, self.goal.out, self.goal.policy)
+    def _converted(self, codes: NDArray[Any], share: str) -> NDArray[Any]:
+        x = np.ldexp(convert.decode(codes, self.goal.fmt).astype(np.float64), SHARES[share])
+        return operations.evaluate("convert", [x.view(np.uint64)], "fp64", self.goal.out, self.goal.policy)
 
     def _good(self, text: str) -> NDArray[np.bool_]:
         goal = self.goal
-        codes = self._converted(self.places) if text == OPERAND else np.full(self.places.size, int(text, 16))
+        shared = text in SHARES
+        codes = self._converted(self.places, text) if shared else np.full(self.places.size, int(text, 16))
         low, high = (x[self.places] for x in goal.allowed)
         rank = goal.ranks(codes)
-        return (rank >= low) & (rank <= high) & ~np.isnan(convert.decode(goal.expected[self.places], goal.out))
+        came, right = (np.isnan(convert.decode(x, goal.out)) for x in (codes, goal.expected[self.places]))
+        return np.where(came | right, came & right, (rank >= low) & (rank <= high))
 
 
 # -- segments ------------------------------------------------------------------------------------------------------
 
 
 class Shape(NamedTuple):
-    """How segments are addressed, and how fine their values are. own: whether each row has an exponent."""
+    """How segments are addressed."""
 
     address: Address
     unit: int
     shift: int
-    guard: int
-    own: bool
 
 
-def _fit(d: Ints, middle: Floats, width: Floats, degree: int) -> Floats:
+class _Segment(NamedTuple):
+    """The operands of a segment: distances along it, windows of values, and coefficients that stay inside them."""
+
+    d: Ints
+    low: Floats
+    high: Floats
+    coefficients: Floats
+
+    @property
+    def place(self) -> int:
+        """The exponent of the narrowest window's first bit."""
+        return int(np.frexp((self.high - self.low).min())[1]) - 1 if self.d.size else 1 << 20
+
+    def rounded(self, exponent: int, shift: int, degree: int) -> tuple[int, ...] | None:
+        """Integer coefficients that keep every operand within its window; None if none are found."""
+        if not self.d.size:
+            return (0,) * (degree + 1)
+        places = [exponent - i * shift for i in range(degree + 1)]
+        whole = [round(float(np.ldexp(c, -p))) for c, p in zip(self.coefficients, places, strict=False)]
+        whole += [0] * (degree + 1 - len(whole))
+        if max(map(abs, whole)) >> _WIDE:
+            return None
+        for up, tilt in _NUDGES if degree else _NUDGES[:1]:
+            tried = [whole[0] + up, *(c + tilt * (i == 0) for i, c in enumerate(whole[1:]))]
+            total = horner([np.full(self.d.shape, c) for c in tried], self.d, (shift,) * degree)
+            value = np.ldexp(total.astype(np.float64), exponent)
+            if ((value > self.low) & (value < self.high)).all():
+                return tuple(tried)
+        return None
+
+
+def _fit(d: Ints, low: Floats, high: Floats, degree: int) -> Floats:
     """Coefficients whose largest error, in windows' widths, is nearly the least (Lawson's iteration)."""
+    middle, width = (low + high) / 2, high - low
     degree = min(degree, len(np.unique(d)) - 1)
     powers = d[:, None].astype(np.float64) ** np.arange(degree + 1)
     scale = np.maximum(np.abs(powers).max(axis=0), 1.0)
@@ -247,71 +286,49 @@ def _fit(d: Ints, middle: Floats, width: Floats, degree: int) -> Floats:
         root = np.sqrt(weights)
         found = np.linalg.lstsq(rows * root[:, None], middle / width * root, rcond=None)[0]
         off = np.abs(rows @ found - middle / width)
-        if off.max() == 0:
+        if off.max() < _CLOSE:
             break
         weights = weights * off + 1e-12
         weights /= weights.sum()
     return np.asarray(found / scale, np.float64)
 
 
-def _row(side: _Side, codes: Ints, steps: Ints, shape: Shape, exponent: int, degree: int) -> tuple[int, ...] | None:
-    """Integer coefficients that keep all of a segment's operands within their windows; None if none are found."""
-    low, high = (x[side.places[codes]] for x in side.goal.windows)
-    if (low > high).any():
-        return None
-    d = steps & ((1 << shape.shift) - 1)
-    found = _fit(d, (low + high) / 2, np.maximum(high - low, 1e-300), degree)
-    places = [exponent - i * shape.shift for i in range(degree + 1)]
-    whole = [round(float(np.ldexp(c, -p))) for c, p in zip(found, places, strict=False)]
-    whole += [0] * (degree + 1 - len(whole))
-    if max(map(abs, whole)) >> _WIDE:
-        return None
-    cuts = (shape.shift,) * degree
-    for up, tilt in _NUDGES:
-        tried = [whole[0] + up, *(c + tilt * (i == 0) for i, c in enumerate(whole[1:]))]
-        value = np.ldexp(horner([np.full(d.shape, c) for c in tried], d, cuts).astype(np.float64), exponent)
-        if ((value > low) & (value < high)).all():
-            return tuple(tried)
-        if degree == 0 and tilt:
-            continue
-    return None
-
-
-def _table(side: _Side, ends: Ends, shape: Shape, degree: int) -> tuple[list[tuple[int, ...]], list[int]] | None:
-    """The rows and exponents of one side; None if some segment has none."""
+def _segments(side: _Side, ends: Ends, shape: Shape, degree: int) -> list[_Segment] | None:
+    """The segments of one side; None if some function is too curved for polynomials of that degree."""
     codes = np.arange(ends.first, ends.after)
+    low, high = (x[side.places[codes]] for x in side.goal.windows)
+    if (low >= high).any():
+        return None
     steps = codes
     if shape.address == "value":
         size = np.abs(convert.decode(codes, side.goal.fmt).astype(np.float64))
         steps = np.floor(np.ldexp(size, shape.unit)).astype(np.int64)
-    if not codes.size:
-        return [], [0]
-    numbers = steps >> shape.shift
-    exponents = _exponents(side, codes, numbers, shape)
-    if exponents is None:
-        return None
+    numbers, found = steps >> shape.shift, []
+    for number in range(int(numbers[0]), int(numbers[-1]) + 1) if codes.size else ():
+        inside = slice(*np.searchsorted(numbers, (number, number + 1)))
+        d, ends_ = steps[inside] & ((1 << shape.shift) - 1), (low[inside], high[inside])
+        if not d.size:
+            found.append(_Segment(d, *ends_, np.zeros(degree + 1)))
+            continue
+        coefficients = _fit(d, *ends_, degree)
+        value = d[:, None].astype(np.float64) ** np.arange(coefficients.size) @ coefficients
+        if not ((value > ends_[0]) & (value < ends_[1])).all():
+            return None
+        found.append(_Segment(d, *ends_, coefficients))
+    return found
+
+
+def _part(ends: Ends, segments: list[_Segment], shift: int, degree: int, guard: int, own: bool) -> Part | None:
+    """One side's table, its values to `guard` bits below the narrowest window, of all rows or of each (own)."""
+    places = [x.place - guard for x in segments]
+    exponents = [min(p, 0) for p in places] if own else [min(places, default=0)]
     rows = []
-    for i, number in enumerate(range(int(numbers[0]), int(numbers[-1]) + 1)):
-        inside = numbers == number
-        exponent = exponents[i if shape.own else 0]
-        row = _row(side, codes[inside], steps[inside], shape, exponent, degree) if inside.any() else (0,) * (degree + 1)
+    for i, segment in enumerate(segments):
+        row = segment.rounded(exponents[i if own else 0], shift, degree)
         if row is None:
             return None
         rows.append(row)
-    return rows, exponents
-
-
-def _exponents(side: _Side, codes: Ints, numbers: Ints, shape: Shape) -> list[int] | None:
-    """The exponent of each row, or of all: the last place of the narrowest window, and the guard bits below."""
-    low, high = (x[side.places[codes]] for x in side.goal.windows)
-    if (high <= low).any():
-        return None
-    _, top = np.frexp(high - low)
-    places = top - 1 - shape.guard
-    if not shape.own:
-        return [int(places.min())]
-    every = range(int(numbers[0]), int(numbers[-1]) + 1)
-    return [int(places[numbers == n].min()) if (numbers == n).any() else int(places.min()) for n in every]
+    return Part(*ends, exponents=tuple(exponents or [0]), rows=tuple(rows))
 
 
 # -- the search ----------------------------------------------------------------------------------------------------
@@ -324,15 +341,19 @@ def approximate(goal: Goal, name: str = "", address: Address | None = None) -> A
     ends = [side.ends() for side in sides]
     name = name or f"{goal.function}_{goal.fmt.name}".replace(".", "_")
     best: Approximation | None = None
+    fewest = 0
     for shape in _shapes(goal, ends, address):
-        if best is not None and _rows(goal, ends, shape) * (goal.out.mantissa_bits + 1) >= best.table_bits:
-            continue
+        count = _rows(goal, ends, shape)
+        if count > _MOST_ROWS or (best is not None and count > fewest * _MORE_ROWS):
+            break
         made = _attempt(goal, name, symmetry, sides, ends, shape)
         if made is not None and (best is None or made.table_bits < best.table_bits):
-            if not measure(made, goal).wrong.size:
-                best = made
+            best, fewest = made, fewest or count
     if best is None:
-        raise Error(f"no table of degree {goal.degree} was found that meets the bound for {goal.function}")
+        raise Error(
+            f"no table of degree {goal.degree} and up to {_MOST_ROWS} rows was found that meets the bound for "
+            f"{goal.function} in {goal.fmt.name}; allow more, or a higher degree"
+        )
     return best
 
 
@@ -349,20 +370,13 @@ def _symmetry(goal: Goal) -> Symmetry:
 
 def _shapes(goal: Goal, ends: list[Ends], address: Address | None) -> Iterator[Shape]:
     """The shapes to try, those with few segments first."""
-    m = goal.fmt.mantissa_bits
-    found = []
-    for own, guard in itertools.product((False, True), range(_GUARDS)):
-        if address != "value":
-            found += [Shape("code", 0, shift, guard, own) for shift in range(m + 1)]
-        if address != "code":
-            least = min((e.first for e in ends if e.first < e.after), default=1)
-            exact = -min(goal.fmt.magnitude(max(least, 1))[1], 0)
-            found += [
-                Shape("value", unit, shift, guard, own)
-                for unit in range(max(exact - 3, 0), exact + 1)
-                for shift in range(unit + 4)
-            ]
-    yield from sorted(found, key=lambda s: (_rows(goal, ends, s), s.own, s.guard))
+    found = [Shape("code", 0, shift) for shift in range(goal.fmt.mantissa_bits + 1)] if address != "value" else []
+    if address != "code":
+        least = min((e.first for e in ends if e.first < e.after), default=1)
+        exact = -min(goal.fmt.magnitude(max(least, 1))[1], 0)
+        units = range(max(exact - 3, 0), min(exact, _UNIT) + 1)
+        found += [Shape("value", unit, shift) for unit in units for shift in range(unit + 4)]
+    yield from sorted(found, key=lambda s: (_rows(goal, ends, s), s.unit))
 
 
 def _rows(goal: Goal, ends: list[Ends], shape: Shape) -> int:
@@ -386,17 +400,29 @@ def _step(goal: Goal, magnitude: int, shape: Shape) -> int:
 def _attempt(
     goal: Goal, name: str, symmetry: Symmetry, sides: list[_Side], ends: list[Ends], shape: Shape
 ) -> Approximation | None:
-    if _rows(goal, ends, shape) > 1 << 12:
-        return None
-    parts, rows = [], []
-    for side, e in zip(sides, ends, strict=True):
-        made = _table(side, e, shape, goal.degree)
-        if made is None:
+    """The smallest table of a shape that meets the bound on every operand."""
+    listed = [_segments(side, e, shape, goal.degree) for side, e in zip(sides, ends, strict=True)]
+    best: Approximation | None = None
+    for own, guard in itertools.product((False, True), range(_GUARDS)):
+        parts = [
+            None if x is None else _part(e, x, shape.shift, goal.degree, guard, own)
+            for e, x in zip(ends, listed, strict=True)
+        ]
+        if any(x is None for x in listed):
             return None
-        parts.append(Part(*e, exponents=tuple(made[1]), rows=tuple(made[0])))
-        rows += made[0]
+        found = [p for p in parts if isinstance(p, Part)]
+        if len(found) < len(parts):
+            continue
+        made = _made(goal, name, symmetry, found, shape)
+        if made and (best is None or made.table_bits < best.table_bits) and not measure(made, goal).wrong.size:
+            best = made
+    return best
+
+
+def _made(goal: Goal, name: str, symmetry: Symmetry, parts: list[Part], shape: Shape) -> Approximation | None:
+    rows = [row for p in parts for row in p.rows]
     columns = zip(*rows, strict=True) if rows else [[0]] * (goal.degree + 1)
-    widths = tuple(max(max(c.bit_length(), (-c - 1).bit_length()) + 1 for c in map(int, column)) for column in columns)
+    widths = tuple(max(max(c, -c - 1).bit_length() + 1 for c in map(int, column)) for column in columns)
     overflow = goal.policy.overflow
     try:
         return Approximation(
@@ -407,8 +433,7 @@ def _attempt(
             shape.shift,
             widths,
             (shape.shift,) * goal.degree,
-            parts[0],
-            parts[1] if len(parts) > 1 else None,
+            *(*parts, None)[:2],
             symmetry,
             shape.address,
             shape.unit,

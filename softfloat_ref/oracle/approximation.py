@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 from softfloat_ref.base.errors import Error, refuse
-from softfloat_ref.base.tables import Range, check_choices, choices, load_definition, made
+from softfloat_ref.base.tables import Range, check_choices, choices, load_definition, made, to_toml
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.exact import FINITE, NAN, Value
@@ -106,7 +106,7 @@ class Approximation:
             ("symmetry = none needs a part `negative` if fmt has a sign", self._lacks_negative()),
             ("a symmetry, or an unsigned fmt, gives the part `negative`", own and not self._needs_negative),
             ("a symmetry needs a fmt and an out with a sign", self.symmetry in ("odd", "even") and not fmt.signed),
-            (f"a sum or product has more than {_MOST_BITS} bits", max(self._bits()) > _MOST_BITS),
+            (f"a sum or product has more than {_MOST_BITS} bits", self.most_bits > _MOST_BITS),
             ("unit is for address = value", self.address == "code" and self.unit != 0),
             ("stochastic rounding has no random bits here", self.policy.rounding.stochastic),
             ("a format without NaN needs nan = CODE", not self.out.has_nan and fmt.has_nan and not self.nan),
@@ -172,6 +172,11 @@ class Approximation:
         """The result for NaN."""
         return int(self.nan, 16) if self.nan else self.out.canonical_nan if self.out.has_nan else 0
 
+    @cached_property
+    def most_bits(self) -> int:
+        """An upper bound for the bits of any sum or product, sign included."""
+        return max(self._bits())
+
     @property
     def degree(self) -> int:
         """The degree of the polynomials."""
@@ -209,23 +214,34 @@ class Approximation:
         negative = int(code & self.fmt.sign_bit != 0)
         magnitude = code & self.fmt.magnitude_mask
         if self.negative is not None and negative:
-            return self._of_part(self.negative, magnitude, code)
-        found = self._of_part(self.positive, magnitude, magnitude)
+            return self.of_part(self.negative, magnitude, code)
+        found = self.of_part(self.positive, magnitude, magnitude)
         if not negative or self.symmetry == "even":
             return found
         return exact.negate(found) if self.symmetry == "odd" else exact.add(_ONE, exact.negate(found))
 
-    def _of_part(self, part: Part, magnitude: int, code: int) -> Value:
-        """code: the operand of a part, signed where the part is that of negative operands."""
+    def of_part(self, part: Part, magnitude: int, code: int) -> Value:
+        """The value for a magnitude code. code: the operand, signed where the part is that of negative operands."""
         if not part.first <= magnitude < part.after:
             text = part.small if magnitude < part.first else part.large
             if text not in SHARES:
                 return decoder(self.out)(int(text, 16))
             x = decoder(self.fmt)(code)
             return x._replace(exponent=x.exponent + SHARES[text]) if x.significand else x
-        row = self.row(magnitude) - self.row(part.first)
-        total = horner(part.rows[row], self.steps(magnitude) & ((1 << self.shift) - 1), self.cuts)
+        return self.of_row(part, self.row(magnitude) - self.row(part.first), self.distance(magnitude))
+
+    def distance(self, magnitude: int) -> int:
+        """How far a magnitude code lies along its segment."""
+        return self.steps(magnitude) & ((1 << self.shift) - 1)
+
+    def of_row(self, part: Part, row: int, d: int) -> Value:
+        """The value of a row's polynomial."""
+        total = self.polynomial(part.rows[row], d)
         return exact.finite(int(total < 0), abs(total), part.exponent(row)) if total else exact.zero(0)
+
+    def polynomial(self, row: Sequence[int], d: int) -> int:
+        """The polynomial of coefficients, in units of the row's power of two."""
+        return horner(row, d, self.cuts)
 
     def to_dict(self) -> dict[str, Any]:
         """The full definition, as a manifest stores it."""
@@ -265,14 +281,23 @@ def define_approximation(table: Mapping[str, Any], name: str = "") -> Approximat
     for key in ("fmt", "out"):
         if key in values:
             values[key] = define_format(values[key]) if isinstance(values[key], Mapping) else get_format(values[key])
+    if isinstance(values.get("negative"), Mapping):
+        values["negative"] = made(Part, values["negative"], f"approximation {name or '?'}: negative")
     return made(Approximation, {"name": name, **values} if name else values, f"approximation {name or '?'}")
 
 
-def to_table(a: Approximation) -> dict[str, Any]:
-    """The definition as a TOML file has it: without defaults, formats of the catalogue by name."""
+def to_text(a: Approximation) -> str:
+    """The definition as a TOML file: without defaults, formats of the catalogue by name, a row a line."""
     fields = [f.name for f in dataclasses.fields(a) if f.name != "name" and getattr(a, f.name) != f.default]
     table = {name: _stored(getattr(a, name)) for name in fields}
-    return table | {k: getattr(a, k).name for k in ("fmt", "out") if _is_known(getattr(a, k))}
+    table |= {k: getattr(a, k).name for k in ("fmt", "out") if _is_known(getattr(a, k))}
+    parts = {k: table.pop(k) for k in ("positive", "negative") if k in table}
+    lines = [f"[approximations.{a.name}]", *to_toml(table).splitlines()]
+    for name, part in parts.items():
+        rows, codes = part.pop("rows"), [f"{k} = 0x{part.pop(k):0{a.fmt.digits}x}" for k in ("first", "after")]
+        lines += ["", f"[approximations.{a.name}.{name}]", *codes, *to_toml(part).splitlines(), "rows = ["]
+        lines += [*(f"    {row}," for row in rows), "]"]
+    return "\n".join(lines) + "\n"
 
 
 def _is_known(fmt: Format) -> bool:
