@@ -15,7 +15,7 @@ from softfloat_ref.oracle.literals import parse_number
 from softfloat_ref.oracle.operations import OPERATIONS, get_operation
 
 if TYPE_CHECKING:
-    from softfloat_ref.arrays.fitting import Goal, Measured
+    from softfloat_ref.arrays.goals import Goal, Measured
     from softfloat_ref.oracle.approximation import Approximation
 
 _FUNCTIONS: Final = [name for name, row in OPERATIONS.items() if row.arity == 1 and row.curve]
@@ -53,7 +53,8 @@ def command(
 
     A table has segments, whose polynomials have integer coefficients. The bound is measured on every operand.
     """
-    from softfloat_ref.arrays.fitting import Goal, approximate, goal_of, measure
+    from softfloat_ref.arrays.fitting import approximate
+    from softfloat_ref.arrays.goals import Goal, goal_of, measure
     from softfloat_ref.oracle.approximation import get_approximation
 
     if ".toml" in function:

@@ -28,7 +28,7 @@ def evaluate(approximation: str | Approximation, codes: ArrayLike) -> Codes:
     a = get_approximation(approximation)
     given = convert.checked_codes(codes, a.fmt)
     if a.fmt.width <= TABLE_BITS:
-        return all_results(a)[given]
+        return np.asarray(all_results(a)[given])
     found = np.empty(given.shape, convert.code_dtype(a.out))
     flat, into = given.reshape(-1), found.reshape(-1)
     for start in range(0, flat.size, _CHUNK):

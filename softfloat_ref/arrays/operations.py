@@ -249,7 +249,8 @@ def _loop(sig: Signature, policy: Policy) -> _Loop | None:
     if sig.operation.estimate is not None:
         from softfloat_ref.arrays.kernels import estimates
 
-        return estimates.loop(sig, policy)
+        loop: _Loop | None = estimates.loop(sig, policy)
+        return loop
     found = plan(sig, policy)
     return None if found is None else partial(_operate, found)
 

@@ -1,4 +1,4 @@
-"""Coverage of approximations: both ends of segments, the borders of the table, and the bits that decide the rounding."""
+"""Coverage of approximations: both ends of segments, the borders of the table, and the bits that decide roundings."""
 
 from __future__ import annotations
 

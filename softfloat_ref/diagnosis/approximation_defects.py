@@ -72,7 +72,7 @@ def _place(a: Approximation, code: int) -> tuple[int, int] | None:
 
 
 def _with_part(a: Approximation, number: int, part: Part) -> Approximation:
-    return dataclasses.replace(a, **{("positive", "negative")[number]: part})
+    return dataclasses.replace(a, negative=part) if number else dataclasses.replace(a, positive=part)
 
 
 def _in_part(a: Approximation, number: int) -> str:
@@ -204,7 +204,7 @@ def _polynomials(a: Approximation) -> Iterator[Hypothesis]:
             says = f"cuts the product that c{i} is added to toward zero, not down"
             yield Hypothesis(f"product below c{i} toward zero", says, _changed(_Rounded, a, place=i, toward_zero=True))
         for step in (-1, 1):
-            if 0 <= cut + step:
+            if cut + step >= 0:
                 cuts = (*a.cuts[:i], cut + step, *a.cuts[i + 1 :])
                 says = f"cuts {cut + step} bits off the product that c{i} is added to, not {cut}"
                 made = dataclasses.replace(a, cuts=cuts)

@@ -49,7 +49,8 @@ class Part:
     """The operands of one sign, or of both where a symmetry gives the other.
 
     first, after: magnitude codes between which the table holds. small, large: the result below and above: "operand",
-    "half" (of the operand), or a code in hexadecimal. exponents: of two, by which the polynomials are multiplied: one for each row, or one for all.
+    "half" (of the operand), or a code in hexadecimal. exponents: of two, by which the polynomials are multiplied: one
+    for each row, or one for all.
     rows: the coefficients of each segment, the constant first.
     """
 

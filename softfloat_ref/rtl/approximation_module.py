@@ -235,7 +235,8 @@ def _rounding(a: Approximation) -> Iterator[str]:
     yield "    sticky = 0;"
     yield f"    for (int i = 0; i < {n}; i++) if (i < drop - 1 && size[i]) sticky = 1;"
     yield f"    up_one = {_ROUNDS_UP[int(a.policy.rounding)]};"
-    yield f"    code = ({keep + 16}'(low - {_number(16, fmt.emin)}) << {m}) + {keep + 16}'(kept) + {keep + 16}'(up_one);"
+    wide = f"{keep + 16}'"
+    yield f"    code = ({wide}(low - {_number(16, fmt.emin)}) << {m}) + {wide}(kept) + {wide}(up_one);"
     yield "  end"
 
 

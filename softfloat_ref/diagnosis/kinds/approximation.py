@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from softfloat_ref.diagnosis.approximation_defects import ApproximationSpace
 from softfloat_ref.diagnosis.candidates import Question
+from softfloat_ref.diagnosis.hypotheses import Inputs
 from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, code_text, register
 from softfloat_ref.diagnosis.kinds.operation import EXHAUSTIVE_BITS
 from softfloat_ref.diagnosis.spaces import Space
@@ -25,7 +26,7 @@ class DiagnosedApproximation(DiagnosedKind):
         a = self.unit.approximation
         return f"{a.name} of {a.fmt.name}" + (f" to {a.out.name}" if a.out != a.fmt else "")
 
-    def inputs_text(self, inputs: tuple[int, ...]) -> str:
+    def inputs_text(self, inputs: Inputs) -> str:
         return code_text(inputs[0], self.unit.approximation.fmt)
 
     def every(self) -> Callable[[], Iterable[Question]] | None:
