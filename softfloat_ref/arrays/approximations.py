@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softfloat_ref.arrays import convert, operations
-from softfloat_ref.oracle.approximation import SHARES, Approximation, Part, get_approximation, horner
+from softfloat_ref.oracle.approximation import SHARES, Address, Approximation, Part, get_approximation, horner
 from softfloat_ref.oracle.codec import decode
 from softfloat_ref.oracle.formats import Format
 
@@ -74,15 +74,20 @@ def _decoded(codes: Codes, fmt: Format) -> NDArray[np.float64]:
 def _of_part(a: Approximation, part: Part, magnitudes: Codes, x: NDArray[np.float64]) -> NDArray[np.float64]:
     found = np.where(magnitudes < part.first, _outside(a, part.small, x), _outside(a, part.large, x))
     inside = (magnitudes >= part.first) & (magnitudes < part.after)
-    steps = magnitudes[inside]
-    if a.address == "value":
-        steps = np.floor(np.ldexp(np.abs(x[inside]), a.unit)).astype(np.int64)
+    steps = addresses(a.address, a.unit, magnitudes[inside], x[inside])
     rows = (steps >> a.shift) - a.row(part.first) if steps.size else steps
     table = np.array(part.rows, np.int64).reshape(-1, len(a.widths))
     total = horner([column[rows] for column in table.T], steps & ((1 << a.shift) - 1), a.cuts)
     exponents = np.array(part.exponents, np.int64)
     found[inside] = np.ldexp(total.astype(np.float64), exponents[rows if exponents.size > 1 else 0])
     return found
+
+
+def addresses(address: Address, unit: int, magnitudes: Codes, x: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The addresses of magnitude codes with those values, as `Approximation.steps` has them."""
+    if address == "code":
+        return magnitudes.astype(np.int64)
+    return np.ldexp(np.abs(x), unit).astype(np.int64)  # without what lies below the unit
 
 
 def _outside(a: Approximation, text: str, x: NDArray[np.float64]) -> NDArray[np.float64]:

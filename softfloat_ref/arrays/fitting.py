@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays import convert, operations
+from softfloat_ref.arrays.approximations import addresses
 from softfloat_ref.arrays.goals import Floats, Goal, Ints, measure
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.approximation import SHARES, Address, Approximation, Part, Symmetry, horner
@@ -159,10 +160,8 @@ def _segments(side: _Side, ends: Ends, shape: Shape, degree: int) -> list[_Segme
     low, high = (x[side.places[codes]] for x in side.goal.windows)
     if (low >= high).any():
         return None
-    steps = codes
-    if shape.address == "value":
-        size = np.abs(convert.decode(codes, side.goal.fmt).astype(np.float64))
-        steps = np.floor(np.ldexp(size, shape.unit)).astype(np.int64)
+    values = convert.decode(codes, side.goal.fmt).astype(np.float64)
+    steps = addresses(shape.address, shape.unit, codes, values)
     numbers, found = steps >> shape.shift, []
     for number in range(int(numbers[0]), int(numbers[-1]) + 1) if codes.size else ():
         inside = slice(*np.searchsorted(numbers, (number, number + 1)))

@@ -293,6 +293,7 @@ def to_text(a: Approximation) -> str:
     table = {name: _stored(getattr(a, name)) for name in fields}
     table |= {k: getattr(a, k).name for k in ("fmt", "out") if _is_known(getattr(a, k))}
     parts = {k: table.pop(k) for k in ("positive", "negative") if k in table}
+    table = {k: tuple(v) if isinstance(v, list) else v for k, v in table.items()}  # an empty list would be left out
     lines = [f"[approximations.{a.name}]", *to_toml(table).splitlines()]
     for name, part in parts.items():
         rows, codes = part.pop("rows"), [f"{k} = 0x{part.pop(k):0{a.fmt.digits}x}" for k in ("first", "after")]

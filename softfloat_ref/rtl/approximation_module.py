@@ -12,7 +12,7 @@ from softfloat_ref.base.errors import Error, refuse
 from softfloat_ref.oracle.approximation import SHARES, Approximation, Part
 from softfloat_ref.oracle.codec import target
 from softfloat_ref.oracle.formats import Format
-from softfloat_ref.oracle.rounding import RNA, RNE, RTZ
+from softfloat_ref.oracle.rounding import RNA, RNE, RTZ, goes_beyond
 
 _ROUNDS_UP: Final = {RNE: "guard && (sticky || kept[0])", RNA: "guard", RTZ: "1'b0"}
 _STEP: Final = "    "
@@ -242,9 +242,8 @@ def _rounding(a: Approximation) -> Iterator[str]:
 
 def _result(a: Approximation) -> Iterator[str]:
     fmt, t = a.out, target(a.out, a.policy)
-    beyond = (t.beyond_positive, t.beyond_negative)
-    if int(a.policy.rounding) == RTZ:
-        beyond = (t.largest_positive, t.largest_negative)
+    codes = ((t.largest_positive, t.beyond_positive), (t.largest_negative, t.beyond_negative))
+    beyond = [codes[negative][goes_beyond(t.mode, negative, t.odd_beyond)] for negative in (0, 1)]
     width = fmt.width
     yield from _title("result")
     yield f"  wire [{width - 1}:0] beyond = negative ? {_hex(width, beyond[1])} : {_hex(width, beyond[0])};"
