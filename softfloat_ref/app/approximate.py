@@ -102,7 +102,7 @@ def _report(a: Approximation, goal: Goal, found: Measured) -> list[str]:
         f"table      {rows} segments of {where}; degree {a.degree}; {a.table_bits} bits",
     ]
     for sign, p in zip(("positive", "negative"), a.parts, strict=False):
-        side = f"{sign:8}" if len(a.parts) > 1 else "table   "
+        side = f"{sign:8}" if len(a.parts) > 1 else "operands"
         lines.append(
             f"{side}   from {a.fmt.hex(p.first)} to {a.fmt.hex(p.after - 1)}; below {p.small}, above {p.large}"
         )

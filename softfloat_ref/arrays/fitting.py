@@ -7,6 +7,7 @@ every code of the format, and compared with the correctly rounded function.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
@@ -111,7 +112,7 @@ class _Segment(NamedTuple):
     d: Ints
     low: Floats
     high: Floats
-    coefficients: Floats
+    coefficients: list[float]
 
     @property
     def place(self) -> int:
@@ -136,22 +137,53 @@ class _Segment(NamedTuple):
         return None
 
 
-def _fit(d: Ints, low: Floats, high: Floats, degree: int) -> Floats:
-    """Coefficients whose largest error, in windows' widths, is nearly the least (Lawson's iteration)."""
-    middle, width = (low + high) / 2, high - low
+def _fit(d: Ints, low: Floats, high: Floats, degree: int) -> list[float]:
+    """Coefficients whose largest error, in windows' widths, is nearly the least (Lawson's iteration).
+
+    Sums are exact and then rounded, and nothing depends on a library's order: the same coefficients everywhere.
+    """
     degree = min(degree, len(np.unique(d)) - 1)
-    powers = d[:, None].astype(np.float64) ** np.arange(degree + 1)
-    scale = np.maximum(np.abs(powers).max(axis=0), 1.0)
-    rows, weights = powers / scale / width[:, None], np.full(d.size, 1.0)
+    scale = float(max(d.max(), 1))
+    x, width, middle = d / scale, high - low, (low + high) / 2
+    powers = [np.ones(d.size)]
+    for _ in range(degree):
+        powers.append(powers[-1] * x)
+    weights, found = np.ones(d.size), [0.0]
     for _ in range(_LAWSON if degree < d.size - 1 else 1):
-        root = np.sqrt(weights)
-        found = np.linalg.lstsq(rows * root[:, None], middle / width * root, rcond=None)[0]
-        off = np.abs(rows @ found - middle / width)
+        share = weights / (width * width)
+        matrix = [[_sum(share * p * q) for q in powers] for p in powers]
+        found = _solved(matrix, [_sum(share * p * middle) for p in powers])
+        off = np.abs(_polynomial(found, x) - middle) / width
         if off.max() < _CLOSE:
             break
         weights = weights * off + 1e-12
-        weights /= weights.sum()
-    return np.asarray(found / scale, np.float64)
+        weights /= _sum(weights)
+    return [c / scale**i for i, c in enumerate(found)]
+
+
+def _polynomial(coefficients: list[float], x: Floats) -> Floats:
+    total = np.full(x.shape, coefficients[-1])
+    for c in coefficients[-2::-1]:
+        total = total * x + c
+    return total
+
+
+def _sum(x: Floats) -> float:
+    return math.fsum(x.tolist())
+
+
+def _solved(matrix: list[list[float]], right: list[float]) -> list[float]:
+    """The solution of a small positive definite system, by elimination."""
+    rows = [[*row, y] for row, y in zip(matrix, right, strict=True)]
+    for i, row in enumerate(rows):
+        for lower in rows[i + 1 :]:
+            factor = lower[i] / row[i]
+            lower[i:] = [x - factor * y for x, y in zip(lower[i:], row[i:], strict=True)]
+    found: list[float] = []
+    for i in range(len(rows) - 1, -1, -1):
+        rest = math.fsum(a * x for a, x in zip(rows[i][i + 1 : -1], found, strict=True))
+        found.insert(0, (rows[i][-1] - rest) / rows[i][i])
+    return found
 
 
 def _segments(side: _Side, ends: Ends, shape: Shape, degree: int) -> list[_Segment] | None:
@@ -167,10 +199,10 @@ def _segments(side: _Side, ends: Ends, shape: Shape, degree: int) -> list[_Segme
         inside = slice(*np.searchsorted(numbers, (number, number + 1)))
         d, ends_ = steps[inside] & ((1 << shape.shift) - 1), (low[inside], high[inside])
         if not d.size:
-            found.append(_Segment(d, *ends_, np.zeros(degree + 1)))
+            found.append(_Segment(d, *ends_, [0.0]))
             continue
         coefficients = _fit(d, *ends_, degree)
-        value = d[:, None].astype(np.float64) ** np.arange(coefficients.size) @ coefficients
+        value = _polynomial(coefficients, d.astype(np.float64))
         if not ((value > ends_[0]) & (value < ends_[1])).all():
             return None
         found.append(_Segment(d, *ends_, coefficients))
