@@ -21,7 +21,7 @@ from softfloat_ref.oracle.operations import OPERATIONS, get_operation
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.sources import RandomSource
-from softfloat_ref.units import OperationUnit, Unit
+from softfloat_ref.units import ApproximationUnit, OperationUnit, Unit, is_definition
 from softfloat_ref.units.unit import split
 
 _BULK_FROM: Final = 1 << 16  # lines answered one by one before loading compiled code pays off
@@ -59,6 +59,9 @@ def command(
             raise Error("--serve takes no other arguments: each `open` line gives an operation, formats and policy")
         run_server()
         return
+    if op is not None and is_definition(op) and operands:
+        _approximation(op, fmt, out, operands, choices)
+        return
     if op is None or fmt is None or not operands:
         raise Error("eval needs OP, --fmt FORMAT and the operands' codes (or - for lines on stdin); or --serve alone")
     choices.check_seed()
@@ -91,6 +94,20 @@ def _fields(unit: Unit) -> str:
     return "codes, " + ", ".join(f.name if f.lanes == 1 else f"{f.name} ({f.lanes})" for f in taken)
 
 
+def _approximation(op: str, fmt: str | None, out: str | None, operands: tuple[str, ...], choices: Choices) -> None:
+    """Evaluate an approximation, which has its own formats and rounding, and no flags."""
+    if choices.given or choices.random_bits is not None or choices.source is not None:
+        raise Error(f"{op} has its own rounding; leave the options of policies out")
+    made = ApproximationUnit.make(op, fmt, out)
+    if operands == ("-",):
+        stream(made, choices)
+        return
+    if len(operands) != 1:
+        raise Error(f"{made.approximation.name} takes 1 operand, not {len(operands)}")
+    a = made.approximation
+    print(a.out.hex(a.answer(check_code(parse_code(operands[0]), a.fmt))))
+
+
 def stream(unit: Unit, choices: Choices) -> None:
     """Operand lines on stdin to TestFloat lines on stdout, answered as they arrive, in bulk once many have arrived."""
     if choices.random_bits is not None:
@@ -101,7 +118,8 @@ def stream(unit: Unit, choices: Choices) -> None:
     for block in blocks(lambda: os.read(0, CHUNK), "case"):
         out: list[bytes] = []
         try:
-            answered = _in_bulk(unit, words, block) if number >= _BULK_FROM else None
+            in_bulk = number >= _BULK_FROM and isinstance(unit, OperationUnit)
+            answered = _in_bulk(unit, words, block) if in_bulk else None
             if answered is not None:
                 out.append(answered)
                 number += block.count(b"\n")

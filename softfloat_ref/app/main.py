@@ -24,6 +24,7 @@ COMMANDS: Final = {
     "explain": ("explain", "Explain a conversion or an operation, step by step."),
     "quantize": ("quantize", "Quantize values or arrays to a scalar or block format."),
     "decode": ("decode", "Decode codes to their exact values."),
+    "approximate": ("approximate", "Find the smallest table that approximates a function within a bound."),
     "eval": ("evaluate", "Evaluate an operation on codes: result and flags."),
     "dot": ("dot", "Compute dot products as matrix units do; traces, probes, captures."),
     "vectors": ("vectors", "Generate, verify and list golden vectors."),

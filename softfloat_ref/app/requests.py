@@ -18,7 +18,7 @@ from softfloat_ref.oracle.codec import check_random
 from softfloat_ref.oracle.operations import get_operation
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import ROUNDINGS, Overflow, get_policy
-from softfloat_ref.units import REQUESTS, SIDE, Unit
+from softfloat_ref.units import REQUESTS, SIDE, Unit, is_definition
 
 DOT: Final = "dot"
 MATMUL: Final = "matmul"
@@ -75,6 +75,8 @@ def request(
     """
     if op is None:
         raise Error("give the operation and --fmt")
+    if is_definition(op):
+        return _of_definition(op, fmt, out, choices, profile, dots, cases)
     if fmt is None:
         raise Error(f"{op} needs --fmt")
     name = own_name(op)
@@ -105,6 +107,23 @@ def _scale(given: dict[str, Any], choices: Choices) -> dict[str, Any]:
         return {}
     rounding = {"rounding": fields.pop("round")} if "round" in fields else {}
     return {"scale_policy": get_policy(sr_bits=choices.policy.sr_bits, **rounding, **fields)}
+
+
+def _of_definition(
+    op: str,
+    fmt: str | None,
+    out: str | None,
+    choices: Choices,
+    profile: str | None,
+    dots: dict[str, Any] | None,
+    cases: dict[str, Any],
+) -> VectorSet:
+    """The set of an approximation, which has its own formats and rounding."""
+    _refuse(op, {k: v for k, v in (dots or {}).items() if v not in (None, False)}, profile)
+    if choices.given or choices.random_bits is not None:
+        option = option_name(choices.given[0]) if choices.given else "--random-bits"
+        raise Error(f"{op} has its own rounding; leave {option} out")
+    return VectorSet.make(op, fmt, out=out, **cases)
 
 
 def _refuse(op: str, dots: dict[str, Any], profile: str | None) -> None:

@@ -257,6 +257,11 @@ def loop_for(sig: Signature, policy: Policy, size: int = 1 << 30) -> Compiled | 
     """The compiled loop of an operation, or None if there is none, or so few elements do not justify loading it."""
     if size < (_LOADED_FROM if _LOOP in sys.modules else COMPILED_FROM):
         return None
+    if sig.operation.estimate is not None:
+        from softfloat_ref.arrays.kernels import estimates
+
+        found: Compiled | None = estimates.loop(sig, policy)
+        return found
     if known := plan(sig, policy):
 
         def run(operands: Sequence[Ints], words: Ints, codes: Ints, flags: FlagBytes) -> None:

@@ -12,6 +12,7 @@ from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
 from softfloat_ref.oracle.blocks.forms import FORMS
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.units.affine import AffineDequantizeUnit, AffineQuantizeUnit
+from softfloat_ref.units.approximation import ApproximationUnit
 from softfloat_ref.units.dequantize import DequantizeUnit
 from softfloat_ref.units.dot import DotUnit
 from softfloat_ref.units.lanes import LanesUnit
@@ -26,6 +27,7 @@ __all__ = [
     "REQUESTS",
     "AffineDequantizeUnit",
     "AffineQuantizeUnit",
+    "ApproximationUnit",
     "DequantizeUnit",
     "DotUnit",
     "Field",
@@ -37,6 +39,7 @@ __all__ = [
     "QuantizeUnit",
     "Unit",
     "controls",
+    "is_definition",
     "make_unit",
     "restored",
     "stored",
@@ -79,15 +82,27 @@ REQUESTS: Final[dict[str, Callable[..., Unit]]] = {
 }
 
 
-def make_unit(op: str, fmt: Any, **options: Any) -> Unit:
+def is_definition(op: str) -> bool:
+    """Whether an operation is given by a file, FILE.toml[:NAME], which defines an approximation."""
+    return ".toml" in op
+
+
+def make_unit(op: str, fmt: Any = None, **options: Any) -> Unit:
     """The unit for the name of an operation (or quantize, dequantize, dot, matmul, block_add, scaled_add, ...) and a
-    format or formats.
+    format or formats; or for the FILE.toml[:NAME] of an approximation, which has its own.
 
     options: out; policy (operations, quantize, forms), scale_policy (convert_to_block_max_abs_finite), profile
     (quantize, dequantize: block profile or affine rule); acc, k, steps, extrapolate (dot, matmul); m, n, layout, word
     (matmul). Raises Error.
     """
+    if is_definition(op):
+        chosen = {k: v for k, v in options.items() if v is not None}
+        if extra := [k for k in chosen if k != "out"]:
+            raise Error(f"{op} has its own rounding and formats; leave {', '.join(extra)} out")
+        return ApproximationUnit.make(op, fmt, **chosen)
     name = own_name(op)
+    if fmt is None:
+        raise Error(f"{op} needs a format")
     return REQUESTS[name](fmt, **options) if name in REQUESTS else OperationUnit.make(op, fmt, **options)
 
 

@@ -41,6 +41,7 @@ HASHES: dict[str, str] = {
     "rows": "013dda276a804de3",
     "operations": "67d7ff2bdd9e1438",
     "functions": "9e03f7a358e3fdb2",
+    "processors": "b8bf5f3d4514753c",
     "special_operations": "970368e9a5621b08",
     "signatures": "884076ab9dd5f38c",
     "block_dots": "48f757cc8f44f1f4",

@@ -7,6 +7,7 @@ from typing import Final
 
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.coverage.operation import (
+    estimates,
     functions,
     hard_cases,
     last_places,
@@ -71,6 +72,7 @@ MODELS: Final[tuple[OperationModel, ...]] = (
     functions.Arguments(),
     functions.ExactResults(),
     hard_cases.HardCases(),
+    estimates.Entries(),
 )
 
 

@@ -17,6 +17,7 @@ from softfloat_ref.oracle.exact import NAN, Value
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.operations import (  # noqa: F401  (their operations enter the table)
     arithmetic,
+    estimates,
     on_codes,
     order,
     predicates,

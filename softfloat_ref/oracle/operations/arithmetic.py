@@ -80,7 +80,16 @@ def _sqrt(ctx: Context, a: Value) -> Outcome:
     return (a, 0) if a.kind == INF else (exact.square_root(a, ctx.bits), 0)
 
 
-@operation("recip", 1, "1 / a, correctly rounded", formula=RECIPROCAL, pole=True, p3109=True, loop=Loop.RECIP)
+@operation(
+    "recip",
+    1,
+    "1 / a, correctly rounded",
+    formula=RECIPROCAL,
+    pole=True,
+    p3109=True,
+    family="reciprocal",
+    loop=Loop.RECIP,
+)
 def _recip(ctx: Context, a: Value) -> Outcome:
     return _div(ctx, exact.finite(0, 1, 0), a)
 
@@ -93,6 +102,7 @@ def _recip(ctx: Context, a: Value) -> Outcome:
     pole=True,
     p3109=True,
     loop=Loop.SEGMENTS,
+    family="reciprocal root",
 )
 def _rsqrt(ctx: Context, a: Value) -> Outcome:
     if a.is_zero:

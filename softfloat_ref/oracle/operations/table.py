@@ -12,6 +12,7 @@ from softfloat_ref.oracle.exact import GENERATED, NAN, Value
 from softfloat_ref.oracle.flags import INVALID
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations.curve import Curve
+from softfloat_ref.oracle.operations.estimate import Estimate
 from softfloat_ref.oracle.operations.formula import IDENTITY, Formula
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import NanRule, Policy
@@ -33,6 +34,13 @@ class Context(NamedTuple):
 
 Outcome = tuple[Value, int]  # the exact result and the flags raised so far
 Exact = Callable[..., tuple[Any, int]]  # (context, operands) to an Outcome, or to a code and flags
+
+
+class Standing(NamedTuple):
+    """Of an operation that a processor's manual specifies: how its results were checked, and where they are stated."""
+
+    status: str
+    source: str
 
 
 class Loop(Enum):
@@ -72,6 +80,7 @@ class Operation:
     family: the name of a group of operations that a device may confuse with one another, such as eq, lt and le.
     loop: the form computed by the compiled loop; without one, arrays are computed by the oracle.
     curve: the shape of a function that is no formula; of two operands, in the first one with the other held.
+    standing: of processors' own operations. estimate: the table of an estimate, which arrays look up.
     """
 
     name: str
@@ -91,6 +100,8 @@ class Operation:
     family: str = ""
     loop: Loop | None = None
     curve: Curve | None = None
+    standing: Standing | None = None
+    estimate: Estimate | None = None
 
     @property
     def arity(self) -> int:
@@ -127,6 +138,8 @@ class _Fields(TypedDict, total=False):
     family: str
     loop: Loop
     curve: Curve
+    standing: Standing
+    estimate: Estimate
 
 
 def operation(
