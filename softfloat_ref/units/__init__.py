@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
@@ -15,7 +16,9 @@ from softfloat_ref.units.matmul import MatmulUnit
 from softfloat_ref.units.mixed import MixedUnit
 from softfloat_ref.units.operation import OperationUnit
 from softfloat_ref.units.quantize import QuantizeUnit
+from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
 from softfloat_ref.units.unit import KINDS, Field, Line, Unit, controls, restored, stored
+from softfloat_ref.units.vector import VectorUnit
 
 __all__ = [
     "KINDS",
@@ -31,6 +34,7 @@ __all__ = [
     "OperationUnit",
     "QuantizeUnit",
     "Unit",
+    "VectorUnit",
     "controls",
     "make_unit",
     "restored",
@@ -70,14 +74,16 @@ REQUESTS: Final[dict[str, Callable[..., Unit]]] = {
     "dequantize": _dequantize,
     "dot": DotUnit.make,
     "matmul": _matmul,
+    **{name: partial(VectorUnit.make, name) for name in VECTOR_FUNCTIONS},
 }
 
 
 def make_unit(op: str, fmt: Any, **options: Any) -> Unit:
-    """The unit for the name of an operation (or quantize, dequantize, dot, matmul) and a format or formats.
+    """The unit for the name of an operation (or quantize, dequantize, dot, matmul, softmax, ...) and a format or formats.
 
-    options: out; policy (operations, quantize), profile (quantize, dequantize: block profile or affine rule); acc, k,
-    steps, extrapolate (dot, matmul); m, n, layout, word (matmul). Raises Error.
+    options: out; policy (operations, quantize, functions of vectors), profile (quantize, dequantize: block profile or
+    affine rule); acc, k, steps, extrapolate (dot, matmul); m, n, layout, word (matmul); length, depth, epsilon, plain,
+    masked (functions of vectors). Raises Error.
     """
     name = op.strip().lower().replace("-", "_")
     return REQUESTS[name](fmt, **options) if name in REQUESTS else OperationUnit.make(op, fmt, **options)

@@ -47,6 +47,7 @@ __all__ = [
     "parse_formats",
     "signature",
     "unrounded",
+    "zero_sign",
 ]
 
 Evaluator = Callable[[Sequence[int], int], tuple[int, int]]
@@ -206,9 +207,14 @@ def context(sig: Signature, policy: Policy) -> Context:
     if policy.specials != Specials.AUTO:
         p3109 = policy.specials == Specials.P3109
     return Context(
-        zero_sign=int(policy.rounding == RDN),
+        zero_sign=zero_sign(policy),
         bits=needed_bits(sig.out, policy),
         p3109=p3109,
         policy=policy,
         formats=sig.formats,
     )
+
+
+def zero_sign(policy: Policy) -> int:
+    """The sign of an exact zero sum of numbers with opposite signs (IEEE 754 6.3)."""
+    return int(policy.rounding == RDN)
