@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import cmp_to_key
+from functools import cached_property, cmp_to_key
 
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import INF, Value
@@ -62,7 +62,7 @@ class Exponentials:
         """Whether all numbers are equal."""
         return len(self.counts) == 1
 
-    @property
+    @cached_property
     def most_bits(self) -> int:
         """The most bits to narrow an interval with."""
         smallest = min((exact.top(d) for d in self.counts if d.significand), default=0)
