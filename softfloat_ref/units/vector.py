@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Final
 
 from softfloat_ref.base import assignments
 from softfloat_ref.base.errors import Error, Undefined
-from softfloat_ref.oracle.codec import decode, decoder, encode, encoder, needed_bits
+from softfloat_ref.oracle import codec
+from softfloat_ref.oracle.codec import decoder, encoder, needed_bits
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format, define_format, get_format
 from softfloat_ref.oracle.literals import parse_number
@@ -25,7 +26,7 @@ from softfloat_ref.oracle.vector_functions import (
     get_vector_function,
 )
 from softfloat_ref.units.operation import properties
-from softfloat_ref.units.unit import FLAGS, Field, Unit, file_name, operand, random_words, result, split
+from softfloat_ref.units.unit import FLAGS, Field, Line, Unit, file_name, operand, random_words, result, split
 
 MAX_LENGTH: Final = 4096
 MAX_DEPTH: Final = 1024
@@ -141,14 +142,17 @@ class VectorUnit(Unit):
         )
 
     def answer(self, inputs: Sequence[int]) -> Sequence[int]:
-        rounded, flags = encoder(self.out, self.policy), 0
-        words = inputs[self.operand_width :] or itertools.repeat(0)
+        return self.rounded(self.unrounded(inputs), inputs[self.operand_width :])
+
+    def rounded(self, outcomes: Lanes, words: Sequence[int] = ()) -> Line:
+        """The codes of exact results, and the flags of all. words: the random bits of each lane."""
+        encode, flags = encoder(self.out, self.policy), 0
         known: dict[tuple[Value, int], tuple[int, int]] = {}
         codes = []
-        for (value, raised), word in zip(self.unrounded(inputs), words, strict=False):
+        for (value, raised), word in zip(outcomes, words or itertools.repeat(0), strict=False):
             key = value, word
             if key not in known:
-                known[key] = rounded(value, word)
+                known[key] = encode(value, word)
             code, more = known[key]
             codes.append(code)
             flags |= raised | more
@@ -225,7 +229,7 @@ def _epsilon(given: str | Fraction | None, default: str) -> str:
     number: Any = parse_number(text, "epsilon")
     if colon:
         fmt = get_format(format_name)
-        number = decode(encode(number, fmt).bits, fmt)
+        number = codec.decode(codec.encode(number, fmt).bits, fmt)
     if isinstance(number, Value):
         if not number.is_finite:
             raise Error(f"epsilon = {given}: must be a number")

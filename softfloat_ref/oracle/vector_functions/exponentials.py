@@ -158,15 +158,26 @@ def _softmax_of(setting: Setting, x: Sequence[Value], logarithm: bool = False) -
 def _attention_scores(setting: Setting, given: Given) -> Lanes:
     """Keys from number `visible` on take no part: their scores are +0, whatever their codes."""
     q, k, scale = given["q"], given["k"], given["scale"][0]
-    depth, lanes = len(q), len(k) // len(q)
-    rows = [k[i * depth : (i + 1) * depth] for i in range(setting.visible)]
-    masked: Lanes = [(exact.zero(0), 0)] * (lanes - setting.visible)
-    same = nan_among(setting.nan_rule, [*q, *(x for row in rows for x in row), scale])
+    lanes = len(k) // len(q)
+    same = nan_among(setting.nan_rule, [*q, *k[: setting.visible * len(q)], scale])
     if same is None:
-        scores = [_score(q, row, scale) for row in rows]
-        if scores and None not in scores:
-            return [*_softmax_of(setting, [x for x in scores if x is not None]), *masked]
+        masked: Lanes = [(exact.zero(0), 0)] * (lanes - setting.visible)
+        found = scores(given, setting.visible)
+        if found:
+            return [*_softmax_of(setting, found), *masked]
     return [INVALID_OPERATION if same is None else same] * lanes
+
+
+def scores(given: Given, visible: int) -> list[Value] | None:
+    """scale times the dot product of q with each visible row of k, without NaNs; None for an invalid operation."""
+    q, k, scale = given["q"], given["k"], given["scale"][0]
+    found = []
+    for i in range(visible):
+        score = _score(q, k[i * len(q) : (i + 1) * len(q)], scale)
+        if score is None:
+            return None
+        found.append(score)
+    return found
 
 
 def _score(q: Sequence[Value], row: Sequence[Value], scale: Value) -> Value | None:

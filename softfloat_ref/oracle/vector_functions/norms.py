@@ -52,6 +52,7 @@ def _rms_norm(setting: Setting, given: Given) -> Lanes:
     _GAIN,
     _BIAS,
     epsilon=True,
+    centred=True,
 )
 def _layer_norm(setting: Setting, given: Given) -> Lanes:
     x, n = given["x"], len(given["x"])

@@ -45,7 +45,7 @@ class VectorFunction:
     """One row of the table: everything known about a function. Other modules do not check its name.
 
     parameters: its operands; the first, or those of group "", give the formats. epsilon: whether it takes one.
-    share: whether the results lie between 0 and 1.
+    share: whether the results lie between 0 and 1. centred: whether it subtracts the mean first.
     """
 
     name: str
@@ -54,6 +54,7 @@ class VectorFunction:
     function: Callable[[Setting, Given], Lanes]
     epsilon: bool = False
     share: bool = False
+    centred: bool = False
 
     def has(self, group: Group) -> bool:
         """Whether it has operands of a group."""
@@ -69,12 +70,12 @@ VECTOR_FUNCTIONS: Final[dict[str, VectorFunction]] = {}
 
 
 def vector_function(
-    name: str, summary: str, *parameters: Parameter, epsilon: bool = False, share: bool = False
+    name: str, summary: str, *parameters: Parameter, epsilon: bool = False, share: bool = False, centred: bool = False
 ) -> Callable[[Callable[[Setting, Given], Lanes]], Callable[[Setting, Given], Lanes]]:
     """Decorate an exact function to add its row to the table."""
 
     def register(function: Callable[[Setting, Given], Lanes]) -> Callable[[Setting, Given], Lanes]:
-        VECTOR_FUNCTIONS[name] = VectorFunction(name, summary, parameters, function, epsilon, share)
+        VECTOR_FUNCTIONS[name] = VectorFunction(name, summary, parameters, function, epsilon, share, centred)
         return function
 
     return register
