@@ -12,7 +12,7 @@ import click
 
 from softfloat_ref.app.devices import Device, device_options
 from softfloat_ref.app.options import Choices, Name, option_name, policy_options, profile_option
-from softfloat_ref.app.requests import DOT, QUANTIZATIONS, dot_options, request
+from softfloat_ref.app.requests import DEFAULT_VECTORS, DOT, QUANTIZATIONS, dot_options, request
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import check_place, write_file
 from softfloat_ref.golden.manifest import read_manifest
@@ -20,6 +20,7 @@ from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import check_hashes
 from softfloat_ref.oracle.literals import parse_number
 from softfloat_ref.oracle.operations import OPERATIONS
+from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
 from softfloat_ref.testing import report as reports
 from softfloat_ref.testing.check import SHOWN, Report, check_arrays, check_command, check_results
 from softfloat_ref.units import REQUESTS
@@ -32,12 +33,15 @@ DEFAULT_WIDE: Final = 10_000
 
 
 @click.command("check")
-@click.argument("op", required=False, type=Name("OP", [*OPERATIONS, *QUANTIZATIONS, DOT]))
+@click.argument("op", required=False, type=Name("OP", [*OPERATIONS, *QUANTIZATIONS, *VECTOR_FUNCTIONS, DOT]))
 @device_options
 @click.option("--golden", metavar="DIR", help="A folder of vectors, with --results, or with a device.")
 @click.option("--results", metavar="FILE", help="What a simulator wrote: one answer per line.")
 @click.option(
-    "-n", "count", type=click.IntRange(min=1), help=f"Number of cases [{DEFAULT_COUNT}; blocks, dot: {DEFAULT_WIDE}]."
+    "-n",
+    "count",
+    type=click.IntRange(min=1),
+    help=f"Number of cases [{DEFAULT_COUNT}; blocks, dot: {DEFAULT_WIDE}; softmax, norms: {DEFAULT_VECTORS}].",
 )
 @click.option("--flags/--no-flags", default=True, show_default=True, help="Compare flags, if the device has any.")
 @click.option("--ulp", metavar="N", help="Largest error allowed, in ulp, such as 0.75.")
@@ -87,6 +91,7 @@ def command(
         found = _from_files(golden, results, op, device, how)
     else:
         default = DEFAULT_WIDE if op in REQUESTS else DEFAULT_COUNT
+        default = DEFAULT_VECTORS if op in VECTOR_FUNCTIONS else default
         vectors = request(op, fmt, out, choices, profile, dots, count=count or default, seed=choices.seed or 0)
         found = _from_device(vectors, device, how)
     if "-" not in (json_file, junit):

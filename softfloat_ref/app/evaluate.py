@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Final
+from typing import Any, Final
 
 import click
 
 from softfloat_ref.app.lines import CHUNK, Words, answerer, blocks
 from softfloat_ref.app.options import Choices, Name, operand_formats, operands_option, policy_options
+from softfloat_ref.app.requests import refuse_dots, vector_inputs, vector_options, vector_unit
 from softfloat_ref.app.serve import serve as run_server
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.codec import check_code, check_random
 from softfloat_ref.oracle.literals import parse_code
 from softfloat_ref.oracle.operations import OPERATIONS, get_operation
+from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.sources import RandomSource
-from softfloat_ref.units import OperationUnit
+from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
+from softfloat_ref.units import OperationUnit, VectorUnit
 
 _BULK_FROM: Final = 1 << 16  # lines answered one by one before loading compiled code pays off
 _BULK_LEAST: Final = 64  # lines per bulk answer
@@ -28,11 +31,13 @@ _NO_CHOICES = Choices(Policy(), None, None)
 @operands_option
 @click.option("--out", help="The format of the result [that of the operands].")
 @click.option("--serve", is_flag=True, help="Answer requests for any operation on stdin; see docs/dpi.md.")
-@click.argument("op", type=Name("OP", OPERATIONS), required=False)
+@click.argument("op", type=Name("OP", [*OPERATIONS, *VECTOR_FUNCTIONS]), required=False)
 @click.argument("operands", nargs=-1, metavar="[BITS...|-]")
+@vector_options
 @policy_options
 def command(
     choices: Choices,
+    dots: dict[str, Any],
     fmt: str | None,
     out: str | None,
     serve: bool,
@@ -41,16 +46,24 @@ def command(
 ) -> None:
     """Evaluate OP on codes, and print result and flags. With -, read operand lines and write TestFloat lines.
 
+    A function of vectors (softmax, rms_norm, ...) takes the codes of its fields, lane by lane, and prints a result per
+    lane, then the flags; its length follows from their number, unless --length gives it.
+
     For a stochastic rounding, the random bits are a line's last operand, unless a random source is given. With --serve
     alone, requests on stdin open any operation with its own formats and policy.
     """
     if serve:
-        if (choices, fmt, out, op) != (_NO_CHOICES, None, None, None):
+        if (choices, fmt, out, op) != (_NO_CHOICES, None, None, None) or any(dots.values()):
             raise Error("--serve takes no other arguments: each `open` line gives an operation, formats and policy")
         run_server()
         return
     if op is None or fmt is None or not operands:
         raise Error("eval needs OP, --fmt FORMAT and the operands' codes (or - for lines on stdin); or --serve alone")
+    name = own_name(op)
+    refuse_dots(name, dots, name)
+    if name in VECTOR_FUNCTIONS:
+        _vector(name, fmt, out, choices, dots, operands)
+        return
     operation = get_operation(op)
     unit = OperationUnit.make(op, operand_formats(fmt, operation.arity, operation.name), out, choices.policy)
     if operands == ("-",):
@@ -63,7 +76,18 @@ def command(
     print(f"{unit.out.hex(bits)} {flags:02x}")
 
 
-def stream(unit: OperationUnit, choices: Choices) -> None:
+def _vector(
+    name: str, fmt: str, out: str | None, choices: Choices, dots: dict[str, Any], operands: tuple[str, ...]
+) -> None:
+    if operands == ("-",):
+        stream(vector_unit(name, fmt, out, choices, dots, None), choices)
+        return
+    unit = vector_unit(name, fmt, out, choices, dots, len(operands))
+    *codes, flags = unit.answer(vector_inputs(unit, operands, choices))
+    print(" ".join(map(unit.out.hex, codes)), f"{flags:02x}")
+
+
+def stream(unit: OperationUnit | VectorUnit, choices: Choices) -> None:
     """Operand lines on stdin to TestFloat lines on stdout, answered as they arrive, in bulk once many have arrived."""
     if choices.random_bits is not None:
         raise Error("--random-bits is for one result; in a stream, they are the last operand of each line")
@@ -89,10 +113,11 @@ def stream(unit: OperationUnit, choices: Choices) -> None:
             sys.stdout.flush()
 
 
-def _in_bulk(unit: OperationUnit, words: Words, block: bytes) -> bytes | None:
+def _in_bulk(unit: OperationUnit | VectorUnit, words: Words, block: bytes) -> bytes | None:
     """The answers to lines of one plain shape; None if they must be read one by one, such as lines with errors."""
     if (
-        block.count(b"\n") < _BULK_LEAST
+        not isinstance(unit, OperationUnit)
+        or block.count(b"\n") < _BULK_LEAST
         or unit.policy.random_count > 63
         or max(f.width for f in (*unit.formats, unit.out)) > 64
     ):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import click
@@ -19,7 +19,7 @@ from softfloat_ref.app.options import (
     scalar_format,
     unmark,
 )
-from softfloat_ref.app.requests import request
+from softfloat_ref.app.requests import refuse_dots, request, vector_inputs, vector_options, vector_unit
 from softfloat_ref.base.errors import Error
 from softfloat_ref.explain.block import BlockExplanation
 from softfloat_ref.explain.scalar import (
@@ -32,6 +32,7 @@ from softfloat_ref.explain.scalar import (
     flag_text,
 )
 from softfloat_ref.explain.steps import alternatives, steps
+from softfloat_ref.explain.vector import explain_lane
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
 from softfloat_ref.oracle.blocks.quantize import VALUE_BITS, element_policy, resolve
 from softfloat_ref.oracle.codec import check_code, check_random, encoder, needed_bits, to_value
@@ -40,6 +41,7 @@ from softfloat_ref.oracle.literals import parse_code, parse_number
 from softfloat_ref.oracle.operations import OPERATIONS, evaluator, signature
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
 from softfloat_ref.testing import affine  # noqa: F401  (its view and its steps enter the tables)
 from softfloat_ref.testing.views import view_of
 from softfloat_ref.units import REQUESTS, Unit
@@ -62,31 +64,39 @@ class Asked(NamedTuple):
 @click.option("--got", metavar="BITS", help="What the device answered instead.")
 @click.option("--got-flags", metavar="HEX", help="The flags it raised.")
 @click.option("--json", "as_json", is_flag=True, help="Print the steps as JSON.")
+@click.option("--lane", type=click.IntRange(min=0), help="softmax, norms, attention: the lane to explain [0].")
 @click.argument("words", nargs=-1, required=True)
+@vector_options
 @profile_option
 @policy_options
 def command(
     choices: Choices,
+    dots: dict[str, Any],
     fmt: str,
     out: str | None,
     got: str | None,
     got_flags: str | None,
     as_json: bool,
+    lane: int | None,
     words: tuple[str, ...],
     profile: str | None,
 ) -> None:
     """Explain WORDS: a number to convert (`--fmt fp8_e4m3 0.3`), an operation and its operands' codes
-    (`fma --fmt fp16 3c00 0400 8001`), an affine integer (`quantize --fmt qint8 3fc00000 3c000000 05`), or a block of
+    (`fma --fmt fp16 3c00 0400 8001`), an affine integer (`quantize --fmt qint8 3fc00000 3c000000 05`), a lane of a
+    function of vectors (`softmax --fmt bf16 --lane 1 3f80 4000`), or a block of
     numbers (`--fmt mxfp8 1 2.5 449`). With --got (a block: SCALE:CODE,CODE,...), also list the policies, profiles or
     rules that give the device's answer."""
     texts = [unmark(w) for w in words]
     name = own_name(texts[0])
-    if name in REQUESTS:
+    refuse_dots(name, dots, name)
+    if lane is not None and name not in VECTOR_FUNCTIONS:
+        raise Error(f"--lane is for functions of vectors, such as softmax, not for {name}")
+    if name in REQUESTS and name not in VECTOR_FUNCTIONS:
         if got_flags is not None:
             raise Error("--got-flags is for operations and conversions")
         _explain_unit(name, texts[1:], fmt, out, choices, profile, got, as_json)
         return
-    block = _block_format(fmt)
+    block = None if name in VECTOR_FUNCTIONS else _block_format(fmt)
     if block is not None:
         if name in OPERATIONS:
             raise Error(
@@ -98,7 +108,9 @@ def command(
     if profile is not None:
         raise Error(f"--profile is for block formats, such as mxfp8; {fmt} is a scalar format")
     flags = _flags(got, got_flags)
-    if name in OPERATIONS:
+    if name in VECTOR_FUNCTIONS:
+        asked = _lane(name, texts[1:], fmt, out, choices, dots, lane or 0)
+    elif name in OPERATIONS:
         asked = _operation(name, texts[1:], fmt, out, choices)
     elif len(texts) != 1:
         raise Error(f"explain takes one number, or an operation and its operands; {texts[0]!r} is not an operation")
@@ -147,7 +159,7 @@ def _explain_unit(
     as_json: bool,
 ) -> None:
     """The steps of a unit whose fields have one code each."""
-    unit = request(name, fmt, out, replace(choices, random_bits=None), profile, count=1).unit
+    unit = request(name, fmt, out, dataclasses.replace(choices, random_bits=None), profile, count=1).unit
     inputs = _inputs(unit, texts, choices)
     rows, (answer, *_) = steps(unit, inputs), unit.answer(inputs)
     field, found, code = unit.results[0], None, 0
@@ -264,6 +276,22 @@ def _operation(name: str, operands: list[str], fmt: str, out: str | None, choice
         return ((h.name, h.model((*codes, word or 0))) for h in scalar_defects(Scalar(sig, choices.policy)))
 
     return Asked(explain_operation(sig, codes, choices.policy, word), run, sig.out, defects)
+
+
+def _lane(
+    name: str, texts: list[str], fmt: str, out: str | None, choices: Choices, dots: dict[str, Any], lane: int
+) -> Asked:
+    """A lane of a function of vectors; flags are the lane's own."""
+    unit = vector_unit(name, fmt, out, choices, dots, len(texts))
+    codes = vector_inputs(unit, texts, choices)
+    word = codes[unit.operand_width + lane] if lane < unit.length < len(codes) - unit.operand_width + 1 else 0
+
+    def run(policy: Policy) -> tuple[int, int]:
+        near = dataclasses.replace(unit, policy=policy)
+        bits, flags = near.rounded(near.unrounded(codes[: unit.operand_width])[lane : lane + 1], [word])
+        return bits, flags
+
+    return Asked(explain_lane(unit, codes, lane), run, unit.out, tuple)
 
 
 def _conversion(text: str, fmt: str, out: str | None, choices: Choices) -> Asked:

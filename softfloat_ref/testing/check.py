@@ -18,9 +18,10 @@ from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.writers import text_line
 from softfloat_ref.oracle.flags import Flags
 from softfloat_ref.oracle.literals import code_or_none
-from softfloat_ref.testing import affine, block, dot, mixed, operation, ulp  # noqa: F401  (their views enter the table)
+from softfloat_ref.testing import affine, block, dot, mixed, operation, vector  # noqa: F401  (their views enter the table)
 from softfloat_ref.testing.compare import Answer, CompareNan, compare_nan
 from softfloat_ref.testing.devices import CommandDevice, DeviceError, Late
+from softfloat_ref.testing.ulp import Errors
 from softfloat_ref.testing.views import MismatchView, OwnCase, view_of
 from softfloat_ref.units import Line, Unit
 
@@ -67,7 +68,7 @@ class Report:
     mismatches: list[Mismatch] = field(default_factory=list)
     failure: str = ""
     has_flags: bool = False
-    errors: ulp.Errors | None = None  # if errors are allowed
+    errors: Errors | None = None  # if errors are allowed
     wrong: list[tuple[Line, Answer]] = field(default_factory=list)
     right: list[tuple[Line, Answer]] = field(default_factory=list)
     first: list[tuple[Line, Answer]] = field(default_factory=list)
@@ -162,8 +163,7 @@ class Judge:
             raise DeviceError("it gives flags with some answers only")
         expected, error = line[self.inputs :], ""
         if self.tolerance is not None:
-            kind, off = self.tolerance.kind(line, answer, self.nan, self.flags)
-            error = ulp.number(off)
+            kind, error = self.tolerance.kind(line, answer, self.nan, self.flags)
         else:
             kind = self.view.kind(line[: self.inputs], expected, answer, self.nan, self.flags)
         self.report.note(line, answer, kind)

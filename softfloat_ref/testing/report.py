@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
-from softfloat_ref.testing import ulp
 from softfloat_ref.testing.check import SHOWN, Mismatch, Report
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.views import MismatchView, view_of
@@ -51,7 +50,7 @@ def summary(report: Report) -> str:
     no_flags = report.has_flags or not report.compared or not report.vectors.unit.has_flags
     head += "" if no_flags else ", results only: the device gives no flags"
     kinds = ", ".join(f"{n} {kind}" for kind, n in report.kinds.most_common())
-    errors = ulp.summary(report.errors) if report.errors and report.compared else ""
+    errors = report.errors.summary() if report.errors and report.compared else ""
     return head + (f" ({kinds})" if kinds else "") + errors
 
 
@@ -69,7 +68,7 @@ def text(report: Report) -> list[str]:
     if rest:
         lines.append(f"... and {rest} more mismatches")
     if report.errors and report.compared:
-        lines += ulp.text(report.errors)
+        lines += report.errors.text()
     if report.failure:
         lines.append(f"device failure: {report.failure}")
     if report.compared == 0 and not report.failure:
@@ -91,7 +90,7 @@ def to_json(report: Report, more: Mapping[str, Any] | None = None) -> str:
         **(more or {}),
     }
     if report.errors:
-        out["ulp"] = ulp.to_dict(report.errors)
+        out[report.errors.key] = report.errors.to_dict()
     return json.dumps(out, indent=1)
 
 

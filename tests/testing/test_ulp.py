@@ -22,7 +22,7 @@ from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.testing import report as reports
 from softfloat_ref.testing.check import check_arrays
 from softfloat_ref.testing.compare import CompareNan, Rule
-from softfloat_ref.testing.ulp import Exact, Judged, Tolerance, exact_result, number, to_dict, unit
+from softfloat_ref.testing.ulp import Exact, Judged, Tolerance, exact_result, number, unit
 from softfloat_ref.units import OperationUnit
 
 HALF = Fraction(1, 2)
@@ -208,7 +208,7 @@ def test_errors_beyond_float64() -> None:
     largest, one = 0x7FFEFFFF << 96 | (1 << 96) - 1, 0x3FFF << 112
     t.kind((one, one, one, 0), _answer(largest), CompareNan.EXACT, True)  # type: ignore[arg-type]
     assert number(t.errors.largest) == "1.79769e+308"
-    assert json.dumps(to_dict(t.errors))
+    assert json.dumps(t.errors.to_dict())
 
 
 @pytest.mark.parametrize("limit", ["-1", "x", "inf", "nan", "1/0"])
