@@ -62,9 +62,7 @@ def _dots(given: dict[str, Any]) -> dict[str, Any]:
 
 vector_options: Final = bundled(_dots, *_VECTOR_OPTIONS.values())
 dot_options: Final = bundled(_dots, *_DOT_OPTIONS.values(), *_VECTOR_OPTIONS.values())
-product_options: Final = bundled(
-    _dots, *_DOT_OPTIONS.values(), *_MATMUL_OPTIONS.values(), *_VECTOR_OPTIONS.values()
-)
+product_options: Final = bundled(_dots, *_DOT_OPTIONS.values(), *_MATMUL_OPTIONS.values(), *_VECTOR_OPTIONS.values())
 
 
 def request(

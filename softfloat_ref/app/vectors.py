@@ -73,7 +73,12 @@ def command() -> None:
 )
 @click.option("--fmt", type=ANY, help="Format, or one per operand as a=..,b=..; a block format for quantize.")
 @click.option("--out", help="Format of the result; for quantize, of the values [fp32].")
-@click.option("-n", "count", type=click.IntRange(min=1), help=f"Number of vectors [{DEFAULT_COUNT}; softmax, norms: {DEFAULT_VECTORS}].")
+@click.option(
+    "-n",
+    "count",
+    type=click.IntRange(min=1),
+    help=f"Number of vectors [{DEFAULT_COUNT}; softmax, norms: {DEFAULT_VECTORS}].",
+)
 @level_options
 @click.option(
     "-o", "--output", "folder", required=True, metavar="DIR", help="Output folder; - writes the lines to stdout."

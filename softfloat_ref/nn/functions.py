@@ -1,7 +1,7 @@
 """Real functions of arrays of float32, correctly rounded to nearest even: the bits of the operations of these names.
 
-So training has the same bits on every machine here, and a trace recomputes them. Of float64, in which gradients are checked
-numerically, the results are numpy's.
+So training has the same bits on every machine here, and a trace recomputes them. Of float64, in which gradients are
+checked numerically, the results are numpy's.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def sigmoid(x: Array) -> Array:
     if x.dtype == np.float32:
         return _rounded("sigmoid", x)
     with np.errstate(over="ignore"):
-        return 1 / (1 + np.exp(-x))  # type: ignore[no-any-return]
+        return 1 / (1 + np.exp(-x))
 
 
 def tanh(x: Array) -> Array:

@@ -85,7 +85,8 @@ class Operations:
 
     def last_max(self, x: Array, name: str = "") -> Array:
         """The first of the largest over the last axis, which stays with a size of 1; a NaN if there is one."""
-        return np.take_along_axis(x, x.argmax(axis=-1)[..., np.newaxis], -1)
+        found: Array = np.take_along_axis(x, x.argmax(axis=-1)[..., np.newaxis], -1)
+        return found
 
     def one_hot(self, rows: Array, count: int, name: str = "") -> Array:
         """For each number from 0 a row of `count` zeros, with a one in that place."""

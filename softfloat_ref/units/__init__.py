@@ -9,6 +9,7 @@ from typing import Any, Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.affine import get_affine_format, is_affine
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
+from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
 from softfloat_ref.units.affine import AffineDequantizeUnit, AffineQuantizeUnit
 from softfloat_ref.units.dequantize import DequantizeUnit
 from softfloat_ref.units.dot import DotUnit
@@ -16,7 +17,6 @@ from softfloat_ref.units.matmul import MatmulUnit
 from softfloat_ref.units.mixed import MixedUnit
 from softfloat_ref.units.operation import OperationUnit
 from softfloat_ref.units.quantize import QuantizeUnit
-from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
 from softfloat_ref.units.unit import KINDS, Field, Line, Unit, controls, restored, stored
 from softfloat_ref.units.vector import VectorUnit
 
@@ -79,7 +79,7 @@ REQUESTS: Final[dict[str, Callable[..., Unit]]] = {
 
 
 def make_unit(op: str, fmt: Any, **options: Any) -> Unit:
-    """The unit for the name of an operation (or quantize, dequantize, dot, matmul, softmax, ...) and a format or formats.
+    """The unit for the name of an operation (or quantize, dequantize, dot, matmul, softmax, ...) and its formats.
 
     options: out; policy (operations, quantize, functions of vectors), profile (quantize, dequantize: block profile or
     affine rule); acc, k, steps, extrapolate (dot, matmul); m, n, layout, word (matmul); length, depth, epsilon, plain,

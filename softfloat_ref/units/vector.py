@@ -121,7 +121,9 @@ class VectorUnit(Unit):
 
     def lanes(self, p: Parameter) -> int:
         """How many codes an operand has."""
-        return {"one": 1, "depth": self.depth, "length": self.length, "length x depth": self.length * self.depth}[p.size]
+        return {"one": 1, "depth": self.depth, "length": self.length, "length x depth": self.length * self.depth}[
+            p.size
+        ]
 
     @cached_property
     def name(self) -> str:

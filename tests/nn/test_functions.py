@@ -42,7 +42,9 @@ def test_the_error_is_within_the_bound(op: str) -> None:
     assert getattr(real_loops, op)(x, functions._table(), made, sure) > 0.99 * x.size
     with gmpy2.context(precision=120):
         exact = {"sigmoid": lambda v: 1 / (1 + gmpy2.exp(-v))}.get(op) or getattr(gmpy2, op)
-        errors = [abs(gmpy2.mpfr(y) / exact(gmpy2.mpfr(v)) - 1) for v, y in zip(x.tolist(), made.tolist(), strict=True) if v]
+        errors = [
+            abs(gmpy2.mpfr(y) / exact(gmpy2.mpfr(v)) - 1) for v, y in zip(x.tolist(), made.tolist(), strict=True) if v
+        ]
     assert max(errors) < 2.0**-48
     assert max(errors) > 2.0**-56  # and is measured
 

@@ -80,4 +80,3 @@ def test_spreads(op: str) -> None:
     for rounding in ("rne", "rtz", "rup"):
         unit = VectorUnit.make(op, "fp64", out="fp32", length=3, policy=Policy(rounding))
         assert compared(unit, itertools.product(codes, repeat=3)) == 3 * len(codes) ** 3
-

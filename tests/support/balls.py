@@ -132,11 +132,9 @@ def ball_above(result: Value) -> arb:
     return arb((fmpz(result.significand + 1), result.exponent))
 
 
-def holds(
-    evaluate: Callable[[int], arb], result: Value, never_low: bool = False, never_high: bool = False
-) -> bool:
-    """Whether a finite result, exact or cut, is a number whose ball of some bits `evaluate` gives. never_low, never_high:
-    whether the number's magnitude is known not to be one of the ends of what a cut result stands for."""
+def holds(evaluate: Callable[[int], arb], result: Value, never_low: bool = False, never_high: bool = False) -> bool:
+    """Whether a finite result, exact or cut, is a number whose ball of some bits `evaluate` gives. never_low,
+    never_high: whether its magnitude is known to lie on this side of an end of what a cut result stands for."""
     s, e = result.significand, result.exponent
     if not result.sticky:
         return bool(evaluate(SURE + 4 * s.bit_length()).contains(ball(result)))

@@ -105,8 +105,8 @@ def _holds(
     i: int | None,
     value: Value,
 ) -> bool:
-    """Whether a lane is right; i: its number, None if it is masked. A share is less than 1 / n where n lanes are not less
-    than its own, and a logarithm's magnitude more than the distance of its lane from the largest."""
+    """Whether a lane is right; i: its number, None if it is masked. A share is less than 1 / n where n lanes are not
+    less than its own, and a logarithm's magnitude more than the distance of its lane from the largest."""
     if i is None:
         return value.is_zero
     never_low = never_high = False

@@ -250,7 +250,9 @@ for line in sys.stdin:
 """
 
 
-@pytest.mark.parametrize(("off", "limit", "passes"), [(0, None, True), (1, None, False), (1, "1.6", True), (2, "1.4", False)])
+@pytest.mark.parametrize(
+    ("off", "limit", "passes"), [(0, None, True), (1, None, False), (1, "1.6", True), (2, "1.4", False)]
+)
 def test_a_device_is_checked_lane_by_lane(off: int, limit: str | None, passes: bool, tmp_path: Path) -> None:
     (tmp_path / "device.py").write_text(DEVICE.format(off=off))
     vectors = of_unit(VectorUnit.make("softmax", "bf16", length=4), 80)
@@ -269,9 +271,9 @@ def test_a_device_is_checked_lane_by_lane(off: int, limit: str | None, passes: b
 
 def test_eval_and_explain() -> None:
     assert ok("eval", "softmax", "--fmt", "bf16", "3f80", "4000", "ff80") == "3e8a 3f3b 0000 01\n"
-    assert ok("eval", "rms_norm", "--fmt", "x=bf16,gain=fp32", "--out", "fp16", "--epsilon", "0", "3f80", "40000000") == (
-        "4000 00\n"
-    )
+    assert ok(
+        "eval", "rms_norm", "--fmt", "x=bf16,gain=fp32", "--out", "fp16", "--epsilon", "0", "3f80", "40000000"
+    ) == ("4000 00\n")
     args = ("softmax", "--fmt", "bf16", "--lane", "1", "3f80", "4000", "ff80", "--got", "3f3c")
     shown = ok("explain", *args)
     assert "lane       1 of 3" in shown

@@ -1,22 +1,25 @@
 """The compiled loops of real functions of float32 values, rounded to nearest even: exp, sigmoid, tanh, log1p.
 
 They are computed in float64 from a table of powers of two and a short polynomial, by additions, multiplications and
-divisions alone, which IEEE 754 fixes; nothing is taken on trust from a mathematical library. A result stands if no boundary
-between two float32 is within the margin of it. The others are marked, about one in a million; the oracle decides them.
+divisions alone, which IEEE 754 fixes; nothing is taken on trust from a mathematical library. A result stands if no
+boundary between two float32 is within the margin of it. The others are marked, about one in a million; the oracle
+decides them.
 
-The errors. With c = ln 2 / 256, n the integer nearest to x / c (or its neighbour, beside a tie), r = x - n c, p = e^r - 1
-and t = 2^(n / 256), e^x is t + t p, and |r| < 0.00136:
-- c is in two parts. n times the first, of 36 bits, is exact, as n has at most 16; so is x minus that, a multiple of 2^-44
-  below 2^-9. The second part rounds r once more: r is within 2^-52 of itself.
-- p is a polynomial of degree 5: it lacks less than r^5 / 720 < 2^-57 of p, and with the roundings is within 2^-50.5 of p.
-- t is in two parts, too, the nearest float64 and what that lacks. t p is within 2^-50 of itself, and less than 0.0014 t: so
-  e^x is within 2^-51.5 of itself. e^x - 1 is p for n = 0. Else t - 1, in float64, and the sum with its second part are off by
-  2^-53 of it each; |t p| is at most 0.51 of |t - 1|, and the sum at least 0.49: e^x - 1 is within 2^-49 of itself.
+The errors. With c = ln 2 / 256, n the integer nearest to x / c (or its neighbour, beside a tie), r = x - n c, p = e^r
+- 1 and t = 2^(n / 256), e^x is t + t p, and |r| < 0.00136:
+- c is in two parts. n times the first, of 36 bits, is exact, as n has at most 16; so is x minus that, a multiple of
+  2^-44 below 2^-9. The second part rounds r once more: r is within 2^-52 of itself.
+- p is a polynomial of degree 5: it lacks less than r^5 / 720 < 2^-57 of p, and with the roundings is within 2^-50.5 of
+  p.
+- t is in two parts, too, the nearest float64 and what that lacks. t p is within 2^-50 of itself, and less than 0.0014
+  t: so e^x is within 2^-51.5 of itself. e^x - 1 is p for n = 0. Else t - 1, in float64, and the sum with its second
+  part are off by 2^-53 of it each; |t p| is at most 0.51 of |t - 1|, and the sum at least 0.49: e^x - 1 is within
+  2^-49 of itself.
 - sigmoid has one addition and one division more. tanh x is -m / (m + 2), m being e^(-2|x|) - 1, above -1: that at most
   doubles the error of m, to 2^-48.
-- The logarithm of 1 + x is a library's estimate y and one step of Newton's method, d = (1 + x) e^-y - 1, if d is so small
-  that its square does not count; else nothing is known. For x <= 1, d is x + m + x m with m = e^-y - 1, off by less than
-  2^-48 x; beyond, the product is off by less than 2^-50.5, and the logarithm is at least ln 2.
+- The logarithm of 1 + x is a library's estimate y and one step of Newton's method, d = (1 + x) e^-y - 1, if d is so
+  small that its square does not count; else nothing is known. For x <= 1, d is x + m + x m with m = e^-y - 1, off by
+  less than 2^-48 x; beyond, the product is off by less than 2^-50.5, and the logarithm is at least ln 2.
 The margin is 2^-46. With fused multiply-adds in place of pairs of roundings the bounds hold as well.
 """
 

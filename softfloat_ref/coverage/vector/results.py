@@ -57,7 +57,9 @@ class Results(VectorModel):
         if any(x.is_nan for x in codes):
             return ""
         if where.row.share:
-            return "" if any(not x.sign and exact.compare(x, _ONE) <= 0 for x in codes) else "shares lie between 0 and 1"
+            return (
+                "" if any(not x.sign and exact.compare(x, _ONE) <= 0 for x in codes) else "shares lie between 0 and 1"
+            )
         return "" if any(x.sign or x.is_zero for x in codes) else "logarithms of shares are not positive"
 
     def hits(self, e: VectorEvents) -> Iterable[Cell]:
@@ -91,7 +93,9 @@ class Results(VectorModel):
                 yield from (where.with_main(t, [where.fmt.inf_code] * where.length) for t in BITS)
                 yield where.with_main(0, [0] * where.length)
             case "exact", _:
-                yield from (where.with_main(t, [where.plain(where.main, 0, t)] * where.length) for t in range(where.tries))
+                yield from (
+                    where.with_main(t, [where.plain(where.main, 0, t)] * where.length) for t in range(where.tries)
+                )
         yield from (where.line(turn) for turn in range(where.tries))
 
     def _of_class(self, where: VectorSetting, name: str) -> Iterator[Line]:

@@ -169,7 +169,9 @@ class Numbers(VectorModel):
             | ({("plus-inf",): "infinite"} if where.fmt.infinity else {})
         )
         if where.length > 1:
-            spans = range(0, where.fmt.emax - where.fmt.emin + 1, max(1, (where.fmt.emax - where.fmt.emin) // _EXPONENTS))
+            spans = range(
+                0, where.fmt.emax - where.fmt.emin + 1, max(1, (where.fmt.emax - where.fmt.emin) // _EXPONENTS)
+            )
             found |= cross("{kind}.{lane}", kind=["alone"], lane=_ENDS.values())
             found |= cross("{kind}.{e}", kind=["ratio"], e=spans if is_float(where.fmt) else ())
         return found

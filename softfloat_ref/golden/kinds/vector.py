@@ -22,8 +22,8 @@ _ROLES: Final = {"x": (-3, 3), "q": (-4, 0), "k": (-2, 1), "scale": (-4, 0), "ga
 
 @register(VectorUnit)
 class VectorCases(Cases):
-    """The cases of a function of vectors: numbers of a few binades, so that many lanes count; some with special codes in
-    a few lanes."""
+    """The cases of a function of vectors: numbers of a few binades, so that many lanes count; some with special codes
+    in a few lanes."""
 
     generator: ClassVar[str] = "vector-1"
     wide: ClassVar[bool] = True

@@ -1,7 +1,7 @@
 """Functions of vectors, as machine learning has them: softmax, normalizations, attention scores.
 
-Each output is the exact real value for the decoded inputs, rounded once. A function is its special cases, then one exact
-computation for all lanes. To add one, add a row: a function with a decorator, in the module of its kind.
+Each output is the exact real value for the decoded inputs, rounded once. A function is its special cases, then one
+exact computation for all lanes. To add one, add a row: a function with a decorator, in the module of its kind.
 """
 
 from __future__ import annotations

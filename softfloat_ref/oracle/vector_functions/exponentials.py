@@ -1,27 +1,28 @@
 """Softmax, its logarithm, and attention scores.
 
 With S the sum of e^x_i over the lanes, softmax(x)_j = e^x_j / S and log_softmax(x)_j = x_j - ln S. As in every
-implementation, both are made of x_i - max(x): a lane of +Inf is therefore Inf - Inf, which is invalid, as are lanes that are all
--Inf; among others a lane of -Inf adds nothing to S, and its own result is 0, of the logarithm -Inf. A NaN in any lane
-is the result of all.
+implementation, both are made of x_i - max(x): a lane of +Inf is therefore Inf - Inf, which is invalid, as are lanes
+that are all -Inf; among others a lane of -Inf adds nothing to S, and its own result is 0, of the logarithm -Inf. A NaN
+in any lane is the result of all.
 
 The exact results, n being the number of lanes that are not -Inf:
 
 - softmax_j is rational only if all n are equal; it is then 1/n. Suppose e^x_j = r S with a rational r. Collect equal
   exponents: a sum of powers of e with distinct rational exponents and rational coefficients is zero, so by the theorem
-  of Lindemann and Weierstrass each coefficient is. That of any exponent other than x_j is -r times a positive count: so
-  there is none, or r = 0, which leaves the coefficient 1 at x_j.
-- log_softmax_j is rational only for n = 1; it is then 0. Suppose S = e^(x_j + r). Of the distinct exponents on the left,
-  each with a positive count, all but one would have to vanish; so all n are equal, and n = e^r, which is transcendental
-  unless r = 0.
+  of Lindemann and Weierstrass each coefficient is. That of any exponent other than x_j is -r times a positive count:
+  so there is none, or r = 0, which leaves the coefficient 1 at x_j.
+- log_softmax_j is rational only for n = 1; it is then 0. Suppose S = e^(x_j + r). Of the distinct exponents on the
+  left, each with a positive count, all but one would have to vanish; so all n are equal, and n = e^r, which is
+  transcendental unless r = 0.
 
 All other results are irrational, so they are no boundary between roundings, and an interval that is narrowed ends up
 between two of them. Only their distance to one may be small:
 
-- below a boundary, as 1 / (1 + e^-1000000) is below 1, or past it away from zero, as -(5 + e^-1000000): the ends, rounded
-  outward, stay on the boundary, and `enclosed` takes a result to be inside of its bounds;
-- beside 1/n or a difference of inputs, by about the smallest distance of two inputs or its square: the bits that this takes
-  are allowed for (`_most_bits`).
+- below a boundary, as 1 / (1 + e^-1000000) is below 1, or past it away from zero, as -(5 + e^-1000000): the ends,
+  rounded outward, stay on the boundary, and `enclosed` takes a result to be inside of its bounds;
+- beside 1/n or a difference of inputs, by about the smallest distance of two inputs or its square: the bits that this
+  takes are allowed for (`most_bits`). That no other result is so near to a boundary is not proved; it would raise
+  Error, not be wrong.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Normalizations: RMS norm and layer norm.
 
-rms_norm(x)_j = x_j / sqrt(mean(x^2) + epsilon) * gain_j; layer_norm(x)_j = (x_j - mean(x)) / sqrt(variance(x) + epsilon)
-* gain_j + bias_j, with the variance over n. Both are a rational number, times the root of another, plus a third: integer
-square roots give their bits and the sticky bit, and say whether a result is exact. No interval is narrowed.
+rms_norm(x)_j = x_j / sqrt(mean(x^2) + epsilon) * gain_j; layer_norm(x)_j = (x_j - mean(x)) / sqrt(variance(x) +
+epsilon) * gain_j + bias_j, with the variance over n. Both are a rational number, times the root of another, plus a
+third: integer square roots give their bits and the sticky bit, and say whether a result is exact. No interval is
+narrowed.
 
 Special cases follow from the formula step by step, as IEEE 754 has its operations: an infinite x makes its own lane of
 rms_norm Inf / Inf, which is invalid, and the others 0; it makes all lanes of layer_norm invalid, as x - mean is. Zeros
@@ -138,10 +139,8 @@ def _sum(root: Root, bias: Value, setting: Setting) -> Value:
     while True:  # the sum is not zero, so some k has enough bits of it
         addend = bias.significand << bias.exponent + k
         part, inexact = exact.integer_root(square << 2 * k, root.denominator)
-        if same:
-            total = addend + part
-        else:
-            total = part - addend if order > 0 else addend - part - inexact
+        apart = part - addend if order > 0 else addend - part - inexact
+        total = addend + part if same else apart
         if total.bit_length() >= setting.bits or not inexact:
             return Value(FINITE, sign, total, -k, inexact)
         k += max(setting.bits - total.bit_length(), k // 2)
