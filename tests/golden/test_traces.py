@@ -273,8 +273,8 @@ def test_tensors_link(traced: Callable[[str], Traced]) -> None:
     assert len(made) == len(set(made))
     given = set(trace.tensors) - set(made)
     assert given == {
-        "input/x", "input/labels", "constants/loss_scale", "constants/weight_decay", "constants/momentum",
-        "constants/rate",
+        "input/x", "input/labels", "constants/loss_scale", "constants/scale_over_4", "constants/weight_decay",
+        "constants/momentum", "constants/rate",
         *(f"{layer}/{p}{end}" for layer in ("linear1", "output") for p in ("weight", "bias")
           for end in ("", "/velocity_before")),
     }  # fmt: skip
