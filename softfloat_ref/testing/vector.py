@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Final
 
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.operation import policy_options
@@ -11,6 +12,8 @@ from softfloat_ref.testing.ulp import MORE_BITS, Exact, Tolerance, exact_number
 from softfloat_ref.testing.views import MismatchView, register
 from softfloat_ref.units import Line, VectorUnit
 from softfloat_ref.units.unit import split
+
+SHOWN: Final = 256  # codes of a case whose command is shown
 
 
 class LaneTolerance(Tolerance):
@@ -41,17 +44,18 @@ class VectorView(MismatchView):
         return f" (x = {self.unit.formats[0].hex(codes[place])})"
 
     def command(self, inputs: Sequence[int], got: Answer) -> str:
-        unit, wrong = self.unit, self._wrong_lane(inputs, got)
+        """For vectors of a length that a shell takes and people read."""
+        unit = self.unit
+        if unit.input_width > SHOWN:
+            return ""
         formats = ",".join(f"{p.name}={f.name}" for p, f in zip(unit.own, unit.formats, strict=True))
         options = [f"--fmt {formats}", f"--out {unit.out.name}", *size_options(unit), *policy_options(unit.policy)]
         if unit.policy.random_count:
             options.append(f"--random-bits {','.join(f'{x:x}' for x in inputs[unit.operand_width :])}")
-        codes = [f"{x:0{f.digits}x}" for f, own in split(unit.inputs, inputs) if f.role == "operand" for x in own]
-        return f"softfloat-ref explain {unit.op} {' '.join(options)} --lane {wrong} {' '.join(codes)}"
-
-    def _wrong_lane(self, inputs: Sequence[int], got: Answer) -> int:
-        right = self.unit.answer(inputs)
-        return next((i for i, x in enumerate(got.codes) if x != right[i]), 0)
+        lane = next((i for i, x in enumerate(unit.answer(inputs)[:-1]) if x != got.codes[i]), 0)
+        fields = [f for f in unit.inputs if f.role == "operand"]
+        codes = " ".join(f"{x:0{f.digits}x}" for f, own in split(fields, inputs) for x in own)
+        return f"softfloat-ref explain {unit.op} {' '.join(options)} --lane {lane} {codes} --got {got.codes[lane]:x}"
 
 
 def size_options(unit: VectorUnit) -> list[str]:

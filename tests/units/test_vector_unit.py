@@ -266,6 +266,17 @@ def test_a_device_is_checked_lane_by_lane(off: int, limit: str | None, passes: b
         assert any("softmax y[2]" in line for line in report.errors.text())
 
 
+def test_a_device_that_truncates_is_named() -> None:
+    device = f"{sys.executable} -m softfloat_ref eval rms_norm --fmt bf16 --length 3 --plain --round rtz -"
+    args = ("check", "rms_norm", "--fmt", "bf16", "--length", "3", "--plain", "-n", "60", "--show", "1")
+    done = run(*args, "--dut", device)
+    assert done.returncode == 1
+    assert "diagnosis: the device rounds toward zero" in done.stdout
+    assert "softfloat-ref explain rms_norm --fmt x=bf16 --out bf16 --length 3 --epsilon 1/100000 --plain" in done.stdout
+    none = run(*args, "--dut", device.replace("--round rtz", "--epsilon 0"))
+    assert "diagnosis: the device adds no epsilon" in none.stdout
+
+
 # -- the command line --------------------------------------------------------------------------------------------------
 
 

@@ -33,7 +33,7 @@ class Results(VectorModel):
         signs = {x: SIGNS[x] for x in self._signs(where)}
         kinds = [k for k in members(where.out) if k not in ("snan",)]
         return (
-            cross("{kind}.{name}", kind=["class"], name=kinds)
+            cross("{kind}.{name}", kind=["gives"], name=kinds)
             | cross("{kind}.{flag}", kind=["flag"], flag=[f.name.lower() for f in Flags if f.name])
             | cross("{kind}.{sign}", kind=["exact"], sign=signs)
             | cross("{kind}.{sign}.lsb{lsb}.guard{guard}", kind=["last"], sign=signs, lsb=BITS, guard=BITS)
@@ -51,7 +51,7 @@ class Results(VectorModel):
             return "no operation divides by zero"
         if cell == ("flag", "overflow") and where.row.share and where.out.emax >= 1:
             return "shares lie between 0 and 1"
-        if cell[0] != "class" or where.row.epsilon or where.policy_changes_numbers:
+        if cell[0] != "gives" or where.row.epsilon or where.policy_changes_numbers:
             return ""
         codes = [decoder(where.out)(code) for code in members(where.out)[cell[1]]]
         if any(x.is_nan for x in codes):
@@ -65,7 +65,7 @@ class Results(VectorModel):
     def hits(self, e: VectorEvents) -> Iterable[Cell]:
         outputs, out = e.outputs, e.where.out
         for code in {*outputs[:-1]}:
-            yield "class", class_of(out, code)
+            yield "gives", class_of(out, code)
         for flag in Flags:
             if outputs[-1] & flag and flag.name:
                 yield "flag", flag.name.lower()
@@ -84,7 +84,7 @@ class Results(VectorModel):
 
     def cases(self, where: VectorSetting, cell: Cell) -> Iterator[Line]:
         match cell:
-            case "class", name:
+            case "gives", name:
                 yield from self._of_class(where, name)
             case "run", k, side if not where.row.epsilon:
                 yield from self._of_run(where, k, side)
