@@ -13,7 +13,7 @@ import click
 from softfloat_ref.app.devices import Device, device_options
 from softfloat_ref.app.kappa import KappaChoice, kappa_options
 from softfloat_ref.app.options import Choices, Name, option_name, policy_options, profile_option
-from softfloat_ref.app.requests import DOT, QUANTIZATIONS, dot_options, request
+from softfloat_ref.app.requests import DEFAULT_VECTORS, DOT, QUANTIZATIONS, dot_options, request
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import check_place, write_file
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
@@ -24,6 +24,7 @@ from softfloat_ref.oracle.blocks.forms import FORMS
 from softfloat_ref.oracle.literals import parse_number
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.oracle.operations.p3109 import own_name
+from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
 from softfloat_ref.testing import report as reports
 from softfloat_ref.testing.check import SHOWN, Report, check_arrays, check_command, check_results
 from softfloat_ref.units import REQUESTS
@@ -36,12 +37,15 @@ DEFAULT_WIDE: Final = 10_000
 
 
 @click.command("check")
-@click.argument("op", required=False, type=Name("OP", [*OPERATIONS, *QUANTIZATIONS, DOT, *FORMS]))
+@click.argument("op", required=False, type=Name("OP", [*OPERATIONS, *QUANTIZATIONS, *VECTOR_FUNCTIONS, DOT, *FORMS]))
 @device_options
 @click.option("--golden", metavar="DIR", help="A folder of vectors, with --results, or with a device.")
 @click.option("--results", metavar="FILE", help="What a simulator wrote: one answer per line.")
 @click.option(
-    "-n", "count", type=click.IntRange(min=1), help=f"Number of cases [{DEFAULT_COUNT}; blocks, dot: {DEFAULT_WIDE}]."
+    "-n",
+    "count",
+    type=click.IntRange(min=1),
+    help=f"Number of cases [{DEFAULT_COUNT}; blocks, dot: {DEFAULT_WIDE}; softmax, norms: {DEFAULT_VECTORS}].",
 )
 @click.option("--flags/--no-flags", default=True, show_default=True, help="Compare flags, if the device has any.")
 @click.option("--exhaustive", is_flag=True, help="Every possible case, instead of a number of them.")
@@ -98,7 +102,9 @@ def command(
             raise Error(f"--golden has its own cases and policy; leave {option} out")
         found = _from_files(golden, results, op, device, how)
     else:
-        default = DEFAULT_WIDE if own_name(op or "") in REQUESTS else DEFAULT_COUNT
+        name = own_name(op or "")
+        default = DEFAULT_WIDE if name in REQUESTS else DEFAULT_COUNT
+        default = DEFAULT_VECTORS if name in VECTOR_FUNCTIONS else default
         number: dict[str, Any] = {"level": EXHAUSTIVE} if exhaustive else {"count": count or default}
         vectors = request(op, fmt, out, choices, profile, dots, **number, seed=choices.seed or 0)
         found = _from_device(vectors, device, how)

@@ -11,7 +11,15 @@ import click
 
 from softfloat_ref.app.lines import CHUNK, Words, answerer, blocks
 from softfloat_ref.app.options import Choices, Name, operand_formats, operands_option, policy_options
-from softfloat_ref.app.requests import random_codes, refuse_dots, request, scale_options
+from softfloat_ref.app.requests import (
+    random_codes,
+    refuse_dots,
+    request,
+    scale_options,
+    vector_inputs,
+    vector_options,
+    vector_unit,
+)
 from softfloat_ref.app.serve import serve as run_server
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.blocks.forms import FORMS
@@ -21,6 +29,7 @@ from softfloat_ref.oracle.operations import OPERATIONS, get_operation
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.sources import RandomSource
+from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
 from softfloat_ref.units import ApproximationUnit, OperationUnit, Unit, is_definition
 from softfloat_ref.units.unit import split
 
@@ -33,9 +42,10 @@ _NO_CHOICES = Choices(Policy(), None, None)
 @operands_option
 @click.option("--out", help="The format of the result [that of the operands].")
 @click.option("--serve", is_flag=True, help="Answer requests for any operation on stdin; see docs/dpi.md.")
-@click.argument("op", type=Name("OP", [*OPERATIONS, *FORMS]), required=False)
+@click.argument("op", type=Name("OP", [*OPERATIONS, *FORMS, *VECTOR_FUNCTIONS]), required=False)
 @click.argument("operands", nargs=-1, metavar="[BITS...|-]")
 @scale_options
+@vector_options
 @policy_options
 def command(
     choices: Choices,
@@ -51,6 +61,9 @@ def command(
     An operation on blocks (BlockAdd, ScaledMultiply, ConvertToBlock, ...) takes block formats, and for each operand its
     scale and elements, then the result's scale if the result is a block.
 
+    A function of vectors (softmax, rms_norm, ...) takes the codes of its fields, lane by lane, and prints a result per
+    lane, then the flags; its length follows from their number, unless --length gives it.
+
     For a stochastic rounding, the random bits are a line's last operand, unless a random source is given. With --serve
     alone, requests on stdin open any operation with its own formats and policy.
     """
@@ -65,7 +78,12 @@ def command(
     if op is None or fmt is None or not operands:
         raise Error("eval needs OP, --fmt FORMAT and the operands' codes (or - for lines on stdin); or --serve alone")
     choices.check_seed()
-    unit = _unit(op, fmt, out, choices, dots)
+    name = own_name(op)
+    refuse_dots(name, dots, name)
+    if name in VECTOR_FUNCTIONS:
+        _vector(name, fmt, out, choices, dots, operands)
+        return
+    unit = _unit(name, fmt, out, choices, dots)
     if operands == ("-",):
         stream(unit, choices)
         return
@@ -79,9 +97,8 @@ def command(
 
 def _unit(op: str, fmt: str, out: str | None, choices: Choices, dots: dict[str, Any]) -> Unit:
     """The unit that the options describe. Raises Error."""
-    if own_name(op) in FORMS:
+    if op in FORMS:
         return request(op, fmt, out, replace(choices, random_bits=None), None, dots, count=1).unit
-    refuse_dots(op, dots)
     operation = get_operation(op)
     return OperationUnit.make(op, operand_formats(fmt, operation.arity, operation.name), out, choices.policy)
 
@@ -106,6 +123,17 @@ def _approximation(op: str, fmt: str | None, out: str | None, operands: tuple[st
         raise Error(f"{made.approximation.name} takes 1 operand, not {len(operands)}")
     a = made.approximation
     print(a.out.hex(a.answer(check_code(parse_code(operands[0]), a.fmt))))
+
+
+def _vector(
+    name: str, fmt: str, out: str | None, choices: Choices, dots: dict[str, Any], operands: tuple[str, ...]
+) -> None:
+    if operands == ("-",):
+        stream(vector_unit(name, fmt, out, choices, dots, None), choices)
+        return
+    unit = vector_unit(name, fmt, out, choices, dots, len(operands))
+    *codes, flags = unit.answer(vector_inputs(unit, operands, choices))
+    print(" ".join(map(unit.out.hex, codes)), f"{flags:02x}")
 
 
 def stream(unit: Unit, choices: Choices) -> None:

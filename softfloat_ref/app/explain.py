@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import click
@@ -19,7 +19,15 @@ from softfloat_ref.app.options import (
     scalar_format,
     unmark,
 )
-from softfloat_ref.app.requests import random_codes, refuse_dots, request, scale_options
+from softfloat_ref.app.requests import (
+    random_codes,
+    refuse_dots,
+    request,
+    scale_options,
+    vector_inputs,
+    vector_options,
+    vector_unit,
+)
 from softfloat_ref.base.errors import Error
 from softfloat_ref.explain.block import BlockExplanation
 from softfloat_ref.explain.scalar import (
@@ -32,6 +40,7 @@ from softfloat_ref.explain.scalar import (
     flag_text,
 )
 from softfloat_ref.explain.steps import alternatives, steps
+from softfloat_ref.explain.vector import explain_lane
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
 from softfloat_ref.oracle.blocks.quantize import VALUE_BITS, element_policy, resolve
 from softfloat_ref.oracle.codec import check_code, check_random, encoder, needed_bits, to_value
@@ -40,6 +49,7 @@ from softfloat_ref.oracle.literals import parse_code, parse_number
 from softfloat_ref.oracle.operations import OPERATIONS, evaluator, signature
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
 from softfloat_ref.testing import affine, lanes  # noqa: F401  (their views and steps enter the tables)
 from softfloat_ref.testing.views import view_of
 from softfloat_ref.units import REQUESTS, LanesUnit, Unit
@@ -63,7 +73,9 @@ class Asked(NamedTuple):
 @click.option("--got", metavar="BITS", help="What the device answered instead.")
 @click.option("--got-flags", metavar="HEX", help="The flags it raised.")
 @click.option("--json", "as_json", is_flag=True, help="Print the steps as JSON.")
+@click.option("--lane", type=click.IntRange(min=0), help="softmax, norms, attention: the lane to explain [0].")
 @click.argument("words", nargs=-1, required=True)
+@vector_options
 @profile_option
 @scale_options
 @policy_options
@@ -75,24 +87,28 @@ def command(
     got: str | None,
     got_flags: str | None,
     as_json: bool,
+    lane: int | None,
     words: tuple[str, ...],
     profile: str | None,
 ) -> None:
     """Explain WORDS: a number to convert (`--fmt fp8_e4m3 0.3`), an operation and its operands' codes
-    (`fma --fmt fp16 3c00 0400 8001`), an affine integer (`quantize --fmt qint8 3fc00000 3c000000 05`), or a block of
+    (`fma --fmt fp16 3c00 0400 8001`), an affine integer (`quantize --fmt qint8 3fc00000 3c000000 05`), a lane of a
+    function of vectors (`softmax --fmt bf16 --lane 1 3f80 4000`), or a block of
     numbers (`--fmt mxfp8 1 2.5 449`). With --got (a block: SCALE:CODE,CODE,...), also list the policies, profiles or
     rules that give the device's answer."""
     choices.check_seed()
     texts = [unmark(w) for w in words]
     name = own_name(texts[0])
-    if name in REQUESTS:
+    refuse_dots(name, dots, name)
+    if lane is not None and name not in VECTOR_FUNCTIONS:
+        raise Error(f"--lane is for functions of vectors, such as softmax, not for {name}")
+    if name in REQUESTS and name not in VECTOR_FUNCTIONS:
         if got_flags is not None:
             raise Error("--got-flags is for operations and conversions")
-        unit = request(name, fmt, out, replace(choices, random_bits=None), profile, dots, count=1).unit
+        unit = request(name, fmt, out, dataclasses.replace(choices, random_bits=None), profile, dots, count=1).unit
         _explain_unit(unit, texts[1:], choices, got, as_json)
         return
-    refuse_dots(texts[0], dots)
-    block = _block_format(fmt)
+    block = None if name in VECTOR_FUNCTIONS else _block_format(fmt)
     if block is not None:
         if name in OPERATIONS:
             raise Error(
@@ -104,7 +120,9 @@ def command(
     if profile is not None:
         raise Error(f"--profile is for block formats, such as mxfp8; {fmt} is a scalar format")
     flags = _flags(got, got_flags)
-    if name in OPERATIONS:
+    if name in VECTOR_FUNCTIONS:
+        asked = _lane(name, texts[1:], fmt, out, choices, dots, lane or 0)
+    elif name in OPERATIONS:
         asked = _operation(name, texts[1:], fmt, out, choices)
     elif len(texts) != 1:
         raise Error(f"explain takes one number, or an operation and its operands; {texts[0]!r} is not an operation")
@@ -262,6 +280,22 @@ def _operation(name: str, operands: list[str], fmt: str, out: str | None, choice
         return ((h.name, h.model((*codes, word or 0))) for h in scalar_defects(Scalar(sig, choices.policy)))
 
     return Asked(explain_operation(sig, codes, choices.policy, word), run, sig.out, defects)
+
+
+def _lane(
+    name: str, texts: list[str], fmt: str, out: str | None, choices: Choices, dots: dict[str, Any], lane: int
+) -> Asked:
+    """A lane of a function of vectors; flags are the lane's own."""
+    unit = vector_unit(name, fmt, out, choices, dots, len(texts))
+    codes = vector_inputs(unit, texts, choices)
+    word = codes[unit.operand_width + lane] if lane < unit.length < len(codes) - unit.operand_width + 1 else 0
+
+    def run(policy: Policy) -> tuple[int, int]:
+        near = dataclasses.replace(unit, policy=policy)
+        bits, flags = near.rounded(near.unrounded(codes[: unit.operand_width])[lane : lane + 1], [word])
+        return bits, flags
+
+    return Asked(explain_lane(unit, codes, lane), run, unit.out, tuple)
 
 
 def _conversion(text: str, fmt: str, out: str | None, choices: Choices) -> Asked:

@@ -14,7 +14,8 @@ from softfloat_ref.units import Field, Unit
 
 Answer = Callable[[bytes], bytes]  # from the operands' text to a line
 
-CHUNK: Final = 1 << 16  # bytes read at a time, and the longest line
+CHUNK: Final = 1 << 16  # bytes read at a time
+LONGEST: Final = 1 << 20  # bytes of a line: functions of vectors have thousands of codes
 _DRAWN: Final = 1024  # words drawn at a time from a random source
 _CODE: Final = rb"(?:0[xX])?[0-9a-fA-F]{1,80}"
 
@@ -26,8 +27,8 @@ def blocks(read: Callable[[], bytes], what: str) -> Iterator[bytes]:
         block, newline, rest = (rest + chunk).rpartition(b"\n")
         if newline:
             yield block + newline
-        if len(rest) > CHUNK:
-            raise Error(f"stdin: a line of more than {CHUNK} characters; give one {what} per line")
+        if len(rest) > LONGEST:
+            raise Error(f"stdin: a line of more than {LONGEST} characters; give one {what} per line")
     if rest.strip():
         yield rest
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -14,16 +15,20 @@ from softfloat_ref.oracle.accumulate import ACCUMULATORS
 from softfloat_ref.oracle.affine import get_affine_format, is_affine
 from softfloat_ref.oracle.blocks.formats import any_format
 from softfloat_ref.oracle.blocks.forms import FORMS
-from softfloat_ref.oracle.codec import check_random
+from softfloat_ref.oracle.codec import check_code, check_random
+from softfloat_ref.oracle.literals import parse_code
 from softfloat_ref.oracle.operations import get_operation
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import ROUNDINGS, Overflow, get_policy
-from softfloat_ref.units import REQUESTS, SIDE, Unit, is_definition
+from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
+from softfloat_ref.units import REQUESTS, SIDE, Unit, VectorUnit, is_definition
+from softfloat_ref.units.vector import DEFAULT_DEPTH, DEFAULT_LENGTH, EPSILON, MAX_LENGTH
 
 DOT: Final = "dot"
 MATMUL: Final = "matmul"
+DEFAULT_VECTORS: Final = 2_000  # of functions of vectors, a check's or a set's cases
 DOT_OPERATIONS: Final = (DOT, MATMUL)
-QUANTIZATIONS: Final = tuple(name for name in REQUESTS if name not in (*DOT_OPERATIONS, *FORMS))
+QUANTIZATIONS: Final = tuple(name for name in REQUESTS if name not in (*DOT_OPERATIONS, *FORMS, *VECTOR_FUNCTIONS))
 _FINDING_SCALES: Final = tuple(name for name, form in FORMS.items() if form.finds_scale)
 ACC: Final = Name("ACCUMULATOR", ACCUMULATORS)
 _DOT_OPTIONS: Final[dict[str, Any]] = {
@@ -48,16 +53,31 @@ _SCALE_OPTIONS: Final[dict[str, Any]] = {
         "--scale-overflow", type=Name("RULE", Overflow), metavar="RULE", help="Overflow of a scale that is found."
     ),
 }
+_VECTOR_OPTIONS: Final[dict[str, Any]] = {
+    "length": click.option("--length", type=click.IntRange(min=1), help=f"softmax, norms: lanes [{DEFAULT_LENGTH}]."),
+    "depth": click.option("--depth", type=click.IntRange(min=1), help=f"attention: size of a key [{DEFAULT_DEPTH}]."),
+    "epsilon": click.option("--epsilon", metavar="NUMBER", help=f"norms: a number, or FORMAT:NUMBER [{EPSILON}]."),
+    "plain": click.option("--plain", is_flag=True, help="norms: without gain and bias."),
+    "masked": click.option("--masked", is_flag=True, help="attention: with the number of visible keys."),
+}
+_OWNERS: Final[dict[str, tuple[tuple[str, ...], str]]] = {  # the operations that an option is for, and their name
+    **dict.fromkeys(_DOT_OPTIONS, (DOT_OPERATIONS, DOT)),
+    **dict.fromkeys(_MATMUL_OPTIONS, ((MATMUL,), MATMUL)),
+    **dict.fromkeys(_SCALE_OPTIONS, (_FINDING_SCALES, " or ".join(_FINDING_SCALES))),
+    **dict.fromkeys(_VECTOR_OPTIONS, (tuple(VECTOR_FUNCTIONS), "functions of vectors, such as softmax")),
+}
 
 
 def _dots(given: dict[str, Any]) -> dict[str, Any]:
-    """The options of dot and matrix products, and of scales, as one `dots`."""
-    return {"dots": {n: given.pop(n) for n in (*_DOT_OPTIONS, *_MATMUL_OPTIONS, *_SCALE_OPTIONS) if n in given}}
+    """The options of dot and matrix products, and of functions of vectors, as one `dots`."""
+    return {"dots": {n: given.pop(n) for n in _OWNERS if n in given}}
 
 
 scale_options: Final = bundled(_dots, *_SCALE_OPTIONS.values())
-dot_options: Final = bundled(_dots, *_DOT_OPTIONS.values(), *_SCALE_OPTIONS.values())
-product_options: Final = bundled(_dots, *_DOT_OPTIONS.values(), *_MATMUL_OPTIONS.values(), *_SCALE_OPTIONS.values())
+vector_options: Final = bundled(_dots, *_VECTOR_OPTIONS.values())
+_OPTIONS: Final = (*_DOT_OPTIONS.values(), *_SCALE_OPTIONS.values(), *_VECTOR_OPTIONS.values())
+dot_options: Final = bundled(_dots, *_OPTIONS)
+product_options: Final = bundled(_dots, *_OPTIONS, *_MATMUL_OPTIONS.values())
 
 
 def request(
@@ -95,6 +115,8 @@ def request(
         return VectorSet.make(name, fmt, policy=policy, profile=profile, **cases)
     if name in FORMS:
         return VectorSet.make(name, fmt, policy=choices.policy, **_scale(given, choices), **cases)
+    if name in VECTOR_FUNCTIONS:
+        return VectorSet.make(name, fmt, policy=choices.policy, **given, **cases)
     operation = get_operation(op)
     formats = operand_formats(fmt, operation.arity, operation.name)
     return VectorSet.make(op, formats, policy=choices.policy, **cases)
@@ -136,17 +158,45 @@ def _refuse(op: str, dots: dict[str, Any], profile: str | None) -> None:
 
 
 def refuse_dots(what: str, dots: dict[str, Any], op: str = "") -> None:
-    """Raises Error if an option of dot or matrix products was given for another operation."""
+    """Raises Error for an option of dot or matrix products, or of functions of vectors, that was given for another
+    operation."""
     for name, value in dots.items():
-        own = (MATMUL,) if name in _MATMUL_OPTIONS else _FINDING_SCALES if name in _SCALE_OPTIONS else DOT_OPERATIONS
+        own, called = _OWNERS[name]
         if value not in (None, False) and op not in own:
-            raise Error(f"{option_name(name)} is for {own[0] if len(own) == 1 else DOT}, not for {what}")
+            raise Error(f"{option_name(name)} is for {called}, not for {what}")
 
 
 def random_codes(unit: Unit, choices: Choices) -> list[int]:
     """The random bits of a single case."""
     field = unit.random_field
     if field is None or field.lanes == 1:
-        return [] if field is None else [check_random(choices.policy, choices.one_word())]
+        word = check_random(choices.policy, choices.one_word())
+        return [] if field is None else [word]
     words: Sequence[int | None] = choices.words(field.lanes) or [None] * field.lanes
     return [check_random(choices.policy, word) for word in words]
+
+
+# -- a case of a function of vectors on the command line ---------------------------------------------------------------
+
+
+def vector_unit(
+    name: str, fmt: str, out: str | None, choices: Choices, dots: dict[str, Any], count: int | None
+) -> VectorUnit:
+    """The unit for a number of codes (None: any): without --length, of as many lanes as they make. Raises Error."""
+    given = {k: v for k, v in dots.items() if v not in (None, False)}
+    unit = VectorUnit.make(name, fmt, out, choices.policy, **given)
+    if "length" in given or count is None:
+        return unit
+    one, two = (dataclasses.replace(unit, length=n).operand_width for n in (1, 2))
+    length = max(1, 1 + (count - one) // (two - one))
+    return dataclasses.replace(unit, length=length) if length <= MAX_LENGTH else unit
+
+
+def vector_inputs(unit: VectorUnit, texts: Sequence[str], choices: Choices) -> list[int]:
+    """The codes of a case, and a random word per lane. Raises Error."""
+    fields = [f for f in unit.inputs if f.role == "operand" for _ in range(f.lanes)]
+    if len(texts) != len(fields):
+        sizes = ", ".join(f"{f.name} ({f.lanes})" for f in unit.inputs if f.role == "operand")
+        raise Error(f"{unit.op} of length {unit.length} takes {len(fields)} codes: {sizes}, not {len(texts)}")
+    codes = [check_code(parse_code(x), f.fmt) for x, f in zip(texts, fields, strict=True) if f.fmt is not None]
+    return [*codes, *random_codes(unit, choices)]

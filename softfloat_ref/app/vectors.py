@@ -12,7 +12,7 @@ import click
 
 from softfloat_ref.app.options import ANY, SCHEDULERS, Choices, Name, option_name, policy_options, profile_option
 from softfloat_ref.app.progress import progress
-from softfloat_ref.app.requests import MATMUL, product_options, refuse_dots, request
+from softfloat_ref.app.requests import DEFAULT_VECTORS, MATMUL, product_options, refuse_dots, request
 from softfloat_ref.app.vector_files import (
     Files,
     LevelChoice,
@@ -34,6 +34,7 @@ from softfloat_ref.golden.suites import find_suite
 from softfloat_ref.golden.vector_recipes import load_recipe
 from softfloat_ref.golden.verify import ORACLE_LINES, check_hashes
 from softfloat_ref.oracle.operations import OPERATIONS
+from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
 from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.units import REQUESTS
 
@@ -68,11 +69,16 @@ def command() -> None:
 @click.option(
     "--op",
     type=Name("OP", [*OPERATIONS, *REQUESTS]),
-    help="Operation, or quantize, dequantize, dot, matmul.",
+    help="Operation, or quantize, dequantize, dot, matmul, softmax, ...",
 )
 @click.option("--fmt", type=ANY, help="Format, or one per operand as a=..,b=..; a block format for quantize.")
 @click.option("--out", help="Format of the result; for quantize, of the values [fp32].")
-@click.option("-n", "count", type=click.IntRange(min=1), help=f"Number of vectors [{DEFAULT_COUNT}].")
+@click.option(
+    "-n",
+    "count",
+    type=click.IntRange(min=1),
+    help=f"Number of vectors [{DEFAULT_COUNT}; softmax, norms: {DEFAULT_VECTORS}].",
+)
 @level_options
 @click.option(
     "-o", "--output", "folder", required=True, metavar="DIR", help="Output folder; - writes the lines to stdout."
@@ -118,7 +124,9 @@ def generate_vectors(
             return 0
         vectors = level.applied(_from_recipe(recipe, count, choices.seed), count)
     else:
-        default = DEFAULT_PRODUCTS if op == MATMUL else DEFAULT_COUNT
+        default = {MATMUL: DEFAULT_PRODUCTS, **dict.fromkeys(VECTOR_FUNCTIONS, DEFAULT_VECTORS)}.get(
+            str(op), DEFAULT_COUNT
+        )
         number = count if count or level.name else default
         vectors = request(op, fmt, out, choices, profile, dots, count=number, level=level.name, seed=choices.seed or 0)
     level.confirm(vectors)

@@ -200,10 +200,10 @@ def behaviour(s: Scalar) -> Hashable:
         return operation.name, flush, special
     rules = _nan_key(s, floats)
     if operation.result == "same":
-        return operation.name, rules, _ends(out, policy), special, () if out.signed else _target_key(s)
+        return operation.name, rules, ends_of(out, policy), special, () if out.signed else _target_key(s)
     widening = policy.bare_widening and operation.is_conversion and out.width >= formats[0].width
     own = policy.rounding if operation.integral else None
-    return flush, special, rules, _target_key(s), _ends(out, policy), widening, own
+    return flush, special, rules, _target_key(s), ends_of(out, policy), widening, own
 
 
 def _target_key(s: Scalar) -> tuple[Any, ...]:
@@ -224,7 +224,7 @@ def _target_key(s: Scalar) -> tuple[Any, ...]:
     return tuple(t)
 
 
-def _ends(out: Format, policy: Policy) -> tuple[Any, ...]:
+def ends_of(out: Format, policy: Policy) -> tuple[Any, ...]:
     """How zeros and infinities are encoded."""
     encode = encoder(out, policy)
     return tuple(encode(x, 0) for sign in (0, 1) for x in (exact.zero(sign), exact.inf(sign)))

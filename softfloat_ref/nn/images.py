@@ -99,3 +99,16 @@ def window_fill(x: Array, image: Sequence[int], size: int) -> Array:
     for target in _corners(made, size):
         target[...] = x
     return made
+
+
+def in_sequence(x: Array) -> Array:
+    """The sum over the first axis: the first, and the others added to it one after the other.
+
+    numpy adds so where the last axis has several numbers; along memory it adds in another order, but never accumulates
+    so.
+    """
+    if x.shape[-1] > 1:
+        found: Array = np.add.reduce(x, axis=0)
+    else:
+        found = np.add.accumulate(x, axis=0)[-1]
+    return found

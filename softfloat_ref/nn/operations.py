@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref.nn import images
+from softfloat_ref.nn import functions, images
 
 Array = NDArray[Any]  # float32; float64 where gradients are checked numerically
 GATES: Final = ("input_gate", "forget_gate", "cell_gate", "output_gate")
@@ -64,20 +64,34 @@ class Operations:
     # -- sums ----------------------------------------------------------------------------------------------------------
 
     def row_sum(self, x: Array, name: str = "") -> Array:
-        """The sum of the rows of a matrix."""
-        return x.sum(axis=0)  # type: ignore[no-any-return]
+        """The sum of the rows of a matrix, one after the other."""
+        return images.in_sequence(x)
 
     def row_dot(self, a: Array, b: Array, name: str = "") -> Array:
         """The sum of the rows of a times b."""
-        return np.einsum("ij,ij->j", a, b)  # type: ignore[no-any-return]
+        return images.in_sequence(np.multiply(a, b))
 
     def pixel_sum(self, x: Array, name: str = "") -> Array:
-        """The sum over height and width."""
-        return x.sum(axis=(1, 2))  # type: ignore[no-any-return]
+        """The sum over height and width, pixel after pixel."""
+        return images.in_sequence(x.reshape(x.shape[0], -1, x.shape[3]).swapaxes(0, 1))
 
-    def last_mean(self, x: Array, name: str = "") -> Array:
-        """The mean over the last axis, which stays with a size of 1."""
-        return x.mean(axis=-1, keepdims=True)  # type: ignore[no-any-return]
+    def last_sum(self, x: Array, name: str = "") -> Array:
+        """The sum over the last axis, which stays with a size of 1: of neighbours, level by level."""
+        while x.shape[-1] > 1:
+            whole = x.shape[-1] // 2 * 2
+            pairs = np.add(x[..., :whole:2], x[..., 1:whole:2])
+            x = pairs if whole == x.shape[-1] else np.concatenate([pairs, x[..., whole:]], -1)
+        return x
+
+    def last_max(self, x: Array, name: str = "") -> Array:
+        """The first of the largest over the last axis, which stays with a size of 1; a NaN if there is one."""
+        found: Array = np.take_along_axis(x, x.argmax(axis=-1)[..., np.newaxis], -1)
+        return found
+
+    def one_hot(self, rows: Array, count: int, name: str = "") -> Array:
+        """For each number from 0 a row of `count` zeros, with a one in that place."""
+        found: Array = rows[:, np.newaxis] == np.arange(count)
+        return found.astype(np.float32)
 
     def scatter_sum(self, x: Array, rows: Array, count: int, name: str = "") -> Array:
         """A table of `count` rows: of each the sum of the rows of x that `rows` assigns to it."""
@@ -97,22 +111,24 @@ class Operations:
         """dy where y is above zero; times zero elsewhere."""
         return dy * (y > 0)
 
+    def exp(self, x: Array, name: str = "") -> Array:
+        """e^x."""
+        return functions.exp(x)
+
     def sigmoid(self, x: Array, name: str = "") -> Array:
-        """1 / (1 + exp(-x)) in x's type."""
-        with np.errstate(over="ignore"):  # exp(88.8) is Inf in float32, and 1 / Inf the right 0
-            y = np.exp(-x)
-        y += 1
-        return np.divide(1, y, out=y)
+        """1 / (1 + exp(-x))."""
+        return functions.sigmoid(x)
 
     def tanh(self, x: Array, name: str = "") -> Array:
         """Hyperbolic tangent."""
-        return np.tanh(x)
+        return functions.tanh(x)
 
     def gates(self, sums: Array, name: str = "") -> Array:
         """The gates of an LSTM, side by side in the order of GATES: sigmoid, but tanh of the cell's."""
-        part = _cell_gate(sums)
-        made = Operations.sigmoid(self, sums)
-        made[:, part] = np.tanh(sums[:, part])
+        part, made = _cell_gate(sums), np.empty_like(sums)
+        made[:, : part.start] = functions.sigmoid(sums[:, : part.start])
+        made[:, part] = functions.tanh(sums[:, part])
+        made[:, part.stop :] = functions.sigmoid(sums[:, part.stop :])
         return made
 
     def gate_slopes(self, gates: Array, known: Sequence[Array], name: str = "") -> Array:

@@ -6,6 +6,7 @@ Quotients and square roots without a finite binary form have as many bits as the
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple
 
@@ -100,6 +101,28 @@ def top(x: Value) -> int:
     return x.exponent + x.significand.bit_length() - 1
 
 
+class Aligned(NamedTuple):
+    """Finite numbers as integers in one unit, 2^exponent."""
+
+    integers: list[int]
+    exponent: int
+
+
+def aligned(numbers: Sequence[Value]) -> Aligned:
+    """Finite numbers in the unit of the smallest bit that any of them has."""
+    exponent = min((x.exponent for x in numbers if x.significand), default=0)
+    shifted = [x.significand << x.exponent - exponent if x.significand else 0 for x in numbers]
+    return Aligned([-v if x.sign else v for v, x in zip(shifted, numbers, strict=True)], exponent)
+
+
+def normal(x: Value) -> Value:
+    """A finite number without zeros at the end of its significand, so that equal numbers are equal tuples."""
+    if not x.significand:
+        return Value(FINITE, x.sign)
+    zeros = (x.significand & -x.significand).bit_length() - 1
+    return Value(FINITE, x.sign, x.significand >> zeros, x.exponent + zeros, x.sticky)
+
+
 def negate(x: Value) -> Value:
     """-x."""
     return Value(x.kind, x.sign ^ 1, x.significand, x.exponent, x.sticky, x.signaling)
@@ -156,12 +179,24 @@ def square_root(a: Value, bits: int) -> Value:
 
 def reciprocal_square_root(a: Value, bits: int) -> Value:
     """1 / sqrt(a) for a positive number: at least `bits` bits, and a sticky bit."""
-    # 1 / sqrt(s 2^e) = sqrt(2^k / s) 2^(-(e + k) / 2); k is large enough for the quotient and makes e + k even.
-    k = 2 * bits + a.significand.bit_length()
-    k += (a.exponent + k) & 1
-    quotient, remainder = divmod(1 << k, a.significand)
+    odd = a.exponent & 1
+    root = root_of_ratio(1, a.significand << odd, bits)
+    return root._replace(exponent=root.exponent - (a.exponent - odd) // 2)
+
+
+def root_of_ratio(numerator: int, denominator: int, bits: int) -> Value:
+    """sqrt(numerator / denominator) for positive integers: at least `bits` bits, and a sticky bit."""
+    # sqrt(n / d) = sqrt(n 4^k / d) 2^-k; k is large enough for the bits.
+    k = max(0, bits + 1 + (denominator.bit_length() - numerator.bit_length()) // 2)
+    root, inexact = integer_root(numerator << 2 * k, denominator)
+    return Value(FINITE, 0, root, -k, inexact)
+
+
+def integer_root(numerator: int, denominator: int) -> tuple[int, int]:
+    """floor(sqrt(numerator / denominator)), and whether that is less than the root."""
+    quotient, remainder = divmod(numerator, denominator)
     root = math.isqrt(quotient)
-    return Value(FINITE, 0, root, -(a.exponent + k) // 2, int(remainder != 0 or root * root != quotient))
+    return root, int(remainder != 0 or root * root != quotient)
 
 
 def remainder(a: Value, b: Value) -> Value:
@@ -196,6 +231,13 @@ def compare(a: Value, b: Value) -> int:
         ma, mb = a.significand << (a.exponent - e), b.significand << (b.exponent - e)
         order = (ma > mb) - (ma < mb)
     return -order if a.sign else order
+
+
+def compare_ratio(numerator: int, denominator: int, x: Value) -> int:
+    """-1, 0 or 1: the order of a positive quotient and a positive number."""
+    other = x.significand * denominator
+    shift = x.exponent
+    return compare(finite(0, numerator, 0), finite(0, other, shift))
 
 
 def _rank(x: Value) -> int:

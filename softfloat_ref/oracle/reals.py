@@ -18,7 +18,7 @@ from softfloat_ref.oracle.exact import FINITE, Value
 
 LIMIT: Final = 1 << 24  # beyond 2^LIMIT every format overflows, and below 2^-LIMIT it reaches zero
 _GUARD: Final = 16
-_MOST_BITS: Final = 1 << 16
+MOST_BITS: Final = 1 << 16  # of bounds
 
 
 def function(name: str, bits: int, *operands: Value) -> Value:
@@ -123,13 +123,13 @@ class Outward:
 Enclosure = Callable[[Outward], Bounds]
 
 
-def enclosed(enclosure: Enclosure, bits: int, sign: int = 0) -> Value:
+def enclosed(enclosure: Enclosure, bits: int, sign: int = 0, most: int = MOST_BITS) -> Value:
     """A number whose magnitude has bounds, cut to `bits` bits, with a sticky bit; it must have no finite expansion.
 
-    Raises Error if bounds of thousands of bits still have a number of `bits` bits between them.
+    Raises Error if bounds of about `most` bits still have a number of `bits` bits between them.
     """
     precision = bits + _GUARD
-    while precision <= _MOST_BITS + 2 * bits:
+    while precision <= most + 2 * bits:
         low, high = enclosure(Outward(precision))
         if exponent_of(high) < -LIMIT:
             return tiny(sign, bits)

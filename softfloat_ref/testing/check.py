@@ -18,7 +18,15 @@ from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.writers import text_line
 from softfloat_ref.oracle.flags import Flags
 from softfloat_ref.oracle.literals import code_or_none
-from softfloat_ref.testing import affine, block, dot, lanes, mixed, operation  # noqa: F401  (their views enter the table)
+from softfloat_ref.testing import (  # noqa: F401  (their views enter the table)
+    affine,
+    block,
+    dot,
+    lanes,
+    mixed,
+    operation,
+    vector,
+)
 from softfloat_ref.testing.compare import Answer, CompareNan, compare_nan
 from softfloat_ref.testing.devices import CommandDevice, DeviceError, Late
 from softfloat_ref.testing.kappa import Allowance, KappaJudge, Kappas

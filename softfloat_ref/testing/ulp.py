@@ -34,11 +34,13 @@ from softfloat_ref.oracle.flags import DIVIDE_BY_ZERO, INVALID
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import Signature, unrounded
 from softfloat_ref.oracle.policies import Policy
-from softfloat_ref.testing.compare import Answer, CompareNan, Rule, classify, same_result
-from softfloat_ref.units import Line, OperationUnit
+from softfloat_ref.testing.compare import FLAGS_ONLY, Answer, CompareNan, Rule, classify, same_result
+from softfloat_ref.units import Line, OperationUnit, Unit, VectorUnit
+from softfloat_ref.units.unit import split
 
 FLAGS: Final = INVALID | DIVIDE_BY_ZERO  # the flags that do not depend on the allowed error
-_MORE_BITS: Final = 64
+MORE_BITS: Final = 64
+_FAR: Final = 1 << 18  # powers of two below which no format has a number
 _LARGEST: Final = Fraction(sys.float_info.max)
 
 
@@ -84,23 +86,29 @@ def exact_result(sig: Signature, policy: Policy) -> Callable[[Sequence[int], int
     if sig.operation.result != "float":
         raise Error(f"{sig.operation.name} has no error in ulp: its result is not a rounded number")
     formula = sig.operation.formula
-    compute = unrounded(sig, policy, 0 if formula else _MORE_BITS)
+    compute = unrounded(sig, policy, 0 if formula else MORE_BITS)
     flush = sig.operation.flushes and policy.flush_inputs
     decoders = tuple(decoder(f, flush) for f in sig.formats)
 
     def run(codes: Sequence[int], random_bits: int = 0) -> Exact:
         x = compute(codes, random_bits)[0]
-        if not x.is_finite:
-            return Exact(x.kind, x.sign)
-        if not x.sticky:
-            return Exact(FINITE, x.sign, x.as_fraction())
-        if formula is None:  # any number past the cut: no number that it is compared with has so many bits
-            beyond = exact.finite(x.sign, 2 * x.significand + 1, x.exponent - 1)
-            return Exact(FINITE, x.sign, beyond.as_fraction())
+        if not x.is_finite or not x.sticky or formula is None:
+            return exact_number(x)
         values = [decode(code) for decode, code in zip(decoders, codes, strict=True)]
         return Exact(FINITE, x.sign, formula.fraction(values), formula.root)
 
     return run
+
+
+def exact_number(x: Value) -> Exact:
+    """An exact result that is known, or that was cut to MORE_BITS more bits than rounding needs."""
+    if not x.is_finite:
+        return Exact(x.kind, x.sign)
+    if not x.sticky:
+        return Exact(FINITE, x.sign, x.as_fraction())
+    # any number past the cut: no number that it is compared with has so many bits
+    size, exponent = 2 * x.significand + 1, max(x.exponent - 1, -_FAR)
+    return Exact(FINITE, x.sign, exact.finite(x.sign, size, exponent).as_fraction())
 
 
 def unit(fmt: Format, x: Exact) -> Fraction:
@@ -120,15 +128,21 @@ class Judged(NamedTuple):
     error: Fraction | None
     wrong: bool
 
+    @property
+    def rank(self) -> tuple[bool, bool, Fraction]:
+        """How bad it is."""
+        return self.wrong, self.error is None, self.error or Fraction(0)
+
 
 @dataclass
 class Case:
-    """One of the worst cases."""
+    """One of the worst cases. place: of several results, which one."""
 
     operands: tuple[int, ...]
     expected: int
     got: int
     error: Fraction | None
+    place: int = 0
 
 
 @dataclass
@@ -137,7 +151,7 @@ class Errors:
 
     key: ClassVar[str] = "ulp"
 
-    operation: OperationUnit
+    operation: OperationUnit | VectorUnit
     limit: Fraction
     kept: int
     compared: int = 0
@@ -175,7 +189,7 @@ class Errors:
         operation = self.operation
         lines = [f"error {name:16}{n:10}  {100 * n / self.compared:8.4f} %" for name, n in rows]
         for case in self.worst:
-            codes = " ".join(f"{code:0{f.digits}x}" for f, code in zip(operation.fields, case.operands, strict=False))
+            codes = _operands(operation, case)
             answers = f"{operation.out.hex(case.got)}, exactly rounded {operation.out.hex(case.expected)}"
             lines.append(f"worst {number(case.error)} ulp: {operation.op} {codes} = {answers}")
         return lines
@@ -194,7 +208,8 @@ class Errors:
             ],
             "worst": [
                 {
-                    "operands": [f"{c:0{f.digits}x}" for f, c in zip(operation.fields, case.operands, strict=False)],
+                    "operands": _codes(operation, case.operands),
+                    **({"place": case.place} if len(operation.result_formats) > 1 else {}),
                     "expected": operation.out.hex(case.expected),
                     "got": f"{case.got:x}",
                     "error": None if case.error is None else _decimal(case.error),
@@ -202,6 +217,18 @@ class Errors:
                 for case in self.worst
             ],
         }
+
+
+def _codes(unit: Unit, inputs: Sequence[int]) -> list[str]:
+    """The inputs in hexadecimal."""
+    return [f"{x:0{f.digits}x}" for f, own in split(unit.inputs, inputs) for x in own]
+
+
+def _operands(unit: Unit, case: Case) -> str:
+    """The inputs of a case; if they are too many to show, the number of the result."""
+    if len(unit.result_formats) == 1:
+        return " ".join(_codes(unit, case.operands))
+    return f"{unit.results[0].name}[{case.place}]"
 
 
 def _range(error: Fraction) -> int:
@@ -216,30 +243,43 @@ class Tolerance:
     """Judges a device's answers by their errors in ulp. limit: the largest error allowed. Raises Error."""
 
     def __init__(self, operation: OperationUnit, limit: Fraction, kept: int) -> None:
+        self.sig = operation.signature
+        self._exact = exact_result(self.sig, operation.policy)
+        self._start(operation, limit, kept)
+
+    def _start(self, unit: OperationUnit | VectorUnit, limit: Fraction, kept: int) -> None:
         if limit < 0:
             raise Error("--ulp is an error in units in the last place: 0, 0.5, 1, ...")
-        self.sig, self.policy = operation.signature, operation.policy
-        self.errors = Errors(operation, limit, kept)
-        self._exact = exact_result(self.sig, self.policy)
-        self._target = target(self.sig.out, self.policy)
-        self._bits = 4 * self.sig.out.precision + _MORE_BITS
+        self.out, self.policy = unit.out, unit.policy
+        self.errors = Errors(unit, limit, kept)
+        self._target = target(self.out, self.policy)
+        self._bits = 4 * self.out.precision + MORE_BITS
+
+    def exact_results(self, inputs: Line) -> Sequence[Exact]:
+        """The exact value of each result."""
+        arity = len(self.sig.formats)
+        return [self._exact(inputs[:arity], inputs[arity] if self.policy.random_count else 0)]
 
     def kind(self, line: Line, answer: Answer, nan: CompareNan, flags: bool) -> tuple[str, str]:
-        """The kind of mismatch of an answer ('' if right), and its error as text. Counts the case."""
-        arity, rule = len(self.sig.formats), Rule(self.sig.out, nan, flags)
-        r = line[arity] if self.policy.random_count else 0
-        judged = self.judge(line[-2], answer.result, self._exact(line[:arity], r), rule)
-        self.errors.count(Case(tuple(line[:-2]), line[-2], answer.result, judged.error))
-        if judged.wrong:
-            found = classify((line[-2], line[-1]), answer, rule)
+        """The kind of mismatch of an answer ('' if right), and its error as text: of several results, of the worst one.
+        Counts the case."""
+        rule, width = Rule(self.out, nan, flags), self.errors.operation.input_width
+        inputs, expected, right = tuple(line[:width]), line[width:-1], line[-1]
+        exact = self.exact_results(inputs)
+        judged = [self.judge(*x, rule) for x in zip(expected, answer.codes, exact, strict=True)]
+        at = max(range(len(judged)), key=lambda i: judged[i].rank)
+        worst, given = judged[at], Answer((answer.codes[at],), answer.flags)
+        self.errors.count(Case(inputs, expected[at], given.result, worst.error, at))
+        if worst.wrong:
+            found = classify((expected[at], right), given, rule)
             limit = f"error above {number(self.errors.limit)} ulp"
-            return found if judged.error is None else limit, number(judged.error)
-        flags_differ = rule.flags and answer.flags is not None and (answer.flags ^ line[-1]) & FLAGS
-        return "flags only" if flags_differ else "", number(judged.error)
+            return found if worst.error is None else limit, number(worst.error)
+        flags_differ = rule.flags and answer.flags is not None and (answer.flags ^ right) & FLAGS
+        return FLAGS_ONLY if flags_differ else "", number(worst.error)
 
     def judge(self, expected: int, got: int, x: Exact, rule: Rule) -> Judged:
         """The error of an answer: `expected` is the policy's answer, x the exact result."""
-        fmt = self.sig.out
+        fmt = self.out
         if same_result(expected, got, rule):
             right = decoder(fmt)(expected)
             if not (x.is_finite and right.is_finite) or self._departs(right, x):
@@ -253,8 +293,8 @@ class Tolerance:
         return self._distance(expected, place, x)
 
     def _distance(self, expected: int, place: Fraction, x: Exact) -> Judged:
-        fmt, limit = self.sig.out, self.errors.limit
-        right, ulp = decoder(fmt)(expected), unit(self.sig.out, x)
+        fmt, limit = self.out, self.errors.limit
+        right, ulp = decoder(fmt)(expected), unit(self.out, x)
         if right.is_finite and self._departs(right, x):
             error = abs(place - right.as_fraction()) / ulp
             return Judged(error, error > limit)
@@ -263,11 +303,11 @@ class Tolerance:
 
     def _departs(self, right: Value, x: Exact) -> bool:
         """Whether the policy's finite answer is more than an ulp from the exact result."""
-        return not within(x, right.as_fraction(), unit(self.sig.out, x))
+        return not within(x, right.as_fraction(), unit(self.out, x))
 
     def _place(self, code: int, x: Exact) -> Fraction | None:
         """The number that an answer stands for; None if it is not a number."""
-        fmt, t = self.sig.out, self._target
+        fmt, t = self.out, self._target
         beyond, largest = (t.beyond_negative, t.largest_negative) if x.sign else (t.beyond_positive, t.largest_positive)
         if code == beyond != largest:
             limit = decoder(fmt)(largest).as_fraction()

@@ -11,6 +11,7 @@ from softfloat_ref.oracle.affine import get_affine_format, is_affine
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
 from softfloat_ref.oracle.blocks.forms import FORMS
 from softfloat_ref.oracle.operations.p3109 import own_name
+from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
 from softfloat_ref.units.affine import AffineDequantizeUnit, AffineQuantizeUnit
 from softfloat_ref.units.approximation import ApproximationUnit
 from softfloat_ref.units.dequantize import DequantizeUnit
@@ -21,6 +22,7 @@ from softfloat_ref.units.mixed import MixedUnit
 from softfloat_ref.units.operation import OperationUnit
 from softfloat_ref.units.quantize import QuantizeUnit
 from softfloat_ref.units.unit import KINDS, Field, Line, Unit, controls, restored, stored
+from softfloat_ref.units.vector import VectorUnit
 
 __all__ = [
     "KINDS",
@@ -38,6 +40,7 @@ __all__ = [
     "OperationUnit",
     "QuantizeUnit",
     "Unit",
+    "VectorUnit",
     "controls",
     "is_definition",
     "make_unit",
@@ -79,6 +82,7 @@ REQUESTS: Final[dict[str, Callable[..., Unit]]] = {
     "dot": DotUnit.make,
     "matmul": _matmul,
     **{name: partial(LanesUnit.make, name) for name in FORMS},
+    **{name: partial(VectorUnit.make, name) for name in VECTOR_FUNCTIONS},
 }
 
 
@@ -88,12 +92,13 @@ def is_definition(op: str) -> bool:
 
 
 def make_unit(op: str, fmt: Any = None, **options: Any) -> Unit:
-    """The unit for the name of an operation (or quantize, dequantize, dot, matmul, block_add, scaled_add, ...) and a
+    """The unit for the name of an operation (or quantize, dequantize, dot, matmul, block_add, softmax, ...) and a
     format or formats; or for the FILE.toml[:NAME] of an approximation, which has its own.
 
-    options: out; policy (operations, quantize, forms), scale_policy (convert_to_block_max_abs_finite), profile
-    (quantize, dequantize: block profile or affine rule); acc, k, steps, extrapolate (dot, matmul); m, n, layout, word
-    (matmul). Raises Error.
+    options: out; policy (operations, quantize, forms, functions of vectors), scale_policy
+    (convert_to_block_max_abs_finite), profile (quantize, dequantize: block profile or affine rule); acc, k, steps,
+    extrapolate (dot, matmul); m, n, layout, word (matmul); length, depth, epsilon, plain, masked (functions of
+    vectors). Raises Error.
     """
     if is_definition(op):
         chosen = {k: v for k, v in options.items() if v is not None}

@@ -112,7 +112,7 @@ def test_eval_stream_random_bits() -> None:
         ("3c00 -1\n", "stdin:1: '-1' is not a hexadecimal code"),
         ("3c00 1_0\n", "stdin:1: '1_0' is not a hexadecimal code"),
         (b"\xff\xfe\x00 3c00\n", "stdin:1"),
-        ("a" * 200_000, "more than 65536 characters"),
+        ("a" * 2_000_000, "more than 1048576 characters"),
     ],
 )
 def test_eval_stream_bad_lines(stdin: str | bytes, message: str) -> None:

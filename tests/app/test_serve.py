@@ -186,10 +186,10 @@ def test_noise_gets_a_line_for_a_line() -> None:
 
 
 def test_an_endless_line_is_refused() -> None:
-    done = subprocess.run(COMMAND, input=b"0" * 200_000, capture_output=True, cwd=TOP, check=False)
+    done = subprocess.run(COMMAND, input=b"0" * 2_000_000, capture_output=True, cwd=TOP, check=False)
     assert done.returncode == 2
     assert done.stderr.count(b"\n") == 1
-    assert b"more than 65536 characters" in done.stderr
+    assert b"more than 1048576 characters" in done.stderr
 
 
 def test_the_end_of_the_input_ends_it_without_a_word() -> None:

@@ -115,6 +115,17 @@ CASES: dict[str, list[Case]] = {
              formats=(E4M3, get_format("e8m0")), format=MX, profile=get_profile("ocp").to_dict()),
     ],
     "sqrt": [case([((30,), FP32)], numbers(30))],
+    "exp": [case([((40,), FP32)], numbers(40)),
+            case([((3,), FP32)], np.array([0x42B17218, 0xC2CFF1B5, 0xC2AEAC50], "u4"))],
+    "sigmoid": [case([((40,), FP32)], numbers(40)), case([((2,), FP32)], np.array([0xC2AEAC50, 0x41880000], "u4"))],
+    "tanh": [case([((40,), FP32)], numbers(40)), case([((2,), FP32)], np.array([0x41102CB4, 0x00000003], "u4"))],
+    "last_sum": [case([((3, 1), FP32)], numbers(3, n)) for n in (1, 7, 8)]
+    + [case([((10, 1), FP32)], np.array(list(zip(SPECIALS, SPECIALS[::-1], strict=True)), "u4"))],
+    "last_max": [case([((4, 1), FP32)], numbers(4, 9)),
+                 case([((3, 1), FP32)], np.array([[0x80000000, 0], [0, 0x80000000], [0x7FC00000, 0x7F800000]], "u4"))],
+    "one_hot": [case([((2, 3, 4), FP32)], np.array([[0, 3, 1], [2, 3, 0]]), formats=(get_format("u32"),), count=4)],
+    "window_sum": [case([((2, 2, 2, 3), FP32)], numbers(2, 5, 4, 3), size=2)],
+    "window_fill": [case([((2, 5, 4, 3), FP32)], numbers(2, 2, 2, 3), size=2)],
     "affine_range": [
         case([((), FP32), ((), get_format("i8"))], numbers(4, 6), format="qint8", axis=None),
         case([((4,), FP32), ((4,), get_format("u4"))], numbers(4, 6), format="quint4", axis=0),
@@ -175,6 +186,7 @@ def test_arrays_are_the_oracle(op: str, given: Case) -> None:
 
 @pytest.mark.parametrize(("op", "change"), [("patches", {"kernel": 0}), ("patches", {"kernel": 9}),
                                             ("max_pool", {"size": "2"}),
+                                            ("one_hot", {"count": 0}), ("window_fill", {"size": 0}),
                                             ("patch_sum", {"image": [1, 2]}), ("quantize", {"axis": 2}),
                                             ("convert", {"policy": None}), ("matmul", {"axes": [2, 0]}),
                                             ("random", {"source": "dice"}),

@@ -119,29 +119,37 @@ BELOW_OPERAND = ("silu", "gelu", "gelu_tanh", "mish")
 
 def is_right(op: str, operands: Sequence[Value], result: Value) -> bool:
     """Whether a finite result of the oracle, exact or cut, is the function's at finite operands."""
-    s, e = result.significand, result.exponent
-    if not result.sticky:
-        return bool(evaluated(op, operands, SURE + 4 * s.bit_length()).contains(ball(result)))
-    low, high = arb((fmpz(s), e)), arb((fmpz(s + 1), e))
-    if e + s.bit_length() >= FAR:
-        high = arb.pos_inf()
-    elif e + s.bit_length() < -FAR:
-        low, high = arb((fmpz(-1), -FAR)), arb((fmpz(1), -FAR))
+    high, low = ball_above(result), abs(ball(result))
     x = abs(ball(operands[0]))
     never_high = (op in BELOW_ONE and high == 1) or (op in BELOW_OPERAND and high == x)
     never_high |= op == "expm1" and high == 1 and result.sign == 1
     never_low = op == "softplus" and low == x
+    return holds(lambda bits: evaluated(op, operands, bits), result, never_low, never_high)
+
+
+def ball_above(result: Value) -> arb:
+    """The magnitude that a cut result is below."""
+    return arb((fmpz(result.significand + 1), result.exponent))
+
+
+def holds(evaluate: Callable[[int], arb], result: Value, never_low: bool = False, never_high: bool = False) -> bool:
+    """Whether a finite result, exact or cut, is a number whose ball of some bits `evaluate` gives. never_low,
+    never_high: whether its magnitude is known to lie on this side of an end of what a cut result stands for."""
+    s, e = result.significand, result.exponent
+    if not result.sticky:
+        return bool(evaluate(SURE + 4 * s.bit_length()).contains(ball(result)))
+    low, high = arb((fmpz(s), e)), ball_above(result)
+    if e + s.bit_length() >= FAR:
+        high = arb.pos_inf()
+    elif e + s.bit_length() < -FAR:
+        low, high = arb((fmpz(-1), -FAR)), arb((fmpz(1), -FAR))
     bits = s.bit_length() + 24
     while bits < MOST:
-        found = magnitude(op, operands, result.sign, bits)
+        found = evaluate(bits)
+        found = -found if result.sign else found
         if (found > low or never_low) and (found < high or never_high):
             return True
         if found < low or found > high:
             return False
         bits *= 2
     return False
-
-
-def magnitude(op: str, operands: Sequence[Value], sign: int, bits: int) -> arb:
-    found = evaluated(op, operands, bits)
-    return -found if sign else found

@@ -8,6 +8,7 @@ from softfloat_ref.diagnosis.kinds import (  # noqa: F401
     lanes,
     operation,
     quantize,
+    vector,
 )
 from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, confirming, examiner, kind_of
 

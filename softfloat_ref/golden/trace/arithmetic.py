@@ -267,3 +267,29 @@ def _value(code: int) -> int:
 def _ordered(codes: Codes) -> Codes:
     wide = codes.astype(np.int64)
     return np.where(wide < FP32.sign_bit, wide, -(wide ^ FP32.sign_bit) - 1)
+
+
+class WindowSum(_Pool):
+    """The sum of each window: its first value, and the others added to it row by row."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        case.needs(1)
+        return [summed(np.moveaxis(self.windows(case, case.values(0)), -1, 0))]
+
+    def element(self, case: Case, place: int) -> int:
+        windows = case.once("windows", lambda: self.windows(case, case.values(0)))
+        return summed_one(windows.reshape(case.outputs[0].size, -1)[place].tolist())
+
+
+class WindowFill(_Pool):
+    """Images whose windows are each full of one value; +0 outside them."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        case.needs(1)
+        return [images.window_fill(_image(case.values(0)), case.outputs[0].shape, case.integer("size", 1, 64))]
+
+    def element(self, case: Case, place: int) -> int:
+        x, size = _image(case.values(0)), case.integer("size", 1, 64)
+        n, y, z, c = np.unravel_index(place, case.outputs[0].shape)
+        inside = y // size < x.shape[1] and z // size < x.shape[2]
+        return int(x[n, y // size, z // size, c]) if inside else 0

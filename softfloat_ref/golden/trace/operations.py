@@ -16,12 +16,15 @@ from softfloat_ref.golden.trace.arithmetic import (
     ReluGradient,
     Root,
     RowSum,
+    WindowFill,
+    WindowSum,
 )
 from softfloat_ref.golden.trace.case import Operation
 from softfloat_ref.golden.trace.conversions import Convert, Dequantize, Matmul, Quantize, Random
+from softfloat_ref.golden.trace.functions import Function, LastMax, LastSum, OneHot
 from softfloat_ref.golden.trace.selections import Concatenate, Gather, Inside, Keep, ScatterSum, Slice
 
-RECORDED: Final = "recorded"  # what the host computed, as exp: stored with its inputs, not recomputed
+RECORDED: Final = "recorded"  # in traces of older versions: what the host computed, which is not recomputed
 SELECTIONS: Final = ("patches", "gather", "slice", "concatenate")  # which keep the format of what they choose from
 
 OPERATIONS: Final[dict[str, Operation]] = {
@@ -46,6 +49,12 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "inside": Inside(),
     "keep": Keep(),
     "sqrt": Root(),
+    **{name: Function(name) for name in ("exp", "sigmoid", "tanh")},
+    "last_sum": LastSum(),
+    "last_max": LastMax(),
+    "one_hot": OneHot(),
+    "window_sum": WindowSum(),
+    "window_fill": WindowFill(),
     "affine_range": AffineRange(),
     "affine": Affine(),
     "affine_values": AffineValues(),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
+from softfloat_ref.nn import functions
 from softfloat_ref.nn.layers.base import Array
 from softfloat_ref.nn.numerics import Numerics
 
@@ -21,20 +23,19 @@ class Loss(NamedTuple):
 def softmax_cross_entropy(logits: Array, targets: Array, numerics: Numerics, scale: float = 1.0) -> Loss:
     """Mean of -log(softmax(logits)[target]) over all but the last axis. targets: integers in that shape.
 
-    Sums and logarithms are computed in the logits' type; the gradient is in the vector format.
+    All is computed in the logits' type; the gradient is in the vector format.
     """
-    rows = np.asarray(logits).reshape(-1, logits.shape[-1])
-    wanted = np.asarray(targets).reshape(-1)
-    picked = np.arange(wanted.size)
+    n = numerics
+    rows, wanted = logits.reshape(-1, logits.shape[-1]), targets.reshape(-1)
     with np.errstate(invalid="ignore", over="ignore"):  # a diverged network has Inf - Inf here, and is reported so
-        shifted = rows - rows.max(axis=1, keepdims=True)
-        exponentials = np.exp(shifted)
-        sums = exponentials.sum(axis=1)
-        losses = np.log1p(sums - 1) - shifted[picked, wanted]
-        gradient = exponentials / sums[:, np.newaxis]
-        correct = int((shifted[picked, wanted] == 0).sum())
-        gradient[picked, wanted] -= 1
-        gradient *= gradient.dtype.type(scale / wanted.size)
-        value = float(losses.mean(dtype=np.float64))
-    made = numerics.computed("softmax_cross_entropy", (logits, targets), gradient, "gradient")
-    return Loss(value, correct, numerics.vector(made).reshape(logits.shape))
+        shifted = n.sub(rows, n.last_max(rows, "largest"), "shifted")
+        exponentials = n.exp(shifted, "exponentials")
+        sums = n.last_sum(exponentials, "sums")
+        shares = n.div(exponentials, sums, "shares")
+        differences = n.sub(shares, n.one_hot(wanted, rows.shape[1], "targets"), "differences", out=shares)
+        share = n.number(f"scale_over_{len(wanted)}", shares.dtype.type(scale / len(wanted)))
+        gradient = n.mul(differences, share, "gradient", out=differences)
+        own = np.asarray(shifted)[np.arange(len(wanted)), np.asarray(wanted)]
+        losses = functions.log1p(np.asarray(sums)[:, 0] - 1) - own
+        value = math.fsum(losses.tolist()) / len(losses)
+    return Loss(value, int((own == 0).sum()), n.vector(gradient).reshape(logits.shape))

@@ -72,8 +72,8 @@ class LayerNorm(Layer):
 
     def forward(self, x: Array) -> Array:
         n = self.numerics
-        centred = n.sub(x, n.last_mean(x, "mean"), "centred")
-        self._scale = _scale(n, n.last_mean(n.mul(centred, centred, "squares"), "variance"))
+        centred = n.sub(x, _last_mean(n, x, "mean"), "centred")
+        self._scale = _scale(n, _last_mean(n, n.mul(centred, centred, "squares"), "variance"))
         self._normal = n.mul(centred, self._scale, "normal")
         return n.vector(n.add(n.mul(self._normal, self.params["weight"], "weighted"), self.params["bias"], "norm"))
 
@@ -83,9 +83,15 @@ class LayerNorm(Layer):
         weight = n.row_sum(n.mul(dy, normal, "error_normal").reshape(-1, width), "weight_gradient")
         self.grads = {"weight": weight, "bias": n.row_sum(rows, "bias_gradient")}
         inner = n.mul(dy, self.params["weight"], "inner")
-        along = n.mul(normal, n.last_mean(n.mul(inner, normal, "inner_normal"), "along_mean"), "along")
-        centred = n.sub(n.sub(inner, n.last_mean(inner, "inner_mean"), "centred_inner"), along, "centred_error")
+        along = n.mul(normal, _last_mean(n, n.mul(inner, normal, "inner_normal"), "along_mean"), "along")
+        centred = n.sub(n.sub(inner, _last_mean(n, inner, "inner_mean"), "centred_inner"), along, "centred_error")
         return n.vector(n.mul(centred, self._scale, "norm_gradient"))
+
+
+def _last_mean(n: Numerics, x: Array, name: str) -> Array:
+    """The mean over the last axis, which stays with a size of 1."""
+    width = x.shape[-1]
+    return n.div(n.last_sum(x, f"{name}_sum"), n.number(f"width_{width}", width), name)
 
 
 def _scale(n: Numerics, variance: Array) -> Array:

@@ -53,6 +53,7 @@ __all__ = [
     "parse_formats",
     "signature",
     "unrounded",
+    "zero_sign",
 ]
 
 Evaluator = Callable[[Sequence[int], int], tuple[int, int]]
@@ -218,12 +219,17 @@ def context(sig: Signature, policy: Policy) -> Context:
     if policy.specials != Specials.AUTO:
         p3109 = policy.specials == Specials.P3109
     return Context(
-        zero_sign=int(policy.rounding == RDN),
+        zero_sign=zero_sign(policy),
         bits=needed_bits(sig.out, policy),
         p3109=p3109,
         policy=policy,
         formats=sig.formats,
     )
+
+
+def zero_sign(policy: Policy) -> int:
+    """The sign of an exact zero sum of numbers with opposite signs (IEEE 754 6.3)."""
+    return int(policy.rounding == RDN)
 
 
 def __dir__() -> list[str]:

@@ -1,0 +1,17 @@
+"""The coverage of a function of vectors."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from softfloat_ref.coverage.engine.framework import Coverage
+from softfloat_ref.coverage.vector.results import Results
+from softfloat_ref.coverage.vector.setting import VectorSetting
+from softfloat_ref.coverage.vector.shapes import Exponents, Numbers, OperandClasses
+from softfloat_ref.units import VectorUnit
+
+
+@lru_cache(maxsize=64)
+def vectors(unit: VectorUnit) -> Coverage:
+    """The coverage models of a function of vectors."""
+    return Coverage(VectorSetting(unit), [OperandClasses(), Exponents(), Numbers(), Results()])

@@ -1,0 +1,47 @@
+"""Explains one lane of a function of vectors: its operands, the exact value, and how that is rounded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.explain.scalar import Explanation, Rows, describe, explain_conversion, flag_text
+from softfloat_ref.explain.steps import steps
+from softfloat_ref.units import VectorUnit
+from softfloat_ref.units.unit import split
+
+_MORE_BITS: Final = 48  # of the exact value, to be shown
+
+
+def explain_lane(unit: VectorUnit, inputs: Sequence[int], lane: int) -> Explanation:
+    """Each step of a lane. The flags are the lane's own. Raises Error for a lane that there is not."""
+    if not 0 <= lane < unit.length:
+        raise Error(f"lane {lane}: {unit.op} has lanes 0 to {unit.length - 1}")
+    words = inputs[unit.operand_width :]
+    value, raised = unit.unrounded(inputs, _MORE_BITS)[lane]
+    rounded = explain_conversion(value, unit.out, unit.policy, words[lane] if words else None)
+    rows: Rows = [("lane", f"{lane} of {unit.length}"), *_operand_rows(unit, inputs, lane)]
+    if raised:
+        rows.append(("raised", flag_text(raised)))
+    flags = rounded.flags | raised
+    own = [(label, flag_text(flags) if label == "flags" else text) for label, text in rounded.rows]
+    return Explanation([*rows, *own], rounded.bits, flags)
+
+
+def _operand_rows(unit: VectorUnit, inputs: Sequence[int], lane: int) -> Rows:
+    """The lane's own operands, and those of all lanes."""
+    rows: Rows = []
+    for (f, codes), p in zip(split(unit.inputs, inputs), unit.own, strict=False):
+        size = {"length": 1, "length x depth": unit.depth}.get(p.size, f.lanes)
+        first = 0 if size == f.lanes else lane * size
+        named = [(f.name if f.lanes == 1 else f"{f.name}[{i}]", codes[i]) for i in range(first, first + size)]
+        rows += [(name, describe(code, fmt)) for name, code in named if (fmt := f.fmt) is not None]
+    if unit.masked:
+        rows.append(("visible", str(inputs[unit.operand_width - 1])))
+    return rows
+
+
+@steps.register
+def _steps(unit: VectorUnit, inputs: Sequence[int]) -> Rows:
+    return explain_lane(unit, inputs, 0).rows

@@ -1,0 +1,90 @@
+"""Operations of a trace that a softmax, a normalization and activation functions are made of."""
+
+from __future__ import annotations
+
+from functools import cmp_to_key
+
+import numpy as np
+
+from softfloat_ref.arrays import convert, operations
+from softfloat_ref.base.errors import Error
+from softfloat_ref.golden.trace.case import ByElement, Case
+from softfloat_ref.golden.trace.numbers import FP32, NAN, ONE, Codes, apply, apply_one, canonical
+from softfloat_ref.nn import functions
+from softfloat_ref.oracle.codec import decoder
+from softfloat_ref.oracle.exact import compare
+from softfloat_ref.oracle.operations import evaluate
+
+
+class Function(ByElement):
+    """exp, sigmoid or tanh of each element, to nearest even."""
+
+    def __init__(self, op: str) -> None:
+        self.op = op
+
+    def compute(self, case: Case) -> list[Codes]:
+        case.needs(1)
+        x = case.values(0)
+        if convert.flushes_subnormals():
+            return [np.asarray(operations.evaluate(self.op, (x,), FP32))]
+        found = getattr(functions, self.op)(x.view(np.float32))
+        return [canonical(np.asarray(found).view(np.uint32))]
+
+    def element(self, case: Case, place: int) -> int:
+        return int(evaluate(self.op, (int(case.values(0).reshape(-1)[place]),), FP32).bits)
+
+
+class LastSum(ByElement):
+    """The sum over the last axis: of neighbours, level by level; the last of an odd number goes on as it is."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        case.needs(1)
+        x = rows(case)
+        while x.shape[1] > 1:
+            whole = x.shape[1] // 2 * 2
+            x = np.concatenate([apply("add", x[:, :whole:2], x[:, 1:whole:2]), x[:, whole:]], 1)
+        return [x]
+
+    def element(self, case: Case, place: int) -> int:
+        codes = rows(case)[place].tolist()
+        while len(codes) > 1:
+            odd = codes[-1:] if len(codes) % 2 else []
+            codes = [apply_one("add", a, b) for a, b in zip(codes[::2], codes[1::2], strict=False)] + odd
+        return int(codes[0])
+
+
+class LastMax(ByElement):
+    """The first of the largest over the last axis; a NaN if there is one."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        case.needs(1)
+        x = rows(case)
+        best = x.view(np.float32).argmax(axis=1)
+        return [x[np.arange(len(x)), best]]
+
+    def element(self, case: Case, place: int) -> int:
+        codes = rows(case)[place].tolist()
+        if any(map(FP32.is_nan, codes)):
+            return NAN
+        return int(max(codes, key=lambda code: cmp_to_key(compare)(decoder(FP32)(code))))
+
+
+class OneHot(ByElement):
+    """For each number from 0 a row of `count` zeros, with a one in that place."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        case.needs(1)
+        count = case.integer("count", 1, 1 << 20)
+        return [np.where(case.inputs[0].reshape(-1, 1) == np.arange(count), ONE, 0).astype(np.uint32)]
+
+    def element(self, case: Case, place: int) -> int:
+        row, column = divmod(place, case.integer("count", 1, 1 << 20))
+        return ONE if int(case.inputs[0].reshape(-1)[row]) == column else 0
+
+
+def rows(case: Case) -> Codes:
+    """The codes of the first input, with one row for each result. Raises Error for an empty last axis."""
+    x = case.values(0)
+    if not x.ndim or not x.shape[-1]:
+        raise Error(f"expects a last axis with elements, not an array of shape {x.shape}")
+    return np.ascontiguousarray(x).reshape(-1, x.shape[-1])

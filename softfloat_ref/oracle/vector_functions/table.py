@@ -1,0 +1,94 @@
+"""The definition of a function of vectors, and the table of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Literal, NamedTuple
+
+from softfloat_ref.base.errors import unknown
+from softfloat_ref.oracle.exact import NAN, Value
+from softfloat_ref.oracle.operations.table import Outcome, nan_operand
+from softfloat_ref.oracle.policies import NanRule
+
+Size = Literal["length", "depth", "length x depth", "one"]
+Group = Literal["", "affine", "mask"]
+Given = Mapping[str, Sequence[Value]]  # the decoded operands by name; those that are left out are missing
+Lanes = list[Outcome]  # exact results and the flags raised so far
+
+
+class Parameter(NamedTuple):
+    """An operand of a function. group: of operands that a unit may leave out together: gain and bias, a mask."""
+
+    name: str
+    size: Size
+    group: Group = ""
+
+
+class Setting(NamedTuple):
+    """What a function may depend on besides its operands.
+
+    bits: how many bits a result that is cut must have. zero_sign: the sign of an exact zero sum of opposite numbers.
+    epsilon: what a normalization adds. visible: how many of the lanes take part; the others are masked.
+    """
+
+    bits: int
+    zero_sign: int
+    nan_rule: NanRule
+    epsilon: Fraction = Fraction(0)
+    visible: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class VectorFunction:
+    """One row of the table: everything known about a function. Other modules do not check its name.
+
+    parameters: its operands; the first, or those of group "", give the formats. epsilon: whether it takes one.
+    share: whether the results lie between 0 and 1. centred: whether it subtracts the mean first.
+    """
+
+    name: str
+    summary: str
+    parameters: tuple[Parameter, ...]
+    function: Callable[[Setting, Given], Lanes]
+    epsilon: bool = False
+    share: bool = False
+    centred: bool = False
+
+    def has(self, group: Group) -> bool:
+        """Whether it has operands of a group."""
+        return any(p.group == group for p in self.parameters)
+
+    @property
+    def has_depth(self) -> bool:
+        """Whether it multiplies vectors of a depth of their own."""
+        return any("depth" in p.size for p in self.parameters)
+
+
+VECTOR_FUNCTIONS: Final[dict[str, VectorFunction]] = {}
+
+
+def vector_function(
+    name: str, summary: str, *parameters: Parameter, epsilon: bool = False, share: bool = False, centred: bool = False
+) -> Callable[[Callable[[Setting, Given], Lanes]], Callable[[Setting, Given], Lanes]]:
+    """Decorate an exact function to add its row to the table."""
+
+    def register(function: Callable[[Setting, Given], Lanes]) -> Callable[[Setting, Given], Lanes]:
+        VECTOR_FUNCTIONS[name] = VectorFunction(name, summary, parameters, function, epsilon, share, centred)
+        return function
+
+    return register
+
+
+def get_vector_function(name: str) -> VectorFunction:
+    """The function of that name. Raises Error, listing the closest ones."""
+    found = VECTOR_FUNCTIONS.get(name.strip().lower().replace("-", "_"))
+    if found is None:
+        raise unknown("function of vectors", name, VECTOR_FUNCTIONS)
+    return found
+
+
+def nan_among(rule: NanRule, values: Sequence[Value]) -> Outcome | None:
+    """The NaN result of values that have a NaN among them; None without one."""
+    return nan_operand(rule, values) if any(x.kind == NAN for x in values) else None
