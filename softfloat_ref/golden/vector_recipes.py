@@ -12,6 +12,7 @@ from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.operations import get_operation
 from softfloat_ref.oracle.policies import get_policy
 from softfloat_ref.oracle.sources import parse_source
+from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
 from softfloat_ref.units import MixedUnit, OperationUnit
 
 # In a wheel beside this file; in a checkout at the top.
@@ -30,14 +31,20 @@ _TYPES: Final[dict[str, Any]] = {
     "m": int,
     "n": int,
     "word": int,
+    "length": int,
+    "depth": int,
+    "plain": bool,
+    "masked": bool,
 }
 _COMMON: Final = {"description", "op", "fmt", "out", "count", "level", "seed"}
 _BLOCK_KEYS: Final = _COMMON | {"policy", "profile", "source"}
+_VECTOR_KEYS: Final = ("length", "depth", "epsilon", "plain", "masked")
 _KEYS: Final = {  # of units whose names are not operations
     "dot": _COMMON | {"k", "acc", "steps", "extrapolate"},
     "matmul": _COMMON | {"k", "acc", "steps", "extrapolate", "m", "n", "layout", "word"},
+    **dict.fromkeys(VECTOR_FUNCTIONS, _COMMON | {"policy", "source", *_VECTOR_KEYS}),
 }
-ALL_KEYS: Final = {*_BLOCK_KEYS, *_KEYS["dot"]}
+ALL_KEYS: Final = {*_BLOCK_KEYS, *_KEYS["dot"], *_VECTOR_KEYS}
 _PART_KEYS: Final = {"op", "fmt", "out", "rounding", "place", "policy", "source"}
 _MIXED_KEYS: Final = {"description", "count", "seed", "padding", "unboxed", "width", "sign_extend", "policy", "part"}
 DEFAULT_COUNT: Final = 10_000

@@ -239,6 +239,16 @@ def test_files_are_verified_and_changes_found(tmp_path: Path) -> None:
     assert not verify(folder).passed
 
 
+def test_a_recipe(tmp_path: Path) -> None:
+    text = 'op = "rms_norm"\nfmt = "bf16"\nlength = 3\nepsilon = "fp32:1e-6"\nplain = true\ncount = 20\n'
+    (tmp_path / "r.toml").write_text(text)
+    ok("vectors", "generate", "r.toml", "-o", "v", cwd=tmp_path)
+    unit = json.loads((tmp_path / "v" / "manifest.json").read_text())["set"]["unit"]
+    assert (unit["length"], unit["plain"], unit["epsilon"]) == (3, True, "8796093/8796093022208")
+    (tmp_path / "r.toml").write_text(text + "k = 3\n")
+    assert "unknown key 'k'" in refused("vectors", "generate", "r.toml", "-o", "w", cwd=tmp_path)
+
+
 DEVICE = """
 import sys
 from softfloat_ref.units import make_unit
