@@ -146,6 +146,12 @@ def test_links() -> None:
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+def test_the_site_lists_every_page() -> None:
+    listed = re.findall(r"^ +- (?:\w+: )?(\S+\.md)$", (TOP / "mkdocs.yml").read_text(), re.M)
+    pages = {x.relative_to(TOP / "docs").as_posix() for x in (TOP / "docs").rglob("*.md")}
+    assert sorted(listed) == sorted(x for x in pages if x.count("/") < 2)  # examples/README.md has the pages below it
+
+
 def test_reference_has_every_public_module() -> None:
     named = {m.removesuffix(".md") for m in os.listdir(TOP / "docs" / "reference")} - {"index"}
     modules = {name for name in softfloat_ref.__all__ if isinstance(getattr(softfloat_ref, name), ModuleType)}
