@@ -56,6 +56,7 @@ def units() -> Iterator[OperationUnit]:
         width = int(f[2:])
         near = [x for x in INTEGERS if width // 2 <= int(x[1:]) <= 2 * width or int(x[1:]) >= 32]
         requests += [("convert", *pair) for x in near for pair in ((f, x), (x, f))]
+    requests += [(op, f, None) for f in FLOATS for op in ("vfrec7", "vfrsqrt7")]
     for turn, (op, fmt, out) in enumerate(requests):
         yield unit(op, fmt, out, rounding=list(FRM)[turn % len(FRM)])
     for f in FLOATS:
@@ -127,7 +128,7 @@ def test_every_instruction_once() -> None:
     found = [forms(u) for u in (*units(), *ofp8_units())]
     assert all(found)
     names = {f.name for listed in found for f in listed}
-    assert len(names) == 136
+    assert len(names) == 138
     assert {"fnmadd.d", "vfnmsac.vv", "fcvt.lu.h", "vfncvt.rod.f.f.w", "vfcvt.rtz.xu.f.v", "vfwmacc.vv"} <= names
 
 

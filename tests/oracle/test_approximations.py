@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from command import ok, refused
 
+from softfloat_ref.arrays import fitting
 from softfloat_ref.arrays.approximations import computed, evaluate
 from softfloat_ref.arrays.fitting import approximate
 from softfloat_ref.arrays.goals import Goal, goal_of, measure
@@ -242,3 +243,24 @@ def test_the_table_file_and_the_module() -> None:
     assert all(f"25'h{int(x, 16):x};" in module_text(a) for x in lines[1:])
     with pytest.raises(Error, match="it has rne, rna and rtz"):
         module_text(dataclasses.replace(a, rounding="rup"))
+
+
+def test_nothing_that_misses_the_bound_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every operand is compared, those outside the table too."""
+    wrong = fitting.Ends(0x20, 0x30, "operand", "38")
+    monkeypatch.setattr(fitting._Side, "ends", lambda _: wrong)
+    fmt = get_format("fp8_e4m3")
+    with pytest.raises(Error, match="no table of degree 1"):
+        approximate(Goal("tanh", fmt, fmt, 1, 0))
+
+
+def test_bins_of_operands() -> None:
+    coverage = VectorSet(ApproximationUnit(defined()), 1).coverage
+    assert coverage is not None
+    assert "SEG/pos.1.first" in coverage.hits((0x3F00,))
+    assert "SEG/neg.0.last" in coverage.hits((0xBEFF,))
+    assert not any(x.startswith("SEG") for x in coverage.hits((0x3F01,)))
+    assert {"EDGE/pos.first"} == {x for x in coverage.hits((0x3E00,)) if x.startswith("EDGE")}
+    assert coverage.hits((0x7F81,)) == {"EDGE/nan"}
+    assert {"EDGE/neg.after"} == coverage.hits((0xC000,))
+    assert all(next(coverage.cases(b.id), None) for listed in coverage.bins().values() for b in listed)

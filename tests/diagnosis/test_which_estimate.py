@@ -1,0 +1,33 @@
+"""Which estimate is this? A device for one estimate, checked or identified as another, or as the exact operation."""
+
+from __future__ import annotations
+
+import pytest
+from diagnosing import diagnosis, names
+
+from softfloat_ref.diagnosis.asking import ask_model
+from softfloat_ref.diagnosis.hypotheses import expected_model
+from softfloat_ref.diagnosis.kinds import confirming, examiner
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.oracle.operations import OPERATIONS
+from softfloat_ref.units import OperationUnit
+
+RECIPROCALS = [name for name, row in OPERATIONS.items() if row.estimate and not row.estimate.root]
+ROOTS = [name for name, row in OPERATIONS.items() if row.estimate and row.estimate.root]
+PAIRS = [*(("recip", x) for x in RECIPROCALS), *(("rsqrt", x) for x in ROOTS), ("frecpe", "vfrec7")]
+
+
+@pytest.mark.parametrize(("expected", "device"), PAIRS)
+def test_check_names_it(expected: str, device: str) -> None:
+    vectors = VectorSet.make(expected, "fp32", 300)
+    found = diagnosis(vectors, expected_model(OperationUnit.make(device, "fp32")))
+    assert names(found)[0] == f"operation {device}"
+
+
+@pytest.mark.parametrize("device", ["vrcp14", "rcpps_zen4"])
+def test_identify_names_it_under_its_policy(device: str) -> None:
+    vectors = VectorSet.make("recip", "fp32", 1)
+    unit = OperationUnit.make(device, "fp32", policy="x86-sse")
+    found = examiner(vectors).identify(ask_model(unit, expected_model(unit)), confirming(vectors, 60, 1))
+    assert found.complete
+    assert f"operation {device}" in found.name
