@@ -8,6 +8,7 @@ import pydoc
 import rlcompleter
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -35,6 +36,17 @@ def test_dir_is_the_public_names(name: str) -> None:
         assert public in shown
         if inspect.isroutine(found) or inspect.isclass(found):
             assert inspect.getdoc(found), public
+
+
+def test_every_module_with_public_names_shows_them() -> None:
+    root = Path(sf.__file__).parent
+    found = [x for x in root.rglob("*.py") if "\n__all__ = [" in x.read_text(encoding="utf-8")]
+    assert len(found) > 15
+    for path in found:
+        parts = path.relative_to(root.parent).with_suffix("").parts
+        module: Any = importlib.import_module(".".join(x for x in parts if x != "__init__"))
+        assert dir(module) == sorted(module.__all__), path
+        assert all(hasattr(module, name) for name in module.__all__), path
 
 
 def test_dir_needs_no_import() -> None:

@@ -121,7 +121,11 @@ for _name, _text, _run in (
         "Conversions of arrays, one thread, against a copy, and torch, torchao and ml_dtypes where they are installed.",
         _module("arrays"),
     ),
-    ("functions", "Elementary functions: the scalar oracle, and arrays of 16-bit codes.", _module("functions")),
+    (
+        "functions",
+        "Elementary functions: the scalar oracle, and arrays, one thread, beside numpy, torch and MPFR (gmpy2).",
+        _module("functions"),
+    ),
     (
         "serve",
         "`eval --serve`: predictions through a pipe, each request sent after the previous answer.",

@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from softfloat_ref.app.devices import Device, device_options
+from softfloat_ref.app.kappa import KappaChoice, kappa_options
 from softfloat_ref.app.options import Choices, Name, option_name, policy_options, profile_option
 from softfloat_ref.app.requests import DEFAULT_VECTORS, DOT, QUANTIZATIONS, dot_options, request
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import check_place, write_file
+from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
 from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import check_hashes
+from softfloat_ref.oracle.blocks.forms import FORMS
 from softfloat_ref.oracle.literals import parse_number
 from softfloat_ref.oracle.operations import OPERATIONS
+from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
 from softfloat_ref.testing import report as reports
 from softfloat_ref.testing.check import SHOWN, Report, check_arrays, check_command, check_results
@@ -33,7 +37,7 @@ DEFAULT_WIDE: Final = 10_000
 
 
 @click.command("check")
-@click.argument("op", required=False, type=Name("OP", [*OPERATIONS, *QUANTIZATIONS, *VECTOR_FUNCTIONS, DOT]))
+@click.argument("op", required=False, type=Name("OP", [*OPERATIONS, *QUANTIZATIONS, *VECTOR_FUNCTIONS, DOT, *FORMS]))
 @device_options
 @click.option("--golden", metavar="DIR", help="A folder of vectors, with --results, or with a device.")
 @click.option("--results", metavar="FILE", help="What a simulator wrote: one answer per line.")
@@ -44,7 +48,9 @@ DEFAULT_WIDE: Final = 10_000
     help=f"Number of cases [{DEFAULT_COUNT}; blocks, dot: {DEFAULT_WIDE}; softmax, norms: {DEFAULT_VECTORS}].",
 )
 @click.option("--flags/--no-flags", default=True, show_default=True, help="Compare flags, if the device has any.")
+@click.option("--exhaustive", is_flag=True, help="Every possible case, instead of a number of them.")
 @click.option("--ulp", metavar="N", help="Largest error allowed, in ulp, such as 0.75.")
+@kappa_options
 @click.option(
     "--show", type=click.IntRange(min=0), default=SHOWN, show_default=True, help="Number of mismatches to show."
 )
@@ -66,7 +72,9 @@ def command(
     results: str | None,
     count: int | None,
     flags: bool,
+    exhaustive: bool,
     ulp: str | None,
+    kappa: KappaChoice,
     show: int,
     diagnose: bool,
     json_file: str | None,
@@ -78,27 +86,34 @@ def command(
     """
     if json_file is not None and json_file == junit:
         raise Error(f"--json and --junit both write to {json_file}; give one of them another file")
-    for path in (json_file, junit):
+    for path in (json_file, junit, kappa.file):
         if path not in (None, "-"):
             check_place(str(path))
     how: dict[str, Any] = {"nan": device.nan, "flags": flags, "shown": show}
-    how["limit"] = None if ulp is None else _limit(ulp)
+    how |= {"limit": None if ulp is None else _limit(ulp), "kappa": kappa.allowance}
+    if None not in (ulp, kappa.allowance):
+        raise Error("--ulp and --kappa are two measures of one error; give one of them")
+    if exhaustive and count is not None:
+        raise Error("--exhaustive checks every case; leave -n out")
     if golden is not None or results is not None:
-        named = (("fmt", fmt), ("out", out), ("seed", choices.seed), ("n", count))
+        named = (("fmt", fmt), ("out", out), ("seed", choices.seed), ("n", count), ("exhaustive", exhaustive or None))
         if given := [*choices.given, *(k for k, v in named if v is not None)]:
             option = "-n" if given[0] == "n" else option_name(given[0])
             raise Error(f"--golden has its own cases and policy; leave {option} out")
         found = _from_files(golden, results, op, device, how)
     else:
-        default = DEFAULT_WIDE if op in REQUESTS else DEFAULT_COUNT
-        default = DEFAULT_VECTORS if op in VECTOR_FUNCTIONS else default
-        vectors = request(op, fmt, out, choices, profile, dots, count=count or default, seed=choices.seed or 0)
+        default = DEFAULT_WIDE if own_name(op or "") in REQUESTS else DEFAULT_COUNT
+        default = DEFAULT_VECTORS if own_name(op or "") in VECTOR_FUNCTIONS else default
+        number: dict[str, Any] = {"level": EXHAUSTIVE} if exhaustive else {"count": count or default}
+        vectors = request(op, fmt, out, choices, profile, dots, **number, seed=choices.seed or 0)
         found = _from_device(vectors, device, how)
     if "-" not in (json_file, junit):
         for line in reports.text(found):
             print(line)
         sys.stdout.flush()  # a diagnosis may take a while
-    cause = _diagnosis(found, device, how) if diagnose and ulp is None else None
+    exact = ulp is None and kappa.allowance is None
+    cause = _diagnosis(found, device, how) if diagnose and exact else None
+    kappa.declare(found)
     _deliver(found, cause, json_file, junit)
     return 0 if found.passed else 1
 

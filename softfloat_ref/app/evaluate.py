@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from typing import Any, Final
 
 import click
 
 from softfloat_ref.app.lines import CHUNK, Words, answerer, blocks
 from softfloat_ref.app.options import Choices, Name, operand_formats, operands_option, policy_options
-from softfloat_ref.app.requests import refuse_dots, vector_inputs, vector_options, vector_unit
+from softfloat_ref.app.requests import (
+    random_codes,
+    refuse_dots,
+    request,
+    scale_options,
+    vector_unit,
+)
 from softfloat_ref.app.serve import serve as run_server
 from softfloat_ref.base.errors import Error
-from softfloat_ref.oracle.codec import check_code, check_random
+from softfloat_ref.oracle.blocks.forms import FORMS
+from softfloat_ref.oracle.codec import check_code
 from softfloat_ref.oracle.literals import parse_code
 from softfloat_ref.oracle.operations import OPERATIONS, get_operation
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.sources import RandomSource
 from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
-from softfloat_ref.units import OperationUnit, VectorUnit
+from softfloat_ref.units import ApproximationUnit, OperationUnit, Unit, is_definition
+from softfloat_ref.units.unit import split
 
 _BULK_FROM: Final = 1 << 16  # lines answered one by one before loading compiled code pays off
 _BULK_LEAST: Final = 64  # lines per bulk answer
@@ -31,9 +40,9 @@ _NO_CHOICES = Choices(Policy(), None, None)
 @operands_option
 @click.option("--out", help="The format of the result [that of the operands].")
 @click.option("--serve", is_flag=True, help="Answer requests for any operation on stdin; see docs/dpi.md.")
-@click.argument("op", type=Name("OP", [*OPERATIONS, *VECTOR_FUNCTIONS]), required=False)
+@click.argument("op", type=Name("OP", [*OPERATIONS, *VECTOR_FUNCTIONS, *FORMS]), required=False)
 @click.argument("operands", nargs=-1, metavar="[BITS...|-]")
-@vector_options
+@scale_options
 @policy_options
 def command(
     choices: Choices,
@@ -49,6 +58,9 @@ def command(
     A function of vectors (softmax, rms_norm, ...) takes the codes of its fields, lane by lane, and prints a result per
     lane, then the flags; its length follows from their number, unless --length gives it.
 
+    An operation on blocks (BlockAdd, ScaledMultiply, ConvertToBlock, ...) takes block formats, and for each operand its
+    scale and elements, then the result's scale if the result is a block.
+
     For a stochastic rounding, the random bits are a line's last operand, unless a random source is given. With --serve
     alone, requests on stdin open any operation with its own formats and policy.
     """
@@ -57,37 +69,60 @@ def command(
             raise Error("--serve takes no other arguments: each `open` line gives an operation, formats and policy")
         run_server()
         return
+    if op is not None and is_definition(op) and operands:
+        _approximation(op, fmt, out, operands, choices)
+        return
     if op is None or fmt is None or not operands:
         raise Error("eval needs OP, --fmt FORMAT and the operands' codes (or - for lines on stdin); or --serve alone")
-    name = own_name(op)
-    refuse_dots(name, dots, name)
-    if name in VECTOR_FUNCTIONS:
-        _vector(name, fmt, out, choices, dots, operands)
-        return
-    operation = get_operation(op)
-    unit = OperationUnit.make(op, operand_formats(fmt, operation.arity, operation.name), out, choices.policy)
+    choices.check_seed()
+    count = None if operands == ("-",) else len(operands)
+    unit = _unit(op, fmt, out, choices, dots, count)
     if operands == ("-",):
         stream(unit, choices)
         return
-    if len(operands) != operation.arity:
-        raise Error(f"{operation.name} takes {operation.arity} operands, not {len(operands)}")
-    codes = [check_code(parse_code(x), f) for x, f in zip(operands, unit.formats, strict=True)]
-    bits, flags = unit.answer([*codes, check_random(choices.policy, choices.one_word())])
-    print(f"{unit.out.hex(bits)} {flags:02x}")
+    formats = [f for f in unit.input_formats if f is not None]
+    if len(operands) != len(formats):
+        raise Error(f"{unit.properties()['op']} takes {len(formats)} {_fields(unit)}, not {len(operands)}")
+    codes = [check_code(parse_code(x), f) for x, f in zip(operands, formats, strict=True)]
+    found = unit.answer([*codes, *random_codes(unit, choices)])
+    print(" ".join(f"{x:0{f.digits}x}" for f, own in split(unit.outputs, found) for x in own))
 
 
-def _vector(
-    name: str, fmt: str, out: str | None, choices: Choices, dots: dict[str, Any], operands: tuple[str, ...]
-) -> None:
+def _unit(op: str, fmt: str, out: str | None, choices: Choices, dots: dict[str, Any], count: int | None) -> Unit:
+    """The unit that the options describe, for that number of codes. Raises Error."""
+    name = own_name(op)
+    if name in FORMS:
+        return request(op, fmt, out, replace(choices, random_bits=None), None, dots, count=1).unit
+    refuse_dots(op, dots, name)
+    if name in VECTOR_FUNCTIONS:
+        return vector_unit(name, fmt, out, choices, dots, count)
+    operation = get_operation(op)
+    return OperationUnit.make(op, operand_formats(fmt, operation.arity, operation.name), out, choices.policy)
+
+
+def _fields(unit: Unit) -> str:
+    """What a unit takes, for messages."""
+    taken = [f for f in unit.inputs if f.fmt is not None]
+    if isinstance(unit, OperationUnit):
+        return "operands"
+    return "codes, " + ", ".join(f.name if f.lanes == 1 else f"{f.name} ({f.lanes})" for f in taken)
+
+
+def _approximation(op: str, fmt: str | None, out: str | None, operands: tuple[str, ...], choices: Choices) -> None:
+    """Evaluate an approximation, which has its own formats and rounding, and no flags."""
+    if choices.given or choices.random_bits is not None or choices.source is not None:
+        raise Error(f"{op} has its own rounding; leave the options of policies out")
+    made = ApproximationUnit.make(op, fmt, out)
     if operands == ("-",):
-        stream(vector_unit(name, fmt, out, choices, dots, None), choices)
+        stream(made, choices)
         return
-    unit = vector_unit(name, fmt, out, choices, dots, len(operands))
-    *codes, flags = unit.answer(vector_inputs(unit, operands, choices))
-    print(" ".join(map(unit.out.hex, codes)), f"{flags:02x}")
+    if len(operands) != 1:
+        raise Error(f"{made.approximation.name} takes 1 operand, not {len(operands)}")
+    a = made.approximation
+    print(a.out.hex(a.answer(check_code(parse_code(operands[0]), a.fmt))))
 
 
-def stream(unit: OperationUnit | VectorUnit, choices: Choices) -> None:
+def stream(unit: Unit, choices: Choices) -> None:
     """Operand lines on stdin to TestFloat lines on stdout, answered as they arrive, in bulk once many have arrived."""
     if choices.random_bits is not None:
         raise Error("--random-bits is for one result; in a stream, they are the last operand of each line")
@@ -97,7 +132,8 @@ def stream(unit: OperationUnit | VectorUnit, choices: Choices) -> None:
     for block in blocks(lambda: os.read(0, CHUNK), "case"):
         out: list[bytes] = []
         try:
-            answered = _in_bulk(unit, words, block) if number >= _BULK_FROM else None
+            in_bulk = number >= _BULK_FROM and isinstance(unit, OperationUnit)
+            answered = _in_bulk(unit, words, block) if in_bulk else None
             if answered is not None:
                 out.append(answered)
                 number += block.count(b"\n")
@@ -113,7 +149,7 @@ def stream(unit: OperationUnit | VectorUnit, choices: Choices) -> None:
             sys.stdout.flush()
 
 
-def _in_bulk(unit: OperationUnit | VectorUnit, words: Words, block: bytes) -> bytes | None:
+def _in_bulk(unit: Unit, words: Words, block: bytes) -> bytes | None:
     """The answers to lines of one plain shape; None if they must be read one by one, such as lines with errors."""
     if (
         not isinstance(unit, OperationUnit)

@@ -19,7 +19,13 @@ from softfloat_ref.app.options import (
     scalar_format,
     unmark,
 )
-from softfloat_ref.app.requests import refuse_dots, request, vector_inputs, vector_options, vector_unit
+from softfloat_ref.app.requests import (
+    random_codes,
+    refuse_dots,
+    request,
+    scale_options,
+    vector_unit,
+)
 from softfloat_ref.base.errors import Error
 from softfloat_ref.explain.block import BlockExplanation
 from softfloat_ref.explain.scalar import (
@@ -42,9 +48,10 @@ from softfloat_ref.oracle.operations import OPERATIONS, evaluator, signature
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
-from softfloat_ref.testing import affine  # noqa: F401  (its view and its steps enter the tables)
+from softfloat_ref.testing import affine, lanes  # noqa: F401  (their views and steps enter the tables)
 from softfloat_ref.testing.views import view_of
-from softfloat_ref.units import REQUESTS, Unit
+from softfloat_ref.units import REQUESTS, LanesUnit, Unit, VectorUnit
+from softfloat_ref.units.unit import split
 
 MORE_BITS: Final = 16  # extra bits of a number such as 1/3, for defects that depend on bits below the guard bit
 
@@ -66,8 +73,8 @@ class Asked(NamedTuple):
 @click.option("--json", "as_json", is_flag=True, help="Print the steps as JSON.")
 @click.option("--lane", type=click.IntRange(min=0), help="softmax, norms, attention: the lane to explain [0].")
 @click.argument("words", nargs=-1, required=True)
-@vector_options
 @profile_option
+@scale_options
 @policy_options
 def command(
     choices: Choices,
@@ -86,6 +93,7 @@ def command(
     function of vectors (`softmax --fmt bf16 --lane 1 3f80 4000`), or a block of
     numbers (`--fmt mxfp8 1 2.5 449`). With --got (a block: SCALE:CODE,CODE,...), also list the policies, profiles or
     rules that give the device's answer."""
+    choices.check_seed()
     texts = [unmark(w) for w in words]
     name = own_name(texts[0])
     refuse_dots(name, dots, name)
@@ -94,7 +102,8 @@ def command(
     if name in REQUESTS and name not in VECTOR_FUNCTIONS:
         if got_flags is not None:
             raise Error("--got-flags is for operations and conversions")
-        _explain_unit(name, texts[1:], fmt, out, choices, profile, got, as_json)
+        unit = request(name, fmt, out, dataclasses.replace(choices, random_bits=None), profile, dots, count=1).unit
+        _explain_unit(unit, texts[1:], choices, got, as_json)
         return
     block = None if name in VECTOR_FUNCTIONS else _block_format(fmt)
     if block is not None:
@@ -148,50 +157,42 @@ def _print(
         print(f"{label:{width}} {text}".rstrip())
 
 
-def _explain_unit(
-    name: str,
-    texts: list[str],
-    fmt: str,
-    out: str | None,
-    choices: Choices,
-    profile: str | None,
-    got: str | None,
-    as_json: bool,
-) -> None:
-    """The steps of a unit whose fields have one code each."""
-    unit = request(name, fmt, out, dataclasses.replace(choices, random_bits=None), profile, count=1).unit
+def _explain_unit(unit: Unit, texts: list[str], choices: Choices, got: str | None, as_json: bool) -> None:
+    """The steps of a unit whose fields have one code each, or of an operation on blocks."""
     inputs = _inputs(unit, texts, choices)
-    rows, (answer, *_) = steps(unit, inputs), unit.answer(inputs)
+    rows, (answer, *more) = steps(unit, inputs), unit.answer(inputs)
     field, found, code = unit.results[0], None, 0
     if got is not None:
+        if more:
+            raise Error(f"--got is for a single result; {unit.properties()['op']} has {1 + len(more)} codes")
         code = parse_code(got, "--got")
         if code >> field.width:
             raise Error(f"--got {got}: {field.name} has {field.width} bits")
         found = alternatives(unit, inputs, (code,))
-    document = {"bits": f"{answer:0{field.digits}x}", "steps": dict(rows)}
+    codes = [f"{x:0{f.digits}x}" for f, own in split(unit.results, [answer, *more]) for x in own]
+    document = {"bits": codes[0], **({"codes": codes} if more else {}), "steps": dict(rows)}
     said = "" if found is None else view_of(unit).answer_text(code, None)
     _print(document, rows, said, found, "no other rule, and no change of two,", as_json, 11)
 
 
 def _inputs(unit: Unit, texts: list[str], choices: Choices) -> list[int]:
     """The codes of a unit's fields, and its random word. Raises Error for wrong input."""
-    if len(unit.result_formats) != 1 or any(f.lanes > 1 for f in unit.inputs):
+    is_form = isinstance(unit, LanesUnit | VectorUnit)
+    if not is_form and (len(unit.result_formats) != 1 or any(f.lanes > 1 for f in unit.inputs)):
         op = unit.properties()["op"]
         raise Error(
             f"explain {op} is for fields of one code each; for blocks, give the numbers alone (--fmt mxfp8 1 2.5); "
             "for dot products, use softfloat-ref dot --trace"
         )
-    fields = [f for f in unit.inputs if f.role == "operand"]
+    fields = [f for f in unit.inputs if f.role == "operand" for _ in range(f.lanes)]
     if len(texts) != len(fields):
-        names = ", ".join(f.name for f in fields)
+        names = ", ".join(dict.fromkeys(f.name for f in fields))
         raise Error(f"{unit.properties()['op']} takes {len(fields)} codes, {names}, not {len(texts)}")
     codes = [parse_code(x) for x in texts]
     for code, f in zip(codes, fields, strict=True):
         if code >> f.width:
             raise Error(f"{code:x} does not fit {f.name}, of {f.width} bits")
-    if unit.random_field is None:
-        return codes
-    return [*codes, check_random(choices.policy, choices.one_word())]
+    return [*codes, *random_codes(unit, choices)]
 
 
 def _flags(got: str | None, text: str | None) -> int | None:
@@ -283,7 +284,7 @@ def _lane(
 ) -> Asked:
     """A lane of a function of vectors; flags are the lane's own."""
     unit = vector_unit(name, fmt, out, choices, dots, len(texts))
-    codes = vector_inputs(unit, texts, choices)
+    codes = _inputs(unit, texts, choices)
     word = codes[unit.operand_width + lane] if lane < unit.length < len(codes) - unit.operand_width + 1 else 0
 
     def run(policy: Policy) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from softfloat_ref.app.signals import Stopped, end_of_signals, on_signals
 from softfloat_ref.base.errors import Error, unknown
 
 MAX_MESSAGE: Final = 600
-_NEW_OBJECTS: Final = 1 << 14  # between garbage collections: imports make many objects, which stay
+_NEW_OBJECTS: Final = 1 << 16  # between garbage collections: imports make many objects, which stay
 
 # name: (module, help text). A command's module is imported when it runs, so --help stays fast.
 COMMANDS: Final = {
@@ -24,12 +24,14 @@ COMMANDS: Final = {
     "explain": ("explain", "Explain a conversion or an operation, step by step."),
     "quantize": ("quantize", "Quantize values or arrays to a scalar or block format."),
     "decode": ("decode", "Decode codes to their exact values."),
+    "approximate": ("approximate", "Find the smallest table that approximates a function within a bound."),
     "eval": ("evaluate", "Evaluate an operation on codes: result and flags."),
     "dot": ("dot", "Compute dot products as matrix units do; traces, probes, captures."),
     "vectors": ("vectors", "Generate, verify and list golden vectors."),
     "coverage": ("coverage", "Measure the coverage of vectors and simulations, bin by bin."),
     "check": ("check", "Check a device against the oracle, and explain what it gets wrong."),
     "identify": ("identify", "Identify the policy, block profile, accumulator or affine rule of a device."),
+    "p3109": ("p3109", "List IEEE P3109's operations, query formats, declare conformance."),
     "dpi": ("dpi", "Write the C file and the package through which SystemVerilog queries the oracle."),
     "train": ("train", "Train small networks with every tensor in the format under study."),
     "plot": ("plot", "Plot exponents, errors, number lines, blocks and training curves."),
@@ -51,6 +53,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"softfloat_ref.app.{COMMANDS[cmd_name][0]}")
+        gc.freeze()  # what was imported stays: no collection, the one at the end included, looks through it again
         command: click.Command = module.command
         return command
 

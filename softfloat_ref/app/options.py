@@ -157,6 +157,15 @@ class Choices:
         if "sr_bits" in self.given and not self.policy.rounding.stochastic:
             raise Error(f"--sr-bits is for stochastic roundings; {rounding_name(self.policy.rounding)} takes no bits")
 
+    def check_seed(self) -> None:
+        """Raise Error for a seed that nothing draws from; where it also chooses cases, it is not called."""
+        self.check()
+        if self.seed is not None and self.source is None:
+            reason = f"{rounding_name(self.policy.rounding)} takes no bits"
+            if self.policy.rounding.stochastic:
+                reason = "--random-bits gives the random bits; leave --seed out"
+            raise Error(f"--seed is for stochastic roundings; {reason}")
+
     def one_word(self) -> int | None:
         """The random bits of a single result."""
         if self.random_bits is not None:

@@ -68,6 +68,7 @@ def histogram(
     from softfloat_ref.app import plots
     from softfloat_ref.arrays.exponents import find_format
 
+    choices.check_seed()
     picture = plots.picture(output)
     if not 0 < scale < float("inf"):
         raise Error(f"--scale {scale}: give a number above 0")

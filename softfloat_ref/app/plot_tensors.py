@@ -97,7 +97,7 @@ def blocks(
     from softfloat_ref.oracle.blocks.formats import get_block_format
 
     picture = plots.picture(output)
-    choices.check()
+    choices.check_seed()
     found = get_block_format(fmt)
     measure = Measure.make(found, choices.typed_policy(found, profile), choices.source, axis, profile)
     chosen = _one(model, tensor)

@@ -13,6 +13,7 @@ from softfloat_ref.arrays import convert, kinds
 from softfloat_ref.arrays.exponents import AnyFormat
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.affine import AffineFormat
+from softfloat_ref.oracle.approximation import Approximation
 from softfloat_ref.oracle.formats import Format
 
 if TYPE_CHECKING:
@@ -143,3 +144,25 @@ def errors(curves: Sequence[Curve], high: int, title: str = "") -> Figure:
     axes.grid(color="#dddddd", linewidth=0.6)
     axes.axhline(100, color=_GREY, linewidth=0.8, linestyle=(0, (2, 2)), label="100 %: rounded to zero")
     return legend(drawn, title)
+
+
+# -- approximations --------------------------------------------------------------------------------------------------
+
+
+def ulp_errors(a: Approximation, finite: NDArray[np.bool_], errors: Doubles) -> Figure:
+    """The error of every operand with a finite result, in ulp; below the axis, where tables begin and end."""
+    x = convert.decode_float64(np.arange(1 << a.fmt.width), a.fmt)
+    shown = finite & np.isfinite(x)
+    drawn = figure(9, 4.4)
+    axes: Any = drawn.subplots()
+    axes.plot(x[shown], errors[shown], linestyle="", marker=".", markersize=2, color=COLOURS[0], label=a.name)
+    ends = [part.first for part in a.parts] + [part.after for part in a.parts]
+    borders = [x[code | sign] for code in ends for sign in (0, a.fmt.sign_bit) if np.isfinite(x[code | sign])]
+    axes.plot(borders, np.zeros(len(borders)), linestyle="", marker="^", color=COLOURS[1], label="ends of tables")
+    axes.set_xscale("symlog", base=2, linthresh=float(max(x[max(a.positive.first, 1)], 2.0**-20)) / 2)
+    far = 2 * max((float(abs(b)) for b in borders), default=1.0)
+    axes.set_xlim(-far, far)
+    axes.set_xlabel("operand")
+    axes.set_ylabel("error, ulp")
+    axes.grid(color="#dddddd", linewidth=0.6)
+    return legend(drawn, f"{a.name}: error of {a.function}")

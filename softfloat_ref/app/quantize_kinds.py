@@ -113,7 +113,7 @@ class Kind(ABC):
 
     def check(self, output: str | None, form: str | None, is_array: bool, axis: int | None) -> None:
         """Raise Error for options that do not go together."""
-        self.choices.check()
+        self.choices.check_seed()
         if output is not None and Path(output).suffix not in FILES:
             raise Error(f"{output}: unknown kind of file; use {', '.join(FILES)}")
         if axis not in (None, -1) and not (is_array and isinstance(self.fmt, BlockFormat)):
@@ -339,7 +339,7 @@ class Affine(Kind):
     as_printed = True
 
     def check(self, output: str | None, form: str | None, is_array: bool, axis: int | None) -> None:
-        self.choices.check()
+        self.choices.check_seed()
         suffix = None if output is None else Path(output).suffix
         if is_array and suffix not in ARRAY_FILES:
             raise Error("arrays of affine integers go to -o FILE.npy (values, or codes with --as hex) or FILE.npz")

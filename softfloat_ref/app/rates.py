@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 RUNS: Final = 5
@@ -13,13 +13,19 @@ _THREADS: Final = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 class Row(NamedTuple):
-    """A measured rate, and the rate of a peer on the same work, if it is installed."""
+    """A measured rate, and the rates of peers on the same work, if they are installed."""
 
     work: str
     rate: float
     unit: str
     peer: str = ""
     peer_rate: float | None = None
+    others: Mapping[str, float] = {}
+
+    @property
+    def peers(self) -> dict[str, float]:
+        """The rates of the peers, by their names."""
+        return {**({self.peer: self.peer_rate} if self.peer_rate else {}), **self.others}
 
 
 def one_thread() -> None:
@@ -46,5 +52,5 @@ def median_rate(count: int, work: Callable[[], object]) -> float:
 def show(*rows: Row) -> None:
     """Print one line per row."""
     for row in rows:
-        peer = f"   {row.peer} {row.peer_rate:,.0f}, ratio {row.rate / row.peer_rate:.2f}" if row.peer_rate else ""
-        print(f"{row.work:44}{row.rate:>12,.0f} {row.unit}{peer}")
+        peers = "".join(f"   {name} {rate:,.0f}, ratio {row.rate / rate:.2f}" for name, rate in row.peers.items())
+        print(f"{row.work:44}{row.rate:>12,.0f} {row.unit}{peers}")

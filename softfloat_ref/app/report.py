@@ -74,7 +74,7 @@ def command(
 
 def _check(sort: str, outputs: Sequence[str], choices: Choices) -> None:
     """Raise Error for options that cannot work, before anything is measured."""
-    choices.check()
+    choices.check_seed()
     if sort not in SORTS:
         raise unknown("order", sort, SORTS)
     if choices.random_bits is not None:

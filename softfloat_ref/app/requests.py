@@ -14,18 +14,21 @@ from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.accumulate import ACCUMULATORS
 from softfloat_ref.oracle.affine import get_affine_format, is_affine
 from softfloat_ref.oracle.blocks.formats import any_format
-from softfloat_ref.oracle.codec import check_code, check_random
-from softfloat_ref.oracle.literals import parse_code
+from softfloat_ref.oracle.blocks.forms import FORMS
+from softfloat_ref.oracle.codec import check_random
 from softfloat_ref.oracle.operations import get_operation
+from softfloat_ref.oracle.operations.p3109 import own_name
+from softfloat_ref.oracle.policies import ROUNDINGS, Overflow, get_policy
 from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
-from softfloat_ref.units import REQUESTS, SIDE, VectorUnit
+from softfloat_ref.units import REQUESTS, SIDE, Unit, VectorUnit, is_definition
 from softfloat_ref.units.vector import DEFAULT_DEPTH, DEFAULT_LENGTH, EPSILON, MAX_LENGTH
 
 DOT: Final = "dot"
 MATMUL: Final = "matmul"
 DEFAULT_VECTORS: Final = 2_000  # of functions of vectors, a check's or a set's cases
 DOT_OPERATIONS: Final = (DOT, MATMUL)
-QUANTIZATIONS: Final = tuple(name for name in REQUESTS if name not in (*DOT_OPERATIONS, *VECTOR_FUNCTIONS))
+QUANTIZATIONS: Final = tuple(n for n in REQUESTS if n not in (*DOT_OPERATIONS, *FORMS, *VECTOR_FUNCTIONS))
+_FINDING_SCALES: Final = tuple(name for name, form in FORMS.items() if form.finds_scale)
 ACC: Final = Name("ACCUMULATOR", ACCUMULATORS)
 _DOT_OPTIONS: Final[dict[str, Any]] = {
     "acc": click.option("--acc", type=ACC, help="dot: accumulator: name, expression, FILE.toml[:NAME]."),
@@ -41,6 +44,14 @@ _MATMUL_OPTIONS: Final[dict[str, Any]] = {
     "layout": click.option("--layout", metavar="LAYOUT", help="matmul: elements and scales in memory."),
     "word": click.option("--word", type=click.INT, help="matmul: bits of a memory word [64]."),
 }
+_SCALE_OPTIONS: Final[dict[str, Any]] = {
+    "scale_round": click.option(
+        "--scale-round", type=Name("MODE", ROUNDINGS), metavar="MODE", help="Rounding of a scale that is found."
+    ),
+    "scale_overflow": click.option(
+        "--scale-overflow", type=Name("RULE", Overflow), metavar="RULE", help="Overflow of a scale that is found."
+    ),
+}
 _VECTOR_OPTIONS: Final[dict[str, Any]] = {
     "length": click.option("--length", type=click.IntRange(min=1), help=f"softmax, norms: lanes [{DEFAULT_LENGTH}]."),
     "depth": click.option("--depth", type=click.IntRange(min=1), help=f"attention: size of a key [{DEFAULT_DEPTH}]."),
@@ -51,18 +62,25 @@ _VECTOR_OPTIONS: Final[dict[str, Any]] = {
 _OWNERS: Final[dict[str, tuple[tuple[str, ...], str]]] = {  # the operations that an option is for, and their name
     **dict.fromkeys(_DOT_OPTIONS, (DOT_OPERATIONS, DOT)),
     **dict.fromkeys(_MATMUL_OPTIONS, ((MATMUL,), MATMUL)),
+    **dict.fromkeys(_SCALE_OPTIONS, (_FINDING_SCALES, _FINDING_SCALES[0])),
     **dict.fromkeys(_VECTOR_OPTIONS, (tuple(VECTOR_FUNCTIONS), "functions of vectors, such as softmax")),
 }
 
 
 def _dots(given: dict[str, Any]) -> dict[str, Any]:
-    """The options of dot and matrix products, and of functions of vectors, as one `dots`."""
+    """The options of dot and matrix products, of scales and of functions of vectors, as one `dots`."""
     return {"dots": {n: given.pop(n) for n in _OWNERS if n in given}}
 
 
-vector_options: Final = bundled(_dots, *_VECTOR_OPTIONS.values())
-dot_options: Final = bundled(_dots, *_DOT_OPTIONS.values(), *_VECTOR_OPTIONS.values())
-product_options: Final = bundled(_dots, *_DOT_OPTIONS.values(), *_MATMUL_OPTIONS.values(), *_VECTOR_OPTIONS.values())
+scale_options: Final = bundled(_dots, *_SCALE_OPTIONS.values(), *_VECTOR_OPTIONS.values())
+dot_options: Final = bundled(_dots, *_DOT_OPTIONS.values(), *_SCALE_OPTIONS.values(), *_VECTOR_OPTIONS.values())
+product_options: Final = bundled(
+    _dots,
+    *_DOT_OPTIONS.values(),
+    *_MATMUL_OPTIONS.values(),
+    *_SCALE_OPTIONS.values(),
+    *_VECTOR_OPTIONS.values(),
+)
 
 
 def request(
@@ -80,9 +98,11 @@ def request(
     """
     if op is None:
         raise Error("give the operation and --fmt")
+    if is_definition(op):
+        return _of_definition(op, fmt, out, choices, profile, dots, cases)
     if fmt is None:
         raise Error(f"{op} needs --fmt")
-    name = op.strip().lower().replace("-", "_")
+    name = own_name(op)
     given = {k: v for k, v in (dots or {}).items() if v not in (None, False)}
     _refuse(name, given, profile)
     if choices.random_bits is not None:
@@ -98,9 +118,37 @@ def request(
         return VectorSet.make(name, fmt, policy=policy, profile=profile, **cases)
     if name in VECTOR_FUNCTIONS:
         return VectorSet.make(name, fmt, policy=choices.policy, **given, **cases)
+    if name in FORMS:
+        return VectorSet.make(name, fmt, policy=choices.policy, **_scale(given, choices), **cases)
     operation = get_operation(op)
     formats = operand_formats(fmt, operation.arity, operation.name)
     return VectorSet.make(op, formats, policy=choices.policy, **cases)
+
+
+def _scale(given: dict[str, Any], choices: Choices) -> dict[str, Any]:
+    """The policy of a scale that the unit finds, if an option of it was given."""
+    fields = {name.removeprefix("scale_"): value for name, value in given.items()}
+    if not fields:
+        return {}
+    rounding = {"rounding": fields.pop("round")} if "round" in fields else {}
+    return {"scale_policy": get_policy(sr_bits=choices.policy.sr_bits, **rounding, **fields)}
+
+
+def _of_definition(
+    op: str,
+    fmt: str | None,
+    out: str | None,
+    choices: Choices,
+    profile: str | None,
+    dots: dict[str, Any] | None,
+    cases: dict[str, Any],
+) -> VectorSet:
+    """The set of an approximation, which has its own formats and rounding."""
+    _refuse(op, {k: v for k, v in (dots or {}).items() if v not in (None, False)}, profile)
+    if choices.given or choices.random_bits is not None:
+        option = option_name(choices.given[0]) if choices.given else "--random-bits"
+        raise Error(f"{op} has its own rounding; leave {option} out")
+    return VectorSet.make(op, fmt, out=out, **cases)
 
 
 def _refuse(op: str, dots: dict[str, Any], profile: str | None) -> None:
@@ -118,16 +166,24 @@ def refuse_dots(what: str, dots: dict[str, Any], op: str = "") -> None:
     for name, value in dots.items():
         own, called = _OWNERS[name]
         if value not in (None, False) and op not in own:
-            raise Error(f"--{name} is for {called}, not for {what}")
+            raise Error(f"{option_name(name)} is for {called}, not for {what}")
 
 
-# -- a case of a function of vectors on the command line ---------------------------------------------------------------
+def random_codes(unit: Unit, choices: Choices) -> list[int]:
+    """The random bits of a single case."""
+    field = unit.random_field
+    if field is None or field.lanes == 1:
+        return [] if field is None else [check_random(choices.policy, choices.one_word())]
+    words: Sequence[int | None] = choices.words(field.lanes) or [None] * field.lanes
+    return [check_random(choices.policy, word) for word in words]
 
 
 def vector_unit(
     name: str, fmt: str, out: str | None, choices: Choices, dots: dict[str, Any], count: int | None
 ) -> VectorUnit:
-    """The unit for a number of codes (None: any): without --length, of as many lanes as they make. Raises Error."""
+    """The function of vectors for a number of codes (None: any): without --length, of as many lanes as they make.
+
+    Raises Error."""
     given = {k: v for k, v in dots.items() if v not in (None, False)}
     unit = VectorUnit.make(name, fmt, out, choices.policy, **given)
     if "length" in given or count is None:
@@ -135,17 +191,3 @@ def vector_unit(
     one, two = (dataclasses.replace(unit, length=n).operand_width for n in (1, 2))
     length = max(1, 1 + (count - one) // (two - one))
     return dataclasses.replace(unit, length=length) if length <= MAX_LENGTH else unit
-
-
-def vector_inputs(unit: VectorUnit, texts: Sequence[str], choices: Choices) -> list[int]:
-    """The codes of a case, and a random word per lane. Raises Error."""
-    fields = [f for f in unit.inputs if f.role == "operand" for _ in range(f.lanes)]
-    if len(texts) != len(fields):
-        sizes = ", ".join(f"{f.name} ({f.lanes})" for f in unit.inputs if f.role == "operand")
-        raise Error(f"{unit.op} of length {unit.length} takes {len(fields)} codes: {sizes}, not {len(texts)}")
-    codes = [check_code(parse_code(x), f.fmt) for x, f in zip(texts, fields, strict=True) if f.fmt is not None]
-    if not unit.policy.random_count:
-        check_random(unit.policy, choices.one_word())
-        return codes
-    words: Sequence[int | None] = choices.words(unit.length) or [None] * unit.length
-    return [*codes, *(check_random(unit.policy, word) for word in words)]

@@ -24,6 +24,7 @@ from softfloat_ref.app.options import Choices, operand_formats, policy_options, 
 from softfloat_ref.app.requests import product_options, refuse_dots, request
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.operations import get_operation
+from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS
 from softfloat_ref.oracle.sources import RandomSource
 from softfloat_ref.units import REQUESTS, Field, OperationUnit, Unit
@@ -128,7 +129,7 @@ def _opened(
         from softfloat_ref.rtl.uvm import unit_of
 
         return unit_of(fmt), None
-    if op.strip().lower() in REQUESTS:
+    if own_name(op) in REQUESTS:
         return request(op, fmt, out, choices, profile, dots, count=1).unit, choices.source
     refuse_dots(op, dots)
     if profile is not None:

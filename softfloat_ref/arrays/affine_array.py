@@ -100,6 +100,31 @@ class AffineArray(QuantizedArray):
         return exchange.Tensors(elements, scales, zeros)
 
 
+def check_out(out: AffineArray | None, shape: tuple[int, ...], axis: int | None) -> None:
+    """Raise Error for an `out` that does not fit."""
+    if out is None:
+        return
+    if not isinstance(out, AffineArray):
+        raise Error(f"out must be an AffineArray, not {type(out).__name__}")
+    channels = () if axis is None else (shape[axis],)
+    for place, wanted, dtype in (
+        (out.integers, shape, np.int32),
+        (out.scales, channels, np.float32),
+        (out.zero_points, channels, np.int32),
+    ):
+        convert.check_buffer(place, wanted, np.dtype(dtype))
+
+
+def settled(made: AffineArray, out: AffineArray | None) -> AffineArray:
+    """The result, stored in the arrays of `out` if given."""
+    if out is None:
+        return made
+    places = (out.integers, out.scales, out.zero_points)
+    for place, found in zip(places, (made.integers, made.scales, made.zero_points), strict=True):
+        place[...] = found
+    return replace(made, integers=places[0], scales=places[1], zero_points=places[2])
+
+
 def is_compiled(size: int) -> bool:
     """Whether the compiled loops apply to an array of float32 values, or of integers that become such values."""
     return dispatch.use_compiled_soon(size) and not convert.flushes_subnormals()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softfloat_ref.arrays import convert
-from softfloat_ref.arrays.affine_array import AffineArray, checked_parameters
+from softfloat_ref.arrays.affine_array import AffineArray, check_out, checked_parameters, settled
 from softfloat_ref.base.bisection import changes
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle import exact
@@ -80,25 +80,31 @@ def matmul(
     scale: ArrayLike | None = None,
     zero_point: ArrayLike | None = None,
     profile: str | Rule = "exact",
+    out: Any = None,
 ) -> Any:
     """a @ b + c of affine integers: the accumulators of `accumulate`, times both scales, rounded once to a format.
 
     to: a scalar format: returns values; "i32": the accumulators themselves; an affine format: returns an AffineArray,
     requantized with scale and zero_point, one number each, by the rule `profile`, whose arithmetic is exact. c:
-    integers in units of the product of both scales. Raises Error if the arguments do not fit together.
+    integers in units of the product of both scales. out: the buffer for the result, of its kind. Raises Error if the
+    arguments do not fit together.
     """
     sums = accumulate(a, b, c)
     affine = is_affine(to)
     if not affine and (scale is not None or zero_point is not None or profile != "exact"):
         raise Error("scale, zero_point and profile have no effect unless `to` is an affine format; leave them out")
     if not affine and get_format(to) == _SUMS:
-        return sums
+        convert.check_buffer(out, sums.shape, sums.dtype)
+        return convert.stored(sums, out)
     pairs = _pairs(a, b, sums.shape)
     if affine:
-        return _requantized(sums, pairs, get_affine_format(to), scale, zero_point, get_rule(profile))
-    out = get_format(to)
-    codes = _by_pairs(sums, pairs, lambda factor: _to_scalar(out, factor), 0)
-    return convert.decode(codes.view(np.uint64), out)
+        check_out(out, sums.shape, None)
+        found = _requantized(sums, pairs, get_affine_format(to), scale, zero_point, get_rule(profile))
+        return settled(found, out)
+    fmt = get_format(to)
+    convert.check_buffer(out, sums.shape, convert.value_dtype(fmt))
+    codes = _by_pairs(sums, pairs, lambda factor: _to_scalar(fmt, factor), 0)
+    return convert.decode(codes.view(np.uint64), fmt, out=out)
 
 
 def _centred(x: AffineArray, channels: int, name: str) -> Sums:

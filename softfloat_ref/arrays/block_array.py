@@ -205,7 +205,7 @@ def kept_tensor_scale(given: Any, fmt: BlockFormat, profile: Profile) -> float |
 
 def tensor_scale_value(code: int, profile: Profile) -> float | None:
     """The value of a second-level scale; None for a 1 that the profile does not ask for, which has no effect."""
-    return None if code == ONE and not profile.two_levels else float(decode(code, FP32))
+    return None if code == ONE and not profile.two_levels else float(np.uint32(code).view(np.float32))
 
 
 def from_codes(

@@ -149,6 +149,7 @@ def matmul(
     c: Any = None,
     to: str | Format = "fp32",
     extrapolate: bool = False,
+    out: convert.Floats | None = None,
 ) -> convert.Floats:
     """a @ b + c, each result accumulated in the order and with the roundings of an accumulator.
 
@@ -160,11 +161,11 @@ def matmul(
 
     Second-level scales are factors of the products, as in `dot`. A unit that takes only scales of blocks, as
     nvidia-b200-fp4, has its FP32 results multiplied by the product of both scales, rounded to FP32: an epilogue; then
-    there is no c. Returns the values, float32 (float64 if float32 does not hold `to`). Raises Error if the arguments do
-    not fit together.
+    there is no c. Returns the values, float32 (float64 if float32 does not hold `to`), in the buffer `out` if given.
+    Raises Error if the arguments do not fit together.
     """
     x, y, pair = _encoded(a, b, fmt, -2)
-    return products.matmul(x, y, acc, fmt=pair, c=c, to=to, extrapolate=extrapolate)
+    return products.matmul(x, y, acc, fmt=pair, c=c, to=to, extrapolate=extrapolate, out=out)
 
 
 def dot(
@@ -176,13 +177,14 @@ def dot(
     c: Any = None,
     to: str | Format = "fp32",
     extrapolate: bool = False,
+    out: convert.Floats | None = None,
 ) -> convert.Floats:
     """Dot products along the last axis of a and b, (..., k), whose other dimensions broadcast: (...).
 
     Arguments as for `matmul`. `softfloat_ref.dot` is the dot product of two vectors of codes, with flags.
     """
     x, y, pair = _encoded(a, b, fmt, -1)
-    return products.dot(x, y, acc, fmt=pair, c=c, to=to, extrapolate=extrapolate)
+    return products.dot(x, y, acc, fmt=pair, c=c, to=to, extrapolate=extrapolate, out=out)
 
 
 def _encoded(a: Any, b: Any, fmt: Any, axis: int) -> tuple[Any, Any, list[Any]]:

@@ -216,6 +216,14 @@ def check_buffer(out: NDArray[Any] | None, shape: tuple[int, ...], dtype: np.dty
         raise Error("out is read-only; give a writable array")
 
 
+def stored(made: NDArray[Any], out: NDArray[Any] | None) -> NDArray[Any]:
+    """A result in the buffer that was given for it and checked, if any."""
+    if out is None:
+        return made
+    out[...] = made
+    return out
+
+
 def _encode_flat(flat: Source, fmt: Format, policy: Policy, target: Codes, threads: int) -> None:
     size = target.size
     if dispatch.use_compiled(size) and dispatch.can_encode(flat.fmt, fmt, policy):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import NoneType
 from typing import Any, Final
 
 from numpy.typing import ArrayLike
@@ -49,14 +50,15 @@ def encode(
     tensor_scale: float | None = None,
     scale: ArrayLike | None = None,
     zero_point: ArrayLike | None = None,
+    out: Any = None,
 ) -> ScalarArray | BlockArray | AffineArray:
     """The codes of an array in a scalar, block or affine format, with the format (`softfloat_ref.encode_array`).
 
     random_bits, seed, key: for stochastic rounding, as for `arrays.encode`: key is the tensor's name, so that tensors
     under one seed do not share bits. axis: of the blocks (default: the last), or of the channels of an affine format
     (default: per tensor). profile: a block profile, or an affine format's rule. tensor_scale: the second-level scale of
-    a block format. scale, zero_point: of an affine format. Raises Error as the encode of the kind does, and for options
-    without effect.
+    a block format. scale, zero_point: of an affine format. out: an earlier result, whose arrays are overwritten. Raises
+    Error as the encode of the kind does, and for options without effect.
     """
     found = find_format(fmt)
     given = given_options(
@@ -64,10 +66,13 @@ def encode(
     )
     given |= {"seed": seed, "key": key}
     if isinstance(found, AffineFormat):
-        return affine.encode(x, found, policy, random_bits, **given)
+        return affine.encode(x, found, policy, random_bits, out=out, **given)
     if isinstance(found, BlockFormat):
-        return blocks.encode(x, found, policy, random_bits, **given)
-    return ScalarArray(convert.encode(x, found, policy, random_bits, **given), found)
+        return blocks.encode(x, found, policy, random_bits, out=out, **given)
+    if not isinstance(out, (ScalarArray, NoneType)):
+        raise Error(f"out must be a ScalarArray, not {type(out).__name__}")
+    codes = None if out is None else out.codes
+    return ScalarArray(convert.encode(x, found, policy, random_bits, out=codes, **given), found)
 
 
 def quantize(

@@ -1,11 +1,13 @@
 """Matrix products, bit-identical to the scalar oracle's dot products, for every accumulator.
 
-mx-fp32 uses exact float64 matrix products one block wide, so BLAS may add in any order. Other trees run in the compiled
-loop of kernels/. The oracle computes what neither supports, and every result with an Inf operand.
+mx-fp32 uses exact float64 matrix products one block wide, so BLAS may add in any order. Trees of one sum and one
+rounding, and other trees, run in the compiled loops of kernels/. The oracle computes what neither supports, and every
+result with an Inf operand.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Final
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 from softfloat_ref.arrays import convert
 from softfloat_ref.arrays.block_array import BlockArray
 from softfloat_ref.arrays.convert import Codes
+from softfloat_ref.arrays.kernels.program import NoProgram, Program, compile_tree
 from softfloat_ref.arrays.scalar_array import ScalarArray
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.accumulate.dots import Operand, Setting, run
@@ -23,7 +26,7 @@ from softfloat_ref.oracle.accumulate.terms import operand_decoder
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
 from softfloat_ref.oracle.blocks.quantize import FP32_ONE
 from softfloat_ref.oracle.codec import decoder, encode, encoder
-from softfloat_ref.oracle.exact import FINITE, INF, NAN
+from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.policies import Policy
 
@@ -31,6 +34,7 @@ FP32: Final = CATALOGUE["fp32"]
 FP64: Final = CATALOGUE["fp64"]
 _EXACT_BITS: Final = FP64.precision
 KINDS: Final = (FINITE, INF, NAN)  # in the numbering of the compiled loop
+_TABLED: Final = 16  # bits of a format whose codes have a table
 _ROWS: Final = 128  # rows of the left matrix at a time: the float64 results of one block stay in the cache
 Floats = NDArray[np.float64]
 
@@ -100,10 +104,8 @@ class Matrix:
 
 def _of_kind(codes: NDArray[Any], fmt: Format, kind: int) -> NDArray[np.bool_]:
     """Which rows (of the last axis) contain a code of that kind."""
-    decode = decoder(fmt)
-    patterns, inverse = np.unique(codes, return_inverse=True)
-    known = np.array([decode(code).kind == kind for code in patterns.tolist()], bool)
-    return np.asarray(known[inverse].reshape(codes.shape).any(axis=-1), np.bool_)
+    kinds = _table(codes, fmt, decoder(fmt))[4]
+    return np.asarray((kinds == KINDS.index(kind)).any(axis=-1), np.bool_)
 
 
 def operand_matrix(x: Any, fmt: Any, axis: int, name: str) -> Matrix:
@@ -169,6 +171,8 @@ class _Job:
 
     def _by_oracle(self, out: Codes, where: NDArray[np.bool_]) -> Codes:
         """Compute the chosen results one by one; rows and columns with NaN at once if the unit has a single NaN."""
+        if not where.any():
+            return out
         unit = self.setting.accumulator
         if unit.nan_rule.propagate == "no":
             nan = self.a.rows_of(NAN)[:, np.newaxis] | self.b.rows_of(NAN)
@@ -221,8 +225,6 @@ class _Job:
 
     def _compiled(self) -> Codes | None:
         """Run the tree's program; None if it has none."""
-        from softfloat_ref.arrays.kernels.program import NoProgram, compile_tree
-
         s, result = self.setting, self.setting.result
         factors = [*self.a.factors, *self.b.factors]
         bits = s.formats[0].precision + s.formats[1].precision + sum(x.precision for x in factors)
@@ -230,27 +232,37 @@ class _Job:
             program = compile_tree(s, self.a.k, bits)
         except NoProgram:
             return None
-        from softfloat_ref.arrays.kernels.loops import dot_matrix
-
         if not s.c == result == FP32 and self.c.any():
             return None  # c may first be rounded, which the oracle does
-        shape = len(self.a.codes), len(self.b.codes)
-        out, special = np.zeros(shape, np.int64), np.zeros(shape, np.uint8)
-        flush = {"off": 0, "on": 1, "positive": 2}[s.accumulator.flush_inputs]
+        out, special, unfit = self._looped(program, factors)
+        return self._by_oracle(_widened(out, result, s), special.astype(bool) | unfit)
+
+    def _looped(self, program: Program, factors: list[Format]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """The codes of the running results, which of them are left to the oracle, and which have an Inf scale."""
+        from softfloat_ref.arrays.kernels import fused
+
+        s, unit, result = self.setting, self.setting.accumulator, self.setting.result
         shift = sum(f.mantissa_bits for f in (*s.formats, *factors))
-        numbers = [program.step, program.slots, program.result, program.widen, s.accumulator.zero == "positive", flush]
-        rule = s.accumulator.nan_rule
+        rule, positive = unit.nan_rule, unit.zero == "positive"
         nan = rule.code(result) if rule.propagate == "no" else -1
-        numbers += [s.accumulator.product_exponent, result.width - 1, nan, (program.code[:, 6] != 0).any()]
         rows = np.array([result.mantissa_bits, result.emin, result.inf_code], np.int64)
-        left, right = (_integers(x, s.accumulator.flush_inputs) for x in (self.a, self.b))
-        numbers.append(bool(left[0][4].any() or right[0][4].any()))
+        left, right = (_integers(x, unit.flush_inputs) for x in (self.a, self.b))
         unfit = left[1][:, np.newaxis] | right[1]
+        if positive and unit.flush_inputs == "off" and fused.fits(program, left[0], right[0]):
+            numbers = shift, unit.product_exponent, result.sign_bit, nan
+            return *fused.multiply(program, left[0], right[0], self.c, *numbers, rows), unfit
+        from softfloat_ref.arrays.kernels.loops import dot_matrix
+
+        flush = {"off": 0, "on": 1, "positive": 2}[unit.flush_inputs]
+        setting = [program.step, program.slots, program.result, program.widen, positive, flush]
+        setting += [unit.product_exponent, result.width - 1, nan, (program.code[:, 6] != 0).any()]
+        setting.append(bool(left[0][4].any() or right[0][4].any()))
+        out, special = np.zeros(unfit.shape, np.int64), np.zeros(unfit.shape, np.uint8)
         # the memory layout is always the same, so the loop is compiled once
         lines, columns = np.ascontiguousarray(left[0]), np.ascontiguousarray(right[0].swapaxes(1, 2))
-        tables = program.code, program.inputs, program.targets, program.formats, np.array(numbers, np.int64)
+        tables = program.code, program.inputs, program.targets, program.formats, np.array(setting, np.int64)
         dot_matrix(lines, columns, self.c.astype(np.int64), shift, *tables, rows, out, special)
-        return self._by_oracle(_widened(out, result, s), special.astype(bool) | unfit)
+        return out, special, unfit
 
 
 def _widened(codes: NDArray[np.int64], fmt: Format, s: Setting) -> Codes:
@@ -266,11 +278,11 @@ def _widened(codes: NDArray[np.int64], fmt: Format, s: Setting) -> Codes:
 
 def _integers(x: Matrix, flush: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """(5, rows, k): significand, negative, exponent, exponent of the scale, kind; and which rows have an Inf scale."""
-    found = _table(x.codes, operand_decoder(x.fmt, flush))
+    found = _table(x.codes, x.fmt, operand_decoder(x.fmt, flush))
     rows = np.zeros(len(x.codes), bool)
     spread = x.spread()
     if spread is not None and x.scale_fmt is not None:
-        scale = _table(spread, decoder(x.scale_fmt))
+        scale = _table(spread, x.scale_fmt, decoder(x.scale_fmt))
         rows = (scale[4] == INF).any(axis=1)
         found[4] = np.maximum(found[4], scale[4])
         found[3] = scale[2] + x.scale_fmt.mantissa_bits
@@ -285,11 +297,23 @@ def _integers(x: Matrix, flush: str) -> tuple[NDArray[np.int64], NDArray[np.bool
     return found, rows
 
 
-def _table(codes: NDArray[Any], decode: Any) -> NDArray[np.int64]:
+def _table(codes: NDArray[Any], fmt: Format, decode: Callable[[int], Value]) -> NDArray[np.int64]:
+    """(5, ...): the numbers of each code as in `_integers`, without a scale."""
+    if fmt.width <= _TABLED and codes.size << 2 >= 1 << fmt.width:
+        return np.take(_every(fmt, decode), codes, axis=1)
     patterns, inverse = np.unique(codes, return_inverse=True)
-    values = [decode(int(code)) for code in patterns]
+    return _numbers([decode(int(code)) for code in patterns])[:, inverse.reshape(codes.shape)]
+
+
+@lru_cache(maxsize=16)
+def _every(fmt: Format, decode: Callable[[int], Value]) -> NDArray[np.int64]:
+    """The numbers of every code."""
+    return _numbers([decode(code) for code in range(1 << fmt.width)])
+
+
+def _numbers(values: list[Value]) -> NDArray[np.int64]:
     rows = [(v.significand if v.kind == FINITE else 0, v.sign, v.exponent, 0, KINDS.index(v.kind)) for v in values]
-    return np.ascontiguousarray(np.array(rows, np.int64).T)[:, inverse.reshape(codes.shape)]
+    return np.ascontiguousarray(np.array(rows, np.int64).T)
 
 
 def _clean(out: NDArray[np.float32]) -> NDArray[np.float32]:

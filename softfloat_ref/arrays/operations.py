@@ -1,22 +1,24 @@
 """Element-wise operations on numpy arrays of codes, with flags: bit-identical to the scalar oracle.
 
-There are three methods with identical results: a table that the oracle fills on demand, for operands of at most 16 bits
-together; the compiled loop of kernels/operations.py; and the oracle for each distinct case. Small arrays use the oracle
-until the loop is loaded (loading takes about a second; compiling it after an installation, about ten).
+There are four methods with identical results: a table that the oracle fills on demand, for operands of at most 16 bits
+together; the compiled loops of kernels/operations.py and kernels/functions.py; and the oracle for each distinct case.
+Small arrays use the oracle until the loop is loaded (loading takes about a second; compiling it after an installation,
+about ten). The loop of functions is used from 65,536 elements on, since making a function's tables takes a while, too.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Final, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softfloat_ref.arrays.convert import Codes, RandomBits, code_dtype, given_bits, random_words
-from softfloat_ref.arrays.kernels.op_plans import Plan, plan
+from softfloat_ref.arrays.convert import Codes, RandomBits, check_buffer, code_dtype, given_bits, random_words, stored
+from softfloat_ref.arrays.kernels.function_plans import function_plan
+from softfloat_ref.arrays.kernels.op_plans import plan
 from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
 from softfloat_ref.base.errors import Error, Undefined
 from softfloat_ref.oracle.codec import FLAGS, check_random
@@ -54,6 +56,7 @@ def evaluate(
     *,
     seed: int | None = None,
     key: str | None = None,
+    out: Codes | None = None,
 ) -> Codes: ...
 
 
@@ -69,6 +72,7 @@ def evaluate(
     flags: Literal["any"],
     seed: int | None = None,
     key: str | None = None,
+    out: Codes | None = None,
 ) -> tuple[Codes, Flags]: ...
 
 
@@ -84,6 +88,7 @@ def evaluate(
     flags: Literal["each"],
     seed: int | None = None,
     key: str | None = None,
+    out: Codes | None = None,
 ) -> tuple[Codes, FlagBytes]: ...
 
 
@@ -98,20 +103,23 @@ def evaluate(
     *,
     seed: int | None = None,
     key: str | None = None,
+    out: Codes | None = None,
 ) -> Codes | tuple[Codes, Flags] | tuple[Codes, FlagBytes]:
     """The results of an operation on arrays of codes: codes of the output format, in the operands' common shape.
 
     operands: one integer array per operand; shapes must broadcast. fmt: one format for all operands, or one per
     operand. to: the result's format (default: the operands' format). random_bits: for stochastic rounding, integers in
     the common shape, or a RandomSource. flags: "any" also returns the union of all flags, "each" an array of flag bytes
-    in the common shape.
-    Raises Error for codes, shapes, formats or random bits that do not fit, and for a case with no defined result.
+    in the common shape. out: the buffer for the codes, written at the end; it may be an operand.
+    Raises Error for codes, shapes, formats, random bits or buffers that do not fit, and for a case with no defined
+    result.
     """
     sig, policy = signature(op, fmt, to), get_policy(policy)
     if flags not in FLAGS_WANTED:
         raise Error(f"flags = {flags!r}: use none, any or each")
     arrays = _common(sig, operands)
     codes = np.empty(arrays[0].shape, code_dtype(sig.out))
+    check_buffer(out, codes.shape, codes.dtype)
     each = np.empty(codes.shape if flags == "each" else 0, np.uint8)
     random_bits = given_bits(random_bits, policy, codes, seed, key)
     source = random_bits if isinstance(random_bits, RandomSource) else None
@@ -136,6 +144,7 @@ def evaluate(
         elif flags == "any":
             seen |= int(np.bitwise_or.reduce(raised))
         start += size
+    codes = stored(codes, out)
     if flags == "none":
         return codes
     return (codes, each) if flags == "each" else (codes, FLAGS[seen])
@@ -222,29 +231,56 @@ class Bulk:
         self.sig, self.policy = sig, policy
         bits = sum(f.width for f in sig.formats) + policy.random_count
         self._table = _lazy_table(sig, policy) if bits <= _TABLE_BITS and not policy.random_count else None
-        self._plan: Plan | None = None
-        if self._table is None and size >= (_LOADED_FROM if _LOOP in sys.modules else COMPILED_FROM):
-            self._plan = plan(sig, policy)
+        self._run = loop_for(sig, policy, size) if self._table is None else None
 
     def __call__(self, operands: Sequence[Ints], words: Ints | None = None) -> tuple[Ints, FlagBytes]:
         """Codes (as int64 patterns) and flags of each element. words: the random bits of each element."""
         if self._table is not None:
             return self._table(operands)
-        if self._plan is None:
+        if self._run is None:
             return by_oracle(self.sig, self.policy, operands, words)
-        from softfloat_ref.arrays.kernels import operations
-
-        operate: Any = operations.operate
         size = operands[0].size
         codes, flags = np.empty(size, np.int64), np.empty(size, np.uint8)
-        given = [*operands, _NOTHING, _NOTHING][:3]
-        operate(*self._plan, *given, _NOTHING if words is None else words, codes, flags)
+        self._run(operands, _NOTHING if words is None else words, codes, flags)
         unknown = flags == UNKNOWN
         if unknown.any():
             left = [x[unknown] for x in operands]
             drawn = None if words is None else words[unknown]
             codes[unknown], flags[unknown] = by_oracle(self.sig, self.policy, left, drawn)
         return codes, flags
+
+
+Compiled = Callable[[Sequence[Ints], Ints, Ints, FlagBytes], None]  # operands, random words, codes, flags
+
+
+def loop_for(sig: Signature, policy: Policy, size: int = 1 << 30) -> Compiled | None:
+    """The compiled loop of an operation, or None if there is none, or so few elements do not justify loading it."""
+    if size < (_LOADED_FROM if _LOOP in sys.modules else COMPILED_FROM):
+        return None
+    if sig.operation.estimate is not None:
+        from softfloat_ref.arrays.kernels import estimates
+
+        found: Compiled | None = estimates.loop(sig, policy)
+        return found
+    if known := plan(sig, policy):
+
+        def run(operands: Sequence[Ints], words: Ints, codes: Ints, flags: FlagBytes) -> None:
+            from softfloat_ref.arrays.kernels import operations
+
+            operate: Any = operations.operate
+            operate(*known, *[*operands, _NOTHING, _NOTHING][:3], words, codes, flags)
+
+        return run
+    if size < COMPILED_FROM or not (function := function_plan(sig, policy)):
+        return None
+
+    def run_function(operands: Sequence[Ints], words: Ints, codes: Ints, flags: FlagBytes) -> None:
+        from softfloat_ref.arrays.kernels import functions
+
+        evaluate: Any = functions.evaluate
+        evaluate(*function, *operands, words, codes, flags)
+
+    return run_function
 
 
 def by_oracle(

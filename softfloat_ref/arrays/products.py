@@ -53,6 +53,7 @@ def matmul(
     c: Any = None,
     to: str | Format = "fp32",
     extrapolate: bool = False,
+    out: Floats | None = None,
 ) -> Floats:
     """a @ b + c, each result accumulated in the order and with the roundings of an accumulator; see `blocks.matmul`."""
     x, y = (_operand(v, f, name) for v, f, name in zip((a, b), formats(fmt), "ab", strict=True))
@@ -65,18 +66,19 @@ def matmul(
         lead = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     except ValueError:
         raise Error(f"leading dimensions {x.shape[:-2]} and {y.shape[:-2]} cannot be broadcast") from None
-    unit, out = get_accumulator(acc), get_format(to)
+    unit, result = get_accumulator(acc), get_format(to)
     shape = (*lead, x.shape[-2], y.shape[-1])
     squeezed = tuple(i - 2 for i in (0, 1) if vectors[i])
-    added = _addend(c, out, shape, squeezed)
-    found = np.empty(shape, convert.code_dtype(out))
+    added = _addend(c, result, shape, squeezed)
+    codes = np.empty(shape, convert.code_dtype(result))
+    final = np.squeeze(codes, squeezed) if squeezed else codes
+    convert.check_buffer(out, final.shape, convert.value_dtype(result))
     if not k[0]:
-        found[...] = added
-    elif found.size:
+        codes[...] = added
+    elif codes.size:
         for at in np.ndindex(lead):
-            found[at] = _one(_at(x, at), _at(y, at), unit, out, added[at], extrapolate)
-    codes = np.squeeze(found, squeezed) if squeezed else found
-    return codes.view(np.float32) if out == FP32 else convert.decode(codes, out)
+            codes[at] = _one(_at(x, at), _at(y, at), unit, result, added[at], extrapolate)
+    return convert.stored(final.view(np.float32) if result == FP32 else convert.decode(final, result), out)
 
 
 def dot(
@@ -88,6 +90,7 @@ def dot(
     c: Any = None,
     to: str | Format = "fp32",
     extrapolate: bool = False,
+    out: Floats | None = None,
 ) -> Floats:
     """Dot products along the last axis of a and b, whose other dimensions broadcast; see `blocks.dot`."""
     x, y = (_operand(v, f, name) for v, f, name in zip((a, b), formats(fmt), "ab", strict=True))
@@ -97,8 +100,9 @@ def dot(
         )
     if c is not None:
         c = np.asarray(c)[..., np.newaxis, np.newaxis]
-    found = matmul(_raised(x, -2), _raised(y, -1), acc, c=c, to=to, extrapolate=extrapolate)
-    return found[..., 0, 0]
+    found = matmul(_raised(x, -2), _raised(y, -1), acc, c=c, to=to, extrapolate=extrapolate)[..., 0, 0]
+    convert.check_buffer(out, found.shape, found.dtype)
+    return convert.stored(found, out)
 
 
 def _operand(x: Any, fmt: Any, name: str) -> Operand:

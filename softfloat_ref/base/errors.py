@@ -35,10 +35,16 @@ class Undefined(Error):
     """A case that has no defined result under the policy; generated vectors omit it."""
 
 
+def _closest(name: str, known: list[str]) -> list[str]:
+    """Names that begin with it, as a family does (`fp8`), else names that are spelled alike."""
+    family = [x for x in known if x.startswith(name)] if len(name) > 2 else []
+    return family[:3] or difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+
+
 def unknown(kind: str, name: str, known: Iterable[str], hint: str = "") -> Error:
     """The error for an unknown name, with the closest known names."""
     known = list(known)
-    close = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.5)
+    close = _closest(name.lower(), known)
     more = ", ..." if len(known) > SHOWN else ""
     advice = f"did you mean {', '.join(close)}?" if close else f"known: {', '.join(known[:SHOWN])}{more}"
     shown = name if len(name) <= 60 else name[:57] + "..."

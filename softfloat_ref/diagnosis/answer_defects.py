@@ -57,6 +57,7 @@ def _flag_defects(s: Scalar) -> Iterator[Hypothesis]:
         "has its flag bits in reverse order",
         s.after(lambda _, c, f: (c, int(f"{f:0{len(Flags)}b}"[::-1], 2))),
     )
+    yield from _underflow_only_with_zero(s)
     formats = s.sig.formats
 
     def quiet(codes: Sequence[int], code: int, flags: int) -> tuple[int, int]:
@@ -69,6 +70,14 @@ def _flag_defects(s: Scalar) -> Iterator[Hypothesis]:
     if any(f.has_nan for f in formats):
         yield Hypothesis("invalid for every NaN", "raises invalid for every NaN operand, quiet ones too", s.after(loud))
     yield Hypothesis("signalling NaN not invalid", "does not raise invalid for a signalling NaN", s.after(quiet))
+
+
+def _underflow_only_with_zero(s: Scalar) -> Iterator[Hypothesis]:
+    out, underflow = s.sig.out, Flags.UNDERFLOW
+    if s.sig.operation.result == "float":
+        says = "raises underflow only where the result is zero"
+        model = s.after(lambda _, c, f: (c, f & ~underflow if c & out.magnitude_mask else f))
+        yield Hypothesis("underflow only with zero", says, model)
 
 
 def wire_defects(width: int, after: Callable[[Callable[[int], int]], Model]) -> Iterator[Hypothesis]:
@@ -111,9 +120,18 @@ def _nan_defects(s: Scalar) -> Iterator[Hypothesis]:
         yield Hypothesis("NaN becomes zero of the other sign", "gives a zero of the other sign for a NaN", other)
     if out.nan == "ieee" and out.quiet_bit:
         yield Hypothesis("NaN not quieted", "passes a NaN's payload on without quieting it", s.after(partial(_loud, s)))
-        for name, code in (("all ones", out.magnitude_mask | out.sign_bit), ("all ones, positive", out.magnitude_mask)):
-            ones = s.after(lambda _, c, f, code=code: (code if out.is_nan(c) else c, f))  # type: ignore[misc]
-            yield Hypothesis(f"every NaN {name}", f"gives {out.hex(code)} for every NaN", ones)
+        lowest = out.inf_code + 1
+        codes = {
+            "all ones": out.magnitude_mask | out.sign_bit,
+            "all ones, positive": out.magnitude_mask,
+            "the code after infinity": lowest,
+            "the code after minus infinity": lowest | out.sign_bit,
+        }
+        for name, code in codes.items():
+            same = s.after(lambda _, c, f, code=code: (code if out.is_nan(c) else c, f))  # type: ignore[misc]
+            yield Hypothesis(f"every NaN {name}", f"gives {out.hex(code)} for every NaN", same)
+            own = s.after(lambda x, c, f, code=code: (code if out.is_nan(c) and not first(x) else c, f))  # type: ignore[misc]
+            yield Hypothesis(f"NaN of its own {name}", f"gives {out.hex(code)} where no operand is a NaN", own)
 
 
 def _product_sign(s: Scalar) -> Iterator[Hypothesis]:

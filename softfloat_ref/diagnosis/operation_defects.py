@@ -9,6 +9,7 @@ from typing import Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.answer_defects import answer_defects
+from softfloat_ref.diagnosis.function_defects import function_defects
 from softfloat_ref.diagnosis.hypotheses import Hypothesis
 from softfloat_ref.diagnosis.operand_defects import operand_defects, taken_defects
 from softfloat_ref.diagnosis.operation_models import Run, Scalar, Values, always_exact
@@ -37,6 +38,7 @@ def scalar_defects(s: Scalar) -> Iterator[Hypothesis]:
         yield from _sum_defects(s, formula)
     if formula == MULTIPLY_ADD:
         yield from _fma_defects(s)
+    yield from function_defects(s)
     if s.policy.random_count:
         yield from random_defects(s.model, evaluator(s.sig, s.policy), s.policy.random_count, s.arity, s.source)
     yield from _other_operations(s)

@@ -12,7 +12,7 @@ from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis, Mod
 from softfloat_ref.diagnosis.ranking import Conditions, Search, explains, spread
 from softfloat_ref.diagnosis.spaces import P, Space
 
-MOST: Final = 4  # faults
+MOST: Final = 6  # faults
 _SEARCHED: Final = 2048  # mismatches, and as many agreeing cases, in which further faults are searched
 _FIRST: Final = 3  # faults that are tried as the first
 

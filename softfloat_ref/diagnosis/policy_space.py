@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Final, Literal
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.answer_defects import answer_defects
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
+from softfloat_ref.diagnosis.function_defects import function_suggested_by
+from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Model
 from softfloat_ref.diagnosis.operation_defects import scalar_defects
 from softfloat_ref.diagnosis.operation_models import Scalar, always_exact
 from softfloat_ref.diagnosis.spaces import ChoiceSpace
@@ -138,6 +139,9 @@ class PolicySpace(ChoiceSpace[Policy]):
 
     def defects(self, point: Policy) -> Iterator[Hypothesis]:
         return scalar_defects(self._scalar(point))
+
+    def suggested(self, point: Policy, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+        return function_suggested_by(self._scalar(point), cases)
 
     def answer_defects(self, under: Model) -> Iterator[Hypothesis]:
         return answer_defects(replace(self._scalar(self.base), under=under))

@@ -35,7 +35,8 @@ from softfloat_ref.units.unit import LETTERS
 
 MAX_FLAGS: Final = len(FLAGS) - 1
 Rows = list[tuple[str, str]]
-SHOWN_BITS: Final = 24  # of the discarded ones
+SHOWN_BITS: Final = 24  # of the discarded ones; more where all after the first one are equal
+_MORE_SHOWN: Final = (48, 96, 192)
 
 _RULES: Final = {
     "rne": "to nearest, ties to even",
@@ -108,13 +109,15 @@ def _exact_text(x: Fraction | Value, value: Value) -> str:
     return value_text(value)
 
 
-def _rounding_rows(value: Value, fmt: Format, policy: Policy, r: int, bits: int, flags: int) -> Rows:
+def _rounding_rows(
+    value: Value, fmt: Format, policy: Policy, r: int, bits: int, flags: int, shown: int = SHOWN_BITS
+) -> Rows:
     result = decoder(fmt)(bits)
     rows = [("result", describe(bits, fmt)), ("fields", fields(bits, fmt)), ("flags", flag_text(flags))]
     if value.kind != FINITE or value.significand == 0:
         return [*rows, ("rule", _special_rule(value, fmt, policy))]
     rows += _neighbour_rows(value, fmt, policy)
-    rows += _bit_rows(value, fmt, policy, r)
+    rows += _bit_rows(value, fmt, policy, r, shown)
     if policy.flush_outputs and encoder(fmt, policy.replace(flush_outputs=False))(value, r)[0] != bits:
         rows.append(("flushed", f"to zero: flush_outputs = on, flush_rule = {policy.flush_rule}"))
     if result.kind == FINITE:
@@ -137,13 +140,12 @@ def _neighbour_rows(value: Value, fmt: Format, policy: Policy) -> Rows:
     return [(label, describe(encoder(fmt, near)(value, 0)[0], fmt)) for label, near in sides.items()]
 
 
-def _bit_rows(value: Value, fmt: Format, policy: Policy, r: int) -> Rows:
+def _bit_rows(value: Value, fmt: Format, policy: Policy, r: int, bits: int) -> Rows:
     """The kept bits, the discarded bits, and the rounding decision, queried from the functions that make it."""
     t = target(fmt, policy)
     sign = 0 if t.drop_sign else value.sign
     magnitude = (value.significand, value.exponent, value.significand.bit_length(), value.sticky)
-    shown = target(fmt, policy)._replace(random_count=SHOWN_BITS - 1)
-    code, kept, discarded, rest = position(*magnitude, SHOWN_BITS - 1, shown)
+    code, kept, discarded, rest = _divided(value, t, bits)
     dropped = [("sign", "dropped: the format is unsigned")] if t.drop_sign and value.sign else []
     if code > fmt.max_code + 1:
         far = "" if sign and not fmt.signed else "far "
@@ -151,12 +153,13 @@ def _bit_rows(value: Value, fmt: Format, policy: Policy, r: int) -> Rows:
     in_gap = bool(t.gap and code == 0)
     width = 1 if in_gap or fmt.twos_complement else t.mantissa_bits + 1
     unit = "the smallest normal" if in_gap else f"2^{max(exact.top(value), t.emin) - t.mantissa_bits}"
-    tail = f"{discarded:0{SHOWN_BITS}b}".rstrip("0") or "0"
+    tail = f"{discarded:0{bits}b}".rstrip("0") or "0"
+    tail = tail.ljust(bits, "0") if bits > SHOWN_BITS else tail
     up, rule = _decision(magnitude, sign, policy, r, t)
     rows = [
         *dropped,
         ("kept", f"{kept:0{width}b} in units of {unit}"),
-        ("discarded", f"{tail}{'...' if rest else ''} ({_fraction_text(discarded, rest)})"),
+        ("discarded", f"{tail}{'...' if rest else ''} ({_fraction_text(discarded, rest, 1 << (bits - 1))})"),
         ("rule", rule),
     ]
     if code + up > (t.max_negative_code if sign else t.max_code):
@@ -164,6 +167,24 @@ def _bit_rows(value: Value, fmt: Format, policy: Policy, r: int) -> Rows:
     if is_tiny(sign, *magnitude, r, t.tininess, t):
         rows.append(("tiny", f"below the smallest normal, judged {policy.tininess} rounding"))
     return rows
+
+
+def _divided(value: Value, t: Target, bits: int) -> tuple[int, int, int, int]:
+    """The position of a value, with so many discarded bits."""
+    length = value.significand.bit_length()
+    shown = t._replace(random_count=bits - 1)
+    return position(value.significand, value.exponent, length, value.sticky, bits - 1, shown)
+
+
+def _needed_to_see(value: Value, fmt: Format, policy: Policy) -> int:
+    """How many discarded bits of a cut value to show, for one after the first to differ from the next."""
+    if value.kind != FINITE or not value.sticky:
+        return SHOWN_BITS
+    for bits in (SHOWN_BITS, *_MORE_SHOWN):
+        after = _divided(value, target(fmt, policy), bits)[2] & ((1 << (bits - 1)) - 1)
+        if 0 < after < (1 << (bits - 1)) - 1:
+            return bits
+    return SHOWN_BITS
 
 
 def _overflow_text(sign: int, fmt: Format, policy: Policy) -> str:
@@ -192,8 +213,7 @@ def _decision(magnitude: tuple[int, int, int, int], sign: int, policy: Policy, r
     return up, f"{rule}: {'rounded away from zero' if up else 'rounded toward zero'}"
 
 
-def _fraction_text(discarded: int, rest: int) -> str:
-    half = 1 << (SHOWN_BITS - 1)
+def _fraction_text(discarded: int, rest: int, half: int) -> str:
     if discarded == 0:
         return "less than half" if rest else "nothing: exact"
     if discarded == half:
@@ -226,10 +246,12 @@ def explain_operation(sig: Signature, operands: Sequence[int], policy: Policy, r
         rows.append((name, f"{describe(code, fmt)} [{fields(code, fmt)}] {fmt.name}{note}"))
     if sig.operation.result != "float":
         return Explanation([*rows, ("result", describe(bits, sig.out)), ("flags", flag_text(flags))], bits, flags)
-    outcome, raised = unrounded(sig, policy, 2 * SHOWN_BITS)(operands, r)
+    deep, raised = unrounded(sig, policy, 2 * _MORE_SHOWN[-1])(operands, r)
+    shown = _needed_to_see(deep, sig.out, policy)
+    outcome, _ = unrounded(sig, policy, 2 * shown)(operands, r)
     text = value_text(outcome) if outcome.exponent >= 0 or outcome.kind != NAN else "invalid operation"
     rows.append((sig.operation.name, f"{text}{', ' + flag_text(raised)[3:] if raised else ''}"))
-    return Explanation(rows + _rounding_rows(outcome, sig.out, policy, r, bits, flags), bits, flags)
+    return Explanation(rows + _rounding_rows(outcome, sig.out, policy, r, bits, flags, shown), bits, flags)
 
 
 # -- other choices that give the answer -----------------------------------------------------------------------------

@@ -4,26 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softfloat_ref.arrays.kernels.objects import Loop
 from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
 from softfloat_ref.arrays.operations import Bulk
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
 from softfloat_ref.golden import cases as codes_of
-from softfloat_ref.golden import compiled
 from softfloat_ref.golden.kinds.base import SHARP
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.sources import WORD_BITS, Philox
 from softfloat_ref.units import Field, Line
 
 CHUNK: Final = 1 << 13
-_STREAM: Final = 1  # of the cases' random words
-_WORDS_A_CODE: Final = 2
+STREAM: Final = 1  # of the cases' random words
+WORDS_A_CODE: Final = 2
+_PADDING: Final = 8  # bytes after a text, for surplus digits
+_as_words: Final = Loop("softfloat_ref.golden.compiled", "as_words")
 
 Table = NDArray[np.int64]
+
+
+class Place(NamedTuple):
+    """Some cases in a row: the position of the first, and how many. first: its number among those that are not
+    directed; None for directed ones."""
+
+    position: int
+    size: int
+    first: int | None
 
 
 def defined(columns: Table, undefined: NDArray[np.bool_]) -> tuple[Table, list[Line]]:
@@ -34,18 +45,22 @@ def defined(columns: Table, undefined: NDArray[np.bool_]) -> tuple[Table, list[L
     return np.ascontiguousarray(columns[:, ~undefined]), [tuple(case) for case in inputs.T.tolist()]
 
 
-def numbered(vectors: Any, chunks: Container[int] | None = None) -> Iterator[tuple[int, Table, NDArray[np.bool_]]]:
-    """For each chunk the number of its first case, its rows, and which cases have no defined result."""
-    unit = vectors.unit
-    run = Bulk(unit.signature, unit.policy, vectors.count)
-    n, arity = unit.policy.random_count, len(unit.formats)
-    for position, inputs in _inputs(vectors, range(most_chunks(vectors)) if chunks is None else chunks):
-        columns = np.empty((len(vectors.fields), inputs.shape[1]), np.int64)
+class Tables:
+    """The lines of any cases of a set as columns, by their place."""
+
+    def __init__(self, vectors: Any) -> None:
+        self.vectors = vectors
+        self._run = Bulk(vectors.unit.signature, vectors.unit.policy, vectors.count)
+
+    def __call__(self, place: Place) -> tuple[Table, NDArray[np.bool_]]:
+        """The rows of the cases there, and which of them have no defined result."""
+        unit = self.vectors.unit
+        inputs, arity = inputs_at(self.vectors, place), len(unit.formats)
+        columns = np.empty((len(self.vectors.fields), inputs.shape[1]), np.int64)
         columns[:-2] = inputs
-        words = columns[arity] if n else None
-        codes, flags = run(list(columns[:arity]), words)
+        codes, flags = self._run(list(columns[:arity]), columns[arity] if unit.policy.random_count else None)
         columns[-2], columns[-1] = codes, flags
-        yield position, columns, flags == UNKNOWN
+        return columns, flags == UNKNOWN
 
 
 def most_chunks(vectors: Any) -> int:
@@ -53,17 +68,24 @@ def most_chunks(vectors: Any) -> int:
     return int(vectors.count) // CHUNK + 2
 
 
-def _inputs(vectors: Any, wanted: Container[int]) -> Iterator[tuple[int, Table]]:
-    """The inputs of the cases in those chunks, one row per field, and the position of each chunk's first: the directed
-    cases, then the others."""
-    directed = vectors.cases.directed_inputs()
-    number = -(-len(directed) // CHUNK)
+def places(vectors: Any, wanted: Container[int]) -> Iterator[tuple[int, Place]]:
+    """The chunks of those numbers: the directed cases, then the others."""
+    directed = len(vectors.cases.directed())
+    number = -(-directed // CHUNK)
     for i in range(number):
         if i in wanted:
-            yield i * CHUNK, np.array(directed[i * CHUNK : (i + 1) * CHUNK], np.uint64).view(np.int64).T
-    for i, start in enumerate(range(len(directed), vectors.count, CHUNK), number):
+            yield i, Place(i * CHUNK, min(CHUNK, directed - i * CHUNK), None)
+    for i, start in enumerate(range(directed, vectors.count, CHUNK), number):
         if i in wanted:
-            yield start, _numbered(vectors, start, min(CHUNK, vectors.count - start), start - len(directed))
+            yield i, Place(start, min(CHUNK, vectors.count - start), start - directed)
+
+
+def inputs_at(vectors: Any, place: Place) -> Table:
+    """The inputs of the cases there, one row per field."""
+    if place.first is not None:
+        return _numbered(vectors, place.position, place.size, place.first)
+    cases = vectors.cases.directed_inputs()[place.position : place.position + place.size]
+    return np.array(cases, np.uint64).view(np.int64).T
 
 
 def _numbered(vectors: Any, position: int, size: int, first: int) -> Table:
@@ -95,18 +117,20 @@ def _every_case(formats: Sequence[Format], first: int, size: int) -> Table:
 def random_cases(formats: Sequence[Format], seed: int, count: int, start: int = 0) -> Table:
     """`cases.random_cases` as an array, one row per operand; formats of at most 64 bits."""
     from softfloat_ref.arrays.kernels import random_words
+    from softfloat_ref.golden import compiled
 
-    stride = _WORDS_A_CODE * len(formats)
-    words = random_words.words(Philox(seed, _STREAM), WORD_BITS, start * stride, count * stride)
+    stride = WORDS_A_CODE * len(formats)
+    words = random_words.words(Philox(seed, STREAM), WORD_BITS, start * stride, count * stride)
     out = np.empty((len(formats), count), np.int64)
     for i, f in enumerate(formats):
-        compiled.weighted_codes(words, stride, _WORDS_A_CODE * i, *_kinds(f), out[i])
+        compiled.weighted_codes(words, stride, WORDS_A_CODE * i, *kinds(f), out[i])
     return out
 
 
 @lru_cache(maxsize=64)
-def _kinds(fmt: Format) -> list[NDArray[np.int64]]:
-    """`cases.kinds` as the compiled loop takes them, 64-bit patterns as signed integers, and the mask of a code."""
+def kinds(fmt: Format) -> list[NDArray[np.int64]]:
+    """`cases.kinds` as the compiled loops take them, 64-bit patterns as signed integers: the mask of a code, the rows,
+    and the table."""
     given = codes_of.kinds(fmt)
     return [
         np.array([x % (1 << WORD_BITS) for x in row], np.uint64).view(np.int64)
@@ -121,11 +145,18 @@ def _put_near_carry(cases: Any, operands: Table, words: Table, position: int) ->
         operands.view(np.uint64)[i] = cases.near_carry_case(case, (int(words[i]),), (position + i) // SHARP)[0]
 
 
+def room_for_text(digits: NDArray[np.int64], lines: int) -> tuple[NDArray[np.uint8], int]:
+    """Room for the text of that many lines, and their size in bytes."""
+    size = lines * int(digits.sum() + digits.size)
+    return np.empty(size + _PADDING, np.uint8), size
+
+
 def text(columns: Table, fields: Sequence[Field]) -> NDArray[np.uint8]:
     """The bytes of lines of TestFloat text; `columns` has a row for each field."""
+    from softfloat_ref.golden import compiled
+
     digits = np.array([f.digits for f in fields], np.int64)
-    size = columns.shape[1] * int(digits.sum() + digits.size)
-    out = np.empty(size + compiled.PADDING, np.uint8)
+    out, size = room_for_text(digits, columns.shape[1])
     compiled.text_lines(columns, digits, out)
     return out[:size]
 
@@ -133,7 +164,7 @@ def text(columns: Table, fields: Sequence[Field]) -> NDArray[np.uint8]:
 def words(lines: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Lines of text as memory words."""
     out = np.empty_like(lines)
-    compiled.as_words(lines, out)
+    _as_words(lines, out)
     return out
 
 
@@ -144,6 +175,8 @@ def parse(data: bytes) -> Table | None:
     digits = np.array([len(word) for word in data[: first - 1].split(b" ")], np.int64)
     if first == 0 or len(data) % first or int(digits.min()) == 0 or int(digits.max()) > 16:
         return None
+    from softfloat_ref.golden import compiled
+
     lines = len(data) // first
     out = np.empty((digits.size, lines), np.int64)
     return out if compiled.parse_lines(np.frombuffer(data, np.uint8), lines, digits, out) else None

@@ -1,4 +1,5 @@
-"""Compiled loops for vectors in bulk: codes from random words, and lines of hexadecimal text.
+"""Compiled loops for vectors in bulk: codes from random words, lines of hexadecimal text, and both with an operation
+between them.
 
 The codes come from the compiled `cases.drawn`.
 """
@@ -13,13 +14,16 @@ from numba import types
 from numba.extending import intrinsic, register_jitable
 
 from softfloat_ref.arrays.kernels.jit import compiled
+from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
+from softfloat_ref.arrays.kernels.operations import operate
+from softfloat_ref.arrays.kernels.random_words import fill
 from softfloat_ref.golden import cases
 
 register_jitable(forceinline=True)(cases.drawn)
 _drawn: Any = cases.drawn
 
-PADDING: Final = 8
 _LINES: Final = 256  # at a time: their words stay in the first cache
+_WORDS_A_CODE: Final = 2
 
 
 @compiled(nogil=True, error_model="numpy")
@@ -79,39 +83,94 @@ def _words_of(column: Any, right: int, left: int, out: Any) -> None:
         out[i] = _first_byte_low(_hexadecimal(value))  # type: ignore[call-arg]
 
 
-@compiled(nogil=True)
-def text_lines(columns: Any, digits: Any, out: Any) -> None:
-    """Lines of upper-case hexadecimal, single spaces between the columns; `out` has PADDING bytes more than they need.
-
-    Some lines at a time, first all their words of eight digits, column by column, then the stores: a word's surplus
-    bytes are overwritten by what follows them.
-    """
+@compiled(forceinline=True)
+def _words_a_line(digits: Any) -> int:
+    """The number of words of eight digits in a line."""
     words = 0
     for j in range(digits.size):
         words += (digits[j] + 7) // 8
-    made = np.empty((words, _LINES), np.uint64)
-    taken = np.empty(words, np.int64)  # digits of each word; negative for the last one of a column
+    return words
+
+
+@compiled()
+def _text_at(columns: Any, first: int, lines: int, digits: Any, made: Any, out: Any, place: int) -> int:
+    """Some lines of the text of columns, from a place in the output on; returns the place after them.
+
+    First all their words of eight digits, column by column, then the stores: a word's surplus bytes are overwritten by
+    what follows them. made: room for these words; its last column takes the digits of each, negative for the last word
+    of a column.
+    """
+    word, last = 0, made.shape[1] - 1
+    for j in range(digits.size):
+        column, left = columns[j, first : first + lines], digits[j]
+        while left > 0:
+            size = min(left, 8)
+            left -= size
+            _words_of(column, 4 * left, 32 - 4 * size, made[word])
+            made[word, last] = np.uint64(size if left else -size)
+            word += 1
+    for i in range(lines):
+        for w in range(word):
+            _store(out, place, made[w, i])  # type: ignore[call-arg]
+            size = np.int64(made[w, last])
+            place += abs(size)
+            if size < 0:
+                out[place] = 32
+                place += 1
+        out[place - 1] = 10
+    return place
+
+
+@compiled(nogil=True)
+def text_lines(columns: Any, digits: Any, out: Any) -> None:
+    """Lines of upper-case hexadecimal, single spaces between the columns; `out` has eight bytes more than they need."""
+    made = np.empty((_words_a_line(digits), _LINES + 1), np.uint64)
     count, place = columns.shape[1], 0
     for first in range(0, count, _LINES):
-        lines = min(_LINES, count - first)
-        word = 0
-        for j in range(digits.size):
-            column, left = columns[j, first : first + lines], digits[j]
-            while left > 0:
-                size = min(left, 8)
-                left -= size
-                _words_of(column, 4 * left, 32 - 4 * size, made[word])
-                taken[word] = size if left else -size
-                word += 1
-        for i in range(lines):
-            for word in range(words):
-                _store(out, place, made[word, i])  # type: ignore[call-arg]
-                size = taken[word]
-                place += abs(size)
-                if size < 0:
-                    out[place] = 32
-                    place += 1
-            out[place - 1] = 10
+        place = _text_at(columns, first, min(_LINES, count - first), digits, made, out, place)
+
+
+@compiled(nogil=True, error_model="numpy")
+def operation_lines(
+    draw: Any, masks: Any, rows: Any, tables: Any, numbers: Any, fields: Any, layouts: Any, table: Any, targets: Any,
+    inputs: Any, digits: Any, words: Any, columns: Any, flags: Any, made: Any, out: Any, done: Any,
+) -> None:  # fmt: skip
+    """The text of cases of an operation without random bits: operands, result and flags.
+
+    draw: the number of lines, the seed, the stream, and the number of the first case, for operands that are drawn
+    (masks, rows, tables: `weighted_codes`, a row for each operand); inputs: the operands of lines that are not, else
+    without columns. numbers to targets: the operation's plan. done[0]: the number of lines made, all
+    unless the oracle must compute one. words, columns,
+    flags, made: room for the words, the columns and the flags of some lines at a time, and as in `_text_at`.
+    """
+    arity, count, block, place = masks.shape[0], draw[0], flags.size, 0
+    stride = _WORDS_A_CODE * arity
+    seed, stream = np.uint64(draw[1]), np.uint64(draw[2])
+    nothing = columns[0, :0]
+    for first in range(0, count, block):
+        n = min(block, count - first)
+        if inputs.shape[1]:
+            for j in range(arity):
+                for i in range(n):
+                    columns[j, i] = inputs[j, first + i]
+        else:
+            fill(seed, stream, (draw[3] + first) * stride, np.uint64(0), words[: n * stride])
+            for j in range(arity):
+                weighted_codes(words, stride, _WORDS_A_CODE * j, masks[j], rows[j], tables[j], columns[j, :n])
+        a, b, c = columns[0, :n], nothing, nothing
+        if arity > 1:
+            b = columns[1, :n]
+        if arity > 2:
+            c = columns[2, :n]
+        operate(numbers, fields, layouts, table, targets, a, b, c, nothing, columns[arity, :n], flags[:n])
+        unknown = 0
+        for i in range(n):
+            unknown |= flags[i] & UNKNOWN
+            columns[arity + 1, i] = flags[i]
+        if unknown:
+            return
+        done[0] += n
+        place = _text_at(columns, 0, n, digits, made, out, place)
 
 
 @compiled(nogil=True)

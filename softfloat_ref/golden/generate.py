@@ -234,3 +234,7 @@ def _stored_set(folder: Path) -> dict[str, Any]:
 def _definition(table: dict[str, Any]) -> dict[str, Any]:
     """The definition of a set without its count, level and seed: sets that differ only in these may be replaced."""
     return {k: v for k, v in table.items() if k not in ("count", "level", "seed", "random_sources")}
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -51,16 +51,22 @@ def batches(vectors: VectorSet, first: int = 0, compiled: bool = True) -> Iterat
 
 
 def _in_bulk(vectors: VectorSet, chunks: range) -> Iterator[NumberedBatch]:
-    from softfloat_ref.golden import bulk
+    from softfloat_ref.golden import bulk, fused
 
-    cursor = TagCursor(vectors)
-    # only the last chunk can be missing, so the chunks arrive in the order requested
-    for number, (position, columns, undefined) in zip(chunks, bulk.numbered(vectors, chunks), strict=False):
-        cases, places = int(columns.shape[1]), undefined.nonzero()[0].tolist()
-        runs = defined_runs(cursor.take(position, cases), places)
-        kept, inputs = bulk.defined(columns, undefined)
-        left_out = [(position + place, case) for place, case in zip(places, inputs, strict=True)]
-        yield NumberedBatch(number // CHUNKS, cases, Batch(vectors.fields, runs, table=kept), left_out)
+    cursor, texts, tables = TagCursor(vectors), fused.texts(vectors), bulk.Tables(vectors)
+    for number, place in bulk.places(vectors, chunks) if texts is None else fused.places(vectors, chunks):
+        runs = cursor.take(place.position, place.size)
+        text = None if texts is None else texts(place)
+        left_out: list[tuple[int, Line]] = []
+        if text is not None:
+            batch = Batch(vectors.fields, runs, made=text)
+        else:
+            columns, undefined = tables(place)
+            places = undefined.nonzero()[0].tolist()
+            kept, inputs = bulk.defined(columns, undefined)
+            left_out = [(place.position + i, case) for i, case in zip(places, inputs, strict=True)]
+            batch = Batch(vectors.fields, defined_runs(runs, places), array=kept)
+        yield NumberedBatch(number // CHUNKS, place.size, batch, left_out)
 
 
 def _parts(vectors: VectorSet, first: int) -> Iterator[_Part]:
@@ -93,9 +99,10 @@ def _bulk_inputs_at(vectors: VectorSet, numbers: Sequence[int]) -> Iterator[tupl
     chunks = {n // bulk.CHUNK + i for n in numbers for i in (0, 1)}
     wanted = iter(numbers)
     number = next(wanted, -1)
-    for position, columns, _ in bulk.numbered(vectors, chunks):
-        while position <= number < position + columns.shape[1]:
-            column = columns[:-2, number - position].copy()
+    for _, place in bulk.places(vectors, chunks):
+        inputs = bulk.inputs_at(vectors, place)
+        while place.position <= number < place.position + place.size:
+            column = inputs[:, number - place.position].copy()
             yield number, tuple(column.view("u8").tolist())
             number = next(wanted, -1)
     if number >= 0:

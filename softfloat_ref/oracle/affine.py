@@ -79,9 +79,16 @@ def get_affine_format(name: str | AffineFormat) -> AffineFormat:
     if isinstance(name, AffineFormat):
         return name
     name = spelled(name)
-    match = _NAME.fullmatch(name.strip().lower()) if isinstance(name, str) else None
-    if match is None:
+    if not isinstance(name, str):
         raise Error(f"unknown affine format {str(name)[:60]!r}; use {GRAMMAR}")
+    return _named(name)
+
+
+@lru_cache(maxsize=64)
+def _named(name: str) -> AffineFormat:
+    match = _NAME.fullmatch(name.strip().lower())
+    if match is None:
+        raise Error(f"unknown affine format {name[:60]!r}; use {GRAMMAR}")
     return AffineFormat(match[0], int(match[2]), not match[1], bool(match[3]), bool(match[4]))
 
 
@@ -168,6 +175,8 @@ def get_rule(rule: str | Rule) -> Rule:
     Raises Error."""
     if isinstance(rule, Rule):
         return rule
+    if rule in RULES:
+        return RULES[rule]
     name, changes = assignments.named(str(rule), "affine rule", CHOICES)
     if ".toml" in name:
         found = load_definition(name, "affine_rules", define_rule)

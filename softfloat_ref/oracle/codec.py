@@ -20,6 +20,7 @@ from softfloat_ref.oracle.policies import (
     NanMissing,
     Overflow,
     Policy,
+    Specials,
     Tininess,
     get_policy,
     rounding_name,
@@ -142,7 +143,7 @@ def target(fmt: Format, policy: Policy) -> Target:
         drop_sign=int(drop_sign),
         negate_from=1 << fmt.width if fmt.twos_complement and fmt.signed else 0,
         sign_bit=fmt.sign_bit,
-        negative_zero=int(fmt.negative_zero),
+        negative_zero=int(fmt.negative_zero and policy.specials != Specials.P3109),  # which has one zero
         beyond_positive=beyond[0],
         beyond_negative=beyond[1],
         largest_positive=largest[0],

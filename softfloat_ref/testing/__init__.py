@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         DivConformance,
         DotConformance,
         FmaConformance,
+        FunctionConformance,
         MinMaxConformance,
         MulConformance,
         NotConforming,
@@ -37,6 +38,7 @@ __all__ = [
     "DivConformance",
     "DotConformance",
     "FmaConformance",
+    "FunctionConformance",
     "MinMaxConformance",
     "MulConformance",
     "NotConforming",
@@ -62,3 +64,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'softfloat_ref.testing' has no attribute {name!r}")
     module = "strategies" if name in _STRATEGIES else "conformance"
     return getattr(importlib.import_module(f"softfloat_ref.testing.{module}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -18,10 +18,19 @@ from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.writers import text_line
 from softfloat_ref.oracle.flags import Flags
 from softfloat_ref.oracle.literals import code_or_none
-from softfloat_ref.testing import affine, block, dot, mixed, operation, vector  # noqa: F401  (their views enter the table)
+from softfloat_ref.testing import (  # noqa: F401  (their views enter the table)
+    affine,
+    block,
+    dot,
+    lanes,
+    mixed,
+    operation,
+    vector,
+)
 from softfloat_ref.testing.compare import Answer, CompareNan, compare_nan
 from softfloat_ref.testing.devices import CommandDevice, DeviceError, Late
-from softfloat_ref.testing.ulp import Errors
+from softfloat_ref.testing.kappa import Allowance, KappaJudge, Kappas
+from softfloat_ref.testing.ulp import Errors, Tolerance
 from softfloat_ref.testing.views import MismatchView, OwnCase, view_of
 from softfloat_ref.units import Line, Unit
 
@@ -68,7 +77,7 @@ class Report:
     mismatches: list[Mismatch] = field(default_factory=list)
     failure: str = ""
     has_flags: bool = False
-    errors: Errors | None = None  # if errors are allowed
+    errors: Errors | Kappas | None = None  # if errors are allowed, or measured
     wrong: list[tuple[Line, Answer]] = field(default_factory=list)
     right: list[tuple[Line, Answer]] = field(default_factory=list)
     first: list[tuple[Line, Answer]] = field(default_factory=list)
@@ -106,12 +115,14 @@ class Report:
 
 class How(TypedDict, total=False):
     """How answers are compared. flags: whether to compare flags. shown: number of mismatches that are kept in full.
-    limit: the largest error allowed, in ulp; without it, answers must be exact."""
+    limit: the largest error allowed, in ulp; kappa: the largest allowed, or that it is measured; without these, answers
+    must be exact."""
 
     nan: CompareNan
     flags: bool
     shown: int
     limit: Fraction | None
+    kappa: Allowance | None
 
 
 class Judge:
@@ -124,10 +135,15 @@ class Judge:
         flags: bool = True,
         shown: int = SHOWN,
         limit: Fraction | None = None,
+        kappa: Allowance | None = None,
     ) -> None:
         self.report, self.view = Report(vectors), view_of(vectors.unit)
         self.view.check()
-        self.tolerance = None if limit is None else self.view.tolerance(limit, shown)
+        self.tolerance: Tolerance | KappaJudge | None = None
+        if kappa is not None:
+            self.tolerance = KappaJudge(vectors.unit, kappa, shown)
+        elif limit is not None:
+            self.tolerance = self.view.tolerance(limit, shown)
         self.report.errors = None if self.tolerance is None else self.tolerance.errors
         self.nan, self.flags, self.shown = nan, flags, shown
         self.inputs, self.known_flags = vectors.unit.input_width, MAX_FLAGS

@@ -400,3 +400,7 @@ def policies(*, stochastic: bool = False, roundings: Sequence[str] | None = None
         flush_outputs=st.booleans(),
         tininess=st.sampled_from(list(Tininess)),
     )
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

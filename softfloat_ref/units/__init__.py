@@ -9,10 +9,14 @@ from typing import Any, Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.affine import get_affine_format, is_affine
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
+from softfloat_ref.oracle.blocks.forms import FORMS
+from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
 from softfloat_ref.units.affine import AffineDequantizeUnit, AffineQuantizeUnit
+from softfloat_ref.units.approximation import ApproximationUnit
 from softfloat_ref.units.dequantize import DequantizeUnit
 from softfloat_ref.units.dot import DotUnit
+from softfloat_ref.units.lanes import LanesUnit
 from softfloat_ref.units.matmul import MatmulUnit
 from softfloat_ref.units.mixed import MixedUnit
 from softfloat_ref.units.operation import OperationUnit
@@ -25,9 +29,11 @@ __all__ = [
     "REQUESTS",
     "AffineDequantizeUnit",
     "AffineQuantizeUnit",
+    "ApproximationUnit",
     "DequantizeUnit",
     "DotUnit",
     "Field",
+    "LanesUnit",
     "Line",
     "MatmulUnit",
     "MixedUnit",
@@ -36,6 +42,7 @@ __all__ = [
     "Unit",
     "VectorUnit",
     "controls",
+    "is_definition",
     "make_unit",
     "restored",
     "stored",
@@ -74,16 +81,35 @@ REQUESTS: Final[dict[str, Callable[..., Unit]]] = {
     "dequantize": _dequantize,
     "dot": DotUnit.make,
     "matmul": _matmul,
+    **{name: partial(LanesUnit.make, name) for name in FORMS},
     **{name: partial(VectorUnit.make, name) for name in VECTOR_FUNCTIONS},
 }
 
 
-def make_unit(op: str, fmt: Any, **options: Any) -> Unit:
-    """The unit for the name of an operation (or quantize, dequantize, dot, matmul, softmax, ...) and its formats.
+def is_definition(op: str) -> bool:
+    """Whether an operation is given by a file, FILE.toml[:NAME], which defines an approximation."""
+    return ".toml" in op
 
-    options: out; policy (operations, quantize, functions of vectors), profile (quantize, dequantize: block profile or
-    affine rule); acc, k, steps, extrapolate (dot, matmul); m, n, layout, word (matmul); length, depth, epsilon, plain,
-    masked (functions of vectors). Raises Error.
+
+def make_unit(op: str, fmt: Any = None, **options: Any) -> Unit:
+    """The unit for the name of an operation (or quantize, dequantize, dot, matmul, block_add, scaled_add, softmax, ...)
+    and a format or formats; or for the FILE.toml[:NAME] of an approximation, which has its own.
+
+    options: out; policy (operations, quantize, forms, functions of vectors), scale_policy
+    (convert_to_block_max_abs_finite), profile (quantize, dequantize: block profile or affine rule); acc, k, steps,
+    extrapolate (dot, matmul); m, n, layout, word (matmul); length, depth, epsilon, plain, masked (functions of
+    vectors). Raises Error.
     """
-    name = op.strip().lower().replace("-", "_")
+    if is_definition(op):
+        chosen = {k: v for k, v in options.items() if v is not None}
+        if extra := [k for k in chosen if k != "out"]:
+            raise Error(f"{op} has its own rounding and formats; leave {', '.join(extra)} out")
+        return ApproximationUnit.make(op, fmt, **chosen)
+    name = own_name(op)
+    if fmt is None:
+        raise Error(f"{op} needs a format")
     return REQUESTS[name](fmt, **options) if name in REQUESTS else OperationUnit.make(op, fmt, **options)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

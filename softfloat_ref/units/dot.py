@@ -65,7 +65,7 @@ class DotUnit(Unit):
         """A dot product from names. fmt: of both operands, or `a=..,b=..,c=..`; acc: mx-fp32 for blocks, else
         fp32-sequential; k: one block, or 16 elements, by default. Raises Error."""
         names = parse_operand_formats(fmt)
-        a, b = (_plain(any_format(x)) for x in names[:2] if x is not None)
+        a, b = (without_profile(any_format(x)) for x in names[:2] if x is not None)
         blocks = [x for x in (a, b) if isinstance(x, BlockFormat)]
         found = get_format(out or "fp32")
         unit = get_accumulator(acc or ("mx-fp32" if blocks else "fp32-sequential"))
@@ -167,14 +167,14 @@ def side(fmt: AnyFormat, codes: tuple[int, ...], scales: tuple[int, ...]) -> Ope
     return Operand(fmt, codes)
 
 
-def _plain(fmt: AnyFormat) -> AnyFormat:
+def without_profile(fmt: AnyFormat) -> AnyFormat:
     """The format without its profile, which is irrelevant here."""
     return dataclasses.replace(fmt, profile="ocp") if isinstance(fmt, BlockFormat) else fmt
 
 
 def stored_format(fmt: AnyFormat) -> dict[str, Any]:
     """A format as definitions store it."""
-    return _plain(fmt).to_dict()
+    return without_profile(fmt).to_dict()
 
 
 def restored_format(table: Mapping[str, Any]) -> AnyFormat:

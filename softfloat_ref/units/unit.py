@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeVar
 from softfloat_ref.base.errors import Error, Undefined
 from softfloat_ref.base.tables import hints
 from softfloat_ref.oracle.affine import AffineFormat, Rule
+from softfloat_ref.oracle.approximation import Approximation, define_approximation
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.blocks.profiles import Profile, define_profile
 from softfloat_ref.oracle.formats import Format, define_format
@@ -233,6 +234,7 @@ _DEFINED: Final[dict[Any, Callable[[Any], Any]]] = {
     Policy: lambda table: Policy(**table),
     AffineFormat: lambda table: AffineFormat(**table),
     Rule: lambda table: Rule(**table),
+    Approximation: define_approximation,
 }
 
 

@@ -26,6 +26,7 @@ from softfloat_ref.app.main import COMMANDS
 from softfloat_ref.golden.suites import read_suite
 from softfloat_ref.oracle.accumulate import ACCUMULATORS, define_accumulator
 from softfloat_ref.oracle.accumulate.model import summary
+from softfloat_ref.oracle.approximation import define_approximation
 from softfloat_ref.oracle.blocks.formats import define_block_format
 from softfloat_ref.oracle.blocks.profiles import define_profile
 from softfloat_ref.oracle.formats import define_format
@@ -116,9 +117,19 @@ def test_toml(page: Path) -> None:
 
             assert read_recipe(tables, page.stem)
             continue
-        assert tables.keys() <= {"formats", "policies", "accumulators", "block_formats", "profiles", "waive"}
+        assert tables.keys() <= {
+            "formats",
+            "policies",
+            "accumulators",
+            "block_formats",
+            "profiles",
+            "waive",
+            "approximations",
+        }
         for name, table in tables.get("formats", {}).items():
             assert define_format(table, name)
+        for name, table in tables.get("approximations", {}).items():
+            assert define_approximation(table, name)
         for table in tables.get("policies", {}).values():
             assert get_policy(table)
         for name, table in tables.get("accumulators", {}).items():
@@ -185,6 +196,13 @@ def test_function_table_is_the_code() -> None:
     functions = {name: row.summary for name, row in OPERATIONS.items() if row.curve}
     assert {name.strip("`"): summary for name, summary, _ in rows} == functions
     assert {name.strip("`"): other for name, _, other in rows} == {name: p3109.get(name, "") for name in functions}
+
+
+def test_estimate_table_is_the_code() -> None:
+    lines = (TOP / "docs" / "estimates.md").read_text().splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| `")]
+    listed = {row[0].strip("`"): row[1:] for row in rows if len(row) == 4}
+    assert listed == {name: [row.summary, *row.standing] for name, row in OPERATIONS.items() if row.standing}
 
 
 def test_everything_is_mentioned() -> None:

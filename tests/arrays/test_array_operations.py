@@ -14,16 +14,17 @@ from volume import FULL, cases
 from softfloat_ref import array_ops
 from softfloat_ref.arrays.kernels import opcodes
 from softfloat_ref.arrays.kernels.op_plans import class_of, plan
-from softfloat_ref.arrays.operations import Bulk, by_oracle, evaluate
+from softfloat_ref.arrays.operations import Bulk, by_oracle, evaluate, loop_for
 from softfloat_ref.base.errors import Error, Undefined
 from softfloat_ref.golden.cases import boundaries, crossed, random_cases
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import CATALOGUE, get_format
 from softfloat_ref.oracle.operations import OPERATIONS, Signature, evaluator, signature
+from softfloat_ref.oracle.operations.table import Loop
 from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS, Policy, get_policy
 from softfloat_ref.oracle.sources import Philox
 
-COMPILED = [name for name, row in OPERATIONS.items() if row.loop]
+COMPILED = [name for name, row in OPERATIONS.items() if row.loop and row.loop is not Loop.SEGMENTS]
 EIGHT_BITS = ("fp8_e4m3", "fp8_e5m2", "fp8_e4m3fnuz", "binary8p4se", "e8m0", "int8", "s1e4m3b7")
 PAIRED = ("add", "sub", "mul", "div", "scaleb", "min", "maximum_magnitude", "lt", "total_order")
 WIDE = ("fp16", "bf16", "tf32", "fp32", "dlfloat16", "fp64")
@@ -39,8 +40,8 @@ POLICIES_TRIED = [
 def compiled(sig: Signature, policy: Policy, case_arrays, words=None):  # type: ignore[no-untyped-def]
     """The compiled loop, whatever the number of elements; None where it has no plan."""
     way = Bulk(sig, policy, 1 << 30)
-    way._table, way._plan = None, plan(sig, policy)
-    return None if way._plan is None else way(case_arrays, words)
+    way._table, way._run = None, loop_for(sig, policy)
+    return None if way._run is None else way(case_arrays, words)
 
 
 def columns(listed, arity: int) -> list[np.ndarray]:  # type: ignore[no-untyped-def,type-arg]

@@ -56,8 +56,9 @@ def ties(rng: np.random.Generator, shape: tuple[int, int]) -> Bits:
 
 
 def tiny(rng: np.random.Generator, shape: tuple[int, int]) -> Bits:
-    """Subnormals, and the first normals."""
-    return wild(rng, shape) & np.uint32(0x80FFFFFF)
+    """Subnormals of every binade, and the first normals."""
+    bits = wild(rng, shape)
+    return (bits & np.uint32(0xFFFFFF)) >> rng.integers(0, 24, (shape[0], 1), np.uint32) | bits & SIGN
 
 
 def sparse(rng: np.random.Generator, shape: tuple[int, int]) -> Bits:
@@ -82,6 +83,9 @@ CASES: list[tuple[str, str | None, dict[str, Any]]] = [
     ("fp8_e4m3@fp16/16", "ocp,scale_rule=rne,scale_high=format,flush=never", {}),
     ("fp8_e4m3@fp32/5", "p3109", {}),
     ("binary8p3se@binary8p1ue/32", None, {}),  # no negative zero
+    ("fp4_e2m1@binary8p1uf/16", "p3109", {}),  # several powers of two among FP32's subnormals
+    ("fp4_e2m1@fp32/32", "ocp,scale_rule=floor,flush=never", {}),
+    ("ue5m3@fp32/8", None, {}),  # no negative values
     ("fp8_e4m3fnuz@fp32/32", None, {}),
     ("nvfp4", None, {}),
     ("nvfp4", "nvfp4-torchao", {}),

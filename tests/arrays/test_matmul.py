@@ -9,10 +9,11 @@ from volume import FULL
 from softfloat_ref import blocks
 from softfloat_ref.arrays.blocks import matmul
 from softfloat_ref.arrays.convert import code_dtype
+from softfloat_ref.arrays.kernels import fused
 from softfloat_ref.arrays.kernels.program import NoProgram, compile_tree
 from softfloat_ref.arrays.matmul import _ends, _Job, operand_matrix
 from softfloat_ref.base.errors import Error
-from softfloat_ref.oracle.accumulate import ACCUMULATORS, get_accumulator
+from softfloat_ref.oracle.accumulate import ACCUMULATORS, Accumulator, get_accumulator
 from softfloat_ref.oracle.accumulate.dots import run, setting
 from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
@@ -33,7 +34,7 @@ BLOCK = [
 
 
 def codes(fmt: Format, shape: tuple[int, int], seed: int, kind: str) -> np.ndarray:
-    """Random codes: `any`; `finite` ones; or `close`, of a few binades, so that sums round and cancel."""
+    """Random codes: `any`; `finite` ones; `close`, of a few binades, so that sums round and cancel; or `tiny` ones."""
     rng = np.random.default_rng(seed)
     found = rng.integers(0, 1 << fmt.width, shape, dtype=np.uint64)
     if kind == "any":
@@ -42,12 +43,14 @@ def codes(fmt: Format, shape: tuple[int, int], seed: int, kind: str) -> np.ndarr
     if kind == "close":
         span = np.uint64(6 << fmt.mantissa_bits)
         magnitude = np.uint64(max((fmt.max_code + 1) // 2 - (3 << fmt.mantissa_bits), 0)) + magnitude % span
+    if kind == "tiny":
+        magnitude %= np.uint64(2 << fmt.mantissa_bits)
     magnitude = np.minimum(magnitude, np.uint64(fmt.max_code))
     return magnitude | (found & np.uint64(fmt.sign_bit))
 
 
 def same_as_the_oracle(
-    a: object, b: object, acc: str, fmt: str | None = None, c: np.ndarray | None = None
+    a: object, b: object, acc: str | Accumulator, fmt: str | None = None, c: np.ndarray | None = None
 ) -> np.ndarray:
     got = matmul(a, b, acc, fmt=fmt, c=c)
     x, y = operand_matrix(a, fmt, 1, "a"), operand_matrix(b, fmt, 0, "b")
@@ -72,6 +75,37 @@ def test_scalar_operands(acc: str, fmt: str, kind: str) -> None:
     same_as_the_oracle(a, b, acc, fmt)
     c = np.random.default_rng(3).integers(0, 1 << 32, (rows, columns), dtype=np.uint32)
     same_as_the_oracle(a, b, acc, fmt, c.view(np.float32))
+
+
+FUSED = {
+    name: (name, fmt)
+    for name, fmt in SCALAR
+    if name.startswith("nvidia") and "8-mma" not in name and not name.endswith("fp4") and fmt != "tf32"
+}
+FLOORED = ["fuse(16+c,F=6,rd,floor=-20,floor_when=always)->fp32:rne", "fuse(4+c,F=6,rz,floor=-20)->fp32:rz"]
+
+
+@pytest.mark.parametrize(("acc", "fmt"), [*FUSED.values(), ("nvidia-h100", "fp16"), *((x, "fp16") for x in FLOORED)])
+def test_units_with_one_sum_and_one_rounding(acc: str, fmt: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the loop for many columns; a running result that is not finite, and results in FP16, too."""
+    used: list[int] = []
+    multiply, found = fused.multiply, get_format(fmt)
+    unit = get_accumulator(acc).replace(zero="positive")
+    monkeypatch.setattr(fused, "multiply", lambda *x: used.append(1) or multiply(*x))
+    monkeypatch.setattr(fused, "LEAST", 1)
+    c = np.random.default_rng(3).integers(0, 1 << 32, (3, 5), dtype=np.uint32)
+    c[0], c[1, 1:3] = [0, 1, 0x80000000, 0x7F800000, 0xFFC00000], [0x7F7FFFFF, 0x80000001]
+    for kind in ("finite", "close", "tiny"):
+        a, b = codes(found, (3, 35), 1, kind), codes(found, (35, 5), 2, kind)
+        a[0], b[:, 0], a[1, :8], a[2] = 0, found.sign_bit if found.negative_zero else 0, 0, a[2] | found.sign_bit
+        same_as_the_oracle(a, b, unit, fmt, c.view(np.float32))
+        same_as_the_oracle(a, b, unit, fmt, (c & np.uint32(0x80FFFFFF)).view(np.float32))
+    a, b = codes(found, (20, 99), 1, "finite"), codes(found, (99, 70), 2, "finite")
+    got = [matmul(a, b, unit, fmt=fmt, to=to) for to in ("fp32", "fp16")]
+    assert len(used) == 8
+    monkeypatch.setattr(fused, "fits", lambda *x: False)
+    for x, to in zip(got, ("fp32", "fp16"), strict=True):
+        np.testing.assert_array_equal(x, matmul(a, b, unit, fmt=fmt, to=to))
 
 
 @pytest.mark.parametrize(("acc", "fmt"), SCALAR, ids=lambda x: str(x))

@@ -231,6 +231,54 @@ def test_repr_shows_what_one_scale_is() -> None:
     )
 
 
+# -- buffers -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fmt", KINDS)
+@pytest.mark.parametrize("size", [1, 64])
+def test_results_go_to_the_arrays_of_an_earlier_one(fmt: str, size: int) -> None:
+    want, out = sf.encode_array(X[:, :size], fmt), sf.encode_array(np.ones((4, size), np.float32), fmt)
+    got = sf.encode_array(X[:, :size], fmt, out=out)
+    assert got == want
+    assert all(x is y for x, y in zip(_places(got), _places(out), strict=True))
+    for wrong in (sf.encode_array(X, "qint8" if fmt[0] != "q" else "fp16"), np.zeros((4, size), np.float32)):
+        with pytest.raises(Error, match="out must be a"):
+            sf.encode_array(X[:, :size], fmt, out=wrong)
+    with pytest.raises(Error, match=r"out must be an array of .* of shape"):
+        sf.encode_array(X[:2, :size], fmt, out=out)
+
+
+def _places(q: Any) -> list[Any]:
+    names = ("integers", "scales", "zero_points") if isinstance(q, AffineArray) else ("codes", "scales")
+    return [getattr(q, name) for name in names if hasattr(q, name)]
+
+
+def test_buffers_of_products_and_operations() -> None:
+    q = sf.encode_array(X, "qint8")
+    works: list[tuple[Callable[..., Any], Any]] = [
+        (lambda **o: blocks.matmul(X, X.T, fmt="mxfp8", **o), np.empty((4, 4), np.float32)),
+        (lambda **o: blocks.matmul(X[0], X.T, fmt="fp16", to="fp64", **o), np.empty(4)),
+        (lambda **o: blocks.dot(X, X, fmt="fp16", **o), np.empty(4, np.float32)),
+        (lambda **o: affine.matmul(q, q.T, **o), np.empty((4, 4), np.float32)),
+        (lambda **o: affine.matmul(q, q.T, to="i32", **o), np.empty((4, 4), np.int32)),
+        (lambda **o: sf.array_ops.evaluate("neg", [np.arange(9)], "fp8_e4m3", **o), np.empty(9, np.uint8)),
+    ]
+    for work, out in works:
+        want = work()
+        assert work(out=out) is out
+        np.testing.assert_array_equal(out, want)
+        with pytest.raises(Error, match="out must be an array of"):
+            work(out=np.empty((3, 7), out.dtype))
+    assert sf.array_ops.evaluate("sqrt", [np.arange(9)], "fp8_e4m3", flags="each", out=out)[0] is out
+    a = sf.arrays.encode(X, "fp16")
+    want = sf.array_ops.evaluate("add", [a, a[::-1]], "fp16")
+    assert np.array_equal(sf.array_ops.evaluate("add", [a, a[::-1]], "fp16", out=a), want)  # out is an operand
+    again = affine.matmul(q, q.T, to="quint8", scale=0.5, zero_point=3)
+    more = affine.matmul(q, q.T, to="quint8", scale=0.25, zero_point=7, out=again)
+    assert more.integers is again.integers
+    assert more == affine.matmul(q, q.T, to="quint8", scale=0.25, zero_point=7)
+
+
 # -- what is refused ---------------------------------------------------------------------------------------------------
 
 

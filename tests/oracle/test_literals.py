@@ -56,6 +56,14 @@ STOCHASTIC = "quantize --fmt fp8_e4m3 1 --round sr --sr-bits 8 --random-bits ff"
     [
         (f"{STOCHASTIC} --random-source philox:seed=3", "leave --random-source out"),
         ("quantize --fmt fp8_e4m3 1 --sr-bits 3", "--sr-bits is for stochastic roundings; rne takes no bits"),
+        ("quantize --fmt mxfp8 1 --seed 3", "--seed is for stochastic roundings; rne takes no bits"),
+        ("eval neg --fmt fp16 1 --seed 3", "--seed is for stochastic roundings; rne takes no bits"),
+        ("explain --fmt fp16 1 --seed 3", "--seed is for stochastic roundings; rne takes no bits"),
+        (
+            "quantize --fmt fp16 1 --round sr --sr-bits 3 --random-bits 1 --seed 3",
+            "--random-bits gives the random bits",
+        ),
+        ("quantize --fmt fp8 1", "unknown format 'fp8'; did you mean fp8_e5m2, fp8_e4m3, fp8_e3m4?"),
         ("vectors generate --op fma --fmt fp16 -n 20 -o v --sr-bits 3", "--sr-bits is for stochastic roundings"),
         ("vectors generate --op fma --fmt fp16 -n 20 -o v --profile ocp", "--profile is for quantize and dequantize"),
         ("vectors generate --op fma --fmt fp16 -n 20 -o v --layout dense", "--layout is for matmul, not for"),

@@ -6,6 +6,7 @@ the definition of rounding (definition.py): the evaluated code and its flags.
 
 small: every format of up to 8 bits, every operand; every pair of formats of up to 6 bits, and of some of 8.
 half: every operand of fp16 and bf16. wide: a sample of fp32, fp64 and others.
+values: three results of each function at 200 bits, beside Arb's, and MPFR's where it has the function.
 """
 
 from __future__ import annotations
@@ -25,10 +26,12 @@ import definition
 import gmpy2
 
 from softfloat_ref.golden.cases import random_cases
-from softfloat_ref.oracle.codec import decoder, encoder
-from softfloat_ref.oracle.exact import Value
+from softfloat_ref.oracle import reals
+from softfloat_ref.oracle.codec import decoder, encoder, to_value
+from softfloat_ref.oracle.exact import Value, finite
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
-from softfloat_ref.oracle.operations import OPERATIONS, Signature, evaluator, signature, unrounded
+from softfloat_ref.oracle.literals import parse_number, shortest
+from softfloat_ref.oracle.operations import OPERATIONS, Signature, context, evaluator, signature, unrounded
 from softfloat_ref.oracle.policies import Policy, rounding_name
 
 P3109 = [f"binary{k}p{p}{s}{d}" for k in range(3, 9) for s in "su" for d in "ef" for p in range(1, k + (s == "u"))]
@@ -162,8 +165,58 @@ def wide(name: str, count: int = 20000) -> Iterator[tuple[str, int, Count]]:
 RUNS = {"small": small, "half": half, "wide": wide}
 
 
+# -- three values of each ----------------------------------------------------------------------------------------------
+
+SHOWN = ("0x1.4p-1", "0x1.9p+0", "-0x1.8p-2", "0x1.5p+2")
+DIGITS = 40
+VALUE_BITS = 200
+
+
+def values(*names: str) -> int:
+    """Print three results of each function, and whether the digits of all three libraries agree."""
+    different = 0
+    for name in names or FUNCTIONS:
+        for given in [v for v in operand_tuples(name) if balls.is_defined(name, v)][:3]:
+            ours, arb, mpfr = ours_at(name, given), arb_at(name, given), mpfr_at(name, given)
+            different += ours != arb or mpfr not in ("", ours)
+            shown = ", ".join(shortest(x) for x in given)
+            beside = f"Arb {'same' if arb == ours else arb}   MPFR {'same' if mpfr == ours else mpfr or '-'}"
+            print(f"{name + '(' + shown + ')':26}{ours:>{DIGITS + 8}}   {beside}")
+    return int(different > 0)
+
+
+def operand_tuples(name: str) -> list[tuple[Value, ...]]:
+    """Operands to be shown, as many as the function takes, of different sizes and signs."""
+    found = [to_value(parse_number(text), VALUE_BITS) for text in SHOWN]
+    arity = OPERATIONS[name].arity
+    return [tuple(found[(i + k) % len(found)] for k in range(arity)) for i in range(len(found))]
+
+
+def ours_at(name: str, given: Sequence[Value]) -> str:
+    """The oracle's exact result, or its first 200 bits, in decimal digits."""
+    row = OPERATIONS[name]
+    ctx = context(signature(row, ["fp32"] * row.arity), Policy())._replace(bits=VALUE_BITS)
+    return f"{reals.number(row.function(ctx, *given)[0]._replace(sticky=0)):.{DIGITS}e}"
+
+
+def arb_at(name: str, given: Sequence[Value]) -> str:
+    """Arb's, from the middle of a ball."""
+    middle = balls.evaluated(name, given, VALUE_BITS + 40).mid()
+    significand, exponent = middle.man_exp()
+    size = finite(int(significand < 0), abs(int(significand)), int(exponent))
+    return f"{reals.number(size):.{DIGITS}e}"
+
+
+def mpfr_at(name: str, given: Sequence[Value]) -> str:
+    """MPFR's own function, if it has one of that name."""
+    function = getattr(gmpy2.context(precision=VALUE_BITS), name, None)
+    return "" if function is None else f"{function(*map(reals.number, given)):.{DIGITS}e}"
+
+
 def main(which: str, *names: str) -> int:
     """Print a row for each function and group of formats."""
+    if which == "values":
+        return values(*names)
     print(f"{'function':11}{'formats':20}{'policies':>9}{'operands':>11}{'results':>11}{'wrong':>7}{'seconds':>9}")
     total = Count()
     for name in names or FUNCTIONS:

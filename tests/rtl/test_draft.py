@@ -261,6 +261,34 @@ SMALL = {
 }
 
 
+MACROS = """
+`define OPC_ADD 4'b0000
+`define OPC_MULT 4'h2 // a product
+`define OPC_F2I 3
+`define OPC_F2U 4'd4
+`define OPC_SUB (1)
+`define RM_NEAREST 2'b00
+`define RM_UP 2'b1_0
+`ifdef OTHER
+`define RM_DOWN 2'b11
+`else
+`define RM_DOWN 2'b01
+`endif
+`define RM_ZERO 2'b02
+`define RM_AWAY(x) 3
+"""
+
+
+def test_macros(tmp_path: Path) -> None:
+    """Those that are one number name codes; an operation's destination is its tag."""
+    head = "(input clk, input [3:0] opcode, input [1:0] rm, input [4:0] in_rd, input [7:0] a, b, input in_valid,"
+    text = f"{MACROS}module m {head} output out_valid, output [7:0] result, output [4:0] wb_rd); endmodule"
+    ports, _ = drafted(text, "m", tmp_path)
+    assert ports["inputs"]["opcode"]["codes"] == {"add * *": 0, "mul * *": 2, "convert * i*": 3, "convert * u*": 4}
+    assert ports["inputs"]["rm"]["codes"] == {"rne": 0, "rup": 2}
+    assert ports["tag"] == {"in": "in_rd", "out": "wb_rd", "width": 5}
+
+
 @pytest.mark.parametrize("case", SMALL)
 def test_small_modules(case: str, tmp_path: Path) -> None:
     ports, _ = SMALL[case]

@@ -16,6 +16,7 @@ from softfloat_ref import testing
 from softfloat_ref.oracle.blocks.quantize import quantize_block
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import get_format
+from softfloat_ref.oracle.operations import evaluate
 from softfloat_ref.oracle.policies import Policy, get_policy
 from softfloat_ref.testing.conformance import Suite
 
@@ -77,6 +78,10 @@ RIGHT = [
     (testing.CompareConformance, {"fmt": "fp16", "op": "le"}),
     (testing.CompareConformance, {"fmt": "bf16", "op": "eq"}),
     (testing.MinMaxConformance, {"fmt": "fp8_e5m2", "op": "maximum_number"}),
+    (testing.FunctionConformance, {"fmt": "bf16", "roundings": EIGHT}),
+    (testing.FunctionConformance, {"fmt": "fp8_e5m2", "out": "bf16", "op": "cosh", "policy": Policy("sr", sr_bits=3)}),
+    (testing.FunctionConformance, {"fmt": "binary8p4se", "op": "hypot"}),
+    (testing.FunctionConformance, {"fmt": "fp16", "out": "fp8_e4m3", "op": "sinpi"}),
     (testing.OperationConformance, {"fmt": "bf16", "op": "scaleb"}),
     (testing.OperationConformance, {"fmt": "fp8_e4m3", "op": "neg"}),
     (testing.BlockQuantizeConformance, {"fmt": "mxfp4", "profile": "torchao-even"}),
@@ -239,6 +244,27 @@ def _forgets_last(self: Any, a: list[int], b: list[int], c: int) -> Any:
     return dot(self, [*a[:-1], 0], b, c)
 
 
+def _function(self: Any, a: int) -> tuple[int, int]:
+    return tuple(evaluate(self.op, (a,), self.fmt))  # type: ignore[return-value]
+
+
+def _not_odd(self: Any, a: int) -> tuple[int, int]:
+    """Ordinary negative operands give one ulp more."""
+    code, flags = _function(self, a)
+    return code + (a >> 15 and 0x3000 < a & 0x7FFF < 0x4400), flags
+
+
+def _past_one(self: Any, a: int) -> tuple[int, int]:
+    code, flags = _function(self, a)
+    return code + (code & 0x7FFF == 0x3C00), flags
+
+
+def _negative_zero(self: Any, a: int) -> tuple[int, int]:
+    """Zero for the exponential of a large negative number, with its sign."""
+    code, flags = _function(self, a)
+    return code or a & 0x8000, flags
+
+
 ADD, MUL, FMA, CONVERT = (
     testing.AddConformance,
     testing.MulConformance,
@@ -301,6 +327,18 @@ PLANTED = {
         _chain,
         ("permutation",),
         ("exact_small_integers",),
+    ),
+    "tanh of negatives": Planted(
+        testing.FunctionConformance, {"fmt": "fp16"}, _not_odd, ("sign_symmetry", "oracle"), ("bounded", "nan")
+    ),
+    "tanh above one": Planted(
+        testing.FunctionConformance, {"fmt": "fp16"}, _past_one, ("bounded", "half_ulp"), ("sign_symmetry",)
+    ),
+    "cosh of negatives": Planted(
+        testing.FunctionConformance, {"fmt": "fp16", "op": "cosh"}, _not_odd, ("even_symmetry",), ("sign_of_zero",)
+    ),
+    "a negative exponential": Planted(
+        testing.FunctionConformance, {"fmt": "fp16", "op": "exp"}, _negative_zero, ("bounded", "oracle"), ("monotonic",)
     ),
     "a lane short": Planted(
         testing.DotConformance, {"fmt": "fp8_e4m3", "acc": "exact", "k": 3}, _forgets_last, ("permutation", "nan")

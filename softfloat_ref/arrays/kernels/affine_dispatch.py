@@ -88,8 +88,10 @@ def _numbers(fmt: AffineFormat, rule: Rule, policy: Policy) -> Array:
 
 def inverse_of(scales: Array, rule: Rule) -> Array:
     """The reciprocals of scales, in FP32 unless the arithmetic is exact; Inf where FP32 has none."""
+    if rule.arithmetic == "exact":
+        return 1 / scales.astype(np.float64)
     with np.errstate(over="ignore"):
-        return 1 / (scales.astype(np.float64) if rule.arithmetic == "exact" else scales)
+        return 1 / scales
 
 
 def dequantize(q: Array, axis: int | None, scales: Array, zeros: Array, out: Array | None = None) -> Array:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -54,6 +55,7 @@ FAR_BELOW: Final = 26  # as nearest.ALL
 FP32: Final = CATALOGUE["fp32"]
 FP64: Final = CATALOGUE["fp64"]
 SLAB: Final = 1 << 17  # values
+FEW: Final = 1 << 14  # values for which the steps of a job would take longer than the loops
 _ONE: Final = exact.finite(0, 1, 0)
 _POWERS: Final = ("floor", "ceil", "even", "nearest")
 _ROUNDINGS: Final = {"rne": Rounding.RNE, "amax": Rounding.RNE, "rceil": Rounding.RUP}
@@ -95,8 +97,10 @@ def plan(fixed: Plan, tensor_scale: int) -> Plan | None:
     if kind == QUOTIENT and max(of_element, of_scale) > _QUOTIENT:
         return None
     near = fixed.near_scale if kind == RECIPROCAL or of_scale <= _SIDES else _NO_NEAR
-    rules = fixed.rules.copy()
-    rules[DIVIDE] = kind != RECIPROCAL and of_element > _SIDES
+    rules = fixed.rules
+    if kind != RECIPROCAL and of_element > _SIDES:
+        rules = rules.copy()
+        rules[DIVIDE] = 1
     top, _, limit = fixed.factors.tolist()
     divisor = float(fp32_quotient(_ONE, decoder(FP32)(tensor_scale))) if kind == RECIPROCAL else top * second  # exact
     return fixed._replace(rules=rules, factors=np.array([divisor, second, limit]), near_scale=near)
@@ -127,9 +131,11 @@ def fixed_plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> Plan | Non
     if not (regular and near_one and narrow and readable and flushes and kind is not None):
         return None
     powers = _powers(fmt, profile) if kind == POWER else _NO_POWERS
+    if powers is None:
+        return None
     rounding = _ROUNDINGS.get(profile.scale_rule, Rounding.RNE) if kind == QUOTIENT else Rounding.RNE
     rounded = scale_policy(rounding, profile.scale_high == "format")
-    near = None if n else _near(element, policy)
+    near = _near(element, policy) if element.signed and not n else None  # those loops drop no negative values
     top = _ONE if profile.scale_rule == "amax" else largest(element)
     return Plan(
         _rules(fmt, profile, policy, kind),
@@ -193,26 +199,36 @@ def _is_cut_fp32(scale: Format) -> bool:
     return ieee and scale.exponent_bits == FP32.exponent_bits and scale.bias == FP32.bias and scale.width <= FP32.width
 
 
-def _first_of(scale: int, begin: int, end: int, code: Callable[[int], int], near: int) -> int:
-    return bisection.first(begin, end, lambda bits: code(bits) == scale, near)
-
-
-def _powers(fmt: BlockFormat, profile: Profile) -> Array:
-    """By exponent field of the largest magnitude: the fraction from which the scale is another one, and both scales.
-    Computed by the oracle: a power of two that is monotone changes at most once in a binade."""
-    decode, none = decoder(FP32), 1 << FP32.mantissa_bits
+def _powers(fmt: BlockFormat, profile: Profile) -> Array | None:
+    """By the exponent of the largest magnitude, from FP32's smallest subnormal up: the fraction from which the scale is
+    another one, and both scales. Computed by the oracle; None if a scale changes more than once in a binade."""
+    decode, none, found, guess = decoder(FP32), 1 << FP32.mantissa_bits, [], 0
 
     def code(bits: int) -> int:
         return scale_of(decode(bits), fmt, profile)
 
-    found, guess = [], 0
-    for field in range(_FIELDS):
-        begin, end = field * none, (field + 1) * none - 1
-        low, high = code(max(begin, 1)), code(end)
+    for begin, unit in _binades():
+        end = begin + none // unit
+        low, high = code(begin), code(end - 1)
+        turn = end
         if low != high:
-            guess = _first_of(high, max(begin, 1), end, code, begin + guess) - begin
-        found.append((guess if low != high else none, low, high))
+            turn = _first_of(high, begin, end, code, begin + guess // unit)
+            guess = (turn - begin) * unit
+            if code(turn - 1) != low:
+                return None
+        found.append(((turn - begin) * unit, low, high))
     return np.array(found, np.uint32)
+
+
+def _first_of(scale: int, begin: int, end: int, code: Callable[[int], int], near: int) -> int:
+    return bisection.first(begin, end, lambda bits: code(bits) == scale, near)
+
+
+def _binades() -> Iterator[tuple[int, int]]:
+    """The first code of each binade of FP32, and the difference of two fractions there, in units of a normal number's
+    last place."""
+    yield from ((1 << k, 1 << (FP32.mantissa_bits - k)) for k in range(FP32.mantissa_bits))
+    yield from ((field << FP32.mantissa_bits, 1) for field in range(1, _FIELDS))
 
 
 # -- arrays ----------------------------------------------------------------------------------------------------------
@@ -220,9 +236,7 @@ def _powers(fmt: BlockFormat, profile: Profile) -> Array:
 
 def largest_finite(x: Array) -> int:
     """The largest finite magnitude of contiguous float32 bits."""
-    from softfloat_ref.arrays.kernels.divided_loops import largest_finite
-
-    return int(largest_finite(read_only(x.reshape(-1))))
+    return int(_loops().largest_finite(read_only(x.reshape(-1))))
 
 
 def quantize(
@@ -236,13 +250,32 @@ def quantize(
     """
     redo = np.zeros(scales.shape, np.uint8)
     arrays = read_only(x), codes, scales, redo
-    if x.shape[2] == 1:
+    if threads == 1 and x.shape[2] == 1 and 0 < x.size <= FEW and x.shape[1] % size == 0:
+        _whole(size, plan, words, *(array.reshape(1, -1) for array in arrays))
+    elif x.shape[2] == 1:
         job = _Job(size, plan, words, *(array[:, :, 0] for array in arrays))
         shared(x.shape[0], x.shape[1], threads, job.rows)
     else:
         job = _Job(size, plan, words, *arrays)
         shared(x.shape[0], x.shape[1] * x.shape[2], threads, job.columns)
     return redo
+
+
+def _whole(size: int, p: Plan, words: Words | None, x: Array, codes: Array, scales: Array, redo: Array) -> None:
+    """Quantize a small array of complete blocks, as one row: what `_Job.rows` does, in fewer steps."""
+    loops, inverse = _loops(), np.empty(scales.shape)
+    loops.scales_of_rows(
+        x, size, p.rules, p.factors, p.rounded, p.near_scale, p.powers, p.values, scales, inverse, redo
+    )
+    drawn = _NO_WORDS if words is None else as_drawn(words(0, x.size), p.bits).reshape(x.shape)
+    loops.elements_of_rows(x, size, inverse, p.rules, p.plain, p.near, drawn, p.mode, p.bits, codes)
+
+
+@lru_cache(maxsize=1)
+def _loops() -> Any:
+    from softfloat_ref.arrays.kernels import divided_loops
+
+    return divided_loops
 
 
 class _Job(NamedTuple):

@@ -46,6 +46,7 @@ _BELOW: Final = U64((1 << 29) - (1 << DROPPED))
 _ABOVE: Final = U64((1 << 64) - (1 << 29))
 _ODD: Final = U64(1 << 29)
 LOW: Final = F64(2.0**-RANGE)  # nonzero quotients below it round like it, those beyond 1 / LOW like that
+SUBNORMAL: Final = I32(1023 - 149)  # float64's exponent field of the smallest float32
 DIVISOR, SECOND, FIRST = 0, 1, 2  # fields of a divided.Plan's `factors`
 NEGATIVE_ZERO: Final = convert.Plain._fields.index("zero")
 
@@ -81,10 +82,13 @@ def _steps(largest: Any, count: int, factors: Any, rules: Any, wide: Any) -> Non
 
 @compiled()
 def _powers(largest: Any, count: int, powers: Any, made: Any) -> None:
-    """Scales by the exponent field of the largest magnitude, and on which side of a threshold its fraction is."""
+    """Scales by the exponent of the largest magnitude, and on which side of a threshold its fraction is. As a float64,
+    a subnormal has an exponent of its own."""
     for b in range(count):
-        field, fraction = largest[b] >> U32(23), U32(largest[b] & FRACTION)
-        made[b] = powers[field, 1] if fraction < powers[field, 0] else powers[field, 2]
+        bits = double_bits(F64(single(largest[b])))
+        row = max(I32(bits >> U64(52)) - SUBNORMAL, I32(0))  # zeros, too, which have another scale in the end
+        fraction = U32((bits >> U64(29)) & U64(FRACTION))
+        made[b] = powers[row, 1] if fraction < powers[row, 0] else powers[row, 2]
 
 
 @compiled()

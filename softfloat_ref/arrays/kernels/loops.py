@@ -33,7 +33,7 @@ for _name in (
 ):
     register_jitable(forceinline=True)(getattr(rounding, _name))
 round_pack: Any = rounding.round_pack
-_align: Any = rounding.align
+align: Any = rounding.align
 
 LIMB: Final = 30  # bits per limb of a wide sum: a limb shifted by less than a limb fits 63 bits
 LIMBS: Final = 100
@@ -278,9 +278,7 @@ def _aligned_sum(slots: Any, inputs: Any, op: Any, work: Any, lanes: int) -> Non
         for lane in range(lanes):
             largest = work[LARGEST, lane]
             if slots[ENC, s, lane] >= largest - drop:
-                kept, _ = _align(
-                    slots[NEG, s, lane], slots[SIG, s, lane], slots[EXP, s, lane], 62, largest - bits, down
-                )
+                kept, _ = align(slots[NEG, s, lane], slots[SIG, s, lane], slots[EXP, s, lane], 62, largest - bits, down)
                 work[TOTAL, lane] += kept << (most - bits)
     for lane in range(lanes):
         total = work[TOTAL, lane]

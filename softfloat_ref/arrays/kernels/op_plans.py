@@ -25,6 +25,7 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import Signature, context, evaluator
 from softfloat_ref.oracle.operations.table import Loop
 from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.oracle.rounding import Target
 
 _LOOPS: Final = {
     Loop.CONVERT: oc.CONVERT,
@@ -64,10 +65,10 @@ class Plan(NamedTuple):
 @lru_cache(maxsize=64)
 def plan(sig: Signature, policy: Policy) -> Plan | None:
     """The plan of an operation, or None if the compiled loop does not support it."""
-    if sig.operation.loop is None or not _fits(sig, policy):
+    if sig.operation.loop not in _LOOPS or not _fits(sig, policy):
         return None
     flush = sig.operation.flushes and policy.flush_inputs
-    found = [_fields(f, flush) for f in sig.formats]
+    found = [field_rows(f, flush) for f in sig.formats]
     if any(x is None for x in found):
         return None
     known = [x for x in found if x is not None]
@@ -81,11 +82,11 @@ def plan(sig: Signature, policy: Policy) -> Plan | None:
         np.concatenate([rows for rows, _ in known]),
         layouts,
         _table(sig, policy),
-        np.array([[_signed(x) for x in target(sig.out, policy)]], np.int64),
+        np.array([[signed_word(x) for x in target(sig.out, policy)]], np.int64),
     )
 
 
-def _signed(x: int) -> int:
+def signed_word(x: int) -> int:
     """A 64-bit pattern reinterpreted as a signed integer."""
     return x - (1 << 64) if x >= 1 << 63 else x
 
@@ -114,12 +115,16 @@ def _numbers(sig: Signature, policy: Policy, loop: Loop) -> Table:
     numbers[oc.LONGEST] = ctx.bits if sig.out.gap else _ROOM + 1
     numbers[oc.BITS], numbers[oc.ZERO_SIGN] = ctx.bits, ctx.zero_sign
     numbers[oc.MODE], numbers[oc.RANDOM] = int(policy.rounding), policy.random_count
-    to = target(sig.out, policy)
-    numbers[oc.PLAIN] = to._replace(**oc.PLAIN_TARGET) == to
+    numbers[oc.PLAIN] = is_plain(target(sig.out, policy))
     for sign in (0, 1):
         code, flags = encode(exact.zero(sign), 0)
-        numbers[oc.ZERO_CODE + sign], numbers[oc.ZERO_FLAGS + sign] = _signed(code), flags
+        numbers[oc.ZERO_CODE + sign], numbers[oc.ZERO_FLAGS + sign] = signed_word(code), flags
     return numbers
+
+
+def is_plain(to: Target) -> bool:
+    """Whether a target is one that has PLAIN_TARGET."""
+    return to._replace(**oc.PLAIN_TARGET) == to
 
 
 # -- codes ---------------------------------------------------------------------------------------------------------
@@ -135,7 +140,7 @@ def class_of(x: Value) -> int:
 
 
 @lru_cache(maxsize=64)
-def _fields(fmt: Format, flush: bool) -> tuple[Table, tuple[int, int, int]] | None:
+def field_rows(fmt: Format, flush: bool) -> tuple[Table, tuple[int, int, int]] | None:
     """One row per field, and the layout (shift, mask of the bits below, quiet bit); None if a field is not linear."""
     shifts = []
     if fmt.twos_complement and fmt.width < 64:
@@ -266,6 +271,6 @@ def _entries(sig: Signature, policy: Policy) -> Callable[[Sequence[int], Sequenc
             code, flags = run(case, 0)
         except Undefined:
             return ask
-        return _Entry(oc.CONSTANT, _signed(code), flags, zero)
+        return _Entry(oc.CONSTANT, signed_word(code), flags, zero)
 
     return entry

@@ -54,7 +54,9 @@ RANDOM: Final = 5  # number of random bits for that
 ZERO_CODE: Final = 6  # the code for zero, for each sign
 ZERO_FLAGS: Final = 8
 PLAIN: Final = 10  # 1: the target is one that has PLAIN_TARGET
-NUMBERS: Final = 11
+OUTSIDE_CODE: Final = 11  # of a function at operands outside its domain
+OUTSIDE_FLAGS: Final = 12
+NUMBERS: Final = 13
 
 # Of the target of most operations: a binary format as in IEEE 754, to nearest even, no flushing.
 PLAIN_TARGET: Final = {

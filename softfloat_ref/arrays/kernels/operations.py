@@ -65,7 +65,7 @@ _FAR: Final = 1 << 24  # a power beyond which every format has overflowed or rea
 
 
 @compiled(forceinline=True)
-def _decoded(code: int, fields: Any, first: int, shift: int, mask: int, quiet: int) -> tuple[int, int, int]:
+def decoded(code: int, fields: Any, first: int, shift: int, mask: int, quiet: int) -> tuple[int, int, int]:
     """Class, significand and exponent of a code. first: index of the format's first field. shift: to the field; mask:
     the bits below it; quiet: the quiet bit among those."""
     low = code & mask
@@ -244,13 +244,13 @@ def _each(
     two, three = b.size > 0, c.size > 0
     seen = 0
     for i in range(a.size):
-        k1, m1, e1 = _decoded(a[i], fields, first1, shift1, mask1, quiet1)
+        k1, m1, e1 = decoded(a[i], fields, first1, shift1, mask1, quiet1)
         at, k2, m2, e2, k3, m3, e3 = k1, 0, 0, 0, 0, 0, 0
         if two:
-            k2, m2, e2 = _decoded(b[i], fields, first2, shift2, mask2, quiet2)
+            k2, m2, e2 = decoded(b[i], fields, first2, shift2, mask2, quiet2)
             at = at * CLASSES + k2
         if three:
-            k3, m3, e3 = _decoded(c[i], fields, first3, shift3, mask3, quiet3)
+            k3, m3, e3 = decoded(c[i], fields, first3, shift3, mask3, quiet3)
             at = at * CLASSES + k3
         if kind == SELECT:
             at = 3 * at + _magnitude_order(m1, e1, m2, e2)

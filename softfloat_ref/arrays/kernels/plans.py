@@ -72,8 +72,8 @@ def nan_is_one(fmt: Format, policy: Policy) -> bool:
 
 
 def is_near(fmt: Format, policy: Policy) -> bool:
-    """Whether a target differs from FP32 only in its mantissa bits, and nothing is flushed."""
-    like = fmt.mantissa_bits > 0 and fmt.nan == "ieee" and fmt.signed
+    """Whether a target differs from FP32 only in its mantissa bits, nothing is flushed, and zeros keep their sign."""
+    like = fmt.mantissa_bits > 0 and fmt.nan == "ieee" and target(fmt, policy).negative_zero != 0
     same = like and fmt.exponent_bits == FP32.exponent_bits and fmt.bias == FP32.bias
     return same and not policy.flush_inputs and not fmt.p3109 and is_plain(fmt, policy, FP32)
 
@@ -166,6 +166,13 @@ def plain_numbers(fmt: Format, policy: Policy, source: Format) -> list[int]:
         encode(exact.zero(1), 0)[0],
         0,
     ]
+
+
+def target_numbers(t: Target, source: Format) -> list[int]:
+    """The fields of convert.Plain for a target with gradual subnormals, finite numbers, and zero for -0."""
+    place = source.mantissa_bits - t.mantissa_bits, t.mantissa_bits, t.emin - source.emin + 1, 0, decisions(t)
+    beyond = [_beyond(t, negative) for negative in (0, 1)]
+    return [*place, t.max_code, t.max_negative_code, *beyond, 0, 0, 0, t.sign_bit, 0, 2 * t.sign_bit - 1, 0, 0]
 
 
 def value_numbers(fmt: Format, policy: Policy) -> list[int]:

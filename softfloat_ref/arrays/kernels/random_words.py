@@ -41,7 +41,7 @@ product: Any = _product
 
 
 @compiled(nogil=True)
-def _fill(seed: Any, stream: Any, start: int, drop: Any, out: Any) -> None:
+def fill(seed: Any, stream: Any, start: int, drop: Any, out: Any) -> None:
     """The words from position `start`, shifted right by `drop` bits."""
     block, at = start // _BLOCK, -(start % _BLOCK)
     while at < out.size:
@@ -66,6 +66,6 @@ def _fill(seed: Any, stream: Any, start: int, drop: Any, out: Any) -> None:
 def words(source: Philox, n: int, start: int, count: int) -> NDArray[np.unsignedinteger[Any]]:
     """`source.array(n, start, count)` for 1 <= n <= 64, as uint32 if n fits, else uint64."""
     out: NDArray[Any] = np.empty(count, np.uint32 if n <= 32 else np.uint64)
-    fill: Any = _fill
-    fill(np.uint64(source.seed), np.uint64(source.stream), start, np.uint64(WORD_BITS - n), out)
+    run: Any = fill
+    run(np.uint64(source.seed), np.uint64(source.stream), start, np.uint64(WORD_BITS - n), out)
     return out

@@ -7,7 +7,9 @@ from typing import Final
 
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.coverage.operation import (
+    estimates,
     functions,
+    hard_cases,
     last_places,
     operands,
     residues,
@@ -69,6 +71,8 @@ MODELS: Final[tuple[OperationModel, ...]] = (
     stochastic.StochasticTininess(),
     functions.Arguments(),
     functions.ExactResults(),
+    hard_cases.HardCases(),
+    estimates.Entries(),
 )
 
 

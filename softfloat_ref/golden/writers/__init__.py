@@ -92,3 +92,7 @@ def chosen(names: Iterable[str], vectors: VectorSet, count: int) -> list[Writer]
         WRITERS[name].check(vectors, count)
     with_companions = {*wanted, *(name for key in wanted for name in _COMPANIONS.get(key, ()))}
     return [w for w in of_set(vectors) if w.key in with_companions]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -24,17 +24,29 @@ _BLOCK = 1 << 20
 
 @dataclass
 class Batch:
-    """Consecutive lines, as tuples or as a table with one row per field (in bulk), and their tags."""
+    """Consecutive lines, as tuples, as a table with one row per field (in bulk), or as text; and their tags."""
 
     fields: Sequence[Field]
     runs: list[Run]
     rows: list[Line] = field(default_factory=list)
-    table: NDArray[np.int64] | None = None
+    array: NDArray[np.int64] | None = None
+    made: NDArray[np.uint8] | None = None
+
+    @cached_property
+    def table(self) -> NDArray[np.int64] | None:
+        """The lines as a table, if they were made in bulk."""
+        if self.made is None:
+            return self.array
+        from softfloat_ref.golden import bulk
+
+        return bulk.parse(self.made.tobytes())
 
     @property
     def count(self) -> int:
         """The number of lines."""
-        return len(self.rows) if self.table is None else int(self.table.shape[1])
+        if self.made is not None:
+            return self.made.size // sum(f.digits + 1 for f in self.fields)
+        return len(self.rows) if self.array is None else int(self.array.shape[1])
 
     @cached_property
     def lines(self) -> list[Line]:
@@ -46,6 +58,8 @@ class Batch:
     @cached_property
     def text(self) -> Data:
         """As TestFloat text."""
+        if self.made is not None:
+            return self.made
         if self.table is None:
             return "".join(map(text_line(self.fields), self.rows)).encode("ascii")
         from softfloat_ref.golden import bulk
@@ -55,7 +69,7 @@ class Batch:
     @cached_property
     def words(self) -> Data:
         """As memory words."""
-        if self.table is None:
+        if self.array is None and self.made is None:
             return "".join(map(word_line(self.fields), self.rows)).encode("ascii")
         from softfloat_ref.golden import bulk
 

@@ -66,3 +66,7 @@ def load(name: str, *, seed: int, root: Path | None = None, **sizes: int) -> Dat
     if root is not None:
         raise Error(f"data {name!r} is generated: it takes no folder")
     return function(seed=seed, **sizes)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -30,3 +30,7 @@ __all__ = [
     "Tanh",
     "softmax_cross_entropy",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

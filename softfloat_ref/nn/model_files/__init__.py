@@ -39,3 +39,7 @@ def tensors(path: str | Path) -> list[Tensor]:
     if not found:
         raise Error(f"{path}: has no tensors")
     return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -118,3 +118,7 @@ def _scalar(fmt: FormatName) -> Format:
     if isinstance(fmt, BlockFormat):
         raise Error(f"c must have a scalar format, not {fmt.name}")
     return get_format(fmt)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from softfloat_ref.oracle import exact
@@ -40,6 +41,7 @@ NAN_SCALE: Final = Scale(Value(NAN, 0), 0)
 Decode = Callable[[int], Value]
 
 
+@lru_cache(maxsize=256)
 def operand_decoder(fmt: Format, flush: str) -> Decode:
     """The function that decodes codes as a unit does. flush: an accumulator's flush_inputs."""
     decode = decoder(fmt, flush != "off")

@@ -114,3 +114,7 @@ def define_format(table: object, name: str | None = None) -> Format:
         values["name"] = name
     base = None if like is None else dataclasses.replace(get_format(like), source="user definition")
     return made(Format, values, where, base, "field", LIKE)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

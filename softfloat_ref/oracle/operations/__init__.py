@@ -13,12 +13,15 @@ from typing import Final, NamedTuple
 from softfloat_ref.base import assignments
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.codec import FLAGS, Encoded, check_code, check_random, decoder, encoder, needed_bits
-from softfloat_ref.oracle.exact import NAN
+from softfloat_ref.oracle.exact import NAN, Value
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.operations import (  # noqa: F401  (their operations enter the table)
     arithmetic,
+    estimates,
     on_codes,
     order,
+    predicates,
+    projected,
     real_functions,
 )
 from softfloat_ref.oracle.operations.table import (
@@ -37,12 +40,15 @@ __all__ = [
     "BOOLEAN",
     "CLASS",
     "OPERATIONS",
+    "Context",
     "Evaluator",
     "Operation",
     "Signature",
     "context",
     "evaluate",
     "evaluator",
+    "exactly",
+    "format_names",
     "get_operation",
     "parse_formats",
     "signature",
@@ -93,13 +99,18 @@ def signature(
 
 def parse_formats(text: str, arity: int, name: str) -> list[Format]:
     """One format per operand: `a=fp8_e4m3,b=fp8_e5m2,c=fp32`. Raises Error."""
+    return [get_format(x) for x in format_names(text, arity, name)]
+
+
+def format_names(text: str, arity: int, name: str) -> list[str]:
+    """The names in such a text, one per operand. Raises Error."""
     letters = LETTERS[:arity]
     usage = f"{name} takes {','.join(f'{x}=FORMAT' for x in letters)}, or one FORMAT"
     given = assignments.parse(text, f"format {text!r}", letters, usage=usage)
     missing = [x for x in letters if x not in given]
     if missing:
         raise Error(f"format {text!r}: no format for operand {', '.join(missing)}")
-    return [get_format(given[x]) for x in letters]
+    return [given[x] for x in letters]
 
 
 def _output(operation: Operation, formats: tuple[Format, ...], out: Format | None) -> Format:
@@ -176,20 +187,21 @@ def unrounded(sig: Signature, policy: Policy, more_bits: int = 0) -> Unrounded:
     operation, formats, _ = sig
     ctx = context(sig, policy)
     ctx = ctx._replace(bits=ctx.bits + more_bits)
-    function = operation.function
     decoders = tuple(decoder(f, operation.flushes and policy.flush_inputs) for f in formats)
     uses_random = policy.random_count > 0
-    rule = policy.nan_rule
-    sees_nans = operation.nans
 
     def compute(codes: Sequence[int], random_bits: int) -> Outcome:
         values = [decode(code) for decode, code in zip(decoders, codes, strict=True)]
-        if not sees_nans and any(x[0] == NAN for x in values):
-            return nan_operand(rule, values)
-        outcome: Outcome = function(ctx._replace(random_bits=random_bits) if uses_random else ctx, *values)
-        return outcome
+        return exactly(operation, ctx._replace(random_bits=random_bits) if uses_random else ctx, values)
 
     return compute
+
+
+def exactly(operation: Operation, ctx: Context, values: Sequence[Value]) -> Outcome:
+    """The exact result for decoded operands, and the flags raised before rounding."""
+    if not operation.nans and any(x[0] == NAN for x in values):
+        return nan_operand(ctx.policy.nan_rule, values)
+    return operation.function(ctx, *values)
 
 
 def _appended_zeros(source: Format, out: Format) -> int:
@@ -218,3 +230,7 @@ def context(sig: Signature, policy: Policy) -> Context:
 def zero_sign(policy: Policy) -> int:
     """The sign of an exact zero sum of numbers with opposite signs (IEEE 754 6.3)."""
     return int(policy.rounding == RDN)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

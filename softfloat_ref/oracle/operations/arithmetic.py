@@ -80,12 +80,30 @@ def _sqrt(ctx: Context, a: Value) -> Outcome:
     return (a, 0) if a.kind == INF else (exact.square_root(a, ctx.bits), 0)
 
 
-@operation("recip", 1, "1 / a, correctly rounded", formula=RECIPROCAL, pole=True, p3109=True, loop=Loop.RECIP)
+@operation(
+    "recip",
+    1,
+    "1 / a, correctly rounded",
+    formula=RECIPROCAL,
+    pole=True,
+    p3109=True,
+    family="reciprocal",
+    loop=Loop.RECIP,
+)
 def _recip(ctx: Context, a: Value) -> Outcome:
     return _div(ctx, exact.finite(0, 1, 0), a)
 
 
-@operation("rsqrt", 1, "1 / sqrt(a), correctly rounded (IEEE 754 9.2)", formula=RECIPROCAL_ROOT, pole=True, p3109=True)
+@operation(
+    "rsqrt",
+    1,
+    "1 / sqrt(a), correctly rounded (IEEE 754 9.2)",
+    formula=RECIPROCAL_ROOT,
+    pole=True,
+    p3109=True,
+    loop=Loop.SEGMENTS,
+    family="reciprocal root",
+)
 def _rsqrt(ctx: Context, a: Value) -> Outcome:
     if a.is_zero:
         return INVALID_OPERATION if ctx.p3109 else (exact.inf(a.sign), DIVIDE_BY_ZERO)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+
+Parity = Literal["odd", "even", ""]
 
 
 class Piece(NamedTuple):
@@ -20,7 +22,8 @@ class Curve:
 
     whole: whether that is the whole domain; of periodic functions it is the part near zero. most: no |f(x)| is larger.
     negative: whether any result is. exact: the only results, beside zero, that are binary fractions, limits at the
-    infinities included; None if there are many.
+    infinities included; None if there are many. parity: "odd", if f(-x) = -f(x), or "even", if f(-x) =
+    f(x). period: f(x + period) = f(x). doubling: f(x + doubling) = 2 f(x).
     """
 
     def __init__(
@@ -30,11 +33,17 @@ class Curve:
         most: int | None = None,
         negative: bool = True,
         exact: tuple[str, ...] | None = None,
+        parity: Parity = "",
+        period: str = "",
+        doubling: str = "",
     ) -> None:
         self._ends = ends or (None, None)
         self.whole = whole
         self.most = most
         self.negative = negative
+        self.parity = parity
+        self.period = period
+        self.doubling = doubling
         self.exact = None if exact is None else tuple(map(Fraction, exact))
 
     @cached_property

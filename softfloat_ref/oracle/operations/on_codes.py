@@ -8,6 +8,7 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder, encode_nan, encoder, target
 from softfloat_ref.oracle.exact import FINITE, GENERATED, INF, NAN
 from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.operations.predicates import is_subnormal
 from softfloat_ref.oracle.operations.table import Context, Exact, nan_operand, operation
 from softfloat_ref.oracle.rounding import with_sign
 
@@ -66,16 +67,21 @@ def _step(ctx: Context, code: int, step: int) -> tuple[int, int]:
     if x.kind == NAN:
         value, flags = nan_operand(ctx.policy.nan_rule, (x,))
         return encode_nan(value, fmt, ctx.policy)[0], flags
-    # Rank the values: 0 is zero, 1 is the smallest positive value.
     skipped = fmt.min_code - 1
-    rank = 0 if x.kind == FINITE and x.significand == 0 else magnitude_code(fmt, code) - skipped
-    rank = (-rank if x.sign else rank) + step
+    rank = rank_of(fmt, code) + step
     highest = (fmt.inf_code if fmt.infinity else fmt.max_code) - skipped
     lowest = -(fmt.inf_code if fmt.infinity else fmt.max_negative_code) + skipped if fmt.signed else int(not fmt.zero)
     if not lowest <= rank <= highest:
         return (fmt.canonical_nan, 0) if ctx.p3109 and fmt.has_nan else (code, 0)
     negative = x.sign if rank == 0 else int(rank < 0)
     return with_sign(negative, abs(rank) + skipped if rank else 0, target(fmt, ctx.policy)), 0
+
+
+def rank_of(fmt: Format, code: int) -> int:
+    """The rank of a value, infinities included: 0 is zero, 1 the smallest positive value, -1 the largest negative."""
+    x = decoder(fmt)(code)
+    rank = 0 if x.kind == FINITE and x.significand == 0 else magnitude_code(fmt, code) - (fmt.min_code - 1)
+    return -rank if x.sign else rank
 
 
 def magnitude_code(fmt: Format, code: int) -> int:
@@ -92,16 +98,18 @@ def magnitude_code(fmt: Format, code: int) -> int:
     result="class",
     flushes=False,
     nans=True,
+    p3109=True,
 )
 def _class(ctx: Context, a: int) -> tuple[int, int]:
     fmt = ctx.formats[0]
     x = decoder(fmt)(a)
     if x.kind == NAN:
-        return (1 << 8 if x.signaling else 1 << 9), 0
+        return (1 << 8 if x.signaling and not ctx.p3109 else 1 << 9), 0
     if x.kind == INF:
         size = 3
     elif x.significand == 0:
         size = 0
     else:
-        size = 2 if fmt.twos_complement or magnitude_code(fmt, a) >= fmt.min_normal_code else 1
-    return 1 << (3 - size if x.sign else 4 + size), 0
+        size = 1 if is_subnormal(fmt, x) else 2
+    negative = x.sign and not (ctx.p3109 and size == 0)  # P3109 has one zero
+    return 1 << (3 - size if negative else 4 + size), 0

@@ -1,4 +1,4 @@
-"""Order: minimum and maximum (IEEE 754 9.6), comparisons (5.6.1, 5.11), totalOrder (5.10)."""
+"""Order: minimum and maximum (IEEE 754 9.6, P3109 4.11), comparisons (5.6.1, 5.11), totalOrder (5.10)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.exact import NAN, Value
+from softfloat_ref.oracle.exact import INF, NAN, Value
 from softfloat_ref.oracle.flags import INVALID
 from softfloat_ref.oracle.operations.table import INVALID_OPERATION, Context, Loop, Outcome, nan_operand, operation
 
@@ -14,14 +14,25 @@ _PAYLOAD_BITS: Final = 256  # as many as any format has
 
 
 def _register_minmax(
-    name: str, summary: str, family: str, *, largest: bool, number: bool, by_magnitude: bool = False
+    name: str,
+    summary: str,
+    family: str,
+    *,
+    largest: bool,
+    number: bool,
+    by_magnitude: bool = False,
+    finite: bool = False,
 ) -> None:
+    """number: a NaN is passed over for a number; finite: and an infinity for a finite number."""
+
     @operation(name, 2, summary, nans=True, ordering=True, commutes=True, family=family, loop=Loop.SELECT)
     def choose(ctx: Context, a: Value, b: Value) -> Outcome:
         if a.kind == NAN or b.kind == NAN:
             if number and (a.kind != NAN or b.kind != NAN):
                 return (b if a.kind == NAN else a), (INVALID if a.signaling or b.signaling else 0)
             return nan_operand(ctx.policy.nan_rule, (a, b))
+        if finite and a.kind != b.kind:
+            return (b if a.kind == INF else a), 0
         order = exact.compare(exact.magnitude(a), exact.magnitude(b)) if by_magnitude else 0
         order = order or exact.compare(a, b) or (b.sign - a.sign)  # -0 is less than +0
         return (a if (order > 0) == largest else b), 0
@@ -48,6 +59,14 @@ for _name, _largest in (("minimum", False), ("maximum", True)):
         largest=_largest,
         number=True,
         by_magnitude=True,
+    )
+    _register_minmax(
+        f"{_name}_finite",
+        f"the {_word}; a number rather than a NaN, a finite number rather than an infinity",
+        "minimum",
+        largest=_largest,
+        number=True,
+        finite=True,
     )
     _register_minmax(_name[:3], f"= {_name}_number (RISC-V FMIN, FMAX)", "min", largest=_largest, number=True)
 
@@ -88,6 +107,8 @@ _register_comparison("le", "a <= b, signalling", lambda c: c <= 0, signaling=Tru
 _register_comparison("eq_signaling", "a = b, signalling", lambda c: c == 0, signaling=True, commutes=True)
 _register_comparison("lt_quiet", "a < b, quiet", lambda c: c < 0, signaling=False)
 _register_comparison("le_quiet", "a <= b, quiet", lambda c: c <= 0, signaling=False)
+_register_comparison("gt_quiet", "a > b, quiet", lambda c: c > 0, signaling=False)
+_register_comparison("ge_quiet", "a >= b, quiet", lambda c: c >= 0, signaling=False)
 _register_comparison(
     "unordered", "whether either is NaN, quiet", lambda c: False, signaling=False, commutes=True, unordered=True
 )
@@ -112,7 +133,8 @@ def _order_key(ctx: Context, a: Value, b: Value) -> int:
     if a.kind == NAN or b.kind == NAN:
         ka, kb = _nan_rank(ctx, a), _nan_rank(ctx, b)
         return (ka > kb) - (ka < kb)
-    return exact.compare(a, b) or b.sign - a.sign
+    order = exact.compare(a, b)
+    return order if ctx.p3109 else order or b.sign - a.sign  # P3109 has one zero
 
 
 def _nan_rank(ctx: Context, x: Value) -> tuple[int, int, int]:

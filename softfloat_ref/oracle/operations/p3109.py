@@ -1,14 +1,14 @@
-"""The names that IEEE P3109 v4.0 (annex G) has for operations of the table."""
+"""The names that IEEE P3109 v4.0 (annex G) has for operations, in its groups, and the names that these have here."""
 
 from __future__ import annotations
 
 from typing import Final
 
 # CompareLess and its kin are quiet: P3109 has no flags.
-NAMES: Final[dict[str, str]] = {
+_CORE: Final = {
     "Convert": "convert",
-    "Negate": "neg",
-    "Abs": "abs",
+    "Negate": "neg_rounded",
+    "Abs": "abs_rounded",
     "Add": "add",
     "Subtract": "sub",
     "Multiply": "mul",
@@ -22,10 +22,24 @@ NAMES: Final[dict[str, str]] = {
     "MaximumMagnitude": "maximum_magnitude",
     "MinimumMagnitudeNumber": "minimum_magnitude_number",
     "MaximumMagnitudeNumber": "maximum_magnitude_number",
+    "MinimumFinite": "minimum_finite",
+    "MaximumFinite": "maximum_finite",
     "Clamp": "clamp",
     "CompareLess": "lt_quiet",
     "CompareLessEqual": "le_quiet",
     "CompareEqual": "eq",
+    "CompareGreater": "gt_quiet",
+    "CompareGreaterEqual": "ge_quiet",
+    "IsZero": "is_zero",
+    "IsOne": "is_one",
+    "IsNaN": "is_nan",
+    "IsInfinite": "is_infinite",
+    "IsFinite": "is_finite",
+    "IsSignMinus": "is_sign_minus",
+    "IsNormal": "is_normal",
+    "IsSubnormal": "is_subnormal",
+}
+_BASIC: Final = {
     "Divide": "div",
     "Sqrt": "sqrt",
     "Recip": "recip",
@@ -39,8 +53,11 @@ NAMES: Final[dict[str, str]] = {
     "Softplus": "softplus",
     "NextGreaterThan": "next_up",
     "NextLessThan": "next_down",
-    "CopySign": "copysign",
+    "CopySign": "copysign_rounded",
     "TotalOrder": "total_order",
+    "Class": "class",
+}
+_FULL: Final = {
     "Hypot": "hypot",
     "ArcTan2": "atan2",
     "ArcTan2Pi": "atan2pi",
@@ -63,10 +80,68 @@ NAMES: Final[dict[str, str]] = {
     "ArcCosPi": "acospi",
     "ArcTanPi": "atanpi",
 }
-_BY_KEY: Final = {name.lower(): own for name, own in NAMES.items()}
+NAMES: Final[dict[str, str]] = {**_CORE, **_BASIC, **_FULL}
+# Operations on values that are no numbers of a result's format: these have no block form (5.4).
+_NO_BLOCKS: Final = ("Compare", "Is", "Next", "TotalOrder", "Class")
+
+
+def _blocks(names: dict[str, str], prefix: str = "Block") -> dict[str, str]:
+    """The block forms of operations."""
+    numeric = {name: own for name, own in names.items() if not name.startswith(_NO_BLOCKS)}
+    return {f"{prefix}{name}": form_name(prefix.lower(), own) for name, own in numeric.items()}
+
+
+def form_name(prefix: str, own: str) -> str:
+    """The name of the block or scaled form of an operation."""
+    return f"{prefix}_{own.removesuffix('_rounded')}"
+
+
+_CONVERSIONS: Final = {
+    "ConvertFromBlock": "convert_from_block",
+    "ConvertToBlock": "convert_to_block",
+    "ConvertToBlockMaxAbsFinite": "convert_to_block_max_abs_finite",
+}
+_REDUCTIONS: Final = {
+    "BlockReduceAdd": "block_reduce_add",
+    "BlockReduceMultiply": "block_reduce_multiply",
+    "BlockDotProduct": "block_dot_product",
+}
+META: Final = {
+    "BitwidthOf": "bitwidth_of",
+    "PrecisionOf": "precision_of",
+    "SignednessOf": "signedness_of",
+    "DomainOf": "domain_of",
+    "ExponentBitwidthOf": "exponent_bitwidth_of",
+    "TrailingSignificandBitwidthOf": "trailing_significand_bitwidth_of",
+    "ExponentBiasOf": "exponent_bias_of",
+    "MaxFiniteOf": "max_finite_of",
+    "MinFiniteOf": "min_finite_of",
+    "MinPositiveOf": "min_positive_of",
+    "MaxSubnormalOf": "max_subnormal_of",
+    "MinNormalOf": "min_normal_of",
+}
+# Annex G: each group's title, and its operations by their names here.
+GROUPS: Final[dict[str, tuple[str, dict[str, str]]]] = {
+    "A": ("core", _CORE),
+    "M": ("meta", META),
+    "KA": ("block core", _CONVERSIONS | _blocks(_CORE)),
+    "B": ("basic", _BASIC),
+    "KB": ("block basic", _blocks(_BASIC)),
+    "C": ("full", _FULL),
+    "KC": ("block full", _blocks(_FULL)),
+    "E": ("block reductions", _REDUCTIONS),
+}
+SCALED: Final = _blocks(NAMES, "Scaled")  # 5.5
+_ALL: Final = {name: own for _, names in GROUPS.values() for name, own in names.items()} | SCALED
+# Rows whose names differ from P3109's in case alone: IEEE 754's operations on codes.
+_BY_KEY: Final = {k: own for name, own in _ALL.items() if (k := name.lower()) not in ("abs", "copysign")}
 
 
 def own_name(name: str) -> str:
-    """The table's name of an operation, from that or P3109's, in any case; other names as they are, in lower case."""
-    key = name.strip().lower().replace("-", "_")
-    return _BY_KEY.get(key, key)
+    """The name here of an operation, from that or P3109's, in any case; other names as they are, in lower case.
+
+    `Abs` and `CopySign`, so written, are P3109's operations; `abs` and `copysign` are the rows of these names.
+    """
+    given = name.strip()
+    key = given.lower().replace("-", "_")
+    return _ALL.get(given) or _BY_KEY.get(key, key)

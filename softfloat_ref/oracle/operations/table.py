@@ -12,6 +12,7 @@ from softfloat_ref.oracle.exact import GENERATED, NAN, Value
 from softfloat_ref.oracle.flags import INVALID
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations.curve import Curve
+from softfloat_ref.oracle.operations.estimate import Estimate
 from softfloat_ref.oracle.operations.formula import IDENTITY, Formula
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import NanRule, Policy
@@ -35,6 +36,13 @@ Outcome = tuple[Value, int]  # the exact result and the flags raised so far
 Exact = Callable[..., tuple[Any, int]]  # (context, operands) to an Outcome, or to a code and flags
 
 
+class Standing(NamedTuple):
+    """Of an operation that a processor's manual specifies: how its results were checked, and where they are stated."""
+
+    status: str
+    source: str
+
+
 class Loop(Enum):
     """What the compiled loop of operations (arrays/kernels) computes for an operation."""
 
@@ -51,6 +59,7 @@ class Loop(Enum):
     INTEGRAL_EXACT = auto()
     SCALEB = auto()
     LOGB = auto()
+    SEGMENTS = auto()  # a function, by bounded polynomials
     SELECT = auto()  # one of two operands, or a truth value, by their classes and the order of their magnitudes
 
 
@@ -71,6 +80,7 @@ class Operation:
     family: the name of a group of operations that a device may confuse with one another, such as eq, lt and le.
     loop: the form computed by the compiled loop; without one, arrays are computed by the oracle.
     curve: the shape of a function that is no formula; of two operands, in the first one with the other held.
+    standing: of processors' own operations. estimate: the table of an estimate, which arrays look up.
     """
 
     name: str
@@ -90,6 +100,8 @@ class Operation:
     family: str = ""
     loop: Loop | None = None
     curve: Curve | None = None
+    standing: Standing | None = None
+    estimate: Estimate | None = None
 
     @property
     def arity(self) -> int:
@@ -126,14 +138,19 @@ class _Fields(TypedDict, total=False):
     family: str
     loop: Loop
     curve: Curve
+    standing: Standing
+    estimate: Estimate
 
 
 def operation(
     name: str, arity: int, summary: str, *, operands: tuple[Operand, ...] = (), **fields: Unpack[_Fields]
 ) -> Callable[[Exact], Exact]:
     """Decorate an exact function to add its row to the table. With a formula or curve, `rounds` is true by
-    default."""
+    default; a curve of one operand that is whole has the loop of functions."""
     fields.setdefault("rounds", "formula" in fields or "curve" in fields)
+    curve = fields.get("curve")
+    if curve and curve.whole and arity == 1:
+        fields.setdefault("loop", Loop.SEGMENTS)
     all_floats: list[Operand] = ["float"] * arity
 
     def register(function: Exact) -> Exact:

@@ -119,6 +119,8 @@ def _operation(draft: Draft, signal: Signal, modified: bool) -> dict[str, int]:
             found[name] = ["eq * *", "lt * *", "le * *"]
         elif joined in names.MINMAX:
             found[name] = ["min * *", "max * *"]
+    own = {words[0] for words in found.values() if len(words) == 1}
+    found = {name: [w for w in words if len(words) == 1 or w not in own] for name, words in found.items()}
     if not found and signal.width == 1:
         value = '{ of = "op", codes = { add = 0, sub = 1 } }'
         draft.use("inputs", signal, value, "one bit: addition or subtraction", True)

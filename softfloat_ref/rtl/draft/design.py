@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +15,11 @@ from softfloat_ref.rtl.module_ports import Elaborated, Parameters
 _DEPTH: Final = 16  # of instances, looked into for clock edges
 _IN_PACKAGE: Final = re.compile(r"\w+::\w+")
 _MAX_CODE: Final = 64  # bits; larger constants encode nothing
+_MACRO: Final = re.compile(
+    r"^[ \t]*`define[ \t]+(\w+)[ \t]+(?:(\d[\d_]*)|\d*'[sS]?([bdohBDOH])[ \t]*([\da-fA-F][\da-fA-F_]*))[ \t]*(?://.*|/\*.*)?$",
+    re.MULTILINE,
+)
+_BASES: Final = {"b": 2, "d": 10, "o": 8, "h": 16}
 
 
 @dataclass(frozen=True)
@@ -114,12 +120,23 @@ def _parameters(body: Any) -> Iterator[Parameter]:
 
 
 def _constants(found: Elaborated) -> Iterator[tuple[str, int]]:
-    """The named integers of the packages, then of the module."""
+    """The named integers: macros, then those of the packages, then of the module."""
+    yield from _macros(found.files)
     packages = [p for p in found.root.compilation.getPackages() if p.name != "std"]
     for scope in (*packages, found.body):
         for symbol in scope:
             if isinstance(symbol, found.slang.ast.ParameterSymbol) and _is_code(symbol):
                 yield symbol.name, int(symbol.value.value)
+
+
+def _macros(files: Iterable[Path]) -> Iterator[tuple[str, int]]:
+    """The macros that stand for a number; not those that stand for several, as in the branches of an `ifdef."""
+    values: dict[str, set[int]] = {}
+    for file in files:
+        for name, plain, base, digits in _MACRO.findall(file.read_text(encoding="utf-8", errors="replace")):
+            with suppress(ValueError):  # 2'b3
+                values.setdefault(name, set()).add(int(plain or digits, _BASES[base.lower()] if base else 10))
+    return ((name, found.pop()) for name, found in values.items() if len(found) == 1)
 
 
 def _is_code(symbol: Any) -> bool:

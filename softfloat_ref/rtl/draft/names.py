@@ -24,6 +24,7 @@ DONE: Final = {"done", "finish", "finished", "complete", "completed"}
 ENABLE: Final = {"en", "enable", "ena", "ce", "clken", "clkena", "oe", "run"}
 MASK: Final = {"mask", "strb", "keep", "tkeep", "boxed"}
 TAG: Final = {"tag", "id", "tid", "trans", "token", "aux", "txn", "uid", "idx", "tuser", "ticket"}
+DESTINATION: Final = {"rd", "waddr"}  # of an operation in a processor, which comes back with its result
 PROTOCOL: Final = VALID | READY | DONE | TAG
 RANDOM: Final = {"rand", "random", "rng", "lfsr", "sr", "stochastic", "rbits", "entropy", "noise"}
 PLACES: Final[Mapping[str, int]] = {
@@ -96,6 +97,11 @@ OPERATIONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("neg", "fneg", "negate"), "neg * *"),
     **dict.fromkeys(("i2f", "itof", "inttofloat", "int2fp", "int2float", "fromint"), "convert i* *|convert u* *"),
     **dict.fromkeys(("f2i", "ftoi", "floattoint", "fp2int", "float2int", "toint"), "convert * i*|convert * u*"),
+    **dict.fromkeys(("u2f", "utof", "uint2fp", "fromuint", "unsignedtofloat"), "convert u* *"),
+    **dict.fromkeys(("f2u", "ftou", "fp2uint", "touint", "floattounsigned"), "convert * u*"),
+    **dict.fromkeys(("scalb", "scaleb", "ldexp"), "scaleb * *"),
+    **dict.fromkeys(("roundint", "roundtoint", "roundtointegral", "rint", "frint"), "round_to_integral * *"),
+    **dict.fromkeys(("copysign", "fcopysign"), "copysign * *"),
     **dict.fromkeys(("f2f", "ftof", "fp2fp", "cvt", "fcvt", "convert", "conv", "cast"), "convert * *"),
 }
 MINMAX: Final = {"minmax", "fminmax"}

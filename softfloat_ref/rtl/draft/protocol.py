@@ -148,4 +148,4 @@ def tag(draft: Draft) -> None:
 
 
 def _tag_word(signal: Signal) -> str:
-    return next((word for word in names.core(signal.name) if word in names.TAG), "")
+    return next((word for word in names.core(signal.name) if word in names.TAG | names.DESTINATION), "")

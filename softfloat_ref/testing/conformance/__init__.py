@@ -29,6 +29,7 @@ __all__ = [
     "DivConformance",
     "DotConformance",
     "FmaConformance",
+    "FunctionConformance",
     "MinMaxConformance",
     "MulConformance",
     "NotConforming",
@@ -90,7 +91,15 @@ class MinMaxConformance(_Suite, of="minimum"):
     """Of a minimum or maximum, `op`: minimum maximum minimum_number maximum_number min max. model(self, a, b)."""
 
 
+class FunctionConformance(_Suite, of="tanh", like="cosh"):
+    """Of a function, `op`: exp tanh sigmoid ... (docs/functions.md). model(self, a), or (self, a, b)."""
+
+
 class OperationConformance(OperationSuite):
     """Of any operation, `op`: only equality with the oracle."""
 
     properties = properties()
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

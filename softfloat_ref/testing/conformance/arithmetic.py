@@ -213,7 +213,14 @@ def _scales(operation: Operation) -> bool:
 
 def _odd(operation: Operation) -> bool:
     """That which is negated with its operands."""
+    if operation.curve is not None:
+        return operation.curve.parity == "odd"
     return _scales(operation) and not (operation.formula and operation.formula.root)
+
+
+def _even(operation: Operation) -> bool:
+    """A function that has the same result for the opposite operand."""
+    return operation.curve is not None and operation.curve.parity == "even"
 
 
 def _scaling(operation: Operation, k: int) -> dict[int, int]:
@@ -221,9 +228,9 @@ def _scaling(operation: Operation, k: int) -> dict[int, int]:
 
 
 def _negated(t: OperationTrial, case: Case) -> Case | None:
-    """The case whose exact result is the opposite; None where an operand has no opposite."""
+    """The case of opposite operands: of a function, the first one; None where an operand has no opposite."""
     codes = list(case.operands)
-    for i in _scaling(t.setup.sig.operation, 1):
+    for i in _scaling(t.setup.sig.operation, 1) or (0,):
         fmt = t.setup.sig.formats[i]
         if fmt.is_nan(codes[i]) or (not fmt.negative_zero and not codes[i] & fmt.magnitude_mask):
             return None
@@ -242,6 +249,44 @@ def sign_symmetry(t: OperationTrial, case: Case) -> None:
     opposite = (a.is_nan and b.is_nan) or (a.is_zero and b.is_zero and not t.setup.out.negative_zero)
     opposite = opposite or first.result ^ second.result == t.setup.out.sign_bit
     t.require(opposite and first.flags == second.flags, "opposite results, the same flags")
+
+
+def _with_sign(setup: Setup) -> str:
+    fmt = setup.sig.formats[0]
+    return "" if fmt.signed and not fmt.twos_complement else f"{fmt.name} has no sign bit"
+
+
+@prop(_even, when=(_with_sign,))
+def even_symmetry(t: OperationTrial, case: Case) -> None:
+    """Opposite operands give the same result."""
+    other = _negated(t, case)
+    if other is None:
+        return
+    first, second = t.ask(case, other)
+    t.require(first == second, "the same answer for both")
+
+
+def _bounds(setup: Setup) -> str:
+    """No rounding passes a number that the format has."""
+    curve = setup.sig.operation.curve
+    if curve is None or (curve.most is None and curve.negative):
+        return f"{setup.sig.operation.name} has no bound"
+    known = curve.most is None or code_of(Fraction(curve.most), setup.out) is not None
+    return "" if known else f"{setup.out.name} has no {curve.most}"
+
+
+@prop(lambda operation: operation.curve is not None, when=(_bounds,))
+def bounded(t: OperationTrial, case: Case) -> None:
+    """The result is within the bounds of the function."""
+    curve = t.setup.sig.operation.curve
+    (answer,) = t.ask(case)
+    got = t.value(answer)
+    if curve is None or got.is_nan:
+        return
+    if curve.most is not None:
+        inside = got.is_finite and abs(got.as_fraction()) <= curve.most
+        t.require(inside, f"a number of magnitude {curve.most} or less")
+    t.require(curve.negative or not got.sign, "no negative number")
 
 
 def _scaled(setup: Setup) -> SearchStrategy[Any]:

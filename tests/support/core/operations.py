@@ -51,7 +51,7 @@ OPERANDS = {
 
 @sample
 def operations() -> Sample:
-    yield from _of({name: row for name, row in OPERATIONS.items() if not row.curve})
+    yield from _of({name: row for name, row in OPERATIONS.items() if not row.curve and not row.standing})
 
 
 @sample
@@ -61,6 +61,25 @@ def functions() -> Sample:
     yield from _rows(rows)
     for curve in (row.curve for row in rows.values() if row.curve):
         yield curve.pieces, curve.whole, curve.most, curve.negative, curve.exact
+
+
+@sample
+def processors() -> Sample:
+    """Operations of processors: estimates and their steps."""
+    rows = {name: row for name, row in OPERATIONS.items() if row.standing}
+    yield from _of(rows)
+    yield from _rows(rows)
+    for name, row in rows.items():
+        yield name, row.standing
+        if row.estimate:
+            e = row.estimate
+            yield e.root, e.index_bits, e.bits, e.exact, e.flushed, e.silent, e.table
+        for policy in (None, "arm", "riscv", "x86-sse", Policy("rdn", flush_inputs=True, flush_outputs=True)):
+            codes = (0, 1, 0x1FFFFF, 0x200000, 0x200001, 0x400000, 0x7FFFFF, 0x800000, 0x3F800000, 0x40490FDB)
+            codes += (0x7E800000, 0x7E800001, 0x7F000000, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC00001)
+            for a in (y for x in codes for y in (x, x | 0x80000000)):
+                fmt = "fp32" if "float" in row.operands else "u32"
+                yield said(evaluate, name, (a, 0xBFF00001)[: row.arity], fmt, None, policy)
 
 
 def _of(operations: Mapping[str, Operation]) -> Sample:
@@ -247,7 +266,7 @@ def signatures() -> Sample:
 @sample
 def rows() -> Sample:
     """What rows say of operations beside their results."""
-    yield from _rows({name: row for name, row in OPERATIONS.items() if not row.curve})
+    yield from _rows({name: row for name, row in OPERATIONS.items() if not row.curve and not row.standing})
 
 
 def _rows(operations: Mapping[str, Operation]) -> Sample:

@@ -61,7 +61,7 @@ class VectorForm(Form):
 
 
 class _Row(NamedTuple):
-    """An operation on operands of one format, with funct5 and funct6 of its scalar and vector instructions.
+    """An operation on operands of one format, with funct5 (-1: none) and funct6 of its scalar and vector instructions.
 
     rm: of an instruction that does not round. rs2, vs1: in place of the second operand. widening: funct6 of the vector
     instruction with a result twice as wide.
@@ -95,6 +95,8 @@ _ROWS: Final = (
     _Row("lt", "lt", 0x14, 0x1B, rm=1, mask=True),
     _Row("eq", "eq", 0x14, 0x18, rm=2, mask=True),
     _Row("class", "class", 0x1C, 0x13, rm=1, rs2=0, vs1=0x10),
+    _Row("vfrsqrt7", "rsqrt7", -1, 0x13, vs1=0x04),
+    _Row("vfrec7", "rec7", -1, 0x13, vs1=0x05),
 )
 # name, opcode, whether the product and the addend are negated before, so that the result is a * b + c
 _FUSED: Final = (
@@ -144,7 +146,7 @@ def scalar_forms(unit: OperationUnit) -> list[Form]:
     integer = unit.signature.operation.result in ("boolean", "class")
     if not integer and formats[0] != out:
         return []
-    return [_arithmetic(row, suffix, fmt, extension, integer) for row in _ROWS if row.op == unit.op]
+    return [_arithmetic(row, suffix, fmt, extension, integer) for row in _ROWS if row.op == unit.op and row.funct5 >= 0]
 
 
 def _overflow(unit: OperationUnit) -> Overflow:

@@ -16,16 +16,18 @@ from softfloat_ref.oracle.operations.table import INVALID_OPERATION, Context, Ou
 from softfloat_ref.oracle.reals import function
 
 ONE = exact.finite(0, 1, 0)
+_LN2 = "0.6931471805599453094172321214581765680755"
+_LOG10_2 = "0.3010299956639811952137388947244930267682"
 _HYPERBOLIC = "hyperbolic"
 _INVERSE = "inverse hyperbolic"
-_EVEN = Curve(None, "0", None, negative=False)
-_LINE = Curve(exact=())  # a function that rises everywhere
-_BOUNDED = Curve(most=1, exact=("-1", "1"))
+_EVEN = Curve(None, "0", None, negative=False, parity="even")
+_LINE = Curve(exact=(), parity="odd")  # a function that rises everywhere
+_BOUNDED = Curve(most=1, exact=("-1", "1"), parity="odd")
 
 # -- exponentials ------------------------------------------------------------------------------------------------------
 
 
-@operation("exp", 1, "e^a", curve=Curve(negative=False, exact=("1",)), family="exp")
+@operation("exp", 1, "e^a", curve=Curve(negative=False, exact=("1",), doubling=_LN2), family="exp")
 def _exp(ctx: Context, a: Value) -> Outcome:
     return _exponential("exp", ctx, a)
 
@@ -35,7 +37,7 @@ def _exp2(ctx: Context, a: Value) -> Outcome:
     return _exponential("exp2", ctx, a)
 
 
-@operation("exp10", 1, "10^a", curve=Curve(negative=False), family="exp")
+@operation("exp10", 1, "10^a", curve=Curve(negative=False, doubling=_LOG10_2), family="exp")
 def _exp10(ctx: Context, a: Value) -> Outcome:
     return _exponential("exp10", ctx, a)
 
@@ -96,7 +98,11 @@ def _sinh(ctx: Context, a: Value) -> Outcome:
 
 
 @operation(
-    "cosh", 1, "hyperbolic cosine", curve=Curve(None, "0", None, negative=False, exact=("1",)), family=_HYPERBOLIC
+    "cosh",
+    1,
+    "hyperbolic cosine",
+    curve=Curve(None, "0", None, negative=False, exact=("1",), parity="even"),
+    family=_HYPERBOLIC,
 )
 def _cosh(ctx: Context, a: Value) -> Outcome:
     return (exact.inf(0), 0) if a.kind == INF else (function("cosh", ctx.bits, a), 0)
@@ -119,7 +125,7 @@ def _acosh(ctx: Context, a: Value) -> Outcome:
     return _kept_at_infinity("acosh", ctx, a)
 
 
-@operation("atanh", 1, "inverse hyperbolic tangent", curve=Curve("-1", "1", exact=()), family=_INVERSE)
+@operation("atanh", 1, "inverse hyperbolic tangent", curve=Curve("-1", "1", exact=(), parity="odd"), family=_INVERSE)
 def _atanh(ctx: Context, a: Value) -> Outcome:
     beside_one = exact.compare(exact.magnitude(a), ONE)
     if beside_one >= 0:
@@ -130,7 +136,7 @@ def _atanh(ctx: Context, a: Value) -> Outcome:
 # -- roots, powers, erf ------------------------------------------------------------------------------------------------
 
 
-@operation("cbrt", 1, "cube root", curve=Curve())
+@operation("cbrt", 1, "cube root", curve=Curve(parity="odd"))
 def _cbrt(ctx: Context, a: Value) -> Outcome:
     return _kept_at_infinity("cbrt", ctx, a)
 

@@ -26,6 +26,7 @@ _DIRECT = "trigonometric"
 _INVERSE = "inverse trigonometric"
 _PI = "3.14159265358979323846264338327950288419717"
 _HALF_PI = "1.57079632679489661923132169163975144209858"
+_TWO_PI = "6.28318530717958647692528676655900576839434"
 _THREE_HALVES_PI = "4.71238898038468985769396507491925432629575"
 _ONES = ("-1", "1")
 _AROUND = ("-1.5", "-0.5", "0.5", "1.5")
@@ -34,17 +35,31 @@ _AROUND_PI = (f"-{_THREE_HALVES_PI}", f"-{_HALF_PI}", _HALF_PI, _THREE_HALVES_PI
 # -- of angles in radians ----------------------------------------------------------------------------------------------
 
 
-@operation("sin", 1, "sine", curve=Curve(*_AROUND_PI, whole=False, most=1, exact=()), family=_DIRECT)
+@operation(
+    "sin",
+    1,
+    "sine",
+    curve=Curve(*_AROUND_PI, whole=False, most=1, exact=(), parity="odd", period=_TWO_PI),
+    family=_DIRECT,
+)
 def _sin(ctx: Context, a: Value) -> Outcome:
     return _of_angle("sin", ctx, a)
 
 
-@operation("cos", 1, "cosine", curve=Curve(f"-{_PI}", "0", _PI, whole=False, most=1, exact=("1",)), family=_DIRECT)
+@operation(
+    "cos",
+    1,
+    "cosine",
+    curve=Curve(f"-{_PI}", "0", _PI, whole=False, most=1, exact=("1",), parity="even", period=_TWO_PI),
+    family=_DIRECT,
+)
 def _cos(ctx: Context, a: Value) -> Outcome:
     return _of_angle("cos", ctx, a)
 
 
-@operation("tan", 1, "tangent", curve=Curve(*_AROUND_PI, whole=False, exact=()), family=_DIRECT)
+@operation(
+    "tan", 1, "tangent", curve=Curve(*_AROUND_PI, whole=False, exact=(), parity="odd", period=_PI), family=_DIRECT
+)
 def _tan(ctx: Context, a: Value) -> Outcome:
     return _of_angle("tan", ctx, a)
 
@@ -53,7 +68,7 @@ def _of_angle(name: str, ctx: Context, a: Value) -> Outcome:
     return INVALID_OPERATION if a.kind == INF else (function(name, ctx.bits, a), 0)
 
 
-@operation("asin", 1, "inverse sine", curve=Curve("-1", "1", most=2, exact=()), family=_INVERSE)
+@operation("asin", 1, "inverse sine", curve=Curve("-1", "1", most=2, exact=(), parity="odd"), family=_INVERSE)
 def _asin(ctx: Context, a: Value) -> Outcome:
     return INVALID_OPERATION if _beyond_one(a) else (function("asin", ctx.bits, a), 0)
 
@@ -63,7 +78,7 @@ def _acos(ctx: Context, a: Value) -> Outcome:
     return INVALID_OPERATION if _beyond_one(a) else (function("acos", ctx.bits, a), 0)
 
 
-@operation("atan", 1, "inverse tangent", curve=Curve(most=2, exact=()), family=_INVERSE)
+@operation("atan", 1, "inverse tangent", curve=Curve(most=2, exact=(), parity="odd"), family=_INVERSE)
 def _atan(ctx: Context, a: Value) -> Outcome:
     return (_eighths_in_radians(ctx, 2, a.sign) if a.kind == INF else function("atan", ctx.bits, a)), 0
 
@@ -75,7 +90,9 @@ def _beyond_one(a: Value) -> bool:
 # -- of angles in half turns -------------------------------------------------------------------------------------------
 
 
-@operation("sinpi", 1, "sin(pi a)", curve=Curve(*_AROUND, whole=False, most=1, exact=_ONES), family=_DIRECT)
+@operation(
+    "sinpi", 1, "sin(pi a)", curve=Curve(*_AROUND, whole=False, most=1, exact=_ONES, parity="odd"), family=_DIRECT
+)
 def _sinpi(ctx: Context, a: Value) -> Outcome:
     if a.kind == INF:
         return INVALID_OPERATION
@@ -84,7 +101,13 @@ def _sinpi(ctx: Context, a: Value) -> Outcome:
     return (_cosine if quarter & 1 else _sine)(ctx, sign, angle, exact.zero(a.sign)), 0
 
 
-@operation("cospi", 1, "cos(pi a)", curve=Curve("-1", "0", "1", whole=False, most=1, exact=_ONES), family=_DIRECT)
+@operation(
+    "cospi",
+    1,
+    "cos(pi a)",
+    curve=Curve("-1", "0", "1", whole=False, most=1, exact=_ONES, parity="even"),
+    family=_DIRECT,
+)
 def _cospi(ctx: Context, a: Value) -> Outcome:
     if a.kind == INF:
         return INVALID_OPERATION
@@ -93,7 +116,9 @@ def _cospi(ctx: Context, a: Value) -> Outcome:
     return (_sine if quarter & 1 else _cosine)(ctx, sign, angle, exact.zero(0)), 0
 
 
-@operation("tanpi", 1, "tan(pi a)", p3109=True, curve=Curve(*_AROUND, whole=False, exact=_ONES), family=_DIRECT)
+@operation(
+    "tanpi", 1, "tan(pi a)", p3109=True, curve=Curve(*_AROUND, whole=False, exact=_ONES, parity="odd"), family=_DIRECT
+)
 def _tanpi(ctx: Context, a: Value) -> Outcome:
     if a.kind == INF:
         return INVALID_OPERATION
@@ -149,7 +174,9 @@ def _cosine(ctx: Context, sign: int, angle: Value, zero: Value) -> Value:
     return enclosed(lambda o: o.falling("cos", o.rising("mul", o.pi, o.exactly(angle))), ctx.bits, sign)
 
 
-@operation("asinpi", 1, "asin(a) / pi", curve=Curve("-1", "1", most=1, exact=("-0.5", "0.5")), family=_INVERSE)
+@operation(
+    "asinpi", 1, "asin(a) / pi", curve=Curve("-1", "1", most=1, exact=("-0.5", "0.5"), parity="odd"), family=_INVERSE
+)
 def _asinpi(ctx: Context, a: Value) -> Outcome:
     if _beyond_one(a):
         return INVALID_OPERATION
@@ -173,7 +200,13 @@ def _acospi(ctx: Context, a: Value) -> Outcome:
     return _over_pi("acos", ctx, 0, a), 0
 
 
-@operation("atanpi", 1, "atan(a) / pi", curve=Curve(most=1, exact=("-0.5", "-0.25", "0.25", "0.5")), family=_INVERSE)
+@operation(
+    "atanpi",
+    1,
+    "atan(a) / pi",
+    curve=Curve(most=1, exact=("-0.5", "-0.25", "0.25", "0.5"), parity="odd"),
+    family=_INVERSE,
+)
 def _atanpi(ctx: Context, a: Value) -> Outcome:
     if a.kind == INF or a.is_zero:
         return HALF._replace(sign=a.sign) if a.kind == INF else a, 0

@@ -1,0 +1,141 @@
+"""`approximate`: the smallest table of a function's approximation within a bound, as a definition and a circuit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from softfloat_ref.app.options import SCALAR, Choices, Name, policy_options
+from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import check_place, write_file
+from softfloat_ref.oracle.formats import get_format
+from softfloat_ref.oracle.literals import parse_number
+from softfloat_ref.oracle.operations import OPERATIONS, get_operation
+
+if TYPE_CHECKING:
+    from softfloat_ref.arrays.goals import Goal, Measured
+    from softfloat_ref.oracle.approximation import Approximation
+
+_FUNCTIONS: Final = [name for name, row in OPERATIONS.items() if row.arity == 1 and row.curve]
+_OWN: Final = ("round", "policy", "overflow")  # the options of policies that a definition has
+
+
+@click.command("approximate")
+@click.argument("function", type=Name("FUNCTION", _FUNCTIONS), metavar="FUNCTION|FILE.toml")
+@click.option("--fmt", type=SCALAR, help="Format of the operand, of at most 16 bits.")
+@click.option("--out", type=SCALAR, help="Format of the result [that of the operand].")
+@click.option("--degree", type=click.INT, default=1, show_default=True, help="Degree of the polynomials, 0 to 3.")
+@click.option("--kappa", type=click.IntRange(min=0), help="Bound: values between the result and the defined one.")
+@click.option("--ulp", metavar="N", help="Bound: the largest error in ulp, such as 0.75.")
+@click.option("--segments", type=Name("HOW", ("code", "value")), help="Segments by binade, or of equal width [both].")
+@click.option("--name", help="Name of the definition and the module [FUNCTION_FORMAT].")
+@click.option(
+    "-o", "--output", "folder", metavar="DIR", help="Where NAME.toml, NAME.memh and NAME.sv go [only the report]."
+)
+@click.option("--plot", "picture", metavar="FILE.png|.svg|.pdf", help="A picture of the error in ulp.")
+@policy_options
+def command(
+    choices: Choices,
+    function: str,
+    fmt: str | None,
+    out: str | None,
+    degree: int,
+    kappa: int | None,
+    ulp: str | None,
+    segments: str | None,
+    name: str | None,
+    folder: str | None,
+    picture: str | None,
+) -> int:
+    """Find the smallest table of FUNCTION's approximation within a bound, or measure the one that FILE.toml defines.
+
+    A table has segments, whose polynomials have integer coefficients. The bound is measured on every operand.
+    """
+    from softfloat_ref.arrays.fitting import approximate
+    from softfloat_ref.arrays.goals import Goal, goal_of, measure
+    from softfloat_ref.oracle.approximation import get_approximation
+
+    if ".toml" in function:
+        if any(x is not None for x in (fmt, out, kappa, ulp, segments, name, folder)) or choices.given:
+            raise Error(f"{function} is measured as it is; leave the other options, except --plot, out")
+        made = get_approximation(function)
+        goal = goal_of(made)
+    else:
+        if fmt is None:
+            raise Error(f"approximate {function} needs --fmt")
+        if other := [x for x in choices.given if x not in _OWN]:
+            raise Error(
+                f"an approximation has a rounding and an overflow rule; leave --{other[0].replace('_', '-')} out"
+            )
+        formats = get_format(fmt), get_format(out or fmt)
+        if segments not in (None, "code", "value"):
+            raise Error(f"--segments {segments}: use code or value")
+        goal = Goal(get_operation(function).name, *formats, degree, kappa, _bound(ulp), choices.policy)
+        made = approximate(goal, name or "", segments)  # type: ignore[arg-type]
+    found = measure(made, goal)
+    for line in _report(made, goal, found):
+        print(line)
+    if folder is not None:
+        _write(made, Path(folder))
+    if picture is not None:
+        _plot(made, goal, found, picture)
+    return 0
+
+
+def _bound(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        return float(parse_number(text))
+    except Error:
+        raise Error(f"--ulp {text[:40]}: give a number of units in the last place, such as 1 or 0.75") from None
+
+
+def _report(a: Approximation, goal: Goal, found: Measured) -> list[str]:
+    symmetry = "" if a.symmetry == "none" else f", {a.symmetry}"
+    rows = " + ".join(str(len(p.rows)) for p in a.parts)
+    where = "equal parts of binades" if a.address == "code" else f"equal width, 2^{a.shift - a.unit}"
+    lines = [
+        f"{a.name}: {a.function} of {a.fmt.name}, result {a.out.name} {a.rounding}{symmetry}",
+        f"table      {rows} segments of {where}; degree {a.degree}; {a.table_bits} bits",
+    ]
+    for sign, p in zip(("positive", "negative"), a.parts, strict=False):
+        side = f"{sign:8}" if len(a.parts) > 1 else "operands"
+        lines.append(
+            f"{side}   from {a.fmt.hex(p.first)} to {a.fmt.hex(p.after - 1)}; below {p.small}, above {p.large}"
+        )
+    kappa = "NaN or infinity" if found.kappa is None else str(found.kappa)
+    at = a.fmt.hex(int(goal.codes[found.worst]))
+    lines.append(
+        f"kappa      {kappa} on all {goal.codes.size} operands" + ("" if found.kappa == 0 else f", first at {at}")
+    )
+    lines.append(f"error      {found.ulp:.6g} ulp at most, at {a.fmt.hex(int(goal.codes[found.worst_ulp]))}")
+    return lines
+
+
+def _write(a: Approximation, folder: Path) -> None:
+    """The definition, its table, and the module where its formats and rounding allow one."""
+    from softfloat_ref.oracle.approximation import to_text
+    from softfloat_ref.rtl.approximation_module import memh_text, module_text
+
+    texts = {".toml": to_text(a), ".memh": memh_text(a)}
+    try:
+        texts[".sv"] = module_text(a)
+    except Error as e:
+        print(f"no module: {e}")
+    folder.mkdir(parents=True, exist_ok=True)
+    for suffix, text in texts.items():
+        write_file(str(folder / f"{a.name}{suffix}"), lambda stream, text=text: stream.write(text.encode()))  # type: ignore[misc]
+    print(f"written    {', '.join(str(folder / f'{a.name}{suffix}') for suffix in texts)}")
+
+
+def _plot(a: Approximation, goal: Goal, found: Measured, path: str) -> None:
+    from softfloat_ref.app import plots, plots_formats
+
+    check_place(path)
+    picture = plots.picture(path)
+    if picture is not None:
+        with plots.style():
+            plots.save(plots_formats.ulp_errors(a, goal.finite, found.errors), picture)

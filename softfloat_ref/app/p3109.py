@@ -1,0 +1,118 @@
+"""`p3109`: the operations of IEEE P3109 and their names here, its operations on formats, and a declaration."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+import click
+
+from softfloat_ref.app.kappa import provider_option
+from softfloat_ref.app.options import SCALAR, scalar_format
+from softfloat_ref.app.progress import progress
+from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import write_file
+from softfloat_ref.explain.scalar import describe
+from softfloat_ref.oracle.formats.meta import CODES, META, standard_name
+from softfloat_ref.oracle.operations.p3109 import GROUPS, SCALED
+
+CASES: Final = 4096
+_FILES: Final = "Configurations, Profiles, Constraints, Kappas, Specializations"
+
+
+@click.group("p3109")
+def command() -> None:
+    """IEEE P3109 v4.0: operations, formats, conformance."""
+
+
+@command.command("list")
+@click.option("--group", "only", type=click.Choice([*GROUPS, "scaled"]), help="Only this group of annex G.")
+def list_operations(only: str | None) -> None:
+    """List the 139 operations of annex G: name, group, and the name here.
+
+    The scaled operations (5.5) are in addition: each is a block form, of one element.
+    """
+    groups = {**GROUPS, "scaled": ("scaled operations", SCALED)}
+    shown = {only: groups[only]} if only else GROUPS
+    for group, (title, names) in shown.items():
+        for name, own in names.items():
+            print(f"{name:32}{group:7}{title:18}{own}")
+    print(f"{sum(len(names) for _, names in shown.values())} operations", file=sys.stderr)
+
+
+@command.command("format")
+@click.argument("fmt", type=SCALAR, metavar="FORMAT")
+@click.argument("operation", required=False, type=click.Choice([*GROUPS["M"][1]], case_sensitive=False))
+def show_format(fmt: str, operation: str | None) -> None:
+    """Print P3109's operations on FORMAT: all of them, or the result of one."""
+    found = scalar_format(fmt)
+    for name, own in GROUPS["M"][1].items():
+        result = META[own](found)
+        if operation in (None, name):
+            text = describe(result, found) if isinstance(result, int) and own in CODES else _text(result)
+            print(text if operation else f"{name:30} {text}")
+
+
+def _text(result: int | str | None) -> str:
+    return "none" if result is None else str(result)
+
+
+@command.command("declare")
+@click.option("-o", "--output", "folder", metavar="DIR", help=f"Write the declaration here: {_FILES} (YAML).")
+@click.option(
+    "--cases",
+    type=click.IntRange(min=1),
+    default=CASES,
+    show_default=True,
+    help="Cases of a specialization; all cases, if there are no more.",
+)
+@provider_option
+def declare(folder: str | None, cases: int, provider: str | None) -> int:
+    """Check what P3109 requires of every implementation (4.5), and declare that this library provides it.
+
+    Each specialization is run and compared with its definition in exact fractions. Exit code 1 if any result is wrong;
+    then nothing is written.
+    """
+    from softfloat_ref.testing import declaration
+
+    if provider is not None and folder is None:
+        raise Error("--provider is for a declaration: give -o DIR")
+    by = declaration.read_provider(provider)
+    if folder is not None and Path(folder).exists() and not Path(folder).is_dir():
+        raise Error(f"{folder}: is not a folder")
+    checked, wrong = _checked(cases)
+    if wrong or folder is None:
+        return int(wrong > 0)
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for name, text in declaration.files(checked, by).items():
+        write_file(Path(folder) / name, lambda stream, text=text: stream.write(text.encode()))  # type: ignore[misc]
+    print(f"{len(checked)} specializations declared in {folder}")
+    return 0
+
+
+def _checked(cases: int) -> tuple[list[tuple[str, str]], int]:
+    """The required specializations with how each was checked, and the number of wrong results; printed by operation."""
+    from softfloat_ref.testing import declaration, mandatory
+
+    required = list(mandatory.required())
+    found, totals, wrong = [], Counter[str](), Counter[str]()
+    with progress(len(required)) as bar:
+        for one in required:
+            done = mandatory.check(one, cases)
+            name = declaration.specialization(one.unit)
+            found.append((name, f"{'all' if done.exhaustive else 'sample of'} {done.cases} cases"))
+            op = name.partition("<")[0]
+            totals.update({op: 1, f"{op} cases": done.cases})
+            wrong[op] += len(done.wrong)
+            for case in done.wrong[:1]:
+                print(f"wrong: {name} {' '.join(f'{x:x}' for x in case)}")
+            bar.advance(op, 1)
+    for op, fmt, right in mandatory.format_operations():
+        found.append((f"{op}<{standard_name(fmt)}>", "all 1 cases"))
+        totals.update({op: 1, f"{op} cases": 1})
+        wrong[op] += not right
+    for op in dict.fromkeys(name.partition("<")[0] for name, _ in found):
+        print(f"{op:32}{totals[op]:4} specializations {totals[f'{op} cases']:9} cases {wrong[op]:3} wrong")
+    return found, wrong.total()

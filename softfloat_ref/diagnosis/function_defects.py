@@ -1,0 +1,187 @@
+"""Defects of functions: roundings that are only faithful, results off by one, short constants of a range reduction; and
+limits of the operand, which the mismatches suggest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from functools import partial
+from typing import Final
+
+from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Inputs, Output
+from softfloat_ref.diagnosis.operation_models import Run, Scalar, Values
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.codec import decoder, encoder
+from softfloat_ref.oracle.exact import FINITE, Value
+from softfloat_ref.oracle.flags import INEXACT
+from softfloat_ref.oracle.literals import shortest
+from softfloat_ref.oracle.operations import context, evaluator
+from softfloat_ref.oracle.rounding import RNE, round_to_unit
+
+_LOOSE: Final = 10  # size of a hypothesis that allows several answers
+_CONSTANT_BITS: Final = (8, 11, 16, 24, 32, 33, 48, 53, 64, 66)  # of a constant: single and double words, x87's 66
+_DIGITS: Final = 128  # bits to which the constants of the rows are known
+_FARTHEST: Final = 1 << 12  # exponent beyond which no device reduces
+
+
+def function_defects(s: Scalar) -> Iterator[Hypothesis]:
+    """The listed defects of a function's rounding and range reduction."""
+    if s.sig.operation.curve is None:
+        return
+    for by, word in ((1, "high"), (-1, "low")):
+        model = s.after(partial(_off, s, by))
+        yield Hypothesis(f"one ulp {word}", f"has every inexact result one ulp too {word} in magnitude", model)
+    if not s.policy.random_count:
+        yield from _not_correctly_rounded(s)
+    yield from _short_constants(s)
+
+
+# -- rounding ----------------------------------------------------------------------------------------------------------
+
+
+def _off(s: Scalar, by: int, codes: Sequence[int], code: int, flags: int) -> tuple[int, int]:
+    return (_beside(s, code, by) if flags & INEXACT else code), flags
+
+
+def _beside(s: Scalar, code: int, by: int) -> int:
+    """The code of the next number of that sign, if there is one."""
+    out = s.sig.out
+    size = (code & out.magnitude_mask) + by
+    inside = decoder(out)(code).kind == FINITE and out.min_code * int(not out.zero) <= size <= out.max_code
+    return code + by if inside else code
+
+
+def _not_correctly_rounded(s: Scalar) -> Iterator[Hypothesis]:
+    right = s.plain()
+    ends = [evaluator(s.sig, s.policy.replace(rounding=mode)) for mode in ("rdn", "rup")]
+
+    def neighbours(inputs: Inputs) -> Iterator[Output]:
+        _, flags = right(inputs) or (0, 0)
+        for run in ends:
+            code, raised = run(inputs[: s.arity], 0)
+            yield code, raised
+            yield code, flags
+
+    def within_one(inputs: Inputs) -> Iterator[Output]:
+        code, flags = right(inputs) or (0, 0)
+        for by in (1, -1):
+            if flags & INEXACT:
+                yield _beside(s, code, by), flags
+
+    yield Hypothesis(
+        "faithful rounding",
+        "rounds faithfully: to one of the two numbers beside the exact result",
+        right,
+        size=_LOOSE,
+        also=neighbours,
+    )
+    yield Hypothesis("off by one", "is up to one ulp beside the right result", right, size=_LOOSE + 1, also=within_one)
+
+
+# -- range reduction ---------------------------------------------------------------------------------------------------
+
+
+def _short_constants(s: Scalar) -> Iterator[Hypothesis]:
+    """The operand reduced by multiples of a constant of so many bits: a period, or what doubles the result."""
+    curve = s.sig.operation.curve
+    if curve is None or not (curve.period or curve.doubling):
+        return
+    known = Fraction(curve.period or curve.doubling)
+    what = "its period" if curve.period else "what doubles the result"
+    for bits in _CONSTANT_BITS:
+        constant = _of_bits(known, bits)
+        says = f"reduces its operand by multiples of {what} with a constant of {bits} bits"
+        yield Hypothesis(
+            f"reduction by {bits} bits", says, s.model(_reduced(s, constant, doubles=bool(curve.doubling)))
+        )
+
+
+def _of_bits(x: Fraction, bits: int) -> Fraction:
+    """A positive number, to nearest."""
+    value = exact.from_fraction(x, _DIGITS)
+    size = value.significand.bit_length()
+    kept, _ = round_to_unit(0, value.significand, bits - size, size, RNE, 0, 0)
+    return kept * Fraction(2) ** (value.exponent + size - bits)
+
+
+def _reduced(s: Scalar, constant: Fraction, doubles: bool) -> Run:
+    right, ctx, encode = evaluator(s.sig, s.policy), context(s.sig, s.policy), encoder(s.sig.out, s.policy)
+    decode, function = decoder(s.sig.formats[0], s.policy.flush_inputs), s.sig.operation.function
+
+    def run(codes: Sequence[int], random_bits: int) -> tuple[int, int]:
+        x = decode(codes[0])
+        if x.kind != FINITE or not x.significand or exact.top(x) > _FARTHEST:
+            return right(codes, random_bits)
+        number = x.as_fraction()
+        times = (2 * number + constant) // (2 * constant)
+        rest = number - times * constant
+        value, flags = function(ctx, _value(rest, x.sign))
+        if doubles and value.kind == FINITE:
+            value = value._replace(exponent=value.exponent + times)
+        code, more = encode(value, random_bits)
+        return code, flags | more
+
+    return run
+
+
+def _value(x: Fraction, sign_of_zero: int) -> Value:
+    return exact.from_fraction(x, 1) if x else exact.zero(sign_of_zero)
+
+
+# -- limits of the operand ---------------------------------------------------------------------------------------------
+
+
+def function_suggested_by(s: Scalar, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+    """What a device may do with operands beyond the least one, by magnitude, of which it is wrong."""
+    if s.sig.operation.curve is None or s.arity != 1:
+        return
+    decode = decoder(s.sig.formats[0])
+    wrong = [x for c in cases if not c.agrees and (x := decode(c.inputs[0])).kind == FINITE and x.significand]
+    if not wrong:
+        return
+    signs = {x.sign for x in wrong}
+    sides = [None, *signs] if len(signs) == 1 else [None]
+    least = min((exact.magnitude(x) for x in wrong), key=Value.as_fraction)
+    for side in sides:
+        for limit in _rounder(least):
+            yield _beyond(s, side, limit, "clamped", "takes operands {} as that", partial(_clamped, limit))
+        for name, says, change in _BEYOND:
+            found = _beyond(s, side, least, name, says, change)
+            yield found
+            also = f"{found.says}, but raises the right flags"
+            yield found._replace(name=f"{found.name}, flags kept", says=also, model=s.flags_kept(found.model))
+
+
+def _rounder(x: Value) -> list[Value]:
+    """The number, and those of one to four bits that are not larger."""
+    size = x.significand.bit_length()
+    cut = [max(size - n, 0) for n in (1, 2, 3, 4)]
+    rounder = [exact.finite(0, x.significand >> k, x.exponent + k) for k in cut]
+    return list({y.as_fraction(): y for y in (*rounder, x)}.values())
+
+
+def _clamped(limit: Value, x: Value) -> Value:
+    return limit._replace(sign=x.sign)
+
+
+# Other answers beyond a limit: the operand that the device may be thought to have, in place of the right one.
+_BEYOND: Final[tuple[tuple[str, str, Callable[[Value], Value]], ...]] = (
+    ("limit", "gives the limit at infinity for operands {}", lambda x: exact.inf(x.sign)),
+    ("zero", "gives the result of zero for operands {}", lambda x: exact.zero(x.sign)),
+)
+
+
+def _beyond(
+    s: Scalar, side: int | None, limit: Value, name: str, says: str, change: Callable[[Value], Value]
+) -> Hypothesis:
+    size = limit.as_fraction()
+
+    def changed(codes: Sequence[int], values: Values) -> Values | None:
+        x = values[0]
+        far = x.kind == FINITE and abs(x.as_fraction()) >= size and side in (None, x.sign)
+        return [change(x)] if far else None
+
+    shown = shortest(limit)
+    where = {None: f"of magnitude {shown} or more", 0: f"of {shown} or more", 1: f"of -{shown} or less"}[side]
+    at = {None: f"|a| >= {shown}", 0: f"a >= {shown}", 1: f"a <= -{shown}"}[side]
+    return Hypothesis(f"{name} where {at}", says.format(where), s.on_values(changed), size=3)

@@ -1,0 +1,34 @@
+"""Approximations: the defects of their tables and steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
+
+from softfloat_ref.diagnosis.approximation_defects import ApproximationSpace
+from softfloat_ref.diagnosis.candidates import Question
+from softfloat_ref.diagnosis.hypotheses import Inputs
+from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, code_text, register
+from softfloat_ref.diagnosis.kinds.operation import EXHAUSTIVE_BITS
+from softfloat_ref.diagnosis.spaces import Space
+from softfloat_ref.units import ApproximationUnit
+
+
+@register(ApproximationUnit)
+class DiagnosedApproximation(DiagnosedKind):
+    """An approximation."""
+
+    choices: ClassVar[type[Space[Any]]] = ApproximationSpace
+    unit: ApproximationUnit
+
+    @property
+    def title(self) -> str:
+        a = self.unit.approximation
+        return f"{a.name} of {a.fmt.name}" + (f" to {a.out.name}" if a.out != a.fmt else "")
+
+    def inputs_text(self, inputs: Inputs) -> str:
+        return code_text(inputs[0], self.unit.approximation.fmt)
+
+    def every(self) -> Callable[[], Iterable[Question]] | None:
+        width = self.unit.approximation.fmt.width
+        return None if width > EXHAUSTIVE_BITS else lambda: ((code,) for code in range(1 << width))

@@ -1,0 +1,61 @@
+"""Units that approximate a function by a table and polynomials, without flags."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.approximation import Approximation, get_approximation
+from softfloat_ref.oracle.formats import Format, get_format
+from softfloat_ref.units.operation import properties
+from softfloat_ref.units.unit import Field, Unit, file_name, operand, result
+
+if TYPE_CHECKING:
+    from softfloat_ref.units.unit import Rows
+
+
+@dataclass(frozen=True)
+class ApproximationUnit(Unit):
+    """An approximation: operand a in, result out."""
+
+    kind: ClassVar[str] = "approximation"
+
+    approximation: Approximation
+
+    @staticmethod
+    def make(
+        approximation: str | Approximation | Mapping[str, Any],
+        fmt: str | Format | None = None,
+        out: str | Format | None = None,
+    ) -> ApproximationUnit:
+        """An approximation from a definition. fmt, out: its formats, if they are to be checked. Raises Error."""
+        made = get_approximation(approximation)
+        for what, given, own in (("takes", fmt, made.fmt), ("gives", out, made.out)):
+            if given is not None and get_format(given) != own:
+                raise Error(f"{made.name} {what} {own.name}, not {get_format(given).name}")
+        return ApproximationUnit(made)
+
+    @cached_property
+    def name(self) -> str:
+        return file_name(self.approximation.name)
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        return (operand("a", self.approximation.fmt), result("result", self.approximation.out))
+
+    def answer(self, inputs: Sequence[int]) -> Sequence[int]:
+        return (self.approximation.answer(inputs[0]),)
+
+    def answers(self, inputs: Rows) -> Rows | None:
+        import numpy as np
+
+        from softfloat_ref.arrays.approximations import evaluate
+
+        return evaluate(self.approximation, inputs[:, 0]).astype(np.uint64)[:, None]
+
+    def properties(self) -> dict[str, str]:
+        a = self.approximation
+        return properties(a.name, a.fmt, a.out, a.policy, a.out.width)
