@@ -26,3 +26,7 @@ __all__ = [
     "VectorFunction",
     "get_vector_function",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
