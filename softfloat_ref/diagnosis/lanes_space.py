@@ -46,6 +46,10 @@ class LanesSpace(PolicySpace):
     def made(self, point: Policy) -> LanesUnit:  # type: ignore[override]
         return dataclasses.replace(self.unit, policy=point)  # type: ignore[no-any-return]
 
+    @property
+    def _has_specials(self) -> bool:
+        return self.unit.form.operation.p3109  # type: ignore[no-any-return]
+
     def model(self, point: Policy) -> Model | None:
         return Space.model(self, point)
 

@@ -19,7 +19,7 @@ from softfloat_ref.oracle.codec import encoder, target
 from softfloat_ref.oracle.exact import GENERATED, NAN, Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import context
-from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS, NanRule, Policy, parse_rounding, rounding_name
+from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS, NanRule, Policy, Specials, parse_rounding, rounding_name
 from softfloat_ref.oracle.rounding import Target, goes_beyond
 from softfloat_ref.units import OperationUnit
 
@@ -87,7 +87,7 @@ class PolicySpace(ChoiceSpace[Policy]):
 
     def named(self) -> Iterator[Policy]:
         """The policies of the catalogue, with the random bits of the expected rounding, if it has any."""
-        for policy in POLICIES.values():
+        for policy in filter(self._reveals, POLICIES.values()):
             if self.base.sr_bits:
                 yield policy.replace(rounding=self.base.rounding, sr_bits=self.base.sr_bits)
             yield policy
@@ -96,7 +96,8 @@ class PolicySpace(ChoiceSpace[Policy]):
         for fields in single_changes(point):
             if "nan" in fields or ("sr_bits" in fields and self.base.sr_bits):
                 continue
-            yield point.replace(**fields)
+            if self._reveals(changed := point.replace(**fields)):
+                yield changed
         if self.base.sr_bits:
             for mode in ROUNDINGS:
                 rounding = parse_rounding(mode)
@@ -106,6 +107,16 @@ class PolicySpace(ChoiceSpace[Policy]):
             yield point.replace(nan=text)
         if not point.bare_widening:
             yield point.replace(bare_widening=True)
+
+    def _reveals(self, point: Policy) -> bool:
+        """Whether P3109's special cases are more than its one zero, of which the defects say it better."""
+        if point.specials != Specials.P3109 or self.base.specials == Specials.P3109:
+            return True
+        return any(f.p3109 for f in (*self.unit.input_formats, *self.unit.result_formats) if f) or self._has_specials
+
+    @property
+    def _has_specials(self) -> bool:
+        return self.unit.signature.operation.p3109  # type: ignore[no-any-return]
 
     def made(self, point: Policy) -> OperationUnit:
         return replace(self.unit, policy=point)  # type: ignore[no-any-return]
