@@ -42,10 +42,7 @@ COMMANDS: Final = {
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are needed. own_process: whether a command is all that this process
-    runs."""
-
-    own_process = False
+    """A group whose commands are imported when they are needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names, in the table's order."""
@@ -56,7 +53,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"softfloat_ref.app.{COMMANDS[cmd_name][0]}")
-        if self.own_process:
+        if "pyslang" not in sys.modules and not gc.get_freeze_count():  # which complains of its own that are left
             gc.freeze()  # what was imported stays: no collection, the one at the end included, looks through it again
         command: click.Command = module.command
         return command
@@ -87,7 +84,6 @@ def cli() -> None:
 def main(args: list[str] | None = None) -> None:
     """Run the command line; never returns."""
     gc.set_threshold(_NEW_OBJECTS)
-    cli.own_process = args is None
     try:
         on_signals()
         result = _run(sys.argv[1:] if args is None else list(args))
