@@ -53,10 +53,14 @@ def command(
 
     A table has segments, whose polynomials have integer coefficients. The bound is measured on every operand.
     """
+    from softfloat_ref.app import plots
     from softfloat_ref.arrays.fitting import approximate
     from softfloat_ref.arrays.goals import Goal, goal_of, measure
     from softfloat_ref.oracle.approximation import get_approximation
 
+    place = plots.picture(picture)
+    if place is not None:
+        check_place(str(place))
     if ".toml" in function:
         if any(x is not None for x in (fmt, out, kappa, ulp, segments, name, folder)) or choices.given:
             raise Error(f"{function} is measured as it is; leave the other options, except --plot, out")
@@ -79,8 +83,8 @@ def command(
         print(line)
     if folder is not None:
         _write(made, Path(folder))
-    if picture is not None:
-        _plot(made, goal, found, picture)
+    if place is not None:
+        _plot(made, goal, found, place)
     return 0
 
 
@@ -125,17 +129,17 @@ def _write(a: Approximation, folder: Path) -> None:
         texts[".sv"] = module_text(a)
     except Error as e:
         print(f"no module: {e}")
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise Error(f"{folder}: {e.strerror or e}") from None
     for suffix, text in texts.items():
         write_file(str(folder / f"{a.name}{suffix}"), lambda stream, text=text: stream.write(text.encode()))  # type: ignore[misc]
     print(f"written    {', '.join(str(folder / f'{a.name}{suffix}') for suffix in texts)}")
 
 
-def _plot(a: Approximation, goal: Goal, found: Measured, path: str) -> None:
+def _plot(a: Approximation, goal: Goal, found: Measured, path: Path) -> None:
     from softfloat_ref.app import plots, plots_formats
 
-    check_place(path)
-    picture = plots.picture(path)
-    if picture is not None:
-        with plots.style():
-            plots.save(plots_formats.ulp_errors(a, goal.finite, found.errors), picture)
+    with plots.style():
+        plots.save(plots_formats.ulp_errors(a, goal.finite, found.errors), path)

@@ -90,8 +90,8 @@ class Operations:
 
     def one_hot(self, rows: Array, count: int, name: str = "") -> Array:
         """For each number from 0 a row of `count` zeros, with a one in that place."""
-        found: Array = (rows[:, np.newaxis] == np.arange(count)).astype(np.float32)
-        return found
+        found: Array = rows[:, np.newaxis] == np.arange(count)
+        return found.astype(np.float32)
 
     def scatter_sum(self, x: Array, rows: Array, count: int, name: str = "") -> Array:
         """A table of `count` rows: of each the sum of the rows of x that `rows` assigns to it."""

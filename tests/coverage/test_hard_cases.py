@@ -17,13 +17,13 @@ def test_they_are_found_and_hit(op: str, out: str, least: int) -> None:
     where = Setting(signature(op, "fp32", out), Policy())
     bins = MODEL.bins(where)
     assert len(bins) == len(KINDS)
-    for kind, name in bins.items():
+    for (kind,), name in bins.items():
         bits = int(name.rpartition(".")[2].removesuffix("bits"))
         assert bits >= least
-        lines = list(MODEL.cases(where, kind))
+        lines = list(MODEL.cases(where, (kind,)))
         assert len(lines) == 4
         for line in lines:
-            assert list(MODEL.hits(where.events(line))) == [kind]
+            assert list(MODEL.hits(where.events(line))) == [(kind,)]
             x = where.exactly(line)  # the bits themselves: the guard bit, then so many of the other kind
             tail = f"{x.significand:b}"[where.out.precision :]
             assert tail.startswith(f"{kind >> 1}" + f"{kind & 1}" * bits)

@@ -50,6 +50,8 @@ FULL = [
     ("tanh", "fp32", None, Policy("sr", sr_bits=5)),
     ("sigmoid", "bf16", "fp8_e4m3", Policy("rdn", flush_inputs=True, flush_outputs=True)),
     ("gelu", "fp8_e4m3", "fp16", None),
+    ("vfrec7", "fp32", None, "riscv"),
+    ("frsqrte", "fp16", None, "arm"),
 ]
 
 

@@ -31,7 +31,7 @@ from softfloat_ref.oracle.exact import Value, finite
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations.p3109 import GROUPS, SCALED
 from softfloat_ref.oracle.policies import Policy
-from softfloat_ref.units import LanesUnit
+from softfloat_ref.units import LanesUnit, make_unit
 
 Number = Any  # an mpq, or a float: an infinity or NaN
 NAN, INF = math.nan, math.inf
@@ -269,6 +269,19 @@ def test_a_number_just_beside_a_multiple_of_the_scale(scale: int, above: bool) -
     top = found.significand.bit_length()
     kept = found.significand >> (top - 12)
     assert (kept, found.exponent + top, found.sticky) == ((1 << 11, 1, 1) if above else ((1 << 12) - 1, 0, 1))
+
+
+@pytest.mark.parametrize("scale", ["binary8p3ue", "binary8p1uf", "binary8p4se"])
+def test_the_block_profile_finds_the_same(scale: str) -> None:
+    """ConvertToBlockMaxAbsFinite is the quantizer of the profile p3109, which has code of its own."""
+    fmt = f"binary6p3sf@{scale}/3"
+    quantizer = make_unit("quantize", fmt, out="fp16")
+    policy = Policy(overflow="sat-finite")  # type: ignore[arg-type]
+    unit = LanesUnit.make("ConvertToBlockMaxAbsFinite", "fp16", fmt, policy)
+    draw = random.Random(scale)
+    for _ in range(300):
+        inputs = [draw.choice((draw.randrange(1 << 16), 0x7C00, 0x8000, 0x3C00)) for _ in range(3)]
+        assert tuple(unit.answer(inputs)) == tuple(quantizer.answer(inputs)), inputs
 
 
 # -- every case of the smallest formats --------------------------------------------------------------------------------

@@ -153,8 +153,8 @@ class Definition:
         fmt = self.fmt.element
         if x.is_nan:
             return (fmt.canonical_nan, 0) if fmt.has_nan else (line(fmt, False).codes[-2], 0x10)
-        if scale.is_inf:  # IEEE P3109: an Inf over an Inf is one
-            if not x.is_inf:
+        if scale.is_inf:  # IEEE P3109 5.1.2: sgn(X) sgn(S)
+            if x.is_zero:
                 return self.signed_zero(x), 0
             return self.project(mpq(1), bool(x.sign), policy)
         if scale.is_zero:

@@ -128,6 +128,10 @@ def quantize(
         views = [_three(array, axis) for array in (x, codes, scales, redo)]
         quantize_columns(views[0], size, *common, near, *views[1:])
         return codes, scales, redo
+    if threads == 1 and near.size and size == SIZE and x.shape[-1] % SIZE == 0:  # complete blocks only: as one row
+        row, *made = (array.reshape(1, -1) for array in (x, codes, scales, redo))
+        quantize_rows32(row, *common, near, *made)
+        return codes, scales, redo
     views = [array.reshape(-1, array.shape[-1]) for array in (x, codes, scales, redo)]
 
     def rows(part: slice) -> None:

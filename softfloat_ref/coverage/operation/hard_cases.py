@@ -15,7 +15,7 @@ from softfloat_ref.coverage.engine.places import Place
 from softfloat_ref.coverage.operation.setting import Events, OperationModel, Setting
 from softfloat_ref.oracle.flags import INEXACT
 from softfloat_ref.oracle.formats import get_format
-from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.oracle.policies import get_policy
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,10 +44,10 @@ class HardCases(OperationModel):
 
     def bins(self, where: Setting) -> Bins:
         """Which side of what; named after the number of equal bits that the hardest cases reach."""
-        return {kind: f"{KINDS[kind].replace(' ', '.')}.{known[0]}bits" for kind, known in _hardest(where).items()}
+        return {(kind,): f"{KINDS[kind].replace(' ', '.')}.{known[0]}bits" for kind, known in _hardest(where).items()}
 
     def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
-        _, lines = _hardest(where)[cell]
+        _, lines = _hardest(where)[cell[0]]
         return iter(lines)
 
     def hits(self, e: Events) -> Iterable[Cell]:
@@ -57,7 +57,7 @@ class HardCases(OperationModel):
         kind, run = nearness(e.in_range)
         known = _hardest(e.where).get(kind)
         if known is not None and run >= known[0]:
-            yield kind
+            yield (kind,)
 
 
 def nearness(place: Place) -> tuple[int, int]:
@@ -71,7 +71,8 @@ def _loop(where: Setting):  # type: ignore[no-untyped-def]
     from softfloat_ref.arrays.operations import loop_for
 
     sig = where.sig._replace(out=get_format(_WIDE))
-    return where.once("loop", lambda: loop_for(sig, Policy("rtz", flush_inputs=where.flushes)))
+    policy = get_policy("ieee").replace(rounding="rtz", flush_inputs=where.flushes)
+    return where.once("loop", lambda: loop_for(sig, policy))
 
 
 def _hardest(where: Setting) -> dict[int, tuple[int, list[Line]]]:

@@ -250,8 +250,8 @@ def _element_encoder(fmt: BlockFormat, profile: Profile, policy: Policy, factor:
     def scaled(x: Value) -> Value:
         if x.kind == NAN:
             return x
-        if divisor.kind == INF:  # IEEE P3109, BlockProject: an Inf under an Inf scale keeps only its sign
-            return exact.finite(x.sign, 1, 0) if x.kind == INF else exact.zero(x.sign)
+        if divisor.kind == INF:  # IEEE P3109, BlockProject: under an Inf scale, values keep only their sign
+            return x if x.is_zero else exact.finite(x.sign, 1, 0)
         if not divisor.significand:
             return exact.zero(x.sign)  # under a scale of zero, every element is zero
         if x.kind == INF:
