@@ -12,12 +12,11 @@ import click
 from softfloat_ref.app.lines import CHUNK, Words, answerer, blocks
 from softfloat_ref.app.options import Choices, Name, operand_formats, operands_option, policy_options
 from softfloat_ref.app.requests import (
+    case_options,
     random_codes,
     refuse_dots,
     request,
-    scale_options,
     vector_inputs,
-    vector_options,
     vector_unit,
 )
 from softfloat_ref.app.serve import serve as run_server
@@ -44,8 +43,7 @@ _NO_CHOICES = Choices(Policy(), None, None)
 @click.option("--serve", is_flag=True, help="Answer requests for any operation on stdin; see docs/dpi.md.")
 @click.argument("op", type=Name("OP", [*OPERATIONS, *FORMS, *VECTOR_FUNCTIONS]), required=False)
 @click.argument("operands", nargs=-1, metavar="[BITS...|-]")
-@scale_options
-@vector_options
+@case_options
 @policy_options
 def command(
     choices: Choices,

@@ -20,12 +20,11 @@ from softfloat_ref.app.options import (
     unmark,
 )
 from softfloat_ref.app.requests import (
+    case_options,
     random_codes,
     refuse_dots,
     request,
-    scale_options,
     vector_inputs,
-    vector_options,
     vector_unit,
 )
 from softfloat_ref.base.errors import Error
@@ -75,9 +74,8 @@ class Asked(NamedTuple):
 @click.option("--json", "as_json", is_flag=True, help="Print the steps as JSON.")
 @click.option("--lane", type=click.IntRange(min=0), help="softmax, norms, attention: the lane to explain [0].")
 @click.argument("words", nargs=-1, required=True)
-@vector_options
 @profile_option
-@scale_options
+@case_options
 @policy_options
 def command(
     choices: Choices,
