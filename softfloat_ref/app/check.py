@@ -102,8 +102,9 @@ def command(
             raise Error(f"--golden has its own cases and policy; leave {option} out")
         found = _from_files(golden, results, op, device, how)
     else:
-        default = DEFAULT_WIDE if own_name(op or "") in REQUESTS else DEFAULT_COUNT
-        default = DEFAULT_VECTORS if own_name(op or "") in VECTOR_FUNCTIONS else default
+        name = own_name(op or "")
+        default = DEFAULT_WIDE if name in REQUESTS else DEFAULT_COUNT
+        default = DEFAULT_VECTORS if name in VECTOR_FUNCTIONS else default
         number: dict[str, Any] = {"level": EXHAUSTIVE} if exhaustive else {"count": count or default}
         vectors = request(op, fmt, out, choices, profile, dots, **number, seed=choices.seed or 0)
         found = _from_device(vectors, device, how)

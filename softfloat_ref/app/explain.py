@@ -20,10 +20,11 @@ from softfloat_ref.app.options import (
     unmark,
 )
 from softfloat_ref.app.requests import (
+    case_options,
     random_codes,
     refuse_dots,
     request,
-    scale_options,
+    vector_inputs,
     vector_unit,
 )
 from softfloat_ref.base.errors import Error
@@ -50,7 +51,7 @@ from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
 from softfloat_ref.testing import affine, lanes  # noqa: F401  (their views and steps enter the tables)
 from softfloat_ref.testing.views import view_of
-from softfloat_ref.units import REQUESTS, LanesUnit, Unit, VectorUnit
+from softfloat_ref.units import REQUESTS, LanesUnit, Unit
 from softfloat_ref.units.unit import split
 
 MORE_BITS: Final = 16  # extra bits of a number such as 1/3, for defects that depend on bits below the guard bit
@@ -74,7 +75,7 @@ class Asked(NamedTuple):
 @click.option("--lane", type=click.IntRange(min=0), help="softmax, norms, attention: the lane to explain [0].")
 @click.argument("words", nargs=-1, required=True)
 @profile_option
-@scale_options
+@case_options
 @policy_options
 def command(
     choices: Choices,
@@ -177,7 +178,7 @@ def _explain_unit(unit: Unit, texts: list[str], choices: Choices, got: str | Non
 
 def _inputs(unit: Unit, texts: list[str], choices: Choices) -> list[int]:
     """The codes of a unit's fields, and its random word. Raises Error for wrong input."""
-    is_form = isinstance(unit, LanesUnit | VectorUnit)
+    is_form = isinstance(unit, LanesUnit)
     if not is_form and (len(unit.result_formats) != 1 or any(f.lanes > 1 for f in unit.inputs)):
         op = unit.properties()["op"]
         raise Error(
@@ -284,7 +285,7 @@ def _lane(
 ) -> Asked:
     """A lane of a function of vectors; flags are the lane's own."""
     unit = vector_unit(name, fmt, out, choices, dots, len(texts))
-    codes = _inputs(unit, texts, choices)
+    codes = vector_inputs(unit, texts, choices)
     word = codes[unit.operand_width + lane] if lane < unit.length < len(codes) - unit.operand_width + 1 else 0
 
     def run(policy: Policy) -> tuple[int, int]:

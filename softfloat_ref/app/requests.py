@@ -15,7 +15,8 @@ from softfloat_ref.oracle.accumulate import ACCUMULATORS
 from softfloat_ref.oracle.affine import get_affine_format, is_affine
 from softfloat_ref.oracle.blocks.formats import any_format
 from softfloat_ref.oracle.blocks.forms import FORMS
-from softfloat_ref.oracle.codec import check_random
+from softfloat_ref.oracle.codec import check_code, check_random
+from softfloat_ref.oracle.literals import parse_code
 from softfloat_ref.oracle.operations import get_operation
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import ROUNDINGS, Overflow, get_policy
@@ -27,7 +28,7 @@ DOT: Final = "dot"
 MATMUL: Final = "matmul"
 DEFAULT_VECTORS: Final = 2_000  # of functions of vectors, a check's or a set's cases
 DOT_OPERATIONS: Final = (DOT, MATMUL)
-QUANTIZATIONS: Final = tuple(n for n in REQUESTS if n not in (*DOT_OPERATIONS, *FORMS, *VECTOR_FUNCTIONS))
+QUANTIZATIONS: Final = tuple(name for name in REQUESTS if name not in (*DOT_OPERATIONS, *FORMS, *VECTOR_FUNCTIONS))
 _FINDING_SCALES: Final = tuple(name for name, form in FORMS.items() if form.finds_scale)
 ACC: Final = Name("ACCUMULATOR", ACCUMULATORS)
 _DOT_OPTIONS: Final[dict[str, Any]] = {
@@ -62,25 +63,20 @@ _VECTOR_OPTIONS: Final[dict[str, Any]] = {
 _OWNERS: Final[dict[str, tuple[tuple[str, ...], str]]] = {  # the operations that an option is for, and their name
     **dict.fromkeys(_DOT_OPTIONS, (DOT_OPERATIONS, DOT)),
     **dict.fromkeys(_MATMUL_OPTIONS, ((MATMUL,), MATMUL)),
-    **dict.fromkeys(_SCALE_OPTIONS, (_FINDING_SCALES, _FINDING_SCALES[0])),
+    **dict.fromkeys(_SCALE_OPTIONS, (_FINDING_SCALES, " or ".join(_FINDING_SCALES))),
     **dict.fromkeys(_VECTOR_OPTIONS, (tuple(VECTOR_FUNCTIONS), "functions of vectors, such as softmax")),
 }
 
 
 def _dots(given: dict[str, Any]) -> dict[str, Any]:
-    """The options of dot and matrix products, of scales and of functions of vectors, as one `dots`."""
+    """The options of dot and matrix products, and of functions of vectors, as one `dots`."""
     return {"dots": {n: given.pop(n) for n in _OWNERS if n in given}}
 
 
-scale_options: Final = bundled(_dots, *_SCALE_OPTIONS.values(), *_VECTOR_OPTIONS.values())
-dot_options: Final = bundled(_dots, *_DOT_OPTIONS.values(), *_SCALE_OPTIONS.values(), *_VECTOR_OPTIONS.values())
-product_options: Final = bundled(
-    _dots,
-    *_DOT_OPTIONS.values(),
-    *_MATMUL_OPTIONS.values(),
-    *_SCALE_OPTIONS.values(),
-    *_VECTOR_OPTIONS.values(),
-)
+case_options: Final = bundled(_dots, *_SCALE_OPTIONS.values(), *_VECTOR_OPTIONS.values())
+_OPTIONS: Final = (*_DOT_OPTIONS.values(), *_SCALE_OPTIONS.values(), *_VECTOR_OPTIONS.values())
+dot_options: Final = bundled(_dots, *_OPTIONS)
+product_options: Final = bundled(_dots, *_OPTIONS, *_MATMUL_OPTIONS.values())
 
 
 def request(
@@ -116,10 +112,10 @@ def request(
     if name in QUANTIZATIONS:
         policy = choices.typed_policy(get_affine_format(fmt) if is_affine(fmt) else any_format(fmt), profile)
         return VectorSet.make(name, fmt, policy=policy, profile=profile, **cases)
-    if name in VECTOR_FUNCTIONS:
-        return VectorSet.make(name, fmt, policy=choices.policy, **given, **cases)
     if name in FORMS:
         return VectorSet.make(name, fmt, policy=choices.policy, **_scale(given, choices), **cases)
+    if name in VECTOR_FUNCTIONS:
+        return VectorSet.make(name, fmt, policy=choices.policy, **given, **cases)
     operation = get_operation(op)
     formats = operand_formats(fmt, operation.arity, operation.name)
     return VectorSet.make(op, formats, policy=choices.policy, **cases)
@@ -173,18 +169,19 @@ def random_codes(unit: Unit, choices: Choices) -> list[int]:
     """The random bits of a single case."""
     field = unit.random_field
     if field is None or field.lanes == 1:
-        word = check_random(choices.policy, choices.one_word())  # without a field, no bits may be given
+        word = check_random(choices.policy, choices.one_word())
         return [] if field is None else [word]
     words: Sequence[int | None] = choices.words(field.lanes) or [None] * field.lanes
     return [check_random(choices.policy, word) for word in words]
 
 
+# -- a case of a function of vectors on the command line ---------------------------------------------------------------
+
+
 def vector_unit(
     name: str, fmt: str, out: str | None, choices: Choices, dots: dict[str, Any], count: int | None
 ) -> VectorUnit:
-    """The function of vectors for a number of codes (None: any): without --length, of as many lanes as they make.
-
-    Raises Error."""
+    """The unit for a number of codes (None: any): without --length, of as many lanes as they make. Raises Error."""
     given = {k: v for k, v in dots.items() if v not in (None, False)}
     unit = VectorUnit.make(name, fmt, out, choices.policy, **given)
     if "length" in given or count is None:
@@ -192,3 +189,13 @@ def vector_unit(
     one, two = (dataclasses.replace(unit, length=n).operand_width for n in (1, 2))
     length = max(1, 1 + (count - one) // (two - one))
     return dataclasses.replace(unit, length=length) if length <= MAX_LENGTH else unit
+
+
+def vector_inputs(unit: VectorUnit, texts: Sequence[str], choices: Choices) -> list[int]:
+    """The codes of a case, and a random word per lane. Raises Error."""
+    fields = [f for f in unit.inputs if f.role == "operand" for _ in range(f.lanes)]
+    if len(texts) != len(fields):
+        sizes = ", ".join(f"{f.name} ({f.lanes})" for f in unit.inputs if f.role == "operand")
+        raise Error(f"{unit.op} of length {unit.length} takes {len(fields)} codes: {sizes}, not {len(texts)}")
+    codes = [check_code(parse_code(x), f.fmt) for x, f in zip(texts, fields, strict=True) if f.fmt is not None]
+    return [*codes, *random_codes(unit, choices)]

@@ -127,10 +127,6 @@ class Numerics(Operations):
         """Random words of n bits, of this layer and step."""
         return self.run.source(f"{self.name}/{name}").array(n, 0, int(np.prod(shape))).reshape(shape)
 
-    def computed(self, op: str, inputs: Sequence[Array], x: Array, name: str, **options: Any) -> Array:
-        """A tensor computed from these without a recorded operation."""
-        return x
-
     def assign(self, target: Array, values: Array) -> Array:
         """Values in place of others."""
         if values is not target:

@@ -92,8 +92,8 @@ def is_definition(op: str) -> bool:
 
 
 def make_unit(op: str, fmt: Any = None, **options: Any) -> Unit:
-    """The unit for the name of an operation (or quantize, dequantize, dot, matmul, block_add, scaled_add, softmax, ...)
-    and a format or formats; or for the FILE.toml[:NAME] of an approximation, which has its own.
+    """The unit for the name of an operation (or quantize, dequantize, dot, matmul, block_add, softmax, ...) and a
+    format or formats; or for the FILE.toml[:NAME] of an approximation, which has its own.
 
     options: out; policy (operations, quantize, forms, functions of vectors), scale_policy
     (convert_to_block_max_abs_finite), profile (quantize, dequantize: block profile or affine rule); acc, k, steps,

@@ -82,8 +82,7 @@ class RecordingNumerics(Numerics):
 
     def row_dot(self, a: Array, b: Array, name: str = "") -> Array:
         """The products, and the sum of their rows."""
-        products = self.mul(a, b, f"{name}_products")
-        return self.computed("row_sum", [products], super().row_dot(np.asarray(a), np.asarray(b)), name)
+        return self.row_sum(self.mul(a, b, f"{name}_products"), name)
 
     def gates(self, sums: Array, name: str = "gates") -> Array:
         """Each gate separately."""
