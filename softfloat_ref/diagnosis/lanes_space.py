@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, defined
+from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Inputs, Model, defined
 from softfloat_ref.diagnosis.policy_space import PolicySpace
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.explain.scalar import choice_text
@@ -49,6 +49,9 @@ class LanesSpace(PolicySpace):
     @property
     def _has_specials(self) -> bool:
         return self.unit.form.operation.p3109  # type: ignore[no-any-return]
+
+    def suggested(self, point: Policy, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+        return iter(())
 
     def model(self, point: Policy) -> Model | None:
         return Space.model(self, point)

@@ -152,8 +152,6 @@ class PolicySpace(ChoiceSpace[Policy]):
         return scalar_defects(self._scalar(point))
 
     def suggested(self, point: Policy, cases: Sequence[Case]) -> Iterator[Hypothesis]:
-        if not isinstance(self.unit, OperationUnit):  # kinds of units that have policies, too
-            return iter(())
         return function_suggested_by(self._scalar(point), cases)
 
     def answer_defects(self, under: Model) -> Iterator[Hypothesis]:

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model, expected_model
+from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Model, expected_model
 from softfloat_ref.diagnosis.policy_space import PolicySpace, ends_of
 from softfloat_ref.oracle.codec import target
 from softfloat_ref.oracle.policies import Policy
@@ -18,6 +18,7 @@ class VectorSpace(PolicySpace):
     """The policies of a function of vectors."""
 
     unit: Any
+    _has_specials = False  # in P3109
 
     def model(self, point: Policy) -> Model | None:
         try:
@@ -36,6 +37,9 @@ class VectorSpace(PolicySpace):
         for name, says, changes in _changed(unit):
             yield Hypothesis(name, says, expected_model(dataclasses.replace(unit, **changes)))
         yield from _swapped(unit)
+
+    def suggested(self, point: Policy, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+        return iter(())
 
     def answer_defects(self, under: Model) -> Iterator[Hypothesis]:
         return iter(())
