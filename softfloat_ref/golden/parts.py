@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count, islice
 from typing import Final, NamedTuple
@@ -160,6 +161,8 @@ def _made(vectors: VectorSet, names: Sequence[str], first: int, workers: Workers
         vectors.cases.directed()  # once, not in every thread
         last = -(-bulk.most_chunks(vectors) // CHUNKS)
         tasks = ((vectors, names, part) for part in range(first, last))
+        for task in itertools.islice(tasks, 1):
+            yield from _bulk_part(task)  # it imports what all need: Numba fails if two threads import it at once
         with workers.threads() as threads:
             for part in in_order(threads, _bulk_part, tasks):
                 yield from part
