@@ -31,7 +31,8 @@ def test_kappa_is_its_definition(name: str) -> None:
     """#([defined, given) or (given, defined]) of the format's values, on the given side closed."""
     fmt = get_format(name)
     values = sorted({decode(code, fmt).as_fraction() for code in finite_codes(name)})
-    for right, came in itertools.product(itertools.islice(finite_codes(name), 0, None, 3), finite_codes(name)):
+    step = 3 if fmt.width < 8 else 17
+    for right, came in itertools.product(itertools.islice(finite_codes(name), 0, None, step), finite_codes(name)):
         x, y = decode(right, fmt).as_fraction(), decode(came, fmt).as_fraction()
         assert kappa_of(right, came, fmt) == sum(x < v <= y or y <= v < x for v in values)
 
