@@ -73,6 +73,7 @@ def _dots(given: dict[str, Any]) -> dict[str, Any]:
     return {"dots": {n: given.pop(n) for n in _OWNERS if n in given}}
 
 
+vector_options: Final = bundled(_dots, *_VECTOR_OPTIONS.values())
 case_options: Final = bundled(_dots, *_SCALE_OPTIONS.values(), *_VECTOR_OPTIONS.values())
 _OPTIONS: Final = (*_DOT_OPTIONS.values(), *_SCALE_OPTIONS.values(), *_VECTOR_OPTIONS.values())
 dot_options: Final = bundled(_dots, *_OPTIONS)

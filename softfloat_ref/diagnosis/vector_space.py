@@ -19,6 +19,10 @@ class VectorSpace(PolicySpace):
 
     unit: Any
 
+    @property
+    def _has_specials(self) -> bool:
+        return False
+
     def model(self, point: Policy) -> Model | None:
         try:
             return expected_model(self._made(point))
