@@ -98,7 +98,8 @@ def _measures(formats: Sequence[str], choices: Choices, axis: int | None, profil
     if all(isinstance(x, Format) for x in found):
         for option, given in (("--axis", axis), ("--profile", profile)):
             if given is not None:
-                raise Error(f"{option} is for block formats; {', '.join(x.name for x in found)} are scalar formats")
+                names = ", ".join(x.name for x in found)
+                raise Error(f"{option} is for block formats; scalar: {names}")
     return [
         Measure.make(x, choices.typed_policy(x, None), choices.source)
         if isinstance(x, Format)

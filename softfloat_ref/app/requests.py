@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from softfloat_ref.app.options import Choices, Name, bundled, operand_formats, option_name
-from softfloat_ref.base.errors import Error
+from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.accumulate import ACCUMULATORS
 from softfloat_ref.oracle.affine import get_affine_format, is_affine
@@ -17,11 +17,10 @@ from softfloat_ref.oracle.blocks.formats import any_format
 from softfloat_ref.oracle.blocks.forms import FORMS
 from softfloat_ref.oracle.codec import check_code, check_random
 from softfloat_ref.oracle.literals import parse_code
-from softfloat_ref.oracle.operations import get_operation
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import ROUNDINGS, Overflow, get_policy
 from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
-from softfloat_ref.units import REQUESTS, SIDE, Unit, VectorUnit, is_definition
+from softfloat_ref.units import REQUESTS, SIDE, Unit, VectorUnit, find_operation, is_definition
 from softfloat_ref.units.vector import DEFAULT_DEPTH, DEFAULT_LENGTH, EPSILON, MAX_LENGTH
 
 DOT: Final = "dot"
@@ -117,7 +116,7 @@ def request(
         return VectorSet.make(name, fmt, policy=choices.policy, **_scale(given, choices), **cases)
     if name in VECTOR_FUNCTIONS:
         return VectorSet.make(name, fmt, policy=choices.policy, **given, **cases)
-    operation = get_operation(op)
+    operation = find_operation(op)
     formats = operand_formats(fmt, operation.arity, operation.name)
     return VectorSet.make(op, formats, policy=choices.policy, **cases)
 
@@ -197,6 +196,7 @@ def vector_inputs(unit: VectorUnit, texts: Sequence[str], choices: Choices) -> l
     fields = [f for f in unit.inputs if f.role == "operand" for _ in range(f.lanes)]
     if len(texts) != len(fields):
         sizes = ", ".join(f"{f.name} ({f.lanes})" for f in unit.inputs if f.role == "operand")
-        raise Error(f"{unit.op} of length {unit.length} takes {len(fields)} codes: {sizes}, not {len(texts)}")
+        size = f"length {unit.length}" + (f" and depth {unit.depth}" if unit.depth else "")
+        raise Error(f"{unit.op} of {size} takes {counted(len(fields), 'code')}, {sizes}, not {len(texts)}")
     codes = [check_code(parse_code(x), f.fmt) for x, f in zip(texts, fields, strict=True) if f.fmt is not None]
     return [*codes, *random_codes(unit, choices)]

@@ -103,7 +103,7 @@ class Approximation:
             where,
             ("fmt and out are floating-point formats of at most 32 bits", not all(map(_fits, (fmt, self.out)))),
             ("widths holds 1 to 4 numbers of bits, a constant first", not 1 <= len(self.widths) <= 4),
-            ("cuts has one number less than widths", len(self.cuts) != len(self.widths) - 1),
+            ("cuts must have one number fewer than widths", len(self.cuts) != len(self.widths) - 1),
             ("symmetry = none needs a part `negative` if fmt has a sign", self._lacks_negative()),
             ("a symmetry, or an unsigned fmt, gives the part `negative`", own and not self._needs_negative),
             ("a symmetry needs a fmt and an out with a sign", self.symmetry in ("odd", "even") and not fmt.signed),
