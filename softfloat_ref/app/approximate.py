@@ -58,6 +58,7 @@ def command(
     from softfloat_ref.arrays.goals import Goal, goal_of, measure
     from softfloat_ref.oracle.approximation import get_approximation
 
+    choices.check_seed()
     place = plots.picture(picture)
     if place is not None:
         check_place(str(place))

@@ -57,7 +57,8 @@ def command(
     """Evaluate OP on codes, and print result and flags. With -, read operand lines and write TestFloat lines.
 
     An operation on blocks (BlockAdd, ScaledMultiply, ConvertToBlock, ...) takes block formats, and for each operand its
-    scale and elements, then the result's scale if the result is a block.
+    scale and elements, then the result's scale if the result is a block. OP may also be an approximation,
+    FILE.toml[:NAME], which has its own formats.
 
     A function of vectors (softmax, rms_norm, ...) takes the codes of its fields, lane by lane, and prints a result per
     lane, then the flags; its length follows from their number, unless --length gives it.
@@ -70,12 +71,13 @@ def command(
             raise Error("--serve takes no other arguments: each `open` line gives an operation, formats and policy")
         run_server()
         return
+    choices.check_seed()
     if op is not None and is_definition(op) and operands:
+        refuse_dots(op, dots)
         _approximation(op, fmt, out, operands, choices)
         return
     if op is None or fmt is None or not operands:
         raise Error("eval needs OP, --fmt FORMAT and the operands' codes (or - for lines on stdin); or --serve alone")
-    choices.check_seed()
     name = own_name(op)
     refuse_dots(name, dots, name)
     if name in VECTOR_FUNCTIONS:

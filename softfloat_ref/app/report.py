@@ -25,7 +25,15 @@ _BINS: Final = 192  # of blocks in a picture
 
 @click.command("report")
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
-@click.option("--fmt", "formats", multiple=True, required=True, type=ANY, metavar="FORMAT", help="A format to measure.")
+@click.option(
+    "--fmt",
+    "formats",
+    multiple=True,
+    required=True,
+    type=ANY,
+    metavar="FORMAT",
+    help="A format to measure; several times.",
+)
 @click.option("--include", multiple=True, metavar="PATTERN", help="Only these tensors, such as layers.0.*.weight.")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Not these tensors.")
 @click.option("--axis", type=click.INT, help="Axis of blocks [the last]; qint: of channels [one scale].")

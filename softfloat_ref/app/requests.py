@@ -46,14 +46,22 @@ _MATMUL_OPTIONS: Final[dict[str, Any]] = {
 }
 _SCALE_OPTIONS: Final[dict[str, Any]] = {
     "scale_round": click.option(
-        "--scale-round", type=Name("MODE", ROUNDINGS), metavar="MODE", help="Rounding of a scale that is found."
+        "--scale-round",
+        type=Name("MODE", ROUNDINGS),
+        metavar="MODE",
+        help="ConvertToBlockMaxAbsFinite: rounding of the scale.",
     ),
     "scale_overflow": click.option(
-        "--scale-overflow", type=Name("RULE", Overflow), metavar="RULE", help="Overflow of a scale that is found."
+        "--scale-overflow",
+        type=Name("RULE", Overflow),
+        metavar="RULE",
+        help="ConvertToBlockMaxAbsFinite: overflow of the scale.",
     ),
 }
 _VECTOR_OPTIONS: Final[dict[str, Any]] = {
-    "length": click.option("--length", type=click.IntRange(min=1), help=f"softmax, norms: lanes [{DEFAULT_LENGTH}]."),
+    "length": click.option(
+        "--length", type=click.IntRange(min=1), help=f"softmax, norms, attention: lanes [{DEFAULT_LENGTH}]."
+    ),
     "depth": click.option("--depth", type=click.IntRange(min=1), help=f"attention: size of a key [{DEFAULT_DEPTH}]."),
     "epsilon": click.option("--epsilon", metavar="NUMBER", help=f"norms: a number, or FORMAT:NUMBER [{EPSILON}]."),
     "plain": click.option("--plain", is_flag=True, help="norms: without gain and bias."),
@@ -149,7 +157,7 @@ def _of_definition(
 
 def _refuse(op: str, dots: dict[str, Any], profile: str | None) -> None:
     """Raises Error for options that this operation does not have."""
-    refuse_dots(f"--op {op}" if op not in DOT_OPERATIONS else op, dots, op)
+    refuse_dots(op, dots, op)
     if profile is not None and op in DOT_OPERATIONS:
         raise Error("--profile is for quantize: a dot product takes codes and scales")
     if profile is not None and op not in QUANTIZATIONS:

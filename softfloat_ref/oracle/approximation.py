@@ -44,6 +44,12 @@ def horner(coefficients: Sequence[Integer], d: Integer, cuts: Sequence[int]) -> 
     return total
 
 
+def check_name(name: str) -> None:
+    """Raise Error for a name that a file or a module cannot have."""
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,63}", name):
+        raise Error(f"approximation {name[:80]!r}: a name has 1 to 64 letters, digits and _, a letter first")
+
+
 @dataclass(frozen=True)
 class Part:
     """The operands of one sign, or of both where a symmetry gives the other.
@@ -94,8 +100,7 @@ class Approximation:
     nan: str = ""
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,63}", self.name):
-            raise Error(f"approximation {self.name[:80]!r}: a name has 1 to 64 letters, digits and _, a letter first")
+        check_name(self.name)
         where = f"approximation {self.name}"
         check_choices(self, where, choices(Approximation))
         fmt, own = self.fmt, self.negative is not None

@@ -211,6 +211,8 @@ def test_measured_ulp_and_a_wrong_table() -> None:
         ("tanh --fmt fp8_e4m3 --kappa 0 --flush-inputs on", "leave --flush-inputs out"),
         ("rsqrt --fmt fp8_e5m2 --kappa 0 --ulp x", "give a number"),
         ("nothing.toml", "No such file"),
+        ("tanh --fmt bf16 --kappa 1 --name a.b", "a name has"),
+        ("tanh --fmt bf16 --kappa 1 --seed 1", "--seed is for"),
         ("tanh --fmt bf16 --kappa 1 --plot x.txt", "unknown kind of picture"),
     ],
 )
