@@ -26,7 +26,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS
 from softfloat_ref.oracle.sources import RandomSource
-from softfloat_ref.units import REQUESTS, Field, OperationUnit, Unit, find_operation
+from softfloat_ref.units import REQUESTS, Field, OperationUnit, Unit, find_operation, is_definition
 
 _LOOK_S: Final = 0.0003
 _MAX_ERROR: Final = 400
@@ -128,7 +128,7 @@ def _opened(
         from softfloat_ref.rtl.uvm import unit_of
 
         return unit_of(fmt), None
-    if own_name(op) in REQUESTS:
+    if is_definition(op) or own_name(op) in REQUESTS:
         return request(op, fmt, out, choices, profile, dots, count=1).unit, choices.source
     refuse_dots(op, dots)
     if profile is not None:
