@@ -58,6 +58,7 @@ def command(
     from softfloat_ref.arrays.goals import Goal, goal_of, measure
     from softfloat_ref.oracle.approximation import get_approximation
 
+    choices.check_seed()
     place = plots.picture(picture)
     if place is not None:
         check_place(str(place))
@@ -107,6 +108,9 @@ def _report(a: Approximation, goal: Goal, found: Measured) -> list[str]:
     ]
     for sign, p in zip(("positive", "negative"), a.parts, strict=False):
         side = f"{sign:8}" if len(a.parts) > 1 else "operands"
+        if p.first >= p.after:
+            lines.append(f"{side}   none in the table; below {a.fmt.hex(p.first)} {p.small}, above {p.large}")
+            continue
         lines.append(
             f"{side}   from {a.fmt.hex(p.first)} to {a.fmt.hex(p.after - 1)}; below {p.small}, above {p.large}"
         )

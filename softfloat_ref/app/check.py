@@ -80,7 +80,7 @@ def command(
     json_file: str | None,
     junit: str | None,
 ) -> int:
-    """Check a device for OP: special cases first, then random cases. The first mismatches are explained.
+    """Check a device for OP: directed cases first, then random cases. The first mismatches are explained.
 
     Exit code 0 if everything agrees, 1 for a mismatch or a device that dies, hangs or prints something else.
     """

@@ -20,16 +20,16 @@ from softfloat_ref.app.requests import (
     vector_unit,
 )
 from softfloat_ref.app.serve import serve as run_server
-from softfloat_ref.base.errors import Error
+from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.oracle.blocks.forms import FORMS
 from softfloat_ref.oracle.codec import check_code
 from softfloat_ref.oracle.literals import parse_code
-from softfloat_ref.oracle.operations import OPERATIONS, get_operation
+from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.sources import RandomSource
 from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
-from softfloat_ref.units import ApproximationUnit, OperationUnit, Unit, is_definition
+from softfloat_ref.units import ApproximationUnit, OperationUnit, Unit, find_operation, is_definition
 from softfloat_ref.units.unit import split
 
 _BULK_FROM: Final = 1 << 16  # lines answered one by one before loading compiled code pays off
@@ -57,7 +57,8 @@ def command(
     """Evaluate OP on codes, and print result and flags. With -, read operand lines and write TestFloat lines.
 
     An operation on blocks (BlockAdd, ScaledMultiply, ConvertToBlock, ...) takes block formats, and for each operand its
-    scale and elements, then the result's scale if the result is a block.
+    scale and elements, then the result's scale if the result is a block. OP may also be an approximation,
+    FILE.toml[:NAME], which has its own formats.
 
     A function of vectors (softmax, rms_norm, ...) takes the codes of its fields, lane by lane, and prints a result per
     lane, then the flags; its length follows from their number, unless --length gives it.
@@ -70,24 +71,25 @@ def command(
             raise Error("--serve takes no other arguments: each `open` line gives an operation, formats and policy")
         run_server()
         return
+    choices.check_seed()
     if op is not None and is_definition(op) and operands:
+        refuse_dots(op, dots)
         _approximation(op, fmt, out, operands, choices)
         return
     if op is None or fmt is None or not operands:
         raise Error("eval needs OP, --fmt FORMAT and the operands' codes (or - for lines on stdin); or --serve alone")
-    choices.check_seed()
     name = own_name(op)
     refuse_dots(name, dots, name)
     if name in VECTOR_FUNCTIONS:
         _vector(name, fmt, out, choices, dots, operands)
         return
-    unit = _unit(name, fmt, out, choices, dots)
+    unit = _unit(op, fmt, out, choices, dots)
     if operands == ("-",):
         stream(unit, choices)
         return
     formats = [f for f in unit.input_formats if f is not None]
     if len(operands) != len(formats):
-        raise Error(f"{unit.properties()['op']} takes {len(formats)} {_fields(unit)}, not {len(operands)}")
+        raise Error(f"{unit.properties()['op']} takes {_fields(unit)}, not {len(operands)}")
     codes = [check_code(parse_code(x), f) for x, f in zip(operands, formats, strict=True)]
     found = unit.answer([*codes, *random_codes(unit, choices)])
     print(" ".join(f"{x:0{f.digits}x}" for f, own in split(unit.outputs, found) for x in own))
@@ -95,18 +97,19 @@ def command(
 
 def _unit(op: str, fmt: str, out: str | None, choices: Choices, dots: dict[str, Any]) -> Unit:
     """The unit that the options describe. Raises Error."""
-    if op in FORMS:
+    if own_name(op) in FORMS:
         return request(op, fmt, out, replace(choices, random_bits=None), None, dots, count=1).unit
-    operation = get_operation(op)
+    operation = find_operation(op)
     return OperationUnit.make(op, operand_formats(fmt, operation.arity, operation.name), out, choices.policy)
 
 
 def _fields(unit: Unit) -> str:
     """What a unit takes, for messages."""
     taken = [f for f in unit.inputs if f.fmt is not None]
+    count = sum(f.lanes for f in taken)
     if isinstance(unit, OperationUnit):
-        return "operands"
-    return "codes, " + ", ".join(f.name if f.lanes == 1 else f"{f.name} ({f.lanes})" for f in taken)
+        return counted(count, "operand")
+    return f"{counted(count, 'code')}, " + ", ".join(f.name if f.lanes == 1 else f"{f.name} ({f.lanes})" for f in taken)
 
 
 def _approximation(op: str, fmt: str | None, out: str | None, operands: tuple[str, ...], choices: Choices) -> None:

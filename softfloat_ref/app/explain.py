@@ -27,7 +27,8 @@ from softfloat_ref.app.requests import (
     vector_inputs,
     vector_unit,
 )
-from softfloat_ref.base.errors import Error
+from softfloat_ref.base.errors import Error, counted
+from softfloat_ref.explain import approximation  # noqa: F401  (its steps enter the table)
 from softfloat_ref.explain.block import BlockExplanation
 from softfloat_ref.explain.scalar import (
     MAX_FLAGS,
@@ -51,7 +52,7 @@ from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
 from softfloat_ref.testing import affine, lanes  # noqa: F401  (their views and steps enter the tables)
 from softfloat_ref.testing.views import view_of
-from softfloat_ref.units import REQUESTS, LanesUnit, Unit
+from softfloat_ref.units import REQUESTS, ApproximationUnit, LanesUnit, Unit, is_definition
 from softfloat_ref.units.unit import split
 
 MORE_BITS: Final = 16  # extra bits of a number such as 1/3, for defects that depend on bits below the guard bit
@@ -67,7 +68,7 @@ class Asked(NamedTuple):
 
 
 @click.command("explain", cls=NumbersCommand)
-@click.option("--fmt", required=True, type=ANY, help="Format, or one per operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32.")
+@click.option("--fmt", type=ANY, help="Format, or one per operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32.")
 @click.option("--out", help="The format of the result.")
 @click.option("--got", metavar="BITS", help="What the device answered instead.")
 @click.option("--got-flags", metavar="HEX", help="The flags it raised.")
@@ -80,7 +81,7 @@ class Asked(NamedTuple):
 def command(
     choices: Choices,
     dots: dict[str, Any],
-    fmt: str,
+    fmt: str | None,
     out: str | None,
     got: str | None,
     got_flags: str | None,
@@ -90,12 +91,20 @@ def command(
     profile: str | None,
 ) -> None:
     """Explain WORDS: a number to convert (`--fmt fp8_e4m3 0.3`), an operation and its operands' codes
-    (`fma --fmt fp16 3c00 0400 8001`), an affine integer (`quantize --fmt qint8 3fc00000 3c000000 05`), a lane of a
-    function of vectors (`softmax --fmt bf16 --lane 1 3f80 4000`), or a block of
-    numbers (`--fmt mxfp8 1 2.5 449`). With --got (a block: SCALE:CODE,CODE,...), also list the policies, profiles or
-    rules that give the device's answer."""
+    (`fma --fmt fp16 3c00 0400 8001`), an approximation (`tanh.toml 3f80`), an affine integer
+    (`quantize --fmt qint8 3fc00000 3c000000 05`), a lane of a function of vectors
+    (`softmax --fmt bf16 --lane 1 3f80 4000`), or a block of numbers (`--fmt mxfp8 1 2.5 449`). With --got (a block:
+    SCALE:CODE,CODE,...), also list the policies, profiles or rules that give the device's answer."""
     choices.check_seed()
     texts = [unmark(w) for w in words]
+    if is_definition(texts[0]):
+        if lane is not None or got_flags is not None:
+            raise Error("--lane and --got-flags are for other units: an approximation has one result, and no flags")
+        unit = request(texts[0], fmt, out, choices, profile, dots, count=1).unit
+        _explain_unit(unit, texts[1:], choices, got, as_json)
+        return
+    if fmt is None:
+        raise Error("explain needs --fmt FORMAT")
     name = own_name(texts[0])
     refuse_dots(name, dots, name)
     if lane is not None and name not in VECTOR_FUNCTIONS:
@@ -173,7 +182,8 @@ def _explain_unit(unit: Unit, texts: list[str], choices: Choices, got: str | Non
     codes = [f"{x:0{f.digits}x}" for f, own in split(unit.results, [answer, *more]) for x in own]
     document = {"bits": codes[0], **({"codes": codes} if more else {}), "steps": dict(rows)}
     said = "" if found is None else view_of(unit).answer_text(code, None)
-    _print(document, rows, said, found, "no other rule, and no change of two,", as_json, 11)
+    nothing = "another definition" if isinstance(unit, ApproximationUnit) else "no other rule, and no change of two,"
+    _print(document, rows, said, found, nothing, as_json, 11)
 
 
 def _inputs(unit: Unit, texts: list[str], choices: Choices) -> list[int]:
@@ -188,7 +198,7 @@ def _inputs(unit: Unit, texts: list[str], choices: Choices) -> list[int]:
     fields = [f for f in unit.inputs if f.role == "operand" for _ in range(f.lanes)]
     if len(texts) != len(fields):
         names = ", ".join(dict.fromkeys(f.name for f in fields))
-        raise Error(f"{unit.properties()['op']} takes {len(fields)} codes, {names}, not {len(texts)}")
+        raise Error(f"{unit.properties()['op']} takes {counted(len(fields), 'code')}, {names}, not {len(texts)}")
     codes = [parse_code(x) for x in texts]
     for code, f in zip(codes, fields, strict=True):
         if code >> f.width:
@@ -264,7 +274,7 @@ def _operation(name: str, operands: list[str], fmt: str, out: str | None, choice
     operation = OPERATIONS[name]
     sig = signature(operation, operand_formats(fmt, operation.arity, name), out)
     if len(operands) != operation.arity:
-        raise Error(f"{name} takes {operation.arity} operands, not {len(operands)}")
+        raise Error(f"{name} takes {counted(operation.arity, 'operand')}, not {len(operands)}")
     codes = [check_code(parse_code(x), f) for x, f in zip(operands, sig.formats, strict=True)]
     word = choices.one_word()
 

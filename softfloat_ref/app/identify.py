@@ -6,20 +6,22 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 import click
 
 from softfloat_ref.app.devices import Device, device_options
-from softfloat_ref.app.options import Name
+from softfloat_ref.app.options import Name, option_name
+from softfloat_ref.app.requests import refuse_dots, vector_options
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis import identified
 from softfloat_ref.diagnosis.asking import Asker, ask_arrays, ask_command
 from softfloat_ref.diagnosis.kinds import confirming, examiner
 from softfloat_ref.diagnosis.selftest import Summary, everything, selftest, subject
 from softfloat_ref.oracle.operations import OPERATIONS
+from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.testing.devices import DeviceError
-from softfloat_ref.units import Unit
+from softfloat_ref.units import Unit, is_definition
 
 DEFAULT_COUNT: Final = 2000
 DEFAULT_WIDE: Final = 200
@@ -43,7 +45,9 @@ REQUESTED: Final = ("quantize", "dequantize", "dot")  # subjects besides the ope
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @click.option("--selftest", "itself", is_flag=True, help="Identify every model of the library as if it were a device.")
 @click.option("--verbose", "-v", is_flag=True, help="With --selftest, print each device, and those that are identical.")
+@vector_options
 def command(
+    dots: dict[str, Any],
     op: str | None,
     fmt: str | None,
     out: str | None,
@@ -51,7 +55,6 @@ def command(
     count: int | None,
     seed: int,
     sr_bits: int | None,
-    k: int | None,
     as_json: bool,
     itself: bool,
     verbose: bool,
@@ -60,12 +63,17 @@ def command(
 
     Exit code 0 if a model explains every answer, 1 if not, or if the device dies, hangs or prints something else.
     """
+    given = {name: value for name, value in dots.items() if value not in (None, False)}
+    if op is not None:
+        refuse_dots(op, given, own_name(op))
     if itself:
-        return _selftest(op, fmt, out, k, verbose)
-    if op is None or fmt is None:
+        if other := [name for name in given if name != "k"]:
+            raise Error(f"--selftest makes its own devices; leave {option_name(other[0])} out")
+        return _selftest(op, fmt, out, given.get("k"), verbose)
+    if op is None or (fmt is None and not is_definition(op)):
         raise Error("give the operation and --fmt, for example: identify fma --fmt fp16 --dut CMD; or --selftest")
     device.require()
-    vectors = subject(op.strip().lower().replace("-", "_"), fmt, out, k=k, sr_bits=sr_bits)
+    vectors = subject(op if is_definition(op) else own_name(op), fmt, out, sr_bits=sr_bits, **given)
     count = (DEFAULT_WIDE if vectors.cases.wide else DEFAULT_COUNT) if count is None else count
     try:
         with _asker(vectors.unit, device) as ask:  # first, since the cases take seconds

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from softfloat_ref.base.errors import Error
+from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.oracle.literals import parse_code
 from softfloat_ref.oracle.sources import RandomSource
 from softfloat_ref.units import Field, Unit
@@ -96,7 +96,8 @@ def _parser(widths: Sequence[int]) -> Callable[[bytes], list[int]]:
 def _misread(text: bytes, count: int) -> Error:
     words = text.split()
     if len(words) != count:
-        return Error(f"{len(words)} fields, but {count} operands are needed: {shown(text)}")
+        needed = f"{counted(count, 'operand')} {'is' if count == 1 else 'are'} needed"
+        return Error(f"{counted(len(words), 'field')}, but {needed}: {shown(text)}")
     for word in words:
         parse_code(word.decode("ascii", "replace"))
     return Error(f"{shown(text)} is not a line of {count} hexadecimal operands")

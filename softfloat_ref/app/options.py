@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from softfloat_ref.base.errors import Error
+from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.oracle.affine import AffineFormat, get_rule
 from softfloat_ref.oracle.blocks.formats import BLOCK_ALIASES, BLOCK_FORMATS, BlockFormat, any_format
 from softfloat_ref.oracle.blocks.profiles import PROFILES, get_profile
@@ -177,7 +177,7 @@ class Choices:
         if self.random_bits is not None:
             words = [_hex_word(w) for w in self.random_bits.split(",")]
             if len(words) != count:
-                raise Error(f"--random-bits has {len(words)} words for {count} values")
+                raise Error(f"--random-bits has {counted(len(words), 'word')} for {counted(count, 'value')}")
             return words
         return self.source.bits(self.policy.random_count, 0, count) if self.source else None
 

@@ -44,7 +44,9 @@ def list_operations(only: str | None) -> None:
 
 @command.command("format")
 @click.argument("fmt", type=SCALAR, metavar="FORMAT")
-@click.argument("operation", required=False, type=click.Choice([*GROUPS["M"][1]], case_sensitive=False))
+@click.argument(
+    "operation", required=False, metavar="OPERATION", type=click.Choice([*GROUPS["M"][1]], case_sensitive=False)
+)
 def show_format(fmt: str, operation: str | None) -> None:
     """Print P3109's operations on FORMAT: all of them, or the result of one."""
     found = scalar_format(fmt)

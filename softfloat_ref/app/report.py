@@ -25,7 +25,15 @@ _BINS: Final = 192  # of blocks in a picture
 
 @click.command("report")
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
-@click.option("--fmt", "formats", multiple=True, required=True, type=ANY, metavar="FORMAT", help="A format to measure.")
+@click.option(
+    "--fmt",
+    "formats",
+    multiple=True,
+    required=True,
+    type=ANY,
+    metavar="FORMAT",
+    help="A format to measure; several times.",
+)
 @click.option("--include", multiple=True, metavar="PATTERN", help="Only these tensors, such as layers.0.*.weight.")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Not these tensors.")
 @click.option("--axis", type=click.INT, help="Axis of blocks [the last]; qint: of channels [one scale].")
@@ -98,7 +106,8 @@ def _measures(formats: Sequence[str], choices: Choices, axis: int | None, profil
     if all(isinstance(x, Format) for x in found):
         for option, given in (("--axis", axis), ("--profile", profile)):
             if given is not None:
-                raise Error(f"{option} is for block formats; {', '.join(x.name for x in found)} are scalar formats")
+                names = ", ".join(x.name for x in found)
+                raise Error(f"{option} is for block formats; scalar: {names}")
     return [
         Measure.make(x, choices.typed_policy(x, None), choices.source)
         if isinstance(x, Format)

@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from softfloat_ref.app.options import Choices, Name, bundled, operand_formats, option_name
-from softfloat_ref.base.errors import Error
+from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.accumulate import ACCUMULATORS
 from softfloat_ref.oracle.affine import get_affine_format, is_affine
@@ -17,11 +17,10 @@ from softfloat_ref.oracle.blocks.formats import any_format
 from softfloat_ref.oracle.blocks.forms import FORMS
 from softfloat_ref.oracle.codec import check_code, check_random
 from softfloat_ref.oracle.literals import parse_code
-from softfloat_ref.oracle.operations import get_operation
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import ROUNDINGS, Overflow, get_policy
 from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
-from softfloat_ref.units import REQUESTS, SIDE, Unit, VectorUnit, is_definition
+from softfloat_ref.units import REQUESTS, SIDE, Unit, VectorUnit, find_operation, is_definition
 from softfloat_ref.units.vector import DEFAULT_DEPTH, DEFAULT_LENGTH, EPSILON, MAX_LENGTH
 
 DOT: Final = "dot"
@@ -47,14 +46,22 @@ _MATMUL_OPTIONS: Final[dict[str, Any]] = {
 }
 _SCALE_OPTIONS: Final[dict[str, Any]] = {
     "scale_round": click.option(
-        "--scale-round", type=Name("MODE", ROUNDINGS), metavar="MODE", help="Rounding of a scale that is found."
+        "--scale-round",
+        type=Name("MODE", ROUNDINGS),
+        metavar="MODE",
+        help="ConvertToBlockMaxAbsFinite: rounding of the scale.",
     ),
     "scale_overflow": click.option(
-        "--scale-overflow", type=Name("RULE", Overflow), metavar="RULE", help="Overflow of a scale that is found."
+        "--scale-overflow",
+        type=Name("RULE", Overflow),
+        metavar="RULE",
+        help="ConvertToBlockMaxAbsFinite: overflow of the scale.",
     ),
 }
 _VECTOR_OPTIONS: Final[dict[str, Any]] = {
-    "length": click.option("--length", type=click.IntRange(min=1), help=f"softmax, norms: lanes [{DEFAULT_LENGTH}]."),
+    "length": click.option(
+        "--length", type=click.IntRange(min=1), help=f"softmax, norms, attention: lanes [{DEFAULT_LENGTH}]."
+    ),
     "depth": click.option("--depth", type=click.IntRange(min=1), help=f"attention: size of a key [{DEFAULT_DEPTH}]."),
     "epsilon": click.option("--epsilon", metavar="NUMBER", help=f"norms: a number, or FORMAT:NUMBER [{EPSILON}]."),
     "plain": click.option("--plain", is_flag=True, help="norms: without gain and bias."),
@@ -73,6 +80,7 @@ def _dots(given: dict[str, Any]) -> dict[str, Any]:
     return {"dots": {n: given.pop(n) for n in _OWNERS if n in given}}
 
 
+vector_options: Final = bundled(_dots, *_VECTOR_OPTIONS.values())
 case_options: Final = bundled(_dots, *_SCALE_OPTIONS.values(), *_VECTOR_OPTIONS.values())
 _OPTIONS: Final = (*_DOT_OPTIONS.values(), *_SCALE_OPTIONS.values(), *_VECTOR_OPTIONS.values())
 dot_options: Final = bundled(_dots, *_OPTIONS)
@@ -116,7 +124,7 @@ def request(
         return VectorSet.make(name, fmt, policy=choices.policy, **_scale(given, choices), **cases)
     if name in VECTOR_FUNCTIONS:
         return VectorSet.make(name, fmt, policy=choices.policy, **given, **cases)
-    operation = get_operation(op)
+    operation = find_operation(op)
     formats = operand_formats(fmt, operation.arity, operation.name)
     return VectorSet.make(op, formats, policy=choices.policy, **cases)
 
@@ -149,7 +157,7 @@ def _of_definition(
 
 def _refuse(op: str, dots: dict[str, Any], profile: str | None) -> None:
     """Raises Error for options that this operation does not have."""
-    refuse_dots(f"--op {op}" if op not in DOT_OPERATIONS else op, dots, op)
+    refuse_dots(op, dots, op)
     if profile is not None and op in DOT_OPERATIONS:
         raise Error("--profile is for quantize: a dot product takes codes and scales")
     if profile is not None and op not in QUANTIZATIONS:
@@ -196,6 +204,7 @@ def vector_inputs(unit: VectorUnit, texts: Sequence[str], choices: Choices) -> l
     fields = [f for f in unit.inputs if f.role == "operand" for _ in range(f.lanes)]
     if len(texts) != len(fields):
         sizes = ", ".join(f"{f.name} ({f.lanes})" for f in unit.inputs if f.role == "operand")
-        raise Error(f"{unit.op} of length {unit.length} takes {len(fields)} codes: {sizes}, not {len(texts)}")
+        size = f"length {unit.length}" + (f" and depth {unit.depth}" if unit.depth else "")
+        raise Error(f"{unit.op} of {size} takes {counted(len(fields), 'code')}, {sizes}, not {len(texts)}")
     codes = [check_code(parse_code(x), f.fmt) for x, f in zip(texts, fields, strict=True) if f.fmt is not None]
     return [*codes, *random_codes(unit, choices)]

@@ -23,11 +23,10 @@ from softfloat_ref.app.lines import CHUNK, Answer, Words, answerer, blocks, give
 from softfloat_ref.app.options import Choices, operand_formats, policy_options, profile_option
 from softfloat_ref.app.requests import product_options, refuse_dots, request
 from softfloat_ref.base.errors import Error
-from softfloat_ref.oracle.operations import get_operation
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS
 from softfloat_ref.oracle.sources import RandomSource
-from softfloat_ref.units import REQUESTS, Field, OperationUnit, Unit
+from softfloat_ref.units import REQUESTS, Field, OperationUnit, Unit, find_operation, is_definition
 
 _LOOK_S: Final = 0.0003
 _MAX_ERROR: Final = 400
@@ -129,12 +128,12 @@ def _opened(
         from softfloat_ref.rtl.uvm import unit_of
 
         return unit_of(fmt), None
-    if own_name(op) in REQUESTS:
+    if is_definition(op) or own_name(op) in REQUESTS:
         return request(op, fmt, out, choices, profile, dots, count=1).unit, choices.source
     refuse_dots(op, dots)
     if profile is not None:
         raise Error("--profile is for quantize and dequantize")
-    operation = get_operation(op)
+    operation = find_operation(op)
     unit = OperationUnit.make(op, operand_formats(fmt, operation.arity, operation.name), out, choices.policy)
     if operation.result == "float" and unit.out.has_nan:
         choices.policy.nan_rule.code(unit.out)  # refuse a rule that does not fit the format now, not at the first NaN

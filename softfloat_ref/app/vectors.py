@@ -69,7 +69,7 @@ def command() -> None:
 @click.option(
     "--op",
     type=Name("OP", [*OPERATIONS, *REQUESTS]),
-    help="Operation, or quantize, dequantize, dot, matmul, softmax, ...",
+    help="Operation, or quantize, dequantize, dot, matmul, softmax, BlockAdd, ..., or FILE.toml of an approximation.",
 )
 @click.option("--fmt", type=ANY, help="Format, or one per operand as a=..,b=..; a block format for quantize.")
 @click.option("--out", help="Format of the result; for quantize, of the values [fp32].")

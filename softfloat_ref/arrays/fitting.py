@@ -18,7 +18,7 @@ from softfloat_ref.arrays import convert, operations
 from softfloat_ref.arrays.approximations import addresses
 from softfloat_ref.arrays.goals import Floats, Goal, Ints, measure
 from softfloat_ref.base.errors import Error
-from softfloat_ref.oracle.approximation import SHARES, Address, Approximation, Part, Symmetry, horner
+from softfloat_ref.oracle.approximation import SHARES, Address, Approximation, Part, Symmetry, check_name, horner
 from softfloat_ref.oracle.policies import rounding_name
 
 _GUARDS: Final = 9  # bits below the result's last one that are tried
@@ -227,10 +227,11 @@ def _part(ends: Ends, segments: list[_Segment], shift: int, degree: int, guard: 
 
 def approximate(goal: Goal, name: str = "", address: Address | None = None) -> Approximation:
     """The definition with the fewest bits of table that meets the bound on every operand. Raises Error if none does."""
+    name = name or f"{goal.function}_{goal.fmt.name}".replace(".", "_")
+    check_name(name)
     symmetry = _symmetry(goal)
     sides = [_Side.of(goal, negative) for negative in range(2 if symmetry == "none" and goal.fmt.signed else 1)]
     ends = [side.ends() for side in sides]
-    name = name or f"{goal.function}_{goal.fmt.name}".replace(".", "_")
     best: Approximation | None = None
     fewest = 0
     for shape in _shapes(goal, ends, address):

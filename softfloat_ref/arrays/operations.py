@@ -20,7 +20,7 @@ from softfloat_ref.arrays.convert import Codes, RandomBits, check_buffer, code_d
 from softfloat_ref.arrays.kernels.function_plans import function_plan
 from softfloat_ref.arrays.kernels.op_plans import plan
 from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
-from softfloat_ref.base.errors import Error, Undefined
+from softfloat_ref.base.errors import Error, Undefined, counted
 from softfloat_ref.oracle.codec import FLAGS, check_random
 from softfloat_ref.oracle.flags import Flags
 from softfloat_ref.oracle.formats import Format
@@ -155,7 +155,7 @@ def _common(sig: Signature, operands: Sequence[ArrayLike]) -> list[NDArray[Any]]
     if isinstance(operands, (str, bytes)) or not isinstance(operands, Sequence):
         raise Error(f"operands must be a sequence of arrays of codes, not {type(operands).__name__}")
     if len(operands) != sig.operation.arity:
-        raise Error(f"{sig.operation.name} takes {sig.operation.arity} operands, not {len(operands)}")
+        raise Error(f"{sig.operation.name} takes {counted(sig.operation.arity, 'operand')}, not {len(operands)}")
     try:
         arrays = [np.asarray(x) for x in operands]
     except ValueError:

@@ -16,6 +16,11 @@ def one_line(message: object) -> str:
     return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 3] + "..."
 
 
+def counted(count: int, noun: str) -> str:
+    """A number of things, such as `1 operand` or `2 operands`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 class Error(ValueError):
     """Bad usage or bad input. The message is one line that can be shown to the user unchanged: line breaks from names
     or files become spaces, and an overlong message is cut."""

@@ -39,15 +39,20 @@ SUBJECTS: Final = (
 DOT_K: Final = 64  # elements of a dot product by default
 
 
-def subject(op: str, fmt: str, out: str | None, *, k: int | None = None, sr_bits: int | None = None) -> VectorSet:
-    """The subject with default choices of policy, profile, accumulator or rule. Raises Error."""
+def subject(
+    op: str, fmt: str | None, out: str | None, *, k: int | None = None, sr_bits: int | None = None, **given: Any
+) -> VectorSet:
+    """The subject with default choices of policy, profile, accumulator or rule. given: a function's length and others.
+
+    Raises Error.
+    """
     if k is not None and op != "dot":
         raise Error("--k is for dot")
     if sr_bits and op == "dot":
         raise Error(f"--sr-bits is for operations that round stochastically, not for {op}")
     options: dict[str, Any] = {"k": DOT_K if k is None else k} if op == "dot" else {}
     options |= {"policy": {"rounding": "sr", "sr_bits": sr_bits}} if sr_bits else {}
-    return VectorSet.make(op, fmt, 1, out=out, **options)
+    return VectorSet.make(op, fmt, 1, out=out, **options, **given)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,10 @@ class VectorSpace(PolicySpace):
     unit: Any
     _has_specials = False  # in P3109
 
+    @property
+    def _has_specials(self) -> bool:
+        return False
+
     def model(self, point: Policy) -> Model | None:
         try:
             return expected_model(self._made(point))

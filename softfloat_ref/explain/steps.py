@@ -19,7 +19,7 @@ SHOWN_LANES: Final = 8
 def steps(unit: Unit, inputs: Sequence[int]) -> Rows:
     """Labelled lines from the inputs to the outputs. Raises Undefined if no result is defined."""
     lines = [*field_lines(unit.inputs, inputs), *field_lines(unit.outputs, unit.answer(inputs))]
-    return [(label, text) for label, _, text in (line.strip().partition(" ") for line in lines)]
+    return [(label, text.strip()) for label, _, text in (line.strip().partition(" ") for line in lines)]
 
 
 @singledispatch

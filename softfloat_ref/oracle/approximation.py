@@ -44,6 +44,12 @@ def horner(coefficients: Sequence[Integer], d: Integer, cuts: Sequence[int]) -> 
     return total
 
 
+def check_name(name: str) -> None:
+    """Raise Error for a name that a file or a module cannot have."""
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,63}", name):
+        raise Error(f"approximation {name[:80]!r}: a name has 1 to 64 letters, digits and _, a letter first")
+
+
 @dataclass(frozen=True)
 class Part:
     """The operands of one sign, or of both where a symmetry gives the other.
@@ -94,8 +100,7 @@ class Approximation:
     nan: str = ""
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,63}", self.name):
-            raise Error(f"approximation {self.name[:80]!r}: a name has 1 to 64 letters, digits and _, a letter first")
+        check_name(self.name)
         where = f"approximation {self.name}"
         check_choices(self, where, choices(Approximation))
         fmt, own = self.fmt, self.negative is not None
@@ -103,7 +108,7 @@ class Approximation:
             where,
             ("fmt and out are floating-point formats of at most 32 bits", not all(map(_fits, (fmt, self.out)))),
             ("widths holds 1 to 4 numbers of bits, a constant first", not 1 <= len(self.widths) <= 4),
-            ("cuts has one number less than widths", len(self.cuts) != len(self.widths) - 1),
+            ("cuts must have one number fewer than widths", len(self.cuts) != len(self.widths) - 1),
             ("symmetry = none needs a part `negative` if fmt has a sign", self._lacks_negative()),
             ("a symmetry, or an unsigned fmt, gives the part `negative`", own and not self._needs_negative),
             ("a symmetry needs a fmt and an out with a sign", self.symmetry in ("odd", "even") and not fmt.signed),

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from unittest.mock import patch
 
-from softfloat_ref.base.errors import Error
+from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.codec import FLAGS, Encoded, check_code, check_random
 from softfloat_ref.oracle.formats import Format
@@ -264,7 +264,7 @@ def codes_of(unit: Unit, values: Sequence[Any], fields: Sequence[Field]) -> list
     """The codes given for fields: one value per field, or one per code. Raises Error for a wrong number."""
     lanes = _single_lanes(fields)
     if len(values) not in (len(fields), len(lanes)):
-        raise Error(f"{view_of(unit).title} takes {len(fields)} operands, not {len(values)}")
+        raise Error(f"{view_of(unit).title} takes {counted(len(fields), 'operand')}, not {len(values)}")
     pairs = zip(values, fields if len(values) == len(fields) else lanes, strict=True)
     return [_checked(code, f) for value, f in pairs for code in lanes_of(value, f)]
 

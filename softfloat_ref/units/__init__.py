@@ -6,10 +6,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from softfloat_ref.base.errors import Error
+from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.oracle.affine import get_affine_format, is_affine
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
 from softfloat_ref.oracle.blocks.forms import FORMS
+from softfloat_ref.oracle.operations import OPERATIONS, Operation
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
 from softfloat_ref.units.affine import AffineDequantizeUnit, AffineQuantizeUnit
@@ -42,6 +43,7 @@ __all__ = [
     "Unit",
     "VectorUnit",
     "controls",
+    "find_operation",
     "is_definition",
     "make_unit",
     "restored",
@@ -67,7 +69,7 @@ def _dequantize(fmt: Any, out: Any = None, policy: Any = None, profile: Any = No
 def _block(op: str, fmt: Any) -> BlockFormat:
     found = any_format(fmt) if isinstance(fmt, str) else fmt
     if not isinstance(found, BlockFormat):
-        raise Error(f"{op} works on blocks; give a block format, as mxfp8 (scalar conversions are op convert)")
+        raise Error(f"{op} works on blocks; give a block format, such as mxfp8 (scalar conversions are op convert)")
     return found
 
 
@@ -84,6 +86,13 @@ REQUESTS: Final[dict[str, Callable[..., Unit]]] = {
     **{name: partial(LanesUnit.make, name) for name in FORMS},
     **{name: partial(VectorUnit.make, name) for name in VECTOR_FUNCTIONS},
 }
+
+
+def find_operation(op: str) -> Operation:
+    """The operation of that name, or of P3109's. Raises Error, listing the closest names of every kind of unit."""
+    if (name := own_name(op)) not in OPERATIONS:
+        raise unknown("operation", op, (*OPERATIONS, *REQUESTS))
+    return OPERATIONS[name]
 
 
 def is_definition(op: str) -> bool:

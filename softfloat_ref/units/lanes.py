@@ -179,7 +179,8 @@ def side(x: AnyFormat) -> Side:
 def _check_kind(op: str, where: str, x: AnyFormat, is_block: bool) -> None:
     """Raise Error for a scalar format where blocks are needed, and for a block format elsewhere."""
     if isinstance(x, BlockFormat) != is_block:
-        what = "a block format, as binary8p4se@binary8p1uf/32" if is_block else "a scalar format"
+        size = 1 if op.startswith("scaled_") else 32
+        what = f"a block format, such as binary8p4se@binary8p1uf/{size}," if is_block else "a scalar format"
         raise Error(f"{op} takes {what} for its {where}, not {x.name}")
 
 

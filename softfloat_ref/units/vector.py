@@ -170,7 +170,7 @@ class VectorUnit(Unit):
             given[f.name] = [*map(decoder(fmt, policy.flush_inputs), codes)]
         visible = inputs[self.operand_width - 1] if self.masked else self.length
         if visible > self.length:
-            raise Undefined(f"{visible} of {self.length} lanes are visible")
+            raise Undefined(f"the number of visible keys is {visible}, of {self.length}")
         bits = needed_bits(self.out, policy) + more_bits
         setting = Setting(bits, zero_sign(policy), policy.nan_rule, self.exact_epsilon, visible)
         return self.function.function(setting, given)

@@ -77,7 +77,7 @@ def bad(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("1 --nosuch", "No such option"),
         ("1 --round sr --sr-bits 4 --random-bits zz", "not a hexadecimal word"),
         ("1 --sr-bits x", "not a valid integer"),
-        ("1 2 --round sr --sr-bits 4 --random-bits f", "1 words for 2 values"),
+        ("1 2 --round sr --sr-bits 4 --random-bits f", "1 word for 2 values"),
         ("1 --nan xyz", "neither a known word"),
         ("1 --round sr --sr-bits 4 --random-source mt19937", "unknown random source"),
         ("1 --round sr --sr-bits 4 --random-source lfsr:width=8", "taps missing"),

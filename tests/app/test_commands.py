@@ -106,7 +106,7 @@ def test_eval_stream_random_bits() -> None:
 @pytest.mark.parametrize(
     ("stdin", "message"),
     [
-        ("3c00 3c00\n3c00\n", "stdin:2: 1 fields, but 2 operands are needed"),
+        ("3c00 3c00\n3c00\n", "stdin:2: 1 field, but 2 operands are needed"),
         ("3c00 3c0g\n", "stdin:1: '3c0g' is not a hexadecimal code"),
         ("3c00 13c00\n", "stdin:1: 13c00 does not fit 16 bits"),
         ("3c00 -1\n", "stdin:1: '-1' is not a hexadecimal code"),

@@ -105,7 +105,7 @@ def test_random_words(drawn: bool) -> None:
         ("3c00 /c00", "'/c00' is not a hexadecimal code"),
         ("3c00 :c00", "':c00' is not a hexadecimal code"),
         ("3c00 @c00", "'@c00' is not a hexadecimal code"),
-        ("3c003c000", "1 fields, but 2 operands are needed"),
+        ("3c003c000", "1 field, but 2 operands are needed"),
         ("3c00 3 00", "3 fields, but 2 operands are needed"),
     ],
 )

@@ -117,7 +117,7 @@ def test_a_source_is_stepped_by_its_own_context() -> None:
         ("1 3c00 3c00", "begins neither with open"),
         ("-1 3c00 3c00", "begins neither with open"),
         ("0", "0 fields, but 2 operands are needed"),
-        ("0 3c00", "1 fields, but 2 operands are needed"),
+        ("0 3c00", "1 field, but 2 operands are needed"),
         ("0 3c00 3c00 3c00", "3 fields, but 2 operands are needed"),
         ("0 3c00 13c00", "13c00 does not fit 16 bits"),
         ("0 3c00 -1", "'-1' is not a hexadecimal code"),

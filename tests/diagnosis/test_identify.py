@@ -208,6 +208,13 @@ def test_the_command() -> None:
     assert re.match(text, done.stdout)
 
 
+def test_a_function_of_vectors() -> None:
+    device = f"{sys.executable} -m softfloat_ref eval softmax --fmt fp8_e4m3 --length 2 --round rup -"
+    done = run("identify", "softmax", "--fmt", "fp8_e4m3", "--length", "2", "-n", "20", "--dut", device)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("softmax fp8_e4m3 to fp8_e4m3: rounding = rup\n")
+
+
 DEVICE = """
 import sys
 from pathlib import Path
@@ -266,6 +273,7 @@ def test_bad_usage() -> None:
     assert "give one device" in refused("identify", "add", "--fmt", "fp16")
     assert "give the operation" in refused("identify", "--dut", "cat")
     assert "--k is for dot" in refused("identify", "add", "--fmt", "fp16", "--k", "4", "--dut", "cat")
+    assert "--length is for functions of vectors" in refused("identify", "exp", "--length", "4", "--dut", "cat")
     assert "unknown format" in refused("identify", "add", "--fmt", "fp17", "--dut", "cat")
     assert "neither" in refused("identify", "--selftest", "--fmt", "fp16")
 

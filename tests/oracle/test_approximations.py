@@ -135,7 +135,7 @@ def test_definitions_survive_files_and_manifests(name: str, tmp_path: Path) -> N
     ("changes", "says"),
     [
         ({"shift": 99}, "shift = 99; it must be from 0 to 52"),
-        ({"cuts": []}, "cuts has one number less than widths"),
+        ({"cuts": []}, "cuts must have one number fewer than widths"),
         ({"widths": [4, 4]}, "a coefficient does not fit 4 bits"),
         ({"symmetry": "od"}, "did you mean odd"),
         ({"symmetry": "none"}, "needs a part `negative`"),
@@ -211,6 +211,8 @@ def test_measured_ulp_and_a_wrong_table() -> None:
         ("tanh --fmt fp8_e4m3 --kappa 0 --flush-inputs on", "leave --flush-inputs out"),
         ("rsqrt --fmt fp8_e5m2 --kappa 0 --ulp x", "give a number"),
         ("nothing.toml", "No such file"),
+        ("tanh --fmt bf16 --kappa 1 --name a.b", "a name has"),
+        ("tanh --fmt bf16 --kappa 1 --seed 1", "--seed is for"),
         ("tanh --fmt bf16 --kappa 1 --plot x.txt", "unknown kind of picture"),
     ],
 )
@@ -243,6 +245,18 @@ def test_the_table_file_and_the_module() -> None:
     assert all(f"25'h{int(x, 16):x};" in module_text(a) for x in lines[1:])
     with pytest.raises(Error, match="it has rne, rna and rtz"):
         module_text(dataclasses.replace(a, rounding="rup"))
+
+
+def test_explained_by_its_table(tmp_path: Path) -> None:
+    (tmp_path / "t.toml").write_text(to_text(define_approximation(BY_CODE, "t")))
+    a, said = define_approximation(BY_CODE, "t"), ok("explain", "t.toml", "3f0c", cwd=tmp_path)
+    rows = dict(line.split(maxsplit=1) for line in said.splitlines())
+    assert rows["result"].startswith(f"{a.answer(0x3F0C):04x} = ")
+    assert rows["polynomial"].split()[0] == str(
+        a.polynomial(a.positive.rows[a.row(0x3F0C) - a.row(a.positive.first)], a.distance(0x3F0C))
+    )
+    assert "no flags" in refused("explain", "t.toml", "3f0c", "--got", "3f0c", "--got-flags", "01", cwd=tmp_path)
+    assert "explain needs --fmt" in refused("explain", "0.3")
 
 
 def test_nothing_that_misses_the_bound_is_given(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,7 +129,7 @@ def test_units_of_other_kinds(cases: Path) -> None:
         (4, "softfloat-ref: Got unexpected extra argument (up)"),
         (5, "a name contains a line break"),
         (6, "the result has more than 128 bits"),
-        (7, "1 fields, but 2 operands are needed"),
+        (7, "1 field, but 2 operands are needed"),
         (8, "10000 does not fit 16 bits"),
         (9, "invalid handle; sf_open returns one"),
         (10, "11 operands; at most 10"),

@@ -107,7 +107,7 @@ def test_random_words() -> None:
         (make_unit("dequantize", "qint8"), (1, ONE, 5), {"rounding": "rtz"}, "has no policy"),
         (make_unit("quantize", "mxfp8"), ([1, 2],), {}, "values has 32 codes, not 2"),
         (make_unit("quantize", "mxfp8"), (1 << 1024,), {}, "does not fit values, of 32 codes of 32 bits"),
-        (make_unit("quantize", "mxfp8"), (1, 2), {}, "quantize takes 1 operands, not 2"),
+        (make_unit("quantize", "mxfp8"), (1, 2), {}, "quantize takes 1 operand, not 2"),
     ],
 )
 def test_errors(unit: Unit, operands: tuple[Any, ...], more: dict[str, Any], message: str) -> None:

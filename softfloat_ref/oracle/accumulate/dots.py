@@ -100,7 +100,7 @@ def operand(
     numbers = _checked(given, element, name)
     if not isinstance(found, BlockFormat):
         if scales is not None or tensor_scale is not None:
-            raise Error(f"{name}: {found.name} has no block scales; give a block format, as mxfp8")
+            raise Error(f"{name}: {found.name} has no block scales; give a block format, such as mxfp8")
         return Operand(found, numbers)
     if scales is None:
         raise Error(f"{name}: {found.name} needs its scales, one code for each block of {found.size_name}")

@@ -93,7 +93,7 @@ BLOCK_FORMATS: Final[dict[str, BlockFormat]] = {
 BLOCK_ALIASES: Final[dict[str, str]] = {"mxfp8": "mxfp8_e4m3", "mxfp6": "mxfp6_e3m2", "mxfp4": "mxfp4_e2m1"}
 _INLINE: Final = re.compile(r"([^@/]+)@([^@/]+)/(\w+)", re.ASCII)
 _FLEXFP: Final = re.compile(r"flexfp_e([0-9]{1,2})m([0-9]{1,3})")
-GRAMMAR: Final = "or ELEMENT@SCALE/SIZE, as fp4_e2m1@ue5m3/16 (SIZE: a number, axis, tensor), or flexfp_eXmY"
+GRAMMAR: Final = "or ELEMENT@SCALE/SIZE, such as fp4_e2m1@ue5m3/16 (SIZE: a number, axis, tensor), or flexfp_eXmY"
 
 
 def get_block_format(name: str | BlockFormat) -> BlockFormat:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from softfloat_ref.base import assignments
-from softfloat_ref.base.errors import Error
+from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.oracle.codec import FLAGS, Encoded, check_code, check_random, decoder, encoder, needed_bits
 from softfloat_ref.oracle.exact import NAN, Value
 from softfloat_ref.oracle.formats import Format, get_format
@@ -151,7 +151,7 @@ def evaluate(
     if not isinstance(operands, Sequence):
         raise Error(f"operands must be a sequence of codes, not {operands!r}")
     if len(operands) != sig.operation.arity:
-        raise Error(f"{sig.operation.name} takes {sig.operation.arity} operands, not {len(operands)}")
+        raise Error(f"{sig.operation.name} takes {counted(sig.operation.arity, 'operand')}, not {len(operands)}")
     codes = [check_code(x, f) for x, f in zip(operands, sig.formats, strict=True)]
     bits, flags = evaluator(sig, policy)(codes, check_random(policy, random_bits))
     return Encoded(bits, FLAGS[flags])
