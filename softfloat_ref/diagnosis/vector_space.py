@@ -18,7 +18,6 @@ class VectorSpace(PolicySpace):
     """The policies of a function of vectors."""
 
     unit: Any
-    _has_specials = False  # in P3109
 
     @property
     def _has_specials(self) -> bool:
