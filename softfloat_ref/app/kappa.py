@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -25,7 +26,7 @@ class KappaChoice:
     allowance: Allowance | None = None
     file: str | None = None
     name: str = ""
-    provider: str | None = None
+    provider: declaration.Provider = field(default_factory=declaration.Provider)
 
     def declare(self, found: Report) -> None:
         """Write the declaration, if one was asked for. Raises Error."""
@@ -34,7 +35,7 @@ class KappaChoice:
         if found.failure or not found.compared:
             raise Error(f"{self.file} is not written: {found.failure or 'nothing was compared'}")
         method = "exhaustive" if found.vectors.level == EXHAUSTIVE else "sampling"
-        text = declaration.kappas(found.errors, self.name, method, declaration.read_provider(self.provider))
+        text = declaration.kappas(found.errors, self.name, method, self.provider, Path(self.file).name)
         write_file(self.file, lambda stream: stream.write(text.encode()))
 
 
@@ -54,7 +55,9 @@ def _choice(given: dict[str, Any]) -> dict[str, Any]:
     if kappa is None:
         return {"kappa": KappaChoice()}
     allowance = Allowance(_limit(kappa), intervals(parts) if parts is not None else ())
-    return {"kappa": KappaChoice(allowance, file, name or "", provider)}
+    if name is not None:
+        declaration.check_approximate(name)
+    return {"kappa": KappaChoice(allowance, file, name or "", declaration.read_provider(provider))}
 
 
 def _limit(text: str) -> int | None:

@@ -3,6 +3,7 @@ specializations, and kappa of approximate operations."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -73,7 +74,7 @@ def metadata(by: Provider, file: str) -> list[str]:
         lines += ["  contact:", f"    email: {quoted(by.email)}", f"    uri: {quoted(by.uri)}"]
     lines += ["  implementation:", f"    name: {quoted(by.name)}", f"    version: {quoted(by.version)}"]
     lines += [f"    timestamp: {quoted(by.timestamp)}"] if by.timestamp else []
-    return [*lines, f"  file: {file}"]
+    return [*lines, f"  file: {file if re.fullmatch(r'[A-Za-z][A-Za-z0-9_.-]*', file) else quoted(file)}"]
 
 
 def quoted(text: str) -> str:
@@ -135,13 +136,18 @@ def _pair(of: tuple[str, str]) -> str:
 # -- kappa -------------------------------------------------------------------------------------------------------------
 
 
-def kappas(found: Kappas, name: str, method: str, by: Provider) -> str:
-    """Kappas.yaml for an approximate operation of that name. method: how its cases were chosen. Raises Error."""
-    unit = found.unit
-    approximates = standard_operation(str(unit.properties()["op"]))
+def check_approximate(name: str) -> None:
+    """Raise Error for a name that an approximate operation cannot have."""
     if own_name(name) in {*OPERATIONS, *FORMS}:
         raise Error(f"{name} is the name of an exact operation: an approximate one has a name of its own (P3109 4.4)")
-    lines = [*metadata(by, "Kappas.yaml"), "# reset context", "Device:", f"  {quoted(name)}:"]
+
+
+def kappas(found: Kappas, name: str, method: str, by: Provider, file: str = "Kappas.yaml") -> str:
+    """The file of that name for an approximate operation. method: how its cases were chosen. Raises Error."""
+    unit = found.unit
+    approximates = standard_operation(str(unit.properties()["op"]))
+    check_approximate(name)
+    lines = [*metadata(by, file), "# reset context", "Device:", f"  {quoted(name)}:"]
     lines += [f"    Approximates: {quoted(_signature(unit, approximates))}", "    Kappas:"]
     lines += [f"      - {{ interval: {quoted(where)}, kappa: {_number(text_of(k))} }}" for where, k in found.declared]
     lines += ["    Requires:", *(f"      - {quoted(x)}" for x in _requires(unit))]

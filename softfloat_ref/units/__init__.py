@@ -117,7 +117,9 @@ def make_unit(op: str, fmt: Any = None, **options: Any) -> Unit:
     name = own_name(op)
     if fmt is None:
         raise Error(f"{op} needs a format")
-    return REQUESTS[name](fmt, **options) if name in REQUESTS else OperationUnit.make(op, fmt, **options)
+    if name in REQUESTS:
+        return REQUESTS[name](fmt, **options)
+    return OperationUnit.make(find_operation(op).name, fmt, **options)
 
 
 def __dir__() -> list[str]:

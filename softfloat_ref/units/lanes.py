@@ -135,6 +135,8 @@ class LanesUnit(Unit):
         return operands, fields.get("scale", (0,))[0], words[first:] or (0,) * self.size, words[0] if first else 0
 
     def answer(self, inputs: Sequence[int]) -> Sequence[int]:
+        if len(inputs) != self.input_width:
+            raise Error(f"{self.op} takes {self.input_width} codes, not {len(inputs)}")
         found = self.lanes.run(*self.taken(inputs))
         return (found.scale, *found.codes) if self.lanes.out.scale else found.codes
 

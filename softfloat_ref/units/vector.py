@@ -144,6 +144,8 @@ class VectorUnit(Unit):
         )
 
     def answer(self, inputs: Sequence[int]) -> Sequence[int]:
+        if len(inputs) != self.input_width:
+            raise Error(f"{self.op} of length {self.length} takes {self.input_width} codes, not {len(inputs)}")
         return self.rounded(self.unrounded(inputs), inputs[self.operand_width :])
 
     def rounded(self, outcomes: Lanes, words: Sequence[int] = ()) -> Line:

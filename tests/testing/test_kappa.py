@@ -156,6 +156,8 @@ def test_a_declaration() -> None:
         '      note: "256 cases compared"',
     ):
         assert line in text.splitlines()
+    named = declaration.kappas(kappas(report), "ExpFast", "exhaustive", declaration.Provider(), "my file.yaml")
+    assert '  file: "my file.yaml"' in named.splitlines()
     for name in ("Exp", "exp", "Tanh", "tanh"):
         with pytest.raises(Error, match="a name of its own"):
             declaration.kappas(kappas(report), name, "exhaustive", declaration.Provider())

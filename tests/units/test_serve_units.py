@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
@@ -10,6 +11,8 @@ from softfloat_ref.app.serve import Server
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.sources import Philox
 from softfloat_ref.units import make_unit
+
+TANH: Final = Path(__file__).parents[2] / "docs" / "examples" / "tanh_bf16" / "tanh_bf16.toml"
 
 
 @pytest.mark.parametrize(
@@ -41,6 +44,7 @@ from softfloat_ref.units import make_unit
             {"k": 2, "m": 2, "n": 1},
             "a=16x4 b=16x2 c=32x2 result=32x2",
         ),
+        ("--fmt bf16", str(TANH), "bf16", {}, "a=16 result=16"),
     ],
 )
 def test_every_kind(line: str, op: str, fmt: str, options: dict[str, Any], fields: str) -> None:

@@ -329,3 +329,13 @@ def test_bad_definitions() -> None:
     for change in ({"length": 0}, {"epsilon": "x"}, {"epsilon": ""}, {"depth": 3}, {"op": "nosuch"}, {"formats": []}):
         with pytest.raises((Error, ValueError)):
             restored({**table, **change})
+
+
+def test_a_wrong_number_of_codes() -> None:
+    for inputs in ((0x3F80, 0x3F80), (0x3F80,) * 4):
+        with pytest.raises(Error, match="takes 3 codes"):
+            make_unit("softmax", "bf16", length=3).answer(inputs)
+    with pytest.raises(Error, match="takes 7 codes, not 2"):
+        make_unit("BlockAdd", "binary8p4se@binary8p1uf/2").answer((0, 0))
+    with pytest.raises(Error, match="did you mean softmax"):
+        make_unit("softmx", "bf16")

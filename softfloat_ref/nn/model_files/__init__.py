@@ -27,10 +27,12 @@ KINDS: Final = {
 def tensors(path: str | Path) -> list[Tensor]:
     """The tensors of a file, in its order, each with its position: values are not read yet. Raises Error."""
     path = Path(path)
+    if path.is_dir():
+        raise Error(f"{path}: is a folder; give its files")
     if path.suffix not in KINDS:
         raise unknown(f"kind of model {path.name!r}:", path.suffix, KINDS)
     if not path.is_file():
-        raise Error(f"{path}: {'is a folder; give its files' if path.is_dir() else 'no such file'}")
+        raise Error(f"{path}: no such file")
     module: Any = importlib.import_module(f"{__name__}.{KINDS[path.suffix]}")
     try:
         found: list[Tensor] = [x.check() for x in module.read(path.absolute())]
