@@ -16,7 +16,7 @@ from typing import Any
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1] / "support")]
 
-from core import accumulators, conversions, definitions, operations, sums  # noqa: F401
+from core import accumulators, beside, conversions, definitions, operations, sums  # noqa: F401
 from core.samples import SAMPLES
 
 HASHES: dict[str, str] = {
@@ -53,6 +53,10 @@ HASHES: dict[str, str] = {
     "zero_sums": "8887fb9e724c2c36",
     "levels": "5392fb59fe132536",
     "definitions_of_sums": "82d646e230987a3d",
+    "on_formats": "5cfaa92b2fd72993",
+    "types_of_formats": "a0cf6e69b5854863",
+    "vector_functions": "de071e8a019a8770",
+    "aligned_numbers": "b7a1225bfd8d6ca6",
     "references": "d3573293fde28b7d",
 }
 
