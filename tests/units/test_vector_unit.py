@@ -22,7 +22,7 @@ from softfloat_ref.oracle.literals import parse_number
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
 from softfloat_ref.testing.check import check_command
-from softfloat_ref.units import VectorUnit, make_unit
+from softfloat_ref.units import VectorUnit, make_unit, restored, stored
 
 INF, NAN, SNAN, MINUS = 0x7F80, 0x7FC0, 0x7FA0, 0x8000  # bf16
 DIGITS = 60
