@@ -80,6 +80,12 @@ def test_nothing_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not folder.exists()
 
 
+def test_a_numba_without_these_internals(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("numba.core.compiler.compile_extra")
+    assert words_by(Loop(MODULE, "as_words")) == WORDS
+    assert not folder.exists()
+
+
 def test_a_loop_that_allocates_is_numbas_own(folder: Path) -> None:
     columns, digits, out = np.array([[0xAB]]), np.array([2]), np.zeros(11, np.uint8)
     Loop(MODULE, "text_lines")(columns, digits, out)

@@ -89,6 +89,13 @@ def _own(place: Path) -> bool:
 
 
 def _compiled(function: Any, key: Key) -> dict[str, str] | None:
+    """`_object_code`; None with a version of Numba that has no such internals."""
+    with suppress(AttributeError, ImportError, TypeError):
+        return _object_code(function, key)
+    return None
+
+
+def _object_code(function: Any, key: Key) -> dict[str, str] | None:
     """The symbol and object code of a function of Numba for arguments of those types; None if it is not self-contained,
     or Numba compiles nothing."""
     import numpy as np
