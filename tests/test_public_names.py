@@ -38,15 +38,26 @@ def test_dir_is_the_public_names(name: str) -> None:
             assert inspect.getdoc(found), public
 
 
-def test_every_module_with_public_names_shows_them() -> None:
+def shows_its_names(of_torch: bool) -> int:
+    """How many modules with public names there are in softfloat_ref.torch, or outside it; all show exactly them."""
     root = Path(sf.__file__).parent
-    found = [x for x in root.rglob("*.py") if "\n__all__ = [" in x.read_text(encoding="utf-8")]
-    assert len(found) > 15
+    listed = [x for x in root.rglob("*.py") if "\n__all__ = [" in x.read_text(encoding="utf-8")]
+    found = [x for x in listed if ("torch" in x.relative_to(root).parts) == of_torch]
     for path in found:
         parts = path.relative_to(root.parent).with_suffix("").parts
         module: Any = importlib.import_module(".".join(x for x in parts if x != "__init__"))
         assert dir(module) == sorted(module.__all__), path
         assert all(hasattr(module, name) for name in module.__all__), path
+    return len(found)
+
+
+def test_every_module_with_public_names_shows_them() -> None:
+    assert shows_its_names(of_torch=False) > 15
+
+
+@pytest.mark.extra("torch")
+def test_the_modules_for_torch_show_them() -> None:
+    assert shows_its_names(of_torch=True)
 
 
 def test_dir_needs_no_import() -> None:
