@@ -199,6 +199,8 @@ def test_attention_is_softmax_of_scaled_products() -> None:
     assert unit.answer((*codes("0", "0"), INF, *k[1:], *scale, 3)) == (NAN, NAN, NAN, 0x10)
     assert unit.answer((*q, INF | MINUS, *k[1:], *scale, 3))[0] == 0
     assert unit.answer((*q, INF | MINUS, INF, *k[2:], *scale, 3)) == (NAN, NAN, NAN, 0x10)
+    assert unit.answer((*q, INF, *k[1:], *scale, 2)) == (NAN, NAN, NAN, 0x10)  # a score of +Inf: in masked lanes too
+    assert unit.answer((*q, INF | MINUS, *k[1:], *scale, 1)) == (NAN, NAN, NAN, 0x10)  # no score but -Inf
     with pytest.raises(Undefined):
         unit.answer((*q, *k, *scale, 4))
 

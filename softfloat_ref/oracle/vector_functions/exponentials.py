@@ -157,16 +157,16 @@ def _softmax_of(setting: Setting, x: Sequence[Value], logarithm: bool = False) -
     share=True,
 )
 def _attention_scores(setting: Setting, given: Given) -> Lanes:
-    """Keys from number `visible` on take no part: their scores are +0, whatever their codes."""
+    """Keys from number `visible` on are lanes of -Inf, whatever their codes."""
     q, k, scale = given["q"], given["k"], given["scale"][0]
     lanes = len(k) // len(q)
     same = nan_among(setting.nan_rule, [*q, *k[: setting.visible * len(q)], scale])
-    if same is None:
-        masked: Lanes = [(exact.zero(0), 0)] * (lanes - setting.visible)
-        found = scores(given, setting.visible)
-        if found:
-            return [*_softmax_of(setting, found), *masked]
-    return [INVALID_OPERATION if same is None else same] * lanes
+    if same is not None:
+        return [same] * lanes
+    found = scores(given, setting.visible)
+    if found is None:
+        return [INVALID_OPERATION] * lanes
+    return _softmax_of(setting, [*found, *[exact.inf(1)] * (lanes - setting.visible)])
 
 
 def scores(given: Given, visible: int) -> list[Value] | None:
