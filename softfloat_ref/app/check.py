@@ -20,7 +20,7 @@ from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
 from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import check_hashes
-from softfloat_ref.oracle.blocks.forms import FORMS
+from softfloat_ref.oracle.blocks.operations import BLOCK_OPERATIONS
 from softfloat_ref.oracle.literals import parse_number
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.oracle.operations.p3109 import own_name
@@ -37,7 +37,9 @@ DEFAULT_WIDE: Final = 10_000
 
 
 @click.command("check")
-@click.argument("op", required=False, type=Name("OP", [*OPERATIONS, *QUANTIZATIONS, *VECTOR_FUNCTIONS, DOT, *FORMS]))
+@click.argument(
+    "op", required=False, type=Name("OP", [*OPERATIONS, *QUANTIZATIONS, *VECTOR_FUNCTIONS, DOT, *BLOCK_OPERATIONS])
+)
 @device_options
 @click.option("--golden", metavar="DIR", help="A folder of vectors, with --results, or with a device.")
 @click.option("--results", metavar="FILE", help="What a simulator wrote: one answer per line.")

@@ -21,7 +21,7 @@ from softfloat_ref.app.requests import (
 )
 from softfloat_ref.app.serve import serve as run_server
 from softfloat_ref.base.errors import Error, counted
-from softfloat_ref.oracle.blocks.forms import FORMS
+from softfloat_ref.oracle.blocks.operations import BLOCK_OPERATIONS
 from softfloat_ref.oracle.codec import check_code
 from softfloat_ref.oracle.literals import parse_code
 from softfloat_ref.oracle.operations import OPERATIONS
@@ -41,7 +41,7 @@ _NO_CHOICES = Choices(Policy(), None, None)
 @operands_option
 @click.option("--out", help="The format of the result [that of the operands].")
 @click.option("--serve", is_flag=True, help="Answer requests for any operation on stdin; see docs/dpi.md.")
-@click.argument("op", type=Name("OP", [*OPERATIONS, *FORMS, *VECTOR_FUNCTIONS]), required=False)
+@click.argument("op", type=Name("OP", [*OPERATIONS, *BLOCK_OPERATIONS, *VECTOR_FUNCTIONS]), required=False)
 @click.argument("operands", nargs=-1, metavar="[BITS...|-]")
 @case_options
 @policy_options
@@ -97,7 +97,7 @@ def command(
 
 def _unit(op: str, fmt: str, out: str | None, choices: Choices, dots: dict[str, Any]) -> Unit:
     """The unit that the options describe. Raises Error."""
-    if own_name(op) in FORMS:
+    if own_name(op) in BLOCK_OPERATIONS:
         return request(op, fmt, out, replace(choices, random_bits=None), None, dots, count=1).unit
     operation = find_operation(op)
     return OperationUnit.make(op, operand_formats(fmt, operation.arity, operation.name), out, choices.policy)

@@ -50,9 +50,9 @@ from softfloat_ref.oracle.operations import OPERATIONS, evaluator, signature
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
-from softfloat_ref.testing import affine, lanes  # noqa: F401  (their views and steps enter the tables)
+from softfloat_ref.testing import affine, block_operation  # noqa: F401  (their views and steps enter the tables)
 from softfloat_ref.testing.views import view_of
-from softfloat_ref.units import REQUESTS, ApproximationUnit, LanesUnit, Unit, is_definition
+from softfloat_ref.units import REQUESTS, ApproximationUnit, BlockOperationUnit, Unit, is_definition
 from softfloat_ref.units.unit import split
 
 MORE_BITS: Final = 16  # extra bits of a number such as 1/3, for defects that depend on bits below the guard bit
@@ -188,8 +188,8 @@ def _explain_unit(unit: Unit, texts: list[str], choices: Choices, got: str | Non
 
 def _inputs(unit: Unit, texts: list[str], choices: Choices) -> list[int]:
     """The codes of a unit's fields, and its random word. Raises Error for wrong input."""
-    is_form = isinstance(unit, LanesUnit)
-    if not is_form and (len(unit.result_formats) != 1 or any(f.lanes > 1 for f in unit.inputs)):
+    is_on_blocks = isinstance(unit, BlockOperationUnit)
+    if not is_on_blocks and (len(unit.result_formats) != 1 or any(f.lanes > 1 for f in unit.inputs)):
         op = unit.properties()["op"]
         raise Error(
             f"explain {op} is for fields of one code each; for blocks, give the numbers alone (--fmt mxfp8 1 2.5); "

@@ -14,7 +14,7 @@ from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.accumulate import ACCUMULATORS
 from softfloat_ref.oracle.affine import get_affine_format, is_affine
 from softfloat_ref.oracle.blocks.formats import any_format
-from softfloat_ref.oracle.blocks.forms import FORMS
+from softfloat_ref.oracle.blocks.operations import BLOCK_OPERATIONS
 from softfloat_ref.oracle.codec import check_code, check_random
 from softfloat_ref.oracle.literals import parse_code
 from softfloat_ref.oracle.operations.p3109 import own_name
@@ -27,8 +27,9 @@ DOT: Final = "dot"
 MATMUL: Final = "matmul"
 DEFAULT_VECTORS: Final = 2_000  # of functions of vectors, a check's or a set's cases
 DOT_OPERATIONS: Final = (DOT, MATMUL)
-QUANTIZATIONS: Final = tuple(name for name in REQUESTS if name not in (*DOT_OPERATIONS, *FORMS, *VECTOR_FUNCTIONS))
-_FINDING_SCALES: Final = tuple(name for name, form in FORMS.items() if form.finds_scale)
+_OTHERS: Final = (*DOT_OPERATIONS, *BLOCK_OPERATIONS, *VECTOR_FUNCTIONS)
+QUANTIZATIONS: Final = tuple(name for name in REQUESTS if name not in _OTHERS)
+_FINDING_SCALES: Final = tuple(name for name, row in BLOCK_OPERATIONS.items() if row.finds_scale)
 ACC: Final = Name("ACCUMULATOR", ACCUMULATORS)
 _DOT_OPTIONS: Final[dict[str, Any]] = {
     "acc": click.option("--acc", type=ACC, help="dot: accumulator: name, expression, FILE.toml[:NAME]."),
@@ -120,7 +121,7 @@ def request(
     if name in QUANTIZATIONS:
         policy = choices.typed_policy(get_affine_format(fmt) if is_affine(fmt) else any_format(fmt), profile)
         return VectorSet.make(name, fmt, policy=policy, profile=profile, **cases)
-    if name in FORMS:
+    if name in BLOCK_OPERATIONS:
         return VectorSet.make(name, fmt, policy=choices.policy, **_scale(given, choices), **cases)
     if name in VECTOR_FUNCTIONS:
         return VectorSet.make(name, fmt, policy=choices.policy, **given, **cases)

@@ -21,8 +21,8 @@ from softfloat_ref.oracle.literals import code_or_none
 from softfloat_ref.testing import (  # noqa: F401  (their views enter the table)
     affine,
     block,
+    block_operation,
     dot,
-    lanes,
     mixed,
     operation,
     vector,

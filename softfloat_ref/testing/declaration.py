@@ -12,14 +12,14 @@ from softfloat_ref import __version__
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.tables import made, read_file
 from softfloat_ref.oracle.blocks.formats import MAX_BLOCK, BlockFormat
-from softfloat_ref.oracle.blocks.forms import FORMS
+from softfloat_ref.oracle.blocks.operations import BLOCK_OPERATIONS
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.formats.meta import EXTERNAL, standard_name
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.oracle.operations.p3109 import GROUPS, SCALED, own_name
 from softfloat_ref.oracle.policies import Overflow, Policy, rounding_name
 from softfloat_ref.testing.kappa import Kappas, text_of
-from softfloat_ref.units import LanesUnit, OperationUnit, Unit
+from softfloat_ref.units import BlockOperationUnit, OperationUnit, Unit
 
 REPORT: Final = "4.0"
 ROUNDINGS: Final = {
@@ -103,8 +103,8 @@ def specialization(unit: Unit) -> str:
         if result == "float":
             words += [standard_name(unit.out), _pair(projection(unit.policy, unit.out))]
         return f"{standard_operation(unit.op)}<{', '.join(words)}>"
-    if isinstance(unit, LanesUnit):
-        return f"{standard_operation(unit.op)}<{', '.join(_lanes_parameters(unit))}>"
+    if isinstance(unit, BlockOperationUnit):
+        return f"{standard_operation(unit.op)}<{', '.join(_parameters(unit))}>"
     raise Error(f"{unit.properties()['op']} is not an operation of P3109")
 
 
@@ -113,14 +113,14 @@ def standard_operation(own: str) -> str:
     return STANDARD.get(own_name(own), own)
 
 
-def _lanes_parameters(unit: LanesUnit) -> Iterable[str]:
-    form, out = unit.form, unit.lanes.out
-    if not form.single:
+def _parameters(unit: BlockOperationUnit) -> Iterable[str]:
+    row, out = unit.row, unit.evaluation.out
+    if not row.single:
         yield str(unit.size)
     for x in unit.operands:
-        yield from (f"({', '.join(_names(x))})",) if form.single else _names(x)
+        yield from (f"({', '.join(_names(x))})",) if row.single else _names(x)
     yield from _names(unit.out)
-    if form.finds_scale and out.scale is not None:
+    if row.finds_scale and out.scale is not None:
         yield _pair(projection(unit.scale_policy, out.scale))
     yield _pair(projection(unit.policy, out.element))
 
@@ -138,7 +138,7 @@ def _pair(of: tuple[str, str]) -> str:
 
 def check_approximate(name: str) -> None:
     """Raise Error for a name that an approximate operation cannot have."""
-    if own_name(name) in {*OPERATIONS, *FORMS}:
+    if own_name(name) in {*OPERATIONS, *BLOCK_OPERATIONS}:
         raise Error(f"{name} is the name of an exact operation: an approximate one has a name of its own (P3109 4.4)")
 
 
@@ -172,21 +172,21 @@ def _signature(unit: Unit, name: str) -> str:
 
 
 def _letters(unit: Unit) -> str:
-    return _OPERANDS[: len(unit.operands)] if isinstance(unit, LanesUnit) else _OPERANDS[: unit.operand_width]
+    return _OPERANDS[: len(unit.operands)] if isinstance(unit, BlockOperationUnit) else _OPERANDS[: unit.operand_width]
 
 
 def _requires(unit: Unit) -> list[str]:
     """The formats of operands and result."""
-    formats: Sequence[Any] = unit.operands if isinstance(unit, LanesUnit) else unit.input_formats
-    out = unit.out if isinstance(unit, LanesUnit) else unit.result_formats[-1]
+    formats: Sequence[Any] = unit.operands if isinstance(unit, BlockOperationUnit) else unit.input_formats
+    out = unit.out if isinstance(unit, BlockOperationUnit) else unit.result_formats[-1]
     named = [*zip(_letters(unit), formats, strict=False), ("r", out)]
     return [f"f{x} in [{', '.join(_names(fmt))}]" for x, fmt in named]
 
 
 def _rounded(unit: Unit) -> tuple[Policy, Format]:
-    if not isinstance(unit, OperationUnit | LanesUnit):
+    if not isinstance(unit, OperationUnit | BlockOperationUnit):
         raise Error(f"{unit.properties()['op']} is not an operation that P3109 projects")
-    out = unit.lanes.out.element if isinstance(unit, LanesUnit) else unit.out
+    out = unit.evaluation.out.element if isinstance(unit, BlockOperationUnit) else unit.out
     return unit.policy, out
 
 

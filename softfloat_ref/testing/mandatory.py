@@ -20,7 +20,7 @@ from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.formats.meta import CODES, META
 from softfloat_ref.oracle.operations.p3109 import GROUPS
 from softfloat_ref.oracle.policies import get_policy
-from softfloat_ref.units import LanesUnit, OperationUnit, Unit
+from softfloat_ref.units import BlockOperationUnit, OperationUnit, Unit
 
 Number = Fraction | float  # a float is an infinity or NaN
 Definition = Callable[..., Number]
@@ -275,7 +275,7 @@ def _exact(name: str, f: str, defined: Definition) -> Required:
 def _scaled(name: str, formats: Sequence[str], out: str, defined: Definition) -> Required:
     """An operation on elements times their scales, which come first."""
     blocks = [f"{f}@{SCALE}/1" for f in formats]
-    unit = LanesUnit.make(name, blocks, out, POLICY)
+    unit = BlockOperationUnit.make(name, blocks, out, POLICY)
     return Required(unit, lambda s, x, t, y: defined(_multiply(s, x), _multiply(t, y)))
 
 

@@ -9,15 +9,15 @@ from typing import Any, Final
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.oracle.affine import get_affine_format, is_affine
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
-from softfloat_ref.oracle.blocks.forms import FORMS
+from softfloat_ref.oracle.blocks.operations import BLOCK_OPERATIONS
 from softfloat_ref.oracle.operations import OPERATIONS, Operation
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
 from softfloat_ref.units.affine import AffineDequantizeUnit, AffineQuantizeUnit
 from softfloat_ref.units.approximation import ApproximationUnit
+from softfloat_ref.units.block_operation import BlockOperationUnit
 from softfloat_ref.units.dequantize import DequantizeUnit
 from softfloat_ref.units.dot import DotUnit
-from softfloat_ref.units.lanes import LanesUnit
 from softfloat_ref.units.matmul import MatmulUnit
 from softfloat_ref.units.mixed import MixedUnit
 from softfloat_ref.units.operation import OperationUnit
@@ -31,10 +31,10 @@ __all__ = [
     "AffineDequantizeUnit",
     "AffineQuantizeUnit",
     "ApproximationUnit",
+    "BlockOperationUnit",
     "DequantizeUnit",
     "DotUnit",
     "Field",
-    "LanesUnit",
     "Line",
     "MatmulUnit",
     "MixedUnit",
@@ -83,7 +83,7 @@ REQUESTS: Final[dict[str, Callable[..., Unit]]] = {
     "dequantize": _dequantize,
     "dot": DotUnit.make,
     "matmul": _matmul,
-    **{name: partial(LanesUnit.make, name) for name in FORMS},
+    **{name: partial(BlockOperationUnit.make, name) for name in BLOCK_OPERATIONS},
     **{name: partial(VectorUnit.make, name) for name in VECTOR_FUNCTIONS},
 }
 

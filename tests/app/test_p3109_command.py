@@ -8,7 +8,7 @@ import pytest
 from command import ok, refused, run
 
 from softfloat_ref.golden.manifest import read_manifest
-from softfloat_ref.oracle.blocks.forms import FORMS
+from softfloat_ref.oracle.blocks.operations import BLOCK_OPERATIONS
 from softfloat_ref.oracle.formats.meta import META
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.testing import mandatory
@@ -19,7 +19,7 @@ BLOCK = "binary8p4se@binary8p1uf/2"
 def test_the_list_names_what_there_is() -> None:
     rows = [line.split() for line in ok("p3109", "list").splitlines()]
     assert len(rows) == len({row[0] for row in rows}) == 139
-    assert {row[-1] for row in rows} <= {*OPERATIONS, *FORMS, *META}
+    assert {row[-1] for row in rows} <= {*OPERATIONS, *BLOCK_OPERATIONS, *META}
     assert [x.split()[0] for x in ok("p3109", "list", "--group", "KB").splitlines()][:2] == ["BlockDivide", "BlockSqrt"]
     assert len(ok("p3109", "list", "--group", "scaled").splitlines()) == 52
 
@@ -140,7 +140,7 @@ def test_a_line_of_operands() -> None:
 def test_vectors_of_blocks(tmp_path: Path) -> None:
     folder = str(tmp_path / "set")
     ok("vectors", "generate", "--op", "BlockExp", "--fmt", BLOCK, "-n", "200", "-o", folder)
-    assert read_manifest(tmp_path / "set")["set"]["unit"]["kind"] == "lanes"
+    assert read_manifest(tmp_path / "set")["set"]["unit"]["kind"] == "block_operation"
     ok("vectors", "verify", folder)
     exhaustive = ("--op", "ScaledAbs", "--fmt", "binary4p2sf@binary3p1uf/1", "--level", "exhaustive")
     ok("vectors", "generate", *exhaustive, "-o", str(tmp_path / "all"))

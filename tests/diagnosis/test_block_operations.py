@@ -9,7 +9,7 @@ from diagnosing import defect, diagnosis, names
 
 from softfloat_ref.diagnosis.hypotheses import expected_model
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.units import LanesUnit
+from softfloat_ref.units import BlockOperationUnit
 
 VECTORS = VectorSet.make("BlockAdd", "binary8p4se@binary8p3ue/2", 250)
 DEFECTS = (
@@ -29,7 +29,7 @@ def test_a_defect_of_the_scales(name: str) -> None:
 @pytest.mark.parametrize(("field", "value"), [("rounding", "rtz"), ("rounding", "rna"), ("overflow", "sat-finite")])
 def test_another_policy(field: str, value: str) -> None:
     unit = VECTORS.unit
-    assert isinstance(unit, LanesUnit)
+    assert isinstance(unit, BlockOperationUnit)
     other = dataclasses.replace(unit, policy=unit.policy.replace(**{field: value}))
     assert names(diagnosis(VECTORS, expected_model(other)))[0] == f"{field} = {value}"
 

@@ -11,7 +11,7 @@ import pytest
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.testing import declaration, mandatory
-from softfloat_ref.units import LanesUnit, OperationUnit
+from softfloat_ref.units import BlockOperationUnit, OperationUnit
 
 REQUIRED = list(mandatory.required())
 NAMES = [declaration.specialization(one.unit) for one in REQUIRED]
@@ -72,7 +72,7 @@ def test_small_specializations_are_checked_on_every_case() -> None:
 )
 def test_another_policy_is_wrong(name: str, change: dict[str, str]) -> None:
     one = REQUIRED[next(i for i, x in enumerate(NAMES) if x.startswith(name))]
-    assert isinstance(one.unit, OperationUnit | LanesUnit)
+    assert isinstance(one.unit, OperationUnit | BlockOperationUnit)
     other = dataclasses.replace(one.unit, policy=one.unit.policy.replace(**change))
     assert not mandatory.check(one, 300).wrong
     assert mandatory.check(one._replace(unit=other), 300).wrong

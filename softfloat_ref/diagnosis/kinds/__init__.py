@@ -3,9 +3,9 @@
 from softfloat_ref.diagnosis.kinds import (  # noqa: F401
     affine,
     approximation,
+    block_operation,
     dequantize,
     dot,
-    lanes,
     operation,
     quantize,
     vector,

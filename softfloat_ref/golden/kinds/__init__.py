@@ -3,9 +3,9 @@
 from softfloat_ref.golden.kinds import (  # noqa: F401
     affine,
     approximation,
+    block_operation,
     dequantize,
     dot,
-    lanes,
     matmul,
     mixed,
     operation,

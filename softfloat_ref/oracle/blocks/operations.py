@@ -13,17 +13,17 @@ To = Literal["block", "values", "value"]
 
 
 @dataclass(frozen=True)
-class Form:
+class BlockOperation:
     """An operation on blocks.
 
-    lane: the name of the operation that each lane computes, exactly. scaled: the operands are blocks; otherwise, values
+    op: the name of the operation that each lane computes, exactly. scaled: the operands are blocks; otherwise, values
     without a scale. to: the result is a block, whose scale is an operand; or values; or a single value. fold: the name
     of the operation that then combines the lanes, exactly, from `start`. finds_scale: the result's scale is no operand,
     but the largest finite magnitude of the operand, rounded. single: the blocks have one element.
     """
 
     name: str
-    lane: str
+    op: str
     to: To
     summary: str
     scaled: bool = True
@@ -35,7 +35,7 @@ class Form:
     @property
     def operation(self) -> Operation:
         """The operation that each lane computes."""
-        return get_operation(self.lane)
+        return get_operation(self.op)
 
     @property
     def arity(self) -> int:
@@ -49,15 +49,17 @@ class Form:
 
 
 def _has_forms(operation: Operation) -> bool:
-    """Whether its lanes are rounded real results; those of roundings to an integer have been rounded before."""
-    return operation.result == "float" and set(operation.operands) == {"float"} and not operation.integral
+    """Whether its lanes are rounded real results. Those of roundings to an integer have been rounded before, and those
+    of a processor's own operations depend on the operand's format, which a number with a scale does not have."""
+    is_real = operation.result == "float" and set(operation.operands) == {"float"}
+    return is_real and not operation.integral and operation.standing is None
 
 
-def _forms() -> list[Form]:
+def _rows() -> list[BlockOperation]:
     found = [
-        Form("convert_from_block", "convert", "values", "scale times element, in a scalar format"),
-        Form("convert_to_block", "convert", "block", "values divided by a given scale", scaled=False),
-        Form(
+        BlockOperation("convert_from_block", "convert", "values", "scale times element, in a scalar format"),
+        BlockOperation("convert_to_block", "convert", "block", "values divided by a given scale", scaled=False),
+        BlockOperation(
             "convert_to_block_max_abs_finite",
             "convert",
             "block",
@@ -65,15 +67,17 @@ def _forms() -> list[Form]:
             scaled=False,
             finds_scale=True,
         ),
-        Form("block_reduce_add", "convert", "value", "the sum of a block", fold="add"),
-        Form("block_reduce_multiply", "convert", "value", "the product of a block", fold="mul", start=1),
-        Form("block_dot_product", "mul", "value", "the sum of products of two blocks", fold="add"),
+        BlockOperation("block_reduce_add", "convert", "value", "the sum of a block", fold="add"),
+        BlockOperation("block_reduce_multiply", "convert", "value", "the product of a block", fold="mul", start=1),
+        BlockOperation("block_dot_product", "mul", "value", "the sum of products of two blocks", fold="add"),
     ]
     for operation in filter(_has_forms, OPERATIONS.values()):
         name, says = operation.name, operation.summary
-        found.append(Form(form_name("block", name), name, "block", f"lane by lane: {says}"))
-        found.append(Form(form_name("scaled", name), name, "value", f"of scaled operands: {says}", single=True))
+        found.append(BlockOperation(form_name("block", name), name, "block", f"lane by lane: {says}"))
+        found.append(
+            BlockOperation(form_name("scaled", name), name, "value", f"of scaled operands: {says}", single=True)
+        )
     return found
 
 
-FORMS: Final[dict[str, Form]] = {form.name: form for form in _forms()}
+BLOCK_OPERATIONS: Final[dict[str, BlockOperation]] = {row.name: row for row in _rows()}

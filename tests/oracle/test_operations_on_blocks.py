@@ -1,7 +1,7 @@
 """Operations on blocks against their definition in IEEE P3109 v4.0, clause 5, in rationals.
 
-`python tests/oracle/test_block_forms.py` compares every form on every case of one-element blocks of the smallest
-formats, in all roundings and saturations.
+`python tests/oracle/test_operations_on_blocks.py` compares every one on every case of one-element blocks of the
+smallest formats, in all roundings and saturations.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if __name__ == "__main__":
 
 from definition import UNBOUNDED, Line, expected, past_the_end
 
-from softfloat_ref.oracle.blocks.forms import FORMS
-from softfloat_ref.oracle.blocks.lanes import divided
+from softfloat_ref.oracle.blocks.evaluation import divided
+from softfloat_ref.oracle.blocks.operations import BLOCK_OPERATIONS
 from softfloat_ref.oracle.codec import decode
 from softfloat_ref.oracle.exact import Value, finite
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations.p3109 import GROUPS, SCALED
 from softfloat_ref.oracle.policies import Policy
-from softfloat_ref.units import LanesUnit, make_unit
+from softfloat_ref.units import BlockOperationUnit, make_unit
 
 Number = Any  # an mpq, or a float: an infinity or NaN
 NAN, INF = math.nan, math.inf
@@ -166,24 +166,24 @@ def infinity(fmt: Format, overflow: str, negative: bool) -> int:
     return code | (fmt.sign_bit if negative else 0)
 
 
-def defined(unit: LanesUnit, inputs: Sequence[int]) -> tuple[int, ...]:
+def defined(unit: BlockOperationUnit, inputs: Sequence[int]) -> tuple[int, ...]:
     """The answer by clause 5."""
-    form, out, size = unit.form, unit.lanes.out, unit.size
+    row, out, size = unit.row, unit.evaluation.out, unit.size
     codes = iter(inputs)
     rows = []
-    for side in unit.lanes.sides:
+    for side in unit.evaluation.sides:
         s = mpq(1) if side.scale is None else number(next(codes), side.scale)
-        row = [number(next(codes), side.element) for _ in range(size)]
-        rows.append(row if side.scale is None else [multiply(s, x) for x in row])
-    exact = [OPERATIONS[form.lane](*x) for x in zip(*rows, strict=True)]
-    if form.fold:
-        total: Number = mpq(form.start)
+        values = [number(next(codes), side.element) for _ in range(size)]
+        rows.append(values if side.scale is None else [multiply(s, x) for x in values])
+    exact = [OPERATIONS[row.op](*x) for x in zip(*rows, strict=True)]
+    if row.fold:
+        total: Number = mpq(row.start)
         for x in exact:
-            total = add(total, x) if form.fold == "add" else multiply(total, x)
+            total = add(total, x) if row.fold == "add" else multiply(total, x)
         return (project(total, out.element, unit.policy),)
     if out.scale is None:
         return tuple(project(x, out.element, unit.policy) for x in exact)
-    if form.finds_scale:
+    if row.finds_scale:
         largest: Number = NAN
         for x in rows[0]:
             largest = maximum_finite(largest, x if x != x else abs(x))
@@ -196,7 +196,7 @@ def defined(unit: LanesUnit, inputs: Sequence[int]) -> tuple[int, ...]:
 
 # -- samples -----------------------------------------------------------------------------------------------------------
 
-NAMES = [f.name for f in FORMS.values() if f.lane in OPERATIONS]
+NAMES = [f.name for f in BLOCK_OPERATIONS.values() if f.op in OPERATIONS]
 MODES = ("rne", "rtz", "rup", "rdn", "rto", "rna")
 OVERFLOWS = ("sat-none", "sat-propagate", "sat-finite")
 SIDES = (
@@ -206,31 +206,31 @@ SIDES = (
 )
 
 
-def unit_of(name: str, turn: int, size: int) -> LanesUnit:
-    form = FORMS[name]
+def unit_of(name: str, turn: int, size: int) -> BlockOperationUnit:
+    row = BLOCK_OPERATIONS[name]
     element, scale, to, to_scale = SIDES[turn % len(SIDES)]
-    size = 1 if form.single else size
+    size = 1 if row.single else size
     policy = Policy(MODES[turn % len(MODES)], overflow=OVERFLOWS[turn // 2 % 3])
-    operand = f"{element}@{scale}/{size}" if form.scaled else element
-    out = f"{to}@{to_scale}/{size}" if form.to == "block" else to
-    found = Policy(MODES[turn // 3 % len(MODES)], overflow=OVERFLOWS[turn % 3]) if form.finds_scale else None
-    return LanesUnit.make(name, operand, out, policy, found)
+    operand = f"{element}@{scale}/{size}" if row.scaled else element
+    out = f"{to}@{to_scale}/{size}" if row.to == "block" else to
+    found = Policy(MODES[turn // 3 % len(MODES)], overflow=OVERFLOWS[turn % 3]) if row.finds_scale else None
+    return BlockOperationUnit.make(name, operand, out, policy, found)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_forms_are_their_definition(name: str) -> None:
+def test_they_are_their_definition(name: str) -> None:
     draw = random.Random(name)
     for turn in range(6):
         unit = unit_of(name, turn, 1 + turn % 3)
-        if unit.form.finds_scale or unit.form.scaled or unit.form.takes_scale:
+        if unit.row.finds_scale or unit.row.scaled or unit.row.takes_scale:
             for _ in range(40):
                 inputs = tuple(draw.randrange(1 << f.width) for f in unit.inputs for _ in range(f.lanes))
                 assert tuple(unit.answer(inputs)) == defined(unit, inputs), (unit.name, inputs)
 
 
-def test_every_block_operation_of_annex_g_has_a_form() -> None:
+def test_every_block_operation_of_annex_g_is_here() -> None:
     wanted = {own for group in ("KA", "KB", "KC", "E") for own in GROUPS[group][1].values()}
-    assert wanted | set(SCALED.values()) <= set(FORMS)
+    assert wanted | set(SCALED.values()) <= set(BLOCK_OPERATIONS)
     assert sum(len(names) for _, names in GROUPS.values()) == 139
     assert len({name for _, names in GROUPS.values() for name in names}) == 139
 
@@ -252,7 +252,7 @@ ONE = 0x40  # 1 in binary8p4se and in binary8p3se
     ],
 )
 def test_special_scales(scale: int, codes: tuple[int, int], result: tuple[int, int]) -> None:
-    unit = LanesUnit.make("ConvertToBlock", "binary8p4se", "binary8p4se@binary8p4se/2")
+    unit = BlockOperationUnit.make("ConvertToBlock", "binary8p4se", "binary8p4se@binary8p4se/2")
     assert tuple(unit.answer((*codes, scale))) == (scale, *result)
 
 
@@ -277,7 +277,7 @@ def test_the_block_profile_finds_the_same(scale: str) -> None:
     fmt = f"binary6p3sf@{scale}/3"
     quantizer = make_unit("quantize", fmt, out="fp16")
     policy = Policy(overflow="sat-finite")  # type: ignore[arg-type]
-    unit = LanesUnit.make("ConvertToBlockMaxAbsFinite", "fp16", fmt, policy)
+    unit = BlockOperationUnit.make("ConvertToBlockMaxAbsFinite", "fp16", fmt, policy)
     draw = random.Random(scale)
     for _ in range(300):
         inputs = [draw.choice((draw.randrange(1 << 16), 0x7C00, 0x8000, 0x3C00)) for _ in range(3)]
@@ -289,17 +289,17 @@ def test_the_block_profile_finds_the_same(scale: str) -> None:
 
 def exhaustive() -> Iterator[tuple[str, int, int]]:
     for name in NAMES:
-        form = FORMS[name]
-        element, scale = ("binary4p2se", "binary3p1ue") if form.arity < 2 else ("binary3p2se", "binary3p2uf")
-        sides = f"{element}@{scale}/1" if form.scaled else element
-        outs = [f"{element}@{scale}/1"] if form.to == "block" else [element]
+        row = BLOCK_OPERATIONS[name]
+        element, scale = ("binary4p2se", "binary3p1ue") if row.arity < 2 else ("binary3p2se", "binary3p2uf")
+        sides = f"{element}@{scale}/1" if row.scaled else element
+        outs = [f"{element}@{scale}/1"] if row.to == "block" else [element]
         wrong = count = 0
         for mode, overflow in itertools.product(MODES, OVERFLOWS):
             policy = Policy(mode, overflow=overflow)
             for out in outs:
-                unit = LanesUnit.make(name, sides, out, policy, policy if form.finds_scale else None)
+                unit = BlockOperationUnit.make(name, sides, out, policy, policy if row.finds_scale else None)
                 widths = [range(1 << f.width) for f in unit.inputs for _ in range(f.lanes)]
-                step = 1 if form.arity < 3 else 61
+                step = 1 if row.arity < 3 else 61
                 for inputs in itertools.islice(itertools.product(*widths), 0, None, step):
                     count += 1
                     wrong += tuple(unit.answer(inputs)) != defined(unit, inputs)

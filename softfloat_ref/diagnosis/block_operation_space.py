@@ -12,43 +12,43 @@ from softfloat_ref.diagnosis.policy_space import PolicySpace
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.explain.scalar import choice_text
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.blocks.lanes import Lanes, divided
+from softfloat_ref.oracle.blocks.evaluation import BlockEvaluation, divided
 from softfloat_ref.oracle.codec import decoder, encode, encoder
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.policies import Policy, Specials
-from softfloat_ref.units import LanesUnit
+from softfloat_ref.units import BlockOperationUnit
 from softfloat_ref.units.unit import Field
 
 DEFECT: Final = "defect"
 _SATURATED: Final = Policy(overflow="sat-finite")  # type: ignore[arg-type]
 
 
-class _Multiplied(Lanes):
+class _Multiplied(BlockEvaluation):
     """Multiplies by the result's scale."""
 
     def result(self, values: Sequence[Value], scale: Value | None) -> Value:
-        found = self.lane(values)
+        found = self.element(values)
         return exact.multiply(found, scale) if scale and scale.is_finite and found.is_finite else found
 
 
-class _Twice(Lanes):
+class _Twice(BlockEvaluation):
     """Rounds a lane to the result's format before it divides by the scale."""
 
     def result(self, values: Sequence[Value], scale: Value | None) -> Value:
-        rounded = decoder(self.out.element)(encoder(self.out.element, self.policy)(self.lane(values), 0)[0])
+        rounded = decoder(self.out.element)(encoder(self.out.element, self.policy)(self.element(values), 0)[0])
         return rounded if scale is None else divided(lambda bits: rounded, scale, self.context.bits)
 
 
 @dataclass(frozen=True)
-class LanesSpace(PolicySpace):
+class BlockOperationSpace(PolicySpace):
     """The policies of an operation on blocks."""
 
-    def made(self, point: Policy) -> LanesUnit:  # type: ignore[override]
+    def made(self, point: Policy) -> BlockOperationUnit:  # type: ignore[override]
         return dataclasses.replace(self.unit, policy=point)  # type: ignore[no-any-return]
 
     @property
     def _has_specials(self) -> bool:
-        return self.unit.form.operation.p3109  # type: ignore[no-any-return]
+        return self.unit.row.operation.p3109  # type: ignore[no-any-return]
 
     def suggested(self, point: Policy, cases: Sequence[Case]) -> Iterator[Hypothesis]:
         return iter(())
@@ -58,8 +58,8 @@ class LanesSpace(PolicySpace):
 
     def key(self, point: Policy) -> Hashable:
         """Its fields, without those that these formats make irrelevant, and those of flags and integers."""
-        lanes = self.made(point).lanes
-        fmt = lanes.out.element
+        evaluation = self.made(point).evaluation
+        fmt = evaluation.out.element
         return (
             point.rounding,
             point.random_count,
@@ -67,13 +67,13 @@ class LanesSpace(PolicySpace):
             point.flush_inputs,
             (point.flush_outputs, point.flush_rule if point.flush_outputs else ""),
             point.nan if fmt.nan == "ieee" else "" if fmt.has_nan else point.nan_missing,
-            lanes.context.p3109,
+            evaluation.context.p3109,
             point.specials == Specials.P3109 and fmt.negative_zero,
         )
 
     def texts(self, point: Policy) -> dict[str, str]:
         known = {k: choice_text(getattr(point, k)) for k in self.fields}
-        return known | {"overflow": str(point.overflow_for(self.unit.lanes.out.element))}
+        return known | {"overflow": str(point.overflow_for(self.unit.evaluation.out.element))}
 
     def defects(self, point: Policy) -> Iterator[Hypothesis]:
         yield from _defects(self.made(point))
@@ -82,22 +82,22 @@ class LanesSpace(PolicySpace):
         return iter(())
 
 
-def _defects(unit: LanesUnit) -> Iterator[Hypothesis]:
+def _defects(unit: BlockOperationUnit) -> Iterator[Hypothesis]:
     """Scales that are left out or used in another way."""
     for at, f in _scales(unit):
         of = "of the result" if f.name == "scale" else f"of operand {f.name[0]}"
         one = encode(1, f.fmt, _SATURATED).bits if f.fmt else 0
         yield _defect(f"scale {of} left out", f"leaves the scale {of} out", unit, _with(at, one))
-    if unit.form.takes_scale:
+    if unit.row.takes_scale:
         for kind, name, says in (
             (_Multiplied, "multiplied by the scale", "multiplies by the result's scale instead of dividing"),
             (_Twice, "rounded before the scale", "rounds to the result's format before it divides by the scale"),
         ):
-            lanes = kind(*(getattr(unit.lanes, f.name) for f in dataclasses.fields(Lanes)))
-            yield Hypothesis(name, says, _answers(unit, lanes), DEFECT, 3)
+            evaluation = kind(*(getattr(unit.evaluation, f.name) for f in dataclasses.fields(BlockEvaluation)))
+            yield Hypothesis(name, says, _answers(unit, evaluation), DEFECT, 3)
 
 
-def _scales(unit: LanesUnit) -> Iterator[tuple[int, Field]]:
+def _scales(unit: BlockOperationUnit) -> Iterator[tuple[int, Field]]:
     """The scales among the inputs, each with its place."""
     at = 0
     for f in unit.inputs:
@@ -110,9 +110,9 @@ def _with(at: int, code: int) -> Callable[[Inputs], Inputs]:
     return lambda inputs: (*inputs[:at], code, *inputs[at + 1 :])
 
 
-def _defect(name: str, says: str, unit: LanesUnit, change: Callable[[Inputs], Inputs]) -> Hypothesis:
+def _defect(name: str, says: str, unit: BlockOperationUnit, change: Callable[[Inputs], Inputs]) -> Hypothesis:
     """A device that sees other inputs; it still copies its result's scale."""
-    first = int(unit.lanes.out.scale is not None)
+    first = int(unit.evaluation.out.scale is not None)
 
     def run(inputs: Inputs) -> Sequence[int]:
         right, found = unit.answer(inputs), unit.answer(change(inputs))
@@ -121,9 +121,9 @@ def _defect(name: str, says: str, unit: LanesUnit, change: Callable[[Inputs], In
     return Hypothesis(name, says, defined(run), DEFECT, 3)
 
 
-def _answers(unit: LanesUnit, lanes: Lanes) -> Model:
+def _answers(unit: BlockOperationUnit, evaluation: BlockEvaluation) -> Model:
     def run(inputs: Inputs) -> Sequence[int]:
-        found = lanes.run(*unit.taken(inputs))
+        found = evaluation.run(*unit.taken(inputs))
         return found.scale, *found.codes
 
     return defined(run)

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.oracle.blocks.evaluation import Block, BlockEvaluation, Side
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
-from softfloat_ref.oracle.blocks.forms import FORMS, Form
-from softfloat_ref.oracle.blocks.lanes import Block, Lanes, Side
+from softfloat_ref.oracle.blocks.operations import BLOCK_OPERATIONS, BlockOperation
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import format_names
 from softfloat_ref.oracle.operations.p3109 import own_name
@@ -22,15 +22,15 @@ from softfloat_ref.units.unit import LETTERS, Field, Unit, file_name, operand, r
 
 
 @dataclass(frozen=True)
-class LanesUnit(Unit):
+class BlockOperationUnit(Unit):
     """An operation on blocks: for each operand, its scale and elements, then the result's scale, where that is an
     operand, and random words in; the result's scale and elements, or its values, out. It raises no flags.
 
-    op: the name of a form. operands: a format per operand, of blocks where the form takes blocks. size: elements of a
-    block. scale_policy: how a scale is rounded that the unit finds itself.
+    op: its name. operands: a format per operand, of blocks where the operation takes blocks. size: elements of a block.
+    scale_policy: how a scale is rounded that the unit finds itself.
     """
 
-    kind: ClassVar[str] = "lanes"
+    kind: ClassVar[str] = "block_operation"
 
     op: str
     operands: tuple[AnyFormat, ...]
@@ -39,21 +39,21 @@ class LanesUnit(Unit):
     scale_policy: Policy = POLICIES["ieee"]
 
     def __post_init__(self) -> None:
-        form, op = self.form, self.op
-        if len(self.operands) != form.arity:
-            raise Error(f"{op} takes {form.arity} operands, but {len(self.operands)} formats were given")
+        row, op = self.row, self.op
+        if len(self.operands) != row.arity:
+            raise Error(f"{op} takes {row.arity} operands, but {len(self.operands)} formats were given")
         for x in self.operands:
-            _check_kind(op, "operands", x, form.scaled)
-        _check_kind(op, "result", self.out, form.to == "block")
+            _check_kind(op, "operands", x, row.scaled)
+        _check_kind(op, "result", self.out, row.to == "block")
         for x in self._blocks:
             check_size(x)
             if x.size != self.size:
                 raise Error(f"{op}: blocks of {self.size} and of {x.size} elements; all have one size")
-        if form.single and self.size != 1:
+        if row.single and self.size != 1:
             raise Error(f"{op} works on single elements with scales: give ELEMENT@SCALE/1, not {self._blocks[0].name}")
         if self._found_words and self.policy.random_count not in (0, self._found_words):
             raise Error("a scale and elements that both take random bits must take equally many")
-        if not form.finds_scale and self.scale_policy != POLICIES["ieee"]:
+        if not row.finds_scale and self.scale_policy != POLICIES["ieee"]:
             raise Error(f"{op} does not round a scale; leave the scale's rounding and overflow out")
 
     @staticmethod
@@ -63,21 +63,21 @@ class LanesUnit(Unit):
         out: Any = None,
         policy: Policy | str | Mapping[str, Any] | None = None,
         scale_policy: Policy | str | Mapping[str, Any] | None = None,
-    ) -> LanesUnit:
+    ) -> BlockOperationUnit:
         """An operation on blocks from names. fmt: one format for all operands, or one each; out: by default that of the
         operands, of their elements for a result without scale. Raises Error."""
-        form = form_named(op)
+        row = block_operation_named(op)
         if isinstance(fmt, str) and "=" in fmt:
-            fmt = format_names(fmt, form.arity, form.name)
-        formats = (fmt,) * form.arity if isinstance(fmt, str | Format | BlockFormat) else tuple(fmt)
+            fmt = format_names(fmt, row.arity, row.name)
+        formats = (fmt,) * row.arity if isinstance(fmt, str | Format | BlockFormat) else tuple(fmt)
         operands = tuple(without_profile(any_format(x)) for x in formats)
-        found = _default(form, operands) if out is None else without_profile(any_format(out))
-        return LanesUnit(form.name, operands, found, get_policy(policy), get_policy(scale_policy))
+        found = _default(row, operands) if out is None else without_profile(any_format(out))
+        return BlockOperationUnit(row.name, operands, found, get_policy(policy), get_policy(scale_policy))
 
     @property
-    def form(self) -> Form:
+    def row(self) -> BlockOperation:
         """What it computes."""
-        return form_named(self.op)
+        return block_operation_named(self.op)
 
     @cached_property
     def _blocks(self) -> list[BlockFormat]:
@@ -89,33 +89,35 @@ class LanesUnit(Unit):
         return self._blocks[0].size
 
     @cached_property
-    def lanes(self) -> Lanes:
+    def evaluation(self) -> BlockEvaluation:
         """The exact answer to a case."""
-        return Lanes(self.form, tuple(map(side, self.operands)), side(self.out), self.policy, self.scale_policy)
+        return BlockEvaluation(
+            self.row, tuple(map(side, self.operands)), side(self.out), self.policy, self.scale_policy
+        )
 
     @property
     def _found_words(self) -> int:
         """Random bits of a scale that it finds."""
-        return self.scale_policy.random_count if self.form.finds_scale else 0
+        return self.scale_policy.random_count if self.row.finds_scale else 0
 
     @cached_property
     def name(self) -> str:
         source = dict.fromkeys(x.name for x in self.operands)
         to = [] if {self.out.name} == set(source) else ["to", self.out.name]
-        scale = ["scale", rounding_name(self.scale_policy.rounding)] if self.form.finds_scale else []
+        scale = ["scale", rounding_name(self.scale_policy.rounding)] if self.row.finds_scale else []
         return file_name(self.op, *source, *to, rounding_name(self.policy.rounding), *scale)
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
-        takes = self.form.takes_scale
-        to = 1 if self.form.to == "value" else self.size
+        takes = self.row.takes_scale
+        to = 1 if self.row.to == "value" else self.size
         words = bool(self._found_words) + to * bool(self.policy.random_count)
         return (
             *(f for letter, x in zip(LETTERS, self.operands, strict=False) for f in self._side_fields(letter, x)),
-            *([operand("scale", self.lanes.out.scale)] if takes and self.lanes.out.scale else []),
+            *([operand("scale", self.evaluation.out.scale)] if takes and self.evaluation.out.scale else []),
             *random_words(self._found_words or self.policy.random_count, words),
-            *([result("result_scale", self.lanes.out.scale)] if self.lanes.out.scale else []),
-            result("result", self.lanes.out.element, to),
+            *([result("result_scale", self.evaluation.out.scale)] if self.evaluation.out.scale else []),
+            result("result", self.evaluation.out.element, to),
         )
 
     def _side_fields(self, letter: str, x: AnyFormat) -> Iterator[Field]:
@@ -137,13 +139,13 @@ class LanesUnit(Unit):
     def answer(self, inputs: Sequence[int]) -> Sequence[int]:
         if len(inputs) != self.input_width:
             raise Error(f"{self.op} takes {self.input_width} codes, not {len(inputs)}")
-        found = self.lanes.run(*self.taken(inputs))
-        return (found.scale, *found.codes) if self.lanes.out.scale else found.codes
+        found = self.evaluation.run(*self.taken(inputs))
+        return (found.scale, *found.codes) if self.evaluation.out.scale else found.codes
 
     def properties(self) -> dict[str, str]:
         first, *others = self.operands
         more = {f"fmt_{letter}": x.name for letter, x in zip(LETTERS[1:], others, strict=False)}
-        return properties(self.op, first, self.out, self.policy, self.lanes.out.element.width, **more)
+        return properties(self.op, first, self.out, self.policy, self.evaluation.out.element.width, **more)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -151,12 +153,12 @@ class LanesUnit(Unit):
             "operands": [stored_format(x) for x in self.operands],
             "out": stored_format(self.out),
             "policy": self.policy.to_dict(),
-            **({"scale_policy": self.scale_policy.to_dict()} if self.form.finds_scale else {}),
+            **({"scale_policy": self.scale_policy.to_dict()} if self.row.finds_scale else {}),
         }
 
     @classmethod
-    def from_dict(cls, table: Mapping[str, Any]) -> LanesUnit:
-        return LanesUnit(
+    def from_dict(cls, table: Mapping[str, Any]) -> BlockOperationUnit:
+        return BlockOperationUnit(
             str(table["op"]),
             tuple(map(restored_format, table["operands"])),
             restored_format(table["out"]),
@@ -165,12 +167,12 @@ class LanesUnit(Unit):
         )
 
 
-def form_named(op: str) -> Form:
-    """The form of that name, or of P3109's. Raises Error, listing the closest ones."""
-    form = FORMS.get(own_name(op))
-    if form is None:
-        raise unknown("operation on blocks", op, FORMS)
-    return form
+def block_operation_named(op: str) -> BlockOperation:
+    """The operation on blocks of that name, or of P3109's. Raises Error, listing the closest ones."""
+    row = BLOCK_OPERATIONS.get(own_name(op))
+    if row is None:
+        raise unknown("operation on blocks", op, BLOCK_OPERATIONS)
+    return row
 
 
 def side(x: AnyFormat) -> Side:
@@ -186,12 +188,12 @@ def _check_kind(op: str, where: str, x: AnyFormat, is_block: bool) -> None:
         raise Error(f"{op} takes {what} for its {where}, not {x.name}")
 
 
-def _default(form: Form, operands: Sequence[AnyFormat]) -> AnyFormat:
+def _default(row: BlockOperation, operands: Sequence[AnyFormat]) -> AnyFormat:
     """The result's format, if none is given: that of all operands, or of their elements. Raises Error."""
-    if any(isinstance(x, BlockFormat) != form.scaled for x in operands):
+    if any(isinstance(x, BlockFormat) != row.scaled for x in operands):
         return operands[0]  # refused with the operands
-    given = set(operands) if form.to == "block" else {side(x).element for x in operands}
-    if len(given) > 1 or isinstance(next(iter(given)), BlockFormat) != (form.to == "block"):
-        what = "a block format" if form.to == "block" else "a scalar format"
-        raise Error(f"{form.name}: the result's format is missing; give it, {what}")
+    given = set(operands) if row.to == "block" else {side(x).element for x in operands}
+    if len(given) > 1 or isinstance(next(iter(given)), BlockFormat) != (row.to == "block"):
+        what = "a block format" if row.to == "block" else "a scalar format"
+        raise Error(f"{row.name}: the result's format is missing; give it, {what}")
     return next(iter(given))

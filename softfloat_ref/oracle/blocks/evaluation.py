@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.blocks.forms import Form
+from softfloat_ref.oracle.blocks.operations import BlockOperation
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.exact import FINITE, GENERATED, INF, NAN, Value
 from softfloat_ref.oracle.formats import Format
@@ -32,10 +32,10 @@ class Block(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Lanes:
-    """A form with its formats and policies: of the elements, and of a scale that it finds."""
+class BlockEvaluation:
+    """An operation on blocks with its formats and policies: of the elements, and of a scale that it finds."""
 
-    form: Form
+    row: BlockOperation
     sides: tuple[Side, ...]
     out: Side
     policy: Policy
@@ -45,15 +45,15 @@ class Lanes:
     def context(self) -> Context:
         """The context of each lane's operation."""
         formats = tuple(side.element for side in self.sides)
-        return context(Signature(self.form.operation, formats, self.out.element), self.policy)
+        return context(Signature(self.row.operation, formats, self.out.element), self.policy)
 
     def run(self, operands: Sequence[Block], scale: int, words: Sequence[int], scale_word: int = 0) -> Block:
         """The result. scale: the code of the result's, where that is an operand; words: random bits, one a result."""
         rows = [self.decoded(side, block) for side, block in zip(self.sides, operands, strict=True)]
         lanes = list(zip(*rows, strict=True))
-        if self.form.fold:
+        if self.row.fold:
             return Block((self._rounded(self.folded(lanes), words[0]),))
-        if self.form.finds_scale:
+        if self.row.finds_scale:
             scale = self._found(rows[0], scale_word)
         factor = None if self.out.scale is None else decoder(self.out.scale)(scale)
         codes = (self._rounded(self.result(x, factor), word) for x, word in zip(lanes, words, strict=True))
@@ -68,26 +68,26 @@ class Lanes:
         scale = decoder(side.scale)(block.scale)
         return [exactly(_PRODUCT, self.context, (scale, x))[0] for x in values]
 
-    def lane(self, values: Sequence[Value], bits: int = 0) -> Value:
+    def element(self, values: Sequence[Value], bits: int = 0) -> Value:
         """The exact result of a lane; of a number without a finite form, at least `bits` bits."""
         ctx = self.context
-        return exactly(self.form.operation, ctx._replace(bits=max(bits, ctx.bits)), values)[0]
+        return exactly(self.row.operation, ctx._replace(bits=max(bits, ctx.bits)), values)[0]
 
     def folded(self, lanes: Sequence[Sequence[Value]]) -> Value:
         """The exact sum or product of all lanes (5.3)."""
-        combine, start = get_operation(self.form.fold), exact.finite(0, self.form.start, 0)
-        return reduce(lambda a, b: exactly(combine, self.context, (a, b))[0], map(self.lane, lanes), start)
+        combine, start = get_operation(self.row.fold), exact.finite(0, self.row.start, 0)
+        return reduce(lambda a, b: exactly(combine, self.context, (a, b))[0], map(self.element, lanes), start)
 
     def result(self, values: Sequence[Value], scale: Value | None) -> Value:
         """What a lane's result is rounded from: the exact one, divided by the scale of a block."""
         if scale is None:
-            return self.lane(values)
-        return divided(lambda bits: self.lane(values, bits), scale, self.context.bits)
+            return self.element(values)
+        return divided(lambda bits: self.element(values, bits), scale, self.context.bits)
 
     def _found(self, values: Sequence[Value], word: int) -> int:
         """The code of the scale that a block gets (5.2.3): NaN if every value is."""
         if self.out.scale is None:
-            raise Error(f"{self.form.name} needs a block format for its result")
+            raise Error(f"{self.row.name} needs a block format for its result")
         sizes = map(exact.magnitude, values)
         largest = reduce(lambda a, b: exactly(_LARGEST, self.context, (a, b))[0], sizes, GENERATED)
         return encoder(self.out.scale, self.scale_policy)(largest, word)[0]

@@ -14,7 +14,7 @@ from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.sources import Philox
-from softfloat_ref.units import LanesUnit, Line
+from softfloat_ref.units import BlockOperationUnit, Line
 
 ANY: Final = 4  # one random case in so many has independent codes
 _NEAR: Final = 5  # binades on each side of 1 in which scales are drawn
@@ -22,12 +22,12 @@ _FAR: Final = 12  # and in which the largest results of elements with a wide ran
 _SATURATED: Final = Policy(overflow="sat-finite")  # type: ignore[arg-type]
 
 
-@register(LanesUnit)
-class LanesCases(Cases):
+@register(BlockOperationUnit)
+class BlockOperationCases(Cases):
     """The cases of an operation on blocks. Three in four have scales near 1, and a result's scale that suits the
     largest result: with independent scales, most results overflow, or are zero."""
 
-    unit: LanesUnit
+    unit: BlockOperationUnit
 
     def operands(self, count: int) -> Iterator[Line]:
         fields = [f for f in self.unit.inputs if f.role == "operand"]
@@ -42,21 +42,21 @@ class LanesCases(Cases):
                 size = words_per_code(fmt)
                 codes = [code_of(fmt, words, size) for _ in range(lanes)]
                 case += [_near_one(fmt, code) for code in codes] if suited and is_scale else codes
-            if suited and self.unit.form.takes_scale:
+            if suited and self.unit.row.takes_scale:
                 case[-1] = self._suited(case, head // ANY)
             yield tuple(case)
 
     def _suited(self, case: Sequence[int], turn: int) -> int:
         """A scale for the result with which its largest magnitude is in the range of its elements, or just beyond."""
         unit = self.unit
-        lanes, out = unit.lanes, unit.lanes.out.scale
+        evaluation, out = unit.evaluation, unit.evaluation.out.scale
         operands, *_ = unit.taken((*case, *(0 for f in unit.inputs if f.role == "random" for _ in range(f.lanes))))
-        rows = [lanes.decoded(side, block) for side, block in zip(lanes.sides, operands, strict=True)]
-        results = [lanes.lane(x) for x in zip(*rows, strict=True)]
+        rows = [evaluation.decoded(side, block) for side, block in zip(evaluation.sides, operands, strict=True)]
+        results = [evaluation.element(x) for x in zip(*rows, strict=True)]
         tops = [exact.top(x) for x in results if x.is_finite and x.significand]
         if out is None or not tops:
             return case[-1]
-        element = lanes.out.element
+        element = evaluation.out.element
         low, high = max(element.emin - 2, -_FAR), min(element.emax + 1, _FAR)
         top = low + turn % (high - low + 1)  # of the largest result, divided by the scale
         odd = 1 if turn % 3 else 3 + turn % 5  # so that scales with a significand have one
@@ -64,7 +64,7 @@ class LanesCases(Cases):
 
     def conventions(self) -> list[dict[str, Any]]:
         unit = self.unit
-        found = convention(unit.op, [x.name for x in unit.operands], unit.lanes.out.element, unit.policy)
+        found = convention(unit.op, [x.name for x in unit.operands], unit.evaluation.out.element, unit.policy)
         return [{**found, "result": unit.out.name, "element_order": "lane i is element i of the block"}]
 
 
