@@ -15,6 +15,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.approximation import Approximation
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import get_operation
+from softfloat_ref.oracle.operations.on_codes import rank_of
 from softfloat_ref.oracle.policies import Policy, get_policy
 from softfloat_ref.oracle.rounding import Rounding
 
@@ -76,8 +77,7 @@ class Goal:
 
     def ranks(self, codes: NDArray[Any]) -> Ints:
         """The places of results among the values; beyond them for infinities. Those of NaN are anything."""
-        size = (codes.astype(np.int64)) & self.out.magnitude_mask
-        return np.where(codes.astype(np.int64) & self.out.sign_bit != 0, -size, size)
+        return np.asarray(rank_of(self.out, codes.astype(np.int64)))
 
     @cached_property
     def finite(self) -> NDArray[np.bool_]:

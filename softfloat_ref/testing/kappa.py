@@ -41,7 +41,7 @@ def kappa_of(expected: int, got: int, fmt: Format) -> Kappa:
         return 0 if right.kind == came.kind else math.nan
     if INF in (right.kind, came.kind):
         return 0 if right[:2] == came[:2] else math.inf
-    return abs(rank_of(fmt, got) - rank_of(fmt, expected))
+    return abs(int(rank_of(fmt, got) - rank_of(fmt, expected)))
 
 
 def largest(kappas: Sequence[Kappa]) -> Kappa:

@@ -10,6 +10,7 @@ from softfloat_ref.oracle.codec import decode
 from softfloat_ref.oracle.formats import CATALOGUE, get_format
 from softfloat_ref.oracle.formats.meta import standard_name
 from softfloat_ref.oracle.operations import OPERATIONS, get_operation
+from softfloat_ref.oracle.operations.on_codes import rank_of
 from softfloat_ref.oracle.operations.p3109 import NAMES, SCALED, own_name
 
 SMALL = [f for f in CATALOGUE.values() if f.width <= 8 and f.exponent_bits]
@@ -123,6 +124,19 @@ def test_predicates_agree_with_the_class_and_the_value(fmt: sf.Format) -> None:
         assert is_["is_one"] == (x.is_finite and x.as_fraction() == 1)
         assert is_["is_sign_minus"] == (x.sign and not (fmt.p3109 and x.is_nan))
         assert is_["is_subnormal"] == (x.is_finite and 0 < abs(x.as_fraction()) < smallest_normal(fmt))
+
+
+@pytest.mark.parametrize("fmt", [*SMALL, get_format("int8"), get_format("i8")], ids=lambda f: f.name)
+def test_ranks_number_the_values(fmt: sf.Format) -> None:
+    known = {code: x for code in range(1 << fmt.width) if not (x := decode(code, fmt)).is_nan}
+    values = {x.as_fraction() if x.is_finite else (-1) ** x.sign * 10**99 for x in known.values()}
+    ranks = {code: rank_of(fmt, code) for code in known}
+    assert sorted(set(ranks.values())) == list(range(min(ranks.values()), max(ranks.values()) + 1))
+    assert len(set(ranks.values())) == len(values)
+    assert all((ranks[c] > 0) - (ranks[c] < 0) == (0 if x.is_zero else 1 - 2 * x.sign) for c, x in known.items())
+    order = sorted(known, key=lambda c: float(known[c]))
+    assert [ranks[c] for c in order] == sorted(ranks.values())
+    assert rank_of(fmt, np.array(order, np.int64)).tolist() == [ranks[c] for c in order]
 
 
 def smallest_normal(fmt: sf.Format) -> object:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -110,3 +113,49 @@ def test_a_wrong_result_is_found() -> None:
         assert not balls.is_right("exp", [x], right._replace(significand=right.significand + wrong))
     assert not balls.is_right("exp", [x], right._replace(sticky=0))
     assert not balls.is_right("exp", [x], right._replace(sign=1))
+
+
+# -- the shapes of curves ----------------------------------------------------------------------------------------------
+
+CURVES = [name for name, row in OPERATIONS.items() if row.curve and row.arity == 1]
+DIGITS = Fraction(1, 10**38)  # a little more than the last digit of the ends, periods and doublings that rows state
+
+
+def values(op: str, *points: Fraction) -> list[Any]:
+    from balls import FUNCTIONS
+    from flint import arb, ctx, fmpq
+
+    ctx.prec = 800
+    return [FUNCTIONS[op](arb(fmpq(x.numerator, x.denominator))) for x in points]
+
+
+@pytest.mark.parametrize("op", CURVES)
+def test_curves_turn_where_their_rows_say(op: str) -> None:
+    """At an end inside of the domain the function is least or largest, or has a pole; between ends it is monotone."""
+    curve = OPERATIONS[op].curve
+    assert curve is not None
+    inner = {piece.low for piece in curve.pieces[1:]}
+    inner |= set() if curve.whole else {curve.pieces[0].low, curve.pieces[-1].high}
+    for x in inner:
+        assert x is not None
+        before, at, after = values(op, x - DIGITS, x, x + DIGITS)
+        extreme = (before - at) * (after - at) > 0
+        pole = before * after < 0 and abs(before) > 10**30 and abs(after) > 10**30
+        assert extreme or pole, x
+    for piece in curve.pieces:
+        low = Fraction(-12) if piece.low is None else piece.low
+        high = Fraction(12) if piece.high is None else piece.high
+        found = values(op, *(low + (high - low) * k / 60 for k in range(1, 60)))
+        steps = [b - a for a, b in pairwise(found)]
+        assert all(d > 0 for d in steps) or all(d < 0 for d in steps), piece
+        assert curve.most is None or all(abs(y) <= curve.most for y in found)
+        assert curve.negative or not any(y < 0 for y in found)
+
+
+@pytest.mark.parametrize("op", [op for op in CURVES if (c := OPERATIONS[op].curve) and (c.period or c.doubling)])
+def test_periods_and_doublings(op: str) -> None:
+    curve = OPERATIONS[op].curve
+    assert curve is not None
+    for x in (Fraction(1, 3), Fraction(-5, 7), Fraction(11, 13)):
+        known, moved = values(op, x, x + Fraction(curve.period or curve.doubling))
+        assert abs(moved - known * (1 if curve.period else 2)) < abs(known) / 10**37

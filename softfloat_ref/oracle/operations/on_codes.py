@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder, encode_nan, encoder, target
-from softfloat_ref.oracle.exact import FINITE, GENERATED, INF, NAN
+from softfloat_ref.oracle.exact import GENERATED, INF, NAN
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations.predicates import is_subnormal
 from softfloat_ref.oracle.operations.table import Context, Exact, nan_operand, operation
@@ -68,7 +69,7 @@ def _step(ctx: Context, code: int, step: int) -> tuple[int, int]:
         value, flags = nan_operand(ctx.policy.nan_rule, (x,))
         return encode_nan(value, fmt, ctx.policy)[0], flags
     skipped = fmt.min_code - 1
-    rank = rank_of(fmt, code) + step
+    rank: int = rank_of(fmt, code) + step
     highest = (fmt.inf_code if fmt.infinity else fmt.max_code) - skipped
     lowest = -(fmt.inf_code if fmt.infinity else fmt.max_negative_code) + skipped if fmt.signed else int(not fmt.zero)
     if not lowest <= rank <= highest:
@@ -77,11 +78,14 @@ def _step(ctx: Context, code: int, step: int) -> tuple[int, int]:
     return with_sign(negative, abs(rank) + skipped if rank else 0, target(fmt, ctx.policy)), 0
 
 
-def rank_of(fmt: Format, code: int) -> int:
-    """The rank of a value, infinities included: 0 is zero, 1 the smallest positive value, -1 the largest negative."""
-    x = decoder(fmt)(code)
-    rank = 0 if x.kind == FINITE and x.significand == 0 else magnitude_code(fmt, code) - (fmt.min_code - 1)
-    return -rank if x.sign else rank
+def rank_of(fmt: Format, code: Any) -> Any:
+    """The rank of a value, infinities included: 0 is zero, 1 the smallest positive value, -1 the largest negative.
+
+    code: an int, or an array of signed ones; for NaN, the rank is anything."""
+    if fmt.twos_complement:
+        return code - ((code & fmt.sign_bit) << 1)
+    size = (code & fmt.magnitude_mask) - (fmt.min_code - 1)
+    return size * (size > 0) * (1 - 2 * (code & fmt.sign_bit != 0))
 
 
 def magnitude_code(fmt: Format, code: int) -> int:
