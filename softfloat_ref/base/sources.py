@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 PACKAGE: Final = __name__.partition(".")[0]
+_COMMENT: Final = re.compile(r"#[^\n]*")  # one may hold a parenthesis, which would end a list of names
 _IMPORT: Final = re.compile(rf"^\s*from ({PACKAGE}[.\w]*) import (\([^)]*\)|[^\n]*)", re.M)
 
 
@@ -39,7 +40,7 @@ def _read(module: str) -> tuple[bytes, tuple[str, ...]]:
 
 def _imported(text: str) -> Iterator[str]:
     """The modules that a source imports: `from a.b import c` names a.b.c if that is a module, else a.b."""
-    for parent, names in _IMPORT.findall(text):
+    for parent, names in _IMPORT.findall(_COMMENT.sub("", text)):
         inner = [f"{parent}.{name}" for name in re.findall(r"\w+", names)]
         modules = [name for name in inner if _is_module(name)]
         yield from modules

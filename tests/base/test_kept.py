@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from softfloat_ref.base import kept
+from softfloat_ref.base import kept, sources
 from softfloat_ref.base.kept import Origin
 from softfloat_ref.coverage.engine import directed, measure
 from softfloat_ref.golden.generate import generate
@@ -39,6 +39,18 @@ def test_other_sources_have_other_places(monkeypatch: pytest.MonkeyPatch) -> Non
     before = kept.place(ORIGIN, "x")
     monkeypatch.setattr(kept, "stamp", lambda module: "changed")
     assert kept.place(ORIGIN, "x") != before
+
+
+def test_a_stamp_covers_all_that_a_module_imports() -> None:
+    """Those too whose list of names has a comment in parentheses, such as the operations' modules."""
+    found, waiting = set[str](), ["softfloat_ref.golden.kinds.operation"]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += sources._read(name)[1]
+    wanted = ("rounding", "operations.real_functions.activations", "operations.arithmetic", "operations.order")
+    assert {f"softfloat_ref.oracle.{x}" for x in wanted} <= found
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"[]", b"null", b"\xff", None])
