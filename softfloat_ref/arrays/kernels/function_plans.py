@@ -10,7 +10,23 @@ from numpy.typing import NDArray
 
 from softfloat_ref.arrays.kernels import opcodes as oc
 from softfloat_ref.arrays.kernels.op_plans import Table, class_of, field_rows, is_plain, representatives, signed_word
-from softfloat_ref.arrays.kernels.segments import ASK, BINADES, FAR, LEAST, OUTSIDE, segments
+from softfloat_ref.arrays.kernels.segments import (
+    ABOVE,
+    ASK,
+    BASE,
+    BELOW,
+    BINADES,
+    DEGREE,
+    FAR,
+    LEAST,
+    LEFT,
+    MULTIPLE,
+    OUTSIDE,
+    UNBOUNDED,
+    UNIT,
+    WIDTH,
+    segments,
+)
 from softfloat_ref.base.errors import Undefined
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder, encoder, target
@@ -33,6 +49,7 @@ class FunctionPlan(NamedTuple):
     layouts: Table
     table: Table
     targets: Table
+    starts: Table
     binades: Table
     whole: Table
     parts: NDArray[np.float64]
@@ -53,7 +70,34 @@ def function_plan(sig: Signature, policy: Policy) -> FunctionPlan | None:
         binades = np.where(binades == OUTSIDE, ASK, binades)
     targets = np.array([[signed_word(x) for x in target(sig.out, policy)]], np.int64)
     layouts = np.array([[0, *layout]], np.int64)
-    return FunctionPlan(numbers, rows, layouts, _table(sig, policy), targets, binades, known.whole, known.parts)
+    starts = _starts(rows, layout, binades)
+    whole, parts = _whole(known.whole), np.vstack([known.parts, np.zeros(DEGREE + 1)])
+    return FunctionPlan(numbers, rows, layouts, _table(sig, policy), targets, starts, binades, whole, parts)
+
+
+def _whole(rows: Table) -> Table:
+    """Of each segment, and of the last one, which decides nothing, columns PLAN_*."""
+    rows = np.vstack([rows, (0, 0, 0, UNBOUNDED, UNBOUNDED)])
+    made = np.empty((len(rows), 4), np.int64)
+    made[:, oc.PLAN_LOW] = rows[:, BASE] - rows[:, BELOW]
+    made[:, oc.PLAN_SPAN] = rows[:, BELOW] + rows[:, ABOVE] - 1
+    made[:, oc.PLAN_MULTIPLE], made[:, oc.PLAN_UNIT] = rows[:, MULTIPLE], rows[:, UNIT]
+    return made
+
+
+def _starts(rows: Table, layout: tuple[int, int, int], binades: Table) -> Table:
+    """Where the segments of a field's numbers are, if the field alone tells: rows START_*."""
+    mask = layout[1]
+    starts = np.zeros((3, len(rows)), np.int64)
+    starts[oc.START_FIRST] = ASK
+    for column, (base, factor, exponent, kind) in enumerate(rows.tolist()):
+        if kind >= oc.FIRST_SPECIAL or not base or (mask and (base, factor) != (mask + 1, 1)):
+            continue
+        size = base.bit_length()
+        first, steps, flip = binades[kind & 1, exponent + size - 1 - LEAST].tolist()
+        if first > ASK:
+            starts[:, column] = first, base << WIDTH - size, LEFT + steps | flip << 6
+    return starts
 
 
 def _operand_fits(fmt: Format) -> bool:

@@ -4,6 +4,9 @@
 integers, in some unit. If the numbers between these have one prefix of the bits that the rounding needs, the value is
 that prefix and something more, so every rounding is determined; no prefix may be exact, since the ends are excluded.
 Otherwise the oracle must answer.
+
+The operands pass several short loops, a block at a time, not one long loop: the processor then works at many of them
+together, and the compiler vectorises the loops that look nothing up.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from softfloat_ref.arrays.kernels.casts import double
+from softfloat_ref.arrays.kernels.casts import double, double_bits
 from softfloat_ref.arrays.kernels.jit import compiled
 from softfloat_ref.arrays.kernels.loops import length, make_target, plain_target, round_pack
 from softfloat_ref.arrays.kernels.opcodes import (
@@ -25,25 +28,24 @@ from softfloat_ref.arrays.kernels.opcodes import (
     OUTSIDE_CODE,
     OUTSIDE_FLAGS,
     PLAIN,
+    PLAN_LOW,
+    PLAN_MULTIPLE,
+    PLAN_SPAN,
+    PLAN_UNIT,
+    START_FIRST,
+    START_LEFT,
+    START_SIGNIFICAND,
     UNKNOWN,
 )
 from softfloat_ref.arrays.kernels.operations import decoded
-from softfloat_ref.arrays.kernels.segments import (
-    ABOVE,
-    ASK,
-    BASE,
-    BELOW,
-    FIRST,
-    FLIP,
-    LEAST,
-    MULTIPLE,
-    OUTSIDE,
-    STEPS,
-    UNIT,
-    WIDTH,
-)
+from softfloat_ref.arrays.kernels.segments import ASK, FIRST, FLIP, LEAST, LEFT, OUTSIDE, STEPS, WIDTH
 
-_ONE: Final = 1023 << 52  # binary64's code of 1
+BLOCK: Final = 256  # operands at a time: their numbers stay in the nearest cache
+_TWO: Final = 1024 << 52  # binary64's code of 2
+# Rows of the numbers of a block, some of which later take the place of others.
+_FIRST, _SIGNIFICAND, _LEFT, _PLACE, _LOW, _SPAN, _UNIT = range(7)
+_LINE, _ESTIMATE, _PREFIX, _NEGATIVE = _FIRST, _PLACE, _SIGNIFICAND, _LEFT
+_ROWS: Final = 7
 
 
 @compiled(forceinline=True)
@@ -59,57 +61,121 @@ def polynomial(parts: Any, row: Any, u: Any) -> Any:
     return low + high * (square * square)
 
 
+@compiled()
+def _found(
+    code: int, numbers: Any, fields: Any, layouts: Any, table: Any, binades: Any, nowhere: int, codes: Any, flags: Any,
+    i: int,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Of an operand whose field does not say it all: what `_look_up` finds; nowhere if the result is known already, in
+    codes[i] and flags[i], or the oracle must answer."""
+    kind, m, e = decoded(code, fields, layouts[0, 0], layouts[0, 1], layouts[0, 2], layouts[0, 3])
+    if table[kind, ACTION] == CONSTANT:
+        codes[i], flags[i] = table[kind, CODE], table[kind, FLAGS]
+    if table[kind, ACTION] != COMPUTE:
+        return nowhere, 0, LEFT
+    size = length(m)
+    sign, at = np.uint64(kind & 1), np.uint64(e + size - 1 - LEAST)
+    row = binades[sign, at, FIRST]
+    if row == OUTSIDE:
+        codes[i], flags[i] = numbers[OUTSIDE_CODE], numbers[OUTSIDE_FLAGS]
+    if row <= ASK:
+        return nowhere, 0, LEFT
+    return row, m << (WIDTH - size), LEFT + binades[sign, at, STEPS] | binades[sign, at, FLIP] << 6
+
+
+@compiled(forceinline=True)
+def _look_up(
+    numbers: Any, fields: Any, layouts: Any, table: Any, starts: Any, binades: Any, nowhere: int, start: int,
+    a: Any, codes: Any, flags: Any, work: Any, count: int,
+) -> None:  # fmt: skip
+    """Of each operand: its significand, and the row of `starts`."""
+    firsts, significands, lefts = starts[START_FIRST], starts[START_SIGNIFICAND], starts[START_LEFT]
+    shift, mask, up = np.uint64(layouts[0, 1]), layouts[0, 2], WIDTH - 1 - layouts[0, 1]
+    for j in range(count):
+        code = np.int64(a[start + j])
+        field = np.uint64(code) >> shift
+        first, significand, left = firsts[field], significands[field] + ((code & mask) << up), lefts[field]
+        if first <= ASK:
+            first, significand, left = _found(
+                code, numbers, fields, layouts, table, binades, nowhere, codes, flags, start + j
+            )
+        work[_FIRST, j], work[_SIGNIFICAND, j], work[_LEFT, j] = first, significand, left
+
+
+@compiled(forceinline=True)
+def _estimate(whole: Any, parts: Any, work: Any, count: int) -> None:
+    """Of each operand: its segment and its place there, from -1 to 1; the polynomial; and what to add to that."""
+    for j in range(count):
+        significand, left = work[_SIGNIFICAND, j], work[_LEFT, j] & 63
+        rest = np.uint64(significand) << np.uint64(left) >> np.uint64(12)
+        work[_PLACE, j] = double_bits(double(rest | np.uint64(_TWO)) - 3.0)
+        work[_LINE, j] += significand >> (64 - left)
+    for j in range(count):
+        line = np.uint64(work[_LINE, j])
+        work[_ESTIMATE, j] = np.int64(polynomial(parts, line, double(np.uint64(work[_PLACE, j]))))
+    for j in range(count):
+        line = np.uint64(work[_LINE, j])
+        work[_LOW, j] = whole[line, PLAN_LOW] + whole[line, PLAN_MULTIPLE] * work[_SIGNIFICAND, j]
+        work[_SPAN, j], work[_UNIT, j] = whole[line, PLAN_SPAN], whole[line, PLAN_UNIT]
+
+
+@compiled(forceinline=True)
+def _decide(bits: int, work: Any, count: int) -> None:
+    """Of each result: its sign, its prefix, which is 0 if the bounds do not decide it, and the unit of that."""
+    for j in range(count):
+        low = work[_LOW, j] + work[_ESTIMATE, j]
+        last = low + work[_SPAN, j]
+        negative = last >> 63  # all ones if the result is negative: ~x is then the integer below that of its magnitude
+        either = (low ^ last) & negative
+        low, last = low ^ either ^ negative, last ^ either ^ negative
+        cut = length(max(low, 0)) - bits
+        one = (cut >= 0) & ((low ^ last) >> (cut & 63) == 0) & (low > 0)
+        work[_PREFIX, j] = low >> (cut & 63) if one else 0
+        work[_UNIT, j] += cut
+        work[_NEGATIVE, j] = (work[_LEFT, j] >> 6 ^ negative) & 1
+
+
+@compiled(forceinline=True)
+def _round(bits: int, words: Any, target: Any, start: int, codes: Any, flags: Any, work: Any, count: int) -> None:
+    """The codes and flags of the results whose prefix is known."""
+    for j in range(count):
+        prefix, i = work[_PREFIX, j], start + j
+        word = words[i] if words.size else 0
+        if prefix:
+            codes[i], flags[i] = round_pack(work[_NEGATIVE, j], prefix, work[_UNIT, j], bits, 1, word, target)
+
+
 @compiled(forceinline=True)
 def _each(
-    numbers: Any, fields: Any, layouts: Any, table: Any, target: Any, binades: Any, whole: Any, parts: Any,
-    a: Any, words: Any, codes: Any, flags: Any,
-) -> None:  # fmt: skip
+    numbers: Any, fields: Any, layouts: Any, table: Any, target: Any, starts: Any, binades: Any, whole: Any,
+    parts: Any, a: Any, words: Any, codes: Any, flags: Any,
+) -> int:  # fmt: skip
     """As `evaluate`, for one target."""
-    bits = numbers[BITS]
-    first, shift, mask, quiet = layouts[0, 0], layouts[0, 1], layouts[0, 2], layouts[0, 3]
-    for i in range(a.size):
-        kind, m, e = decoded(a[i], fields, first, shift, mask, quiet)
-        flags[i] = UNKNOWN
-        if table[kind, ACTION] != COMPUTE:
-            if table[kind, ACTION] == CONSTANT:
-                codes[i], flags[i] = table[kind, CODE], table[kind, FLAGS]
-            continue
-        size = length(m)
-        significand = m << (WIDTH - size)
-        sign, at = np.uint64(kind & 1), np.uint64(e + size - 1 - LEAST)
-        row = binades[sign, at, FIRST]
-        if row <= ASK:
-            if row == OUTSIDE:
-                codes[i], flags[i] = numbers[OUTSIDE_CODE], numbers[OUTSIDE_FLAGS]
-            continue
-        half = WIDTH - 2 - binades[sign, at, STEPS]
-        line = np.uint64(row + (significand >> (half + 1)))
-        place = (significand & ((2 << half) - 1)) - (1 << half)
-        u = np.float64(place) * double(np.uint64(_ONE - (half << 52)))
-        middle = whole[line, BASE] + whole[line, MULTIPLE] * significand + np.int64(polynomial(parts, line, u))
-        low, high = middle - whole[line, BELOW], middle + whole[line, ABOVE]
-        negative = binades[sign, at, FLIP]
-        if high <= 0:
-            low, high, negative = -high, -low, negative ^ 1
-        size = length(max(low, 0))
-        cut = size - bits
-        if low <= 0 or cut < 0 or low >> cut != (high - 1) >> cut:
-            continue
-        codes[i], flags[i] = round_pack(
-            negative, low >> cut, whole[line, UNIT] + cut, bits, 1, words[i] if words.size else 0, target
-        )
+    work = np.empty((_ROWS, BLOCK), np.int64)
+    bits, nowhere, union = numbers[BITS], whole.shape[0] - 1, 0
+    for start in range(0, a.size, BLOCK):
+        count = min(BLOCK, a.size - start)
+        flags[start : start + count] = UNKNOWN
+        _look_up(
+            numbers, fields, layouts, table, starts, binades, nowhere, start, a, codes, flags, work, count,
+        )  # fmt: skip
+        _estimate(whole, parts, work, count)
+        _decide(bits, work, count)
+        _round(bits, words, target, start, codes, flags, work, count)
+        for i in range(start, start + count):
+            union |= flags[i]
+    return union
 
 
 @compiled(nogil=True, error_model="numpy")
 def evaluate(
-    numbers: Any, fields: Any, layouts: Any, table: Any, targets: Any, binades: Any, whole: Any, parts: Any,
-    a: Any, words: Any, codes: Any, flags: Any,
-) -> None:  # fmt: skip
+    numbers: Any, fields: Any, layouts: Any, table: Any, targets: Any, starts: Any, binades: Any, whole: Any,
+    parts: Any, a: Any, words: Any, codes: Any, flags: Any,
+) -> Any:  # fmt: skip
     """codes[i], flags[i] = the function of a[i] with random bits words[i]; flags[i] is UNKNOWN if the oracle must
-    answer."""
+    answer. Returns the union of the flags."""
     if numbers[PLAIN]:
         t = plain_target(targets, 0)
-        _each(numbers, fields, layouts, table, t, binades, whole, parts, a, words, codes, flags)
-    else:
-        t = make_target(targets, 0)
-        _each(numbers, fields, layouts, table, t, binades, whole, parts, a, words, codes, flags)
+        return _each(numbers, fields, layouts, table, t, starts, binades, whole, parts, a, words, codes, flags)
+    t = make_target(targets, 0)
+    return _each(numbers, fields, layouts, table, t, starts, binades, whole, parts, a, words, codes, flags)

@@ -35,6 +35,18 @@ FACTOR: Final = 1
 EXPONENT: Final = 2
 CLASS: Final = 3
 
+# Of a function, rows of `starts`, which has a column for each field: the first segment of the binade less 2^k (ASK if
+# the field alone does not tell); the significand of 62 bits, to which the shifted bits below the field are added; and a
+# shift, with 64 more if the sign of the result is turned. Columns of `whole`, which has a row for each segment: the sum
+# of what is known and the polynomial is the least integer, from which a span reaches to the largest.
+START_FIRST: Final = 0
+START_SIGNIFICAND: Final = 1
+START_LEFT: Final = 2
+PLAN_LOW: Final = 0
+PLAN_SPAN: Final = 1
+PLAN_MULTIPLE: Final = 2
+PLAN_UNIT: Final = 3
+
 # Columns of the table by classes, and its actions.
 ACTION: Final = 0
 CODE: Final = 1

@@ -35,6 +35,7 @@ LEAST: Final = -150  # exponents of operands: those of binary32, subnormals incl
 BINADES: Final = 278
 FAR: Final = 170  # results from 2^FAR up, or below 2^-FAR, are only known to be that
 WIDTH: Final = 62  # bits of an operand's significand
+LEFT: Final = 65 - WIDTH  # by so much, and by k, a significand is shifted so that the place within a segment is on top
 ASK: Final = -1 << 20  # in place of a first row: the oracle answers
 OUTSIDE: Final = -2 << 20  # the operands are outside the domain
 FIRST, STEPS, FLIP = 0, 1, 2  # columns of `binades`: the first row less 2^k, k, whether the sign is turned

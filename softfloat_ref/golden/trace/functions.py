@@ -6,11 +6,10 @@ from functools import cmp_to_key
 
 import numpy as np
 
-from softfloat_ref.arrays import convert, operations
+from softfloat_ref.arrays import functions
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.trace.case import ByElement, Case
-from softfloat_ref.golden.trace.numbers import FP32, NAN, ONE, Codes, apply, apply_one, canonical
-from softfloat_ref.nn import functions
+from softfloat_ref.golden.trace.numbers import FP32, NAN, ONE, Codes, apply, apply_one
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import compare
 from softfloat_ref.oracle.operations import evaluate
@@ -24,11 +23,7 @@ class Function(ByElement):
 
     def compute(self, case: Case) -> list[Codes]:
         case.needs(1)
-        x = case.values(0)
-        if convert.flushes_subnormals():
-            return [np.asarray(operations.evaluate(self.op, (x,), FP32))]
-        found = getattr(functions, self.op)(x.view(np.float32))
-        return [canonical(np.asarray(found).view(np.uint32))]
+        return [functions.rounded(self.op, case.values(0).view(np.float32)).view(np.uint32)]
 
     def element(self, case: Case, place: int) -> int:
         return int(evaluate(self.op, (int(case.values(0).reshape(-1)[place]),), FP32).bits)

@@ -1,0 +1,44 @@
+"""Functions of float32 arrays, correctly rounded to nearest even: the bits of `operations.evaluate`, from values to
+values, of arrays of any size by the compiled loop."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softfloat_ref.arrays.kernels.dispatch import read_only
+from softfloat_ref.arrays.kernels.function_plans import FunctionPlan, function_plan
+from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
+from softfloat_ref.arrays.operations import by_oracle
+from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.operations import signature
+from softfloat_ref.oracle.policies import Policy
+
+_POLICY: Final = Policy()
+_NO_WORDS: Final = np.empty(0, np.int64)
+
+Floats = NDArray[np.float32]
+
+
+def rounded(op: str, x: Floats) -> Floats:
+    """The results of a function that has the compiled loop."""
+    from softfloat_ref.arrays.kernels import functions
+
+    given = read_only(np.ascontiguousarray(x).reshape(-1).view(np.uint32))
+    made, flags = np.empty(x.shape, np.float32), np.empty(x.size, np.uint8)
+    codes = made.reshape(-1).view(np.uint32)
+    if functions.evaluate(*_plan(op), given, _NO_WORDS, codes, flags) & UNKNOWN:
+        left = np.flatnonzero(flags == UNKNOWN)
+        codes[left], _ = by_oracle(signature(op, "fp32"), _POLICY, [given[left].astype(np.int64)])
+    return made
+
+
+@lru_cache(maxsize=64)
+def _plan(op: str) -> FunctionPlan:
+    plan = function_plan(signature(op, "fp32"), _POLICY)
+    if plan is None:
+        raise Error(f"{op} has no compiled loop")
+    return plan
