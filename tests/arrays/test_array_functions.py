@@ -5,6 +5,9 @@ Its bounds are proved in tests/peers/test_segments.py; compare_functions.py comp
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -12,6 +15,7 @@ from softfloat_ref.arrays.kernels import segments
 from softfloat_ref.arrays.kernels.function_plans import function_plan
 from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
 from softfloat_ref.arrays.operations import by_oracle, evaluate, loop_for
+from softfloat_ref.base import kept
 from softfloat_ref.golden.cases import boundaries, random_cases
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.operations import OPERATIONS, signature
@@ -116,3 +120,17 @@ def test_tables_are_the_same_everywhere() -> None:
     assert known.whole.shape == (395, 5)
     assert known.binades[1, :, segments.FLIP].all()
     assert known.parts.shape == (395, segments.DEGREE + 1)
+
+
+def test_tables_are_kept_on_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """With the same bits; of a function of that name that is another, they are not taken."""
+    monkeypatch.setenv(kept.VARIABLE, str(tmp_path))
+    monkeypatch.setattr(kept, "WORTH_S", 0)
+    row, make = OPERATIONS["tanh"], segments.segments.__wrapped__
+    first = make(row)
+    assert len(list(tmp_path.iterdir())) == 1
+    monkeypatch.setattr(segments, "_made", lambda operation: pytest.fail("made again"))
+    second = make(row)
+    assert all(a.dtype == b.dtype and a.tobytes() == b.tobytes() for a, b in zip(first, second, strict=True))
+    with pytest.raises(pytest.fail.Exception, match="made again"):
+        make(replace(row, function=OPERATIONS["erf"].function))

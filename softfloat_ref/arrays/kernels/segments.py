@@ -17,6 +17,8 @@ integers and MPFR's results. Wide bounds cost time, not bits: the loop leaves to
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
@@ -25,9 +27,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from softfloat_ref.base import kept
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import FINITE, Value
-from softfloat_ref.oracle.operations import Operation, context, signature
+from softfloat_ref.oracle.operations import OPERATIONS, Operation, context, signature
 from softfloat_ref.oracle.operations.table import Outcome
 from softfloat_ref.oracle.policies import Policy
 
@@ -96,7 +99,21 @@ class Place(NamedTuple):
 
 @lru_cache(maxsize=64)
 def segments(operation: Operation) -> Segments:
-    """The tables of a function of one operand."""
+    """The tables of a function of one operand. They are kept on disk."""
+    known = OPERATIONS.get(operation.name) is operation  # a function that a diagnosis or a test made up is not
+    file = kept.place(kept.Origin(__name__, json.dumps(operation.name)) if known else None, "segments")
+    stored = kept.read(file)
+    if stored is None:
+        start = time.perf_counter()
+        stored = _made(operation)
+        if time.perf_counter() - start >= kept.WORTH_S:
+            kept.keep(file, stored)
+    binades, whole, parts = stored
+    return Segments(np.array(binades, np.int64), np.array(whole, np.int64), np.array(parts, np.float64))
+
+
+def _made(operation: Operation) -> tuple[Any, list[Whole], list[tuple[float, ...]]]:
+    """The columns of `Segments`, as lists."""
     table = _Table(operation)
     curve = operation.curve
     parity = curve.parity if curve else ""
@@ -107,7 +124,7 @@ def segments(operation: Operation) -> Segments:
                 table.binades[1, at, FLIP] = int(parity == "odd")
             else:
                 table.add(sign, at)
-    return Segments(table.binades, np.array(table.whole, np.int64), np.array(table.parts, np.float64))
+    return table.binades.tolist(), table.whole, table.parts
 
 
 class _Table:
