@@ -17,6 +17,7 @@ from softfloat_ref.oracle.operations import (
     signature,
     unrounded,
 )
+from softfloat_ref.oracle.operations.p3109 import GROUPS, NAMES, SCALED, own_name
 from softfloat_ref.oracle.operations.table import confused_with
 from softfloat_ref.oracle.policies import Policy
 
@@ -156,6 +157,7 @@ def special_operations() -> Sample:
         "abs",
         "neg",
         "round_to_integral",
+        "is_sign_minus",
     ):
         for fmt in (*SMALL, "fp16"):
             codes = few if fmt == "fp16" else range(1 << fmt.width)
@@ -261,6 +263,14 @@ def signatures() -> Sample:
         yield [said(evaluate, "total_order", x, "fp16", None, policy) for x in itertools.product(nans, repeat=2)]
         mixed = ["fp16", "bf16"]
         yield [said(evaluate, "total_order", x, mixed, None, policy) for x in itertools.product(nans, wider)]
+
+
+@sample
+def names_of_p3109() -> Sample:
+    """Its names, and what spellings of them are here."""
+    yield NAMES, SCALED, GROUPS
+    for name in (*NAMES, "Abs", "CopySign", "ScaledAbs", "BlockIsNaN", "ConvertToBlock", "Round-to-Integral"):
+        yield name, own_name(name), own_name(name.lower()), own_name(f" {name.upper()}")
 
 
 @sample
