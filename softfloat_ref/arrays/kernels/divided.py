@@ -46,7 +46,7 @@ from softfloat_ref.oracle.blocks.quantize import (
 )
 from softfloat_ref.oracle.blocks.scale_rules import largest
 from softfloat_ref.oracle.codec import decoder
-from softfloat_ref.oracle.exact import Value, trailing_zeros
+from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.rounding import Rounding
@@ -110,12 +110,12 @@ def _single(code: int) -> tuple[float, int]:
     """The value of a positive FP32 code, and the bits of its significand without trailing zeros."""
     hidden = 1 << FP32.mantissa_bits
     fraction = code & (hidden - 1) | (hidden if code >= hidden else 0)
-    return float(np.uint32(code).view(np.float32)), fraction.bit_length() - trailing_zeros(fraction)
+    return float(np.uint32(code).view(np.float32)), fraction.bit_length() - (fraction & -fraction).bit_length() + 1
 
 
 def short_bits(x: Value) -> int:
     """The bits of a significand, without trailing zeros."""
-    return x.significand.bit_length() - trailing_zeros(x.significand)
+    return x.significand.bit_length() - ((x.significand & -x.significand).bit_length() - 1)
 
 
 def fixed_plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> Plan | None:
