@@ -58,6 +58,7 @@ HASHES: dict[str, str] = {
     "vector_functions": "de071e8a019a8770",
     "aligned_numbers": "b7a1225bfd8d6ca6",
     "references": "d3573293fde28b7d",
+    "special_functions": "47296362aaaf4ce2",
     "names_of_p3109": "c2ce7d1649393916",
 }
 
