@@ -24,6 +24,7 @@ from softfloat_ref.arrays.affine_products import accumulate, matmul
 from softfloat_ref.arrays.block_layout import check_axis
 from softfloat_ref.arrays.files import load_kind, save
 from softfloat_ref.arrays.kernels import affine_dispatch, dispatch
+from softfloat_ref.arrays.odd import odd_sum
 from softfloat_ref.arrays.slabs import SIZE
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.affine import (
@@ -256,7 +257,7 @@ def _quotients(
     products = x * table[inverse].reshape(scales.shape)  # products of two FP32 numbers: exact
     if rule.arithmetic == "fp32":
         products = convert.round_to_fp32(products).astype(np.float64)
-    return convert.round_to_fp32(_odd_sum(products, offset))
+    return convert.round_to_fp32(odd_sum(products, offset))
 
 
 def _fixed(x: NDArray[np.float64], fmt: AffineFormat) -> NDArray[np.float64]:
@@ -267,24 +268,6 @@ def _fixed(x: NDArray[np.float64], fmt: AffineFormat) -> NDArray[np.float64]:
     units |= units != scaled
     found: NDArray[np.float64] = np.copysign(np.ldexp(units.astype(np.float64), -_FRACTION), x)
     return found
-
-
-def _odd_sum(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """a + b rounded to odd in float64, so that a second rounding to FP32 is correct; a may be infinite.
-
-    The rounding error of a sum is itself a float64 (Knuth's two-sum). If it is nonzero and the sum is even, the result
-    is the neighbour in the direction of the error, which is odd (Boldo and Melquiond, IEEE Trans. Computers 57, 2008).
-    """
-    total = a + b
-    with np.errstate(invalid="ignore"):  # Inf - Inf
-        part = total - a
-        error = (a - (total - part)) + (b - part)
-    bits = total.view(np.int64).copy()
-    move = np.isfinite(total) & (error != 0) & (bits & 1 == 0)
-    away = (error > 0) == (total > 0)
-    bits[move] += np.where(away, 1, -1)[move]
-    odd: NDArray[np.float64] = bits.view(np.float64)
-    return odd
 
 
 # -- the values at once ----------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softfloat_ref.arrays import convert, operations
+from softfloat_ref.arrays.odd import odd_sum
 from softfloat_ref.oracle.approximation import SHARES, Address, Approximation, Part, get_approximation, horner
 from softfloat_ref.oracle.codec import decode
 from softfloat_ref.oracle.formats import Format
@@ -53,7 +54,7 @@ def computed(a: Approximation, codes: Codes) -> Codes:
 
 
 def values(a: Approximation, codes: Codes) -> NDArray[np.float64]:
-    """The results before they are rounded, exactly."""
+    """The results before they are rounded: exactly, or rounded to odd with spare bits."""
     x = _decoded(codes, a.fmt)
     magnitudes = codes.astype(np.int64) & a.fmt.magnitude_mask
     negative = (codes.astype(np.int64) & a.fmt.sign_bit) != 0
@@ -62,7 +63,8 @@ def values(a: Approximation, codes: Codes) -> NDArray[np.float64]:
         return np.where(np.isnan(x), x, found)
     found = _of_part(a, a.positive, magnitudes, np.abs(x))
     if a.symmetry in ("odd", "complement"):
-        found = np.where(negative, -found if a.symmetry == "odd" else 1.0 - found, found)
+        other = -found if a.symmetry == "odd" else odd_sum(np.ones_like(found), -found)
+        found = np.where(negative, other, found)
     return np.where(np.isnan(x), x, found)
 
 

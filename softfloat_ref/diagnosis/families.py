@@ -11,8 +11,7 @@ from softfloat_ref.diagnosis.conditions import Feature
 from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Inputs, Model, Output
 from softfloat_ref.diagnosis.kinds import kind_of
 from softfloat_ref.diagnosis.spaces import Space
-from softfloat_ref.oracle.policies import rounding_name
-from softfloat_ref.units import OperationUnit, Unit
+from softfloat_ref.units import Unit
 
 
 @dataclass(frozen=True)
@@ -134,19 +133,12 @@ def features(units: Sequence[Unit]) -> Iterator[Feature]:
 
 def rounding_text(unit: Unit) -> str:
     """The condition that the rounding is that of a unit."""
-    return f"the rounding is {rounding_name(unit.policy.rounding)}" if isinstance(unit, OperationUnit) else ""
+    return f"the rounding is {unit.properties()['rounding']}"
 
 
 def families(units: Iterable[Unit]) -> list[list[Unit]]:
     """The units in families, each of operations that differ only in their policies, in order of appearance."""
     found: dict[Hashable, list[Unit]] = {}
     for unit in units:
-        found.setdefault(_key(unit), []).append(unit)
+        found.setdefault(kind_of(unit).family, []).append(unit)
     return list(found.values())
-
-
-def _key(unit: Unit) -> Hashable:
-    """What the units of a family have in common; the unit itself where nothing but it is known of its answers."""
-    if not isinstance(unit, OperationUnit) or unit.policy.random_count or unit.intermediate:
-        return unit
-    return unit.op, unit.formats, unit.out

@@ -33,7 +33,10 @@ SHARES: Final = {OPERAND: 0, "half": -1}  # words for the operand, multiplied by
 MOST_ROWS: Final = 1 << 16
 _ONE: Final = exact.finite(0, 1, 0)
 _WIDEST: Final = 32  # bits of operand and result
-_MOST_BITS: Final = 53  # so that float64 holds every sum exactly
+# So that float64 holds every operand, half of it, every sum and its multiple by a power of two:
+_MOST_BITS: Final = 53
+_FP64_LOWEST: Final = -1074
+_FP64_LAST: Final = 1023
 
 
 def horner(coefficients: Sequence[Integer], d: Integer, cuts: Sequence[int]) -> Integer:
@@ -64,7 +67,7 @@ class Part:
     after: Annotated[int, Range(0)]
     small: str
     large: str
-    exponents: tuple[Annotated[int, Range(-4096, 4096)], ...]
+    exponents: tuple[Annotated[int, Range(_FP64_LOWEST, _FP64_LAST + 1 - _MOST_BITS)], ...]
     rows: tuple[tuple[int, ...], ...]
 
     def exponent(self, row: int) -> int:
@@ -107,11 +110,13 @@ class Approximation:
         refuse(
             where,
             ("fmt and out are floating-point formats of at most 32 bits", not all(map(_fits, (fmt, self.out)))),
+            ("float64 does not hold every value of fmt and out", not all(map(_within_float64, (fmt, self.out)))),
             ("widths holds 1 to 4 numbers of bits, a constant first", not 1 <= len(self.widths) <= 4),
             ("cuts must have one number fewer than widths", len(self.cuts) != len(self.widths) - 1),
             ("symmetry = none needs a part `negative` if fmt has a sign", self._lacks_negative()),
             ("a symmetry, or an unsigned fmt, gives the part `negative`", own and not self._needs_negative),
-            ("a symmetry needs a fmt and an out with a sign", self.symmetry in ("odd", "even") and not fmt.signed),
+            ("a symmetry needs a fmt with a sign", self.symmetry != "none" and not fmt.signed),
+            ("symmetry = odd needs an out with a sign", self.symmetry == "odd" and not self.out.signed),
             (f"a sum or product has more than {_MOST_BITS} bits", self.most_bits > _MOST_BITS),
             ("unit is for address = value", self.address == "code" and self.unit != 0),
             ("stochastic rounding has no random bits here", self.policy.rounding.stochastic),
@@ -270,6 +275,10 @@ def _plain(value: Any) -> Any:
 
 def _fits(fmt: Format) -> bool:
     return fmt.exponent_bits > 0 and fmt.zero and fmt.width <= _WIDEST and fmt.subnormals == "gradual"
+
+
+def _within_float64(fmt: Format) -> bool:
+    return fmt.emin - fmt.mantissa_bits > _FP64_LOWEST and fmt.emax <= _FP64_LAST
 
 
 def get_approximation(given: str | Approximation | Mapping[str, Any]) -> Approximation:

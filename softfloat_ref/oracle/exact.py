@@ -101,6 +101,11 @@ def top(x: Value) -> int:
     return x.exponent + x.significand.bit_length() - 1
 
 
+def trailing_zeros(n: int) -> int:
+    """The number of zero bits at the end of an integer that is not zero."""
+    return (n & -n).bit_length() - 1
+
+
 class Aligned(NamedTuple):
     """Finite numbers as integers in one unit, 2^exponent."""
 
@@ -119,7 +124,7 @@ def normal(x: Value) -> Value:
     """A finite number without zeros at the end of its significand, so that equal numbers are equal tuples."""
     if not x.significand:
         return Value(FINITE, x.sign)
-    zeros = (x.significand & -x.significand).bit_length() - 1
+    zeros = trailing_zeros(x.significand)
     return Value(FINITE, x.sign, x.significand >> zeros, x.exponent + zeros, x.sticky)
 
 

@@ -64,7 +64,7 @@ def _parts(x: Any) -> tuple[int, int]:
     """The significand of |x|, without zeros at its end, and its exponent."""
     significand, exponent = map(int, x.as_mantissa_exp())
     significand = abs(significand)
-    zeros = (significand & -significand).bit_length() - 1 if significand else 0
+    zeros = exact.trailing_zeros(significand) if significand else 0
     return significand >> zeros, exponent + zeros
 
 

@@ -16,7 +16,7 @@ from softfloat_ref.oracle.operations import format_names
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import POLICIES, Policy, get_policy, rounding_name
 from softfloat_ref.units.dot import AnyFormat, restored_format, stored_format, without_profile
-from softfloat_ref.units.operation import properties
+from softfloat_ref.units.operation import format_words, properties
 from softfloat_ref.units.quantize import check_size
 from softfloat_ref.units.unit import LETTERS, Field, Unit, file_name, operand, random_words, result, split
 
@@ -68,7 +68,7 @@ class BlockOperationUnit(Unit):
         operands, of their elements for a result without scale. Raises Error."""
         row = block_operation_named(op)
         if isinstance(fmt, str) and "=" in fmt:
-            fmt = format_names(fmt, row.arity, row.name)
+            fmt = format_names(fmt, LETTERS[: row.arity], row.name)
         formats = (fmt,) * row.arity if isinstance(fmt, str | Format | BlockFormat) else tuple(fmt)
         operands = tuple(without_profile(any_format(x)) for x in formats)
         found = _default(row, operands) if out is None else without_profile(any_format(out))
@@ -102,10 +102,9 @@ class BlockOperationUnit(Unit):
 
     @cached_property
     def name(self) -> str:
-        source = dict.fromkeys(x.name for x in self.operands)
-        to = [] if {self.out.name} == set(source) else ["to", self.out.name]
+        formats = format_words(self.operands, self.out)
         scale = ["scale", rounding_name(self.scale_policy.rounding)] if self.row.finds_scale else []
-        return file_name(self.op, *source, *to, rounding_name(self.policy.rounding), *scale)
+        return file_name(self.op, *formats, rounding_name(self.policy.rounding), *scale)
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:

@@ -61,10 +61,9 @@ class OperationUnit(Unit):
 
     @cached_property
     def name(self) -> str:
-        source = "_".join(dict.fromkeys(f.name for f in self.formats))
-        to = [] if self.out.name in (source, "u1", "u10") else ["to", self.out.name]
         more = ["intermediate"] if self.intermediate else []
-        return file_name(self.op, source, *to, rounding_name(self.policy.rounding), *more)
+        formats = format_words(self.formats, self.out)
+        return file_name(self.op, *formats, rounding_name(self.policy.rounding), *more)
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
@@ -128,6 +127,12 @@ class OperationUnit(Unit):
             Policy(**table["policy"]),
             table.get("intermediate", False) is True,
         )
+
+
+def format_words(formats: Sequence[Any], out: Any) -> list[str]:
+    """The formats of operands, and that of the result where it is another one, in the name of a unit."""
+    source = "_".join(dict.fromkeys(f.name for f in formats))
+    return [source] if out.name in (source, "u1", "u10") else [source, "to", out.name]
 
 
 def properties(op: str, fmt: Any, out: Any, policy: Policy, width: int, **more: str) -> dict[str, str]:

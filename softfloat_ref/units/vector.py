@@ -9,14 +9,13 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
-from softfloat_ref.base import assignments
 from softfloat_ref.base.errors import Error, Undefined
 from softfloat_ref.oracle import codec
 from softfloat_ref.oracle.codec import decoder, encoder, needed_bits
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format, define_format, get_format
 from softfloat_ref.oracle.literals import parse_number
-from softfloat_ref.oracle.operations import zero_sign
+from softfloat_ref.oracle.operations import format_names, zero_sign
 from softfloat_ref.oracle.policies import POLICIES, Policy, get_policy, rounding_name
 from softfloat_ref.oracle.vector_functions import (
     Lanes,
@@ -25,7 +24,7 @@ from softfloat_ref.oracle.vector_functions import (
     VectorFunction,
     get_vector_function,
 )
-from softfloat_ref.units.operation import properties
+from softfloat_ref.units.operation import format_words, properties
 from softfloat_ref.units.unit import FLAGS, Field, Line, Unit, file_name, operand, random_words, result, split
 
 MAX_LENGTH: Final = 4096
@@ -127,11 +126,10 @@ class VectorUnit(Unit):
 
     @cached_property
     def name(self) -> str:
-        source = "_".join(dict.fromkeys(f.name for f in self.formats))
-        to = [] if self.out.name == source else ["to", self.out.name]
         more = [*(["plain"] if self.plain else []), *(["masked"] if self.masked else [])]
         size = f"{self.length}x{self.depth}" if self.depth else str(self.length)
-        return file_name(self.op, size, source, *to, rounding_name(self.policy.rounding), *more)
+        formats = format_words(self.formats, self.out)
+        return file_name(self.op, size, *formats, rounding_name(self.policy.rounding), *more)
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
@@ -208,11 +206,7 @@ def _formats(row: VectorFunction, own: Sequence[Parameter], fmt: Any) -> tuple[F
     """The format of each operand. Raises Error."""
     names = [p.name for p in own]
     if isinstance(fmt, str) and "=" in fmt:
-        usage = f"{row.name} takes {','.join(f'{n}=FORMAT' for n in names)}, or one FORMAT"
-        given = assignments.parse(fmt, f"format {fmt!r}", names, usage=usage)
-        if missing := [n for n in names if n not in given]:
-            raise Error(f"format {fmt!r}: no format for operand {', '.join(missing)}")
-        return tuple(get_format(given[n]) for n in names)
+        return tuple(map(get_format, format_names(fmt, names, row.name)))
     if isinstance(fmt, str | Format):
         return (get_format(fmt),) * len(names)
     if len(fmt) != len(names):

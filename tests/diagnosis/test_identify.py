@@ -48,6 +48,26 @@ def test_every_policy_and_single_change_is_recovered() -> None:
     assert any({"policy ieee", "policy ptx"} <= set(names) for names in summary.same)
 
 
+def test_an_approximation_is_recognized() -> None:
+    """By its definition; and one with another rounding, or a wrong entry of its table, by the defect."""
+    path = Path(__file__).parents[2] / "docs" / "examples" / "tanh_bf16" / "tanh_bf16.toml"
+    e = examiner(subject(str(path), None, None))
+    own = e.vectors.unit.approximation
+    part = own.positive
+    rows = ((part.rows[0][0], part.rows[0][1] ^ 1 << 6, part.rows[0][2]), *part.rows[1:])
+    for made, name in (
+        (own, "unit tanh_bf16"),
+        (dataclasses.replace(own, rounding="rtz"), "unit tanh_bf16; rounding = rtz"),
+        (
+            dataclasses.replace(own, positive=dataclasses.replace(part, rows=rows)),
+            "unit tanh_bf16; c1 of segment 0: bit 6 inverted",
+        ),
+    ):
+        found = asked(e, lambda inputs, made=made: (made.answer(inputs[0]),), 400, has_flags=False)
+        assert found.complete
+        assert found.name == name
+
+
 @pytest.mark.parametrize(("fmt", "least"), [("fp4_e2m1@e8m0/4", 20)])
 def test_profiles_are_recovered(fmt: str, least: int) -> None:
     e = examiner(subject("quantize", fmt, None))

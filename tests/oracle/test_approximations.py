@@ -67,6 +67,7 @@ DEFINITIONS = {
     "odd": ODD,
     "even": ODD | {"symmetry": "even", "out": "fp16", "positive": ODD["positive"] | {"large": "3c00"}},
     "complement": ODD | {"symmetry": "complement", "positive": ODD["positive"] | {"small": "3f00"}},
+    "complement of a tiny operand": ODD | {"symmetry": "complement", "rounding": "rtz"},
     "by code": BY_CODE,
     "wide": WIDE,
 }
@@ -145,9 +146,13 @@ def test_definitions_survive_files_and_manifests(name: str, tmp_path: Path) -> N
         ({"positive": PART | {"large": "xyz"}}, "'xyz' is neither"),
         ({"positive": PART | {"after": 0x7FFF}}, "first <= after <="),
         ({"fmt": "fp64"}, "at most 32 bits"),
+        ({"out": "s1e12m19"}, "float64 does not hold every value"),
+        ({"positive": ODD["positive"] | {"exponents": [972]}}, "it must be from -1074 to 971"),
         ({"widths": [40, 40], "cuts": [0], "shift": 14}, "a sum or product has more than 53 bits"),
         ({"symmetry": "complement", "positive": PART | {"large": "7f80"}}, "7f80 has no complement"),
         ({"nan": "12345"}, "neither"),
+        *(({"symmetry": s, "fmt": "s0e8m7"}, "needs a fmt with a sign") for s in ("odd", "even", "complement")),
+        ({"out": "s0e8m7"}, "symmetry = odd needs an out with a sign"),
     ],
 )
 def test_refused(changes: dict[str, Any], says: str) -> None:

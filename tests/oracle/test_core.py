@@ -42,7 +42,7 @@ HASHES: dict[str, str] = {
     "operations": "67d7ff2bdd9e1438",
     "functions": "b3c4400f4c63c86c",
     "processors": "b8bf5f3d4514753c",
-    "special_operations": "970368e9a5621b08",
+    "special_operations": "a5578ab1d50cc1c7",
     "signatures": "bad76d37e0378bb9",
     "block_dots": "17d7c37a9853b196",
     "scale_specials": "4eabf79d390cab50",
@@ -58,6 +58,8 @@ HASHES: dict[str, str] = {
     "vector_functions": "de071e8a019a8770",
     "aligned_numbers": "b7a1225bfd8d6ca6",
     "references": "d3573293fde28b7d",
+    "special_functions": "47296362aaaf4ce2",
+    "names_of_p3109": "c2ce7d1649393916",
 }
 
 

@@ -8,6 +8,8 @@ from functools import lru_cache
 from math import gcd
 from typing import Final
 
+from softfloat_ref.oracle.exact import trailing_zeros
+
 _TRIAL: Final = 1 << 12
 _STEPS: Final = 1 << 15
 _WIDEST: Final = 128  # bits
@@ -100,7 +102,7 @@ def pairs(n: int, first: int, second: int) -> Iterator[tuple[int, int]]:
     """x, y with x * y = n, of at most `first` and `second` bits; the most balanced ones first."""
     if n <= 0:
         return
-    zeros = (n & -n).bit_length() - 1
+    zeros = trailing_zeros(n)
     odd = n >> zeros
     if odd.bit_length() > first + second:
         return
@@ -111,7 +113,7 @@ def pairs(n: int, first: int, second: int) -> Iterator[tuple[int, int]]:
 
 def no_pair(n: int, first: int, second: int) -> bool:
     """Whether n is certainly not a product of integers of these numbers of bits, times a power of two."""
-    odd = n >> ((n & -n).bit_length() - 1)
+    odd = n >> trailing_zeros(n)
     if odd.bit_length() > first + second:
         return True
     if next(pairs(odd, first, second), None) is not None:

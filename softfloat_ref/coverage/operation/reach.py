@@ -207,20 +207,16 @@ def _too_precise(bounds: Span, region: Value) -> str:
     if region.sticky:
         possible, which = bounds.endless or region.significand.bit_length() < bounds.bits, ""
     else:
-        possible, which = region.significand.bit_length() - _zeros(region) <= bounds.bits, " with a finite expansion"
+        bits = exact.normal(region).significand.bit_length()
+        possible, which = bits <= bounds.bits, " with a finite expansion"
     return "" if possible else f"an exact result{which} has at most {bounds.bits} significant bits"
 
 
 def _too_low(bounds: Span, region: Value) -> str:
     if region.sticky and bounds.endless:
         return ""
-    low = region.exponent <= bounds.unit if region.sticky else region.exponent + _zeros(region) < bounds.unit
+    low = region.exponent <= bounds.unit if region.sticky else exact.normal(region).exponent < bounds.unit
     return f"every exact result is a multiple of 2^{bounds.unit}" if low else ""
-
-
-def _zeros(region: Value) -> int:
-    """The zeros at the lower end of a point's significand."""
-    return (region.significand & -region.significand).bit_length() - 1
 
 
 def _too_long(where: Setting, region: Value) -> str:
@@ -237,7 +233,7 @@ def _too_long(where: Setting, region: Value) -> str:
     if region.sticky:  # the sum's lowest bit is anywhere below the region's unit
         possible = any(_reaches(x, y, min(region.exponent - 1, x.most), e, False) for x, y in orders)
     else:
-        lowest = region.exponent + (region.significand & -region.significand).bit_length() - 1
+        lowest = exact.normal(region).exponent
         one = any(x.most >= lowest and _reaches(x, y, lowest, e, e > lowest) for x, y in orders)
         possible = one or all(_reaches(x, y, lowest, e, e > lowest) for x, y in orders)
     return "" if possible else "no two terms reach from such a leading bit to such a low one"

@@ -137,8 +137,10 @@ def terms_as_codes(where: Setting, first: Value, second: Value, seed: int = 0) -
                 yield from ((*ab, c) for ab in islice(exponents(where, x, y, first.exponent, first.sign, seed), 2))
         return
     a = operand(where.formats[0], first)
+    if a is None:
+        return
     b = operand(where.formats[1], exact.negate(second) if where.formula == formulas.DIFFERENCE else second)
-    if a is not None and b is not None:
+    if b is not None:
         yield a, b
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Any, ClassVar, Final
 
@@ -62,6 +62,12 @@ class DiagnosedKind:
             if f.fmt is not None and f.lanes == 1:
                 name = "the operand" if operands == 1 else words(f)
                 yield from of_code(f.fmt, name, lambda i, e, at=at: i[at])  # type: ignore[misc]
+
+    @property
+    def family(self) -> Hashable:
+        """What units that are diagnosed together have in common: all but their policies, or just the unit itself."""
+        own: Unit = self.unit
+        return own
 
     def of_codes(self, cases: Sequence[Case]) -> str:
         """What the wrong codes of results with many lanes have in common, in words; '' if nothing."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final
 
@@ -43,6 +43,11 @@ class DiagnosedOperation(DiagnosedKind):
         if len(formats) > 1 and len(set(formats[:2])) == 1:
             mask = formats[0].magnitude_mask
             yield Feature(lambda i, e: (i[0] & mask) == (i[1] & mask) or None, lambda _: "a and b have one magnitude")
+
+    @property
+    def family(self) -> Hashable:
+        unit = self.unit
+        return unit if unit.policy.random_count or unit.intermediate else (unit.op, unit.formats, unit.out)
 
     def _signs(self) -> Iterator[Feature]:
         """Whether operands have different signs, and the terms of a sum, which is then a subtraction."""

@@ -116,9 +116,9 @@ def divided(number: Callable[[int], Value], scale: Value, bits: int) -> Value:
         return x._replace(sign=sign)
     if scale.kind == INF:
         return exact.finite(sign, 1, 0)
-    zeros = (scale.significand & -scale.significand).bit_length() - 1
-    if scale.significand >> zeros == 1:
-        return x._replace(sign=sign, exponent=x.exponent - scale.exponent - zeros)
+    unit = exact.normal(scale)
+    if unit.significand == 1:
+        return x._replace(sign=sign, exponent=x.exponent - unit.exponent)
     return _quotient(number(bits + scale.significand.bit_length()), scale, bits)
 
 

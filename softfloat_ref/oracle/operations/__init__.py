@@ -99,18 +99,17 @@ def signature(
 
 def parse_formats(text: str, arity: int, name: str) -> list[Format]:
     """One format per operand: `a=fp8_e4m3,b=fp8_e5m2,c=fp32`. Raises Error."""
-    return [get_format(x) for x in format_names(text, arity, name)]
+    return [get_format(x) for x in format_names(text, LETTERS[:arity], name)]
 
 
-def format_names(text: str, arity: int, name: str) -> list[str]:
-    """The names in such a text, one per operand. Raises Error."""
-    letters = LETTERS[:arity]
-    usage = f"{name} takes {','.join(f'{x}=FORMAT' for x in letters)}, or one FORMAT"
-    given = assignments.parse(text, f"format {text!r}", letters, usage=usage)
-    missing = [x for x in letters if x not in given]
+def format_names(text: str, operands: Sequence[str], name: str) -> list[str]:
+    """The names of formats in such a text, one per operand. operands: their names. Raises Error."""
+    usage = f"{name} takes {','.join(f'{x}=FORMAT' for x in operands)}, or one FORMAT"
+    given = assignments.parse(text, f"format {text!r}", operands, usage=usage)
+    missing = [x for x in operands if x not in given]
     if missing:
         raise Error(f"format {text!r}: no format for operand {', '.join(missing)}")
-    return [given[x] for x in letters]
+    return [given[x] for x in operands]
 
 
 def _output(operation: Operation, formats: tuple[Format, ...], out: Format | None) -> Format:

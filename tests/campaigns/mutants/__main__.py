@@ -26,6 +26,10 @@ FIRST = {
     "blocks/scale_rules": ("scales",),
     "policies": ("policies", "format_names", "targets"),
     "formats": ("ulps", "format_names", "formats", "policies", "targets"),
+    "operations/real_functions": ("special_functions", "functions"),
+    "operations/estimates": ("processors",),
+    "reals": ("special_functions", "functions"),
+    "vector_functions": ("vector_functions",),
     "operations": ("signatures", "operations", "special_operations"),
     "accumulate": (
         *("trees", "accumulators", "dots", "levels", "operands", "definitions_of_sums", "addends", "block_dots"),

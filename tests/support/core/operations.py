@@ -7,7 +7,9 @@ from collections.abc import Mapping
 
 from core.samples import NAMED, SMALL, Sample, said, sample
 from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.codec import encode
 from softfloat_ref.oracle.formats import get_format
+from softfloat_ref.oracle.literals import parse_number
 from softfloat_ref.oracle.operations import (
     OPERATIONS,
     Operation,
@@ -17,6 +19,7 @@ from softfloat_ref.oracle.operations import (
     signature,
     unrounded,
 )
+from softfloat_ref.oracle.operations.p3109 import GROUPS, NAMES, SCALED, own_name
 from softfloat_ref.oracle.operations.table import confused_with
 from softfloat_ref.oracle.policies import Policy
 
@@ -61,6 +64,32 @@ def functions() -> Sample:
     yield from _rows(rows)
     for curve in (row.curve for row in rows.values() if row.curve):
         yield curve.pieces, curve.whole, curve.most, curve.negative, curve.exact
+
+
+@sample
+def special_functions() -> Sample:
+    """Pairs, and multiples of an eighth, where special cases meet; results that are flushed before they are rounded."""
+    pairs = list(
+        itertools.product(map(_fp16, ("0", "-0", "1", "-1", "2", "-2", "3", "-3", "0.5", "inf", "-inf")), repeat=2)
+    )
+    pairs += itertools.product((0x7D01, 0x7E00), (0, 0x3C00, 0x4000, 0x7C00, 0x7D01))
+    for policy in (None, "p3109", Policy("rdn", nan="propagate")):
+        for op in ("pow", "hypot", "atan2", "atan2pi"):
+            yield op, policy, [said(evaluate, op, x, "fp16", None, policy) for a, b in pairs for x in ((a, b), (b, a))]
+        for op in ("sinpi", "cospi", "tanpi", "asinpi", "acospi", "atanpi", "atanh", "log1p", "acosh", "log2", "exp2"):
+            eighths = [_fp16(str(k / 8)) for k in range(-17, 18)]
+            yield op, policy, [said(evaluate, op, (x,), "fp16", None, policy) for x in eighths]
+    flushed = Policy(flush_outputs=True, flush_rule="before")  # type: ignore[arg-type]
+    for name, row in OPERATIONS.items():
+        if row.curve:
+            yield (
+                name,
+                [said(evaluate, name, (x, 0x3C00)[: row.arity], "fp16", None, flushed) for x in (3, 0x8003, 0xD000)],
+            )
+
+
+def _fp16(number: str) -> int:
+    return encode(parse_number(number), "fp16").bits
 
 
 @sample
@@ -156,6 +185,7 @@ def special_operations() -> Sample:
         "abs",
         "neg",
         "round_to_integral",
+        "is_sign_minus",
     ):
         for fmt in (*SMALL, "fp16"):
             codes = few if fmt == "fp16" else range(1 << fmt.width)
@@ -261,6 +291,14 @@ def signatures() -> Sample:
         yield [said(evaluate, "total_order", x, "fp16", None, policy) for x in itertools.product(nans, repeat=2)]
         mixed = ["fp16", "bf16"]
         yield [said(evaluate, "total_order", x, mixed, None, policy) for x in itertools.product(nans, wider)]
+
+
+@sample
+def names_of_p3109() -> Sample:
+    """Its names, and what spellings of them are here."""
+    yield NAMES, SCALED, GROUPS
+    for name in (*NAMES, "Abs", "CopySign", "ScaledAbs", "BlockIsNaN", "ConvertToBlock", "Round-to-Integral"):
+        yield name, own_name(name), own_name(name.lower()), own_name(f" {name.upper()}")
 
 
 @sample

@@ -187,12 +187,12 @@ def _extreme_power(ctx: Context, a: Value, b: Value, sign: int) -> Outcome:
 
 def _is_integer(x: Value) -> bool:
     """Whether a finite number that is not zero is an integer."""
-    return (x.significand & -x.significand).bit_length() - 1 >= -x.exponent
+    return exact.normal(x).exponent >= 0
 
 
 def _is_odd(x: Value) -> bool:
     """Whether a number that is not zero is an odd integer."""
-    return x.is_finite and (x.significand & -x.significand).bit_length() - 1 == -x.exponent
+    return x.is_finite and exact.normal(x).exponent == 0
 
 
 def _kept_at_infinity(name: str, ctx: Context, a: Value) -> Outcome:
