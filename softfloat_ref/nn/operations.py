@@ -126,9 +126,9 @@ class Operations:
     def gates(self, sums: Array, name: str = "") -> Array:
         """The gates of an LSTM, side by side in the order of GATES: sigmoid, but tanh of the cell's."""
         part, made = _cell_gate(sums), np.empty_like(sums)
-        others = functions.sigmoid(np.concatenate([sums[:, : part.start], sums[:, part.stop :]], 1))
-        made[:, : part.start], made[:, part.stop :] = others[:, : part.start], others[:, part.start :]
+        made[:, : part.start] = functions.sigmoid(sums[:, : part.start])
         made[:, part] = functions.tanh(sums[:, part])
+        made[:, part.stop :] = functions.sigmoid(sums[:, part.stop :])
         return made
 
     def gate_slopes(self, gates: Array, known: Sequence[Array], name: str = "") -> Array:

@@ -13,7 +13,7 @@ import pytest
 
 from softfloat_ref.arrays.kernels import segments
 from softfloat_ref.arrays.kernels.function_plans import function_plan
-from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
+from softfloat_ref.arrays.kernels.opcodes import PLAN_LOW, PLAN_SPAN, UNKNOWN
 from softfloat_ref.arrays.operations import by_oracle, evaluate, loop_for
 from softfloat_ref.base import kept
 from softfloat_ref.golden.cases import boundaries, random_cases
@@ -104,6 +104,17 @@ def test_bounds_that_are_too_narrow_give_wrong_bits(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("softfloat_ref.arrays.operations.function_plan", lambda *_: moved)
     with pytest.raises(AssertionError, match="exp"):
         agree("exp", "fp32", "fp32", Policy(), operands("fp32", 1, 2000))
+
+
+def test_plans_have_the_proved_bounds() -> None:
+    """Those of segments.py, as the least integer and a span; the last row decides nothing."""
+    proved = segments.segments(OPERATIONS["tanh"]).whole
+    made = function_plan(signature("tanh", "fp32"), Policy())
+    assert made is not None
+    low, high = made.whole[:, PLAN_LOW], made.whole[:, PLAN_LOW] + made.whole[:, PLAN_SPAN] + 1
+    assert (low[:-1] == proved[:, segments.BASE] - proved[:, segments.BELOW]).all()
+    assert (high[:-1] == proved[:, segments.BASE] + proved[:, segments.ABOVE]).all()
+    assert low[-1] < 0 < high[-1] - 1
 
 
 def test_large_arrays_take_the_loop() -> None:
