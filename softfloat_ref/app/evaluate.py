@@ -37,7 +37,7 @@ _NO_CHOICES = Choices(Policy(), None, None)
 
 @click.command("eval")
 @operands_option
-@click.option("--out", help="The format of the result [that of the operands].")
+@click.option("--out", metavar="FORMAT", help="Format of the result [that of the operands].")
 @click.option("--serve", is_flag=True, help="Answer requests for any operation on stdin; see docs/dpi.md.")
 @click.argument("op", type=Name("OP", [*OPERATIONS, *BLOCK_OPERATIONS, *VECTOR_FUNCTIONS]), required=False)
 @click.argument("operands", nargs=-1, metavar="[BITS...|-]")

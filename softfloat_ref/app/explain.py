@@ -69,7 +69,7 @@ class Asked(NamedTuple):
 
 @click.command("explain", cls=NumbersCommand)
 @click.option("--fmt", type=ANY, help="Format, or one per operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32.")
-@click.option("--out", help="The format of the result.")
+@click.option("--out", metavar="FORMAT", help="Format of the result [that of the operands].")
 @click.option("--got", metavar="BITS", help="What the device answered instead.")
 @click.option("--got-flags", metavar="HEX", help="The flags it raised.")
 @click.option("--json", "as_json", is_flag=True, help="Print the steps as JSON.")
@@ -92,9 +92,9 @@ def command(
 ) -> None:
     """Explain WORDS: a number to convert (`--fmt fp8_e4m3 0.3`), an operation and its operands' codes
     (`fma --fmt fp16 3c00 0400 8001`), an approximation (`tanh.toml 3f80`), an affine integer
-    (`quantize --fmt qint8 3fc00000 3c000000 05`), a lane of a function of vectors
-    (`softmax --fmt bf16 --lane 1 3f80 4000`), or a block of numbers (`--fmt mxfp8 1 2.5 449`). With --got (a block:
-    SCALE:CODE,CODE,...), also list the policies, profiles or rules that give the device's answer."""
+    (`quantize --fmt qint8 3fc00000 3c000000 05`), an operation on blocks (`BlockAdd ...`), a lane of a function of
+    vectors (`softmax --fmt bf16 --lane 1 3f80 4000`), or a block of numbers (`--fmt mxfp8 1 2.5 449`). With --got (a
+    block: SCALE:CODE,CODE,...), also list the policies, profiles or rules that give the device's answer."""
     choices.check_seed()
     texts = [unmark(w) for w in words]
     if is_definition(texts[0]):

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _NEGATIVE: Final = re.compile(r"-(\d|\.\d|inf|nan|snan)", re.IGNORECASE)
+_SENTENCE: Final = 1000  # characters of the first one of a help text, at most
 _MARK: Final = "\0"  # stands before a negative number while click looks for options
 
 
@@ -55,6 +56,16 @@ class NumbersCommand(click.Command):
             marked.append(_MARK + arg if _NEGATIVE.match(arg) and previous not in valued else arg)
             previous = arg
         return super().parse_args(ctx, marked)
+
+
+class Commands(click.Group):
+    """A group whose help has the first sentence of each command in full, where click cuts it."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The table of commands."""
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, c.get_short_help_str(_SENTENCE)) for name, c in found if c is not None])
 
 
 def unmark(text: str) -> str:
@@ -246,7 +257,9 @@ profile_option: Final = click.option(
     metavar="PROFILE",
     help="Block profile: a name, NAME,field=choice,... or FILE.toml[:NAME] [the format's own].",
 )
-operands_option: Final = click.option("--fmt", help="Format, or one per operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32.")
+operands_option: Final = click.option(
+    "--fmt", metavar="FORMAT", help="Format, or one per operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32."
+)
 
 
 def scalar_format(name: str) -> Format:

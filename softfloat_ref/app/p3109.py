@@ -10,7 +10,7 @@ from typing import Final
 import click
 
 from softfloat_ref.app.kappa import provider_option
-from softfloat_ref.app.options import SCALAR, Name, scalar_format
+from softfloat_ref.app.options import SCALAR, Commands, Name, scalar_format
 from softfloat_ref.app.progress import progress
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.files import check_folder, make_folder, write_file
@@ -22,7 +22,7 @@ CASES: Final = 4096
 _FILES: Final = "Configurations, Profiles, Constraints, Kappas, Specializations"
 
 
-@click.group("p3109")
+@click.group("p3109", cls=Commands)
 def command() -> None:
     """IEEE P3109 v4.0: operations, formats, conformance."""
 
