@@ -214,6 +214,14 @@ def test_bad_usage(args: str, message: str, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("r.*"))
 
 
+def test_files_of_one_name_in_two_folders(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        np.savez(tmp_path / folder / "m.npz", w=np.float32([[1, 2]]))
+    rows = ok("report", "a/m.npz", "b/m.npz", "--fmt", "fp16", cwd=tmp_path).splitlines()[1:3]
+    assert [row.split()[0] for row in rows] == ["a/m.npz:w", "b/m.npz:w"]
+
+
 @pytest.mark.extra("matplotlib")
 def test_page(npz: Path, tmp_path: Path) -> None:
     pages = []
