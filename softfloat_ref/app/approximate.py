@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from softfloat_ref.app.options import SCALAR, Choices, Name, policy_options
+from softfloat_ref.app.options import SCALAR, Choices, Name, option_name, policy_options, ulp_limit
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import check_place, write_file
+from softfloat_ref.base.files import check_folder, check_place, make_folder, write_file
 from softfloat_ref.oracle.formats import get_format
-from softfloat_ref.oracle.literals import parse_number
 from softfloat_ref.oracle.operations import OPERATIONS, get_operation
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from softfloat_ref.oracle.approximation import Approximation
 
 _FUNCTIONS: Final = [name for name, row in OPERATIONS.items() if row.arity == 1 and row.curve]
+DEFAULT_DEGREE: Final = 1
 _OWN: Final = ("round", "policy", "overflow")  # the options of policies that a definition has
 
 
@@ -26,11 +26,11 @@ _OWN: Final = ("round", "policy", "overflow")  # the options of policies that a 
 @click.argument("function", type=Name("FUNCTION", _FUNCTIONS), metavar="FUNCTION|FILE.toml")
 @click.option("--fmt", type=SCALAR, help="Format of the operand, of at most 16 bits.")
 @click.option("--out", type=SCALAR, help="Format of the result [that of the operand].")
-@click.option("--degree", type=click.INT, default=1, show_default=True, help="Degree of the polynomials, 0 to 3.")
+@click.option("--degree", type=click.IntRange(0, 3), help=f"Degree of the polynomials [{DEFAULT_DEGREE}].")
 @click.option("--kappa", type=click.IntRange(min=0), help="Bound: values between the result and the defined one.")
 @click.option("--ulp", metavar="N", help="Bound: the largest error in ulp, such as 0.75.")
 @click.option("--segments", type=Name("HOW", ("code", "value")), help="Segments by binade, or of equal width [both].")
-@click.option("--name", help="Name of the definition and the module [FUNCTION_FORMAT].")
+@click.option("--name", metavar="NAME", help="Name of the definition and the module [FUNCTION_FORMAT].")
 @click.option(
     "-o", "--output", "folder", metavar="DIR", help="Where NAME.toml, NAME.memh and NAME.sv go [only the report]."
 )
@@ -41,7 +41,7 @@ def command(
     function: str,
     fmt: str | None,
     out: str | None,
-    degree: int,
+    degree: int | None,
     kappa: int | None,
     ulp: str | None,
     segments: str | None,
@@ -56,14 +56,16 @@ def command(
     from softfloat_ref.app import plots
     from softfloat_ref.arrays.fitting import approximate
     from softfloat_ref.arrays.goals import Goal, goal_of, measure
-    from softfloat_ref.oracle.approximation import get_approximation
+    from softfloat_ref.oracle.approximation import check_name, get_approximation
 
     choices.check_seed()
     place = plots.picture(picture)
     if place is not None:
         check_place(str(place))
+    if folder is not None:
+        check_folder(folder)
     if ".toml" in function:
-        if any(x is not None for x in (fmt, out, kappa, ulp, segments, name, folder)) or choices.given:
+        if any(x is not None for x in (fmt, out, degree, kappa, ulp, segments, name, folder)) or choices.given:
             raise Error(f"{function} is measured as it is; leave the other options, except --plot, out")
         made = get_approximation(function)
         goal = goal_of(made)
@@ -71,13 +73,15 @@ def command(
         if fmt is None:
             raise Error(f"approximate {function} needs --fmt")
         if other := [x for x in choices.given if x not in _OWN]:
-            raise Error(
-                f"an approximation has a rounding and an overflow rule; leave --{other[0].replace('_', '-')} out"
-            )
+            raise Error(f"an approximation has a rounding and an overflow rule; leave {option_name(other[0])} out")
         formats = get_format(fmt), get_format(out or fmt)
         if segments not in (None, "code", "value"):
             raise Error(f"--segments {segments}: use code or value")
-        goal = Goal(get_operation(function).name, *formats, degree, kappa, _bound(ulp), choices.policy)
+        if name is not None:
+            check_name(name)
+        degree = DEFAULT_DEGREE if degree is None else degree
+        bound = None if ulp is None else float(ulp_limit(ulp))
+        goal = Goal(get_operation(function).name, *formats, degree, kappa, bound, choices.policy)
         made = approximate(goal, name or "", segments)  # type: ignore[arg-type]
     found = measure(made, goal)
     for line in _report(made, goal, found):
@@ -87,15 +91,6 @@ def command(
     if place is not None:
         _plot(made, goal, found, place)
     return 0
-
-
-def _bound(text: str | None) -> float | None:
-    if text is None:
-        return None
-    try:
-        return float(parse_number(text))
-    except Error:
-        raise Error(f"--ulp {text[:40]}: give a number of units in the last place, such as 1 or 0.75") from None
 
 
 def _report(a: Approximation, goal: Goal, found: Measured) -> list[str]:
@@ -133,10 +128,7 @@ def _write(a: Approximation, folder: Path) -> None:
         texts[".sv"] = module_text(a)
     except Error as e:
         print(f"no module: {e}")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as e:
-        raise Error(f"{folder}: {e.strerror or e}") from None
+    make_folder(folder)
     for suffix, text in texts.items():
         write_file(str(folder / f"{a.name}{suffix}"), lambda stream, text=text: stream.write(text.encode()))  # type: ignore[misc]
     print(f"written    {', '.join(str(folder / f'{a.name}{suffix}') for suffix in texts)}")

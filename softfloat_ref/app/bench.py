@@ -12,6 +12,7 @@ from typing import Final
 import click
 
 from softfloat_ref.app.bench_peers import installed
+from softfloat_ref.app.options import Commands
 from softfloat_ref.app.rates import Row, median_rate, show
 
 CASES: Final = 20_000
@@ -19,7 +20,7 @@ STREAM_LINES: Final = 200_000
 _COMMAND: Final = (sys.executable, "-m", "softfloat_ref")
 
 
-@click.group("bench")
+@click.group("bench", cls=Commands)
 def command() -> None:
     """Measure throughput on this machine."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +11,7 @@ import click
 
 from softfloat_ref.app.devices import Device, device_options
 from softfloat_ref.app.kappa import KappaChoice, kappa_options
-from softfloat_ref.app.options import Choices, Name, option_name, policy_options, profile_option
+from softfloat_ref.app.options import Choices, Name, option_name, policy_options, profile_option, ulp_limit
 from softfloat_ref.app.requests import DEFAULT_VECTORS, DOT, QUANTIZATIONS, dot_options, request
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import check_place, write_file
@@ -21,7 +20,6 @@ from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import check_hashes
 from softfloat_ref.oracle.blocks.operations import BLOCK_OPERATIONS
-from softfloat_ref.oracle.literals import parse_number
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
@@ -92,7 +90,7 @@ def command(
         if path not in (None, "-"):
             check_place(str(path))
     how: dict[str, Any] = {"nan": device.nan, "flags": flags, "shown": show}
-    how |= {"limit": None if ulp is None else _limit(ulp), "kappa": kappa.allowance}
+    how |= {"limit": None if ulp is None else ulp_limit(ulp), "kappa": kappa.allowance}
     if None not in (ulp, kappa.allowance):
         raise Error("--ulp and --kappa are two measures of one error; give one of them")
     if exhaustive and count is not None:
@@ -119,19 +117,6 @@ def command(
     kappa.declare(found)
     _deliver(found, cause, json_file, junit)
     return 0 if found.passed else 1
-
-
-def _limit(text: str) -> Fraction:
-    """The largest error allowed, in ulp. Raises Error."""
-    try:
-        limit = parse_number(text)
-    except Error:
-        limit = None
-    if isinstance(limit, Fraction):
-        return limit
-    if limit is None or not limit.is_zero:
-        raise Error(f"--ulp {text[:40]}: give a number of units in the last place, such as 1 or 0.75")
-    return Fraction(0)
 
 
 def _from_files(golden: str | None, results: str | None, op: str | None, device: Device, how: dict[str, Any]) -> Report:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from softfloat_ref.app.options import with_options
+from softfloat_ref.app.options import Commands, with_options
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_bytes, write_file
 from softfloat_ref.coverage.engine import measure, page
@@ -34,7 +34,7 @@ _shown = with_options(
 )
 
 
-@click.group("coverage")
+@click.group("coverage", cls=Commands)
 def command() -> None:
     """Coverage of vectors and of simulations, bin by bin; waivers; covergroups."""
 

@@ -48,7 +48,7 @@ def _device(given: dict[str, Any]) -> dict[str, Any]:
 device_options: Final = bundled(
     _device,
     operands_option,
-    click.option("--out", help="The result's format."),
+    click.option("--out", metavar="FORMAT", help="Format of the result."),
     click.option("--dut", metavar="CMD", help="A command: operand lines in, `result [flags]` lines out."),
     click.option("--dut-lib", metavar="SO:NAME", help="A C function of arrays in a shared library."),
     click.option("--compare-nan", type=click.Choice([str(c) for c in CompareNan]), default="exact", show_default=True),

@@ -41,9 +41,9 @@ _OPTIONS: Final = {"source": "-i"}
 
 
 @click.command("dot", cls=NumbersCommand)
-@click.option("--fmt", type=ANY, metavar="F", help="Format of A and B, or a=F,b=F[,c=F]; block formats too.")
+@click.option("--fmt", type=ANY, metavar="FORMAT", help="Format of A and B, or a=..,b=..[,c=..]; block formats too.")
 @click.option("--acc", type=_ACC, metavar="NAME", help="Accumulator: a name, an expression or FILE.toml.")
-@click.option("--out", metavar="F", help="Format of the result and of c [fp32].")
+@click.option("--out", metavar="FORMAT", help="Format of the result and of c [fp32].")
 @click.option("--c", "c", metavar="CODE", help="The addend c, as a code [0].")
 @click.option("--scales-a", metavar="CODES", help="With a block format: A's scales, one per block.")
 @click.option("--scales-b", metavar="CODES", help="With a block format: B's scales, one per block.")

@@ -12,24 +12,22 @@ import click
 from softfloat_ref.app.lines import CHUNK, Words, answerer, blocks
 from softfloat_ref.app.options import Choices, Name, operand_formats, operands_option, policy_options
 from softfloat_ref.app.requests import (
+    case_codes,
     case_options,
     random_codes,
     refuse_dots,
     request,
-    vector_inputs,
     vector_unit,
 )
 from softfloat_ref.app.serve import serve as run_server
-from softfloat_ref.base.errors import Error, counted
+from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.blocks.operations import BLOCK_OPERATIONS
-from softfloat_ref.oracle.codec import check_code
-from softfloat_ref.oracle.literals import parse_code
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.sources import RandomSource
 from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
-from softfloat_ref.units import ApproximationUnit, OperationUnit, Unit, find_operation, is_definition
+from softfloat_ref.units import OperationUnit, Unit, find_operation, is_definition
 from softfloat_ref.units.unit import split
 
 _BULK_FROM: Final = 1 << 16  # lines answered one by one before loading compiled code pays off
@@ -39,7 +37,7 @@ _NO_CHOICES = Choices(Policy(), None, None)
 
 @click.command("eval")
 @operands_option
-@click.option("--out", help="The format of the result [that of the operands].")
+@click.option("--out", metavar="FORMAT", help="Format of the result [that of the operands].")
 @click.option("--serve", is_flag=True, help="Answer requests for any operation on stdin; see docs/dpi.md.")
 @click.argument("op", type=Name("OP", [*OPERATIONS, *BLOCK_OPERATIONS, *VECTOR_FUNCTIONS]), required=False)
 @click.argument("operands", nargs=-1, metavar="[BITS...|-]")
@@ -72,69 +70,28 @@ def command(
         run_server()
         return
     choices.check_seed()
-    if op is not None and is_definition(op) and operands:
-        refuse_dots(op, dots)
-        _approximation(op, fmt, out, operands, choices)
-        return
-    if op is None or fmt is None or not operands:
+    if op is None or not operands or (fmt is None and not is_definition(op)):
         raise Error("eval needs OP, --fmt FORMAT and the operands' codes (or - for lines on stdin); or --serve alone")
-    name = own_name(op)
-    refuse_dots(name, dots, name)
-    if name in VECTOR_FUNCTIONS:
-        _vector(name, fmt, out, choices, dots, operands)
-        return
-    unit = _unit(op, fmt, out, choices, dots)
     if operands == ("-",):
-        stream(unit, choices)
+        stream(_unit(op, fmt, out, choices, dots, None), choices)
         return
-    formats = [f for f in unit.input_formats if f is not None]
-    if len(operands) != len(formats):
-        raise Error(f"{unit.properties()['op']} takes {_fields(unit)}, not {len(operands)}")
-    codes = [check_code(parse_code(x), f) for x, f in zip(operands, formats, strict=True)]
-    found = unit.answer([*codes, *random_codes(unit, choices)])
+    unit = _unit(op, fmt, out, choices, dots, len(operands))
+    found = unit.answer([*case_codes(unit, operands), *random_codes(unit, choices)])
     print(" ".join(f"{x:0{f.digits}x}" for f, own in split(unit.outputs, found) for x in own))
 
 
-def _unit(op: str, fmt: str, out: str | None, choices: Choices, dots: dict[str, Any]) -> Unit:
-    """The unit that the options describe. Raises Error."""
-    if own_name(op) in BLOCK_OPERATIONS:
+def _unit(op: str, fmt: str | None, out: str | None, choices: Choices, dots: dict[str, Any], count: int | None) -> Unit:
+    """The unit that the options describe. count: of the operands' codes, if it is known. Raises Error."""
+    if fmt is None or is_definition(op):
+        return request(op, fmt, out, choices, None, dots, count=1).unit
+    name = own_name(op)
+    refuse_dots(name, dots, name)
+    if name in VECTOR_FUNCTIONS:
+        return vector_unit(name, fmt, out, choices, dots, count)
+    if name in BLOCK_OPERATIONS:
         return request(op, fmt, out, replace(choices, random_bits=None), None, dots, count=1).unit
     operation = find_operation(op)
     return OperationUnit.make(op, operand_formats(fmt, operation.arity, operation.name), out, choices.policy)
-
-
-def _fields(unit: Unit) -> str:
-    """What a unit takes, for messages."""
-    taken = [f for f in unit.inputs if f.fmt is not None]
-    count = sum(f.lanes for f in taken)
-    if isinstance(unit, OperationUnit):
-        return counted(count, "operand")
-    return f"{counted(count, 'code')}, " + ", ".join(f.name if f.lanes == 1 else f"{f.name} ({f.lanes})" for f in taken)
-
-
-def _approximation(op: str, fmt: str | None, out: str | None, operands: tuple[str, ...], choices: Choices) -> None:
-    """Evaluate an approximation, which has its own formats and rounding, and no flags."""
-    if choices.given or choices.random_bits is not None or choices.source is not None:
-        raise Error(f"{op} has its own rounding; leave the options of policies out")
-    made = ApproximationUnit.make(op, fmt, out)
-    if operands == ("-",):
-        stream(made, choices)
-        return
-    if len(operands) != 1:
-        raise Error(f"{made.approximation.name} takes 1 operand, not {len(operands)}")
-    a = made.approximation
-    print(a.out.hex(a.answer(check_code(parse_code(operands[0]), a.fmt))))
-
-
-def _vector(
-    name: str, fmt: str, out: str | None, choices: Choices, dots: dict[str, Any], operands: tuple[str, ...]
-) -> None:
-    if operands == ("-",):
-        stream(vector_unit(name, fmt, out, choices, dots, None), choices)
-        return
-    unit = vector_unit(name, fmt, out, choices, dots, len(operands))
-    *codes, flags = unit.answer(vector_inputs(unit, operands, choices))
-    print(" ".join(map(unit.out.hex, codes)), f"{flags:02x}")
 
 
 def stream(unit: Unit, choices: Choices) -> None:
@@ -147,8 +104,7 @@ def stream(unit: Unit, choices: Choices) -> None:
     for block in blocks(lambda: os.read(0, CHUNK), "case"):
         out: list[bytes] = []
         try:
-            in_bulk = number >= _BULK_FROM and isinstance(unit, OperationUnit)
-            answered = _in_bulk(unit, words, block) if in_bulk else None
+            answered = _in_bulk(unit, words, block) if number >= _BULK_FROM else None
             if answered is not None:
                 out.append(answered)
                 number += block.count(b"\n")

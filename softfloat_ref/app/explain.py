@@ -20,14 +20,14 @@ from softfloat_ref.app.options import (
     unmark,
 )
 from softfloat_ref.app.requests import (
+    case_codes,
     case_options,
     random_codes,
     refuse_dots,
     request,
-    vector_inputs,
     vector_unit,
 )
-from softfloat_ref.base.errors import Error, counted
+from softfloat_ref.base.errors import Error
 from softfloat_ref.explain import approximation  # noqa: F401  (its steps enter the table)
 from softfloat_ref.explain.block import BlockExplanation
 from softfloat_ref.explain.scalar import (
@@ -39,20 +39,20 @@ from softfloat_ref.explain.scalar import (
     explain_operation,
     flag_text,
 )
-from softfloat_ref.explain.steps import alternatives, steps
+from softfloat_ref.explain.steps import alternatives, has_alternatives, has_steps, steps
 from softfloat_ref.explain.vector import explain_lane
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
 from softfloat_ref.oracle.blocks.quantize import VALUE_BITS, element_policy, resolve
 from softfloat_ref.oracle.codec import check_code, check_random, encoder, needed_bits, to_value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.literals import parse_code, parse_number
-from softfloat_ref.oracle.operations import OPERATIONS, evaluator, signature
+from softfloat_ref.oracle.operations import OPERATIONS, evaluator
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
 from softfloat_ref.testing import affine, block_operation  # noqa: F401  (their views and steps enter the tables)
 from softfloat_ref.testing.views import view_of
-from softfloat_ref.units import REQUESTS, ApproximationUnit, BlockOperationUnit, Unit, is_definition
+from softfloat_ref.units import REQUESTS, OperationUnit, Unit, is_definition
 from softfloat_ref.units.unit import split
 
 MORE_BITS: Final = 16  # extra bits of a number such as 1/3, for defects that depend on bits below the guard bit
@@ -69,7 +69,7 @@ class Asked(NamedTuple):
 
 @click.command("explain", cls=NumbersCommand)
 @click.option("--fmt", type=ANY, help="Format, or one per operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32.")
-@click.option("--out", help="The format of the result.")
+@click.option("--out", metavar="FORMAT", help="Format of the result [that of the operands].")
 @click.option("--got", metavar="BITS", help="What the device answered instead.")
 @click.option("--got-flags", metavar="HEX", help="The flags it raised.")
 @click.option("--json", "as_json", is_flag=True, help="Print the steps as JSON.")
@@ -92,9 +92,9 @@ def command(
 ) -> None:
     """Explain WORDS: a number to convert (`--fmt fp8_e4m3 0.3`), an operation and its operands' codes
     (`fma --fmt fp16 3c00 0400 8001`), an approximation (`tanh.toml 3f80`), an affine integer
-    (`quantize --fmt qint8 3fc00000 3c000000 05`), a lane of a function of vectors
-    (`softmax --fmt bf16 --lane 1 3f80 4000`), or a block of numbers (`--fmt mxfp8 1 2.5 449`). With --got (a block:
-    SCALE:CODE,CODE,...), also list the policies, profiles or rules that give the device's answer."""
+    (`quantize --fmt qint8 3fc00000 3c000000 05`), an operation on blocks (`BlockAdd ...`), a lane of a function of
+    vectors (`softmax --fmt bf16 --lane 1 3f80 4000`), or a block of numbers (`--fmt mxfp8 1 2.5 449`). With --got (a
+    block: SCALE:CODE,CODE,...), also list the policies, profiles or rules that give the device's answer."""
     choices.check_seed()
     texts = [unmark(w) for w in words]
     if is_definition(texts[0]):
@@ -168,8 +168,13 @@ def _print(
 
 
 def _explain_unit(unit: Unit, texts: list[str], choices: Choices, got: str | None, as_json: bool) -> None:
-    """The steps of a unit whose fields have one code each, or of an operation on blocks."""
-    inputs = _inputs(unit, texts, choices)
+    """The steps of a unit that has steps of its own."""
+    if not has_steps(unit):
+        raise Error(
+            f"explain {unit.properties()['op']} has no steps; for blocks, give the numbers alone (--fmt mxfp8 1 2.5); "
+            "for dot products, use softfloat-ref dot --trace"
+        )
+    inputs = [*case_codes(unit, texts), *random_codes(unit, choices)]
     rows, (answer, *more) = steps(unit, inputs), unit.answer(inputs)
     field, found, code = unit.results[0], None, 0
     if got is not None:
@@ -182,28 +187,8 @@ def _explain_unit(unit: Unit, texts: list[str], choices: Choices, got: str | Non
     codes = [f"{x:0{f.digits}x}" for f, own in split(unit.results, [answer, *more]) for x in own]
     document = {"bits": codes[0], **({"codes": codes} if more else {}), "steps": dict(rows)}
     said = "" if found is None else view_of(unit).answer_text(code, None)
-    nothing = "another definition" if isinstance(unit, ApproximationUnit) else "no other rule, and no change of two,"
+    nothing = "no other rule, and no change of two," if has_alternatives(unit) else "another definition"
     _print(document, rows, said, found, nothing, as_json, 11)
-
-
-def _inputs(unit: Unit, texts: list[str], choices: Choices) -> list[int]:
-    """The codes of a unit's fields, and its random word. Raises Error for wrong input."""
-    is_on_blocks = isinstance(unit, BlockOperationUnit)
-    if not is_on_blocks and (len(unit.result_formats) != 1 or any(f.lanes > 1 for f in unit.inputs)):
-        op = unit.properties()["op"]
-        raise Error(
-            f"explain {op} is for fields of one code each; for blocks, give the numbers alone (--fmt mxfp8 1 2.5); "
-            "for dot products, use softfloat-ref dot --trace"
-        )
-    fields = [f for f in unit.inputs if f.role == "operand" for _ in range(f.lanes)]
-    if len(texts) != len(fields):
-        names = ", ".join(dict.fromkeys(f.name for f in fields))
-        raise Error(f"{unit.properties()['op']} takes {counted(len(fields), 'code')}, {names}, not {len(texts)}")
-    codes = [parse_code(x) for x in texts]
-    for code, f in zip(codes, fields, strict=True):
-        if code >> f.width:
-            raise Error(f"{code:x} does not fit {f.name}, of {f.width} bits")
-    return [*codes, *random_codes(unit, choices)]
 
 
 def _flags(got: str | None, text: str | None) -> int | None:
@@ -271,12 +256,8 @@ def _change_text(change: dict[str, str] | str) -> str:
 
 
 def _operation(name: str, operands: list[str], fmt: str, out: str | None, choices: Choices) -> Asked:
-    operation = OPERATIONS[name]
-    sig = signature(operation, operand_formats(fmt, operation.arity, name), out)
-    if len(operands) != operation.arity:
-        raise Error(f"{name} takes {counted(operation.arity, 'operand')}, not {len(operands)}")
-    codes = [check_code(parse_code(x), f) for x, f in zip(operands, sig.formats, strict=True)]
-    word = choices.one_word()
+    unit = OperationUnit.make(name, operand_formats(fmt, OPERATIONS[name].arity, name), out, choices.policy)
+    sig, codes, word = unit.signature, case_codes(unit, operands), choices.one_word()
 
     def run(policy: Policy) -> tuple[int, int]:
         return evaluator(sig, policy)(codes, (word or 0) if policy.random_count else 0)
@@ -295,7 +276,7 @@ def _lane(
 ) -> Asked:
     """A lane of a function of vectors; flags are the lane's own."""
     unit = vector_unit(name, fmt, out, choices, dots, len(texts))
-    codes = vector_inputs(unit, texts, choices)
+    codes = [*case_codes(unit, texts), *random_codes(unit, choices)]
     word = codes[unit.operand_width + lane] if lane < unit.length < len(codes) - unit.operand_width + 1 else 0
 
     def run(policy: Policy) -> tuple[int, int]:

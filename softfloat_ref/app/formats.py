@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from softfloat_ref.app.options import ANY, SCALAR, scalar_format
+from softfloat_ref.app.options import ANY, SCALAR, Commands, scalar_format
 from softfloat_ref.base.errors import Error
 from softfloat_ref.explain.scalar import fields, value_text
 from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS, BlockFormat, any_format
@@ -19,7 +19,7 @@ from softfloat_ref.oracle.literals import hexadecimal, shortest
 MAX_TABLE_BITS = 16
 
 
-@click.group("formats")
+@click.group("formats", cls=Commands)
 def command() -> None:
     """List the number formats, show one, or list its codes."""
 

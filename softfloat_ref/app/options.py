@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -17,6 +19,7 @@ from softfloat_ref.oracle.blocks.formats import BLOCK_ALIASES, BLOCK_FORMATS, Bl
 from softfloat_ref.oracle.blocks.profiles import PROFILES, get_profile
 from softfloat_ref.oracle.blocks.quantize import resolve
 from softfloat_ref.oracle.formats import CATALOGUE, Format
+from softfloat_ref.oracle.literals import parse_number
 from softfloat_ref.oracle.operations import parse_formats
 from softfloat_ref.oracle.policies import (
     POLICIES,
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _NEGATIVE: Final = re.compile(r"-(\d|\.\d|inf|nan|snan)", re.IGNORECASE)
+_SENTENCE: Final = 1000  # characters of the first one of a help text, at most
 _MARK: Final = "\0"  # stands before a negative number while click looks for options
 
 
@@ -52,6 +56,16 @@ class NumbersCommand(click.Command):
             marked.append(_MARK + arg if _NEGATIVE.match(arg) and previous not in valued else arg)
             previous = arg
         return super().parse_args(ctx, marked)
+
+
+class Commands(click.Group):
+    """A group whose help has the first sentence of each command in full, where click cuts it."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The table of commands."""
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, c.get_short_help_str(_SENTENCE)) for name, c in found if c is not None])
 
 
 def unmark(text: str) -> str:
@@ -95,6 +109,19 @@ _NAMES: Final = [option.removeprefix("--").replace("-", "_") for option, *_ in _
 def option_name(name: str) -> str:
     """The option of a command's parameter."""
     return f"--{name.replace('_', '-')}"
+
+
+def ulp_limit(text: str) -> Fraction:
+    """The value of --ulp, the largest error allowed. Raises Error."""
+    try:
+        limit = parse_number(text)
+    except Error:
+        limit = None
+    if isinstance(limit, Fraction) and limit <= sys.float_info.max:
+        return limit
+    if limit is None or isinstance(limit, Fraction) or not limit.is_zero:
+        raise Error(f"--ulp {text[:40]}: give a number of units in the last place, such as 1 or 0.75")
+    return Fraction(0)
 
 
 def with_options(*options: Callable[[Any], Any]) -> Callable[[F], F]:
@@ -230,7 +257,9 @@ profile_option: Final = click.option(
     metavar="PROFILE",
     help="Block profile: a name, NAME,field=choice,... or FILE.toml[:NAME] [the format's own].",
 )
-operands_option: Final = click.option("--fmt", help="Format, or one per operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32.")
+operands_option: Final = click.option(
+    "--fmt", metavar="FORMAT", help="Format, or one per operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32."
+)
 
 
 def scalar_format(name: str) -> Format:

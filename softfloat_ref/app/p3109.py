@@ -10,10 +10,10 @@ from typing import Final
 import click
 
 from softfloat_ref.app.kappa import provider_option
-from softfloat_ref.app.options import SCALAR, scalar_format
+from softfloat_ref.app.options import SCALAR, Commands, Name, scalar_format
 from softfloat_ref.app.progress import progress
-from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import write_file
+from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.files import check_folder, make_folder, write_file
 from softfloat_ref.explain.scalar import describe
 from softfloat_ref.oracle.formats.meta import CODES, META, standard_name
 from softfloat_ref.oracle.operations.p3109 import GROUPS, SCALED
@@ -22,7 +22,7 @@ CASES: Final = 4096
 _FILES: Final = "Configurations, Profiles, Constraints, Kappas, Specializations"
 
 
-@click.group("p3109")
+@click.group("p3109", cls=Commands)
 def command() -> None:
     """IEEE P3109 v4.0: operations, formats, conformance."""
 
@@ -44,15 +44,16 @@ def list_operations(only: str | None) -> None:
 
 @command.command("format")
 @click.argument("fmt", type=SCALAR, metavar="FORMAT")
-@click.argument(
-    "operation", required=False, metavar="OPERATION", type=click.Choice([*GROUPS["M"][1]], case_sensitive=False)
-)
+@click.argument("operation", required=False, metavar="[OPERATION]", type=Name("OPERATION", GROUPS["M"][1]))
 def show_format(fmt: str, operation: str | None) -> None:
     """Print P3109's operations on FORMAT: all of them, or the result of one."""
     found = scalar_format(fmt)
-    for name, own in GROUPS["M"][1].items():
+    names = GROUPS["M"][1]
+    if operation is not None and operation.lower() not in map(str.lower, names):
+        raise unknown("operation on formats", operation, names)
+    for name, own in names.items():
         result = META[own](found)
-        if operation in (None, name):
+        if operation is None or operation.lower() == name.lower():
             text = describe(result, found) if isinstance(result, int) and own in CODES else _text(result)
             print(text if operation else f"{name:30} {text}")
 
@@ -82,12 +83,12 @@ def declare(folder: str | None, cases: int, provider: str | None) -> int:
     if provider is not None and folder is None:
         raise Error("--provider is for a declaration: give -o DIR")
     by = declaration.read_provider(provider)
-    if folder is not None and Path(folder).exists() and not Path(folder).is_dir():
-        raise Error(f"{folder}: is not a folder")
+    if folder is not None:
+        check_folder(folder)
     checked, wrong = _checked(cases)
     if wrong or folder is None:
         return int(wrong > 0)
-    Path(folder).mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     for name, text in declaration.files(checked, by).items():
         write_file(Path(folder) / name, lambda stream, text=text: stream.write(text.encode()))  # type: ignore[misc]
     print(f"{len(checked)} specializations declared in {folder}")

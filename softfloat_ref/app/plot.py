@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import click
 
 from softfloat_ref.app import plot_formats, plot_tensors
-from softfloat_ref.app.options import ANY, Choices, policy_options
+from softfloat_ref.app.options import ANY, Choices, Commands, policy_options
+from softfloat_ref.app.plot_formats import OUTPUT, TITLE
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.patterns import matches
 from softfloat_ref.oracle.literals import shortest
@@ -30,7 +31,7 @@ _HEADS: Final = (("smallest", 10), ("largest", 10), ("to zero", 9), ("subnormal"
 Tensor = tuple[str, "NDArray[Any]"]
 
 
-@click.group("plot")
+@click.group("plot", cls=Commands)
 def command() -> None:
     """Plot formats, tensors and training runs with matplotlib, and print the numbers as a table."""
 
@@ -48,8 +49,8 @@ command.add_command(plot_tensors.blocks)
 @click.option("--fmt", "formats", multiple=True, type=ANY, metavar="FORMAT", help="A format to compare them with.")
 @click.option("--tensor", "patterns", multiple=True, metavar="PATTERN", help="Only these tensors, such as conv*.error.")
 @click.option("--scale", type=click.FLOAT, default=1.0, help="Factor on the values, such as a loss scale [1].")
-@click.option("--title", default="", help="Title of the picture.")
-@click.option("-o", "--output", metavar="FILE.png|.svg|.pdf", help="The picture [only the table].")
+@TITLE
+@OUTPUT
 @policy_options
 def histogram(
     inputs: tuple[str, ...],
@@ -180,8 +181,8 @@ class Run(NamedTuple):
 
 @command.command("training")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option("--title", default="", help="Title of the picture.")
-@click.option("-o", "--output", metavar="FILE.png|.svg|.pdf", help="The picture [only the table].")
+@TITLE
+@OUTPUT
 def training(runs: tuple[str, ...], title: str, output: str | None) -> None:
     """Plot loss, and accuracy or perplexity, over epochs: one curve per training recipe.
 

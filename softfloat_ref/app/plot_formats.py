@@ -9,15 +9,15 @@ import click
 from softfloat_ref.app.options import ANY
 from softfloat_ref.base.errors import Error
 
-_TITLE: Final = click.option("--title", default="", help="Title of the picture.")
-_OUTPUT: Final = click.option("-o", "--output", metavar="FILE.png|.svg|.pdf", help="The picture [only the table].")
+TITLE: Final = click.option("--title", default="", help="Title of the picture.")
+OUTPUT: Final = click.option("-o", "--output", metavar="FILE.png|.svg|.pdf", help="The picture [only the table].")
 _LIMIT: Final = 100  # binades away from 1
 
 
 @click.command("line")
 @click.argument("formats", nargs=-1, required=True, type=ANY, metavar="FORMAT...")
-@_TITLE
-@_OUTPUT
+@TITLE
+@OUTPUT
 def line(formats: tuple[str, ...], title: str, output: str | None) -> None:
     """Plot every value of formats on number lines; of block formats, the values of their elements."""
     from softfloat_ref.app import plots, plots_formats
@@ -45,8 +45,8 @@ def _text(x: float) -> str:
     "--from", "low", type=click.INT, default=-16, show_default=True, help="Exponent of the smallest magnitude."
 )
 @click.option("--to", "high", type=click.INT, default=0, show_default=True, help="Exponent of the end.")
-@_TITLE
-@_OUTPUT
+@TITLE
+@OUTPUT
 def error(formats: tuple[str, ...], low: int, high: int, title: str, output: str | None) -> None:
     """Plot the largest relative error of formats in each binade, with values rounded to nearest.
 

@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from softfloat_ref.app.options import ANY, Choices, policy_options, profile_option
+from softfloat_ref.app.plot_formats import OUTPUT, TITLE
 from softfloat_ref.base.errors import Error, unknown
 
 if TYPE_CHECKING:
     from softfloat_ref.nn.model_files import Tensor
 
-_TITLE: Final = click.option("--title", default="", help="Title of the picture.")
-_OUTPUT: Final = click.option("-o", "--output", metavar="FILE.png|.svg|.pdf", help="The picture [only the table].")
 _BINS: Final = 192  # of blocks
 
 
 @click.command("sqnr")
 @click.argument("report", metavar="REPORT.json")
-@_TITLE
-@_OUTPUT
+@TITLE
+@OUTPUT
 def sqnr(report: str, title: str, output: str | None) -> None:
     """Plot the signal to quantization noise ratio by tensor and format, from a report that `report -o` wrote."""
     from softfloat_ref.app import plots
@@ -71,8 +70,8 @@ def _ratios(path: str) -> tuple[list[str], dict[str, dict[str, float]]]:
 @click.option("--fmt", required=True, type=ANY, metavar="FORMAT", help="A block format.")
 @click.option("--tensor", metavar="NAME", help="The tensor [the only one that can be measured].")
 @click.option("--axis", type=click.INT, help="Axis of blocks [the last].")
-@_TITLE
-@_OUTPUT
+@TITLE
+@OUTPUT
 @profile_option
 @policy_options
 def blocks(

@@ -66,6 +66,9 @@ def command(
     from softfloat_ref.app import report_rows
     from softfloat_ref.base.files import check_place
 
+    for given in (models, outputs):
+        if twice := [x for i, x in enumerate(given) if x in given[:i]]:
+            raise Error(f"{twice[0]} is given twice")
     _check(sort, outputs, choices)
     for path in outputs:
         check_place(path)
@@ -122,11 +125,14 @@ def _chosen(
     """The tensors to be measured, and the names of the others with the reason. Raises Error if there are none."""
     from softfloat_ref.nn.model_files import tensors
 
-    found = list(_named([(Path(x).name, tensors(x)) for x in models]))
+    found = list(_named([(x, tensors(x)) for x in models]))
+    for pattern in (*include, *exclude):
+        if not any(matches(t.name, pattern) for t in found):
+            raise unknown("tensor", pattern, [t.name for t in found])
     kept = [t for t in found if not include or any(matches(t.name, p) for p in include)]
     kept = [t for t in kept if not any(matches(t.name, p) for p in exclude)]
     if not kept:
-        raise unknown("tensor", ", ".join(include) or "(all excluded)", [t.name for t in found])
+        raise Error(f"--exclude {' '.join(exclude)} leaves no tensor")
     skipped = [(t.name, t.skipped) for t in kept if t.skipped]
     if len(skipped) == len(kept):
         name, why = skipped[0]

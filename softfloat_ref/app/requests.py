@@ -20,7 +20,7 @@ from softfloat_ref.oracle.literals import parse_code
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import ROUNDINGS, Overflow, get_policy
 from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
-from softfloat_ref.units import REQUESTS, SIDE, Unit, VectorUnit, find_operation, is_definition
+from softfloat_ref.units import REQUESTS, SIDE, Field, Unit, VectorUnit, find_operation, is_definition
 from softfloat_ref.units.vector import DEFAULT_DEPTH, DEFAULT_LENGTH, EPSILON, MAX_LENGTH
 
 DOT: Final = "dot"
@@ -184,7 +184,26 @@ def random_codes(unit: Unit, choices: Choices) -> list[int]:
     return [check_random(choices.policy, word) for word in words]
 
 
-# -- a case of a function of vectors on the command line ---------------------------------------------------------------
+# -- a case on the command line ----------------------------------------------------------------------------------------
+
+
+def case_codes(unit: Unit, texts: Sequence[str]) -> list[int]:
+    """The codes of a case's operands, without random words. Raises Error."""
+    operands = [f for f in unit.inputs if f.role == "operand"]
+    fields = [f for f in operands for _ in range(f.lanes)]
+    if len(texts) != len(fields):
+        names = ", ".join(f.name if f.lanes == 1 else f"{f.name} ({f.lanes})" for f in operands)
+        raise Error(f"{unit.properties()['op']} takes {counted(len(fields), 'code')}, {names}, not {len(texts)}")
+    return [_code(parse_code(x), f) for x, f in zip(texts, fields, strict=True)]
+
+
+def _code(code: int, field: Field) -> int:
+    """A code that its field can hold. Raises Error."""
+    if field.fmt is not None:
+        return check_code(code, field.fmt)
+    if code >> field.width:
+        raise Error(f"{code:x} does not fit {field.name}, of {field.width} bits")
+    return code
 
 
 def vector_unit(
@@ -198,14 +217,3 @@ def vector_unit(
     one, two = (dataclasses.replace(unit, length=n).operand_width for n in (1, 2))
     length = max(1, 1 + (count - one) // (two - one))
     return dataclasses.replace(unit, length=length) if length <= MAX_LENGTH else unit
-
-
-def vector_inputs(unit: VectorUnit, texts: Sequence[str], choices: Choices) -> list[int]:
-    """The codes of a case, and a random word per lane. Raises Error."""
-    fields = [f for f in unit.inputs if f.role == "operand" for _ in range(f.lanes)]
-    if len(texts) != len(fields):
-        sizes = ", ".join(f"{f.name} ({f.lanes})" for f in unit.inputs if f.role == "operand")
-        size = f"length {unit.length}" + (f" and depth {unit.depth}" if unit.depth else "")
-        raise Error(f"{unit.op} of {size} takes {counted(len(fields), 'code')}, {sizes}, not {len(texts)}")
-    codes = [check_code(parse_code(x), f.fmt) for x, f in zip(texts, fields, strict=True) if f.fmt is not None]
-    return [*codes, *random_codes(unit, choices)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from softfloat_ref.app import train_compare
+from softfloat_ref.app.options import Commands
 from softfloat_ref.app.progress import Progress, progress
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from softfloat_ref.nn.training_recipe import Recipe
 
 
-class _Train(click.Group):
+class _Train(Commands):
     """`train compare ...`, or `train RECIPE ...`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from softfloat_ref.app.options import ANY, SCHEDULERS, Choices, Name, option_name, policy_options, profile_option
+from softfloat_ref.app.options import (
+    ANY,
+    SCHEDULERS,
+    Choices,
+    Commands,
+    Name,
+    option_name,
+    policy_options,
+    profile_option,
+)
 from softfloat_ref.app.progress import progress
 from softfloat_ref.app.requests import DEFAULT_VECTORS, MATMUL, product_options, refuse_dots, request
 from softfloat_ref.app.vector_files import (
@@ -46,7 +55,7 @@ DEFAULT_PRODUCTS: Final = 4
 _OF_RTL: Final = ("ports", "testbench")
 
 
-class _Group(click.Group):
+class _Group(Commands):
     """The commands of this module, and those that read RTL, whose modules are imported when they are needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -72,7 +81,7 @@ def command() -> None:
     help="Operation, or quantize, dequantize, dot, matmul, softmax, BlockAdd, ..., or FILE.toml of an approximation.",
 )
 @click.option("--fmt", type=ANY, help="Format, or one per operand as a=..,b=..; a block format for quantize.")
-@click.option("--out", help="Format of the result; for quantize, of the values [fp32].")
+@click.option("--out", metavar="FORMAT", help="Format of the result; for quantize, of the values [fp32].")
 @click.option(
     "-n",
     "count",
@@ -195,8 +204,8 @@ def _from_recipe(recipe: str, count: int | None, seed: int | None) -> VectorSet:
 @click.argument("folders", nargs=-1, required=True, metavar="[DIR...|-]")
 @click.option("--golden", metavar="DIR", help="With -: the vectors that a bench ran, whose log the lines are.")
 @click.option("--op", type=Name("OP", OPERATIONS), help="With -: the operation of the lines.")
-@click.option("--fmt", help="With -: the formats of the operands.")
-@click.option("--out", help="With -: the format of the result.")
+@click.option("--fmt", metavar="FORMAT", help="With -: the formats of the operands.")
+@click.option("--out", metavar="FORMAT", help="With -: the format of the result.")
 @click.option("-n", "count", type=click.IntRange(min=1), help="With -: expected number of lines.")
 @click.option("--compare-nan", type=click.Choice([str(c) for c in CompareNan]), help="With -: comparison of NaNs.")
 @click.option("--no-flags", is_flag=True, help="With -: ignore flags; lines may omit them.")

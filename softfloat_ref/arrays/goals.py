@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -45,13 +46,17 @@ class Goal:
         if not 0 <= self.degree <= 3:
             raise Error(f"degree {self.degree}; use 0 to 3")
         if self.fmt.width > WIDEST or not self.fmt.exponent_bits:
-            raise Error(f"approximate tries every operand of a floating-point format of at most {WIDEST} bits")
+            raise Error(
+                f"{self.fmt.name}: every operand is tried; use a floating-point format of at most {WIDEST} bits"
+            )
         if self.out.width > 32 or not self.out.exponent_bits or not (self.out.signed and self.out.zero):
             raise Error(f"{self.out.name} is not a result's format here; use a signed one of at most 32 bits")
         if (self.kappa is None) == (self.ulp is None):
             raise Error("give a bound: kappa or ulp, one of them")
-        if (self.kappa is not None and self.kappa < 0) or (self.ulp is not None and not self.ulp > 0):
-            raise Error("the bound is negative, or zero ulp")
+        if self.kappa is not None and not 0 <= self.kappa <= 2 * self.out.max_code:
+            raise Error(f"kappa = {self.kappa}: {self.out.name} has values at most {2 * self.out.max_code} apart")
+        if self.ulp is not None and not 0 < self.ulp < math.inf:
+            raise Error(f"ulp = {self.ulp:g}: a bound is a positive number")
 
     @cached_property
     def codes(self) -> NDArray[Any]:

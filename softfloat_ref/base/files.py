@@ -29,6 +29,16 @@ def check_place(path: str | Path) -> None:
         raise Error(f"{path}: cannot be written: no permission")
 
 
+def check_folder(path: str | Path) -> None:
+    """Raise Error if `make_folder` could not make this folder, as far as can be checked in advance."""
+    whole = Path(os.path.realpath(path))
+    near = next(p for p in (whole, *whole.parents) if p.exists())
+    if not near.is_dir():
+        raise Error(f"{path}: cannot be created: {near.name} is a file")
+    if not os.access(near, os.W_OK):
+        raise Error(f"{path}: cannot be written: no permission")
+
+
 @contextmanager
 def new_file(path: str | Path) -> Iterator[IO[bytes]]:
     """A binary stream to a file that gets its final name only if the block succeeds. Raises Error."""

@@ -28,6 +28,16 @@ def alternatives(unit: Unit, inputs: Sequence[int], got: Sequence[int]) -> list[
     return [{}] if tuple(unit.answer(inputs)) == tuple(got) else []
 
 
+def has_steps(unit: Unit) -> bool:
+    """Whether the kind of unit has steps of its own."""
+    return steps.dispatch(type(unit)) is not steps.dispatch(object)
+
+
+def has_alternatives(unit: Unit) -> bool:
+    """Whether changes of this kind of unit are tried."""
+    return alternatives.dispatch(type(unit)) is not alternatives.dispatch(object)
+
+
 def field_lines(fields: Sequence[Field], codes: Sequence[int]) -> Iterator[str]:
     """One line per field; for a field with many lanes, the first few nonzero ones."""
     start = 0

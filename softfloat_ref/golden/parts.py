@@ -52,10 +52,10 @@ def batches(vectors: VectorSet, first: int = 0, compiled: bool = True) -> Iterat
 
 
 def _in_bulk(vectors: VectorSet, chunks: range) -> Iterator[NumberedBatch]:
-    from softfloat_ref.golden import bulk, fused
+    from softfloat_ref.golden import bulk, operation_lines
 
-    cursor, texts, tables = TagCursor(vectors), fused.texts(vectors), bulk.Tables(vectors)
-    for number, place in bulk.places(vectors, chunks) if texts is None else fused.places(vectors, chunks):
+    cursor, texts, tables = TagCursor(vectors), operation_lines.texts(vectors), bulk.Tables(vectors)
+    for number, place in bulk.places(vectors, chunks) if texts is None else operation_lines.places(vectors, chunks):
         runs = cursor.take(place.position, place.size)
         text = None if texts is None else texts(place)
         left_out: list[tuple[int, Line]] = []

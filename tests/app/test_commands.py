@@ -420,6 +420,11 @@ def test_evaluator_matches_stream_on_policies() -> None:
         ]
 
 
+@pytest.mark.parametrize("group", ["bench", "coverage", "formats", "p3109", "plot", "train", "vectors"])
+def test_help_of_groups_is_not_cut(group: str) -> None:
+    assert "..." not in ok(group, "--help").partition("Commands:")[2]
+
+
 def test_the_help_of_train_names_the_options_of_a_run() -> None:
     from softfloat_ref.app import train
 

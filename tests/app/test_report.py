@@ -192,7 +192,11 @@ def test_a_tensor_that_a_format_refuses(tmp_path: Path) -> None:
         ("m.npz --fmt fp16 --axis 0", "--axis is for block formats"),
         ("m.npz --fmt fp16 --profile nvidia", "--profile is for block formats"),
         ("m.npz --fmt fp16 --include b*", "unknown tensor 'b*'; "),
-        ("m.npz --fmt fp16 --exclude *", "(all excluded)"),
+        ("m.npz --fmt fp16 --include a --include b*", "unknown tensor 'b*'; "),
+        ("m.npz --fmt fp16 --exclude b*", "unknown tensor 'b*'; "),
+        ("m.npz --fmt fp16 --exclude *", "--exclude * leaves no tensor"),
+        ("m.npz m.npz --fmt fp16", "m.npz is given twice"),
+        ("m.npz --fmt fp16 -o r.csv -o r.csv", "r.csv is given twice"),
         ("m.npz --fmt fp16 --sort best", "unknown order 'best'"),
         ("m.npz --fmt fp16 -o r.txt", "unknown kind of report 'r.txt'"),
         ("m.npz --fmt fp16 -o none/r.csv", "no such folder"),
@@ -208,6 +212,14 @@ def test_bad_usage(args: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "bad.npz").write_bytes(b"PK")
     assert message in refused("report", *args.split(), cwd=tmp_path)
     assert not list(tmp_path.glob("r.*"))
+
+
+def test_files_of_one_name_in_two_folders(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        np.savez(tmp_path / folder / "m.npz", w=np.float32([[1, 2]]))
+    rows = ok("report", "a/m.npz", "b/m.npz", "--fmt", "fp16", cwd=tmp_path).splitlines()[1:3]
+    assert [row.split()[0] for row in rows] == ["a/m.npz:w", "b/m.npz:w"]
 
 
 @pytest.mark.extra("matplotlib")

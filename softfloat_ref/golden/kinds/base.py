@@ -85,7 +85,9 @@ class Cases:
         """The number of cases of a unit's operands. Raises Error for more than 2^32."""
         bits = sum(f.width * f.lanes for f in unit.inputs if f.role == "operand")
         if cls.wide:
-            raise Error(f"exhaustive applies only to scalar operations; {unit.properties()['op']} works on blocks")
+            raise Error(
+                f"exhaustive applies only to scalar operations; {unit.properties()['op']} has fields of many codes"
+            )
         if bits > MAX_EXHAUSTIVE_BITS:
             op = unit.properties()["op"]
             raise Error(f"{op} has 2^{bits} cases; exhaustive is limited to 2^{MAX_EXHAUSTIVE_BITS}")
