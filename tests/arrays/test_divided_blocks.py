@@ -11,10 +11,10 @@ import pytest
 from softfloat_ref import blocks
 from softfloat_ref.arrays.kernels import divided
 from softfloat_ref.base.errors import Error
-from softfloat_ref.oracle.blocks.formats import get_block_format
+from softfloat_ref.oracle.blocks.formats import BlockFormat, get_block_format
 from softfloat_ref.oracle.blocks.quantize import quantize_block
 from softfloat_ref.oracle.codec import decode, decoder
-from softfloat_ref.oracle.formats import CATALOGUE
+from softfloat_ref.oracle.formats import CATALOGUE, define_format
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.sources import Philox
 
@@ -157,6 +157,26 @@ def test_blocks_against_the_oracle(
         check(bits[few], None if words is None else words[few], part, policy, made.factor)
         if kind is normal and (given is None or name == "nvfp4"):
             assert left[-1] == 0, "the oracle computed some blocks"
+
+
+def against_the_oracle(fmt: BlockFormat, profile: str, policy: Policy, factor: float | None, *kinds: Any) -> None:
+    """Blocks of each kind, under a second-level scale."""
+    rng = np.random.default_rng(11)
+    for kind in kinds:
+        bits = kind(rng, (VALUES // fmt.size, fmt.size))
+        made = blocks.encode(bits.view(np.float32), fmt, policy, profile=profile, tensor_scale=factor)
+        check(bits, None, made, policy.replace(overflow=made.profile.overflow), made.factor)
+
+
+@pytest.mark.parametrize("width", [2, 6, 10, 13])
+@pytest.mark.parametrize("profile", ["ocp", "nvfp4", "nvfp4-torchao"])
+def test_integers_of_any_width(width: int, profile: str) -> None:
+    """Codes of negative integers have no bits above their width."""
+    table = CATALOGUE["int8"].to_dict() | {"name": f"int{width}", "mantissa_bits": width - 1}
+    scale = CATALOGUE["e8m0" if profile == "ocp" else "ue4m3"]
+    for integers in ("symmetric", "full"):
+        fmt = BlockFormat("integers", define_format(table), scale, 32)
+        against_the_oracle(fmt, f"{profile},integers={integers}", Policy(), None, normal, ties)
 
 
 def watched(monkeypatch: Any) -> list[int]:
