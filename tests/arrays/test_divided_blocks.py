@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from softfloat_ref import blocks
-from softfloat_ref.arrays.kernels import divided
+from softfloat_ref.arrays.kernels import divided, nearest, plans
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.blocks.formats import BlockFormat, get_block_format
 from softfloat_ref.oracle.blocks.quantize import quantize_block
@@ -177,6 +177,20 @@ def test_integers_of_any_width(width: int, profile: str) -> None:
     for integers in ("symmetric", "full"):
         fmt = BlockFormat("integers", define_format(table), scale, 32)
         against_the_oracle(fmt, f"{profile},integers={integers}", Policy(), None, normal, ties)
+
+
+@pytest.mark.parametrize("element", ["fp8_e5m2", "fp8_e4m3", "fp4_e2m1"])
+@pytest.mark.parametrize("overflow", ["sat-none", "sat-propagate"])
+def test_a_product_beyond_fp32_is_inf(element: str, overflow: str) -> None:
+    """Of value and reciprocal, in the arithmetic of torchao's NVFP4: not the same as a large number."""
+    fmt = BlockFormat("drawn", CATALOGUE[element], CATALOGUE["ue4m3"], 16)
+    profile = f"nvfp4-torchao,overflow={overflow}"
+    against_the_oracle(fmt, profile, Policy(), float(np.float32(1e-30)), normal, finite, close)
+
+
+def test_plans_know_the_fields_of_the_loops() -> None:
+    fields = nearest.Nearest._fields
+    assert [fields[i] for i in (plans.LEAST, plans.BEYOND, plans.INF)] == ["least", "beyond", "inf"]
 
 
 def watched(monkeypatch: Any) -> list[int]:

@@ -135,7 +135,9 @@ def fixed_plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> Plan | Non
         return None
     rounding = _ROUNDINGS.get(profile.scale_rule, Rounding.RNE) if kind == QUOTIENT else Rounding.RNE
     rounded = scale_policy(rounding, profile.scale_high == "format")
-    near = _near(element, policy) if element.signed and not n else None  # those loops drop no negative values
+    near = _near(element, policy) if element.signed and not n else []  # those loops drop no negative values
+    if kind == RECIPROCAL and near and near[plans.INF] != near[plans.BEYOND]:
+        near = []  # a product in FP32 may be Inf, which those loops count as a large number
     top = _ONE if profile.scale_rule == "amax" else largest(element)
     return Plan(
         _rules(fmt, profile, policy, kind),
@@ -145,7 +147,7 @@ def fixed_plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> Plan | Non
         powers,
         _values(scale),
         np.array(plans.plain_numbers(element, policy, FP32), np.uint32),
-        np.array(near or [], np.uint32),
+        np.array(near, np.uint32),
         int(policy.rounding),
         n,
         kind,
@@ -157,7 +159,7 @@ def _near(fmt: Format, policy: Policy) -> list[int]:
     """The fields of nearest.Nearest for magnitudes; empty if its loops do not apply."""
     spare = FP32.precision - fmt.precision >= 2
     found = plans.nearest_magnitudes(fmt, policy) if spare and plans.is_plain(fmt, policy, FP32) else None
-    return found if found and found[2] > FAR_BELOW and fmt.emax < RANGE else []
+    return found if found and found[plans.LEAST] > FAR_BELOW and fmt.emax < RANGE else []
 
 
 def _kind(fmt: BlockFormat, profile: Profile) -> int | None:
