@@ -365,21 +365,16 @@ class _Job:
             return False
         if self.profile.arithmetic == "fp32-reciprocal":
             return self.source.width > FP32.width
-        if not self._moderate():
+        if not divided.is_moderate(self.fmt.element, self.fmt.scale):
             return True
         wide = self.fmt.scale.precision + divided.short_bits(self.factor) > FP64.precision - _QUOTIENT_BITS - 1
         return wide or self.fmt.element.mantissa_bits + self.policy.random_count + 3 > _QUOTIENT_BITS
-
-    def _moderate(self) -> bool:
-        """Whether exponents stay well within float64's range."""
-        element, scale = self.fmt.element, self.fmt.scale
-        return max(map(abs, (element.emin, element.emax, scale.emin, scale.emax))) <= _EXPONENT_LIMIT // 3
 
     def _exact_quotients(self) -> bool:
         """Whether every quotient is exact in float64: scales are powers of two, values no wider than FP32."""
         return (
             self.fmt.scale.mantissa_bits == 0
-            and self._moderate()
+            and divided.is_moderate(self.fmt.element, self.fmt.scale)
             and self.tensor_scale == ONE
             and self.profile.arithmetic == "exact"
             and self.source.width <= FP32.width

@@ -14,7 +14,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.blocks.formats import BlockFormat, get_block_format
 from softfloat_ref.oracle.blocks.quantize import quantize_block
 from softfloat_ref.oracle.codec import decode, decoder
-from softfloat_ref.oracle.formats import CATALOGUE, define_format
+from softfloat_ref.oracle.formats import CATALOGUE, define_format, get_format
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.sources import Philox
 
@@ -186,6 +186,15 @@ def test_a_product_beyond_fp32_is_inf(element: str, overflow: str) -> None:
     fmt = BlockFormat("drawn", CATALOGUE[element], CATALOGUE["ue4m3"], 16)
     profile = f"nvfp4-torchao,overflow={overflow}"
     against_the_oracle(fmt, profile, Policy(), float(np.float32(1e-30)), normal, finite, close)
+
+
+@pytest.mark.parametrize("scale", ["s0e4m0b-960", "s0e4m0b1100", "s1e5m2b-990"])
+@pytest.mark.parametrize("rule", ["floor", "rceil"])
+@pytest.mark.parametrize("rounding", ["rne", "rup"])
+def test_scales_near_the_ends_of_float64(scale: str, rule: str, rounding: str) -> None:
+    fmt = BlockFormat("drawn", CATALOGUE["fp8_e5m2"], get_format(scale), 32)
+    profile = f"ocp,flush=never,nan=element,inf=element,scale_rule={rule}"
+    against_the_oracle(fmt, profile, Policy(rounding=rounding), None, finite, tiny)  # type: ignore[arg-type]
 
 
 def test_plans_know_the_fields_of_the_loops() -> None:
