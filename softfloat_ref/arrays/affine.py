@@ -246,7 +246,7 @@ def _by_oracle(
 
 def _quotients(
     x: NDArray[np.float64], scales: NDArray[np.uint32], offset: NDArray[np.float64], fmt: AffineFormat, rule: Rule
-) -> NDArray[Any]:
+) -> NDArray[np.float64]:
     """x / scale + offset, accurate enough that rounding it to an integer gives the correctly rounded result."""
     if rule.arithmetic == "exact":
         found = blocks.odd_quotient(x, np.broadcast_to(convert.decode_float64(scales, FP32), x.shape))
@@ -255,8 +255,8 @@ def _quotients(
     table = np.array([float(reciprocal(decode(s, FP32))) for s in patterns.tolist()])
     products = x * table[inverse].reshape(scales.shape)  # products of two FP32 numbers: exact
     if rule.arithmetic == "fp32":
-        products = convert.round_to_fp32(products).astype(np.float64)
-    return convert.round_to_fp32(_odd_sum(products, offset))
+        products = convert.through_fp32(products)
+    return convert.through_fp32(_odd_sum(products, offset))  # not as float32: FP32's subnormals are no inputs to flush
 
 
 def _fixed(x: NDArray[np.float64], fmt: AffineFormat) -> NDArray[np.float64]:

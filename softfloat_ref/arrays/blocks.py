@@ -385,7 +385,7 @@ class _Job:
         if self.profile.arithmetic == "fp32-reciprocal":
             with np.errstate(invalid="ignore"):  # 0 * Inf, where 1 / tensor scale is beyond FP32
                 products = blocks * self._reciprocals(scales)[..., np.newaxis]
-            return convert.round_to_fp32(products).astype(np.float64)
+            return convert.through_fp32(products)
         divisors = self._decoded(scales)[..., np.newaxis]
         divisors = np.where(np.isfinite(divisors), divisors, 1.0)  # Inf and NaN scales are handled in `run`
         zero = divisors == 0

@@ -442,6 +442,11 @@ def round_to_fp32(values: NDArray[np.float64]) -> NDArray[np.float32]:
     return found
 
 
+def through_fp32(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """float64 values rounded to FP32, as float64 again; a cast could flush subnormals."""
+    return to_float64(round_to_fp32(values))
+
+
 def flushes_subnormals() -> bool:
     """Whether this process flushes FP32 subnormals to zero, which -ffast-math libraries can enable."""
     return bool(np.float32(2.0**_FP32.emin) * np.float32(0.5) == 0)

@@ -112,6 +112,17 @@ def test_orders_differ_on_ties_where_the_zero_point_is_odd() -> None:
     assert even == [[6, 2, 4]] * 2
 
 
+@pytest.mark.parametrize("rule", ["torch", "torch-channel", "torch-fake"])
+def test_only_inputs_are_flushed(rule: str) -> None:
+    """Not a quotient that is subnormal in FP32, the arithmetic of its steps."""
+    policy = Policy("rup", flush_inputs=True)
+    scale, x = np.float32(2.0**20), np.array([2.0**-120, 2.0**-130, -(2.0**-120)], np.float32)
+    got = affine.encode(x, "qint8", profile=rule, policy=policy, scale=scale, zero_point=0)
+    assert got.integers.tolist() == [1, 0, 0]
+    parameters = Parameters(int(scale.view(np.uint32)), 0)
+    assert quantize_value(to_value(float(x[0]), 0), parameters, "qint8", rule, policy) == 1
+
+
 @pytest.mark.parametrize("rule", ["exact", "exact,order=outside"])
 def test_rationals_and_short_values(rule: str) -> None:
     """Values that are cut, a hair from ties; and values of few bits, whose quotients need more."""
