@@ -24,6 +24,7 @@ from softfloat_ref.arrays.affine_products import accumulate, matmul
 from softfloat_ref.arrays.block_layout import check_axis
 from softfloat_ref.arrays.files import load_kind, save
 from softfloat_ref.arrays.kernels import affine_dispatch, dispatch
+from softfloat_ref.arrays.random_bits import RandomBits, given_bits, random_words
 from softfloat_ref.arrays.slabs import SIZE
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.affine import (
@@ -66,7 +67,7 @@ def encode(
     x: ArrayLike,
     fmt: str | AffineFormat,
     policy: Policy | str | None = None,
-    random_bits: convert.RandomBits | None = None,
+    random_bits: RandomBits | None = None,
     *,
     seed: int | None = None,
     key: str | None = None,
@@ -90,8 +91,8 @@ def encode(
         raise Error(f"affine rule {rule.name}: steps in FP32 take arrays of FP32 or narrower, not {source.fmt.name}")
     axis = None if axis is None else check_axis(source.codes, axis)
     check_out(out, source.codes.shape, axis)
-    random_bits = convert.given_bits(random_bits, policy, x, seed, key)
-    words = convert.random_words(policy, random_bits, source.codes.shape)
+    random_bits = given_bits(random_bits, policy, x, seed, key)
+    words = random_words(policy, random_bits, source.codes.shape)
     if (scale is None) != (zero_point is None):
         raise Error("give both scale and zero_point, or neither")
     if source.fmt is FP32 and source.codes.ndim and is_compiled(source.codes.size):
@@ -296,7 +297,7 @@ def quantize(
     x: ArrayLike,
     fmt: str | AffineFormat,
     policy: Policy | str | None = None,
-    random_bits: convert.RandomBits | None = None,
+    random_bits: RandomBits | None = None,
     *,
     seed: int | None = None,
     key: str | None = None,
@@ -311,7 +312,7 @@ def quantize(
     does."""
     fmt, rule = get_affine_format(fmt), get_rule(profile)
     chosen = element_policy(policy, rule)
-    random_bits = convert.given_bits(random_bits, chosen, x, seed, key)
+    random_bits = given_bits(random_bits, chosen, x, seed, key)
     quick = _quick_rows(x, fmt, axis, rule, chosen)
     if quick is None or (scale is None) != (zero_point is None):
         given: dict[str, Any] = {"scale": scale, "zero_point": zero_point}
@@ -329,10 +330,7 @@ def quantize(
     targets, drawn = made.reshape(len(quick), -1), words.reshape(len(quick), -1) if words.size else [words] * len(quick)
     for row, word, parameters, place in zip(quick, drawn, found, targets, strict=True):
         _quick_values(row, word, parameters, fmt, chosen, place)
-    if out is not None and made is not out:
-        out[...] = made
-        return out
-    return made
+    return convert.stored(made, out)
 
 
 def _quick_rows(
@@ -353,7 +351,7 @@ def _quick_rows(
 def _words(policy: Policy, random_bits: ArrayLike | RandomSource | None, shape: tuple[int, ...]) -> NDArray[Any]:
     if isinstance(random_bits, RandomSource) and policy.random_count:
         return dispatch.drawn(random_bits, policy.random_count, 0, int(np.prod(shape)), True)
-    words = convert.random_words(policy, random_bits, shape)
+    words = random_words(policy, random_bits, shape)
     return np.zeros(0, np.uint32) if words is None else words.reshape(-1)
 
 
