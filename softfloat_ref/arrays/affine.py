@@ -290,8 +290,6 @@ def _odd_sum(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float
 
 # -- the values at once ----------------------------------------------------------------------------------------------
 
-_QUICK_BITS: Final = 8  # widest integers that the compiled loop supports
-
 
 def quantize(
     x: ArrayLike,
@@ -337,12 +335,10 @@ def _quick_rows(
     x: ArrayLike, fmt: AffineFormat, axis: int | None, rule: Rule, policy: Policy
 ) -> NDArray[np.float32] | None:
     """The channels as rows, or None if the compiled loop does not support this case."""
-    from softfloat_ref.arrays.kernels.affine_loops import MAX_RANDOM
-
     if not isinstance(x, np.ndarray) or x.dtype != np.float32 or not x.flags.c_contiguous or not x.size:
         return None
-    plain = rule.arithmetic == "exact" and rule.order == "inside" and not policy.flush_inputs
-    if not plain or fmt.bits > _QUICK_BITS or policy.random_count > MAX_RANDOM or axis not in (None, 0):
+    plain = rule.arithmetic == "exact" and rule.order == "inside"
+    if not (plain and axis in (None, 0) and affine_dispatch.can_quantize(fmt, rule, policy)):
         return None
     rows = x.reshape(1 if axis is None else len(x), -1)
     return rows if bool(np.isfinite(rows.min()) and np.isfinite(rows.max())) else None
