@@ -337,6 +337,8 @@ def _quick_rows(
     """The channels as rows, or None if the compiled loop does not support this case."""
     if not isinstance(x, np.ndarray) or x.dtype != np.float32 or not x.flags.c_contiguous or not x.size:
         return None
+    if convert.flushes_subnormals():
+        return None
     plain = rule.arithmetic == "exact" and rule.order == "inside"
     if not (plain and axis in (None, 0) and affine_dispatch.can_quantize(fmt, rule, policy)):
         return None

@@ -268,6 +268,8 @@ for scale in (0, 1, 100, 254):
 for rule in ("torch", "torch-channel", "torch-fake"):  # quotients computed in FP32 steps, rounded up
     up = affine.encode(x[:3], "qint8", Policy("rup"), profile=rule, scale=1, zero_point=0)
     assert up.integers.tolist() == [1, 0, 1]
+unit = np.uint32(1 << 19).view(np.float32)  # 2^-130
+assert affine.quantize(x[:3], "qint8", scale=unit, zero_point=0).view(np.uint32).tolist() == [1 << 23, 0, 1 << 22]
 x[0] = 6  # the scale is 1
 torchao = blocks.encode(x[:16], "nvfp4", Policy("rup"), profile="nvfp4-torchao", tensor_scale=1.0)
 assert torchao.codes.tolist() == [7, *[8, 1, 1] * 5]
