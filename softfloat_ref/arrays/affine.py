@@ -25,6 +25,7 @@ from softfloat_ref.arrays.block_layout import check_axis
 from softfloat_ref.arrays.files import load_kind, save
 from softfloat_ref.arrays.kernels import affine_dispatch, dispatch
 from softfloat_ref.arrays.odd import odd_sum
+from softfloat_ref.arrays.random_bits import RandomBits, given_bits, random_words
 from softfloat_ref.arrays.slabs import SIZE
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.affine import (
@@ -67,7 +68,7 @@ def encode(
     x: ArrayLike,
     fmt: str | AffineFormat,
     policy: Policy | str | None = None,
-    random_bits: convert.RandomBits | None = None,
+    random_bits: RandomBits | None = None,
     *,
     seed: int | None = None,
     key: str | None = None,
@@ -91,8 +92,8 @@ def encode(
         raise Error(f"affine rule {rule.name}: steps in FP32 take arrays of FP32 or narrower, not {source.fmt.name}")
     axis = None if axis is None else check_axis(source.codes, axis)
     check_out(out, source.codes.shape, axis)
-    random_bits = convert.given_bits(random_bits, policy, x, seed, key)
-    words = convert.random_words(policy, random_bits, source.codes.shape)
+    random_bits = given_bits(random_bits, policy, x, seed, key)
+    words = random_words(policy, random_bits, source.codes.shape)
     if (scale is None) != (zero_point is None):
         raise Error("give both scale and zero_point, or neither")
     if source.fmt is FP32 and source.codes.ndim and is_compiled(source.codes.size):
@@ -247,7 +248,7 @@ def _by_oracle(
 
 def _quotients(
     x: NDArray[np.float64], scales: NDArray[np.uint32], offset: NDArray[np.float64], fmt: AffineFormat, rule: Rule
-) -> NDArray[Any]:
+) -> NDArray[np.float64]:
     """x / scale + offset, accurate enough that rounding it to an integer gives the correctly rounded result."""
     if rule.arithmetic == "exact":
         found = blocks.odd_quotient(x, np.broadcast_to(convert.decode_float64(scales, FP32), x.shape))
@@ -256,8 +257,8 @@ def _quotients(
     table = np.array([float(reciprocal(decode(s, FP32))) for s in patterns.tolist()])
     products = x * table[inverse].reshape(scales.shape)  # products of two FP32 numbers: exact
     if rule.arithmetic == "fp32":
-        products = convert.round_to_fp32(products).astype(np.float64)
-    return convert.round_to_fp32(odd_sum(products, offset))
+        products = convert.through_fp32(products)
+    return convert.through_fp32(odd_sum(products, offset))  # not as float32: FP32's subnormals are no inputs to flush
 
 
 def _fixed(x: NDArray[np.float64], fmt: AffineFormat) -> NDArray[np.float64]:
@@ -272,14 +273,12 @@ def _fixed(x: NDArray[np.float64], fmt: AffineFormat) -> NDArray[np.float64]:
 
 # -- the values at once ----------------------------------------------------------------------------------------------
 
-_QUICK_BITS: Final = 8  # widest integers that the compiled loop supports
-
 
 def quantize(
     x: ArrayLike,
     fmt: str | AffineFormat,
     policy: Policy | str | None = None,
-    random_bits: convert.RandomBits | None = None,
+    random_bits: RandomBits | None = None,
     *,
     seed: int | None = None,
     key: str | None = None,
@@ -294,7 +293,7 @@ def quantize(
     does."""
     fmt, rule = get_affine_format(fmt), get_rule(profile)
     chosen = element_policy(policy, rule)
-    random_bits = convert.given_bits(random_bits, chosen, x, seed, key)
+    random_bits = given_bits(random_bits, chosen, x, seed, key)
     quick = _quick_rows(x, fmt, axis, rule, chosen)
     if quick is None or (scale is None) != (zero_point is None):
         given: dict[str, Any] = {"scale": scale, "zero_point": zero_point}
@@ -312,22 +311,19 @@ def quantize(
     targets, drawn = made.reshape(len(quick), -1), words.reshape(len(quick), -1) if words.size else [words] * len(quick)
     for row, word, parameters, place in zip(quick, drawn, found, targets, strict=True):
         _quick_values(row, word, parameters, fmt, chosen, place)
-    if out is not None and made is not out:
-        out[...] = made
-        return out
-    return made
+    return convert.stored(made, out)
 
 
 def _quick_rows(
     x: ArrayLike, fmt: AffineFormat, axis: int | None, rule: Rule, policy: Policy
 ) -> NDArray[np.float32] | None:
     """The channels as rows, or None if the compiled loop does not support this case."""
-    from softfloat_ref.arrays.kernels.affine_loops import MAX_RANDOM
-
     if not isinstance(x, np.ndarray) or x.dtype != np.float32 or not x.flags.c_contiguous or not x.size:
         return None
-    plain = rule.arithmetic == "exact" and rule.order == "inside" and not policy.flush_inputs
-    if not plain or fmt.bits > _QUICK_BITS or policy.random_count > MAX_RANDOM or axis not in (None, 0):
+    if convert.flushes_subnormals():
+        return None
+    plain = rule.arithmetic == "exact" and rule.order == "inside"
+    if not (plain and axis in (None, 0) and affine_dispatch.can_quantize(fmt, rule, policy)):
         return None
     rows = x.reshape(1 if axis is None else len(x), -1)
     return rows if bool(np.isfinite(rows.min()) and np.isfinite(rows.max())) else None
@@ -336,7 +332,7 @@ def _quick_rows(
 def _words(policy: Policy, random_bits: ArrayLike | RandomSource | None, shape: tuple[int, ...]) -> NDArray[Any]:
     if isinstance(random_bits, RandomSource) and policy.random_count:
         return dispatch.drawn(random_bits, policy.random_count, 0, int(np.prod(shape)), True)
-    words = convert.random_words(policy, random_bits, shape)
+    words = random_words(policy, random_bits, shape)
     return np.zeros(0, np.uint32) if words is None else words.reshape(-1)
 
 

@@ -33,6 +33,7 @@ from softfloat_ref.arrays.block_setting import Setting, setting
 from softfloat_ref.arrays.convert import Codes
 from softfloat_ref.arrays.files import load_kind, save
 from softfloat_ref.arrays.kernels import block_dispatch, dispatch, divided
+from softfloat_ref.arrays.random_bits import RandomBits, given_bits, random_words, shape_of, words_at
 from softfloat_ref.base.bisection import changes
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle import exact
@@ -77,7 +78,7 @@ def quantize(
     x: ArrayLike,
     fmt: str | BlockFormat,
     policy: Policy | str | None = None,
-    random_bits: convert.RandomBits | None = None,
+    random_bits: RandomBits | None = None,
     *,
     seed: int | None = None,
     key: str | None = None,
@@ -90,7 +91,7 @@ def quantize(
     """The values of an array after quantization: encode(...).decode(out)."""
     given: dict[str, Any] = {"axis": axis, "profile": profile, "tensor_scale": tensor_scale, "threads": threads}
     given |= {"seed": seed, "key": key}
-    convert.check_buffer(out, convert.shape_of(x), np.dtype(np.float32))
+    convert.check_buffer(out, shape_of(x), np.dtype(np.float32))
     return encode(x, fmt, policy, random_bits, **given).decode(out)
 
 
@@ -98,7 +99,7 @@ def encode(
     x: ArrayLike,
     fmt: str | BlockFormat,
     policy: Policy | str | None = None,
-    random_bits: convert.RandomBits | None = None,
+    random_bits: RandomBits | None = None,
     *,
     seed: int | None = None,
     key: str | None = None,
@@ -119,21 +120,21 @@ def encode(
     chosen = setting(fmt, profile, policy)
     fmt, profile, policy = chosen.fmt, chosen.profile, chosen.policy
     source = convert.as_source(x)
-    random_bits = convert.given_bits(random_bits, policy, x, seed, key)
+    random_bits = given_bits(random_bits, policy, x, seed, key)
     axis = check_axis(source.codes, axis)
     layout = Layout(source.codes.shape, axis, fmt, profile)
     places = _places(out, layout, fmt)
     drawn = policy.random_count > 0 and isinstance(random_bits, RandomSource)  # by _divided, a slab at a time
-    words = None if drawn else convert.random_words(policy, random_bits, source.codes.shape)
+    words = None if drawn else random_words(policy, random_bits, source.codes.shape)
     compiled = dispatch.use_compiled_soon(source.codes.size) and source.fmt is FP32 and not convert.flushes_subnormals()
     if compiled and tensor_scale is None and chosen.plan:
         return _settled(_compiled(source.codes, axis, chosen, places, threads), out)
     factor = _tensor_scale(source, tensor_scale, chosen, compiled)
     if compiled and layout.in_order and (plan := chosen.divided(factor)):
-        given = convert.words_at(policy, cast("RandomSource", random_bits) if drawn else words)
+        given = words_at(policy, cast("RandomSource", random_bits) if drawn else words)
         return _settled(_divided(source.codes, layout, chosen, plan, factor, given, places, threads), out)
     if drawn:
-        words = convert.random_words(policy, random_bits, source.codes.shape)
+        words = random_words(policy, random_bits, source.codes.shape)
     values = convert.to_float64(source, flush=policy.flush_inputs)
     job = _Job(chosen, factor, source.fmt, layout.tail)
     scales, codes = job.run(layout.split(values), None if words is None else layout.split(words))
@@ -193,7 +194,7 @@ def _encoded(a: Any, b: Any, fmt: Any, axis: int) -> tuple[Any, Any, list[Any]]:
     found, left = [a, b], list(products.formats(fmt))
     for i, along in enumerate((-1, axis)):
         if left[i] is not None and products.is_values(found[i]) and isinstance(any_format(left[i]), BlockFormat):
-            place = along if len(convert.shape_of(found[i])) > 1 else -1
+            place = along if len(shape_of(found[i])) > 1 else -1
             found[i], left[i] = encode(found[i], left[i], axis=place), None
     return found[0], found[1], left
 
@@ -220,10 +221,8 @@ def _settled(made: BlockArray, out: BlockArray | None) -> BlockArray:
     """The result, stored in the arrays of `out` if given."""
     if out is None:
         return made
-    for place, found in ((out.codes, made.codes), (out.scales, made.scales)):
-        if place is not found:
-            place[...] = found
-    return replace(made, codes=out.codes, scales=out.scales)
+    codes, scales = convert.stored(made.codes, out.codes), convert.stored(made.scales, out.scales)
+    return replace(made, codes=codes, scales=scales)
 
 
 def _compiled(bits: Codes, axis: int, chosen: Setting, places: Places, threads: int) -> BlockArray:
@@ -365,21 +364,16 @@ class _Job:
             return False
         if self.profile.arithmetic == "fp32-reciprocal":
             return self.source.width > FP32.width
-        if not self._moderate():
+        if not divided.is_moderate(self.fmt.element, self.fmt.scale):
             return True
         wide = self.fmt.scale.precision + divided.short_bits(self.factor) > FP64.precision - _QUOTIENT_BITS - 1
         return wide or self.fmt.element.mantissa_bits + self.policy.random_count + 3 > _QUOTIENT_BITS
-
-    def _moderate(self) -> bool:
-        """Whether exponents stay well within float64's range."""
-        element, scale = self.fmt.element, self.fmt.scale
-        return max(map(abs, (element.emin, element.emax, scale.emin, scale.emax))) <= _EXPONENT_LIMIT // 3
 
     def _exact_quotients(self) -> bool:
         """Whether every quotient is exact in float64: scales are powers of two, values no wider than FP32."""
         return (
             self.fmt.scale.mantissa_bits == 0
-            and self._moderate()
+            and divided.is_moderate(self.fmt.element, self.fmt.scale)
             and self.tensor_scale == ONE
             and self.profile.arithmetic == "exact"
             and self.source.width <= FP32.width
@@ -390,7 +384,7 @@ class _Job:
         if self.profile.arithmetic == "fp32-reciprocal":
             with np.errstate(invalid="ignore"):  # 0 * Inf, where 1 / tensor scale is beyond FP32
                 products = blocks * self._reciprocals(scales)[..., np.newaxis]
-            return convert.round_to_fp32(products).astype(np.float64)
+            return convert.through_fp32(products)
         divisors = self._decoded(scales)[..., np.newaxis]
         divisors = np.where(np.isfinite(divisors), divisors, 1.0)  # Inf and NaN scales are handled in `run`
         zero = divisors == 0

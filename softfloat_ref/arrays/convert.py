@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,14 +18,16 @@ from numpy.typing import ArrayLike, NDArray
 from softfloat_ref.arrays import exchange, slabs
 from softfloat_ref.arrays.kernels import dispatch, prefixes
 from softfloat_ref.arrays.kernels.threads import shared
+from softfloat_ref.arrays.random_bits import RandomBits, given_bits, random_words
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.codec import check_random, decoder, encoder
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
 from softfloat_ref.oracle.policies import Policy, get_policy
-from softfloat_ref.oracle.sources import RandomSource, keyed, parse_source
+from softfloat_ref.oracle.sources import RandomSource
 
 Codes = NDArray[np.unsignedinteger[Any]]
 Floats = NDArray[np.floating[Any]]
+Number = TypeVar("Number", bound=np.generic)
 
 _CHUNK: Final = 1 << 16  # values at a time: the temporaries stay in the cache
 _FP32: Final = CATALOGUE["fp32"]
@@ -142,9 +144,7 @@ def encode(
         _encode_flat(flat, fmt, policy, target, threads)
     else:
         _encode_stochastic(flat, fmt, policy, random_bits, source.codes.shape, target, threads)
-    if out is not None and made is not out:
-        out[...] = made
-    return made if out is None else out
+    return stored(made, out)
 
 
 def encode_flags(
@@ -216,9 +216,9 @@ def check_buffer(out: NDArray[Any] | None, shape: tuple[int, ...], dtype: np.dty
         raise Error("out is read-only; give a writable array")
 
 
-def stored(made: NDArray[Any], out: NDArray[Any] | None) -> NDArray[Any]:
+def stored(made: NDArray[Number], out: NDArray[Number] | None) -> NDArray[Number]:
     """A result in the buffer that was given for it and checked, if any."""
-    if out is None:
+    if out is None or made is out:
         return made
     out[...] = made
     return out
@@ -304,70 +304,6 @@ def _encode_distinct(source: Source, fmt: Format, policy: Policy) -> Codes:
     return np.array(codes, code_dtype(fmt))[inverse]
 
 
-RandomBits = ArrayLike | RandomSource | np.random.Generator | str
-
-
-def given_bits(
-    random_bits: RandomBits | None, policy: Policy, x: Any, seed: int | None, key: str | None
-) -> ArrayLike | RandomSource | None:
-    """Random bits as conversions take them, integers in x's shape or a source, from what a caller may give: also the
-    text of a source, a Generator of numpy, from which integers are drawn, or a seed and a key. Raises Error."""
-    if seed is not None or key is not None:
-        if random_bits is not None:
-            raise Error("give either seed and key, or random_bits")
-        return keyed(seed, key)
-    if isinstance(random_bits, str):
-        return parse_source(random_bits)
-    if isinstance(random_bits, np.random.Generator):
-        check_random(policy, 0)
-        top = np.uint64((1 << policy.random_count) - 1)
-        return random_bits.integers(np.uint64(0), top, shape_of(x), np.uint64, endpoint=True)
-    return random_bits
-
-
-def shape_of(x: Any) -> tuple[int, ...]:
-    """The shape of an array, or of lists. Raises Error for rows of different lengths."""
-    try:
-        return np.shape(x)
-    except ValueError:
-        raise Error("rows of different lengths do not form an array") from None
-
-
-def random_words(
-    policy: Policy, random_bits: ArrayLike | RandomSource | None, shape: tuple[int, ...]
-) -> NDArray[Any] | None:
-    """The random word of each value, checked, in that shape; None if the rounding needs none."""
-    if random_bits is None:
-        check_random(policy, None)
-        return None
-    n = policy.random_count
-    if n == 0:
-        check_random(policy, 0)
-    if isinstance(random_bits, RandomSource):
-        return random_bits.array(n, 0, int(np.prod(shape))).reshape(shape)
-    words = np.asarray(random_bits)
-    if words.shape != shape or words.dtype.kind not in "iu":
-        raise Error(f"random bits must be integers of shape {shape}, not {words.dtype} of shape {words.shape}")
-    if words.size and ((words.dtype.kind == "i" and int(words.min()) < 0) or int(words.max()) >> n):
-        raise Error(f"random bits must be unsigned integers of {n} bits")
-    return words
-
-
-def words_at(
-    policy: Policy, random_bits: NDArray[Any] | RandomSource | None
-) -> Callable[[int, int], NDArray[Any]] | None:
-    """A function from a position in C order and a count to random words, which are checked; None without any."""
-    n = policy.random_count
-    if random_bits is None:
-        return None
-    if isinstance(random_bits, RandomSource):
-        source = random_bits
-        dispatch.drawn(source, n, 0, 1, False)  # raises Error if it has too few bits
-        return lambda start, count: dispatch.drawn(source, n, start, count, True)
-    flat = random_bits.reshape(-1)
-    return lambda start, count: flat[start : start + count]
-
-
 def decode(codes: ArrayLike, fmt: str | Format, *, out: Floats | None = None, threads: int = 1) -> Floats:
     """The values of an array of codes: float32, or float64 if float32 cannot represent every value of the format.
 
@@ -385,9 +321,7 @@ def decode(codes: ArrayLike, fmt: str | Format, *, out: Floats | None = None, th
         dispatch.gather(np.ravel(array), table, made.reshape(-1), threads)
     else:
         made[...] = _values(array, fmt, _SOURCES[dtype.str[1:]])
-    if out is not None and made is not out:
-        out[...] = made
-    return made if out is None else out
+    return stored(made, out)
 
 
 def decode_float64(codes: ArrayLike, fmt: str | Format) -> NDArray[np.float64]:
@@ -442,6 +376,11 @@ def round_to_fp32(values: NDArray[np.float64]) -> NDArray[np.float32]:
     return found
 
 
+def through_fp32(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """float64 values rounded to FP32, as float64 again; a cast could flush subnormals."""
+    return to_float64(round_to_fp32(values))
+
+
 def flushes_subnormals() -> bool:
     """Whether this process flushes FP32 subnormals to zero, which -ffast-math libraries can enable."""
     return bool(np.float32(2.0**_FP32.emin) * np.float32(0.5) == 0)
@@ -488,9 +427,7 @@ def quantize(
     fast = plain and dispatch.use_compiled(size)
     if not (fast and dispatch.quantize(*flat, fmt, policy, target.view(np.uint32), threads)) and size:
         _quantize_chunks(flat, fmt, policy, random_bits, made, threads)
-    if out is not None and made is not out:
-        out[...] = made
-    return made if out is None else out
+    return stored(made, out)
 
 
 def _quantize_chunks(

@@ -17,6 +17,7 @@ from softfloat_ref.arrays.boxes import Box
 from softfloat_ref.arrays.error_blocks import BlockBins
 from softfloat_ref.arrays.error_counts import Errors, compared
 from softfloat_ref.arrays.exponents import AnyFormat, find_format
+from softfloat_ref.arrays.random_bits import given_bits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.affine import AffineFormat, get_rule
 from softfloat_ref.oracle.blocks.formats import BlockFormat
@@ -223,7 +224,7 @@ def error(
     Arguments as for `quantize`; random_bits: a random source or its text. The result does not depend on how the array
     is stored. Raises Error as `quantize` does, and for an empty array.
     """
-    random_bits = convert.given_bits(random_bits, get_policy(policy), x, seed, key)  # type: ignore[assignment]
+    random_bits = given_bits(random_bits, get_policy(policy), x, seed, key)  # type: ignore[assignment]
     if random_bits is not None and not isinstance(random_bits, RandomSource):
         raise Error("random_bits of an error are a random source, as sources.Philox(seed)")
     array = _as_array(x)

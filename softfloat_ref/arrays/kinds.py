@@ -12,6 +12,7 @@ from softfloat_ref.arrays.affine_array import AffineArray
 from softfloat_ref.arrays.block_array import BlockArray
 from softfloat_ref.arrays.convert import Floats
 from softfloat_ref.arrays.exponents import AnyFormat, find_format
+from softfloat_ref.arrays.random_bits import RandomBits
 from softfloat_ref.arrays.scalar_array import ScalarArray
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.affine import AffineFormat
@@ -41,7 +42,7 @@ def encode(
     x: ArrayLike,
     fmt: str | AnyFormat,
     policy: Policy | str | None = None,
-    random_bits: convert.RandomBits | None = None,
+    random_bits: RandomBits | None = None,
     *,
     seed: int | None = None,
     key: str | None = None,
@@ -79,7 +80,7 @@ def quantize(
     x: ArrayLike,
     fmt: str | AnyFormat,
     policy: Policy | str | None = None,
-    random_bits: convert.RandomBits | None = None,
+    random_bits: RandomBits | None = None,
     *,
     seed: int | None = None,
     key: str | None = None,

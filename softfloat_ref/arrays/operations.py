@@ -16,10 +16,11 @@ from typing import Any, Final, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softfloat_ref.arrays.convert import Codes, RandomBits, check_buffer, code_dtype, given_bits, random_words, stored
+from softfloat_ref.arrays.convert import Codes, check_buffer, code_dtype, stored
 from softfloat_ref.arrays.kernels.function_plans import function_plan
 from softfloat_ref.arrays.kernels.op_plans import plan
 from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
+from softfloat_ref.arrays.random_bits import RandomBits, given_bits, random_words
 from softfloat_ref.base.errors import Error, Undefined, counted
 from softfloat_ref.oracle.codec import FLAGS, check_random
 from softfloat_ref.oracle.flags import Flags

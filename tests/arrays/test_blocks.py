@@ -254,9 +254,10 @@ def test_a_process_that_flushes_subnormals_changes_nothing(tmp_path: Path) -> No
 import ctypes, sys, numpy as np
 ctypes.CDLL(sys.argv[1])
 assert np.float32(2.0**-126) * np.float32(0.5) == 0, "the library did not turn flushing on"
-from softfloat_ref import arrays, blocks
+from softfloat_ref import affine, arrays, blocks
 from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS
 from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32
+from softfloat_ref.oracle.policies import Policy
 x = np.array([0x007FFFFF, 0x80000001, 0x00400000] * 4000, np.uint32).view(np.float32)
 assert set(arrays.encode(x, "bf16").tolist()) == {0x0080, 0x8000, 0x0040}
 assert arrays.encode(x[:3], "fp64").tolist()[2] == 0x3800 << 48
@@ -264,6 +265,14 @@ codes = np.arange(64, dtype=np.uint8)
 for scale in (0, 1, 100, 254):
     b = blocks.BlockArray(codes, np.full(2, scale, np.uint8), BLOCK_FORMATS["mxfp8_e4m3"], 0)
     assert b.decode().view(np.uint32).tolist() == dequantize_to_fp32(scale, codes.tolist(), "mxfp8")
+for rule in ("torch", "torch-channel", "torch-fake"):  # quotients computed in FP32 steps, rounded up
+    up = affine.encode(x[:3], "qint8", Policy("rup"), profile=rule, scale=1, zero_point=0)
+    assert up.integers.tolist() == [1, 0, 1]
+unit = np.uint32(1 << 19).view(np.float32)  # 2^-130
+assert affine.quantize(x[:3], "qint8", scale=unit, zero_point=0).view(np.uint32).tolist() == [1 << 23, 0, 1 << 22]
+x[0] = 6  # the scale is 1
+torchao = blocks.encode(x[:16], "nvfp4", Policy("rup"), profile="nvfp4-torchao", tensor_scale=1.0)
+assert torchao.codes.tolist() == [7, *[8, 1, 1] * 5]
 """
     subprocess.run([sys.executable, "-c", script, library], check=True, cwd=Path(__file__).parents[2])
 

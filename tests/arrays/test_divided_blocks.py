@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from softfloat_ref import blocks
-from softfloat_ref.arrays.kernels import divided
+from softfloat_ref.arrays.kernels import divided, nearest, plans
 from softfloat_ref.base.errors import Error
-from softfloat_ref.oracle.blocks.formats import get_block_format
+from softfloat_ref.oracle.blocks.formats import BlockFormat, get_block_format
 from softfloat_ref.oracle.blocks.quantize import quantize_block
 from softfloat_ref.oracle.codec import decode, decoder
-from softfloat_ref.oracle.formats import CATALOGUE
+from softfloat_ref.oracle.formats import CATALOGUE, define_format, get_format
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.sources import Philox
 
@@ -157,6 +157,49 @@ def test_blocks_against_the_oracle(
         check(bits[few], None if words is None else words[few], part, policy, made.factor)
         if kind is normal and (given is None or name == "nvfp4"):
             assert left[-1] == 0, "the oracle computed some blocks"
+
+
+def against_the_oracle(fmt: BlockFormat, profile: str, policy: Policy, factor: float | None, *kinds: Any) -> None:
+    """Blocks of each kind, under a second-level scale."""
+    rng = np.random.default_rng(11)
+    for kind in kinds:
+        bits = kind(rng, (VALUES // fmt.size, fmt.size))
+        made = blocks.encode(bits.view(np.float32), fmt, policy, profile=profile, tensor_scale=factor)
+        check(bits, None, made, policy.replace(overflow=made.profile.overflow), made.factor)
+
+
+@pytest.mark.parametrize("width", [2, 6, 10, 13])
+@pytest.mark.parametrize("profile", ["ocp", "nvfp4", "nvfp4-torchao"])
+def test_integers_of_any_width(width: int, profile: str) -> None:
+    """Codes of negative integers have no bits above their width."""
+    table = CATALOGUE["int8"].to_dict() | {"name": f"int{width}", "mantissa_bits": width - 1}
+    scale = CATALOGUE["e8m0" if profile == "ocp" else "ue4m3"]
+    for integers in ("symmetric", "full"):
+        fmt = BlockFormat("integers", define_format(table), scale, 32)
+        against_the_oracle(fmt, f"{profile},integers={integers}", Policy(), None, normal, ties)
+
+
+@pytest.mark.parametrize("element", ["fp8_e5m2", "fp8_e4m3", "fp4_e2m1"])
+@pytest.mark.parametrize("overflow", ["sat-none", "sat-propagate"])
+def test_a_product_beyond_fp32_is_inf(element: str, overflow: str) -> None:
+    """Of value and reciprocal, in the arithmetic of torchao's NVFP4: not the same as a large number."""
+    fmt = BlockFormat("drawn", CATALOGUE[element], CATALOGUE["ue4m3"], 16)
+    profile = f"nvfp4-torchao,overflow={overflow}"
+    against_the_oracle(fmt, profile, Policy(), float(np.float32(1e-30)), normal, finite, close)
+
+
+@pytest.mark.parametrize("scale", ["s0e4m0b-960", "s0e4m0b1100", "s1e5m2b-990"])
+@pytest.mark.parametrize("rule", ["floor", "rceil"])
+@pytest.mark.parametrize("rounding", ["rne", "rup"])
+def test_scales_near_the_ends_of_float64(scale: str, rule: str, rounding: str) -> None:
+    fmt = BlockFormat("drawn", CATALOGUE["fp8_e5m2"], get_format(scale), 32)
+    profile = f"ocp,flush=never,nan=element,inf=element,scale_rule={rule}"
+    against_the_oracle(fmt, profile, Policy(rounding=rounding), None, finite, tiny)  # type: ignore[arg-type]
+
+
+def test_plans_know_the_fields_of_the_loops() -> None:
+    fields = nearest.Nearest._fields
+    assert [fields[i] for i in (plans.LEAST, plans.BEYOND, plans.INF)] == ["least", "beyond", "inf"]
 
 
 def watched(monkeypatch: Any) -> list[int]:

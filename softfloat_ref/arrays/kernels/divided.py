@@ -61,6 +61,7 @@ _POWERS: Final = ("floor", "ceil", "even", "nearest")
 _ROUNDINGS: Final = {"rne": Rounding.RNE, "amax": Rounding.RNE, "rceil": Rounding.RUP}
 _SIDES: Final = 42  # bits of a midpoint times a divisor for which a product with the reciprocal is on the right side
 _QUOTIENT: Final = 51  # the same for a quotient
+_MODERATE: Final = 300  # an exponent
 _FIELDS: Final = 255  # exponent fields of finite float32 values
 _SIGNS: Final = {"keep": KEEP, "drop-given": DROP_GIVEN, "drop": DROP_ALL}
 _NO_POWERS: Final = np.zeros((0, 3), np.uint32)
@@ -123,7 +124,7 @@ def fixed_plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> Plan | Non
     support the conversion."""
     element, scale, n = fmt.element, fmt.scale, policy.random_count
     regular = plans.is_stochastic(element, policy, FP32) if n else plans.is_plain(element, policy, FP32)
-    near_one = element.emax < RANGE and element.emin - element.mantissa_bits - n - 3 > -RANGE
+    near_one = element.emax < RANGE and element.emin - element.mantissa_bits - n - 3 > -RANGE and is_moderate(scale)
     narrow = element.width <= 16 and element.precision + n + 2 < FP32.precision
     readable = scale.width <= 16 or _is_cut_fp32(scale)
     flushes = profile.flush == "never" or (profile.flush == "element" and profile.flush_below == FP32.emin)
@@ -135,7 +136,9 @@ def fixed_plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> Plan | Non
         return None
     rounding = _ROUNDINGS.get(profile.scale_rule, Rounding.RNE) if kind == QUOTIENT else Rounding.RNE
     rounded = scale_policy(rounding, profile.scale_high == "format")
-    near = _near(element, policy) if element.signed and not n else None  # those loops drop no negative values
+    near = _near(element, policy) if element.signed and not n else []  # those loops drop no negative values
+    if kind == RECIPROCAL and near and near[plans.INF] != near[plans.BEYOND]:
+        near = []  # a product in FP32 may be Inf, which those loops count as a large number
     top = _ONE if profile.scale_rule == "amax" else largest(element)
     return Plan(
         _rules(fmt, profile, policy, kind),
@@ -145,7 +148,7 @@ def fixed_plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> Plan | Non
         powers,
         _values(scale),
         np.array(plans.plain_numbers(element, policy, FP32), np.uint32),
-        np.array(near or [], np.uint32),
+        np.array(near, np.uint32),
         int(policy.rounding),
         n,
         kind,
@@ -153,11 +156,17 @@ def fixed_plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> Plan | Non
     )
 
 
+def is_moderate(*formats: Format) -> bool:
+    """Whether exponents are so small that quotients of float32 values, second-level scales and such numbers are normal
+    numbers of float64."""
+    return max(abs(x) for fmt in formats for x in (fmt.emin, fmt.emax)) <= _MODERATE
+
+
 def _near(fmt: Format, policy: Policy) -> list[int]:
     """The fields of nearest.Nearest for magnitudes; empty if its loops do not apply."""
     spare = FP32.precision - fmt.precision >= 2
     found = plans.nearest_magnitudes(fmt, policy) if spare and plans.is_plain(fmt, policy, FP32) else None
-    return found if found and found[2] > FAR_BELOW and fmt.emax < RANGE else []
+    return found if found and found[plans.LEAST] > FAR_BELOW and fmt.emax < RANGE else []
 
 
 def _kind(fmt: BlockFormat, profile: Profile) -> int | None:

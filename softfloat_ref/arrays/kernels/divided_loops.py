@@ -49,6 +49,7 @@ LOW: Final = F64(2.0**-RANGE)  # nonzero quotients below it round like it, those
 SUBNORMAL: Final = I32(1023 - 149)  # float64's exponent field of the smallest float32
 DIVISOR, SECOND, FIRST = 0, 1, 2  # fields of a divided.Plan's `factors`
 NEGATIVE_ZERO: Final = convert.Plain._fields.index("zero")
+MASK: Final = convert.Plain._fields.index("mask")
 
 
 @compiled(forceinline=True)
@@ -252,14 +253,15 @@ def _quotients(x: Any, inverse: Any, rules: Any, exact: bool, out: Any) -> None:
 
 
 @compiled()
-def _nearest(bits: Any, numbers: Any, negate: Any, out: Any) -> None:
+def _nearest(bits: Any, numbers: Any, negate: Any, mask: Any, out: Any) -> None:
+    """Codes of finite float32 bits; negate: -x is ~x + 1, cut to `mask`."""
     p = nearest.unpacked(numbers)
     least = I32(p.least)
     if negate:
         for i in range(out.size):
             code = nearest.magnitude_code(bits[i], least, p)
             negative = U32(bits[i] >> U32(31))
-            out[i] = U32(U32((p.beyond if code > p.limit else code) ^ U32(U32(0) - negative)) + negative)
+            out[i] = U32(U32(U32((p.beyond if code > p.limit else code) ^ U32(U32(0) - negative)) + negative) & mask)
         return
     for i in range(out.size):
         code = nearest.magnitude_code(bits[i], least, p)
@@ -271,7 +273,7 @@ def _codes(bits: Any, plain: Any, near: Any, negate: Any, words: Any, mode: int,
     if words.size:
         convert.stochastic_codes32(bits[: out.size], words, out, convert.plain(plain), mode, n)
     elif near.size:
-        _nearest(bits, near, negate, out)
+        _nearest(bits, near, negate, U32(plain[MASK]), out)
     else:
         convert.plain_codes32(bits[: out.size], out, convert.plain(plain))
 

@@ -21,6 +21,7 @@ FP64: Final = CATALOGUE["fp64"]
 UPPER: Final = 16  # upper bits of a float32 that index a table
 FAR: Final = 1 << (FP32.width - 1 - FP32.mantissa_bits)  # above all binades of float32; nearest.py accepts none higher
 SCALE_AT: Final = FP32.mantissa_bits + 1  # in an entry of block_dispatch's table, the bit where the scale begins
+LEAST, BEYOND, INF = 2, 7, 8  # fields of nearest.Nearest
 _KEEP_NAN: Final = Policy(nan="propagate")
 
 

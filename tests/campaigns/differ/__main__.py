@@ -15,9 +15,7 @@ from differ.checks import CHECKS
 
 
 @click.command()
-@click.argument(
-    "what", nargs=-1, type=click.Choice(list(CHECKS)), metavar="[conversions|blocks|operations|products]..."
-)
+@click.argument("what", nargs=-1, type=click.Choice(list(CHECKS)), metavar=f"[{'|'.join(CHECKS)}]...")
 @click.option("--first", default=0, show_default=True, help="The first draw; its number says what is drawn.")
 @click.option("-n", "count", default=None, type=int, help="So many draws of each.")
 @click.option("--seconds", default=60.0, show_default=True, help="So long for each, where no number is given.")

@@ -10,19 +10,33 @@ from unittest import mock
 
 import numpy as np
 
-from differ.draw import DTYPES, SCALES, a_format, a_policy, a_profile, near, words
-from softfloat_ref import arrays, blocks
+from differ.draw import (
+    DTYPES,
+    a_block_format,
+    a_format,
+    a_policy,
+    a_profile,
+    a_rule,
+    a_tensor_scale,
+    an_affine_format,
+    near,
+    words,
+)
+from softfloat_ref import affine, arrays, blocks
 from softfloat_ref.arrays.blocks import matmul
 from softfloat_ref.arrays.kernels import dispatch
 from softfloat_ref.arrays.matmul import operand_matrix
 from softfloat_ref.arrays.operations import Bulk
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.cases import crossed, random_cases
+from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.accumulate import ACCUMULATORS, get_accumulator
 from softfloat_ref.oracle.accumulate.dots import run, setting
-from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS, BlockFormat
+from softfloat_ref.oracle.affine import Parameters, check_scale, choose, dequantize_value, quantize_value
+from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS, TENSOR, BlockFormat
 from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32, quantize_block
 from softfloat_ref.oracle.codec import decoder, encoder
+from softfloat_ref.oracle.exact import FINITE
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
 from softfloat_ref.oracle.operations import OPERATIONS, evaluator, signature
 from softfloat_ref.oracle.policies import Policy
@@ -82,25 +96,22 @@ def conversions(seed: int) -> int:
 def block_conversions(seed: int) -> int:
     """blocks.encode and decode."""
     rng = random.Random(seed)
-    if rng.random() < 0.5:
-        fmt = BLOCK_FORMATS[rng.choice(list(BLOCK_FORMATS))]
-    else:
-        scale = get_format(rng.choice(SCALES))
-        try:
-            fmt = BlockFormat("drawn", a_format(rng, 10), scale, rng.choice((1, 2, 8, 16, 32, 32, 33, 64)), "ocp")
-        except Error:  # an element that is none
-            return 0
+    try:
+        fmt = a_block_format(rng)
+    except Error:  # an element that is none
+        return 0
     profile, policy = a_profile(rng), a_policy(rng)
     dtype, axis = rng.choice(DTYPES), rng.choice((0, 1))
-    x = _block_values(rng, fmt, dtype, (rng.randint(1, 4), rng.choice((1, 31, 32, 33, 64, 70, rng.randint(1, 100)))))
-    if profile.tail == "flatten":  # rows end inside blocks: it is one
+    length = rng.choice((1, 31, 32, 33, 64, 70, rng.randint(1, 100), 600))
+    x = _block_values(rng, fmt, dtype, (rng.randint(1, 4), length))
+    if profile.tail == "flatten" or fmt.size == TENSOR:  # rows end inside blocks: it is one
         x, axis = x.reshape(1, -1), 1
     x = x if axis else np.ascontiguousarray(x.T)
-    drawn = words(rng, policy, x.shape)
-    what = f"blocks {seed}: {np.dtype(dtype)} {x.shape} axis {axis} to {fmt}, {profile}, {policy}"
+    drawn, given = words(rng, policy, x.shape), a_tensor_scale(rng)
+    what = f"blocks {seed}: {np.dtype(dtype)} {x.shape} axis {axis} to {fmt}, {profile}, {policy}, scale {given}"
     with _compiled(rng) as how:
         try:
-            found = blocks.encode(x, fmt, axis=axis, profile=profile, policy=policy, random_bits=drawn)
+            found = blocks.encode(x, fmt, policy, drawn, axis=axis, profile=profile, tensor_scale=given)
         except Error:
             return 0  # choices that exclude each other, or refuse these values
         try:
@@ -146,10 +157,62 @@ def _compare_blocks(x: Any, axis: int, found: Any, policy: Any, drawn: Any, back
             _same(back[i, part].copy().view(np.uint32), wanted, what, f"values of {place}")
 
 
+def affine_conversions(seed: int) -> int:
+    """affine.encode, quantize and decode."""
+    rng = random.Random(seed)
+    fmt, rule, policy, dtype = an_affine_format(rng), a_rule(rng), a_policy(rng), rng.choice(DTYPES)
+    shape = rng.randint(1, 4), rng.choice((1, 7, 64, rng.randint(1, 100)))
+    axis = rng.choice((None, 0, 1))
+    x = _block_values(rng, BlockFormat("integers", get_format("int8"), FP32, 1), dtype, shape)
+    drawn, given = words(rng, policy, shape), {}
+    if rng.random() < 0.6:
+        channels = () if axis is None else (shape[axis],)
+        scale = np.array(near(rng, FP32, np.float32, 8)[:1]).view(np.uint32) & 0x7FFFFFFF
+        scale = np.where(
+            rng.random() < 0.7, np.uint32(rng.randint(0x3B000000, 0x42000000)), np.clip(scale, 1, 0x7F7FFFFF)
+        )
+        steps = np.random.default_rng(seed).integers(0, 1 << 16, channels, np.uint32)
+        scales = np.minimum(scale.astype(np.uint32).reshape(()) + steps, np.uint32(0x7F7FFFFF)).astype(np.uint32)
+        given = {
+            "scale": scales.view(np.float32),
+            "zero_point": np.full(channels, rng.randint(fmt.lowest, fmt.highest)),
+        }
+    what = f"affine {seed}: {np.dtype(dtype)} {shape} axis {axis} to {fmt}, {rule}, {policy}, {given}"
+    with _compiled(rng) as how:
+        try:
+            found = affine.encode(x, fmt, policy, drawn, axis=axis, profile=rule, **given)
+        except Error:
+            return 0  # values, or a scale, that the rule refuses
+        values, decoded = affine.quantize(x, fmt, policy, drawn, axis=axis, profile=rule, **given), found.decode()
+    what += f", compiled: {how}"
+    source = arrays.as_source(x)
+    read = decoder(source.fmt, policy.flush_inputs)
+    rows, q, r, back, quick = (
+        np.moveaxis(a, axis or 0, 0).reshape(1 if axis is None else shape[axis], -1)
+        for a in (source.codes, found.integers, source.codes if drawn is None else drawn, decoded, values)
+    )
+    for i in range(len(rows)):
+        own = Parameters(*(int(np.atleast_1d(a)[i]) for a in (found.scales.view(np.uint32), found.zero_points)))
+        check_scale(decoder(FP32)(own.scale), rule)
+        numbers = [read(int(code)) for code in rows[i]]
+        if not given:
+            ends = [exact.zero(0), *(v for v in numbers if v.kind == FINITE)]
+            low, high = (pick(ends, key=lambda v: v.as_fraction()) for pick in (min, max))
+            _same(list(own), list(choose(low, high, fmt, rule)), what, f"parameters of {rows[i].tolist()}")
+        each = [0] * len(numbers) if drawn is None else r[i].tolist()
+        wanted = [quantize_value(v, own, fmt, rule, policy, w) for v, w in zip(numbers, each, strict=True)]
+        _same(q[i], wanted, what, f"integers of {x.tolist()}")
+        scaled = [dequantize_value(code, own) for code in wanted]
+        for name, some in (("decoded", back), ("values", quick)):
+            _same(np.ascontiguousarray(some[i]).view(np.uint32), scaled, what, name)
+    return x.size
+
+
 def operations(seed: int) -> int:
     """Compiled operations on codes, with flags."""
     rng = random.Random(seed)
-    op, policy = rng.choice([name for name, row in OPERATIONS.items() if row.loop]), a_policy(rng)
+    op = rng.choice([name for name, row in OPERATIONS.items() if row.loop or row.estimate])
+    policy = a_policy(rng)
     kinds = OPERATIONS[op].operands
     formats = [a_format(rng, 64) if kind == "float" else get_format(rng.choice(("i8", "i16", "i32"))) for kind in kinds]
     if rng.random() < 0.5:
@@ -188,9 +251,6 @@ BLOCKED: Final = [
     for fmt, found in BLOCK_FORMATS.items()
     if not acc.formats or found.element.name in acc.formats.split()
 ]
-ADDENDS: Final = np.array(
-    [0, 0x80000000, 1, 0x80000001, 0x7F800000, 0xFF800000, 0x7FC00000, 0x7F7FFFFF, 0x3F800000, 0x00800000], np.uint32
-)
 
 
 def _codes(rng: random.Random, fmt: Format, shape: tuple[int, int]) -> np.ndarray:
@@ -207,10 +267,15 @@ def _codes(rng: random.Random, fmt: Format, shape: tuple[int, int]) -> np.ndarra
     return np.where(numbers.random(shape) < rng.choice((0, 0.05, 0.5)), chosen, found)
 
 
+RESULTS: Final = ("fp32", "fp32", "fp32", "fp16", "bf16", "fp64")
+
+
 def products(seed: int) -> int:
-    """Matrix products, of scalar and of block formats."""
+    """Matrix products, of scalar and of block formats. The loops for many columns take 16 or more."""
     rng = random.Random(seed)
-    m, n, k = rng.randint(1, 3), rng.randint(1, 9), rng.choice((1, 3, 16, 31, 32, 33, 64, 67, rng.randint(1, 130)))
+    m, k = rng.randint(1, 3), rng.choice((1, 3, 16, 31, 32, 33, 64, 67, rng.randint(1, 130)))
+    n = rng.choice((rng.randint(1, 9), rng.choice((15, 16, 17, 63, 64, 65, 70))))
+    out = get_format(rng.choice(RESULTS))
     name: str | None
     if rng.random() < 0.6:
         acc, name = rng.choice(SCALAR)
@@ -219,18 +284,25 @@ def products(seed: int) -> int:
     else:
         acc, block = rng.choice(BLOCKED)
         a, b, name = _blocked(rng, block, (m, k), 1), _blocked(rng, block, (k, n), 0), None
-    c = None
+    start = np.zeros((m, n), arrays.code_dtype(out))
     if rng.random() < 0.6:
-        numbers = np.random.default_rng(seed)
-        c = np.where(numbers.random((m, n)) < 0.5, numbers.choice(ADDENDS, (m, n)), 0x3F800000 | m).astype(np.uint32)
-    got = matmul(a, b, acc, fmt=name, c=None if c is None else c.view(np.float32))
+        start = _codes(rng, out, (m, n)).astype(start.dtype)
+    c = arrays.decode(start, out) if start.any() or rng.random() < 0.5 else None
     x, y = operand_matrix(a, name, 1, "a"), operand_matrix(b, name, 0, "b")
-    s = setting(x.vector(0), y.vector(0), get_accumulator(acc), FP32)
-    start = np.zeros((m, n), np.uint32) if c is None else c
+    what = f"products {seed}: {acc} of {name or a.fmt.name} to {out.name}, {m} x {k} x {n}"
+    try:
+        s = setting(x.vector(0), y.vector(0), get_accumulator(acc), out)
+    except Error:  # the unit does not take second-level scales, or has other results
+        return 0
+    got = matmul(a, b, acc, fmt=name, c=c, to=out)
     wanted = [[run(s, x.vector(i), y.vector(j), int(start[i, j])).bits for j in range(n)] for i in range(m)]
-    what = f"products {seed}: {acc} of {name or a.fmt.name}, {m} x {k} x {n}"
-    _same(got.view(np.uint32), np.array(wanted, np.uint32), what, "results")
+    _same(got.view(f"u{got.itemsize}"), _bits_of_values(np.array(wanted, start.dtype), out), what, "results")
     return m * n
+
+
+def _bits_of_values(codes: np.ndarray, fmt: Format) -> np.ndarray:
+    values = arrays.decode(codes, fmt)
+    return values.view(f"u{values.itemsize}")
 
 
 def _blocked(rng: random.Random, name: str, shape: tuple[int, int], axis: int) -> blocks.BlockArray:
@@ -239,12 +311,13 @@ def _blocked(rng: random.Random, name: str, shape: tuple[int, int], axis: int) -
     count = list(shape)
     count[axis] = -(-shape[axis] // fmt.size)
     scales = _codes(rng, fmt.scale, (count[0], count[1])).astype(np.uint8)
-    return blocks.BlockArray(codes, scales, fmt, axis)
+    return blocks.BlockArray(codes, scales, fmt, axis, tensor_scale=a_tensor_scale(rng))
 
 
 CHECKS: Final[dict[str, Callable[[int], int]]] = {
     "conversions": conversions,
     "blocks": block_conversions,
+    "affine": affine_conversions,
     "operations": operations,
     "products": products,
 }

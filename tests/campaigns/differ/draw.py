@@ -8,35 +8,56 @@ from typing import Any, Final
 import numpy as np
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.affine import CHOICES as RULE_CHOICES
+from softfloat_ref.oracle.affine import RULES, AffineFormat, Rule
+from softfloat_ref.oracle.blocks.formats import AXIS, BLOCK_FORMATS, TENSOR, BlockFormat
 from softfloat_ref.oracle.blocks.profiles import CHOICES, PROFILES, Profile, get_profile
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import FINITE
-from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
+from softfloat_ref.oracle.formats import CATALOGUE, Format, define_format, get_format
 from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS, Policy, get_policy
 
 SCALES: Final = ("e8m0", "e8m0", "ue4m3", "ue5m3", "fp8_e4m3", "bf16", "fp32", "s0e5m2", "s1e3m4", "fp16")
+SIZES: Final = (1, 2, 5, 8, 16, 32, 32, 33, 64, AXIS, TENSOR)
 DTYPES: Final = (np.float32, np.float32, np.float64, np.float16)
 
 
 def a_format(rng: random.Random, widest: int = 32) -> Format:
-    """Of the catalogue, of P3109, or by the grammar."""
+    """Of the catalogue, of P3109, integers as MX's of any width, or by the grammar."""
     while True:
-        match rng.randrange(5):
-            case 0 | 1:
+        name: str | dict[str, Any]
+        match rng.randrange(10):
+            case 0 | 1 | 2 | 3:
                 name = rng.choice(list(CATALOGUE))
-            case 2:
+            case 4:
+                name = CATALOGUE["int8"].to_dict() | {"name": "integers", "mantissa_bits": rng.randint(1, 15)}
+                name["bias"] = rng.choice((0, rng.randint(-20, 20)))
+            case 5 | 6:
                 k = rng.randint(3, 16)
                 name = f"binary{k}p{rng.randint(1, k)}{rng.choice('su')}{rng.choice('ef')}"
             case _:
                 bits = rng.randint(0, 4 if rng.random() < 0.5 else 20)
                 name = f"s{rng.choice('1110')}e{rng.randint(1, 11)}m{bits}"
-                name += rng.choice(("", "", "fn", "fnuz", "finite", f"b{rng.randint(-40, 300)}"))
+                name += rng.choice(("", "", "fn", "fnuz", "finite", f"b{rng.randint(-40, 300)}", f"b{_any_bias(rng)}"))
         try:
-            found = get_format(name)
+            found = get_format(name) if isinstance(name, str) else define_format(name)
         except Error:
             continue
         if found.width <= widest:
             return found
+
+
+def _any_bias(rng: random.Random) -> int:
+    """Also such that no value is a number of FP32, or of float64."""
+    return rng.choice((rng.randint(-150, 150), rng.randint(-1200, 1200)))
+
+
+def a_block_format(rng: random.Random) -> BlockFormat:
+    """Of the catalogue, or of drawn elements and scales. Raises Error for an element that is none."""
+    if rng.random() < 0.4:
+        return BLOCK_FORMATS[rng.choice(list(BLOCK_FORMATS))]
+    scale = a_format(rng, 16) if rng.random() < 0.4 else get_format(rng.choice(SCALES))
+    return BlockFormat("drawn", a_format(rng, rng.choice((8, 10, 16))), scale, rng.choice(SIZES), "ocp")
 
 
 def a_policy(rng: random.Random) -> Policy:
@@ -69,8 +90,35 @@ def a_profile(rng: random.Random) -> Profile:
     """A named one with some choices changed."""
     while True:
         changes = {key: rng.choice(values) for key, values in CHOICES.items() if rng.random() < 0.12}
+        if rng.random() < 0.05:
+            changes["flush_below"] = rng.choice((-149, -127, -20, 0, 128))
         try:
             return get_profile(rng.choice(list(PROFILES))).replace(**changes)
+        except Error:
+            continue
+
+
+def a_tensor_scale(rng: random.Random) -> float | None:
+    """A second-level scale: any positive FP32 number, often a moderate one; or none."""
+    if rng.random() < 0.6:
+        return None
+    found = np.uint32(rng.choice((rng.randint(1, CATALOGUE["fp32"].max_code), rng.randint(0x3F000000, 0x40400000))))
+    return float(found.view(np.float32))
+
+
+def an_affine_format(rng: random.Random) -> AffineFormat:
+    """Of any kind, mostly of the widths that the compiled loops have."""
+    bits = rng.choice((2, 4, 5, 8, 8, 8, rng.randint(2, 16)))
+    signed, symmetric, narrow = (rng.random() < share for share in (0.6, 0.3, 0.2))
+    return AffineFormat("drawn", bits, signed, symmetric, narrow)
+
+
+def a_rule(rng: random.Random) -> Rule:
+    """A named rule with some choices changed."""
+    while True:
+        changes = {key: rng.choice(values) for key, values in RULE_CHOICES.items() if rng.random() < 0.12}
+        try:
+            return rng.choice(list(RULES.values())).replace(**changes)
         except Error:
             continue
 
