@@ -341,7 +341,9 @@ def _quick_rows(
     """The channels as rows, or None if the compiled loop does not support this case."""
     from softfloat_ref.arrays.kernels.affine_loops import MAX_RANDOM
 
-    if not isinstance(x, np.ndarray) or x.dtype != np.float32 or not x.flags.c_contiguous or not x.size:
+    if not isinstance(x, np.ndarray) or isinstance(x, np.ma.MaskedArray):
+        return None
+    if x.dtype != np.float32 or not x.flags.c_contiguous or not x.size:
         return None
     plain = rule.arithmetic == "exact" and rule.order == "inside" and not policy.flush_inputs
     if not plain or fmt.bits > _QUICK_BITS or policy.random_count > MAX_RANDOM or axis not in (None, 0):
