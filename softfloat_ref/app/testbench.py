@@ -81,6 +81,7 @@ class _Simulation:
             defines=sources.defines,
             libraries=sources.libraries,
             arguments=[*own, *given],
+            run_in=Path.cwd(),
         )
 
     def left(self, start: float) -> float:

@@ -318,7 +318,9 @@ def _quick_rows(
     x: ArrayLike, fmt: AffineFormat, axis: int | None, rule: Rule, policy: Policy
 ) -> NDArray[np.float32] | None:
     """The channels as rows, or None if the compiled loop does not support this case."""
-    if not isinstance(x, np.ndarray) or x.dtype != np.float32 or not x.flags.c_contiguous or not x.size:
+    if not isinstance(x, np.ndarray) or isinstance(x, np.ma.MaskedArray):
+        return None
+    if x.dtype != np.float32 or not x.flags.c_contiguous or not x.size:
         return None
     if convert.flushes_subnormals():
         return None

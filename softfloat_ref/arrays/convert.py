@@ -62,7 +62,7 @@ def as_source(x: ArrayLike) -> Source:
     if type(x) is np.ndarray and x.dtype.char in "fd" and x.dtype.isnative and x.flags.c_contiguous:
         return Source(x.view(np.uint32), _FP32) if x.dtype.char == "f" else Source(x.view(np.uint64), _FP64)
     if isinstance(x, np.ma.MaskedArray):
-        raise Error("the masked array has missing values; call .filled()")
+        raise Error("a masked array may have missing values; call .filled()")
     if exchange.is_torch(x) and x.is_floating_point():  # type: ignore[union-attr]
         return Source(*exchange.from_torch(x))
     try:

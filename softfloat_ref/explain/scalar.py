@@ -66,7 +66,7 @@ def describe(code: int, fmt: Format) -> str:
 
 
 def value_text(x: Value) -> str:
-    """A value in decimal and hexadecimal."""
+    """A value in decimal and hexadecimal, or in hexadecimal alone if it is too large or small for a decimal."""
     if x.kind == NAN:
         payload = f", payload {x.significand:x}" if x.significand else ""
         return f"{shortest(x)}{' (sign set)' if x.sign else ''}{payload}"
@@ -74,7 +74,8 @@ def value_text(x: Value) -> str:
         return shortest(x)
     if x.sticky:  # cut: the dots stand for the remaining digits
         return hexadecimal(x)
-    return f"{shortest(x)} ({hexadecimal(x)})"
+    near, whole = shortest(x), hexadecimal(x)
+    return near if near == whole else f"{near} ({whole})"
 
 
 def flag_text(flags: int) -> str:

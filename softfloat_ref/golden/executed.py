@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -9,10 +10,22 @@ from typing import Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.literals import code_or_none
-from softfloat_ref.units import Line
+from softfloat_ref.units import Line, Unit
 
 COMMENTS: Final = ("//", "#")
+_NO_FLAGS: Final = re.compile(r"(?://|#)\s*flags = none\s*")  # of a bench, in its log
 _ABSENT: Final = "-"  # a result that the device does not have
+
+
+def without_flags(comment: str) -> bool:
+    """Whether a comment of a log says that its lines have no flags."""
+    return bool(_NO_FLAGS.fullmatch(comment))
+
+
+def answer_lengths(unit: Unit, flags: bool = True) -> tuple[int, ...]:
+    """How many codes an answer may have; flags: whether flags may follow its results."""
+    results = len(unit.result_formats)
+    return (results, results + 1) if unit.has_flags and flags else (results,)
 
 
 def executed(vectors: VectorSet, log: str | Path) -> Iterator[Line]:
@@ -23,7 +36,7 @@ def executed(vectors: VectorSet, log: str | Path) -> Iterator[Line]:
     without results.
     """
     widths = [f.width for f in vectors.unit.inputs for _ in range(f.lanes)]
-    results = len(vectors.unit.result_formats)
+    lengths = answer_lengths(vectors.unit)
     cases = (inputs for inputs in vectors.inputs() if vectors.line(inputs) is not None)
     answers = 0
     try:
@@ -31,28 +44,29 @@ def executed(vectors: VectorSet, log: str | Path) -> Iterator[Line]:
             for number, text in enumerate(stream, 1):
                 words = text.split()
                 if not words or text.startswith(COMMENTS):
+                    lengths = lengths[:1] if without_flags(text) else lengths
                     continue
-                operands = len(widths) if len(words) > results + 1 else 0
+                operands = len(widths) if len(words) > lengths[-1] else 0
                 codes = [0 if word == _ABSENT and i >= operands else code_or_none(word) for i, word in enumerate(words)]
                 if any(x is None for x in codes):
                     raise Error(f"{log}:{number}: {text.strip()[:80]!r} is not a line of hexadecimal numbers")
                 answers += 1
-                yield _inputs(f"{log}:{number}", [x for x in codes if x is not None], widths, results, cases)
+                yield _inputs(f"{log}:{number}", [x for x in codes if x is not None], widths, lengths, cases)
     except OSError as e:
         raise Error(f"{log}: {e.strerror or e}") from None
     if not answers:
         raise Error(f"{log}: the log has no results")
 
 
-def _inputs(where: str, codes: list[int], widths: list[int], results: int, cases: Iterator[Line]) -> Line:
+def _inputs(where: str, codes: list[int], widths: list[int], lengths: tuple[int, ...], cases: Iterator[Line]) -> Line:
     n = len(widths)
-    if len(codes) - n in (results, results + 1) and len(codes) > results + 1:
+    if len(codes) - n in lengths and len(codes) > lengths[-1]:
         if any(code >> width for code, width in zip(codes, widths, strict=False)):
             raise Error(f"{where}: an operand is wider than {' and '.join(map(str, widths))} bits")
         return tuple(codes[:n])
-    if len(codes) not in (results, results + 1):
+    if len(codes) not in lengths:
         raise Error(
-            f"{where}: {len(codes)} numbers; expected {n} operands, {results} for the result, and flags, "
+            f"{where}: {len(codes)} numbers; expected {n} operands, {lengths[0]} for the result, and flags, "
             "or only the last two"
         )
     case = next(cases, None)

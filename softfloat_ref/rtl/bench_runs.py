@@ -67,8 +67,9 @@ class Tool:
         own = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
         return own | self.variables
 
-    def execute(self, command: list[str], log: Path, deadline: float, doing: str) -> int:
-        """Run a command with its output in a file; after a timeout, end it and all its child processes."""
+    def execute(self, command: list[str], log: Path, deadline: float, doing: str, folder: Path | None = None) -> int:
+        """Run a command in a folder, by default the log's, with its output in a file; after a timeout, end it and all
+        its child processes."""
         with log.open("wb") as sink:
             try:
                 process = subprocess.Popen(
@@ -76,7 +77,7 @@ class Tool:
                     stdin=subprocess.DEVNULL,
                     stdout=sink,
                     stderr=subprocess.STDOUT,
-                    cwd=log.parent,
+                    cwd=folder or log.parent,
                     env=self._environment(),
                     start_new_session=True,
                 )
@@ -101,7 +102,8 @@ class Tool:
 @dataclass(frozen=True)
 class Build:
     """A bench to be built and run: the steps that build it, the command that runs it, both in `folder`, where the logs
-    stay, and the folder that a build fills."""
+    stay, and the folder that a build fills. run_in: the folder that it runs in, if another: the relative paths of
+    $readmemh in the design mean this one."""
 
     tool: Tool
     top: str
@@ -109,6 +111,7 @@ class Build:
     steps: tuple[list[str], ...]
     command: list[str]
     output: Path
+    run_in: Path | None = None
 
     def is_current(self) -> bool:
         """Whether the same steps have built it before, from files with the contents that they have now, and none at the
@@ -136,7 +139,8 @@ class Build:
         """Run it. Raises Error if it does not end in time."""
         log = self.folder / f"{self.top}.{self.tool.name}.run.log"
         deadline = time.monotonic() + timeout_s
-        return Run(self.tool.execute([*self.command, *plusargs], log, deadline, f"running {self.top}"), _text(log))
+        command = [*self.command, *plusargs]
+        return Run(self.tool.execute(command, log, deadline, f"running {self.top}", self.run_in), _text(log))
 
     def make_and_run(self, plusargs: Iterable[str] = (), timeout_s: float = RUN_TIMEOUT_S) -> Run:
         """Build and run it within one time limit."""
@@ -148,7 +152,9 @@ class Build:
         """Lines of shell that build and run it, in any folder and environment."""
         lines = [shlex.join(["cd", str(self.folder)]), shlex.join(["mkdir", "-p", str(self.output)])]
         lines += [f"export {name}={shlex.quote(value)}" for name, value in self.tool.variables.items()]
-        return lines + [shlex.join(command) for command in (*self.steps, [*self.command, *plusargs])]
+        lines += [shlex.join(step) for step in self.steps]
+        lines += [shlex.join(["cd", str(self.run_in)])] if self.run_in not in (None, self.folder) else []
+        return [*lines, shlex.join([*self.command, *plusargs])]
 
     @property
     def _stamp(self) -> Path:

@@ -60,8 +60,10 @@ class Simulator(Tool, ABC):
         defines: Mapping[str, object] | None = None,
         libraries: Libraries = NO_LIBRARIES,
         arguments: Iterable[str] = (),
+        run_in: Path | None = None,
     ) -> Build:
-        """The commands that build the module `top` from the sources in `work_dir`, which is created, and run it.
+        """The commands that build the module `top` from the sources in `work_dir`, which is created, and run it, there
+        or in the folder `run_in`.
 
         arguments: more of them for the simulator, before the sources. Raises Error for a source that does not exist.
         """
@@ -71,7 +73,7 @@ class Simulator(Tool, ABC):
         options += self.library_arguments(libraries)
         output = self._output(top, folder)
         steps = self._steps(top, output, options, [str(file) for file in files])
-        return Build(self, top, folder, steps, self.command(top, folder), output)
+        return Build(self, top, folder, steps, self.command(top, folder), output, run_in)
 
     def library_arguments(self, libraries: Libraries) -> list[str]:
         """The arguments of the build for libraries; most simulators have the same."""

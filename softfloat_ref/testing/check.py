@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.explain.scalar import MAX_FLAGS
-from softfloat_ref.golden.executed import COMMENTS
+from softfloat_ref.golden.executed import COMMENTS, answer_lengths, without_flags
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.writers import text_line
 from softfloat_ref.oracle.flags import Flags
@@ -147,6 +147,7 @@ class Judge:
         self.report.errors = None if self.tolerance is None else self.tolerance.errors
         self.nan, self.flags, self.shown = nan, flags, shown
         self.inputs, self.known_flags = vectors.unit.input_width, MAX_FLAGS
+        self.lengths = answer_lengths(vectors.unit)
         self.has_parts = len(vectors.unit.parts) > 1
 
     def note(self, comment: str) -> None:
@@ -156,6 +157,8 @@ class Judge:
             names = {name.upper() for name in found[2].split()} & {*Flags.__members__}  # none: "none"
             self.known_flags = sum(Flags[name] for name in names)
             self.flags = self.flags and bool(names)
+            if without_flags(comment):
+                self.lengths = self.lengths[:1]
         elif found and self.nan == CompareNan.EXACT:
             self.nan = compare_nan(found[2])
 
@@ -215,8 +218,8 @@ def parse_answer(text: str, unit: Unit, inputs: Sequence[int]) -> Answer:
 
     Raises DeviceError for any other line.
     """
-    words, count = text.split(), len(unit.result_formats)
-    lengths = (count, count + 1) if unit.has_flags else (count,)
+    words, lengths = text.split(), answer_lengths(unit)
+    count = lengths[0]
     if len(words) - len(inputs) in lengths and len(words) not in lengths:
         echoed, words = words[: len(inputs)], words[len(inputs) :]
         if [code_or_none(w) for w in echoed] != list(inputs):
@@ -309,7 +312,7 @@ def _judge_log(judge: Judge, answers: Iterator[str]) -> None:
         line = next(cases, None)
         if line is None:
             raise DeviceError(f"it has more lines than it was asked: {text[:80]!r}")
-        inputs = _own_operands(text, vectors.unit)
+        inputs = _own_operands(text, width, judge.lengths)
         if inputs is None:
             judge.compare(line, parse_answer(text, vectors.unit, line[:width]))
             continue
@@ -328,13 +331,13 @@ def _judge_log(judge: Judge, answers: Iterator[str]) -> None:
         raise DeviceError(f"operands that the set has not, or not so often: {other} lines")
 
 
-def _own_operands(text: str, unit: Unit) -> Line | None:
-    """The operands that a line begins with; None for a line of results alone."""
-    words, count = text.split(), len(unit.result_formats)
-    if len(words) - unit.input_width not in (count, count + 1) or len(words) in (count, count + 1):
+def _own_operands(text: str, width: int, lengths: Sequence[int]) -> Line | None:
+    """The `width` operands that a line begins with; None for an answer alone, of one of these lengths."""
+    words = text.split()
+    if len(words) - width not in lengths or len(words) in lengths:
         return None
-    codes = tuple(x for w in words[: unit.input_width] if (x := code_or_none(w)) is not None)
-    return codes if len(codes) == unit.input_width else None
+    codes = tuple(x for w in words[:width] if (x := code_or_none(w)) is not None)
+    return codes if len(codes) == width else None
 
 
 def check_lines(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from benches import CHEAP
@@ -56,6 +57,21 @@ def test_sources_from_a_list(call: list[str], simulator: str) -> None:
     done = run(*call, "--sim", simulator, "--run", "-D", "ONCE=0")
     assert done.returncode == 1
     assert "\nFAIL: 60 mismatches, 60 of 60 vectors compared\n" in done.stdout
+
+
+def test_a_table_that_the_module_reads(vectors: Path, simulator: str, tmp_path: Path, monkeypatch: Any) -> None:
+    """Its path means the folder of the user, whether the build is kept or not; and so do the printed commands."""
+    text = "module unit(input [15:0] a, output [15:0] result); reg [15:0] sign [0:0];\n"
+    text += '  initial $readmemh("rom/sign.hex", sign); assign result = a ^ sign[0]; endmodule\n'
+    (tmp_path / "rom").mkdir()
+    for name, content in {"unit.sv": text, "ports.toml": PORTS, "rom/sign.hex": "8000\n"}.items():
+        (tmp_path / name).write_text(content)
+    monkeypatch.chdir(tmp_path)
+    call = ["vectors", "testbench", str(vectors), "--ports", "ports.toml", "--sim", simulator, "--run", "unit.sv"]
+    for more in ((), ("--work", "work")):
+        assert ok(*call, *more) == "PASS: 60 of 60 vectors\n"
+    *_, enter, last = ok(*call, "--work", "work", "--print-command").splitlines()
+    assert (enter, "+vectors=" in last) == (f"cd {tmp_path}", True)
 
 
 def test_a_build_is_kept(call: list[str], tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from volume import FULL, cases
 
 import softfloat_ref as sf
-from softfloat_ref import arrays, blocks
+from softfloat_ref import affine, arrays, blocks
 from softfloat_ref.arrays.block_setting import Setting
 from softfloat_ref.arrays.kernels import prefixes
 from softfloat_ref.base.errors import Error
@@ -329,6 +329,7 @@ def test_flush_inputs_uses_the_arrays_own_type() -> None:
         (lambda: arrays.encode(np.ones(1), "fp16", Policy("sr", sr_bits=4), [16]), "of 4 bits"),
         (lambda: arrays.encode(np.ones(3), "fp128"), "at most 64"),
         (lambda: arrays.encode(np.ma.array([1.0], mask=[True]), "fp16"), "masked array"),
+        (lambda: affine.quantize(np.ma.array([1.0], dtype=np.float32), "qint8"), "masked array"),
         (lambda: arrays.encode([[1.0], [1.0, 2.0]], "fp16"), "different lengths"),
         (lambda: blocks.encode(np.ones((2, 2)), "mxfp8", axis=1.0), "out of range"),
         (lambda: arrays.decode([256], "fp8_e4m3"), "codes of fp8_e4m3 have 8 bits"),

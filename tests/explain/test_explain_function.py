@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from softfloat_ref.explain.scalar import explain_operation
+from softfloat_ref.explain.scalar import describe, explain_operation
+from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.operations import signature
 from softfloat_ref.oracle.policies import Policy
 
@@ -30,3 +31,7 @@ def test_a_result_just_above_one() -> None:
     rows = dict(explain_operation(signature("exp", "fp32"), (0x00800000,), Policy("rup"), None).rows)
     assert rows["discarded"].startswith("0" * 102 + "1")
     assert rows["rule"].endswith("rounded away from zero")
+
+
+def test_a_number_too_small_for_a_decimal_is_shown_once() -> None:
+    assert describe(1, get_format("fp64")) == "0000000000000001 = 0x1p-1074"

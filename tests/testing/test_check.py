@@ -16,11 +16,12 @@ import pytest
 from command import refused, run
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.golden.executed import executed
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.testing import report as reports
-from softfloat_ref.testing.check import check_arrays, check_command, check_lines
+from softfloat_ref.testing.check import check_arrays, check_command, check_lines, check_results
 from softfloat_ref.testing.compare import Answer, CompareNan
 from softfloat_ref.testing.devices import MAX_LINE, CommandDevice
 from softfloat_ref.testing.library import load_library
@@ -339,6 +340,18 @@ def test_results_of_a_simulator(golden: tuple[Path, list[str]], tmp_path: Path) 
         done = run(*args)
         assert done.returncode == 1
         assert message in done.stdout
+
+
+def test_a_log_without_flags_of_one_operand(tmp_path: Path) -> None:
+    """An operand and a result look like a result and flags: the log's comment tells them apart."""
+    vectors, log = VectorSet.make("sqrt", "fp16", 200), tmp_path / "log"
+    lines = [f"{line[0]:04x} {line[1]:04x}" for inputs in vectors.inputs() if (line := vectors.line(inputs))][::-1]
+    log.write_text("\n".join(["// flags = none", *lines]))
+    assert check_results(vectors, log).passed
+    assert list(executed(vectors, log)) == [(int(line[:4], 16),) for line in lines]
+    log.write_text("\n".join(["// flags = none", f"{lines[0][:4]} 1234", *lines[1:]]))
+    (found,) = check_results(vectors, log).mismatches
+    assert (found.operands, found.got.codes, found.got.flags) == ((int(lines[0][:4], 16),), (0x1234,), None)
 
 
 @pytest.mark.parametrize("file", ["-", "report"])

@@ -186,8 +186,14 @@ def _formats(draft: Draft, signal: Signal, operations: bool) -> None:
         return
     of, where = _side(draft, words, [row[0] for row in rows], operations)
     why = f"{origin}{_not_used(codes, {row[2] for row in rows})}"
-    rows += [(kind, rows[0][1], "integers, which are no format of this port") for kind in ("i*", "u*")]
-    _table(draft, signal, of, rows, f"{why}; `{of}` by {where}", True)
+    if (
+        operations
+    ):  # where its own side has an integer, as in comparisons, the other side's format, as in RISC-V's `fmt`
+        own, other = ("{} *", "* {}") if of == "fmt" else ("* {}", "{} *")
+        rows = [(side.format(found), code, name) for side in (own, other) for found, code, name in rows]
+    else:
+        rows += [(kind, rows[0][1], "integers, which are no format of this port") for kind in ("i*", "u*")]
+    _table(draft, signal, "fmt out" if operations else of, rows, f"{why}; `{of}` by {where}", True)
 
 
 def _side(draft: Draft, words: set[str], formats: list[str], operations: bool) -> tuple[str, str]:
