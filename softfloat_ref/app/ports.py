@@ -70,6 +70,8 @@ def _design(sources: Sources, module: str, given: Parameters) -> Design:
         defines=sources.defines,
         libraries=sources.libraries,
     )
+    if found.problem:
+        print(f"{found.problem}: the draft may lack what follows", file=sys.stderr)
     unknown = set(given) - {p.name for p in found.body.parameters}
     if unknown:
         raise Error(f"-G {min(unknown)}: {module} has no parameter of that name")

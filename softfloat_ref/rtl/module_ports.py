@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,13 +53,14 @@ class Module:
 @dataclass(frozen=True)
 class Elaborated:
     """A module as slang elaborates it. body: its InstanceBodySymbol; root: of the whole design; loader: what read it,
-    which owns the libraries that the others point to."""
+    which owns the libraries that the others point to. problem: the first error of the sources, if any."""
 
     slang: Any
     manager: Any
     root: Any
     body: Any
     loader: Any
+    problem: str = ""
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -132,16 +133,18 @@ def elaborate(
     dut = next(iter(compilation.getRoot().topInstances[0].body))
     found = isinstance(dut, slang.ast.InstanceSymbol)
     design = Elaborated(slang, manager, compilation.getRoot(), dut.body if found else None, loader)
+    problems = []
     for error in (d for tree in trees for d in tree.diagnostics if d.isError()):
         if error.code == slang.Diags.CouldNotOpenIncludeFile:
             searched = " or ".join(folders) or "any folder"
             raise Error(f"{design.place(error.location)}: included file {error.args[0]} not found in {searched}")
+        problems.append(f"{design.place(error.location)}: {slang.DiagnosticEngine(manager).formatMessage(error)}")
         if not found:
-            raise Error(f"{design.place(error.location)}: {slang.DiagnosticEngine(manager).formatMessage(error)}")
+            raise Error(problems[0])
     if not found:
         names = [d.name for d in compilation.getDefinitions() if d.name != _WRAPPER]
         raise Error(f"no source defines a module {name}; the modules are {', '.join(names) or 'none'}")
-    return design
+    return replace(design, problem=problems[0] if problems else "")
 
 
 def _pyslang() -> Any:

@@ -140,3 +140,9 @@ def test_what_is_refused(checkout: Path) -> None:
         assert message in refused(*base, *more)
     assert "give the module's sources" in refused("vectors", "ports", "--top", "unit")
     assert not list(checkout.glob("w.sv"))
+
+
+def test_an_error_of_the_source_is_said(tmp_path: Path) -> None:
+    (tmp_path / "half.sv").write_text("module half(input [15:0] a, output [15:0] y\n  assign y = a;\nendmodule\n")
+    done = run("vectors", "ports", "--top", "half", "half.sv", cwd=tmp_path)
+    assert "half.sv:1: expected ',': the draft may lack what follows\n" in done.stderr

@@ -319,3 +319,12 @@ def test_the_same_everywhere() -> None:
         said.add(run.stdout)
     assert len(said) == 1
     assert hashlib.sha256(b"").hexdigest() not in said
+
+
+@pytest.mark.parametrize("op", ["lt", "le", "eq", "max"])
+def test_a_short_set_of_comparisons_has_equal_numbers_of_either_sign(op: str) -> None:
+    """A comparator that negates operands without care for those that are equal fails on these."""
+    coverage = operation(signature(op, "fp16"), Policy())
+    short = [case for _, case in itertools.islice(stream(coverage, 4), 24)]
+    assert {a >> 15 for a, b in short if a == b and a & 0x7FFF} == {0, 1}
+    assert any((a ^ b) == 0x8000 and a & 0x7FFF for a, b in short)

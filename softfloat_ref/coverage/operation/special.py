@@ -33,8 +33,10 @@ class Comparisons(OperationModel):
         return where.sig.operation.ordering
 
     def bins(self, where: Setting) -> Bins:
+        """Those of equal magnitudes first, then those that are close: a short set has them, of every sign."""
         orders = {-1: "<", 0: "=", 1: ">"}
-        return cross("{a},{b}.exponent{d}.significand{order}", a=SIGNS, b=SIGNS, d=_STEPS, order=orders)
+        found = cross("{a},{b}.exponent{d}.significand{order}", a=SIGNS, b=SIGNS, d=_STEPS, order=orders)
+        return dict(sorted(found.items(), key=lambda item: (abs(item[0][2]), abs(item[0][3]))))
 
     def never(self, where: Setting, cell: Cell) -> str:
         s, t, d, order = cell
