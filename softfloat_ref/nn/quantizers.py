@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays import affine, blocks, convert
+from softfloat_ref.arrays.affine_array import spread_along
+from softfloat_ref.arrays.errors import reach
 from softfloat_ref.arrays.kernels import dispatch
 from softfloat_ref.base.errors import Error
 from softfloat_ref.nn.observers import Observer
@@ -47,6 +49,10 @@ class Quantizer(Protocol):
     def operand(self, x: Array, source: RandomSource | None, axis: int) -> tuple[Any, Any]:
         """What a bit-exact product takes: a BlockArray of x, or the codes of values that are quantized already, and
         their format. Raises Error for formats without such products."""
+
+    def beyond(self, x: Array, source: RandomSource | None, axis: int = -1) -> NDArray[np.bool_]:
+        """Which finite values of x are beyond the largest one of the format (of their block), given the arguments of
+        `values`, after it."""
 
     def largest(self) -> float:
         """The largest finite magnitude; infinite where each block or tensor has its own."""
@@ -93,6 +99,10 @@ class ScalarQuantizer(Quantizer):
 
     def operand(self, x: Array, source: RandomSource | None, axis: int) -> tuple[Any, Any]:
         return convert.encode(x, self.fmt), self.fmt
+
+    def beyond(self, x: Array, source: RandomSource | None, axis: int = -1) -> NDArray[np.bool_]:
+        low, high = reach(self.fmt)
+        return np.isfinite(x) & ((x > high) | (x < low))
 
     def largest(self) -> float:
         return float(decode(self.fmt.max_code, self.fmt))
@@ -166,6 +176,9 @@ class BlockQuantizer(Quantizer):
     def values(self, x: Array, source: RandomSource | None, axis: int = -1, training: bool = True) -> Array:
         return self._array(x, source, axis).decode()
 
+    def beyond(self, x: Array, source: RandomSource | None, axis: int = -1) -> NDArray[np.bool_]:
+        return blocks.beyond(x, self._array(x, source, axis))
+
 
 class SharedQuantizer(BlockQuantizer):
     """FlexFP with a dynamic shared exponent bias: a scalar format whose bias follows the tensor's largest magnitude.
@@ -227,6 +240,15 @@ class AffineQuantizer(Quantizer):
     def values(self, x: Array, source: RandomSource | None, axis: int = -1, training: bool = True) -> Array:
         given = self._parameters(x, training)
         return affine.quantize(np.ascontiguousarray(x), self.fmt, *self.rounding(source), axis=self.axis, **given)
+
+    def beyond(self, x: Array, source: RandomSource | None, axis: int = -1) -> NDArray[np.bool_]:
+        """Beyond the range by more than half a step: half a step is what the zero point was rounded by."""
+        made = affine.encode(x, self.fmt, *self.rounding(source), axis=self.axis, **self._parameters(x, False))
+        spread = spread_along(x.ndim, made.axis)
+        step, zero = (spread(part.astype(np.float64)) for part in (made.scales, made.zero_points))
+        low, high = (self.fmt.lowest - 0.5 - zero) * step, (self.fmt.highest + 0.5 - zero) * step
+        found: NDArray[np.bool_] = np.isfinite(x) & ((x > high) | (x < low))
+        return found
 
     def _parameters(self, x: Array, training: bool) -> dict[str, Any]:
         """Scale and zero point of the averaged range; nothing for the tensor's own."""
