@@ -12,6 +12,7 @@ from typing import Any, Final
 import click
 
 from softfloat_ref.app.options import bundled
+from softfloat_ref.app.progress import progress
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE, LEVELS
@@ -176,7 +177,7 @@ def _reports(folder: str, sample: int | None, every: bool) -> Iterator[tuple[str
     if Path(folder, SUITE).exists():
         yield from verify_suite(Path(folder), sample, every)
     else:
-        yield folder, verify(folder, sample, every)
+        yield folder, verify(folder, sample, every, progress)
 
 
 def print_list() -> None:
