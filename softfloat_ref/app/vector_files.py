@@ -192,3 +192,15 @@ def print_list() -> None:
         assert suite is not None
         total = sum(v.count for v in suite.sets.values())
         print(f"{name:{width}}{total:>7}  {len(suite.sets)} sets: {suite.description}")
+
+
+def print_trace(folder: str) -> None:
+    """List the tensors of a trace."""
+    from softfloat_ref.golden.trace.files import shape_text
+    from softfloat_ref.golden.trace.loader import load_trace
+
+    tensors = load_trace(folder).tensors()
+    rows = [(t.name, t.operation.op if t.operation else "given", t.format.name, shape_text(t.shape)) for t in tensors]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(f"{x:{n}}" for x, n in zip(row, widths, strict=True)).rstrip())

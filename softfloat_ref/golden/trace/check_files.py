@@ -21,6 +21,7 @@ from softfloat_ref.golden.trace.operations import RECORDED, operation
 
 Add = Callable[[str], None]
 Advance = Callable[[str, int], None]
+_HASH: Final = "SHA-256 differs from the manifest's"
 _SHOWN: Final = 60  # characters of a manifest's entry in a message
 
 
@@ -89,6 +90,17 @@ def _read_tensors(
     return codes, changed
 
 
+def read_unchanged(folder: Path, entries: Mapping[str, dict[str, Any]], tensor: Tensor) -> Codes:
+    """The codes of one tensor. Raises Error if its file is not the one that the manifest lists."""
+    if tensor.file not in entries:
+        raise Error(f"{MANIFEST}: {tensor.file} of {tensor.name} is not in its list of files")
+    data = read_bytes(folder / tensor.file)
+    codes = codes_of(tensor, data)
+    if hashlib.sha256(data).hexdigest() != entries[tensor.file]["sha256"]:
+        raise Error(f"{tensor.file}: {_HASH}; `softfloat-ref vectors verify {folder}` shows what was changed")
+    return codes
+
+
 def _wrong_header(folder: Path, entries: Mapping[str, dict[str, Any]], trace: TraceSet) -> Iterator[str]:
     text = header_text(trace).encode("ascii")
     if not (folder / HEADER).is_file():
@@ -103,7 +115,7 @@ def _wrong_header(folder: Path, entries: Mapping[str, dict[str, Any]], trace: Tr
 
 def _changed(trace: TraceSet, tensor: Tensor, codes: Mapping[str, Codes], changed: Iterable[str]) -> str:
     """What changed in a file with another hash: which element, if the operation that makes the tensor can tell."""
-    head = f"{tensor.file}: SHA-256 differs from the manifest's"
+    head = f"{tensor.file}: {_HASH}"
     node = next((n for n in trace.nodes if tensor.name in n.outputs), None)
     if node is None or node.op == RECORDED:
         return f"{head}; no operation makes {tensor.name}, so which of its codes changed cannot be told"
@@ -116,7 +128,7 @@ def _changed(trace: TraceSet, tensor: Tensor, codes: Mapping[str, Codes], change
     problem = difference(tensor, node, codes[tensor.name], made)
     if problem is None:
         return f"{head}, which was changed: {node.op} of its inputs gives all codes of {tensor.name}"
-    return f"{problem} (SHA-256 differs from the manifest's)"
+    return f"{problem} ({_HASH})"
 
 
 def difference(tensor: Tensor, node: Node, stored: Codes, made: Codes) -> str | None:

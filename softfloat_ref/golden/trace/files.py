@@ -92,16 +92,19 @@ def header_text(trace: TraceSet) -> str:
     ]
     for tensor in trace.tensors.values():
         name = f"TRACE_{''.join(c if c.isalnum() else '_' for c in tensor.name).upper()}"
-        shape = " x ".join(map(str, tensor.shape)) or "one number"
-        lines.append(f"localparam int {name}_COUNT = {tensor.size};  // {shape}")
+        lines.append(f"localparam int {name}_COUNT = {tensor.size};  // {shape_text(tensor.shape)}")
         lines.append(f"localparam int {name}_WIDTH = {tensor.fmt.width};  // {tensor.fmt.name}")
     return "\n".join(lines) + "\n"
 
 
 def heading(tensor: Tensor) -> bytes:
     """The comments above a tensor's codes."""
-    shape = " x ".join(map(str, tensor.shape)) or "one number"
-    return f"// {LICENSE}\n// {tensor.name}: {tensor.fmt.name}, {shape}\n".encode("ascii")
+    return f"// {LICENSE}\n// {tensor.name}: {tensor.fmt.name}, {shape_text(tensor.shape)}\n".encode("ascii")
+
+
+def shape_text(shape: tuple[int, ...]) -> str:
+    """A shape in words."""
+    return " x ".join(map(str, shape)) or "one number"
 
 
 def memory_text(tensor: Tensor, codes: Codes) -> bytes:
