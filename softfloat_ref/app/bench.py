@@ -134,7 +134,8 @@ for _name, _text, _run in (
     ),
     (
         "train",
-        "A training step in each format relative to the same step in FP32, and FP32 relative to PyTorch; one thread.",
+        "A step of each training recipe, and of large networks in each format, relative to the same step in FP32; FP32 "
+        "relative to PyTorch; one thread.",
         _module("train"),
     ),
 ):

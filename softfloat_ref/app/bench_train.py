@@ -1,4 +1,5 @@
-"""`bench train`: a training step in each format relative to the same step in FP32, and FP32 to PyTorch; one thread.
+"""`bench train`: a step of each training recipe, and of large networks in each format, relative to the same step in
+FP32; FP32 relative to PyTorch; one thread.
 
 Times are processor times, so that other processes do not count.
 """
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from softfloat_ref.app import bench_recipes, bench_torch
 from softfloat_ref.app.bench_peers import torch_module
 from softfloat_ref.app.rates import RUNS, median_seconds, one_thread
 
@@ -51,9 +53,13 @@ _CNN: Final = ((32, 32, 3), (32, 64, 128), 32)  # image, channels, batch
 def run() -> None:
     """Measure and print."""
     one_thread()
+    from softfloat_ref.nn.training_recipe import load_recipe, recipe_files
+
+    torch = torch_module()
+    bench_recipes.show({name: load_recipe(name) for name in recipe_files()}, torch)
     for kind in NETWORKS:
         _show_network(kind)
-    if (torch := torch_module()) is not None:
+    if torch is not None:
         _show_torch(torch)
 
 
@@ -138,47 +144,26 @@ def _show_torch(torch: Any) -> None:
 
     (inputs, hidden, batch), (image, channels, images) = _MLP, _CNN
     for name, model, module, shape, count in (
-        ("mlp", {"kind": "mlp", "hidden": list(hidden)}, _torch_mlp(torch), (inputs,), batch),
-        ("cnn", {"kind": "cnn", "channels": list(channels)}, _torch_cnn(torch), image, images),
+        (
+            "mlp",
+            {"kind": "mlp", "hidden": list(hidden)},
+            bench_torch.mlp(torch, inputs, hidden, _CLASSES),
+            (inputs,),
+            batch,
+        ),
+        (
+            "cnn",
+            {"kind": "cnn", "channels": list(channels)},
+            bench_torch.cnn(torch, image[2], channels, _CLASSES),
+            image,
+            images,
+        ),
     ):
         network = build(model, Input(shape, _CLASSES, 1))
         next(iter(network.children().values())).needs_input_gradient = False
         x = np.random.default_rng(1).standard_normal((count, *shape)).astype(np.float32)
         y = np.arange(count) % _CLASSES
-        ours, theirs = median_seconds(_step(network, x, y)), _torch_seconds(torch, module, x, y)
+        ours, theirs = median_seconds(_step(network, x, y)), median_seconds(bench_torch.step(torch, module, x, y))
         click.echo(
             f"{name:6}{'fp32':18}{ours * 1e3:9.1f} ms per step   PyTorch {theirs * 1e3:.1f}, ratio {ours / theirs:.2f}"
         )
-
-
-def _torch_mlp(torch: Any) -> Any:
-    inputs, hidden, _ = _MLP
-    layers: list[Any] = []
-    for width in hidden:
-        layers += [torch.nn.Linear(inputs, width), torch.nn.ReLU()]
-        inputs = width
-    return torch.nn.Sequential(*layers, torch.nn.Linear(inputs, _CLASSES))
-
-
-def _torch_cnn(torch: Any) -> Any:
-    image, channels, _ = _CNN
-    inputs, layers = image[2], []
-    for stage, width in enumerate(channels):
-        layers += [torch.nn.Conv2d(inputs, width, 3, padding=1, bias=False), torch.nn.BatchNorm2d(width)]
-        layers += [torch.nn.ReLU()] + ([torch.nn.MaxPool2d(2)] if stage < len(channels) - 1 else [])
-        inputs = width
-    ends = [torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(inputs, _CLASSES)]
-    return torch.nn.Sequential(*layers, *ends)
-
-
-def _torch_seconds(torch: Any, module: Any, x: Any, y: Any) -> float:
-    labels = torch.tensor(y)
-    data = torch.tensor(x) if x.ndim == 2 else torch.tensor(x).permute(0, 3, 1, 2).contiguous()
-    sgd = torch.optim.SGD(module.parameters(), lr=0.01, momentum=0.9)
-
-    def step() -> None:
-        sgd.zero_grad()
-        torch.nn.functional.cross_entropy(module(data), labels).backward()
-        sgd.step()
-
-    return median_seconds(step)

@@ -23,7 +23,7 @@ class Progress:
         """Add `done` to the work finished; the label names the current part."""
         self._done += done
         now = time.monotonic()
-        if self._shown and now - self._drawn >= _EVERY:
+        if self._shown and self._done and now - self._drawn >= _EVERY:
             self._drawn = now
             left = (now - self._begin) * (self._total / self._done - 1)
             part = 100 * self._done // self._total

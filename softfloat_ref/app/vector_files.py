@@ -12,6 +12,7 @@ from typing import Any, Final
 import click
 
 from softfloat_ref.app.options import bundled
+from softfloat_ref.app.progress import progress
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE, LEVELS
@@ -176,7 +177,7 @@ def _reports(folder: str, sample: int | None, every: bool) -> Iterator[tuple[str
     if Path(folder, SUITE).exists():
         yield from verify_suite(Path(folder), sample, every)
     else:
-        yield folder, verify(folder, sample, every)
+        yield folder, verify(folder, sample, every, progress)
 
 
 def print_list() -> None:
@@ -191,3 +192,15 @@ def print_list() -> None:
         assert suite is not None
         total = sum(v.count for v in suite.sets.values())
         print(f"{name:{width}}{total:>7}  {len(suite.sets)} sets: {suite.description}")
+
+
+def print_trace(folder: str) -> None:
+    """List the tensors of a trace."""
+    from softfloat_ref.golden.trace.files import shape_text
+    from softfloat_ref.golden.trace.loader import load_trace
+
+    tensors = load_trace(folder).tensors()
+    rows = [(t.name, t.operation.op if t.operation else "given", t.format.name, shape_text(t.shape)) for t in tensors]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(f"{x:{n}}" for x, n in zip(row, widths, strict=True)).rstrip())

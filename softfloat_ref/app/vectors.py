@@ -29,6 +29,7 @@ from softfloat_ref.app.vector_files import (
     file_options,
     level_options,
     print_list,
+    print_trace,
     verify_folders,
     write_suite,
 )
@@ -316,6 +317,13 @@ def vhdl(folder: str, output: str) -> None:
 
 
 @command.command("list")
-def list_vectors() -> None:
-    """List the vector recipes and suites that `vectors generate` takes by name."""
-    print_list()
+@click.argument("folder", required=False, metavar="[DIR]")
+def list_vectors(folder: str | None) -> None:
+    """List the vector recipes and suites that `vectors generate` takes by name, or the tensors of the trace in DIR.
+
+    Of each tensor: its name, the operation that makes it, its format and its shape.
+    """
+    if folder is None:
+        print_list()
+    else:
+        print_trace(folder)

@@ -45,7 +45,7 @@ from softfloat_ref.oracle.affine import (
 )
 from softfloat_ref.oracle.codec import decode, to_value
 from softfloat_ref.oracle.policies import Policy
-from softfloat_ref.oracle.sources import RandomSource
+from softfloat_ref.oracle.sources import Philox, RandomSource
 
 __all__ = [
     "AffineArray",
@@ -302,12 +302,11 @@ def quantize(
     made = convert.output_buffer(out, array.shape, np.dtype(np.float32))
     words = _words(chosen, random_bits, array.shape)
     if scale is None:
-        ends = [(to_value(float(row.min()), 0), to_value(float(row.max()), 0)) for row in quick]
-        found = [choose(low, high, fmt, rule) for low, high in ends]
+        codes, zeros = _quick_parameters(quick.min(axis=1, initial=0), quick.max(axis=1, initial=0), fmt, rule)
     else:
         codes, zeros = _given(scale, zero_point, fmt, array, axis)
-        spread = [np.broadcast_to(part, len(quick)).tolist() for part in (codes, zeros)]
-        found = [Parameters(s, z) for s, z in zip(*spread, strict=True)]
+    spread = [np.broadcast_to(part, len(quick)).tolist() for part in (codes, zeros)]
+    found = [Parameters(s, z) for s, z in zip(*spread, strict=True)]
     targets, drawn = made.reshape(len(quick), -1), words.reshape(len(quick), -1) if words.size else [words] * len(quick)
     for row, word, parameters, place in zip(quick, drawn, found, targets, strict=True):
         _quick_values(row, word, parameters, fmt, chosen, place)
@@ -332,7 +331,8 @@ def _quick_rows(
 
 
 def _words(policy: Policy, random_bits: ArrayLike | RandomSource | None, shape: tuple[int, ...]) -> NDArray[Any]:
-    if isinstance(random_bits, RandomSource) and policy.random_count:
+    # of a protocol, isinstance is slow
+    if policy.random_count and (isinstance(random_bits, Philox) or isinstance(random_bits, RandomSource)):  # noqa: SIM101
         return dispatch.drawn(random_bits, policy.random_count, 0, int(np.prod(shape)), True)
     words = random_words(policy, random_bits, shape)
     return np.zeros(0, np.uint32) if words is None else words.reshape(-1)

@@ -27,6 +27,7 @@ from softfloat_ref.oracle.formats import CATALOGUE
 FP32: Final = CATALOGUE["fp32"]
 FP64: Final = CATALOGUE["fp64"]
 ONE: Final = FP32_ONE
+_NO_FACTOR: Final = decode(ONE, FP32)
 MAX_DIMENSIONS: Final = 32
 
 
@@ -46,7 +47,7 @@ class BlockArray(QuantizedArray):
     @property
     def factor(self) -> Value:
         """The second-level scale as an exact value; 1 if there is none."""
-        return decode(ONE if self.tensor_scale is None else given_tensor_scale(self.tensor_scale), FP32)
+        return _NO_FACTOR if self.tensor_scale is None else decode(given_tensor_scale(self.tensor_scale), FP32)
 
     def _arrays(self) -> tuple[Codes, ...]:
         return self.codes, self.scales
@@ -144,7 +145,7 @@ class BlockArray(QuantizedArray):
         if element.precision + scale.precision + factor.significand.bit_length() > FP64.precision:
             return self._decoded_by_oracle(self.spread_scales(), factor)
         if self._is_compiled():
-            return self._decoded_compiled(float(factor), place)
+            return self._decoded_compiled(1.0 if factor is _NO_FACTOR else float(factor), place)
         spread = self.spread_scales()
         elements, scales = convert.decode_float64(self.codes, element), convert.decode_float64(spread, scale)
         with np.errstate(invalid="ignore", over="ignore", under="ignore"):  # invalid: 0 * Inf

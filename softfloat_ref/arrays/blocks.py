@@ -118,9 +118,23 @@ def encode(
     0-dimensional array, an axis out of range, dtypes that do not fit, and an `out` of another shape or type.
     """
     chosen = setting(fmt, profile, policy)
+    random_bits = given_bits(random_bits, chosen.policy, x, seed, key)
+    return encode_by(chosen, x, random_bits, axis=axis, tensor_scale=tensor_scale, out=out, threads=threads)
+
+
+def encode_by(
+    chosen: Setting,
+    x: ArrayLike,
+    random_bits: ArrayLike | RandomSource | None = None,
+    *,
+    axis: int = -1,
+    tensor_scale: float | None = None,
+    out: BlockArray | None = None,
+    threads: int = 1,
+) -> BlockArray:
+    """`encode` by a setting. Raises Error as `encode` does."""
     fmt, profile, policy = chosen.fmt, chosen.profile, chosen.policy
     source = convert.as_source(x)
-    random_bits = given_bits(random_bits, policy, x, seed, key)
     axis = check_axis(source.codes, axis)
     layout = Layout(source.codes.shape, axis, fmt, profile)
     places = _places(out, layout, fmt)

@@ -133,7 +133,7 @@ class Measure:
     def _quantized(self, x: Array, words: Array | None, plan: boxes.Plan, whole: Range | None) -> _Quantized:
         fmt = self.fmt
         if isinstance(fmt, Format):
-            return _Quantized(convert.quantize(x, fmt, self.policy, words), *_reach(fmt))
+            return _Quantized(convert.quantize(x, fmt, self.policy, words), *reach(fmt))
         shared = whole is not None and (isinstance(fmt, AffineFormat) or fmt.size < 1)
         array, given = _with_witnesses(x, words, whole) if shared and whole else (x, words)
         if isinstance(fmt, AffineFormat):
@@ -178,7 +178,7 @@ class _Quantized(NamedTuple):
         return found
 
 
-def _reach(fmt: Format) -> tuple[float, float]:
+def reach(fmt: Format) -> tuple[float, float]:
     """The smallest and the largest finite value; for an unsigned format, as if it had a sign."""
     high = float(largest(fmt))
     return float(decoder(fmt)(fmt.sign_bit)) if fmt.twos_complement and fmt.signed else -high, high

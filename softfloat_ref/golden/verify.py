@@ -6,10 +6,11 @@ import dataclasses
 import hashlib
 import os
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from softfloat_ref.base.errors import Error, one_line
 from softfloat_ref.golden import parts
@@ -69,18 +70,24 @@ class Report:
         return f"{self.checked} {self.noun} of {self.name} recomputed"
 
 
-def verify(folder: str | Path, sample: int | None = None, every: bool = False) -> Report:
+def verify(
+    folder: str | Path,
+    sample: int | None = None,
+    every: bool = False,
+    progress: Callable[[int], AbstractContextManager[Bar]] | None = None,
+) -> Report:
     """Check a folder against its manifest and the oracle. Raises Error if there is no readable manifest.
 
     sample: the number of lines to recompute, spread over the set; by default all. every: the scalar oracle recomputes
-    every line; by default, compiled code recomputes large sets, and the oracle only a sample.
+    every line; by default, compiled code recomputes large sets, and the oracle only a sample. progress: makes a bar for
+    a number of codes, for traces.
     """
     folder = Path(folder)
     manifest = read_manifest(folder)
     vectors = stored_set(folder, manifest)
     report = Report(vectors.name, manifest["count"])
     if isinstance(vectors, TraceSet):
-        return _verify_trace(folder, manifest, vectors, sample, every)
+        return _verify_trace(folder, manifest, vectors, sample, every, progress)
     report.noun = vectors.cases.noun
     check = _Check(folder, manifest, vectors, report)
     check.files()
@@ -91,13 +98,31 @@ def verify(folder: str | Path, sample: int | None = None, every: bool = False) -
     return report
 
 
-def _verify_trace(folder: Path, manifest: dict[str, Any], trace: TraceSet, sample: int | None, every: bool) -> Report:
+class Bar(Protocol):
+    """Shows progress."""
+
+    def advance(self, label: str, done: int) -> None:
+        """Add `done` to the work finished; the label names the current part."""
+
+
+def _verify_trace(
+    folder: Path,
+    manifest: dict[str, Any],
+    trace: TraceSet,
+    sample: int | None,
+    every: bool,
+    progress: Callable[[int], AbstractContextManager[Bar]] | None,
+) -> Report:
     from softfloat_ref.golden.trace.check import check_trace
 
     report = Report(trace.name, manifest["count"])
-    tally = check_trace(folder, manifest, trace, report.add, sample, every)
+    with nullcontext() if progress is None else progress(2 * trace.count) as bar:
+        advance = (lambda label, done: None) if bar is None else bar.advance
+        tally = check_trace(folder, manifest, trace, report.add, sample, every, advance)
     report.checked, report.words = tally.by_oracle, tally.summary(trace.name)
-    if not tally.by_oracle and not report.problems:
+    if report.problems:
+        report.words = f"{trace.name}: restore the files, or write the trace again (its command is in {MANIFEST})"
+    elif not tally.by_oracle:
         report.add(f"{folder}: no operation can be recomputed")
     return report
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -19,6 +20,7 @@ from softfloat_ref.arrays.blocks import matmul
 from softfloat_ref.nn.operations import Operations
 from softfloat_ref.nn.quantizers import Quantizer, quantizer
 from softfloat_ref.nn.tensor_format import TensorFormat
+from softfloat_ref.nn.watched import Seen, WatchedQuantizer
 from softfloat_ref.oracle.sources import Philox, key
 
 Array = NDArray[Any]  # float32; float64 where gradients are checked numerically
@@ -37,7 +39,6 @@ class Run:
     step: int = 0
     training: bool = True
     phase: str = ""  # what is being done: forward, backward, ...; and the time step
-    probe: Callable[[str, str, Array, Array], None] | None = None  # sees (layer, role, before, after) of tensors
     _seen: dict[str, int] = field(default_factory=dict)
 
     def begin(self, step: int, training: bool = True) -> None:
@@ -174,6 +175,12 @@ class Numerics(Operations):
         """How tensors of a role are quantized; None in FP32."""
         return self._by_role[role]
 
+    def watch(self, see: Callable[[str, Seen], object]) -> None:
+        """Call `see` with its role for each tensor that is quantized from now on."""
+        for role, by in self._by_role.items():
+            if by is not None:
+                self._by_role[role] = WatchedQuantizer(by, partial(see, role))
+
     def block_size(self, role: str) -> int:
         """The block size of the role's block format; 0 for other formats."""
         by = self._by_role[role]
@@ -231,10 +238,7 @@ class Numerics(Operations):
 
     def _into(self, x: Array, by: Quantizer, role: str) -> Array:
         source = self._source(role) if self._draws(by) else None
-        values = by.values(x, source, training=self.run.training)
-        if self.run.probe is not None:
-            self.run.probe(self.name, role, x, values)
-        return values
+        return by.values(x, source, training=self.run.training)
 
     def _draws(self, by: Quantizer) -> bool:
         return by.stochastic and self.run.training

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Callable, Mapping
+from functools import cached_property, lru_cache
 from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays import affine, blocks, convert
+from softfloat_ref.arrays.affine_array import spread_along
+from softfloat_ref.arrays.block_setting import Setting, setting
+from softfloat_ref.arrays.errors import reach
 from softfloat_ref.arrays.kernels import dispatch
 from softfloat_ref.base.errors import Error
 from softfloat_ref.nn.observers import Observer
@@ -20,7 +23,7 @@ from softfloat_ref.oracle.blocks.quantize import resolve, scale_of
 from softfloat_ref.oracle.codec import decode, to_value
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
 from softfloat_ref.oracle.policies import Policy, get_policy
-from softfloat_ref.oracle.sources import RandomSource
+from softfloat_ref.oracle.sources import Philox, RandomSource
 
 Array = NDArray[np.float32]
 FP32: Final = CATALOGUE["fp32"]
@@ -34,7 +37,7 @@ class Quantizer(Protocol):
     policy: Policy
     by_product: bool = False
 
-    @property
+    @cached_property
     def stochastic(self) -> bool:
         """Whether it rounds stochastically."""
         return self.policy.random_count > 0
@@ -47,6 +50,10 @@ class Quantizer(Protocol):
     def operand(self, x: Array, source: RandomSource | None, axis: int) -> tuple[Any, Any]:
         """What a bit-exact product takes: a BlockArray of x, or the codes of values that are quantized already, and
         their format. Raises Error for formats without such products."""
+
+    def beyond(self, x: Array, source: RandomSource | None, axis: int = -1) -> NDArray[np.bool_]:
+        """Which finite values of x are beyond the largest one of the format (of their block), given the arguments of
+        `values`, after it."""
 
     def largest(self) -> float:
         """The largest finite magnitude; infinite where each block or tensor has its own."""
@@ -86,13 +93,18 @@ class ScalarQuantizer(Quantizer):
         if convert.value_dtype(fmt) != np.float32:
             raise Error(f"{fmt.name}: float32 does not hold its values; a tensor's format must fit in float32")
         self.fmt, self.policy = fmt, spec.resolved_policy()
+        self._nearest = _rounding(fmt, self.rounding(None)[0])
+        self._own = _stochastic(fmt, self.policy) if self.stochastic else None
 
     def values(self, x: Array, source: RandomSource | None, axis: int = -1, training: bool = True) -> Array:
-        policy, random_bits = self.rounding(source)
-        return rounded(x, self.fmt, policy) if random_bits is None else stochastic(x, self.fmt, policy, random_bits)
+        return self._nearest(x) if source is None or self._own is None else self._own(x, source)
 
     def operand(self, x: Array, source: RandomSource | None, axis: int) -> tuple[Any, Any]:
         return convert.encode(x, self.fmt), self.fmt
+
+    def beyond(self, x: Array, source: RandomSource | None, axis: int = -1) -> NDArray[np.bool_]:
+        low, high = reach(self.fmt)
+        return np.isfinite(x) & ((x > high) | (x < low))
 
     def largest(self) -> float:
         return float(decode(self.fmt.max_code, self.fmt))
@@ -100,31 +112,51 @@ class ScalarQuantizer(Quantizer):
 
 def rounded(x: Array, fmt: Format, policy: Policy) -> Array:
     """`convert.quantize` without random bits, straight to the compiled loop whatever the size."""
-    quick = _quick(fmt, policy)
-    if quick is None or (policy.nan_rule.propagate != "no" and bool(np.isnan(x).any())):
-        return convert.quantize(x, fmt, policy)
-    source = x if x.flags.c_contiguous else np.ascontiguousarray(x)
-    made = np.empty(x.shape, np.float32)
-    if x.size:
-        bits, target = source.reshape(-1).view(np.uint32), made.reshape(-1).view(np.uint32)
-        dispatch.quantize(bits, FP32, fmt, quick, target)
-    return made
+    return _rounding(fmt, policy)(x)
+
+
+@lru_cache(maxsize=1024)
+def _rounding(fmt: Format, policy: Policy) -> Callable[[Array], Array]:
+    """`rounded` for one format and policy."""
+    quick, propagates = _quick(fmt, policy), policy.nan_rule.propagate != "no"
+    found = None if quick is None else dispatch.values_loop(fmt, quick)
+    if found is None:
+        return lambda x: convert.quantize(x, fmt, policy)
+    loop, numbers = found
+
+    def work(x: Array) -> Array:
+        if propagates and bool(np.isnan(x).any()):
+            return convert.quantize(x, fmt, policy)
+        source = x if x.flags.c_contiguous else np.ascontiguousarray(x)
+        made = np.empty(x.shape, np.float32)
+        if x.size:
+            loop(dispatch.read_only(source.reshape(-1).view(np.uint32)), made.reshape(-1).view(np.uint32), numbers)
+        return made
+
+    return work
 
 
 def stochastic(x: Array, fmt: Format, policy: Policy, source: RandomSource) -> Array:
     """`convert.quantize` with a source of random bits, straight to the compiled loops whatever the size."""
-    if fmt.width > _TABLE_BITS or not dispatch.can_encode(FP32, fmt, policy) or x.dtype != np.float32:
-        return convert.quantize(x, fmt, policy, source)
-    made = np.empty(x.shape, np.float32)
-    bits, target = np.ascontiguousarray(x).reshape(-1).view(np.uint32), made.reshape(-1)
-    room = np.empty(min(dispatch.CHUNK, x.size), convert.code_dtype(fmt))
-    for start in range(0, x.size, dispatch.CHUNK):
-        part = slice(start, start + dispatch.CHUNK)
-        codes = room[: bits[part].size]
-        words = dispatch.drawn(source, policy.random_count, start, codes.size, True)
-        dispatch.encode(bits[part], FP32, fmt, policy, words, codes)
-        dispatch.gather(codes, _values(fmt), target[part])
-    return made
+    return _stochastic(fmt, policy)(x, source)
+
+
+@lru_cache(maxsize=1024)
+def _stochastic(fmt: Format, policy: Policy) -> Callable[[Array, RandomSource], Array]:
+    """`stochastic` for one format and policy."""
+    if fmt.width > _TABLE_BITS or (loop := dispatch.stochastic_loop(fmt, policy)) is None:
+        return lambda x, source: convert.quantize(x, fmt, policy, source)
+    values = _values(fmt)
+
+    def work(x: Array, source: RandomSource) -> Array:
+        if x.dtype != np.float32 or type(source) is not Philox:
+            return convert.quantize(x, fmt, policy, source)
+        made = np.empty(x.shape, np.float32)
+        if x.size:
+            loop(np.ascontiguousarray(x).reshape(-1).view(np.uint32), source, values, made.reshape(-1))
+        return made
+
+    return work
 
 
 @lru_cache(maxsize=256)
@@ -133,7 +165,6 @@ def _values(fmt: Format) -> Array:
     return convert.decode(np.arange(1 << fmt.width, dtype=convert.code_dtype(fmt)), fmt)
 
 
-@lru_cache(maxsize=1024)
 def _quick(fmt: Format, policy: Policy) -> Policy | None:
     """A policy under which numbers but NaN come out the same, and the compiled loop takes them; None where none is.
 
@@ -156,15 +187,23 @@ class BlockQuantizer(Quantizer):
         self.fmt, self.profile = resolve(fmt, spec.profile)
         own = spec.policy is not None
         self.policy = spec.resolved_policy() if own else get_policy(None, rounding=self.profile.rounding)
+        self._settings: dict[bool, Setting] = {}
 
     def operand(self, x: Array, source: RandomSource | None, axis: int) -> tuple[Any, Any]:
         return self._array(x, source, axis), None
 
     def _array(self, x: Array, source: RandomSource | None, axis: int) -> blocks.BlockArray:
-        return blocks.encode(np.ascontiguousarray(x), self.fmt, *self.rounding(source), axis=axis, profile=self.profile)
+        policy, bits = self.rounding(source)
+        key = bits is None  # with and without random bits, found once: of small tensors, that would be much of the work
+        if key not in self._settings:
+            self._settings[key] = setting(self.fmt, self.profile, policy)
+        return blocks.encode_by(self._settings[key], np.ascontiguousarray(x), bits, axis=axis)
 
     def values(self, x: Array, source: RandomSource | None, axis: int = -1, training: bool = True) -> Array:
         return self._array(x, source, axis).decode()
+
+    def beyond(self, x: Array, source: RandomSource | None, axis: int = -1) -> NDArray[np.bool_]:
+        return blocks.beyond(x, self._array(x, source, axis))
 
 
 class SharedQuantizer(BlockQuantizer):
@@ -227,6 +266,15 @@ class AffineQuantizer(Quantizer):
     def values(self, x: Array, source: RandomSource | None, axis: int = -1, training: bool = True) -> Array:
         given = self._parameters(x, training)
         return affine.quantize(np.ascontiguousarray(x), self.fmt, *self.rounding(source), axis=self.axis, **given)
+
+    def beyond(self, x: Array, source: RandomSource | None, axis: int = -1) -> NDArray[np.bool_]:
+        """Beyond the range by more than half a step: half a step is what the zero point was rounded by."""
+        made = affine.encode(x, self.fmt, *self.rounding(source), axis=self.axis, **self._parameters(x, False))
+        spread = spread_along(x.ndim, made.axis)
+        step, zero = (spread(part.astype(np.float64)) for part in (made.scales, made.zero_points))
+        low, high = (self.fmt.lowest - 0.5 - zero) * step, (self.fmt.highest + 0.5 - zero) * step
+        found: NDArray[np.bool_] = np.isfinite(x) & ((x > high) | (x < low))
+        return found
 
     def _parameters(self, x: Array, training: bool) -> dict[str, Any]:
         """Scale and zero point of the averaged range; nothing for the tensor's own."""

@@ -1,48 +1,83 @@
-"""The effect of formats on gradients: per tensor, the share of zeros, of what was flushed to zero, and of what
-overflowed."""
+"""The effect of formats on a network's tensors: by layer and role, the errors of quantization of every kind of format,
+and the gradients before it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softfloat_ref.arrays.error_counts import Errors, compared
 from softfloat_ref.nn.trainer import Trainer
+from softfloat_ref.nn.watched import Seen
 
 Array = NDArray[Any]
-_ROLES: Final = ("error", "weight_gradient")
+_GRADIENTS: Final = ("error", "weight_gradient")  # the roles whose last tensors are kept
+
+
+@dataclass
+class Tally:
+    """The errors of all tensors of one role in one layer. relative: the sum of relative errors, of `compared` values:
+    those that neither are nor become zero, NaN or Inf, which the largest is taken of too."""
+
+    errors: Errors = Errors()  # noqa: RUF009 (frozen)
+    zeros: int = 0
+    relative: float = 0.0
+    compared: int = 0
+
+    def add(self, seen: Seen) -> None:
+        """Count one more tensor."""
+        before, after = (x.reshape(-1).astype(np.float64) for x in (seen.before, seen.after))
+        saturated = np.isfinite(after) & seen.beyond().reshape(-1)
+        self.errors += replace(compared(before, after), saturated=int(saturated.sum()))
+        self.zeros += int((before == 0).sum())
+        kept = np.isfinite(before) & np.isfinite(after) & (before != 0) & (after != 0)
+        before, after = before[kept], after[kept]
+        self.relative += float((np.abs(after - before) / np.abs(before)).sum())
+        self.compared += before.size
+
+    def figures(self) -> dict[str, float]:
+        """Shares of all values, relative errors, and the ratio of signal to noise in dB."""
+        errors, size = self.errors, self.errors.values
+        counts = {
+            "zero": self.zeros,
+            "flushed": errors.flushed,
+            "overflowed": errors.lost,
+            "saturated": errors.saturated,
+        }
+        return {name: count / size for name, count in counts.items()} | {
+            "mean_relative_error": self.relative / self.compared if self.compared else 0.0,
+            "largest_relative_error": errors.largest_relative,
+            "sqnr": errors.sqnr,
+        }
 
 
 class Statistics:
-    """Watches the errors and weight gradients of a trainer. Scaled as they are when a format takes them."""
+    """Watches the tensors of a trainer that have a format, while it trains. Gradients are scaled as they are when a
+    format takes them."""
 
     def __init__(self, trainer: Trainer) -> None:
         self._trainer = trainer
-        self._counts: dict[str, list[int]] = {}
+        self._tallies: dict[str, Tally] = {}
         self._kept: dict[str, Array] = {}
-        trainer.run.probe = self._see
+        for numerics in (trainer.loss_numerics, *(layer.numerics for layer in trainer.layers.values())):
+            numerics.watch(partial(self._see, numerics.name))
 
-    def _see(self, layer: str, role: str, before: Array, after: Array) -> None:
-        if role not in _ROLES or not self._trainer.run.training:
+    def _see(self, layer: str, role: str, seen: Seen) -> None:
+        if not self._trainer.run.training or not seen.before.size:
             return
         name = f"{layer}.{role}"
-        zeros = before == 0
-        counts = self._counts.setdefault(name, [0, 0, 0, 0])
-        flushed = (after == 0) & ~zeros
-        beyond = ~np.isfinite(after) & np.isfinite(before)
-        for i, n in enumerate((before.size, int(zeros.sum()), int(flushed.sum()), int(beyond.sum()))):
-            counts[i] += n
-        self._kept[name] = before.copy()
+        self._tallies.setdefault(name, Tally()).add(seen)
+        if role in _GRADIENTS:
+            self._kept[name] = seen.before.copy()
 
     def take(self) -> dict[str, dict[str, float]]:
-        """The shares since they were taken last: zeros that were given, values flushed to zero, values overflowed."""
-        found = {
-            name: {"zero": zeros / size, "flushed": flushed / size, "overflowed": beyond / size}
-            for name, (size, zeros, flushed, beyond) in self._counts.items()
-            if size
-        }
-        self._counts.clear()
+        """The figures by layer and role since they were taken last."""
+        found = {name: tally.figures() for name, tally in self._tallies.items()}
+        self._tallies.clear()
         return found
 
     def gradients(self) -> dict[str, Array]:

@@ -110,3 +110,13 @@ def test_ranges_choose_the_oracles_parameters() -> None:
     low[::11] = np.float32(-0.5)
     check(np.stack([low, high]), "qint8", 1)
     check(np.stack([low, high]).T.copy(), "quint8", 0)
+
+
+@pytest.mark.parametrize("ends", [(1.0, 2.5), (-3.0, -1.0), (-1.0, 2.0), (0.0, 0.0), (1e-40, 3e-40), (-2e38, 3e38)])
+@pytest.mark.parametrize("axis", [None, 0])
+def test_values_are_those_of_the_oracle_s_range(ends: tuple[float, float], axis: int | None) -> None:
+    """A range reaches to zero, whichever loop finds it; so few values that `encode` leaves it to the oracle."""
+    x = np.linspace(*ends, 24).astype(np.float32).reshape(4, 6)
+    for name in ("qint8", "quint8", "qint4"):
+        wanted = affine.encode(x, name, axis=axis).decode()
+        assert affine.quantize(x, name, axis=axis).tobytes() == wanted.tobytes()

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from softfloat_ref import blocks
-from softfloat_ref.arrays.kernels import block_dispatch
+from softfloat_ref.arrays.block_setting import setting
+from softfloat_ref.arrays.kernels import block_dispatch, dispatch
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.blocks.formats import BlockFormat, get_block_format
 from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32, quantize_block
@@ -223,3 +224,22 @@ def test_rows_of_32_are_the_general_rows(name: str, monkeypatch: pytest.MonkeyPa
             np.testing.assert_array_equal(fast.scales, slow.scales)
             np.testing.assert_array_equal(fast.codes, slow.codes)
             np.testing.assert_array_equal(back.view(np.uint32), slow.decode().view(np.uint32))
+
+
+@pytest.mark.parametrize("fmt", ["mxfp8", "mxfp4", "mxint8"])
+@pytest.mark.parametrize("shape", [(4000, 27), (1, 33), (0, 5), (3, 40_001), (700, 95)])
+def test_short_blocks_at_the_end_of_rows(fmt: str, shape: tuple[int, int]) -> None:
+    """Rows filled up with zeros a part at a time, against the loop that takes short blocks as they are."""
+    rng, plan = np.random.default_rng(5), setting(fmt, None, None).plan
+    assert plan is not None
+    bits = (rng.normal(size=shape) * 2.0 ** rng.integers(-140, 100, (shape[0], 1))).astype(np.float32).view(np.uint32)
+    bits[rng.random(shape) < 0.001] = 0x7FC00001
+    from softfloat_ref.arrays.kernels.block_loops import quantize_rows
+
+    codes, scales, redo = block_dispatch.quantize(bits, 1, 32, plan)
+    wanted = np.empty_like(codes), np.empty_like(scales), np.zeros_like(redo)
+    quantize_rows(dispatch.read_only(bits), 32, *plan[:-1], *wanted)
+    done = wanted[2] == 0
+    assert (redo == wanted[2]).all()
+    assert (scales == wanted[1])[done].all()
+    assert (codes == wanted[0])[np.repeat(done, 32, axis=1)[:, : shape[1]]].all()

@@ -128,7 +128,8 @@ def test_what_a_run_leaves(tmp_path: Path) -> None:
     assert lines[2]["test_loss"] == result.epochs[0].test.loss
     assert lines[2]["accuracy"] == result.epochs[0].test.accuracy
     shares = lines[0]["tensors"]["conv2.weight_gradient"]
-    assert set(shares) == {"zero", "flushed", "overflowed"}
+    assert set(shares) >= {"zero", "flushed", "overflowed", "saturated", "mean_relative_error"}
+    assert set(lines[0]["tensors"]) >= {f"conv2.{role}" for role in ("weight", "activation", "error")}
     gradients, _ = checkpoint.load(tmp_path / "run" / "gradients.npz")
     assert gradients["conv2.weight_gradient"].size == 4 * 9 * 8
     assert (arrays.quantize(gradients["conv2.weight_gradient"], "s1e5m2") != gradients["conv2.weight_gradient"]).any()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays.kernels import plans
-from softfloat_ref.arrays.kernels.dispatch import read_only
+from softfloat_ref.arrays.kernels.dispatch import CHUNK, read_only
 from softfloat_ref.arrays.kernels.threads import shared
 from softfloat_ref.base import bisection
 from softfloat_ref.oracle.blocks.formats import BlockFormat
@@ -141,10 +141,30 @@ def quantize(
             return
         if x.shape[-1] % SIZE == 0:  # complete blocks only: as one row
             taken = [view.reshape(1, -1) for view in taken]
-        quantize_rows32(taken[0], *common, near, *taken[1:])
+            quantize_rows32(taken[0], *common, near, *taken[1:])
+        else:
+            _quantize_padded(taken, common, near)
 
     shared(views[0].shape[0], views[0].shape[1], threads, rows)
     return codes, scales, redo
+
+
+def _quantize_padded(views: list[Array], common: tuple[Any, ...], near: Array) -> None:
+    """quantize_rows32 of rows that end in a short block: some at a time, with zeros behind, which change nothing, so
+    that the loop sees complete blocks only and is many times as fast."""
+    from softfloat_ref.arrays.kernels.block_loops import quantize_rows32
+
+    x, codes, scales, redo = views
+    length, wide = x.shape[1], scales.shape[1] * SIZE
+    step = max(1, min(CHUNK // wide, len(x)))
+    room, made = np.zeros((step, wide), np.uint32), np.empty((step, wide), np.uint8)
+    for start in range(0, len(x), step):
+        part = slice(start, min(start + step, len(x)))
+        count = part.stop - start
+        room[:count, :length] = x[part]
+        blocks = (array.reshape(1, -1) for array in (made[:count], scales[part], redo[part]))
+        quantize_rows32(read_only(room[:count].reshape(1, -1)), *common, near, *blocks)
+        codes[part] = made[:count, :length]
 
 
 def _three(array: Array, axis: int) -> Array:

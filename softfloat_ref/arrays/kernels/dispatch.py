@@ -223,12 +223,12 @@ def _value_numbers(fmt: Format, policy: Policy) -> Any:
 
 def can_quantize(source: Format, fmt: Format, policy: Policy) -> bool:
     """Whether float32 values can be rounded in place."""
-    return source is FP32 and _values_loop(fmt, policy) is not None
+    return source is FP32 and values_loop(fmt, policy) is not None
 
 
 def quantize(x: Array, source: Format, fmt: Format, policy: Policy, out: Array, threads: int = 1) -> bool:
     """Write the bits of converted float32 values to `out`; does nothing and returns False unless `can_quantize`."""
-    found = _values_loop(fmt, policy) if source is FP32 else None
+    found = values_loop(fmt, policy) if source is FP32 else None
     if found is None:
         return False
     x, (loop, numbers) = read_only(x), found
@@ -240,7 +240,7 @@ def quantize(x: Array, source: Format, fmt: Format, policy: Policy, out: Array, 
 
 
 @lru_cache(maxsize=64)
-def _values_loop(fmt: Format, policy: Policy) -> tuple[Any, Any] | None:
+def values_loop(fmt: Format, policy: Policy) -> tuple[Any, Any] | None:
     """The loop that rounds float32 values in place, with its numbers; None if there is none."""
     if not (plans.is_plain(fmt, policy, FP32) and nan_is_one(fmt, policy)):
         return None
@@ -249,6 +249,26 @@ def _values_loop(fmt: Format, policy: Policy) -> tuple[Any, Any] | None:
     if plans.is_near(fmt, policy):
         return _nearest(fmt, policy, True) or (near_values32, _near(fmt, policy, True))
     return _nearest(fmt, policy, True) or (plain_values32, _value_numbers(fmt, policy))
+
+
+@lru_cache(maxsize=256)
+def stochastic_loop(fmt: Format, policy: Policy) -> Callable[[Array, Philox, Array, Array], None] | None:
+    """A loop for the bits of float32 values, a source, the value of each code and the place of the results; None if no
+    loop draws the words itself."""
+    if not (plans.is_stochastic(fmt, policy, FP32) and nan_is_one(fmt, policy)):
+        return None
+    from softfloat_ref.arrays.kernels.stochastic import stochastic_values32
+
+    numbers, n, mode = _plain(fmt, policy, FP32), policy.random_count, int(policy.rounding)
+    drop, kind = np.uint64(WORD_BITS - n), np.dtype(f"u{max(1 << (fmt.width - 1).bit_length(), 8) // 8}")
+
+    def loop(x: Array, source: Philox, values: Array, out: Array) -> None:
+        size = min(CHUNK, x.size)
+        words, codes = np.empty(size, np.uint32), np.empty(size, kind)
+        seed, stream = np.uint64(source.seed), np.uint64(source.stream)
+        stochastic_values32(read_only(x), seed, stream, drop, words, codes, numbers, mode, n, values, out)
+
+    return loop
 
 
 def gather(codes: Array, table: Array, out: Array, threads: int = 1) -> None:

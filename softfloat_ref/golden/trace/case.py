@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.golden.trace.model import Tensor
+from softfloat_ref.golden.trace.model import Node, Tensor
 from softfloat_ref.golden.trace.numbers import Codes, fp32
 from softfloat_ref.oracle.formats import Format
 
@@ -48,6 +48,18 @@ class Case:
         """Raise Error if the node has different numbers of them."""
         if (len(self.inputs), len(self.outputs)) != (inputs, outputs):
             raise Error(f"takes {inputs} inputs to {outputs} outputs, not {len(self.inputs)} to {len(self.outputs)}")
+
+
+def case_of(
+    node: Node, tensors: Mapping[str, Tensor], codes: Mapping[str, Codes], outputs: Iterable[Tensor] | None = None
+) -> Case:
+    """A node with the codes of its inputs. outputs: those that are not yet among the tensors."""
+    return Case(
+        tuple(codes[v.tensor].reshape(v.shape) for v in node.inputs),
+        tuple(tensors[v.tensor].fmt for v in node.inputs),
+        tuple(outputs or (tensors[name] for name in node.outputs)),
+        node.options,
+    )
 
 
 class Part(NamedTuple):

@@ -1,10 +1,8 @@
-"""Verification of a trace: hashes, then every node from its inputs, in arrays, and a sample by the scalar oracle."""
+"""Verification of a trace: its files, then every node from its inputs, in arrays, and a sample by the scalar oracle."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -12,20 +10,15 @@ from typing import Any, Final
 import numpy as np
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import read_bytes
-from softfloat_ref.golden.manifest import MANIFEST
 from softfloat_ref.golden.sample import chosen_cases
-from softfloat_ref.golden.trace.case import Case, Operation
-from softfloat_ref.golden.trace.files import HEADER, header_text, make_manifest, read_tensor
-from softfloat_ref.golden.trace.model import Node, Tensor, TraceSet
+from softfloat_ref.golden.trace.case import case_of
+from softfloat_ref.golden.trace.check_files import Add, Advance, difference, element, read_files
+from softfloat_ref.golden.trace.model import Node, TraceSet
 from softfloat_ref.golden.trace.numbers import Codes
-from softfloat_ref.golden.trace.operations import OPERATIONS, RECORDED
+from softfloat_ref.golden.trace.operations import RECORDED, operation
 from softfloat_ref.oracle.formats import in_full
 
 SAMPLE: Final = 64  # units of each node that the oracle recomputes
-MAX_SHOWN: Final = 3  # wrong codes of a node that are shown
-
-Add = Callable[[str], None]
 
 
 @dataclass
@@ -49,111 +42,60 @@ class Tally:
 
 @in_full()
 def check_trace(
-    folder: Path, manifest: dict[str, Any], trace: TraceSet, add: Add, sample: int | None = None, every: bool = False
+    folder: Path,
+    manifest: dict[str, Any],
+    trace: TraceSet,
+    add: Add,
+    sample: int | None = None,
+    every: bool = False,
+    advance: Advance = lambda label, codes: None,
 ) -> Tally:
-    """Check the files of a trace. sample: results of each node for the oracle; every: all of them. Raises Error."""
+    """Check the files of a trace. sample: results of each node for the oracle; every: all of them. advance: is told of
+    the codes done, each once as it is read and once as it is recomputed or passed over. Raises Error."""
     tally = Tally()
-    if not _files(folder, manifest, trace, add):
-        return tally
-    try:
-        codes = {t.name: read_tensor(folder, t) for t in trace.tensors.values()}
-    except Error as e:
-        add(str(e))
+    codes = read_files(folder, manifest, trace, add, advance)
+    if codes is None:
         return tally
     made = {name for node in trace.nodes for name in node.outputs}
     tally.given = len(trace.tensors) - len(made)
     for node in trace.nodes:
         if node.op == RECORDED:
             tally.recorded += len(node.outputs)
-            continue
-        try:
-            _node(trace, node, codes, add, None if every else sample or SAMPLE, tally)
-        except (Error, ValueError, IndexError, TypeError, KeyError) as e:
-            add(f"{node.name}: {node.op}: {str(e)[:120]}")
+        else:
+            check_node(trace, node, codes, add, None if every else sample or SAMPLE, tally)
+        advance(node.name, sum(trace.tensors[name].size for name in node.outputs))
     return tally
 
 
-def _files(folder: Path, manifest: dict[str, Any], trace: TraceSet, add: Add) -> bool:
-    """Whether the files are those of the trace and have their hashes."""
-    wanted = {t.file: t.size for t in trace.tensors.values()}
-    entries = {str(f["name"]): f for f in manifest["files"]}
-    if sorted(entries) != sorted([*wanted, HEADER]) or len(entries) != len(manifest["files"]):
-        add(f"{MANIFEST}: the files listed do not match the tensors")
-        return False
-    problems = [*_wrong_descriptions(manifest, trace), *_wrong_files(folder, entries, wanted)]
-    known = {*entries, MANIFEST}
-    there = sorted([*folder.glob("*.memh"), *folder.glob("*.svh")])
-    problems += [f"{p.name}: is in the folder, but not in the manifest" for p in there if p.name not in known]
-    text = header_text(trace).encode("ascii")
-    if not problems and read_bytes(folder / HEADER) != text:
-        problems.append(f"{HEADER}: differs from this trace's header")
-    for problem in problems:
-        add(problem)
-    return not problems
+def check_node(
+    trace: TraceSet, node: Node, codes: Mapping[str, Codes], add: Add, sample: int | None, tally: Tally
+) -> None:
+    """Recompute a node from the codes of its inputs. sample: units for the oracle; None: all."""
+    try:
+        _recompute(trace, node, codes, add, sample, tally)
+    except (Error, ValueError, IndexError, TypeError, KeyError) as e:
+        add(f"{node.name}: {node.op[:60]}: {str(e)[:120]}")
 
 
-def _wrong_descriptions(manifest: dict[str, Any], trace: TraceSet) -> Iterator[str]:
-    wanted = make_manifest(trace, manifest["files"], ())
-    for key in (k for k in wanted if k not in ("version", "command", "set")):
-        if manifest.get(key) != wanted[key]:
-            yield f"{MANIFEST}: {key} does not match this trace"
-
-
-def _wrong_files(folder: Path, entries: dict[str, dict[str, Any]], wanted: Mapping[str, int]) -> Iterator[str]:
-    for name, entry in entries.items():
-        if not os.path.isfile(folder / name):  # a name that is too long does not exist either
-            yield f"{name}: missing"
-        elif hashlib.sha256(read_bytes(folder / name)).hexdigest() != entry["sha256"]:
-            yield f"{name}: SHA-256 differs from the manifest's: the file was changed or cut"
-        elif entry["lines"] != wanted.get(name, entry["lines"]):
-            yield f"{name}: {entry['lines']} lines in the manifest, but its tensor has {wanted[name]}"
-
-
-def case_of(
-    node: Node, tensors: Mapping[str, Tensor], codes: Mapping[str, Codes], outputs: Iterable[Tensor] | None = None
-) -> Case:
-    """A node with the codes of its inputs. outputs: those that are not yet among the tensors."""
-    return Case(
-        tuple(codes[v.tensor].reshape(v.shape) for v in node.inputs),
-        tuple(tensors[v.tensor].fmt for v in node.inputs),
-        tuple(outputs or (tensors[name] for name in node.outputs)),
-        node.options,
-    )
-
-
-def operation(node: Node) -> Operation:
-    """The operation of a node. Raises Error."""
-    if node.op not in OPERATIONS:
-        raise Error("this version does not have the operation")
-    return OPERATIONS[node.op]
-
-
-def _node(trace: TraceSet, node: Node, codes: Mapping[str, Codes], add: Add, sample: int | None, tally: Tally) -> None:
+def _recompute(
+    trace: TraceSet, node: Node, codes: Mapping[str, Codes], add: Add, sample: int | None, tally: Tally
+) -> None:
     case, by = case_of(node, trace.tensors, codes), operation(node)
-    stored = [codes[name].reshape(-1) for name in node.outputs]
-    for name, mine, made in zip(node.outputs, stored, by.compute(case), strict=True):
-        flat = made.reshape(-1)
-        if flat.size != mine.size:
-            add(f"{name}: {mine.size} codes, but {node.op} makes {flat.size}")
+    for name, made in zip(node.outputs, by.compute(case), strict=True):
+        if (problem := difference(trace.tensors[name], node, codes[name], made)) is not None:
+            add(problem)
             return
-        wrong = np.flatnonzero(flat != mine)
-        for place in wrong[:MAX_SHOWN].tolist():
-            add(_difference(trace, name, node.op, place, int(mine[place]), int(flat[place])))
-        tally.codes += flat.size
+        tally.codes += made.size
     tally.nodes += 1
     units = by.units(case)
     chosen = range(units) if sample is None else chosen_cases(units, sample, trace.step)
     for unit in chosen:
         for part in by.one(case, unit):
             name = node.outputs[part.output]
-            for place, code in zip(part.places, part.codes, strict=True):
-                if int(stored[part.output][place]) != code:
-                    add(_difference(trace, name, node.op, place, int(stored[part.output][place]), code))
+            found = codes[name].reshape(-1)[part.places]
+            wrong = np.flatnonzero(found != np.array(part.codes, found.dtype))
+            if wrong.size:
+                place, code = part.places[wrong[0]], part.codes[wrong[0]]
+                add(element(trace.tensors[name], node, place, int(found[wrong[0]]), code))
+                return
     tally.by_oracle += len(chosen)
-
-
-def _difference(trace: TraceSet, name: str, op: str, place: int, got: int, right: int) -> str:
-    tensor = trace.tensors[name]
-    where = ", ".join(str(int(i)) for i in np.unravel_index(place, tensor.shape)) if tensor.shape else "0"
-    shown, wanted = tensor.fmt.hex(got), tensor.fmt.hex(right)
-    return f"{tensor.file}: [{where}] = {shown}, but {op} of its inputs gives {wanted}"

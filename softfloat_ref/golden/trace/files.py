@@ -23,6 +23,7 @@ ORDER: Final = (
     "a line a code, row by row, the last axis fastest; codes of integers and of random words are plain binary; "
     "elements and scales of blocks lie with the axis of the blocks last"
 )
+_HEADING: Final = 400  # at most so many bytes of a file are read as its heading
 _DIGITS: Final = np.frombuffer(b"0123456789abcdef", np.uint8)
 _NEWLINE: Final = ord("\n")
 
@@ -41,10 +42,10 @@ def write_trace(
         for tensor in trace.tensors.values():
             data = memory_text(tensor, codes[tensor.name])
             write_file(folder / tensor.file, lambda stream, data=data: stream.write(data))  # type: ignore[misc]
-            entries.append(_entry(tensor.file, data, tensor.size))
+            entries.append(file_entry(tensor.file, data, tensor.size))
         text = header_text(trace).encode("ascii")
         write_file(folder / HEADER, lambda stream: stream.write(text))
-        entries.append(_entry(HEADER, text, text.count(b"\n")))
+        entries.append(file_entry(HEADER, text, text.count(b"\n")))
         manifest = make_manifest(trace, entries, command)
         data = (to_json(manifest) + "\n").encode("ascii")
         write_file(folder / MANIFEST, lambda stream: stream.write(data))
@@ -78,7 +79,8 @@ def make_manifest(trace: TraceSet, files: list[dict[str, Any]], command: Sequenc
     }
 
 
-def _entry(name: str, data: bytes, lines: int) -> dict[str, Any]:
+def file_entry(name: str, data: bytes, lines: int) -> dict[str, Any]:
+    """A file as the manifest lists it."""
     return {"name": name, "sha256": hashlib.sha256(data).hexdigest(), "lines": lines, "format": "memh"}
 
 
@@ -90,16 +92,19 @@ def header_text(trace: TraceSet) -> str:
     ]
     for tensor in trace.tensors.values():
         name = f"TRACE_{''.join(c if c.isalnum() else '_' for c in tensor.name).upper()}"
-        shape = " x ".join(map(str, tensor.shape)) or "one number"
-        lines.append(f"localparam int {name}_COUNT = {tensor.size};  // {shape}")
+        lines.append(f"localparam int {name}_COUNT = {tensor.size};  // {shape_text(tensor.shape)}")
         lines.append(f"localparam int {name}_WIDTH = {tensor.fmt.width};  // {tensor.fmt.name}")
     return "\n".join(lines) + "\n"
 
 
 def heading(tensor: Tensor) -> bytes:
     """The comments above a tensor's codes."""
-    shape = " x ".join(map(str, tensor.shape)) or "one number"
-    return f"// {LICENSE}\n// {tensor.name}: {tensor.fmt.name}, {shape}\n".encode("ascii")
+    return f"// {LICENSE}\n// {tensor.name}: {tensor.fmt.name}, {shape_text(tensor.shape)}\n".encode("ascii")
+
+
+def shape_text(shape: tuple[int, ...]) -> str:
+    """A shape in words."""
+    return " x ".join(map(str, shape)) or "one number"
 
 
 def memory_text(tensor: Tensor, codes: Codes) -> bytes:
@@ -115,19 +120,49 @@ def memory_text(tensor: Tensor, codes: Codes) -> bytes:
 
 def read_tensor(folder: Path, tensor: Tensor) -> Codes:
     """The codes of a tensor, in its shape. Raises Error for a file that `memory_text` cannot have written."""
-    data, head, width = read_bytes(folder / tensor.file), heading(tensor), tensor.fmt.digits + 1
-    if not data.startswith(head) or len(data) - len(head) != tensor.size * width:
-        raise Error(f"{tensor.file}: the tensor needs {tensor.size} lines of {tensor.fmt.digits} digits")
-    lines = np.frombuffer(data, np.uint8, offset=len(head)).reshape(tensor.size, width)
+    return codes_of(tensor, read_bytes(folder / tensor.file))
+
+
+def codes_of(tensor: Tensor, data: bytes) -> Codes:
+    """The codes in a tensor's file. Raises Error, which says where, for data that `memory_text` cannot have made."""
+    head, digits = heading(tensor), tensor.fmt.digits
+    if not data.startswith(head):
+        says, needs = (_words(x) for x in (data, head))
+        raise Error(f"{tensor.file}: its heading says {says!r}, but the manifest {needs!r}")
+    body = data[len(head) :]
+    if len(body) != tensor.size * (digits + 1):
+        cut = "" if body.endswith(b"\n") or not body else ", the last of them cut"
+        raise Error(
+            f"{tensor.file}: {len(body.splitlines())} lines of codes{cut}, but {tensor.name} has {tensor.size}, of "
+            f"{digits} digits"
+        )
+    lines = np.frombuffer(body, np.uint8).reshape(tensor.size, digits + 1)
     values = _digit_values(lines[:, :-1])
-    if (lines[:, -1] != _NEWLINE).any() or (values > 15).any():
-        raise Error(f"{tensor.file}: not lines of lower-case hexadecimal digits")
+    _refuse(
+        (lines[:, -1] != _NEWLINE) | (values > 15).any(axis=1), tensor, f"not {digits} lower-case hexadecimal digits"
+    )
     codes = np.zeros(tensor.size, np.uint64)
-    for i in range(tensor.fmt.digits):
+    for i in range(digits):
         codes = codes << np.uint64(4) | values[:, i]
-    if tensor.fmt.width < 64 and (codes >> np.uint64(tensor.fmt.width)).any():
-        raise Error(f"{tensor.file}: codes wider than {tensor.fmt.name}'s {tensor.fmt.width} bits")
+    if tensor.fmt.width < 64:
+        _refuse(codes >> np.uint64(tensor.fmt.width) != 0, tensor, f"wider than {tensor.fmt.width} bits")
     return codes.astype(convert.code_dtype(tensor.fmt)).reshape(tensor.shape)
+
+
+def line_of(tensor: Tensor, place: int) -> str:
+    """A line of a tensor's file in messages, by its position in row order."""
+    return f"{tensor.file}:{len(heading(tensor).splitlines()) + 1 + place}"
+
+
+def _words(data: bytes) -> str:
+    """What a heading says of the tensor."""
+    lines = data[:_HEADING].split(b"\n")
+    return lines[1].removeprefix(b"// ").decode("ascii", "replace") if len(lines) > 1 else ""
+
+
+def _refuse(wrong: NDArray[np.bool_], tensor: Tensor, what: str) -> None:
+    if wrong.any():
+        raise Error(f"{line_of(tensor, int(wrong.argmax()))}: {what}")
 
 
 def _digit_values(digits: NDArray[np.uint8]) -> NDArray[np.uint64]:

@@ -110,7 +110,7 @@ class TraceSet:
         if table["generator"] != GENERATOR:
             raise Error(f"a trace of kind {table['generator']!r}; this version reads {GENERATOR!r}")
         formats = {name: define_format(fmt) for name, fmt in table["formats"].items()}
-        tensors = [Tensor(str(t["name"]), formats[t["format"]], _shape(t["shape"])) for t in table["tensors"]]
+        tensors = [_tensor(t, formats) for t in table["tensors"]]
         nodes = tuple(
             Node(
                 str(n["op"]),
@@ -164,6 +164,13 @@ def _restored_options(options: Mapping[str, Any], definitions: Mapping[str, Any]
     return {str(key): restored_one(value) for key, value in options.items()}
 
 
+def _tensor(table: Mapping[str, Any], formats: Mapping[str, Format]) -> Tensor:
+    name, fmt = str(table["name"]), table["format"]
+    if fmt not in formats:
+        raise Error(f"tensor {name[:60]!r}: its format {str(fmt)[:60]!r} is not among the formats of the trace")
+    return Tensor(name, formats[fmt], _shape(table["shape"]))
+
+
 def _shape(values: Sequence[Any]) -> tuple[int, ...]:
     if not all(type(x) is int and x >= 0 for x in values) or prod(values) > MAX_SIZE:
         raise Error(f"{list(values)!r} is not a shape")
@@ -192,10 +199,16 @@ def _check(trace: TraceSet) -> None:
             if view.tensor not in known:
                 raise Error(f"{node.name}: its input {view.tensor[:60]!r} is not the output of an earlier node")
             if prod(view.shape) != trace.tensors[view.tensor].size:
-                raise Error(f"{node.name}: {view.tensor} does not have the shape {list(view.shape)}")
+                shape = list(trace.tensors[view.tensor].shape)
+                raise Error(
+                    f"{node.name}: {node.op} takes {view.tensor} as {list(view.shape)}, which is not a shape of its "
+                    f"{trace.tensors[view.tensor].size} codes, {shape}"
+                )
         for name in node.outputs:
-            if name in known or name not in trace.tensors:
-                raise Error(f"{name[:60]!r}: is computed twice, or is not a tensor")
+            if name not in trace.tensors:
+                raise Error(f"{name[:60]!r}, which {node.op[:60]!r} makes, is not in the list of tensors")
+            if name in known:
+                raise Error(f"{name[:60]!r} is made by two operations")
             known.add(name)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.trace.affine import Affine, AffineRange, AffineValues
 from softfloat_ref.golden.trace.arithmetic import (
     Binary,
@@ -22,6 +23,7 @@ from softfloat_ref.golden.trace.arithmetic import (
 from softfloat_ref.golden.trace.case import Operation
 from softfloat_ref.golden.trace.conversions import Convert, Dequantize, Matmul, Quantize, Random
 from softfloat_ref.golden.trace.functions import Function, LastMax, LastSum, OneHot
+from softfloat_ref.golden.trace.model import Node
 from softfloat_ref.golden.trace.selections import Concatenate, Gather, Inside, Keep, ScatterSum, Slice
 
 RECORDED: Final = "recorded"  # in traces of older versions: what the host computed, which is not recomputed
@@ -59,3 +61,10 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "affine": Affine(),
     "affine_values": AffineValues(),
 }
+
+
+def operation(node: Node) -> Operation:
+    """The operation of a node. Raises Error."""
+    if node.op not in OPERATIONS:
+        raise Error("this version does not have the operation")
+    return OPERATIONS[node.op]

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.golden.trace.check import case_of, operation
+from softfloat_ref.golden.trace.case import case_of
 from softfloat_ref.golden.trace.model import Node, Tensor, TraceSet, View
 from softfloat_ref.golden.trace.numbers import FP32, Codes, canonical, fp32
-from softfloat_ref.golden.trace.operations import SELECTIONS
+from softfloat_ref.golden.trace.operations import SELECTIONS, operation
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.sources import RandomSource
 
