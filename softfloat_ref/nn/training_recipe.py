@@ -14,6 +14,7 @@ from softfloat_ref.base.tables import Range, made, read_file, to_toml
 from softfloat_ref.nn.layers import Layer
 from softfloat_ref.nn.models import check_model
 from softfloat_ref.nn.numerics import BLAS, ROLES, Numerics, Run
+from softfloat_ref.nn.optimizers import SGD, Optimizer, read_optimizer
 from softfloat_ref.nn.tensor_format import TensorFormat, read_tensor_format
 from softfloat_ref.oracle.accumulate import get_accumulator
 from softfloat_ref.oracle.policies import get_policy
@@ -23,21 +24,6 @@ PRODUCT_ROLES: Final = ("weight", "activation", "error", "weight_gradient", "fun
 PLACES: Final = ("first", "last")
 KINDS: Final = ("linear", "conv", "lstm", "embedding", "norm", "residual", "relu", "tanh", "sigmoid", "pool", "dropout")
 _PLAIN_TABLES: Final = ("data", "schedule", "loss_scaling", "swa")
-
-
-@dataclass(frozen=True)
-class Optimizer:
-    """SGD. clip_norm: gradients are scaled down to this length of all of them together (0: never)."""
-
-    kind: str = "sgd"
-    rate: Annotated[float, Range(0)] = 0.1
-    momentum: Annotated[float, Range(0)] = 0.0
-    weight_decay: Annotated[float, Range(0)] = 0.0
-    clip_norm: Annotated[float, Range(0)] = 0.0
-
-    def __post_init__(self) -> None:
-        if self.kind != "sgd":
-            raise unknown("optimizer", self.kind, ("sgd",))
 
 
 @dataclass(frozen=True)
@@ -71,7 +57,7 @@ class Recipe:
     data: Mapping[str, Any]
     description: str = ""
     training: Training = Training()
-    optimizer: Optimizer = Optimizer()
+    optimizer: Optimizer = field(default_factory=SGD)
     schedule: Mapping[str, Any] = field(default_factory=dict)
     loss_scaling: Mapping[str, Any] = field(default_factory=dict)
     swa: Mapping[str, Any] = field(default_factory=dict)
@@ -174,7 +160,7 @@ def read_recipe(table: Mapping[str, Any], name: str = "recipe") -> Recipe:
         model,
         description=str(table.get("description", "")),
         training=made(Training, _table(table, "training"), "[training]"),
-        optimizer=made(Optimizer, _table(table, "optimizer"), "[optimizer]"),
+        optimizer=read_optimizer(_table(table, "optimizer")),
         formats=formats,
         accumulator=accumulator or BLAS,
         overrides=tuple(_override(o, i, policy) for i, o in enumerate(_list(table, "override"), 1)),

@@ -99,6 +99,17 @@ SMALL: dict[str, dict[str, Any]] = {
         "formats": {"weight": "fp8_e4m3", "activation": "fp8_e4m3", "error": "flexfp_e5m2", "vector": "bf16"},
         "override": [{"layers": ["embedding"], "exempt": True}],
     },
+    "adam-mlp": {
+        "model": {"kind": "mlp", "hidden": [8]},
+        "data": {"name": "blobs", "train": 24, "test": 8, "features": 6},
+        "optimizer": {"kind": "adamw", "rate": 0.01, "weight_decay": 0.1},
+        "formats": {"master": "bf16", "optimizer": {"format": "bf16", **SR}},
+    },
+    "nesterov-mlp": {
+        "model": {"kind": "mlp", "hidden": [8]},
+        "data": {"name": "blobs", "train": 24, "test": 8, "features": 6},
+        "optimizer": {"rate": 0.05, "momentum": 0.9, "nesterov": True},
+    },
     "affine-mlp": {
         "model": {"kind": "mlp", "hidden": [8], "function": "tanh"},
         "data": {"name": "blobs", "train": 24, "test": 8, "features": 6},

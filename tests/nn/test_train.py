@@ -65,10 +65,19 @@ def test_the_same_seed_gives_the_same_bits(tmp_path: Path) -> None:
     assert (tmp_path / "a" / "checkpoint.npz").read_bytes() == (tmp_path / "b" / "checkpoint.npz").read_bytes()
 
 
-@pytest.mark.parametrize("swa", [{}, {"kind": "after", "apart": 1, "count": 2}, {"kind": "every", "begin": 1}])
-def test_a_resumed_run_gives_the_same_bits(tmp_path: Path, swa: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("swa", "optimizer"),
+    [
+        ({}, CNN["optimizer"]),
+        ({"kind": "after", "apart": 1, "count": 2}, {"kind": "adam"}),
+        ({"kind": "every", "begin": 1}, CNN["optimizer"]),
+    ],
+)
+def test_a_resumed_run_gives_the_same_bits(tmp_path: Path, swa: dict[str, Any], optimizer: dict[str, Any]) -> None:
     formats = {**FP8, "activation": {"format": "qint8", "observer": "moving-average"}}
-    made = recipe(formats=formats, policy=SR, swa=swa, loss_scaling={"kind": "dynamic", "scale": 64.0})
+    made = recipe(
+        formats=formats, policy=SR, swa=swa, optimizer=optimizer, loss_scaling={"kind": "dynamic", "scale": 64.0}
+    )
     whole = train(made, tmp_path / "whole")
     stopped = Training(made, Training(made, *_data(made)).data, tmp_path / "parts")
     stopped._finish = stopped.watch.epoch = _stop_after_two(stopped)  # type: ignore[method-assign]

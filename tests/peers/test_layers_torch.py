@@ -174,18 +174,28 @@ def test_softmax_cross_entropy() -> None:
     close(found.gradient, theirs.grad)
 
 
-def test_sgd_with_momentum_and_weight_decay() -> None:
+@pytest.mark.parametrize(
+    ("table", "theirs", "keywords"),
+    [
+        ({"momentum": 0.9, "weight_decay": 5e-4}, "SGD", {"momentum": 0.9, "weight_decay": 5e-4}),
+        ({"momentum": 0.9, "nesterov": True}, "SGD", {"momentum": 0.9, "nesterov": True}),
+        ({"kind": "adam", "weight_decay": 0.01}, "Adam", {"weight_decay": 0.01}),
+        ({"kind": "adam", "beta1": 0.5, "epsilon": 1e-3}, "Adam", {"betas": (0.5, 0.999), "eps": 1e-3}),
+        ({"kind": "adamw", "beta2": 0.95, "weight_decay": 0.1}, "AdamW", {"betas": (0.9, 0.95), "weight_decay": 0.1}),
+    ],
+)
+def test_optimizers(table: dict[str, Any], theirs: str, keywords: dict[str, Any]) -> None:
     import torch
 
-    from softfloat_ref.nn.optimizers import SGD
+    from softfloat_ref.nn.optimizers import Updates, read_optimizer
 
-    weight = draw(7, 5)
-    theirs = torch.tensor(weight.copy(), requires_grad=True)
-    torch_sgd = torch.optim.SGD([theirs], lr=0.1, momentum=0.9, weight_decay=5e-4)
-    sgd = SGD(0.1, 0.9, 5e-4)
-    for i in range(5):
+    weight, updates = draw(7, 5), Updates(read_optimizer({"rate": 0.1, **table}))
+    tensor = torch.tensor(weight.copy(), requires_grad=True)
+    optimizer = getattr(torch.optim, theirs)([tensor], lr=0.1, **keywords)
+    for i in range(20):
         gradient = draw(7, 5, seed=i)
-        theirs.grad = torch.tensor(gradient.copy())
-        torch_sgd.step()
-        sgd.update("w", weight, gradient, 1.0, Numerics())
-        close(weight, theirs)
+        tensor.grad = torch.tensor(gradient.copy())
+        optimizer.step()
+        updates.begin()
+        updates.update("w", weight, gradient, 1.0, Numerics())
+        close(weight, tensor)
