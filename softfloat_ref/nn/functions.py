@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from softfloat_ref.arrays import operations
 from softfloat_ref.oracle.formats import CATALOGUE
 from softfloat_ref.oracle.operations import evaluate
 
@@ -44,6 +45,33 @@ def tanh(x: Array) -> Array:
 def log1p(x: Array) -> Array:
     """The logarithm of 1 + x, for x from 0 on."""
     return _rounded("log1p", x)
+
+
+def erf(x: Array) -> Array:
+    """The error function."""
+    return _evaluated("erf", x) if x.dtype == np.float32 else np.vectorize(math.erf, otypes=[x.dtype])(x)
+
+
+def gelu(x: Array) -> Array:
+    """x/2 (1 + erf(x / sqrt 2))."""
+    return _evaluated("gelu", x) if x.dtype == np.float32 else x / 2 * (1 + erf(x * math.sqrt(0.5)))
+
+
+def gelu_tanh(x: Array) -> Array:
+    """x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))."""
+    if x.dtype == np.float32:
+        return _evaluated("gelu_tanh", x)
+    return x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))  # type: ignore[no-any-return]
+
+
+def silu(x: Array) -> Array:
+    """x / (1 + e^-x)."""
+    return _evaluated("silu", x) if x.dtype == np.float32 else x * sigmoid(x)
+
+
+def _evaluated(op: str, x: Array) -> Array:
+    """The results of the operation."""
+    return np.asarray(operations.evaluate(op, (np.ascontiguousarray(x).view(np.uint32),), _FP32)).view(np.float32)
 
 
 def _rounded(op: str, x: Array) -> Array:

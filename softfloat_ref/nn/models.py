@@ -9,12 +9,14 @@ from typing import Annotated, Any, Final
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.tables import Range, arguments, check
 from softfloat_ref.nn.layers import (
+    GELU,
     LSTM,
     BatchNorm,
     Conv2d,
     Dropout,
     Embedding,
     Flatten,
+    GELUTanh,
     GlobalAvgPool,
     Layer,
     Linear,
@@ -23,6 +25,7 @@ from softfloat_ref.nn.layers import (
     Residual,
     Sequential,
     Sigmoid,
+    SiLU,
     Tanh,
 )
 
@@ -30,7 +33,9 @@ Size = Annotated[int, Range(1)]
 Sizes = tuple[Size, ...]
 Maybe = Annotated[int, Range(0)]
 
-FUNCTIONS: Final[dict[str, Callable[[], Layer]]] = {"relu": ReLU, "sigmoid": Sigmoid, "tanh": Tanh}
+FUNCTIONS: Final[dict[str, Callable[[], Layer]]] = {
+    layer.kind: layer for layer in (ReLU, Sigmoid, Tanh, GELU, GELUTanh, SiLU)
+}
 _RESNET_STAGES: Final = 3
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.patterns import matches
 from softfloat_ref.base.tables import Range, made, read_file, to_toml
-from softfloat_ref.nn.layers import Layer
+from softfloat_ref.nn.layers import KINDS, Layer
 from softfloat_ref.nn.models import check_model
 from softfloat_ref.nn.numerics import BLAS, ROLES, Numerics, Run
 from softfloat_ref.nn.optimizers import SGD, Optimizer, read_optimizer
@@ -22,7 +22,6 @@ from softfloat_ref.oracle.policies import get_policy
 FOLDER: Final = Path(__file__).parent / "recipes"
 PRODUCT_ROLES: Final = ("weight", "activation", "error", "weight_gradient", "function", "vector")
 PLACES: Final = ("first", "last")
-KINDS: Final = ("linear", "conv", "lstm", "embedding", "norm", "residual", "relu", "tanh", "sigmoid", "pool", "dropout")
 _PLAIN_TABLES: Final = ("data", "schedule", "loss_scaling", "swa")
 
 

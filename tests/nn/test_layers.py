@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from softfloat_ref import blocks
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.trace.numerics import RecordingNumerics
 from softfloat_ref.golden.trace.recorder import Recorded, Recorder
 from softfloat_ref.nn import layers as nn
 from softfloat_ref.nn.models import MODELS, Input, build
 from softfloat_ref.nn.numerics import Numerics, Run
+from softfloat_ref.nn.tensor_format import TensorFormat
 
 Array = np.ndarray[Any, Any]
 STEP = 1e-6
@@ -39,7 +41,15 @@ LAYERS: dict[str, tuple[Callable[[], nn.Layer], tuple[int, ...]]] = {
     "conv 5x5": (lambda: nn.Conv2d(2, 2, 5), (1, 6, 6, 2)),
     "batch norm": (lambda: nn.BatchNorm(4), (3, 2, 2, 4)),
     "layer norm": (lambda: nn.LayerNorm(6), (3, 2, 6)),
+    "rms norm": (lambda: nn.RMSNorm(6), (3, 2, 6)),
     "lstm": (lambda: nn.LSTM(3, 4), (5, 2, 3)),
+    "attention": (lambda: nn.Attention(6, 2), (4, 3, 6)),
+    "attention, one head": (lambda: nn.Attention(3, 1), (5, 1, 3)),
+    "positions": (lambda: nn.Positions(6, 3), (4, 2, 3)),
+    "positions, all": (lambda: nn.Positions(4, 3), (4, 2, 3)),
+    "gelu": (nn.GELU, (3, 7)),
+    "gelu with tanh": (nn.GELUTanh, (3, 7)),
+    "silu": (nn.SiLU, (3, 7)),
     "relu": (nn.ReLU, (3, 7)),
     "tanh": (nn.Tanh, (3, 7)),
     "sigmoid": (nn.Sigmoid, (3, 7)),
@@ -102,30 +112,51 @@ def test_gradients_are_the_differences(name: str) -> None:
             np.testing.assert_allclose(found, differences(value, parameter), rtol=1e-5, atol=1e-8, err_msg=key)
 
 
-def spread(layer: nn.Layer, x: Array, dy: Array, numerics: Callable[[Numerics], Numerics]) -> list[Array]:
+Specs = dict[str, TensorFormat]
+
+
+def spread(
+    layer: nn.Layer, x: Array, dy: Array, numerics: Callable[[Numerics], Numerics], specs: Specs, accumulator: str
+) -> list[Array]:
     """Output, gradients of the input and of the parameters, under these numerics."""
     for name, part in layer.walk():
-        part.numerics = numerics(Numerics(name, accumulator="fp32-sequential", run=Run(1)))
+        part.numerics = numerics(Numerics(name, specs, accumulator, Run(1)))
         part.numerics.run.begin(1)
     found = [layer.forward(x), layer.backward(dy)]
     return [*found, *(part.grads[key] for _, part in layer.walk() for key in part.params)]
 
 
-@pytest.mark.parametrize("name", LAYERS)
-def test_a_layer_that_is_recorded_computes_the_same(name: str) -> None:
+def check_recorded(name: str, specs: Specs, accumulator: str) -> None:
     make, shape = LAYERS[name]
     x = draw(*shape, seed=1).astype(np.float32)
     dy = draw(*make().forward(x).shape, seed=2).astype(np.float32)
-    expected = spread(make(), x, dy, lambda plain: plain)
+    expected = spread(make(), x, dy, lambda plain: plain, specs, accumulator)
     recorder, layer = Recorder(), make()
     for part_name, part in layer.walk():
         for kept in (part.params, part.buffers):
             kept.update({key: recorder.given(f"{part_name}/{key}", value) for key, value in kept.items()})
     given = recorder.given("x", x), recorder.given("dy", dy)
-    found = spread(layer, *given, lambda plain: RecordingNumerics(plain, recorder))
+    found = spread(layer, *given, lambda plain: RecordingNumerics(plain, recorder), specs, accumulator)
     for a, b in zip(expected, found, strict=True):
         assert isinstance(b, Recorded)
         np.testing.assert_array_equal(np.asarray(b).view(np.uint32), a.view(np.uint32))
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_that_is_recorded_computes_the_same(name: str) -> None:
+    check_recorded(name, {}, "fp32-sequential")
+
+
+@pytest.mark.parametrize(
+    ("fmt", "accumulator"),
+    [("mxfp8", "mx-fp32"), ("nvfp4", "exact"), ("s1e5m2", "fp32-sequential")],
+)
+@pytest.mark.parametrize("rounding", ["rne", "sr"])
+def test_attention_in_formats_that_is_recorded(fmt: str, accumulator: str, rounding: str) -> None:
+    """The same random words round the same values, also of blocks down a matrix."""
+    policy = {"rounding": rounding, **({"sr_bits": 8} if rounding == "sr" else {})}
+    roles = ("weight", "activation", "error", "weight_gradient")
+    check_recorded("attention", {role: TensorFormat(fmt, policy) for role in roles}, accumulator)
 
 
 def test_the_gradient_of_the_loss() -> None:
@@ -153,6 +184,55 @@ def test_the_gradient_of_an_embedding() -> None:
     value()
     layer.backward(weights)
     np.testing.assert_allclose(layer.grads["weight"], differences(value, layer.params["weight"]), atol=1e-8)
+
+
+def test_the_gradient_of_a_table_that_is_also_the_output_s_weight() -> None:
+    """Both uses of it count."""
+    table = nn.Embedding(6, 3)
+    network = wide(nn.Sequential({"embedding": table, "tanh": nn.Tanh(), "output": nn.TiedLinear(table)}))
+    indices, weights = np.array([[1, 5, 1], [0, 1, 2]]), draw(2, 3, 6)
+
+    def value() -> float:
+        return float((network.forward(indices) * weights).sum())
+
+    value()
+    network.backward(weights)
+    for _, layer in network.walk():
+        for key, parameter in layer.params.items():
+            np.testing.assert_allclose(layer.grads[key].copy(), differences(value, parameter), atol=1e-8)
+
+
+def test_attention_looks_back_only() -> None:
+    layer, x = nn.Attention(8, 2), draw(5, 2, 8).astype(np.float32)
+    before = layer.forward(x)
+    x[3] += 1
+    after = layer.forward(x)
+    np.testing.assert_array_equal(after[:3], before[:3])
+    assert (after[3:] != before[3:]).all()
+
+
+def test_attention_product_by_product() -> None:
+    """Each product's operands are in blocks along the axis that it reduces: the values by the public functions."""
+    layer, x, dy = nn.Attention(40, 1), draw(48, 1, 40), draw(48, 1, 40, seed=2)
+    layer.numerics = Numerics("attention", dict.fromkeys(("activation", "error"), TensorFormat("mxfp4")))
+    layer.forward(x.astype(np.float32))
+    layer.backward(dy.astype(np.float32))
+    q, k, v, p = (held.values[0] for held in (layer._q, layer._k, layer._v, layer._p))
+    seen: dict[tuple[str, int], Array] = {}
+    for name, held in (("q", layer._q), ("k", layer._k), ("v", layer._v), ("p", layer._p)):
+        seen |= {(name, axis): found[0] for axis, found in held._blocks.items()}
+    assert set(seen) == {(name, axis) for name in "qkvp" for axis in (1, 2)}
+    for (name, axis), found in seen.items():
+        value = {"q": q, "k": k, "v": v, "p": p}[name]
+        np.testing.assert_array_equal(found, blocks.quantize(value, "mxfp4", axis=axis - 1), err_msg=f"{name} {axis}")
+    assert (seen["q", 1] != seen["q", 2]).any()
+
+
+def test_attention_needs_whole_heads_and_a_context() -> None:
+    with pytest.raises(Error, match="heads = 3 must divide width = 8"):
+        nn.Attention(8, 3)
+    with pytest.raises(Error, match="sequences of 5 symbols, but the model's context is 4"):
+        nn.Positions(4, 2).forward(np.zeros((5, 1, 2), np.float32))
 
 
 def test_an_lstm_carries_its_state() -> None:

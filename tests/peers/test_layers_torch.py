@@ -98,6 +98,35 @@ def test_layer_norm() -> None:
     close(layer.grads["bias"], module.bias.grad)
 
 
+def test_rms_norm() -> None:
+    import torch
+
+    layer, module = nn.RMSNorm(31), torch.nn.RMSNorm(31, eps=1e-5)
+    layer.params["weight"][:] = draw(31, seed=3)
+    module.weight.data = torch.tensor(layer.params["weight"])
+    both(layer, module, draw(4, 6, 31) + 1)
+    close(layer.grads["weight"], module.weight.grad)
+
+
+@pytest.mark.parametrize("heads", [1, 4])
+def test_attention(heads: int) -> None:
+    import torch
+
+    layer, module = nn.Attention(32, heads), torch.nn.MultiheadAttention(32, heads)
+    pairs = {
+        ("inputs", "weight"): module.in_proj_weight,
+        ("inputs", "bias"): module.in_proj_bias,
+        ("output", "weight"): module.out_proj.weight,
+        ("output", "bias"): module.out_proj.bias,
+    }
+    for (part, key), parameter in pairs.items():
+        parameter.data = torch.tensor(getattr(layer, part).params[key])
+    mask = torch.full((9, 9), -torch.inf).triu(1)
+    both(layer, lambda x: module(x, x, x, attn_mask=mask, need_weights=False)[0], draw(9, 3, 32))
+    for (part, key), parameter in pairs.items():
+        close(getattr(layer, part).grads[key], parameter.grad, f"{part} {key}")
+
+
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_lstm(count: int) -> None:
     """PyTorch has two biases, and the same order of gates."""
@@ -129,11 +158,17 @@ def test_embedding() -> None:
     close(layer.grads["weight"], module.weight.grad)
 
 
-@pytest.mark.parametrize("name", ["ReLU", "Tanh", "Sigmoid"])
+@pytest.mark.parametrize("name", ["ReLU", "Tanh", "Sigmoid", "GELU", "SiLU"])
 def test_activation_functions(name: str) -> None:
     import torch
 
     both(getattr(nn, name)(), getattr(torch.nn, name)(), 3 * draw(16, 33))
+
+
+def test_gelu_by_tanh() -> None:
+    import torch
+
+    both(nn.GELUTanh(), torch.nn.GELU(approximate="tanh"), 3 * draw(16, 33))
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [("MaxPool", "MaxPool2d"), ("AvgPool", "AvgPool2d")])
