@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from softfloat_ref.arrays import operations
 from softfloat_ref.oracle.formats import CATALOGUE
-from softfloat_ref.oracle.operations import evaluate
+from softfloat_ref.oracle.operations import evaluate, signature
+from softfloat_ref.oracle.policies import Policy
 
 Array = NDArray[Any]
 
@@ -71,7 +72,14 @@ def silu(x: Array) -> Array:
 
 def _evaluated(op: str, x: Array) -> Array:
     """The results of the operation."""
-    return np.asarray(operations.evaluate(op, (np.ascontiguousarray(x).view(np.uint32),), _FP32)).view(np.float32)
+    codes, _ = _loop(op)([np.ascontiguousarray(x).reshape(-1).view(np.uint32).astype(np.int64)])
+    return codes.astype(np.uint32).view(np.float32).reshape(x.shape)
+
+
+@lru_cache(maxsize=8)
+def _loop(op: str) -> operations.Bulk:
+    """The compiled loop, whatever the size of an array: training calls it again and again."""
+    return operations.Bulk(signature(op, _FP32), Policy(), operations.COMPILED_FROM)
 
 
 def _rounded(op: str, x: Array) -> Array:

@@ -11,6 +11,7 @@ from softfloat_ref.base.tables import Range, arguments, check
 from softfloat_ref.nn.layers import (
     GELU,
     LSTM,
+    Attention,
     BatchNorm,
     Conv2d,
     Dropout,
@@ -19,14 +20,18 @@ from softfloat_ref.nn.layers import (
     GELUTanh,
     GlobalAvgPool,
     Layer,
+    LayerNorm,
     Linear,
     MaxPool,
+    Positions,
     ReLU,
     Residual,
+    RMSNorm,
     Sequential,
     Sigmoid,
     SiLU,
     Tanh,
+    TiedLinear,
 )
 
 Size = Annotated[int, Range(1)]
@@ -36,6 +41,7 @@ Maybe = Annotated[int, Range(0)]
 FUNCTIONS: Final[dict[str, Callable[[], Layer]]] = {
     layer.kind: layer for layer in (ReLU, Sigmoid, Tanh, GELU, GELUTanh, SiLU)
 }
+NORMS: Final[dict[str, Callable[[int], Layer]]] = {"layer": LayerNorm, "rms": RMSNorm}
 _RESNET_STAGES: Final = 3
 
 
@@ -143,13 +149,68 @@ def lstm(of: Input, *, layers: Size = 1, width: Size = 128, embedding: Maybe = 0
     return Sequential(made)
 
 
+def transformer(
+    of: Input,
+    *,
+    layers: Size = 2,
+    width: Size = 128,
+    heads: Size = 4,
+    hidden: Maybe = 0,
+    context: Size = 64,
+    norm: str = "layer",
+    function: str = "gelu",
+    tied: bool = True,
+    dropout: float = 0.0,
+) -> Sequential:
+    """A language model: embedding and positions, blocks of attention and an MLP, each with a norm before it and a
+    residual addition, a norm, a linear layer to the symbols.
+
+    hidden: the MLP's width (0: 4 times the width). context: the longest sequence. norm: layer or rms. tied: the output
+    layer has the embedding's table.
+    """
+    if of.shape:
+        raise Error("a transformer takes text, for example the data sets text and ptb")
+    if norm not in NORMS:
+        raise unknown("norm", norm, NORMS)
+    if function not in FUNCTIONS:
+        raise unknown("activation function", function, FUNCTIONS)
+    table = Embedding(of.classes, width, seed=of.seed)
+    made: dict[str, Layer] = {"embedding": table, "positions": Positions(context, width, seed=of.seed)}
+    for i in range(1, layers + 1):
+        attention, mlp = f"block{i}_attention", f"block{i}_mlp"
+        parts: dict[str, dict[str, Layer]] = {
+            attention: {"attention": Attention(width, heads, seed=of.seed, name=f"{attention}.body.attention")},
+            mlp: _two_layers(width, hidden or 4 * width, function, of.seed, f"{mlp}.body"),
+        }
+        last: dict[str, Layer] = {"dropout": Dropout(dropout)} if dropout else {}
+        for part, body in parts.items():
+            made[part] = Residual(Sequential({"norm": NORMS[norm](width), **body, **last}))
+    made["norm"] = NORMS[norm](width)
+    made["output"] = TiedLinear(table) if tied else Linear(width, of.classes, seed=of.seed, name="output")
+    return Sequential(made)
+
+
+def _two_layers(width: int, hidden: int, function: str, seed: int, name: str) -> dict[str, Layer]:
+    return {
+        "linear1": Linear(width, hidden, seed=seed, name=f"{name}.linear1"),
+        function: FUNCTIONS[function](),
+        "linear2": Linear(hidden, width, seed=seed, name=f"{name}.linear2"),
+    }
+
+
 def _channels(of: Input) -> int:
     if len(of.shape) != 3:
         raise Error(f"a convolutional network takes images, not examples of shape {of.shape}")
     return of.shape[2]
 
 
-MODELS: Final[dict[str, Callable[..., Sequential]]] = {"mlp": mlp, "cnn": cnn, "resnet": resnet, "lstm": lstm}
+MODELS: Final[dict[str, Callable[..., Sequential]]] = {
+    "mlp": mlp,
+    "cnn": cnn,
+    "resnet": resnet,
+    "lstm": lstm,
+    "transformer": transformer,
+}
 
 
 def check_model(table: Mapping[str, Any]) -> None:

@@ -274,16 +274,45 @@ def test_pooling_a_tie_has_one_gradient() -> None:
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_models_run_forward_and_back(kind: str) -> None:
-    shape = () if kind == "lstm" else (16, 16, 3)
+    text = kind in ("lstm", "transformer")
+    shape = () if text else (16, 16, 3)
     network = build({"kind": kind}, Input(shape, 10, 1))
-    x = np.arange(6).reshape(3, 2) if kind == "lstm" else draw(2, 16, 16, 3).astype(np.float32)
+    x = np.arange(6).reshape(3, 2) if text else draw(2, 16, 16, 3).astype(np.float32)
     y = network.forward(x)
-    assert y.shape == ((3, 2, 10) if kind == "lstm" else (2, 10))
+    assert y.shape == ((3, 2, 10) if text else (2, 10))
     network.backward(np.ones_like(y))
     for name, layer in network.walk():
         for key, parameter in layer.params.items():
             assert layer.grads[key].shape == parameter.shape, (name, key)
             assert layer.grads[key].dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"heads": 3}, "heads = 3 must divide width = 128"),
+        ({"norm": "batch"}, "unknown norm 'batch'"),
+        ({"function": "gelo"}, "did you mean gelu"),
+    ],
+)
+def test_bad_transformers_are_refused(table: dict[str, Any], message: str) -> None:
+    with pytest.raises(Error, match=message):
+        build({"kind": "transformer", **table}, Input((), 10, 1))
+
+
+def test_a_transformer_has_its_layers() -> None:
+    small = {"kind": "transformer", "layers": 1, "width": 8, "heads": 2, "context": 4, "dropout": 0.1}
+    network = build({**small, "norm": "rms", "function": "silu", "tied": False}, Input((), 5, 1))
+    attention, mlp = "block1_attention", "block1_mlp"
+    assert [name for name, _ in network.walk()] == [
+        "embedding", "positions", f"{attention}.body.norm", f"{attention}.body.attention.input",
+        f"{attention}.body.attention.output", f"{attention}.body.attention", f"{attention}.body.dropout", attention,
+        f"{mlp}.body.norm", f"{mlp}.body.linear1", f"{mlp}.body.silu", f"{mlp}.body.linear2", f"{mlp}.body.dropout",
+        mlp, "norm", "output",
+    ]  # fmt: skip
+    assert dict(build(small, Input((), 5, 1)).walk())["output"].params.keys() == {"bias"}
+    starts = {layer.params["weight"].tobytes() for _, layer in network.walk() if layer.products and layer.params}
+    assert len(starts) == 5  # each has numbers of its own
 
 
 def test_a_resnet_20_has_its_layers() -> None:
@@ -302,6 +331,7 @@ def test_a_resnet_20_has_its_layers() -> None:
         ({"kind": "resnet", "depth": 21}, "6n + 2"),
         ({"kind": "cnn", "width": 3}, "key of model cnn"),
         ({"kind": "lstm"}, "takes text"),
+        ({"kind": "transformer"}, "takes text"),
         ({"kind": "mlp", "function": "rellu"}, "did you mean relu"),
     ],
 )

@@ -237,7 +237,15 @@ def test_a_language_model_learns() -> None:
         "training": {"epochs": 3, "batch": 4, "length": 10},
         "optimizer": {"rate": 0.5, "momentum": 0.9},
     }
-    for formats in ({}, dict.fromkeys(("weight", "activation", "error", "weight_gradient"), "mxfp8"), FP8):
+    transformer = {"kind": "transformer", "layers": 1, "width": 16, "heads": 2, "context": 10, "function": "silu"}
+    adam = {"kind": "adamw", "rate": 0.01}
+    mxfp8 = dict.fromkeys(("weight", "activation", "error", "weight_gradient"), "mxfp8")
+    for formats in ({}, mxfp8):
+        result = train(read_recipe({**table, "formats": formats, "model": transformer, "optimizer": adam}), data=data)
+        assert result.final.perplexity < 1.5
+    with pytest.raises(Error, match="sequences of 10 symbols, but the model's context is 8"):
+        train(read_recipe({**table, "model": {**transformer, "context": 8}}), data=data)
+    for formats in ({}, mxfp8, FP8):
         result = train(read_recipe({**table, "formats": formats}), data=data)
         assert result.final.perplexity < 1.5
         assert result.epochs[0].test.perplexity > result.final.perplexity

@@ -18,7 +18,7 @@ BASE: dict[str, Any] = {"model": {"kind": "cnn", "channels": [4, 8]}, "data": {"
 def assigned(table: dict[str, Any], model: dict[str, Any] | None = None) -> dict[str, Any]:
     """The formats that each layer gets, by its name."""
     recipe = read_recipe({**BASE, **table, **({"model": model} if model else {})})
-    shape = () if recipe.model["kind"] == "lstm" else (16, 16, 3)
+    shape = () if recipe.model["kind"] in ("lstm", "transformer") else (16, 16, 3)
     network = build(recipe.model, Input(shape, 10, 1))
     recipe.assign(network, Run())
     return {n: layer.numerics for n, layer in network.walk()}
@@ -29,7 +29,7 @@ def test_recipes_come_back_from_toml(name: str) -> None:
     recipe = load_recipe(name)
     assert recipe.description
     assert read_recipe(tomllib.loads(recipe.to_toml()), name) == recipe
-    shape = () if recipe.model["kind"] == "lstm" else (16, 16, 3)
+    shape = () if recipe.model["kind"] in ("lstm", "transformer") else (16, 16, 3)
     recipe.assign(build(recipe.model, Input(shape, 10, 1)), Run())
 
 
