@@ -14,7 +14,8 @@ from typing import Annotated, Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref.base.errors import Error, refuse, unknown
+from softfloat_ref.base.errors import Error, refuse
+from softfloat_ref.base.extensions import entry
 from softfloat_ref.base.tables import Range, made
 from softfloat_ref.nn.checkpoint import OTHER, like, under
 from softfloat_ref.nn.numerics import Numerics
@@ -56,7 +57,7 @@ class Optimizer:
         if not self.weight_decay:
             return gradient
         n = numerics
-        decay = n.mul(_number(n, "weight_decay", self.weight_decay, weight), weight, "decay")
+        decay = n.mul(number(n, "weight_decay", self.weight_decay, weight), weight, "decay")
         return n.add(gradient, decay, "decayed", out=gradient)
 
 
@@ -82,15 +83,15 @@ class SGD(Optimizer):
         n = numerics
         gradient = self.decayed(weight, gradient, n)
         if self.momentum:
-            momentum = _number(n, "momentum", self.momentum, weight)
+            momentum = number(n, "momentum", self.momentum, weight)
             velocity = n.mul(n.given("velocity_before", state["velocity"]), momentum, "momentum", out=state["velocity"])
-            velocity = _stored(n.add(velocity, gradient, "velocity", out=velocity), "optimizer", n)
+            velocity = stored(n.add(velocity, gradient, "velocity", out=velocity), "optimizer", n)
             if self.nesterov:
                 gradient = n.add(gradient, n.mul(velocity, momentum, "ahead"), "nesterov", out=gradient)
             else:
                 gradient = velocity
-        change = n.mul(_number(n, "rate", rate, weight), gradient, "change")
-        _stored(n.sub(weight, change, "updated", out=weight), "master", n)
+        change = n.mul(number(n, "rate", rate, weight), gradient, "change")
+        stored(n.sub(weight, change, "updated", out=weight), "master", n)
 
 
 @dataclass(frozen=True)
@@ -124,21 +125,21 @@ class Adam(Optimizer):
         gradient = self.decayed(weight, gradient, n)
         first = self._moment("first_moment", gradient, self.beta1, state, n)
         second = self._moment("second_moment", n.mul(gradient, gradient, "square"), self.beta2, state, n)
-        unbiased = _number(n, f"second_correction_{step}", math.sqrt(1 - power(self.beta2, step)), weight)
+        unbiased = number(n, f"second_correction_{step}", math.sqrt(1 - power(self.beta2, step)), weight)
         deviation = n.div(n.sqrt(second, "root"), unbiased, "deviation")
-        deviation = n.add(deviation, _number(n, "epsilon", self.epsilon, weight), "denominator", out=deviation)
+        deviation = n.add(deviation, number(n, "epsilon", self.epsilon, weight), "denominator", out=deviation)
         change = n.div(first, deviation, "quotient", out=deviation)
-        size = _number(n, "step_size", rate / (1 - power(self.beta1, step)), weight)
+        size = number(n, "step_size", rate / (1 - power(self.beta1, step)), weight)
         change = n.mul(change, size, "change", out=change)
-        _stored(n.sub(weight, change, "updated", out=weight), "master", n)
+        stored(n.sub(weight, change, "updated", out=weight), "master", n)
 
     @staticmethod
     def _moment(name: str, x: Array, beta: float, state: Mapping[str, Array], n: Numerics) -> Array:
         """beta m + (1 - beta) x, which is kept."""
-        kept = n.mul(n.given(f"{name}_before", state[name]), _number(n, f"{name}_keep", beta, x), f"{name}_kept",
+        kept = n.mul(n.given(f"{name}_before", state[name]), number(n, f"{name}_keep", beta, x), f"{name}_kept",
                      out=state[name])  # fmt: skip
-        taken = n.mul(x, _number(n, f"{name}_take", 1 - beta, x), f"{name}_taken")
-        return _stored(n.add(kept, taken, name, out=kept), "optimizer", n)
+        taken = n.mul(x, number(n, f"{name}_take", 1 - beta, x), f"{name}_taken")
+        return stored(n.add(kept, taken, name, out=kept), "optimizer", n)
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ class AdamW(Adam):
         self, weight: Array, gradient: Array, state: Mapping[str, Array], rate: float, step: int, numerics: Numerics
     ) -> None:
         if self.weight_decay:
-            keep = _number(numerics, "weight_keep", 1 - rate * self.weight_decay, weight)
+            keep = number(numerics, "weight_keep", 1 - rate * self.weight_decay, weight)
             weight = numerics.mul(weight, keep, "weight_decayed", out=weight)
         super().update(weight, gradient, state, rate, step, numerics)
 
@@ -166,9 +167,10 @@ OPTIMIZERS: Final[dict[str, type[Optimizer]]] = {"sgd": SGD, "adam": Adam, "adam
 def read_optimizer(table: Mapping[str, Any]) -> Optimizer:
     """The optimizer of an [optimizer] table. Raises Error."""
     kind = table.get("kind", "sgd")
-    if not isinstance(kind, str) or kind not in OPTIMIZERS:
-        raise unknown("optimizer", str(kind), OPTIMIZERS)
-    return made(OPTIMIZERS[kind], {**table, "kind": kind}, "[optimizer]")
+    chosen = entry("optimizer", kind, OPTIMIZERS, Optimizer)
+    if chosen.update is Optimizer.update:
+        raise Error(f"optimizer {kind!r} has no update")
+    return made(chosen, {**table, "kind": kind}, "[optimizer]")
 
 
 class Updates:
@@ -208,11 +210,11 @@ class Updates:
         }
 
 
-def _number(numerics: Numerics, name: str, value: float, like: Array) -> Any:
+def number(numerics: Numerics, name: str, value: float, like: Array) -> Any:
     """A constant, rounded to the type of an array."""
     return numerics.number(name, like.dtype.type(value))
 
 
-def _stored(x: Array, role: str, numerics: Numerics) -> Array:
+def stored(x: Array, role: str, numerics: Numerics) -> Array:
     """x in the format of its role, in place."""
     return numerics.assign(x, numerics.hold(x, role).along(-1))

@@ -13,7 +13,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.nn import divergence
 from softfloat_ref.nn.checkpoint import OTHER, like, under
 from softfloat_ref.nn.data import Dataset
-from softfloat_ref.nn.layers import BatchNorm, Flatten, Layer, softmax_cross_entropy
+from softfloat_ref.nn.layers import BatchNorm, Flatten, Layer, Sequential, softmax_cross_entropy
 from softfloat_ref.nn.loss_scaling import loss_scaler
 from softfloat_ref.nn.models import Input, build
 from softfloat_ref.nn.numerics import Numerics, Run
@@ -211,7 +211,7 @@ class Trainer:
 
 def _stop_at_input(network: Layer) -> None:
     """The gradient of the data is not needed."""
-    for layer in network.children().values():
+    for layer in network.children().values() if isinstance(network, Sequential) else ():
         layer.needs_input_gradient = False
         if not isinstance(layer, Flatten):
             break

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.patterns import matches
-from softfloat_ref.base.tables import Range, made, read_file, to_toml
+from softfloat_ref.base.tables import Range, changed, made, read_file, to_toml
 from softfloat_ref.nn.layers import KINDS, Layer
 from softfloat_ref.nn.models import check_model
 from softfloat_ref.nn.numerics import BLAS, ROLES, Numerics, Run
@@ -83,11 +83,11 @@ class Recipe:
             layer.name, layer.numerics = name, Numerics(name, formats, accumulator, run)
 
     def _check_patterns(self, layers: list[tuple[str, Layer]]) -> None:
-        names = [name for name, _ in layers]
+        names, kinds = [name for name, _ in layers], dict.fromkeys([*KINDS, *(layer.kind for _, layer in layers)])
         for override in self.overrides:
             for pattern in override.layers:
-                if pattern not in (*PLACES, *KINDS) and not any(matches(n, pattern) for n in names):
-                    raise unknown("layer", pattern, [*PLACES, *KINDS, *names])
+                if pattern not in (*PLACES, *kinds) and not any(matches(n, pattern) for n in names):
+                    raise unknown("layer", pattern, [*PLACES, *kinds, *names])
 
     def to_toml(self) -> str:
         """The recipe as TOML, which `read_recipe` reads."""
@@ -132,12 +132,13 @@ def recipe_files() -> dict[str, Path]:
     return {p.stem: p for p in sorted(FOLDER.glob("*.toml"), key=lambda p: p.stem)}
 
 
-def load_recipe(name: str) -> Recipe:
-    """A training recipe of the package, or from a TOML file. Raises Error."""
+def load_recipe(name: str, settings: Sequence[str] = ()) -> Recipe:
+    """A training recipe of the package, or from a TOML file. settings: values that replace those of the file, each as
+    `table.key=value`. Raises Error."""
     path = Path(name) if name.endswith(".toml") else recipe_files().get(name)
     if path is None:
         raise unknown("recipe", name, recipe_files(), " (or FILE.toml)")
-    return read_file(path, lambda table: read_recipe(table, path.stem))
+    return read_file(path, lambda table: read_recipe(changed(table, settings), path.stem))
 
 
 def read_recipe(table: Mapping[str, Any], name: str = "recipe") -> Recipe:
