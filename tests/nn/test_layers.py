@@ -39,6 +39,9 @@ LAYERS: dict[str, tuple[Callable[[], nn.Layer], tuple[int, ...]]] = {
     "conv, no padding": (lambda: nn.Conv2d(2, 3, 2, padding=0), (2, 4, 5, 2)),
     "conv 1x1, stride 2": (lambda: nn.Conv2d(3, 4, 1, 2), (2, 5, 6, 3)),
     "conv 5x5": (lambda: nn.Conv2d(2, 2, 5), (1, 6, 6, 2)),
+    "transposed conv": (lambda: nn.ConvTranspose2d(3, 2), (2, 3, 4, 3)),
+    "transposed conv, stride 1": (lambda: nn.ConvTranspose2d(2, 3, 3, 1, 1, bias=False), (1, 4, 3, 2)),
+    "transposed conv, no overlap": (lambda: nn.ConvTranspose2d(2, 3, 2, 2, 0), (2, 2, 3, 2)),
     "batch norm": (lambda: nn.BatchNorm(4), (3, 2, 2, 4)),
     "layer norm": (lambda: nn.LayerNorm(6), (3, 2, 6)),
     "rms norm": (lambda: nn.RMSNorm(6), (3, 2, 6)),
@@ -200,6 +203,14 @@ def test_the_gradient_of_a_table_that_is_also_the_output_s_weight() -> None:
     for _, layer in network.walk():
         for key, parameter in layer.params.items():
             np.testing.assert_allclose(layer.grads[key].copy(), differences(value, parameter), atol=1e-8)
+
+
+def test_a_transposed_convolution_is_the_convolution_of_errors() -> None:
+    conv, back = nn.Conv2d(2, 3, 4, 2, 1, bias=False), nn.ConvTranspose2d(3, 2, bias=False)
+    back.params["weight"] = conv.params["weight"]
+    dy = draw(2, 3, 4, 3).astype(np.float32)
+    conv.forward(np.zeros((2, 6, 8, 2), np.float32))
+    np.testing.assert_array_equal(back.forward(dy), conv.backward(dy))
 
 
 def test_attention_looks_back_only() -> None:

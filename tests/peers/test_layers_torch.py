@@ -73,6 +73,19 @@ def test_conv(kernel: int, stride: int, padding: int) -> None:
     close(layer.grads["bias"], module.bias.grad)
 
 
+@pytest.mark.parametrize(("kernel", "stride", "padding"), [(4, 2, 1), (4, 1, 0), (3, 2, 1), (2, 2, 0)])
+def test_transposed_conv(kernel: int, stride: int, padding: int) -> None:
+    import torch
+
+    layer = nn.ConvTranspose2d(5, 7, kernel, stride, padding)
+    module = torch.nn.ConvTranspose2d(5, 7, kernel, stride, padding)
+    module.weight.data = torch.tensor(layer.params["weight"]).permute(0, 3, 1, 2).contiguous()
+    module.bias.data = torch.tensor(layer.params["bias"])
+    both(layer, module, draw(3, 4, 5, 5), nchw, nhwc)
+    close(layer.grads["weight"], module.weight.grad.permute(0, 2, 3, 1))
+    close(layer.grads["bias"], module.bias.grad)
+
+
 def test_batch_norm() -> None:
     import torch
 

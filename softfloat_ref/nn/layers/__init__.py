@@ -5,7 +5,7 @@ from typing import Final
 from softfloat_ref.nn.layers.activations import GELU, Dropout, Flatten, GELUTanh, ReLU, Sigmoid, SiLU, Tanh
 from softfloat_ref.nn.layers.attention import Attention
 from softfloat_ref.nn.layers.base import Layer, Residual, Sequential
-from softfloat_ref.nn.layers.conv import Conv2d
+from softfloat_ref.nn.layers.conv import Conv2d, ConvTranspose2d
 from softfloat_ref.nn.layers.embeddings import Embedding, Positions, TiedLinear
 from softfloat_ref.nn.layers.linear import Linear
 from softfloat_ref.nn.layers.loss import Loss, softmax_cross_entropy
@@ -21,6 +21,7 @@ __all__ = [
     "AvgPool",
     "BatchNorm",
     "Conv2d",
+    "ConvTranspose2d",
     "Dropout",
     "Embedding",
     "Flatten",
