@@ -110,15 +110,16 @@ def _step(network: Layer, x: Any, y: Any) -> Callable[[], None]:
     """Forward, backward and update."""
     from softfloat_ref.nn.layers import softmax_cross_entropy
     from softfloat_ref.nn.numerics import Numerics
-    from softfloat_ref.nn.optimizers import SGD
+    from softfloat_ref.nn.optimizers import SGD, Updates
 
-    sgd, plain = SGD(0.01, 0.9), Numerics()
+    updates, plain = Updates(SGD(rate=0.01, momentum=0.9)), Numerics()
 
     def step() -> None:
         network.backward(softmax_cross_entropy(network.forward(x), y, plain).gradient)
+        updates.begin()
         for name, layer in network.walk():
             for key, weight in layer.params.items():
-                sgd.update(f"{name}.{key}", weight, layer.grads[key], 1.0, layer.numerics)
+                updates.update(f"{name}.{key}", weight, layer.grads[key], 1.0, layer.numerics)
 
     return step
 

@@ -11,6 +11,7 @@ import click
 from softfloat_ref.app import train_compare
 from softfloat_ref.app.options import Commands
 from softfloat_ref.app.progress import Progress, progress
+from softfloat_ref.app.train_compare import SET_HELP
 
 if TYPE_CHECKING:
     from softfloat_ref.nn.train import Epoch, Result
@@ -36,13 +37,15 @@ def command() -> None:
     """Train small networks with every tensor in the format under study.
 
     `train RECIPE` trains one network; `train --list` lists the training recipes. `train run -h` lists the options:
-    --epochs, --seed, --out, --resume, --trace, --statistics.
+    --show, --set, --epochs, --seed, --out, --resume, --trace, --statistics.
     """
 
 
 @command.command("run")
 @click.argument("recipe", required=False)
 @click.option("--list", "listed", is_flag=True, help="List the training recipes of the package.")
+@click.option("--show", is_flag=True, help="Print the training recipe in full, and stop.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help=SET_HELP)
 @click.option("--epochs", type=click.IntRange(min=1), help="Number of epochs [the recipe's].")
 @click.option("--seed", type=click.IntRange(min=0), help="Random seed [the recipe's].")
 @click.option("-o", "--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for log and checkpoints.")
@@ -57,6 +60,8 @@ def command() -> None:
 def run(
     recipe: str | None,
     listed: bool,
+    show: bool,
+    settings: tuple[str, ...],
     epochs: int | None,
     seed: int | None,
     out: Path | None,
@@ -75,7 +80,12 @@ def run(
     from softfloat_ref.nn.divergence import Diverged
     from softfloat_ref.nn.training_recipe import load_recipe
 
-    chosen = load_recipe(recipe).with_training(epochs=epochs, seed=seed)
+    chosen = load_recipe(recipe, settings).with_training(epochs=epochs, seed=seed)
+    if show:
+        if out is not None or resume or statistics or trace is not None:
+            raise click.UsageError("--show excludes --out, --resume, --statistics and --trace")
+        click.echo(chosen.to_toml(), nl=False)
+        return 0
     try:
         if trace is not None:
             return _trace(chosen, trace, out, resume or statistics)

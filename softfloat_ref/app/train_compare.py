@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from softfloat_ref.nn.compare import Outcome, Spread, Summary
 
 CURVES = "curves.png"
+SET_HELP = "Another value of the recipe, such as training.epochs=1 or formats.weight=mxfp6; repeatable."
 
 
 @click.command("compare")
@@ -22,6 +23,7 @@ CURVES = "curves.png"
 @click.option(
     "--seeds", type=click.IntRange(min=1), default=5, show_default=True, help="Number of runs of each recipe."
 )
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help=SET_HELP)
 @click.option("--epochs", type=click.IntRange(min=1), help="Number of epochs [the recipes'].")
 @click.option("--jobs", type=click.IntRange(1, 1024), help="Number of processes [one per processor].")
 @click.option("--scheduler", metavar="tcp://...|FILE.json", help="Train on a Dask cluster.")
@@ -36,6 +38,7 @@ CURVES = "curves.png"
 def command(
     recipes: tuple[str, ...],
     seeds: int,
+    settings: tuple[str, ...],
     epochs: int | None,
     jobs: int | None,
     scheduler: str | None,
@@ -51,7 +54,7 @@ def command(
     from softfloat_ref.nn import compare
     from softfloat_ref.nn.training_recipe import load_recipe
 
-    chosen = [load_recipe(name).with_training(epochs=epochs) for name in recipes]
+    chosen = [load_recipe(name, settings).with_training(epochs=epochs) for name in recipes]
     total = seeds * len(chosen)
     with workers(jobs if scheduler or jobs else None, scheduler) as pool, progress(total) as bar:
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import types
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -48,6 +48,35 @@ def read_file(path: str | Path, read: Callable[[dict[str, Any]], T]) -> T:
     tables = read_toml(str(path))
     with _named(str(path)):
         return read(tables)
+
+
+def changed(table: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
+    """A table with other values, each given as `key=value` or `table.key=value`. A value is TOML; what is not is text.
+    Raises Error."""
+    found = dict(table)
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        *places, last = key.strip().split(".")
+        if not equals or not all((*places, last)):
+            raise Error(f"{setting!r}: write table.key=value, for example training.epochs=1")
+        inner = found
+        for place in places:
+            below = inner.get(place, {})
+            if not isinstance(below, Mapping):
+                raise Error(f"{setting!r}: {place} is not a table")
+            inner[place] = inner = dict(below)
+        inner[last] = _toml_value(text.strip())
+    return found
+
+
+def _toml_value(text: str) -> Any:
+    import tomllib
+
+    try:
+        read = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
+        return text
+    return read["value"] if len(read) == 1 else text
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.files import read_bytes, write_file
 from softfloat_ref.nn.plain import plain, restored
 
+OTHER: Final = "the checkpoint belongs to another network"
 META: Final = "meta"  # of an .npz file: the table as JSON, in bytes
 
 Arrays = dict[str, NDArray[Any]]
@@ -49,6 +50,19 @@ def load(path: str | Path) -> Loaded:
     if not isinstance(meta, dict):
         raise Error(f"{path}: not a checkpoint: its metadata is not a table")
     return arrays, restored(meta)
+
+
+def under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
+    """The arrays whose names begin so, by the rest of their names."""
+    return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+
+
+def like(found: Mapping[str, NDArray[Any]], mine: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
+    """Those found. Raises Error where one is not of the shape and type that mine has."""
+    for name, array in found.items():
+        if name not in mine or (array.shape, array.dtype) != (mine[name].shape, mine[name].dtype):
+            raise Error(OTHER)
+    return found
 
 
 def _npz_bytes(arrays: Arrays, meta: str, path: Path) -> bytes:

@@ -6,6 +6,7 @@ checked numerically, the results are numpy's.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -37,3 +38,25 @@ def tanh(x: Array) -> Array:
 def log1p(x: Array) -> Array:
     """The logarithm of 1 + x."""
     return functions.rounded("log1p", x) if x.dtype == np.float32 else np.log1p(x)
+
+
+def erf(x: Array) -> Array:
+    """The error function."""
+    return functions.rounded("erf", x) if x.dtype == np.float32 else np.vectorize(math.erf, otypes=[x.dtype])(x)
+
+
+def gelu(x: Array) -> Array:
+    """x/2 (1 + erf(x / sqrt 2))."""
+    return functions.rounded("gelu", x) if x.dtype == np.float32 else x / 2 * (1 + erf(x * math.sqrt(0.5)))
+
+
+def gelu_tanh(x: Array) -> Array:
+    """x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))."""
+    if x.dtype == np.float32:
+        return functions.rounded("gelu_tanh", x)
+    return x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))  # type: ignore[no-any-return]
+
+
+def silu(x: Array) -> Array:
+    """x / (1 + e^-x)."""
+    return functions.rounded("silu", x) if x.dtype == np.float32 else x * sigmoid(x)

@@ -4,33 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Final
 
-from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.errors import Error
+from softfloat_ref.base.extensions import called, entry, parameters
 from softfloat_ref.base.tables import Range, arguments, check
 from softfloat_ref.nn.layers import (
+    GELU,
     LSTM,
+    Attention,
     BatchNorm,
     Conv2d,
     Dropout,
     Embedding,
     Flatten,
+    GELUTanh,
     GlobalAvgPool,
     Layer,
+    LayerNorm,
     Linear,
     MaxPool,
+    Positions,
     ReLU,
     Residual,
+    RMSNorm,
     Sequential,
     Sigmoid,
+    SiLU,
     Tanh,
+    TiedLinear,
 )
 
 Size = Annotated[int, Range(1)]
 Sizes = tuple[Size, ...]
 Maybe = Annotated[int, Range(0)]
 
-FUNCTIONS: Final[dict[str, Callable[[], Layer]]] = {"relu": ReLU, "sigmoid": Sigmoid, "tanh": Tanh}
+FUNCTIONS: Final[dict[str, type[Layer]]] = {layer.kind: layer for layer in (ReLU, Sigmoid, Tanh, GELU, GELUTanh, SiLU)}
+NORMS: Final[dict[str, type[Layer]]] = {"layer": LayerNorm, "rms": RMSNorm}
 _RESNET_STAGES: Final = 3
 
 
@@ -45,8 +56,7 @@ class Input:
 
 def mlp(of: Input, *, hidden: Sizes = (64,), function: str = "relu", dropout: float = 0.0) -> Sequential:
     """Fully connected layers of `hidden` widths, each followed by the activation function."""
-    if function not in FUNCTIONS:
-        raise unknown("activation function", function, FUNCTIONS)
+    activation = _activation(function)
     layers: dict[str, Layer] = {}
     width = 1
     if len(of.shape) > 1:
@@ -55,7 +65,7 @@ def mlp(of: Input, *, hidden: Sizes = (64,), function: str = "relu", dropout: fl
         width *= n
     for i, size in enumerate(hidden, 1):
         layers[f"linear{i}"] = Linear(width, size, seed=of.seed, name=f"linear{i}")
-        layers[f"{function}{i}"] = FUNCTIONS[function]()
+        layers[f"{activation.kind}{i}"] = made_by(activation, f"activation function {function!r}")
         if dropout:
             layers[f"dropout{i}"] = Dropout(dropout)
         width = size
@@ -138,26 +148,98 @@ def lstm(of: Input, *, layers: Size = 1, width: Size = 128, embedding: Maybe = 0
     return Sequential(made)
 
 
+def transformer(
+    of: Input,
+    *,
+    layers: Size = 2,
+    width: Size = 128,
+    heads: Size = 4,
+    hidden: Maybe = 0,
+    context: Size = 64,
+    norm: str = "layer",
+    function: str = "gelu",
+    tied: bool = True,
+    dropout: float = 0.0,
+) -> Sequential:
+    """A language model: embedding and positions, blocks of attention and an MLP, each with a norm before it and a
+    residual addition, a norm, a linear layer to the symbols.
+
+    hidden: the MLP's width (0: 4 times the width). context: the longest sequence. norm: layer or rms. tied: the output
+    layer has the embedding's table.
+    """
+    if of.shape:
+        raise Error("a transformer takes text, for example the data sets text and ptb")
+    norms = partial(made_by, entry("norm", norm, NORMS, Layer), f"norm {norm!r}")
+    table = Embedding(of.classes, width, seed=of.seed)
+    made: dict[str, Layer] = {"embedding": table, "positions": Positions(context, width, seed=of.seed)}
+    for i in range(1, layers + 1):
+        attention, mlp = f"block{i}_attention", f"block{i}_mlp"
+        parts: dict[str, dict[str, Layer]] = {
+            attention: {"attention": Attention(width, heads, seed=of.seed, name=f"{attention}.body.attention")},
+            mlp: _two_layers(width, hidden or 4 * width, function, of.seed, f"{mlp}.body"),
+        }
+        last: dict[str, Layer] = {"dropout": Dropout(dropout)} if dropout else {}
+        for part, body in parts.items():
+            made[part] = Residual(Sequential({"norm": norms(width), **body, **last}))
+    made["norm"] = norms(width)
+    made["output"] = TiedLinear(table) if tied else Linear(width, of.classes, seed=of.seed, name="output")
+    return Sequential(made)
+
+
+def _two_layers(width: int, hidden: int, function: str, seed: int, name: str) -> dict[str, Layer]:
+    activation = _activation(function)
+    return {
+        "linear1": Linear(width, hidden, seed=seed, name=f"{name}.linear1"),
+        activation.kind: made_by(activation, f"activation function {function!r}"),
+        "linear2": Linear(hidden, width, seed=seed, name=f"{name}.linear2"),
+    }
+
+
+def _activation(name: str) -> type[Layer]:
+    return entry("activation function", name, FUNCTIONS, Layer)
+
+
+def made_by(maker: Callable[..., Layer], what: str, /, *args: Any, **sizes: Any) -> Layer:
+    """The layer that a class or a function makes. Raises Error for a user's own that does not fit."""
+    found = called(what, maker, *args, **sizes)
+    if not isinstance(found, Layer) or not all(layer.kind.isidentifier() for _, layer in found.walk()):
+        raise Error(f"{what} makes {type(found).__name__}, not a Layer whose kind is a name")
+    return found
+
+
 def _channels(of: Input) -> int:
     if len(of.shape) != 3:
         raise Error(f"a convolutional network takes images, not examples of shape {of.shape}")
     return of.shape[2]
 
 
-MODELS: Final[dict[str, Callable[..., Sequential]]] = {"mlp": mlp, "cnn": cnn, "resnet": resnet, "lstm": lstm}
+MODELS: Final[dict[str, Callable[..., Sequential]]] = {
+    "mlp": mlp,
+    "cnn": cnn,
+    "resnet": resnet,
+    "lstm": lstm,
+    "transformer": transformer,
+}
 
 
 def check_model(table: Mapping[str, Any]) -> None:
     """Raise Error for a [model] table with an unknown kind or key, or a value of another type."""
-    kind = table.get("kind")
-    if not isinstance(kind, str) or kind not in MODELS:
-        raise unknown("model", str(kind), MODELS)
-    sizes = {k: v for k, v in table.items() if k != "kind"}
-    check(sizes, f"model {kind}", arguments(MODELS[kind], "of"), word=f"key of model {kind}:")
+    kind, sizes = _split(table)
+    maker = entry("model", kind, MODELS)
+    function = maker.__init__ if isinstance(maker, type) else maker  # type: ignore[misc]
+    try:
+        known = arguments(function, *parameters(f"model {kind!r}", maker)[:1])
+    except (TypeError, NameError) as e:
+        raise Error(f"model {kind!r}: its annotations are not known: {e}") from None
+    check(sizes, f"model {kind}", known, word=f"key of model {kind}:")
 
 
-def build(table: Mapping[str, Any], of: Input) -> Sequential:
+def build(table: Mapping[str, Any], of: Input) -> Layer:
     """The network of a [model] table. Raises Error."""
     check_model(table)
-    sizes = {k: v for k, v in table.items() if k != "kind"}
-    return MODELS[table["kind"]](of, **sizes)
+    kind, sizes = _split(table)
+    return made_by(entry("model", kind, MODELS), f"model {kind!r}", of, **sizes)
+
+
+def _split(table: Mapping[str, Any]) -> tuple[object, dict[str, Any]]:
+    return table.get("kind"), {k: v for k, v in table.items() if k != "kind"}

@@ -8,10 +8,12 @@ estimator), or none where a value was beyond the format, if the recipe says clip
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +55,14 @@ class Run:
         return Philox(key(f"{self.seed}/{self.step}/{tensor}/{count}"))
 
 
+class Softmax(NamedTuple):
+    """The result of a softmax, the operand minus its largest, and the sums of the exponentials of that."""
+
+    shares: Array
+    shifted: Array
+    sums: Array
+
+
 class Held:
     """A tensor as products take it. values: float32, in the format where that is scalar; blocks are made at each
     product, along the axis it reduces. inside: where the format did not clip."""
@@ -80,10 +90,11 @@ class Held:
 
     def operand(self, axis: int, place: int) -> tuple[Any, Any]:
         """What a bit-exact product takes, the reduced axis at `place`: a BlockArray, or codes and their format."""
-        values = np.ascontiguousarray(self.values if axis == place else self.values.T)
+        values = np.ascontiguousarray(self.values if axis == place else self.values.swapaxes(-1, -2))
         if self.quantizer is None:
             return values.astype(np.float32, copy=False).view(np.uint32), "fp32"
-        return self.quantizer.operand(values, None if self.source is None else self.source(axis), place)
+        source = None if self.source is None else self.source(axis)
+        return self.quantizer.operand(values, source, place + values.ndim - 2)
 
 
 class Numerics(Operations):
@@ -108,10 +119,16 @@ class Numerics(Operations):
 
     def steps(self, order: Iterable[int]) -> Iterator[int]:
         """Time steps in an order, each with a phase of its own."""
-        phase = self.run.phase
         for t in order:
-            self.run.phase = f"{phase}/t{t}"
-            yield t
+            with self.phase(f"t{t}"):
+                yield t
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """A part of a phase, with a name of its own in a record."""
+        phase = self.run.phase
+        self.run.phase = f"{phase}/{name}"
+        yield
         self.run.phase = phase
 
     # -- tensors ---------------------------------------------------------------------------------------------------
@@ -145,6 +162,50 @@ class Numerics(Operations):
         """The derivative of tanh where its value is y: 1 - y y."""
         slope = self.mul(y, y, f"{name}_square")
         return self.sub(self.number("one", 1), slope, name, out=slope)
+
+    def silu_slope(self, x: Array, name: str = "slope") -> Array:
+        """The derivative of silu at x: s (1 + x (1 - s)), s being the sigmoid of x."""
+        s = self.sigmoid(x, f"{name}_sigmoid")
+        rest = self.mul(x, self.sub(self.number("one", 1), s, f"{name}_complement"), f"{name}_rest")
+        return self.mul(s, self.add(rest, self.number("one", 1), f"{name}_factor", out=rest), name, out=s)
+
+    def gelu_slope(self, x: Array, name: str = "slope") -> Array:
+        """The derivative of gelu at x: (1 + erf(x / sqrt 2)) / 2 + x (e^(-x x / 2) / sqrt(2 pi))."""
+        number = x.dtype.type
+        inner = self.mul(x, self.number("root_half", number(math.sqrt(0.5))), f"{name}_inner")
+        share = self.add(self.erf(inner, f"{name}_erf"), self.number("one", 1), f"{name}_above")
+        share = self.mul(share, self.number("half", 0.5), f"{name}_share", out=share)
+        power = self.mul(self.mul(x, x, f"{name}_square"), self.number("minus_half", -0.5), f"{name}_power")
+        density = self.exp(power, f"{name}_exp")
+        scale = self.number("density_scale", number(1 / math.sqrt(2 * math.pi)))
+        density = self.mul(density, scale, f"{name}_density", out=density)
+        return self.add(share, self.mul(x, density, f"{name}_rest"), name, out=share)
+
+    def gelu_tanh_slope(self, x: Array, name: str = "slope") -> Array:
+        """The derivative of gelu_tanh at x: (1 + t) / 2 + (x (1 - t t) / 2) (c (1 + 3 a x x)), with c = sqrt(2/pi),
+        a = 0.044715 and t = tanh(c (x + a (x x) x))."""
+        number, one, half = x.dtype.type, self.number("one", 1), self.number("half", 0.5)
+        scale = self.number("gelu_scale", number(math.sqrt(2 / math.pi)))
+        square = self.mul(x, x, f"{name}_square")
+        cubic = self.mul(
+            self.mul(square, self.number("gelu_cubic", number(0.044715)), f"{name}_part"), x, f"{name}_cubic"
+        )
+        inner = self.mul(self.add(x, cubic, f"{name}_sum", out=cubic), scale, f"{name}_inner")
+        t = self.tanh(inner, f"{name}_tanh")
+        share = self.mul(self.add(t, one, f"{name}_above"), half, f"{name}_share")
+        rest = self.mul(
+            self.mul(x, self.tanh_slope(t, f"{name}_tanh_slope"), f"{name}_rest"), half, f"{name}_half_rest"
+        )
+        growth = self.mul(square, self.number("gelu_growth", number(3 * 0.044715)), f"{name}_growth", out=square)
+        growth = self.mul(self.add(growth, one, f"{name}_growth_above", out=growth), scale, f"{name}_inner_slope")
+        return self.add(share, self.mul(rest, growth, f"{name}_moved"), name, out=share)
+
+    def softmax(self, x: Array) -> Softmax:
+        """The shares of e^x over the last axis, and what they are computed from, all in FP32."""
+        shifted = self.sub(x, self.last_max(x, "largest"), "shifted")
+        exponentials = self.exp(shifted, "exponentials")
+        sums = self.last_sum(exponentials, "sums")
+        return Softmax(self.div(exponentials, sums, "shares"), shifted, sums)
 
     def parts(self, x: Array, names: Sequence[str]) -> list[Array]:
         """A matrix cut into matrices of as many columns each."""
@@ -202,12 +263,13 @@ class Numerics(Operations):
         return gradient if held.inside is None else self.mul(gradient, held.inside, f"{held.role}_clipped")
 
     def product(self, a: Held, b: Held, a_axis: int, b_axis: int) -> Array:
-        """The matrix product that reduces an axis of a with one of b; float32, the other axis of a first."""
+        """The matrix product that reduces an axis of a with one of b; float32, the other axis of a first. Of arrays of
+        matrices, the product of each pair."""
         if self.accumulator != BLAS:
             (x, x_format), (y, y_format) = a.operand(a_axis, 1), b.operand(b_axis, 0)
             return matmul(x, y, self.accumulator, fmt=(x_format, y_format))
-        left, right = a.along(a_axis), b.along(b_axis)
-        return (left if a_axis == 1 else left.T) @ (right if b_axis == 0 else right.T)
+        left, right = (x.along(axis + x.values.ndim - 2) for x, axis in ((a, a_axis), (b, b_axis)))
+        return (left if a_axis == 1 else left.swapaxes(-1, -2)) @ (right if b_axis == 0 else right.swapaxes(-1, -2))
 
     def result(self, y: Array, role: str) -> Array:
         """What a product or a reduction gave, in the format of its role; y may be changed.

@@ -123,6 +123,22 @@ class Operations:
         """Hyperbolic tangent."""
         return functions.tanh(x)
 
+    def erf(self, x: Array, name: str = "") -> Array:
+        """The error function."""
+        return functions.erf(x)
+
+    def gelu(self, x: Array, name: str = "") -> Array:
+        """x/2 (1 + erf(x / sqrt 2))."""
+        return functions.gelu(x)
+
+    def gelu_tanh(self, x: Array, name: str = "") -> Array:
+        """x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))."""
+        return functions.gelu_tanh(x)
+
+    def silu(self, x: Array, name: str = "") -> Array:
+        """x / (1 + exp(-x))."""
+        return functions.silu(x)
+
     def gates(self, sums: Array, name: str = "") -> Array:
         """The gates of an LSTM, side by side in the order of GATES: sigmoid, but tanh of the cell's."""
         part, made = _cell_gate(sums), np.empty_like(sums)
@@ -151,6 +167,14 @@ class Operations:
     def concatenate(self, parts: Sequence[Array], axis: int, name: str = "") -> Array:
         """Tensors side by side."""
         return np.concatenate(parts, axis)
+
+    def transpose(self, x: Array, axes: Sequence[int], name: str = "") -> Array:
+        """The axes in another order."""
+        return np.ascontiguousarray(np.transpose(x, axes))
+
+    def causal(self, x: Array, name: str = "") -> Array:
+        """Matrices over the last two axes: -Inf above the diagonal."""
+        return np.where(np.tri(*x.shape[-2:], dtype=np.bool_), x, x.dtype.type(-np.inf))
 
     # -- images --------------------------------------------------------------------------------------------------------
 

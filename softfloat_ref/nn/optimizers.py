@@ -1,51 +1,220 @@
-"""Stochastic gradient descent: the update is computed in FP32, its state and the master weights are held in formats."""
+"""Optimizers by name: each product, sum, quotient and root of an update in FP32, in the order written here.
+
+The state of a weight and the master weight are held in the formats of the roles optimizer and master. Numbers that all
+weights share (rates, powers of the decays) are computed in float64, the same on every machine, and rounded once.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softfloat_ref.base.errors import Error, refuse
+from softfloat_ref.base.extensions import entry
+from softfloat_ref.base.tables import Range, made
+from softfloat_ref.nn.checkpoint import OTHER, like, under
 from softfloat_ref.nn.numerics import Numerics
+from softfloat_ref.nn.schedules import power
 
 Array = NDArray[Any]
+STEPS: Final = "optimizer/steps"  # in a checkpoint: the number of updates
 
 
-class SGD:
-    """v <- momentum v + (g + weight_decay w), w <- w - rate v; each product and sum in FP32.
+@dataclass(frozen=True)
+class Optimizer:
+    """The settings of an optimizer, and its update. kind: its name in a recipe. clip_norm: gradients are scaled down to
+    this length of all of them together (0: never).
 
-    v is held in the format of the role optimizer, w in that of the role master.
+    counts: whether it uses the number of updates.
     """
 
-    def __init__(self, rate: float, momentum: float = 0.0, weight_decay: float = 0.0) -> None:
-        self.rate, self.momentum, self.weight_decay = rate, momentum, weight_decay
-        self.velocity: dict[str, Array] = {}
+    kind: str = ""
+    rate: Annotated[float, Range(0)] = 0.1
+    weight_decay: Annotated[float, Range(0)] = 0.0
+    clip_norm: Annotated[float, Range(0)] = 0.0
+
+    counts: ClassVar[bool] = False
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """The arrays that it keeps of each weight, zero at first, by their names in a checkpoint."""
+        return ()
+
+    def update(
+        self, weight: Array, gradient: Array, state: Mapping[str, Array], rate: float, step: int, numerics: Numerics
+    ) -> None:
+        """Change a weight and its state in place. gradient: unscaled, and may be changed. rate: by the schedule.
+        step: the number of this update, from 1."""
+        raise NotImplementedError
+
+    def decayed(self, weight: Array, gradient: Array, numerics: Numerics) -> Array:
+        """g + weight_decay w."""
+        if not self.weight_decay:
+            return gradient
+        n = numerics
+        decay = n.mul(number(n, "weight_decay", self.weight_decay, weight), weight, "decay")
+        return n.add(gradient, decay, "decayed", out=gradient)
+
+
+@dataclass(frozen=True)
+class SGD(Optimizer):
+    """v <- momentum v + (g + weight_decay w), w <- w - rate v; nesterov: w <- w - rate (g + weight_decay w +
+    momentum v), of the new v."""
+
+    kind: str = "sgd"
+    momentum: Annotated[float, Range(0)] = 0.0
+    nesterov: bool = False
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        return ("velocity",) if self.momentum else ()
+
+    def __post_init__(self) -> None:
+        refuse("optimizer 'sgd'", ("nesterov needs a momentum above 0", self.nesterov and not self.momentum))
+
+    def update(
+        self, weight: Array, gradient: Array, state: Mapping[str, Array], rate: float, step: int, numerics: Numerics
+    ) -> None:
+        n = numerics
+        gradient = self.decayed(weight, gradient, n)
+        if self.momentum:
+            momentum = number(n, "momentum", self.momentum, weight)
+            velocity = n.mul(n.given("velocity_before", state["velocity"]), momentum, "momentum", out=state["velocity"])
+            velocity = stored(n.add(velocity, gradient, "velocity", out=velocity), "optimizer", n)
+            if self.nesterov:
+                gradient = n.add(gradient, n.mul(velocity, momentum, "ahead"), "nesterov", out=gradient)
+            else:
+                gradient = velocity
+        change = n.mul(number(n, "rate", rate, weight), gradient, "change")
+        stored(n.sub(weight, change, "updated", out=weight), "master", n)
+
+
+@dataclass(frozen=True)
+class Adam(Optimizer):
+    """m <- beta1 m + (1 - beta1) g, v <- beta2 v + (1 - beta2) g g, with g + weight_decay w as g;
+    w <- w - rate / (1 - beta1^t) (m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)) in the t-th update."""
+
+    kind: str = "adam"
+    rate: Annotated[float, Range(0)] = 0.001
+    beta1: Annotated[float, Range(0, 1)] = 0.9
+    beta2: Annotated[float, Range(0, 1)] = 0.999
+    epsilon: Annotated[float, Range(0)] = 1e-8
+
+    counts = True
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        return "first_moment", "second_moment"
+
+    def __post_init__(self) -> None:
+        refuse(
+            f"optimizer {self.kind!r}",
+            ("beta1 and beta2 must be below 1", max(self.beta1, self.beta2) == 1),
+            ("epsilon must be above 0 in FP32", not np.float32(self.epsilon)),
+        )
+
+    def update(
+        self, weight: Array, gradient: Array, state: Mapping[str, Array], rate: float, step: int, numerics: Numerics
+    ) -> None:
+        n = numerics
+        gradient = self.decayed(weight, gradient, n)
+        first = self._moment("first_moment", gradient, self.beta1, state, n)
+        second = self._moment("second_moment", n.mul(gradient, gradient, "square"), self.beta2, state, n)
+        unbiased = number(n, f"second_correction_{step}", math.sqrt(1 - power(self.beta2, step)), weight)
+        deviation = n.div(n.sqrt(second, "root"), unbiased, "deviation")
+        deviation = n.add(deviation, number(n, "epsilon", self.epsilon, weight), "denominator", out=deviation)
+        change = n.div(first, deviation, "quotient", out=deviation)
+        size = number(n, "step_size", rate / (1 - power(self.beta1, step)), weight)
+        change = n.mul(change, size, "change", out=change)
+        stored(n.sub(weight, change, "updated", out=weight), "master", n)
+
+    @staticmethod
+    def _moment(name: str, x: Array, beta: float, state: Mapping[str, Array], n: Numerics) -> Array:
+        """beta m + (1 - beta) x, which is kept."""
+        kept = n.mul(n.given(f"{name}_before", state[name]), number(n, f"{name}_keep", beta, x), f"{name}_kept",
+                     out=state[name])  # fmt: skip
+        taken = n.mul(x, number(n, f"{name}_take", 1 - beta, x), f"{name}_taken")
+        return stored(n.add(kept, taken, name, out=kept), "optimizer", n)
+
+
+@dataclass(frozen=True)
+class AdamW(Adam):
+    """Adam whose decay does not pass through the moments: w <- (1 - rate weight_decay) w first."""
+
+    kind: str = "adamw"
+    weight_decay: Annotated[float, Range(0)] = 0.01
+
+    def update(
+        self, weight: Array, gradient: Array, state: Mapping[str, Array], rate: float, step: int, numerics: Numerics
+    ) -> None:
+        if self.weight_decay:
+            keep = number(numerics, "weight_keep", 1 - rate * self.weight_decay, weight)
+            weight = numerics.mul(weight, keep, "weight_decayed", out=weight)
+        super().update(weight, gradient, state, rate, step, numerics)
+
+    def decayed(self, weight: Array, gradient: Array, numerics: Numerics) -> Array:
+        return gradient
+
+
+OPTIMIZERS: Final[dict[str, type[Optimizer]]] = {"sgd": SGD, "adam": Adam, "adamw": AdamW}
+
+
+def read_optimizer(table: Mapping[str, Any]) -> Optimizer:
+    """The optimizer of an [optimizer] table. Raises Error."""
+    kind = table.get("kind", "sgd")
+    chosen = entry("optimizer", kind, OPTIMIZERS, Optimizer)
+    if chosen.update is Optimizer.update:
+        raise Error(f"optimizer {kind!r} has no update")
+    return made(chosen, {**table, "kind": kind}, "[optimizer]")
+
+
+class Updates:
+    """The updates of a network's weights by one optimizer. steps: how many there were."""
+
+    def __init__(self, optimizer: Optimizer) -> None:
+        self.optimizer, self.steps = optimizer, 0
+        self._states: dict[str, dict[str, Array]] = {}
+
+    def begin(self) -> None:
+        """Start the next update, of every weight once."""
+        self.steps += 1
 
     def update(self, name: str, weight: Array, gradient: Array, factor: float, numerics: Numerics) -> None:
         """Change a weight in place. factor: of the rate, from the schedule; gradient: unscaled, and may be changed."""
-        n, number = numerics, weight.dtype.type
-        if self.weight_decay:
-            decay = n.mul(n.number("weight_decay", number(self.weight_decay)), weight, "decay")
-            gradient = n.add(gradient, decay, "decayed", out=gradient)
-        if self.momentum:
-            velocity = self.velocity.setdefault(name, np.zeros(weight.shape, weight.dtype))
-            velocity = n.given("velocity_before", velocity)
-            velocity = n.mul(velocity, n.number("momentum", number(self.momentum)), "momentum", out=velocity)
-            gradient = _stored(n.add(velocity, gradient, "velocity", out=velocity), "optimizer", n)
-        change = n.mul(n.number("rate", number(self.rate * factor)), gradient, "change")
-        _stored(n.sub(weight, change, "updated", out=weight), "master", n)
+        by = self.optimizer
+        if name not in self._states:
+            self._states[name] = {key: np.zeros(weight.shape, weight.dtype) for key in by.states}
+        by.update(weight, gradient, self._states[name], by.rate * factor, self.steps, numerics)
 
     def state(self) -> dict[str, Array]:
-        """What a checkpoint stores."""
-        return dict(self.velocity)
+        """What a checkpoint stores: `KEY/WEIGHT` for each array, and the number of updates where it counts."""
+        found = {f"{key}/{name}": array for name, state in self._states.items() for key, array in state.items()}
+        return found | ({STEPS: np.array(self.steps, np.int64)} if self.optimizer.counts else {})
 
-    def restore(self, state: Mapping[str, Array]) -> None:
-        """Go on from a stored state."""
-        self.velocity = {name: array.copy() for name, array in state.items()}
+    def restore(self, state: Mapping[str, Array], weights: Mapping[str, Array]) -> None:
+        """Go on from what `state` gave, among other arrays. Raises Error for that of other weights or another
+        optimizer."""
+        found = {key: like(under(f"{key}/", state), weights) for key in self.optimizer.states}
+        names = {frozenset(arrays) for arrays in found.values()}
+        steps = state.get(STEPS, np.array(0 if not self.optimizer.counts else -1))
+        if len(names) > 1 or steps.shape or steps.dtype.kind not in "iu" or steps < 0:
+            raise Error(OTHER)
+        self.steps = int(steps)
+        self._states = {
+            name: {key: arrays[name].copy() for key, arrays in found.items()} for name in next(iter(names), ())
+        }
 
 
-def _stored(x: Array, role: str, numerics: Numerics) -> Array:
+def number(numerics: Numerics, name: str, value: float, like: Array) -> Any:
+    """A constant, rounded to the type of an array."""
+    return numerics.number(name, like.dtype.type(value))
+
+
+def stored(x: Array, role: str, numerics: Numerics) -> Array:
     """x in the format of its role, in place."""
     return numerics.assign(x, numerics.hold(x, role).along(-1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from softfloat_ref.base.errors import refuse
@@ -35,7 +36,7 @@ class Step(Constant):
         )
 
     def factor(self, epoch: int) -> float:
-        return 1.0 / _power(self.divide, sum(epoch >= x for x in self.at))
+        return 1.0 / power(self.divide, sum(epoch >= x for x in self.at))
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Exponential(Constant):
         )
 
     def factor(self, epoch: int) -> float:
-        return _power(self.base, max(0, epoch + 1 - self.after))
+        return power(self.base, max(0, epoch + 1 - self.after))
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,8 @@ def schedule(spec: Mapping[str, Any] | str | None) -> Callable[[int], float]:
     return variant("schedule", KINDS, spec, "constant").factor
 
 
-def _power(base: float, count: int) -> float:
+@lru_cache(maxsize=64)
+def power(base: float, count: int) -> float:
     """By repeated products, which are the same on every machine."""
     product = 1.0
     for _ in range(count):

@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.nn import divergence
+from softfloat_ref.nn.checkpoint import OTHER, like, under
 from softfloat_ref.nn.data import Dataset
-from softfloat_ref.nn.layers import BatchNorm, Flatten, Layer, softmax_cross_entropy
+from softfloat_ref.nn.layers import BatchNorm, Flatten, Layer, Sequential, softmax_cross_entropy
 from softfloat_ref.nn.loss_scaling import loss_scaler
 from softfloat_ref.nn.models import Input, build
 from softfloat_ref.nn.numerics import Numerics, Run
-from softfloat_ref.nn.optimizers import SGD
+from softfloat_ref.nn.optimizers import Updates
 from softfloat_ref.nn.training_recipe import Recipe
 
 Array = NDArray[Any]
 Pairs = Iterable[tuple[Array, Array]]
 MAX_SKIPPED: Final = 200  # steps in a row without a finite gradient
-_OTHER: Final = "the checkpoint belongs to another network"
 
 
 class Step(NamedTuple):
@@ -58,8 +58,7 @@ class Trainer:
         self.layers = dict(self.network.walk())
         vector = {k: v for k, v in recipe.formats.items() if k == "vector"}
         self.loss_numerics = Numerics("loss", vector, run=self.run)
-        made = recipe.optimizer
-        self.optimizer = SGD(made.rate, made.momentum, made.weight_decay)
+        self.optimizer = Updates(recipe.optimizer)
         self.scaler = loss_scaler(recipe.loss_scaling or None)
         self._skipped = 0
         _stop_at_input(self.network)
@@ -113,6 +112,7 @@ class Trainer:
                 gradients[name] = numerics.div(g, number, "gradient", out=g)
         self._clip(gradients)
         weights = self.parameters()
+        self.optimizer.begin()
         for name, g, numerics in self._each(gradients):
             self.optimizer.update(name, weights[name], g, factor, numerics)
 
@@ -183,7 +183,7 @@ class Trainer:
     def arrays(self) -> dict[str, Array]:
         """Everything that a step changes, by name."""
         found = {f"param/{k}": v for k, v in self.parameters().items()}
-        found |= {f"velocity/{k}": v for k, v in self.optimizer.state().items()}
+        found |= self.optimizer.state()
         for name, layer in self.layers.items():
             found |= {f"buffer/{name}.{k}": v for k, v in layer.buffers.items()}
             found |= {f"range/{name}.{k}": v for k, v in layer.numerics.state().items()}
@@ -191,40 +191,27 @@ class Trainer:
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
         """Go on from what `arrays` gave. Raises Error for the arrays of another network."""
-        self.place(_under("param/", arrays))
-        self.optimizer.restore(_like(_under("velocity/", arrays), self.parameters()))
+        self.place(under("param/", arrays))
+        self.optimizer.restore(arrays, self.parameters())
         for name, layer in self.layers.items():
-            found = _under(f"buffer/{name}.", arrays)
+            found = under(f"buffer/{name}.", arrays)
             if found.keys() != layer.buffers.keys():
-                raise Error(_OTHER)
-            layer.buffers |= {key: array.copy() for key, array in _like(found, layer.buffers).items()}
-            layer.numerics.restore(_under(f"range/{name}.", arrays))
+                raise Error(OTHER)
+            layer.buffers |= {key: array.copy() for key, array in like(found, layer.buffers).items()}
+            layer.numerics.restore(under(f"range/{name}.", arrays))
 
     def place(self, weights: Mapping[str, Array]) -> None:
         """Put weights in place. Raises Error where names, shapes or types differ."""
         mine = self.parameters()
         if mine.keys() != weights.keys():
-            raise Error(_OTHER)
-        for name, array in _like(weights, mine).items():
+            raise Error(OTHER)
+        for name, array in like(weights, mine).items():
             mine[name][...] = array
-
-
-def _under(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
-    """The arrays whose names begin so, by the rest of their names."""
-    return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
-
-
-def _like(found: Mapping[str, Array], mine: Mapping[str, Array]) -> Mapping[str, Array]:
-    """Those found. Raises Error where one is not of the shape and type that mine has."""
-    for name, array in found.items():
-        if name not in mine or (array.shape, array.dtype) != (mine[name].shape, mine[name].dtype):
-            raise Error(_OTHER)
-    return found
 
 
 def _stop_at_input(network: Layer) -> None:
     """The gradient of the data is not needed."""
-    for layer in network.children().values():
+    for layer in network.children().values() if isinstance(network, Sequential) else ():
         layer.needs_input_gradient = False
         if not isinstance(layer, Flatten):
             break

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.patterns import matches
-from softfloat_ref.base.tables import Range, made, read_file, to_toml
-from softfloat_ref.nn.layers import Layer
+from softfloat_ref.base.tables import Range, changed, made, read_file, to_toml
+from softfloat_ref.nn.layers import KINDS, Layer
 from softfloat_ref.nn.models import check_model
 from softfloat_ref.nn.numerics import BLAS, ROLES, Numerics, Run
+from softfloat_ref.nn.optimizers import SGD, Optimizer, read_optimizer
 from softfloat_ref.nn.tensor_format import TensorFormat, read_tensor_format
 from softfloat_ref.oracle.accumulate import get_accumulator
 from softfloat_ref.oracle.policies import get_policy
@@ -21,23 +22,7 @@ from softfloat_ref.oracle.policies import get_policy
 FOLDER: Final = Path(__file__).parent / "recipes"
 PRODUCT_ROLES: Final = ("weight", "activation", "error", "weight_gradient", "function", "vector")
 PLACES: Final = ("first", "last")
-KINDS: Final = ("linear", "conv", "lstm", "embedding", "norm", "residual", "relu", "tanh", "sigmoid", "pool", "dropout")
 _PLAIN_TABLES: Final = ("data", "schedule", "loss_scaling", "swa")
-
-
-@dataclass(frozen=True)
-class Optimizer:
-    """SGD. clip_norm: gradients are scaled down to this length of all of them together (0: never)."""
-
-    kind: str = "sgd"
-    rate: Annotated[float, Range(0)] = 0.1
-    momentum: Annotated[float, Range(0)] = 0.0
-    weight_decay: Annotated[float, Range(0)] = 0.0
-    clip_norm: Annotated[float, Range(0)] = 0.0
-
-    def __post_init__(self) -> None:
-        if self.kind != "sgd":
-            raise unknown("optimizer", self.kind, ("sgd",))
 
 
 @dataclass(frozen=True)
@@ -71,7 +56,7 @@ class Recipe:
     data: Mapping[str, Any]
     description: str = ""
     training: Training = Training()
-    optimizer: Optimizer = Optimizer()
+    optimizer: Optimizer = field(default_factory=SGD)
     schedule: Mapping[str, Any] = field(default_factory=dict)
     loss_scaling: Mapping[str, Any] = field(default_factory=dict)
     swa: Mapping[str, Any] = field(default_factory=dict)
@@ -98,11 +83,11 @@ class Recipe:
             layer.name, layer.numerics = name, Numerics(name, formats, accumulator, run)
 
     def _check_patterns(self, layers: list[tuple[str, Layer]]) -> None:
-        names = [name for name, _ in layers]
+        names, kinds = [name for name, _ in layers], dict.fromkeys([*KINDS, *(layer.kind for _, layer in layers)])
         for override in self.overrides:
             for pattern in override.layers:
-                if pattern not in (*PLACES, *KINDS) and not any(matches(n, pattern) for n in names):
-                    raise unknown("layer", pattern, [*PLACES, *KINDS, *names])
+                if pattern not in (*PLACES, *kinds) and not any(matches(n, pattern) for n in names):
+                    raise unknown("layer", pattern, [*PLACES, *kinds, *names])
 
     def to_toml(self) -> str:
         """The recipe as TOML, which `read_recipe` reads."""
@@ -147,12 +132,13 @@ def recipe_files() -> dict[str, Path]:
     return {p.stem: p for p in sorted(FOLDER.glob("*.toml"), key=lambda p: p.stem)}
 
 
-def load_recipe(name: str) -> Recipe:
-    """A training recipe of the package, or from a TOML file. Raises Error."""
+def load_recipe(name: str, settings: Sequence[str] = ()) -> Recipe:
+    """A training recipe of the package, or from a TOML file. settings: values that replace those of the file, each as
+    `table.key=value`. Raises Error."""
     path = Path(name) if name.endswith(".toml") else recipe_files().get(name)
     if path is None:
         raise unknown("recipe", name, recipe_files(), " (or FILE.toml)")
-    return read_file(path, lambda table: read_recipe(table, path.stem))
+    return read_file(path, lambda table: read_recipe(changed(table, settings), path.stem))
 
 
 def read_recipe(table: Mapping[str, Any], name: str = "recipe") -> Recipe:
@@ -174,7 +160,7 @@ def read_recipe(table: Mapping[str, Any], name: str = "recipe") -> Recipe:
         model,
         description=str(table.get("description", "")),
         training=made(Training, _table(table, "training"), "[training]"),
-        optimizer=made(Optimizer, _table(table, "optimizer"), "[optimizer]"),
+        optimizer=read_optimizer(_table(table, "optimizer")),
         formats=formats,
         accumulator=accumulator or BLAS,
         overrides=tuple(_override(o, i, policy) for i, o in enumerate(_list(table, "override"), 1)),

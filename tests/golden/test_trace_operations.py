@@ -60,6 +60,11 @@ CASES: dict[str, list[Case]] = {
     "mul": [case([((10, 10), FP32)], np.array(SPECIALS, np.uint32)[:, None], np.array(SPECIALS, np.uint32)),
             case([((4, 3, 3, 2), FP32)], numbers(4, 1, 1, 2), numbers(1, seed=7, special=False).reshape(()))],
     "div": [case([((10, 10), FP32)], np.array(SPECIALS, np.uint32)[:, None], np.array(SPECIALS, np.uint32))],
+    **{name: [case([((40,), FP32)], numbers(40, seed=3))] for name in ("erf", "gelu", "gelu_tanh", "silu")},
+    "transpose": [case([((4, 2, 3), FP32)], numbers(2, 3, 4), axes=[2, 0, 1]),
+                  case([((5, 3), E4M3)], np.arange(15, dtype="u1").reshape(3, 5), formats=(E4M3,), axes=[1, 0])],
+    "causal": [case([((2, 4, 5), FP32)], numbers(2, 4, 5)),
+               case([((4, 4), FP32)], np.arange(16, dtype="u1").reshape(4, 4), formats=(E4M3,))],
     "relu": [case([((20,), FP32)], numbers(20)),
              case([((256,), FP32)], np.arange(256, dtype=np.uint8), formats=(E4M3,))],
     "relu_gradient": [case([((10, 10), FP32)], np.repeat(SPECIALS, 10).astype("u4"),
@@ -162,6 +167,11 @@ CASES: dict[str, list[Case]] = {
              np.arange(120).reshape(3, 40),
              np.array([[127, 127], [3, 9], [120, 255]]), formats=(E4M3, get_format("e8m0")) * 2, blocks=[MX, MX],
              axes=[1, 1], accumulator=get_accumulator("mx-fp32").to_dict()),
+        case([((3, 2, 4), FP32)], numbers(6, 7), numbers(12, 7, seed=2), blocks=[None, None], axes=[1, 1], batch=3,
+             accumulator=get_accumulator("fp32-sequential").to_dict()),
+        case([((2, 1, 2), FP32)], np.arange(80).reshape(2, 40), np.array([[120, 127], [1, 130]]),
+             np.arange(160).reshape(4, 40), np.arange(120, 128).reshape(4, 2), batch=2, blocks=[MX, MX],
+             formats=(E4M3, get_format("e8m0")) * 2, axes=[1, 1], accumulator=get_accumulator("mx-fp32").to_dict()),
     ],
 }  # fmt: skip
 
@@ -192,6 +202,8 @@ def test_arrays_are_the_oracle(op: str, given: Case) -> None:
                                             ("random", {"source": "dice"}),
                                             ("slice", {"axis": 3}), ("slice", {"stop": 6}), ("slice", {"start": 5}),
                                             ("concatenate", {"axis": 2}), ("scatter_sum", {"count": 5}),
+                                            ("transpose", {"axes": [0, 1]}), ("transpose", {"axes": [0, 0, 1]}),
+                                            ("matmul", {"batch": 3}), ("matmul", {"batch": 0}),
                                             ("keep", {"threshold": -1}), ("quantize", {"format": {}})])  # fmt: skip
 def test_bad_options(op: str, change: dict[str, Any]) -> None:
     given = CASES[op][0]

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from softfloat_ref import blocks
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.trace.numerics import RecordingNumerics
 from softfloat_ref.golden.trace.recorder import Recorded, Recorder
 from softfloat_ref.nn import layers as nn
 from softfloat_ref.nn.models import MODELS, Input, build
 from softfloat_ref.nn.numerics import Numerics, Run
+from softfloat_ref.nn.tensor_format import TensorFormat
 
 Array = np.ndarray[Any, Any]
 STEP = 1e-6
@@ -37,9 +39,20 @@ LAYERS: dict[str, tuple[Callable[[], nn.Layer], tuple[int, ...]]] = {
     "conv, no padding": (lambda: nn.Conv2d(2, 3, 2, padding=0), (2, 4, 5, 2)),
     "conv 1x1, stride 2": (lambda: nn.Conv2d(3, 4, 1, 2), (2, 5, 6, 3)),
     "conv 5x5": (lambda: nn.Conv2d(2, 2, 5), (1, 6, 6, 2)),
+    "transposed conv": (lambda: nn.ConvTranspose2d(3, 2), (2, 3, 4, 3)),
+    "transposed conv, stride 1": (lambda: nn.ConvTranspose2d(2, 3, 3, 1, 1, bias=False), (1, 4, 3, 2)),
+    "transposed conv, no overlap": (lambda: nn.ConvTranspose2d(2, 3, 2, 2, 0), (2, 2, 3, 2)),
     "batch norm": (lambda: nn.BatchNorm(4), (3, 2, 2, 4)),
     "layer norm": (lambda: nn.LayerNorm(6), (3, 2, 6)),
+    "rms norm": (lambda: nn.RMSNorm(6), (3, 2, 6)),
     "lstm": (lambda: nn.LSTM(3, 4), (5, 2, 3)),
+    "attention": (lambda: nn.Attention(6, 2), (4, 3, 6)),
+    "attention, one head": (lambda: nn.Attention(3, 1), (5, 1, 3)),
+    "positions": (lambda: nn.Positions(6, 3), (4, 2, 3)),
+    "positions, all": (lambda: nn.Positions(4, 3), (4, 2, 3)),
+    "gelu": (nn.GELU, (3, 7)),
+    "gelu with tanh": (nn.GELUTanh, (3, 7)),
+    "silu": (nn.SiLU, (3, 7)),
     "relu": (nn.ReLU, (3, 7)),
     "tanh": (nn.Tanh, (3, 7)),
     "sigmoid": (nn.Sigmoid, (3, 7)),
@@ -102,30 +115,51 @@ def test_gradients_are_the_differences(name: str) -> None:
             np.testing.assert_allclose(found, differences(value, parameter), rtol=1e-5, atol=1e-8, err_msg=key)
 
 
-def spread(layer: nn.Layer, x: Array, dy: Array, numerics: Callable[[Numerics], Numerics]) -> list[Array]:
+Specs = dict[str, TensorFormat]
+
+
+def spread(
+    layer: nn.Layer, x: Array, dy: Array, numerics: Callable[[Numerics], Numerics], specs: Specs, accumulator: str
+) -> list[Array]:
     """Output, gradients of the input and of the parameters, under these numerics."""
     for name, part in layer.walk():
-        part.numerics = numerics(Numerics(name, accumulator="fp32-sequential", run=Run(1)))
+        part.numerics = numerics(Numerics(name, specs, accumulator, Run(1)))
         part.numerics.run.begin(1)
     found = [layer.forward(x), layer.backward(dy)]
     return [*found, *(part.grads[key] for _, part in layer.walk() for key in part.params)]
 
 
-@pytest.mark.parametrize("name", LAYERS)
-def test_a_layer_that_is_recorded_computes_the_same(name: str) -> None:
+def check_recorded(name: str, specs: Specs, accumulator: str) -> None:
     make, shape = LAYERS[name]
     x = draw(*shape, seed=1).astype(np.float32)
     dy = draw(*make().forward(x).shape, seed=2).astype(np.float32)
-    expected = spread(make(), x, dy, lambda plain: plain)
+    expected = spread(make(), x, dy, lambda plain: plain, specs, accumulator)
     recorder, layer = Recorder(), make()
     for part_name, part in layer.walk():
         for kept in (part.params, part.buffers):
             kept.update({key: recorder.given(f"{part_name}/{key}", value) for key, value in kept.items()})
     given = recorder.given("x", x), recorder.given("dy", dy)
-    found = spread(layer, *given, lambda plain: RecordingNumerics(plain, recorder))
+    found = spread(layer, *given, lambda plain: RecordingNumerics(plain, recorder), specs, accumulator)
     for a, b in zip(expected, found, strict=True):
         assert isinstance(b, Recorded)
         np.testing.assert_array_equal(np.asarray(b).view(np.uint32), a.view(np.uint32))
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_that_is_recorded_computes_the_same(name: str) -> None:
+    check_recorded(name, {}, "fp32-sequential")
+
+
+@pytest.mark.parametrize(
+    ("fmt", "accumulator"),
+    [("mxfp8", "mx-fp32"), ("nvfp4", "exact"), ("s1e5m2", "fp32-sequential")],
+)
+@pytest.mark.parametrize("rounding", ["rne", "sr"])
+def test_attention_in_formats_that_is_recorded(fmt: str, accumulator: str, rounding: str) -> None:
+    """The same random words round the same values, also of blocks down a matrix."""
+    policy = {"rounding": rounding, **({"sr_bits": 8} if rounding == "sr" else {})}
+    roles = ("weight", "activation", "error", "weight_gradient")
+    check_recorded("attention", {role: TensorFormat(fmt, policy) for role in roles}, accumulator)
 
 
 def test_the_gradient_of_the_loss() -> None:
@@ -153,6 +187,63 @@ def test_the_gradient_of_an_embedding() -> None:
     value()
     layer.backward(weights)
     np.testing.assert_allclose(layer.grads["weight"], differences(value, layer.params["weight"]), atol=1e-8)
+
+
+def test_the_gradient_of_a_table_that_is_also_the_output_s_weight() -> None:
+    """Both uses of it count."""
+    table = nn.Embedding(6, 3)
+    network = wide(nn.Sequential({"embedding": table, "tanh": nn.Tanh(), "output": nn.TiedLinear(table)}))
+    indices, weights = np.array([[1, 5, 1], [0, 1, 2]]), draw(2, 3, 6)
+
+    def value() -> float:
+        return float((network.forward(indices) * weights).sum())
+
+    value()
+    network.backward(weights)
+    for _, layer in network.walk():
+        for key, parameter in layer.params.items():
+            np.testing.assert_allclose(layer.grads[key].copy(), differences(value, parameter), atol=1e-8)
+
+
+def test_a_transposed_convolution_is_the_convolution_of_errors() -> None:
+    conv, back = nn.Conv2d(2, 3, 4, 2, 1, bias=False), nn.ConvTranspose2d(3, 2, bias=False)
+    back.params["weight"] = conv.params["weight"]
+    dy = draw(2, 3, 4, 3).astype(np.float32)
+    conv.forward(np.zeros((2, 6, 8, 2), np.float32))
+    np.testing.assert_array_equal(back.forward(dy), conv.backward(dy))
+
+
+def test_attention_looks_back_only() -> None:
+    layer, x = nn.Attention(8, 2), draw(5, 2, 8).astype(np.float32)
+    before = layer.forward(x)
+    x[3] += 1
+    after = layer.forward(x)
+    np.testing.assert_array_equal(after[:3], before[:3])
+    assert (after[3:] != before[3:]).all()
+
+
+def test_attention_product_by_product() -> None:
+    """Each product's operands are in blocks along the axis that it reduces: the values by the public functions."""
+    layer, x, dy = nn.Attention(40, 1), draw(48, 1, 40), draw(48, 1, 40, seed=2)
+    layer.numerics = Numerics("attention", dict.fromkeys(("activation", "error"), TensorFormat("mxfp4")))
+    layer.forward(x.astype(np.float32))
+    layer.backward(dy.astype(np.float32))
+    q, k, v, p = (held.values[0] for held in (layer._q, layer._k, layer._v, layer._p))
+    seen: dict[tuple[str, int], Array] = {}
+    for name, held in (("q", layer._q), ("k", layer._k), ("v", layer._v), ("p", layer._p)):
+        seen |= {(name, axis): found[0] for axis, found in held._blocks.items()}
+    assert set(seen) == {(name, axis) for name in "qkvp" for axis in (1, 2)}
+    for (name, axis), found in seen.items():
+        value = {"q": q, "k": k, "v": v, "p": p}[name]
+        np.testing.assert_array_equal(found, blocks.quantize(value, "mxfp4", axis=axis - 1), err_msg=f"{name} {axis}")
+    assert (seen["q", 1] != seen["q", 2]).any()
+
+
+def test_attention_needs_whole_heads_and_a_context() -> None:
+    with pytest.raises(Error, match="heads = 3 must divide width = 8"):
+        nn.Attention(8, 3)
+    with pytest.raises(Error, match="sequences of 5 symbols, but the model's context is 4"):
+        nn.Positions(4, 2).forward(np.zeros((5, 1, 2), np.float32))
 
 
 def test_an_lstm_carries_its_state() -> None:
@@ -194,16 +285,45 @@ def test_pooling_a_tie_has_one_gradient() -> None:
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_models_run_forward_and_back(kind: str) -> None:
-    shape = () if kind == "lstm" else (16, 16, 3)
+    text = kind in ("lstm", "transformer")
+    shape = () if text else (16, 16, 3)
     network = build({"kind": kind}, Input(shape, 10, 1))
-    x = np.arange(6).reshape(3, 2) if kind == "lstm" else draw(2, 16, 16, 3).astype(np.float32)
+    x = np.arange(6).reshape(3, 2) if text else draw(2, 16, 16, 3).astype(np.float32)
     y = network.forward(x)
-    assert y.shape == ((3, 2, 10) if kind == "lstm" else (2, 10))
+    assert y.shape == ((3, 2, 10) if text else (2, 10))
     network.backward(np.ones_like(y))
     for name, layer in network.walk():
         for key, parameter in layer.params.items():
             assert layer.grads[key].shape == parameter.shape, (name, key)
             assert layer.grads[key].dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"heads": 3}, "heads = 3 must divide width = 128"),
+        ({"norm": "batch"}, "unknown norm 'batch'"),
+        ({"function": "gelo"}, "did you mean gelu"),
+    ],
+)
+def test_bad_transformers_are_refused(table: dict[str, Any], message: str) -> None:
+    with pytest.raises(Error, match=message):
+        build({"kind": "transformer", **table}, Input((), 10, 1))
+
+
+def test_a_transformer_has_its_layers() -> None:
+    small = {"kind": "transformer", "layers": 1, "width": 8, "heads": 2, "context": 4, "dropout": 0.1}
+    network = build({**small, "norm": "rms", "function": "silu", "tied": False}, Input((), 5, 1))
+    attention, mlp = "block1_attention", "block1_mlp"
+    assert [name for name, _ in network.walk()] == [
+        "embedding", "positions", f"{attention}.body.norm", f"{attention}.body.attention.input",
+        f"{attention}.body.attention.output", f"{attention}.body.attention", f"{attention}.body.dropout", attention,
+        f"{mlp}.body.norm", f"{mlp}.body.linear1", f"{mlp}.body.silu", f"{mlp}.body.linear2", f"{mlp}.body.dropout",
+        mlp, "norm", "output",
+    ]  # fmt: skip
+    assert dict(build(small, Input((), 5, 1)).walk())["output"].params.keys() == {"bias"}
+    starts = {layer.params["weight"].tobytes() for _, layer in network.walk() if layer.products and layer.params}
+    assert len(starts) == 5  # each has numbers of its own
 
 
 def test_a_resnet_20_has_its_layers() -> None:
@@ -222,6 +342,7 @@ def test_a_resnet_20_has_its_layers() -> None:
         ({"kind": "resnet", "depth": 21}, "6n + 2"),
         ({"kind": "cnn", "width": 3}, "key of model cnn"),
         ({"kind": "lstm"}, "takes text"),
+        ({"kind": "transformer"}, "takes text"),
         ({"kind": "mlp", "function": "rellu"}, "did you mean relu"),
     ],
 )

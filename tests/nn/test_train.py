@@ -65,10 +65,19 @@ def test_the_same_seed_gives_the_same_bits(tmp_path: Path) -> None:
     assert (tmp_path / "a" / "checkpoint.npz").read_bytes() == (tmp_path / "b" / "checkpoint.npz").read_bytes()
 
 
-@pytest.mark.parametrize("swa", [{}, {"kind": "after", "apart": 1, "count": 2}, {"kind": "every", "begin": 1}])
-def test_a_resumed_run_gives_the_same_bits(tmp_path: Path, swa: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("swa", "optimizer"),
+    [
+        ({}, CNN["optimizer"]),
+        ({"kind": "after", "apart": 1, "count": 2}, {"kind": "adam"}),
+        ({"kind": "every", "begin": 1}, CNN["optimizer"]),
+    ],
+)
+def test_a_resumed_run_gives_the_same_bits(tmp_path: Path, swa: dict[str, Any], optimizer: dict[str, Any]) -> None:
     formats = {**FP8, "activation": {"format": "qint8", "observer": "moving-average"}}
-    made = recipe(formats=formats, policy=SR, swa=swa, loss_scaling={"kind": "dynamic", "scale": 64.0})
+    made = recipe(
+        formats=formats, policy=SR, swa=swa, optimizer=optimizer, loss_scaling={"kind": "dynamic", "scale": 64.0}
+    )
     whole = train(made, tmp_path / "whole")
     stopped = Training(made, Training(made, *_data(made)).data, tmp_path / "parts")
     stopped._finish = stopped.watch.epoch = _stop_after_two(stopped)  # type: ignore[method-assign]
@@ -229,7 +238,15 @@ def test_a_language_model_learns() -> None:
         "training": {"epochs": 3, "batch": 4, "length": 10},
         "optimizer": {"rate": 0.5, "momentum": 0.9},
     }
-    for formats in ({}, dict.fromkeys(("weight", "activation", "error", "weight_gradient"), "mxfp8"), FP8):
+    transformer = {"kind": "transformer", "layers": 1, "width": 16, "heads": 2, "context": 10, "function": "silu"}
+    adam = {"kind": "adamw", "rate": 0.01}
+    mxfp8 = dict.fromkeys(("weight", "activation", "error", "weight_gradient"), "mxfp8")
+    for formats in ({}, mxfp8):
+        result = train(read_recipe({**table, "formats": formats, "model": transformer, "optimizer": adam}), data=data)
+        assert result.final.perplexity < 1.5
+    with pytest.raises(Error, match="sequences of 10 symbols, but the model's context is 8"):
+        train(read_recipe({**table, "model": {**transformer, "context": 8}}), data=data)
+    for formats in ({}, mxfp8, FP8):
         result = train(read_recipe({**table, "formats": formats}), data=data)
         assert result.final.perplexity < 1.5
         assert result.epochs[0].test.perplexity > result.final.perplexity

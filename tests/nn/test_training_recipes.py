@@ -18,7 +18,7 @@ BASE: dict[str, Any] = {"model": {"kind": "cnn", "channels": [4, 8]}, "data": {"
 def assigned(table: dict[str, Any], model: dict[str, Any] | None = None) -> dict[str, Any]:
     """The formats that each layer gets, by its name."""
     recipe = read_recipe({**BASE, **table, **({"model": model} if model else {})})
-    shape = () if recipe.model["kind"] == "lstm" else (16, 16, 3)
+    shape = () if recipe.model["kind"] in ("lstm", "transformer") else (16, 16, 3)
     network = build(recipe.model, Input(shape, 10, 1))
     recipe.assign(network, Run())
     return {n: layer.numerics for n, layer in network.walk()}
@@ -29,7 +29,7 @@ def test_recipes_come_back_from_toml(name: str) -> None:
     recipe = load_recipe(name)
     assert recipe.description
     assert read_recipe(tomllib.loads(recipe.to_toml()), name) == recipe
-    shape = () if recipe.model["kind"] == "lstm" else (16, 16, 3)
+    shape = () if recipe.model["kind"] in ("lstm", "transformer") else (16, 16, 3)
     recipe.assign(build(recipe.model, Input(shape, 10, 1)), Run())
 
 
@@ -38,7 +38,7 @@ def test_everything_comes_back_from_toml() -> None:
         **BASE,
         "description": 'a "quoted" line',
         "training": {"epochs": 3, "batch": 7, "seed": 5, "length": 9, "log_every": 2},
-        "optimizer": {"rate": 0.5, "momentum": 0.9, "weight_decay": 1e-4, "clip_norm": 1},
+        "optimizer": {"kind": "adamw", "rate": 0.5, "beta1": 0.8, "weight_decay": 1e-4, "clip_norm": 1},
         "schedule": {"kind": "step", "at": [1, 2]},
         "loss_scaling": {"kind": "enhanced", "floors": [[10, 8.0], [20, 16.0]]},
         "swa": {"kind": "after", "apart": 1, "count": 2},
@@ -108,7 +108,12 @@ def test_residual_and_embedding_are_exempt_by_kind() -> None:
         ({"training": {"batch": True}}, "batch = True"),
         ({"training": {"seed": -1}}, "seed = -1"),
         ({"training": 3}, r"a table \[training\]"),
-        ({"optimizer": {"kind": "adam"}}, "optimizer 'adam'"),
+        ({"optimizer": {"kind": "adan"}}, "optimizer 'adan'; did you mean adam"),
+        ({"optimizer": {"kind": ["adam"]}}, "unknown optimizer"),
+        ({"optimizer": {"kind": "adam", "momentum": 0.9}}, "unknown key 'momentum'"),
+        ({"optimizer": {"kind": "adam", "beta1": 1.0}}, "optimizer 'adam': beta1 and beta2 must be below 1"),
+        ({"optimizer": {"kind": "adamw", "epsilon": 1e-60}}, "optimizer 'adamw': epsilon must be above 0 in FP32"),
+        ({"optimizer": {"nesterov": True}}, "nesterov needs a momentum above 0"),
         ({"optimizer": {"rate": -1.0}}, "rate = -1.0"),
         ({"optimizer": {"rate": float("nan")}}, "rate = nan"),
         ({"policy": "ieeee"}, "did you mean ieee"),

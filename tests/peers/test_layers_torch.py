@@ -73,6 +73,19 @@ def test_conv(kernel: int, stride: int, padding: int) -> None:
     close(layer.grads["bias"], module.bias.grad)
 
 
+@pytest.mark.parametrize(("kernel", "stride", "padding"), [(4, 2, 1), (4, 1, 0), (3, 2, 1), (2, 2, 0)])
+def test_transposed_conv(kernel: int, stride: int, padding: int) -> None:
+    import torch
+
+    layer = nn.ConvTranspose2d(5, 7, kernel, stride, padding)
+    module = torch.nn.ConvTranspose2d(5, 7, kernel, stride, padding)
+    module.weight.data = torch.tensor(layer.params["weight"]).permute(0, 3, 1, 2).contiguous()
+    module.bias.data = torch.tensor(layer.params["bias"])
+    both(layer, module, draw(3, 4, 5, 5), nchw, nhwc)
+    close(layer.grads["weight"], module.weight.grad.permute(0, 2, 3, 1))
+    close(layer.grads["bias"], module.bias.grad)
+
+
 def test_batch_norm() -> None:
     import torch
 
@@ -96,6 +109,35 @@ def test_layer_norm() -> None:
     both(layer, module, draw(4, 6, 31) + 1)
     close(layer.grads["weight"], module.weight.grad)
     close(layer.grads["bias"], module.bias.grad)
+
+
+def test_rms_norm() -> None:
+    import torch
+
+    layer, module = nn.RMSNorm(31), torch.nn.RMSNorm(31, eps=1e-5)
+    layer.params["weight"][:] = draw(31, seed=3)
+    module.weight.data = torch.tensor(layer.params["weight"])
+    both(layer, module, draw(4, 6, 31) + 1)
+    close(layer.grads["weight"], module.weight.grad)
+
+
+@pytest.mark.parametrize("heads", [1, 4])
+def test_attention(heads: int) -> None:
+    import torch
+
+    layer, module = nn.Attention(32, heads), torch.nn.MultiheadAttention(32, heads)
+    pairs = {
+        ("inputs", "weight"): module.in_proj_weight,
+        ("inputs", "bias"): module.in_proj_bias,
+        ("output", "weight"): module.out_proj.weight,
+        ("output", "bias"): module.out_proj.bias,
+    }
+    for (part, key), parameter in pairs.items():
+        parameter.data = torch.tensor(getattr(layer, part).params[key])
+    mask = torch.full((9, 9), -torch.inf).triu(1)
+    both(layer, lambda x: module(x, x, x, attn_mask=mask, need_weights=False)[0], draw(9, 3, 32))
+    for (part, key), parameter in pairs.items():
+        close(getattr(layer, part).grads[key], parameter.grad, f"{part} {key}")
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
@@ -129,11 +171,17 @@ def test_embedding() -> None:
     close(layer.grads["weight"], module.weight.grad)
 
 
-@pytest.mark.parametrize("name", ["ReLU", "Tanh", "Sigmoid"])
+@pytest.mark.parametrize("name", ["ReLU", "Tanh", "Sigmoid", "GELU", "SiLU"])
 def test_activation_functions(name: str) -> None:
     import torch
 
     both(getattr(nn, name)(), getattr(torch.nn, name)(), 3 * draw(16, 33))
+
+
+def test_gelu_by_tanh() -> None:
+    import torch
+
+    both(nn.GELUTanh(), torch.nn.GELU(approximate="tanh"), 3 * draw(16, 33))
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [("MaxPool", "MaxPool2d"), ("AvgPool", "AvgPool2d")])
@@ -174,18 +222,28 @@ def test_softmax_cross_entropy() -> None:
     close(found.gradient, theirs.grad)
 
 
-def test_sgd_with_momentum_and_weight_decay() -> None:
+@pytest.mark.parametrize(
+    ("table", "theirs", "keywords"),
+    [
+        ({"momentum": 0.9, "weight_decay": 5e-4}, "SGD", {"momentum": 0.9, "weight_decay": 5e-4}),
+        ({"momentum": 0.9, "nesterov": True}, "SGD", {"momentum": 0.9, "nesterov": True}),
+        ({"kind": "adam", "weight_decay": 0.01}, "Adam", {"weight_decay": 0.01}),
+        ({"kind": "adam", "beta1": 0.5, "epsilon": 1e-3}, "Adam", {"betas": (0.5, 0.999), "eps": 1e-3}),
+        ({"kind": "adamw", "beta2": 0.95, "weight_decay": 0.1}, "AdamW", {"betas": (0.9, 0.95), "weight_decay": 0.1}),
+    ],
+)
+def test_optimizers(table: dict[str, Any], theirs: str, keywords: dict[str, Any]) -> None:
     import torch
 
-    from softfloat_ref.nn.optimizers import SGD
+    from softfloat_ref.nn.optimizers import Updates, read_optimizer
 
-    weight = draw(7, 5)
-    theirs = torch.tensor(weight.copy(), requires_grad=True)
-    torch_sgd = torch.optim.SGD([theirs], lr=0.1, momentum=0.9, weight_decay=5e-4)
-    sgd = SGD(0.1, 0.9, 5e-4)
-    for i in range(5):
+    weight, updates = draw(7, 5), Updates(read_optimizer({"rate": 0.1, **table}))
+    tensor = torch.tensor(weight.copy(), requires_grad=True)
+    optimizer = getattr(torch.optim, theirs)([tensor], lr=0.1, **keywords)
+    for i in range(20):
         gradient = draw(7, 5, seed=i)
-        theirs.grad = torch.tensor(gradient.copy())
-        torch_sgd.step()
-        sgd.update("w", weight, gradient, 1.0, Numerics())
-        close(weight, theirs)
+        tensor.grad = torch.tensor(gradient.copy())
+        optimizer.step()
+        updates.begin()
+        updates.update("w", weight, gradient, 1.0, Numerics())
+        close(weight, tensor)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: 0BSD
 //
 // A matrix product of a trace through mxfp8_dot: each result's blocks one after the other, result fed back as c.
-// product.svh says sizes and files: M, N, K, A_FILE, A_SCALE_FILE, B_FILE, B_SCALE_FILE, EXPECTED_FILE; and which
+// product.svh says sizes and files: BATCH (pairs of matrices), M, N, K, A_FILE, A_SCALE_FILE, B_FILE, B_SCALE_FILE, EXPECTED_FILE; and which
 // planted bug of the circuit the product must show.
 
 module tb;
@@ -9,11 +9,11 @@ module tb;
   `include "product.svh"
   localparam int BLOCKS = (K + 31) / 32;
 
-  logic [7:0]  a_codes[0:M*K-1];
-  logic [7:0]  a_scales[0:M*BLOCKS-1];
-  logic [7:0]  b_codes[0:N*K-1];
-  logic [7:0]  b_scales[0:N*BLOCKS-1];
-  logic [31:0] expected[0:M*N-1];
+  logic [7:0]  a_codes[0:BATCH*M*K-1];
+  logic [7:0]  a_scales[0:BATCH*M*BLOCKS-1];
+  logic [7:0]  b_codes[0:BATCH*N*K-1];
+  logic [7:0]  b_scales[0:BATCH*N*BLOCKS-1];
+  logic [31:0] expected[0:BATCH*M*N-1];
 
   logic         clk, rst_n, in_valid, out_valid;
   logic [7:0]   a_scale, b_scale, defect;
@@ -41,38 +41,39 @@ module tb;
     {in_valid, rst_n} = 0;
     @(negedge clk) rst_n = 1;
     multiply(0);
-    if (mismatches != 0) $fatal(1, "FAIL: %0d of %0d results differ", mismatches, M * N);
+    if (mismatches != 0) $fatal(1, "FAIL: %0d of %0d results differ", mismatches, BATCH * M * N);
     multiply(DEFECT);
     if (mismatches == 0) $fatal(1, "FAIL: planted bug %0d does not show", DEFECT);
     $display("with planted bug %0d, %0d results differ", DEFECT, mismatches);
-    $display("PASS: %0d of %0d vectors", M * N, M * N);
+    $display("PASS: %0d of %0d vectors", BATCH * M * N, BATCH * M * N);
     $finish;
   end
 
   task multiply(input int bug);
     defect     = 8'(bug);
     mismatches = 0;
-    for (int i = 0; i < M; i = i + 1)
-      for (int j = 0; j < N; j = j + 1) begin
-        c = 32'd0;
-        for (int block = 0; block < BLOCKS; block = block + 1) begin
-          for (int lane = 0; lane < 32; lane = lane + 1) begin
-            at           = 32 * block + lane;
-            a[8*lane+:8] = at < K ? a_codes[i*K+at] : 8'd0;  // a short block is as if padded with zeros
-            b[8*lane+:8] = at < K ? b_codes[j*K+at] : 8'd0;
+    for (int m = 0; m < BATCH; m = m + 1)
+      for (int i = 0; i < M; i = i + 1)
+        for (int j = 0; j < N; j = j + 1) begin
+          c = 32'd0;
+          for (int block = 0; block < BLOCKS; block = block + 1) begin
+            for (int lane = 0; lane < 32; lane = lane + 1) begin
+              at           = 32 * block + lane;
+              a[8*lane+:8] = at < K ? a_codes[(m*M+i)*K+at] : 8'd0;  // a short block is as if padded with zeros
+              b[8*lane+:8] = at < K ? b_codes[(m*N+j)*K+at] : 8'd0;
+            end
+            a_scale  = a_scales[(m*M+i)*BLOCKS+block];
+            b_scale  = b_scales[(m*N+j)*BLOCKS+block];
+            in_valid = 1;
+            @(negedge clk) in_valid = 0;
+            while (!out_valid) @(negedge clk);
+            c = result;
           end
-          a_scale  = a_scales[i*BLOCKS+block];
-          b_scale  = b_scales[j*BLOCKS+block];
-          in_valid = 1;
-          @(negedge clk) in_valid = 0;
-          while (!out_valid) @(negedge clk);
-          c = result;
+          if (c !== expected[(m*M+i)*N+j]) begin
+            mismatches = mismatches + 1;
+            if (mismatches <= 5 && bug == 0) $display("[%0d, %0d, %0d]: expected %h got %h", m, i, j, expected[(m*M+i)*N+j], c);
+          end
         end
-        if (c !== expected[i*N+j]) begin
-          mismatches = mismatches + 1;
-          if (mismatches <= 5 && bug == 0) $display("[%0d, %0d]: expected %h got %h", i, j, expected[i*N+j], c);
-        end
-      end
   endtask
 
 endmodule

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from softfloat_ref.arrays.block_array import tensor_scale_value
 from softfloat_ref.arrays.matmul import Matrix, multiply
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.trace.case import ByElement, Case, Part
-from softfloat_ref.golden.trace.model import block_format
+from softfloat_ref.golden.trace.model import MAX_SIZE, block_format
 from softfloat_ref.golden.trace.numbers import FP32, ONE, Codes, canonical
 from softfloat_ref.oracle.accumulate import define_accumulator
 from softfloat_ref.oracle.accumulate.dots import run, setting
@@ -31,7 +32,8 @@ from softfloat_ref.oracle.sources import RandomSource, parse_source
 
 
 class Random(ByElement):
-    """The random words of a source, by position. transposed: stored transposed, as the values that they round."""
+    """The random words of a source, by position. transposed: of matrices over the last two axes, stored transposed, as
+    the values that they round."""
 
     def compute(self, case: Case) -> list[Codes]:
         case.needs(0)
@@ -39,21 +41,22 @@ class Random(ByElement):
         shape = case.outputs[0].shape
         words = source.array(n, 0, case.outputs[0].size)
         if case.options.get("transposed"):
-            return [np.ascontiguousarray(words.reshape(shape[::-1]).T)]
+            return [np.ascontiguousarray(words.reshape(*shape[:-2], shape[-1], shape[-2]).swapaxes(-1, -2))]
         return [words.reshape(shape)]
 
     def element(self, case: Case, place: int) -> int:
         source, n = self._source(case)
         shape = case.outputs[0].shape
         if case.options.get("transposed"):
-            row, column = divmod(place, shape[1])
-            place = column * shape[0] + row
+            rows, columns = shape[-2:]
+            matrix, (row, column) = place // (rows * columns), divmod(place % (rows * columns), columns)
+            place = matrix * rows * columns + column * rows + row
         return int(source.bits(n, place, 1)[0])
 
     @staticmethod
     def _source(case: Case) -> tuple[RandomSource, int]:
-        if case.options.get("transposed") and len(case.outputs[0].shape) != 2:
-            raise Error("only random words of a matrix are transposed")
+        if case.options.get("transposed") and len(case.outputs[0].shape) < 2:
+            raise Error("only random words of matrices are transposed")
         return parse_source(str(case.options.get("source"))), case.outputs[0].fmt.width
 
 
@@ -187,19 +190,31 @@ class Matmul(ByElement):
     """The matrix product of two operands over the axes `axes`, summed by `accumulator`.
 
     An operand is a matrix of codes; or elements and scales, whose blocks run along the last axis, and a second-level
-    scale where `tensor_scales` says so. c is +0.
+    scale where `tensor_scales` says so. c is +0. With `batch` = n, the rows of both are those of n matrices, and there
+    are n products, of the first with the first and so on.
     """
 
     def compute(self, case: Case) -> list[Codes]:
         a, b = self._operands(case)
         unit = define_accumulator(_table(case, "accumulator"))
         s = setting(a.vector(0), b.vector(0), unit, FP32, extrapolate=True)
-        return [multiply(a, b, s, np.zeros((len(a.codes), len(b.codes)), np.uint32)).view(np.uint32)]
+        n, rows, columns = self._sizes(case, a, b)
+        parts = [(_rows(a, i * rows, rows), _rows(b, i * columns, columns)) for i in range(n)]
+        return [np.stack([multiply(x, y, s, np.zeros((rows, columns), np.uint32)).view(np.uint32) for x, y in parts])]
+
+    @staticmethod
+    def _sizes(case: Case, a: Matrix, b: Matrix) -> tuple[int, int, int]:
+        """The number of products, and the rows and columns of each."""
+        n = case.integer("batch", 1, MAX_SIZE) if "batch" in case.options else 1
+        if len(a.codes) % n or len(b.codes) % n:
+            raise Error(f"batch = {n}, but the operands have {len(a.codes)} and {len(b.codes)} rows")
+        return n, len(a.codes) // n, len(b.codes) // n
 
     def element(self, case: Case, place: int) -> int:
         a, b = case.once("operands", lambda: self._operands(case))
-        row, column = divmod(place, len(b.codes))
-        x, y = a.vector(row), b.vector(column)
+        _, rows, columns = self._sizes(case, a, b)
+        row, column = divmod(place, columns)
+        x, y = a.vector(row), b.vector(row // rows * columns + column)
         s = setting(x, y, define_accumulator(_table(case, "accumulator")), FP32, extrapolate=True)
         return int(run(s, x, y, 0).bits)
 
@@ -228,6 +243,12 @@ class Matmul(ByElement):
         if element.ndim != 2 or second:
             raise Error(f"expects matrices, not shape {element.shape}; only blocks have second-level scales")
         return Matrix(of, np.ascontiguousarray(element if axis else element.T))
+
+
+def _rows(matrix: Matrix, start: int, count: int) -> Matrix:
+    """Some of the rows."""
+    part, scales = slice(start, start + count), matrix.scales
+    return replace(matrix, codes=matrix.codes[part], scales=None if scales is None else scales[part])
 
 
 def _blocks(inputs: list[tuple[Codes, Format]], fmt: BlockFormat, second: bool) -> tuple[Codes, Codes, int]:

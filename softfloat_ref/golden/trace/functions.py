@@ -16,7 +16,7 @@ from softfloat_ref.oracle.operations import evaluate
 
 
 class Function(ByElement):
-    """exp, sigmoid or tanh of each element, to nearest even."""
+    """A function of each element, to nearest even."""
 
     def __init__(self, op: str) -> None:
         self.op = op

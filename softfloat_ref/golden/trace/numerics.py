@@ -114,19 +114,35 @@ class RecordingNumerics(Numerics):
         }
         if left.two_levels or right.two_levels:
             options["tensor_scales"] = [left.two_levels, right.two_levels]
-        made = Tensor(self._called(f"{a.role}_{b.role}_product"), FP32, (left.rows, right.rows))
+        batch = a.values.shape[:-2]
+        if batch:
+            options["batch"] = batch[0]
+        shape = (*batch, left.rows, right.rows)
+        made = Tensor(self._called(f"{a.role}_{b.role}_product"), FP32, shape)
         (view,) = self._recorder.make("matmul", [*left.tensors, *right.tensors], [made], options)
         return self._recorder.tensor(view)
 
     def _operand(self, held: Held, axis: int, place: int) -> Operand:
-        view, by, rows = self._recorder.view(held.values), held.quantizer, held.values.shape[1 - axis]
+        view, by, rows = self._recorder.view(held.values), held.quantizer, held.values.shape[-1 - axis]
+        batch, along = 1, axis
+        if held.values.ndim > 2:
+            batch, along, view = len(held.values), 1, self._rows(view, axis)
         if not isinstance(by, RecordingQuantizer) or not by.by_product:
-            return Operand([view], axis, None, 0, rows)
-        key = held.role, view, axis
+            return Operand([view], along, None, 0, rows)
+        key = held.role, view, along
         if key not in self._blocks or self.accumulator != BLAS:
             source = None if held.source is None else held.source(axis)
-            self._blocks[key] = by.blocks(view, axis, source, transposed=place == 0)
+            self._blocks[key] = by.blocks(view, along, source, transposed=place == 0, batch=batch)
         return Operand(self._blocks[key], 1, stored_format(by.fmt), by.fmt.size, rows, by.profile.two_levels)
+
+    def _rows(self, x: View, axis: int) -> View:
+        """Matrices one above the other, the reduced axis last."""
+        count, rows, columns = x.shape
+        if axis == 0:
+            made = Tensor(f"{x.tensor}_transposed", self._recorder.tensors[x.tensor].fmt, (count, columns, rows))
+            (x,) = self._recorder.make("transpose", [x], [made], {"axes": [0, 2, 1]})
+            rows, columns = columns, rows
+        return View(x.tensor, (count * rows, columns))
 
 
 def _recorded(op: str, work: Callable[..., Array]) -> Callable[..., Array]:

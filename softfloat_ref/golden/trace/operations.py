@@ -24,10 +24,25 @@ from softfloat_ref.golden.trace.case import Operation
 from softfloat_ref.golden.trace.conversions import Convert, Dequantize, Matmul, Quantize, Random
 from softfloat_ref.golden.trace.functions import Function, LastMax, LastSum, OneHot
 from softfloat_ref.golden.trace.model import Node
-from softfloat_ref.golden.trace.selections import Concatenate, Gather, Inside, Keep, ScatterSum, Slice
+from softfloat_ref.golden.trace.selections import (
+    Causal,
+    Concatenate,
+    Gather,
+    Inside,
+    Keep,
+    ScatterSum,
+    Slice,
+    Transpose,
+)
 
 RECORDED: Final = "recorded"  # in traces of older versions: what the host computed, which is not recomputed
-SELECTIONS: Final = ("patches", "gather", "slice", "concatenate")  # which keep the format of what they choose from
+SELECTIONS: Final = (
+    "patches",
+    "gather",
+    "slice",
+    "concatenate",
+    "transpose",
+)  # which keep the format of what they choose from
 
 OPERATIONS: Final[dict[str, Operation]] = {
     "random": Random(),
@@ -48,10 +63,12 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "scatter_sum": ScatterSum(),
     "slice": Slice(),
     "concatenate": Concatenate(),
+    "transpose": Transpose(),
+    "causal": Causal(),
     "inside": Inside(),
     "keep": Keep(),
     "sqrt": Root(),
-    **{name: Function(name) for name in ("exp", "sigmoid", "tanh")},
+    **{name: Function(name) for name in ("exp", "sigmoid", "tanh", "erf", "gelu", "gelu_tanh", "silu")},
     "last_sum": LastSum(),
     "last_max": LastMax(),
     "one_hot": OneHot(),

@@ -47,9 +47,11 @@ class RecordingQuantizer:
             )
         return made
 
-    def blocks(self, x: View, axis: int, source: RandomSource | None, transposed: bool = False) -> list[View]:
+    def blocks(
+        self, x: View, axis: int, source: RandomSource | None, transposed: bool = False, batch: int = 1
+    ) -> list[View]:
         """Elements and scales of a matrix, along an axis, and the second-level scale, of a profile that has one.
-        transposed: how the source's positions run."""
+        transposed: how the source's positions run, in each of `batch` matrices that these are the rows of."""
         by: Any = self._by
         others, k = x.shape[1 - axis], x.shape[axis]
         made = [
@@ -57,7 +59,8 @@ class RecordingQuantizer:
             Tensor(self._called(f"{self._role}_scales"), by.fmt.scale, (others, -(-k // by.fmt.size))),
             *([Tensor(self._called(f"{self._role}_tensor_scale"), FP32, ())] if by.profile.two_levels else []),
         ]
-        words = self._words(source, (others, k), transposed)
+        words = self._words(source, (batch, others // batch, k) if batch > 1 else (others, k), transposed)
+        words = [View(w.tensor, (others, k)) for w in words]
         options = {"policy": self._policy(source), **_described(by), "axis": axis}
         return self._recorder.make("quantize", [x, *words], made, options)
 

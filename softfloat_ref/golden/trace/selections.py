@@ -9,6 +9,7 @@ from softfloat_ref.golden.trace.case import ByElement, Case
 from softfloat_ref.golden.trace.numbers import FP32, ONE, Codes, apply, matrix, summed_one
 
 _MAGNITUDE = FP32.magnitude_mask
+_MINUS_INF = FP32.sign_bit | FP32.inf_code
 
 
 class Slice(ByElement):
@@ -56,6 +57,46 @@ class Concatenate(ByElement):
     def _parts(case: Case) -> list[Codes]:
         same = len(set(case.formats)) == 1
         return [x if same else case.values(i) for i, x in enumerate(case.inputs)]
+
+
+class Transpose(ByElement):
+    """The axes in the order `axes`."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        case.needs(1)
+        return [np.ascontiguousarray(np.transpose(case.inputs[0], self._axes(case)))]
+
+    def element(self, case: Case, place: int) -> int:
+        axes, x = self._axes(case), case.inputs[0]
+        at = np.unravel_index(place, [x.shape[i] for i in axes])
+        return int(x[tuple(int(at[axes.index(i)]) for i in range(x.ndim))])
+
+    @staticmethod
+    def _axes(case: Case) -> list[int]:
+        axes = case.options.get("axes")
+        if not isinstance(axes, list) or sorted(axes) != list(range(case.inputs[0].ndim)):
+            raise Error(f"option axes = {axes!r} is not an order of {case.inputs[0].ndim} axes")
+        return axes
+
+
+class Causal(ByElement):
+    """Of matrices over the last two axes: -Inf where the column is above the row."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        case.needs(1)
+        x = self._matrices(case)
+        return [np.where(np.tri(*x.shape[-2:], dtype=np.bool_), x, np.uint32(_MINUS_INF))]
+
+    def element(self, case: Case, place: int) -> int:
+        x = self._matrices(case)
+        row, column = divmod(place % (x.shape[-2] * x.shape[-1]), x.shape[-1])
+        return int(x.reshape(-1)[place]) if column <= row else _MINUS_INF
+
+    @staticmethod
+    def _matrices(case: Case) -> Codes:
+        if case.inputs[0].ndim < 2:
+            raise Error(f"expects matrices, not an array of shape {case.inputs[0].shape}")
+        return case.values(0)
 
 
 class Gather(ByElement):

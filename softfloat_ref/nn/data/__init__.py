@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.extensions import called, entry, is_own, parameters
 from softfloat_ref.nn.data.model import Dataset, batches, text_batches
 
 __all__ = ["DATA", "Data", "Dataset", "batches", "load", "text_batches"]
@@ -49,23 +49,31 @@ def load(name: str, *, seed: int, root: Path | None = None, **sizes: int) -> Dat
     many examples are kept, by the names that the set's function has; others are an error that lists them.
     Raises Error, also for files that are missing or broken.
     """
-    if name not in DATA:
-        raise unknown("data", name, DATA)
-    entry = DATA[name]
-    if entry.files and root is None:
-        raise Error(f"data {name!r} is read from files: give the folder with {entry.files}")
-    function = entry.loader()
-    known = [p for p in inspect.signature(function).parameters if p not in ("seed", "root")]
+    function = _function(name, root)
+    taken = parameters(f"data {name!r}", function)
+    known = [p for p in taken if p not in ("seed", "root")]
     for key, value in sizes.items():
         if key not in known:
             raise unknown(f"size of data {name!r}:", key, known)
         if type(value) is not int or value < 1:
             raise Error(f"data {name!r}: {key} is a number from 1, not {value!r}")
-    if "root" in inspect.signature(function).parameters:
-        return function(seed=seed, root=root, **sizes)
-    if root is not None:
+    given: dict[str, Path | None] = {"root": root} if "root" in taken else {}
+    if root is not None and not given:
         raise Error(f"data {name!r} is generated: it takes no folder")
-    return function(seed=seed, **sizes)
+    found = called(f"data {name!r}", function, seed=seed, **given, **sizes)
+    if not isinstance(found, Dataset):
+        raise Error(f"data {name!r} makes {type(found).__name__}, not a Dataset")
+    return found
+
+
+def _function(name: str, root: Path | None) -> Loader:
+    """The function of a data set by name, or of a user's own."""
+    if is_own(name):
+        return entry("data", name, dict[str, Loader]())
+    made_by = entry("data", name, DATA)
+    if made_by.files and root is None:
+        raise Error(f"data {name!r} is read from files: give the folder with {made_by.files}")
+    return made_by.loader()
 
 
 def __dir__() -> list[str]:

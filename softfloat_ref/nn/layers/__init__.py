@@ -1,35 +1,57 @@
 """Layers: forward and backward written out, every product and result through `Numerics`."""
 
-from softfloat_ref.nn.layers.activations import Dropout, Flatten, ReLU, Sigmoid, Tanh
+from typing import Final
+
+from softfloat_ref.nn.layers.activations import GELU, Dropout, Flatten, GELUTanh, ReLU, Sigmoid, SiLU, Tanh
+from softfloat_ref.nn.layers.attention import Attention
 from softfloat_ref.nn.layers.base import Layer, Residual, Sequential
-from softfloat_ref.nn.layers.conv import Conv2d
-from softfloat_ref.nn.layers.linear import Embedding, Linear
+from softfloat_ref.nn.layers.conv import Conv2d, ConvTranspose2d
+from softfloat_ref.nn.layers.embeddings import Embedding, Positions, TiedLinear
+from softfloat_ref.nn.layers.linear import Linear
 from softfloat_ref.nn.layers.loss import Loss, softmax_cross_entropy
 from softfloat_ref.nn.layers.lstm import LSTM
-from softfloat_ref.nn.layers.norms import BatchNorm, LayerNorm
+from softfloat_ref.nn.layers.norms import BatchNorm, LayerNorm, RMSNorm
 from softfloat_ref.nn.layers.pooling import AvgPool, GlobalAvgPool, MaxPool
 
 __all__ = [
+    "GELU",
+    "KINDS",
     "LSTM",
+    "Attention",
     "AvgPool",
     "BatchNorm",
     "Conv2d",
+    "ConvTranspose2d",
     "Dropout",
     "Embedding",
     "Flatten",
+    "GELUTanh",
     "GlobalAvgPool",
     "Layer",
     "LayerNorm",
     "Linear",
     "Loss",
     "MaxPool",
+    "Positions",
+    "RMSNorm",
     "ReLU",
     "Residual",
     "Sequential",
+    "SiLU",
     "Sigmoid",
     "Tanh",
+    "TiedLinear",
     "softmax_cross_entropy",
 ]
+
+# What recipes select layers by.
+KINDS: Final = tuple(
+    dict.fromkeys(
+        x.kind
+        for x in list(globals().values())
+        if isinstance(x, type) and issubclass(x, Layer) and x not in (Layer, Sequential)
+    )
+)
 
 
 def __dir__() -> list[str]:

@@ -21,26 +21,54 @@ class ReLU(Layer):
         return self.numerics.function_error(self.numerics.relu_gradient(dy, self._y))
 
 
-class Tanh(Layer):
-    """Hyperbolic tangent."""
+class _Function(Layer):
+    """kind: the name of the operation, too. The slope is computed from the function's value, or from its operand."""
 
-    kind = "tanh"  # the name of the operation, too
+    slope_of_value = False
 
     def forward(self, x: Array) -> Array:
         n = self.numerics
-        self._y = n.function(getattr(n, self.kind)(n.function(x)))
-        return self._y
+        operand = n.function(x)
+        y = n.function(getattr(n, self.kind)(operand))
+        self._known = y if self.slope_of_value else operand
+        return y
 
     def backward(self, dy: Array) -> Array:
         n = self.numerics
-        slope = getattr(n, f"{self.kind}_slope")(self._y)
+        slope = getattr(n, f"{self.kind}_slope")(self._known)
         return n.function_error(n.mul(dy, slope, f"{self.kind}_gradient"))
 
 
-class Sigmoid(Tanh):
+class Tanh(_Function):
+    """Hyperbolic tangent."""
+
+    kind = "tanh"
+    slope_of_value = True
+
+
+class Sigmoid(_Function):
     """1 / (1 + exp(-x))."""
 
     kind = "sigmoid"
+    slope_of_value = True
+
+
+class SiLU(_Function):
+    """x / (1 + exp(-x))."""
+
+    kind = "silu"
+
+
+class GELU(_Function):
+    """x/2 (1 + erf(x / sqrt 2))."""
+
+    kind = "gelu"
+
+
+class GELUTanh(_Function):
+    """x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))."""
+
+    kind = "gelu_tanh"
 
 
 class Dropout(Layer):

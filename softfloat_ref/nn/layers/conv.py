@@ -1,4 +1,4 @@
-"""Convolution as a matrix product of the image's patches."""
+"""Convolution as a matrix product of the image's patches, and its transpose."""
 
 from __future__ import annotations
 
@@ -78,3 +78,61 @@ class Conv2d(Layer):
         made = numerics.product(error, self._w, 1, 0)
         dx = numerics.patch_sum(made, self._shape, self.kernel, self.stride, self.padding, "summed")
         return numerics.result(numerics.through(dx, self._x), "error")
+
+
+class ConvTranspose2d(Layer):
+    """A transposed convolution of (batch, height, width, channels): what a convolution with this kernel, stride and
+    padding does to errors. weight: (inputs, kernel, kernel, outputs). The output is stride times as high and wide where
+    kernel = stride + 2 padding.
+
+    The product reduces the input channels; overlapping patches are added up in FP32, in the order of the kernel's
+    places. Backward, the errors' patches are reduced along (row, column, channel), and along batch and image.
+    """
+
+    kind = "conv"
+    products = True
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        kernel: int = 4,
+        stride: int = 2,
+        padding: int = 1,
+        *,
+        bias: bool = True,
+        seed: int = 0,
+        name: str = "conv",
+    ) -> None:
+        super().__init__()
+        self.kernel, self.stride, self.padding = kernel, stride, padding
+        bound = inputs**-0.5 * stride / kernel  # each output has inputs (kernel / stride)^2 addends
+        self.params = {"weight": uniform((inputs, kernel, kernel, outputs), bound, seed, f"{name}.weight")}
+        if bias:
+            self.params["bias"] = uniform((outputs,), bound, seed, f"{name}.bias")
+
+    def forward(self, x: Array) -> Array:
+        numerics, weight = self.numerics, self.params["weight"]
+        count, *sides, inputs = self._shape = x.shape
+        self._x = numerics.hold(x.reshape(-1, inputs), "activation")
+        self._w = numerics.hold(weight.reshape(inputs, -1), "weight")
+        height, width = ((n - 1) * self.stride + self.kernel - 2 * self.padding for n in sides)
+        image = (count, height, width, weight.shape[-1])
+        y = numerics.product(self._x, self._w, 1, 0)
+        y = numerics.patch_sum(y, image, self.kernel, self.stride, self.padding, "summed")
+        if "bias" in self.params:
+            y = numerics.add(y, self.params["bias"], "biased", out=y)
+        return numerics.result(y, "activation")
+
+    def backward(self, dy: Array) -> Array:
+        numerics, weight = self.numerics, self.params["weight"]
+        error = numerics.hold(dy, "error")
+        if "bias" in self.params:
+            self.grads["bias"] = numerics.row_sum(error.values.reshape(-1, dy.shape[-1]), "bias_gradient")
+        patches = error.moved(numerics.patches(error.values, self.kernel, self.stride, self.padding))
+        dw = numerics.result(numerics.product(self._x, patches, 0, 0), "weight_gradient")
+        self.grads["weight"] = numerics.through(dw, self._w).reshape(weight.shape)
+        if not self.needs_input_gradient:
+            return np.zeros(self._shape, dy.dtype)
+        dx = numerics.through(numerics.product(patches, self._w, 1, 1), self._x)
+        return numerics.result(dx, "error").reshape(self._shape)

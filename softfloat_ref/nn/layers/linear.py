@@ -1,4 +1,4 @@
-"""The fully connected layer, and the embedding, which is one of one-hot rows."""
+"""The fully connected layer."""
 
 from __future__ import annotations
 
@@ -26,11 +26,20 @@ class Linear(Layer):
             "bias": uniform((outputs,), bound, seed, f"{name}.bias"),
         }
 
+    def weight(self) -> Array:
+        """The master weight."""
+        return self.params["weight"]
+
+    def _take(self, product: Array) -> None:
+        """The weight's gradient."""
+        numerics = self.numerics
+        self.grads["weight"] = numerics.through(numerics.result(product, "weight_gradient"), self._w)
+
     def forward(self, x: Array) -> Array:
         self._shape = x.shape
         numerics = self.numerics
         self._x: Held = numerics.hold(x.reshape(-1, x.shape[-1]), "activation")
-        self._w: Held = numerics.hold(self.params["weight"], "weight")
+        self._w: Held = numerics.hold(self.weight(), "weight")
         y = numerics.product(self._x, self._w, 1, 1)
         y = numerics.add(y, self.params["bias"], "biased", out=y)
         return numerics.result(y, "activation").reshape(*x.shape[:-1], -1)
@@ -38,32 +47,9 @@ class Linear(Layer):
     def backward(self, dy: Array) -> Array:
         numerics = self.numerics
         error = numerics.hold(dy.reshape(-1, dy.shape[-1]), "error")
-        weight = numerics.result(numerics.product(error, self._x, 0, 0), "weight_gradient")
-        self.grads["weight"] = numerics.through(weight, self._w)
+        self._take(numerics.product(error, self._x, 0, 0))
         self.grads["bias"] = numerics.row_sum(error.values, "bias_gradient")
         if not self.needs_input_gradient:
             return np.zeros(self._shape, dy.dtype)
         dx = numerics.through(numerics.product(error, self._w, 1, 0), self._x)
         return numerics.result(dx, "error").reshape(self._shape)
-
-
-class Embedding(Layer):
-    """Rows of a table by integers. weight: (symbols, width); initial values uniform within 0.1."""
-
-    kind = "embedding"
-
-    def __init__(self, symbols: int, width: int, *, seed: int = 0, name: str = "embedding") -> None:
-        super().__init__()
-        self.params = {"weight": uniform((symbols, width), 0.1, seed, f"{name}.weight")}
-
-    def forward(self, x: Array) -> Array:
-        self._indices = x
-        self._w = self.numerics.hold(self.params["weight"], "weight")
-        return self.numerics.vector(self.numerics.gather(self._w.along(1), x, "rows"))
-
-    def backward(self, dy: Array) -> Array:
-        """The gradient of the table; integers have none, so it is returned as zeros."""
-        numerics, (count, width) = self.numerics, self.params["weight"].shape
-        made = numerics.scatter_sum(dy.reshape(-1, width), self._indices.reshape(-1), count, "weight_sum")
-        self.grads["weight"] = numerics.through(numerics.result(made, "weight_gradient"), self._w)
-        return np.zeros(self._indices.shape, dy.dtype)

@@ -28,10 +28,7 @@ def softmax_cross_entropy(logits: Array, targets: Array, numerics: Numerics, sca
     n = numerics
     rows, wanted = logits.reshape(-1, logits.shape[-1]), targets.reshape(-1)
     with np.errstate(invalid="ignore", over="ignore"):  # a diverged network has Inf - Inf here, and is reported so
-        shifted = n.sub(rows, n.last_max(rows, "largest"), "shifted")
-        exponentials = n.exp(shifted, "exponentials")
-        sums = n.last_sum(exponentials, "sums")
-        shares = n.div(exponentials, sums, "shares")
+        shares, shifted, sums = n.softmax(rows)
         differences = n.sub(shares, n.one_hot(wanted, rows.shape[1], "targets"), "differences", out=shares)
         share = n.number(f"scale_over_{len(wanted)}", shares.dtype.type(scale / len(wanted)))
         gradient = n.mul(differences, share, "gradient", out=differences)

@@ -80,12 +80,43 @@ class LayerNorm(Layer):
     def backward(self, dy: Array) -> Array:
         n, normal, width = self.numerics, self._normal, dy.shape[-1]
         rows = dy.reshape(-1, width)
-        weight = n.row_sum(n.mul(dy, normal, "error_normal").reshape(-1, width), "weight_gradient")
-        self.grads = {"weight": weight, "bias": n.row_sum(rows, "bias_gradient")}
+        self.grads = {"weight": _weight_gradient(n, dy, normal), "bias": n.row_sum(rows, "bias_gradient")}
         inner = n.mul(dy, self.params["weight"], "inner")
-        along = n.mul(normal, _last_mean(n, n.mul(inner, normal, "inner_normal"), "along_mean"), "along")
+        along = _along(n, inner, normal)
         centred = n.sub(n.sub(inner, _last_mean(n, inner, "inner_mean"), "centred_inner"), along, "centred_error")
         return n.vector(n.mul(centred, self._scale, "norm_gradient"))
+
+
+class RMSNorm(Layer):
+    """Over the last axis: x over the root of its mean square, times the weight."""
+
+    kind = "norm"
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.params = {"weight": np.ones(width, np.float32)}
+
+    def forward(self, x: Array) -> Array:
+        n = self.numerics
+        self._scale = _scale(n, _last_mean(n, n.mul(x, x, "squares"), "mean_square"))
+        self._normal = n.mul(x, self._scale, "normal")
+        return n.vector(n.mul(self._normal, self.params["weight"], "norm"))
+
+    def backward(self, dy: Array) -> Array:
+        n, normal = self.numerics, self._normal
+        self.grads = {"weight": _weight_gradient(n, dy, normal)}
+        inner = n.mul(dy, self.params["weight"], "inner")
+        return n.vector(n.mul(n.sub(inner, _along(n, inner, normal), "across"), self._scale, "norm_gradient"))
+
+
+def _weight_gradient(n: Numerics, dy: Array, normal: Array) -> Array:
+    """The sum of the errors times the normalized values."""
+    return n.row_sum(n.mul(dy, normal, "error_normal").reshape(-1, dy.shape[-1]), "weight_gradient")
+
+
+def _along(n: Numerics, inner: Array, normal: Array) -> Array:
+    """The part of the errors along the normalized values, which the normalization takes out."""
+    return n.mul(normal, _last_mean(n, n.mul(inner, normal, "inner_normal"), "along_mean"), "along")
 
 
 def _last_mean(n: Numerics, x: Array, name: str) -> Array:

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: 0BSD
+"""A data set, a layer, a model and an optimizer for training recipes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from softfloat_ref.nn.data import Dataset
+from softfloat_ref.nn.layers import Layer, Linear, RMSNorm, Sequential
+from softfloat_ref.nn.models import Input
+from softfloat_ref.nn.numerics import Numerics
+from softfloat_ref.nn.optimizers import Optimizer, number, stored
+
+Array = np.ndarray[Any, Any]
+
+
+def waves(*, seed: int, train: int = 512, test: int = 256, samples: int = 32) -> Dataset:
+    """Triangular waves of three periods, with noise."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, train + test)
+    places = (np.arange(samples) + rng.integers(0, samples, (train + test, 1))) % (4 << y)[:, None]
+    x = (places / (4 << y)[:, None] + rng.uniform(-1, 1, places.shape) / 2).astype(np.float32)
+    return Dataset(x[:train], y[:train], x[train:], y[train:], "classes", 3)
+
+
+class SquaredReLU(Layer):
+    """max(x, 0) squared."""
+
+    kind = "squared_relu"
+
+    def forward(self, x: Array) -> Array:
+        n = self.numerics
+        self._y = n.relu(n.function(x))
+        return n.function(n.mul(self._y, self._y, "squared"))
+
+    def backward(self, dy: Array) -> Array:
+        n = self.numerics
+        slope = n.mul(n.number("two", 2), self._y, "slope")
+        return n.function_error(n.mul(dy, slope, "squared_gradient"))
+
+
+def normed(of: Input, *, width: int = 32) -> Sequential:
+    """Two linear layers with a norm and squared ReLUs between them."""
+    inputs = Linear(*of.shape, width, seed=of.seed, name="linear1")
+    output = Linear(width, of.classes, seed=of.seed, name="output")
+    return Sequential({"linear1": inputs, "norm1": RMSNorm(width), "relu1": SquaredReLU(), "output": output})
+
+
+@dataclass(frozen=True)
+class RMSProp(Optimizer):
+    """v <- decay v + (1 - decay) g g, w <- w - rate g / (sqrt(v) + 1e-8)."""
+
+    decay: float = 0.9
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        return ("square",)
+
+    def update(
+        self, weight: Array, gradient: Array, state: Mapping[str, Array], rate: float, step: int, numerics: Numerics
+    ) -> None:
+        n = numerics
+        kept = n.mul(
+            n.given("square_before", state["square"]), number(n, "keep", self.decay, weight), out=state["square"]
+        )
+        taken = n.mul(n.mul(gradient, gradient, "squares"), number(n, "take", 1 - self.decay, weight), "taken")
+        square = stored(n.add(kept, taken, "square", out=kept), "optimizer", n)
+        below = n.add(n.sqrt(square, "root"), number(n, "epsilon", 1e-8, weight), "below")
+        change = n.mul(n.div(gradient, below, "quotient"), number(n, "rate", rate, weight), "change")
+        stored(n.sub(weight, change, "updated", out=weight), "master", n)
