@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -64,14 +65,22 @@ class Softmax(NamedTuple):
 
 class Held:
     """A tensor as products take it. values: float32, in the format where that is scalar; blocks are made at each
-    product, along the axis it reduces. inside: where the format did not clip."""
+    product, along the axis it reduces. inside: where the format did not clip. probe: sees the values before and after,
+    where they are made at each product."""
 
-    __slots__ = ("_blocks", "inside", "quantizer", "role", "source", "values")
+    __slots__ = ("_blocks", "_probe", "inside", "quantizer", "role", "source", "values")
 
     def __init__(
-        self, values: Array, role: str, by: Quantizer | None, source: Any = None, inside: Array | None = None
+        self,
+        values: Array,
+        role: str,
+        by: Quantizer | None,
+        source: Any = None,
+        inside: Array | None = None,
+        probe: Callable[[Array, Array], None] | None = None,
     ) -> None:
         self.values, self.role, self.quantizer, self.source, self.inside = values, role, by, source, inside
+        self._probe = probe
         self._blocks: dict[int, Array] = {}
 
     def along(self, axis: int) -> Array:
@@ -81,11 +90,13 @@ class Held:
         if axis not in self._blocks:
             source = None if self.source is None else self.source(axis)
             self._blocks[axis] = self.quantizer.values(self.values, source, axis)
+            if self._probe is not None:
+                self._probe(self.values, self._blocks[axis])
         return self._blocks[axis]
 
     def moved(self, values: Array) -> Held:
         """Other values that are held likewise: rearranged, or several tensors as one."""
-        return Held(values, self.role, self.quantizer, self.source)
+        return Held(values, self.role, self.quantizer, self.source, probe=self._probe)
 
     def operand(self, axis: int, place: int) -> tuple[Any, Any]:
         """What a bit-exact product takes, the reduced axis at `place`: a BlockArray, or codes and their format."""
@@ -93,7 +104,11 @@ class Held:
         if self.quantizer is None:
             return values.astype(np.float32, copy=False).view(np.uint32), "fp32"
         source = None if self.source is None else self.source(axis)
-        return self.quantizer.operand(values, source, place + values.ndim - 2)
+        made = self.quantizer.operand(values, source, place + values.ndim - 2)
+        if self._probe is not None:
+            after = made[0].decode()
+            self._probe(self.values, after if axis == place else after.swapaxes(-1, -2))
+        return made
 
 
 class Numerics(Operations):
@@ -246,7 +261,8 @@ class Numerics(Operations):
         if by is None:
             return Held(x, role, None)
         if by.by_product:
-            return Held(x, role, by, self._source_by_axis(role) if self._draws(by) else None)
+            probe = None if self.run.probe is None else partial(self.run.probe, self.name, role)
+            return Held(x, role, by, self._source_by_axis(role) if self._draws(by) else None, probe=probe)
         values, clip = self._into(x, by, role), role in self.specs and self.specs[role].clip
         limit = self.number(f"largest_{self.specs[role].format}", by.largest()) if clip else None
         return Held(values, role, by, None, self.inside(x, limit, f"{role}_inside") if clip else None)

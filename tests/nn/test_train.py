@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from command import TOP, ok, refused, run
 
-from softfloat_ref import arrays
+from softfloat_ref import arrays, blocks
 from softfloat_ref.base.errors import Error
 from softfloat_ref.nn import checkpoint
 from softfloat_ref.nn.data import Dataset
@@ -161,6 +161,34 @@ def test_flushed_gradients_are_counted() -> None:
         shares.append(training.statistics.take()["output.error"]["flushed"])
     assert shares[0] > 0.1
     assert shares[1] < 0.01
+
+
+@pytest.mark.parametrize("accumulator", ["blas", "mx-fp32"])
+def test_errors_in_blocks_are_counted(accumulator: str) -> None:
+    """At each product, along the axis that it reduces: what becomes zero in blocks of rows, and in those of columns."""
+    formats = {"error": "mxfp4", "activation": "mxfp4", "weight": "mxfp4", "accumulator": accumulator}
+    training = Training(recipe(MLP, formats=formats), blobs(), count=True)
+    training.trainer.layers["output"].params["weight"] *= np.float32(40)  # so that errors differ in size
+    seen: list[tuple[Array, Array]] = []
+    assert training.statistics is not None
+    keep = training.statistics._see
+
+    def see(layer: str, role: str, before: Array, after: Array) -> None:
+        if (layer, role) == ("output", "error"):
+            seen.append((before, after))
+        keep(layer, role, before, after)
+
+    training.trainer.run.probe = see
+    training.trainer.step(1, training.data.train_x, training.data.train_y)
+    (rows, by_column), (again, by_row) = seen
+    np.testing.assert_array_equal(rows, again)
+    np.testing.assert_array_equal(by_column, blocks.quantize(rows, "mxfp4", axis=0))
+    np.testing.assert_array_equal(by_row, blocks.quantize(rows, "mxfp4", axis=1))
+    shares = training.statistics.take()["output.error"]
+    lost = [float(((x == 0) & (rows != 0)).mean()) for x in (by_column, by_row)]
+    assert sum(lost) > 0
+    assert shares["flushed"] == pytest.approx(sum(lost) / 2)
+    np.testing.assert_array_equal(training.statistics.gradients()["output.error"], rows)
 
 
 def test_inference_does_not_round_stochastically() -> None:
