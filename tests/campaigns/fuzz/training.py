@@ -143,7 +143,18 @@ PASSENGERS: Final = b"""PassengerId,Survived,Pclass,Name,Sex,Age,SibSp,Parch,Tic
 6,0,3,Palsson,male,2,3,1,34,21.075,,S
 """
 WORDS: Final = (
-    *('kind = "lstm"', 'kind = "resnet"', "depth = 8", "width = ", "hidden = [", "epochs = ", "[formats]\n", "fp32"),
+    *(
+        'kind = "lstm"',
+        'kind = "transformer"',
+        'kind = "adamw"',
+        'kind = "resnet"',
+        "depth = 8",
+        "width = ",
+        "hidden = [",
+        "epochs = ",
+        "[formats]\n",
+        "fp32",
+    ),
     *("[[override]]\nlayers = [", "[schedule]\n", "[swa]\n", "[loss_scaling]\n", "policy = ", "axis = ", "profile = "),
     *('observer = "moving-average"', "clip = true", "mxfp4", "qint4", "flexfp_e4m3", "fp8_e5m2"),
     *(f"{x} = " for x in ROLES),
@@ -168,7 +179,7 @@ def _data(recipe: Recipe) -> Dataset:
     """What the recipe's [data] makes, or, where it reads files, four examples."""
     table = dict(recipe.data)
     name, sizes = str(table.pop("name", "")), {k: v for k, v in table.items() if k not in ("root", "seed")}
-    if recipe.model["kind"] == "lstm":
+    if recipe.model["kind"] in ("lstm", "transformer"):
         symbols = np.arange(100, dtype=np.int64) % 7
         return Dataset(symbols, symbols, symbols, symbols, "text", 7)
     if name in ("blobs", "shapes") and _small(sizes):
