@@ -24,16 +24,16 @@ _LAST: Final = "output"  # the layer from features to classes
 
 class Features:
     """What the last layer of the classifier takes: the weights are stored, so that distances of runs on different
-    machines compare."""
+    machines compare. channels: of the images. Raises Error for other than three."""
 
-    def __init__(self) -> None:
+    def __init__(self, channels: int = _CHANNELS) -> None:
+        if channels != _CHANNELS:
+            raise Error(f"the distance of generated images is of {_CHANNELS} channels, not {channels}")
         self.network = _classifier()
         self._layers = [layer for name, layer in self.network.children().items() if name != _LAST]
 
     def of(self, images: Array) -> Array:
-        """The features of images, one row each. Raises Error for images without three channels."""
-        if images.shape[-1] != _CHANNELS:
-            raise Error(f"the distance of generated images is of {_CHANNELS} channels, not {images.shape[-1]}")
+        """The features of images, one row each."""
         x = images
         for layer in self._layers:
             x = layer.forward(x)
@@ -59,7 +59,10 @@ def _place(layer: Layer, name: str, arrays: dict[str, Array]) -> None:
 
 def frechet(a: Array, b: Array) -> float:
     """The squared Frechet distance between normal distributions with the means and covariances of two sets of rows:
-    |m - n|^2 + trace(A + B - 2 sqrt(A B)); of the features of Inception-v3 it is called FID (Heusel et al., 2017)."""
+    |m - n|^2 + trace(A + B - 2 sqrt(A B)); of the features of Inception-v3 it is called FID (Heusel et al., 2017).
+    NaN where a feature is not finite."""
+    if not all(np.isfinite(x).all() for x in (a, b)):
+        return float("nan")
     (m, first), (n, second) = (_statistics(x.astype(np.float64)) for x in (a, b))
     values, vectors = np.linalg.eigh(first)
     root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T

@@ -90,7 +90,7 @@ class Adversarial(Objective):
         self._generator, self._discriminator = (network.children()[x] for x in (GENERATOR, DISCRIMINATOR))
         self._layers = dict(self._discriminator.walk())
         self._first = next(layer for layer in self._layers.values() if layer.products)
-        self._features = Features()
+        self._features = Features(self._first.params["weight"].shape[-1])
 
     def forward_and_back(self, turn: str, x: Array, y: Array, scale: float) -> Passed:
         self._first.needs_input_gradient = turn == GENERATOR

@@ -18,7 +18,7 @@ from softfloat_ref.nn.divergence import Diverged
 from softfloat_ref.nn.features import FILE, Features, frechet
 from softfloat_ref.nn.models import DISCRIMINATOR, GENERATOR
 from softfloat_ref.nn.numerics import Numerics, Run
-from softfloat_ref.nn.train import Training, train
+from softfloat_ref.nn.train import Training, load_data, train
 from softfloat_ref.nn.trainer import Trainer
 from softfloat_ref.nn.training_recipe import Recipe, load_recipe, read_recipe
 
@@ -237,8 +237,9 @@ def test_a_picture_of_samples(tmp_path: Path) -> None:
     ],
 )
 def test_bad_recipes_are_refused(tables: dict[str, Any], message: str) -> None:
+    made = recipe(**tables)
     with pytest.raises(Error, match=message):
-        train(recipe(**tables, training={"epochs": 1}))
+        Trainer(made, load_data(made))
 
 
 def test_other_networks_generate_nothing(tmp_path: Path) -> None:
@@ -261,6 +262,7 @@ def test_the_frechet_distance() -> None:
     a, b = ((x * s) @ turn.T + m for s, m in zip(deviations, means, strict=True))
     assert frechet(a, b) == pytest.approx(1 + 4 + 1 + 6.25, rel=1e-9)
     assert frechet(a, a) == pytest.approx(0, abs=1e-9)
+    assert np.isnan(frechet(a, np.where(b == b[0], np.inf, b)))
     with pytest.raises(Error, match="at least two examples"):
         frechet(a[:1], b)
 
