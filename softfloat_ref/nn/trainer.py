@@ -76,7 +76,8 @@ class Trainer:
         if wrong is not None and (taken or self._skipped > MAX_SKIPPED):
             raise divergence.find(self.network, number, again, gradients[wrong], f"{wrong} gradient")
         if taken:
-            self._update(gradients, scale, factor, self.optimizers[turn])
+            with np.errstate(over="ignore", invalid="ignore"):  # the square of a gradient, in Adam
+                self._update(gradients, scale, factor, self.optimizers[turn])
         return Step(made.loss, made.correct, taken)
 
     def _passes(self, turn: str, x: Array, y: Array, scale: float) -> Passed:
