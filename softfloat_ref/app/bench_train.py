@@ -32,6 +32,7 @@ SCHEMES: Final[dict[str, tuple[str, Mapping[str, Any] | str | None, float]]] = {
     "mxfp8": ("mxfp8", None, 2.0),
     "mxfp8, sr": ("mxfp8", _SR, 2.0),
     "mxfp4": ("mxfp4", None, 2.0),
+    "nvfp4": ("nvfp4", None, 2.0),
     "qint8": ("qint8", None, 2.0),
     "qint8, sr": ("qint8", _SR, 2.0),
     "flexfp_e4m3": ("flexfp_e4m3", None, 2.0),
@@ -39,7 +40,9 @@ SCHEMES: Final[dict[str, tuple[str, Mapping[str, Any] | str | None, float]]] = {
 NETWORKS: Final[dict[str, dict[str, Any]]] = {
     "cnn": {"kind": "cnn", "channels": [256, 256], "convolutions": 2},
     "lstm": {"kind": "lstm", "layers": 2, "width": 512},
+    "transformer": {"kind": "transformer", "layers": 2, "width": 512, "heads": 8},
 }
+_TEXT: Final = ("lstm", "transformer")
 _IMAGE: Final = (16, 16, 32)
 _IMAGES: Final = 8
 _SYMBOLS: Final = 100
@@ -65,10 +68,10 @@ def run() -> None:
 
 def _show_network(kind: str) -> None:
     plain, inside = _time_step(kind, None, None)
-    click.echo(f"{kind:6}{'fp32':18}{plain * 1e3:9.1f} ms per step, {inside / plain:.0%} of it in matrix products")
+    click.echo(f"{kind:13}{'fp32':18}{plain * 1e3:9.1f} ms per step, {inside / plain:.0%} of it in matrix products")
     for name, (fmt, policy, limit) in SCHEMES.items():
         taken, _ = _time_step(kind, fmt, policy)
-        click.echo(f"{kind:6}{name:18}{taken * 1e3:9.1f} ms per step, ratio {taken / plain:.2f} (at most {limit})")
+        click.echo(f"{kind:13}{name:18}{taken * 1e3:9.1f} ms per step, ratio {taken / plain:.2f} (at most {limit})")
 
 
 def make(kind: str, fmt: str | None, policy: Mapping[str, Any] | str | None) -> tuple[Layer, Run, Any, Any]:
@@ -79,13 +82,14 @@ def make(kind: str, fmt: str | None, policy: Mapping[str, Any] | str | None) -> 
     from softfloat_ref.nn.numerics import Run
     from softfloat_ref.nn.training_recipe import read_recipe
 
-    shape = () if kind == "lstm" else _IMAGE
+    text = kind in _TEXT
+    shape = () if text else _IMAGE
     network, run = build(NETWORKS[kind], Input(shape, _SYMBOLS, 1)), Run(1)
     formats = {} if fmt is None else dict.fromkeys(_ROLES, fmt)
     table = {"model": NETWORKS[kind], "data": {}, "formats": formats}
     read_recipe(table if policy is None else {**table, "policy": policy}).assign(network, run)
     rng = np.random.default_rng(1)
-    if kind == "lstm":
+    if text:
         return network, run, rng.integers(0, _SYMBOLS, _SEQUENCE), rng.integers(0, _SYMBOLS, _SEQUENCE)
     x = rng.standard_normal((_IMAGES, *_IMAGE)).astype(np.float32)
     return network, run, x, rng.integers(0, _SYMBOLS, _IMAGES)
@@ -166,5 +170,5 @@ def _show_torch(torch: Any) -> None:
         y = np.arange(count) % _CLASSES
         ours, theirs = median_seconds(_step(network, x, y)), median_seconds(bench_torch.step(torch, module, x, y))
         click.echo(
-            f"{name:6}{'fp32':18}{ours * 1e3:9.1f} ms per step   PyTorch {theirs * 1e3:.1f}, ratio {ours / theirs:.2f}"
+            f"{name:13}{'fp32':18}{ours * 1e3:9.1f} ms per step   PyTorch {theirs * 1e3:.1f}, ratio {ours / theirs:.2f}"
         )

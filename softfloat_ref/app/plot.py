@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
-from softfloat_ref.app import plot_formats, plot_tensors
+from softfloat_ref.app import plot_formats, plot_samples, plot_tensors
 from softfloat_ref.app.options import ANY, Choices, Commands, policy_options
 from softfloat_ref.app.plot_formats import OUTPUT, TITLE
 from softfloat_ref.base.errors import Error, unknown
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 GRADIENTS: Final = "gradients.npz"
 LOG: Final = "log.jsonl"
 _MEASURES: Final = {"train_loss": "training loss", "test_loss": "test loss", "accuracy": "test accuracy",
-                    "perplexity": "test perplexity"}  # fmt: skip
+                    "perplexity": "test perplexity", "distance": "test distance"}  # fmt: skip
 
 _HEADS: Final = (("smallest", 10), ("largest", 10), ("to zero", 9), ("subnormal", 9), ("too large", 9))
 
@@ -40,6 +40,7 @@ command.add_command(plot_formats.line)
 command.add_command(plot_formats.error)
 command.add_command(plot_tensors.sqnr)
 command.add_command(plot_tensors.blocks)
+command.add_command(plot_samples.samples)
 
 # -- histogram -------------------------------------------------------------------------------------------------------
 
@@ -184,7 +185,7 @@ class Run(NamedTuple):
 @TITLE
 @OUTPUT
 def training(runs: tuple[str, ...], title: str, output: str | None) -> None:
-    """Plot loss, and accuracy or perplexity, over epochs: one curve per training recipe.
+    """Plot loss, and accuracy, perplexity or distance, over epochs: one curve per training recipe.
 
     Runs of one training recipe with several seeds are drawn as their mean, in a band from the lowest to the highest.
     """
@@ -202,7 +203,7 @@ def draw_training(runs: Sequence[str], output: str | None, title: str = "") -> l
         groups.setdefault(run.recipe, []).append(run)
     measures = [m for m in _MEASURES if all(m in run.epochs[-1] for run in found)]
     if not measures:
-        raise Error("these runs have no measure in common: plot accuracies and perplexities separately")
+        raise Error("these runs have no measure in common: plot accuracies, perplexities and distances separately")
     panels = [(_MEASURES[m], [_curve(name, m, group) for name, group in groups.items()]) for m in measures]
     if picture is not None:
         plots.training(picture, panels, title)

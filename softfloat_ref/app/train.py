@@ -14,6 +14,7 @@ from softfloat_ref.app.progress import Progress, progress
 from softfloat_ref.app.train_compare import SET_HELP
 
 if TYPE_CHECKING:
+    from softfloat_ref.nn.measures import Measure
     from softfloat_ref.nn.train import Epoch, Result
     from softfloat_ref.nn.training_recipe import Recipe
 
@@ -126,11 +127,12 @@ def _list() -> int:
 
 
 def _train(recipe: Recipe, out: Path | None, resume: bool, statistics: bool) -> Result:
+    from softfloat_ref.nn.objectives import measure_of
     from softfloat_ref.nn.train import Watch, load_data, steps_of, train
 
     data = load_data(recipe)
-    measure = "perplexity" if data.kind == "text" else "accuracy"
-    header = iter([f"epoch  train loss  test loss  {measure}"])  # printed with the first epoch
+    measure = measure_of(recipe.model, data)
+    header = iter([f"epoch  train loss  test loss  {measure.name}"])  # printed with the first epoch
     with progress(recipe.training.epochs * steps_of(recipe, data)) as bar:
 
         def show(epoch: Epoch) -> None:
@@ -146,15 +148,14 @@ def _advance(bar: Progress) -> Callable[[int, float], None]:
     return lambda number, loss: bar.advance(f"step {number}, loss {loss:.3f}", 1)
 
 
-def _line(epoch: Epoch, measure: str) -> str:
-    found = f"{epoch.test.perplexity:10.2f}" if measure == "perplexity" else f"{epoch.test.accuracy:8.2%}"
+def _line(epoch: Epoch, measure: Measure) -> str:
+    found = measure.text(epoch.test, len(measure.name))
     skipped = f"  {epoch.skipped} steps skipped" if epoch.skipped else ""
     return f"{epoch.number:5}  {epoch.loss:10.4f}  {epoch.test.loss:9.4f}  {found}{skipped}"
 
 
 def _summary(result: Result) -> None:
     if result.averaged is not None:
-        score = result.averaged
-        shown = f"perplexity {score.perplexity:.2f}" if result.kind == "text" else f"accuracy {score.accuracy:.2%}"
-        click.echo(f"averaged weights: test loss {score.loss:.4f}, {shown}")
+        score, measure = result.averaged, result.measure
+        click.echo(f"averaged weights: test loss {score.loss:.4f}, {measure.name} {measure.text(score)}")
     click.echo(f"products: {result.products}")

@@ -73,14 +73,12 @@ def table(found: Sequence[Summary]) -> list[str]:
     """The lines of the table, and what diverged."""
     width = max(len("recipe"), *(len(s.recipe) for s in found))
     averages = any(s.averaged.runs for s in found)
-    text = found[0].text
-    measure = "perplexity" if text else "accuracy"
-    heads = ["train loss", "test loss", measure, *(["averaged", "gain"] if averages else [])]
+    heads = ["train loss", "test loss", found[0].measure, *(["averaged", "gain"] if averages else [])]
     lines = [f"{'recipe':{width}}  runs  " + "  ".join(f"{head:>15}" for head in heads) + "   time"]
     for s in found:
-        cells = [_cell(s.train_loss, 4), _cell(s.test_loss, 4), _measure(s.measure, s.text)]
+        cells = [_cell(s.train_loss, 4), _cell(s.test_loss, 4), _measure(s.measured, s.measure)]
         if averages:
-            cells += [_measure(s.averaged, s.text), _measure(s.gain, s.text, sign=True)]
+            cells += [_measure(s.averaged, s.measure), _measure(s.gain, s.measure, sign=True)]
         time = f"{s.time:6.2f}" if s.time == s.time else "     -"
         lines.append(
             f"{s.recipe:{width}}  {s.runs - len(s.diverged):4}  " + "  ".join(f"{c:>15}" for c in cells) + f" {time}"
@@ -90,13 +88,12 @@ def table(found: Sequence[Summary]) -> list[str]:
     return lines
 
 
-def _measure(value: Spread, text: bool, sign: bool = False) -> str:
-    """Perplexity, or accuracy in percent."""
-    return (
-        _cell(value, 2, sign)
-        if text
-        else _cell(value._replace(mean=100 * value.mean, deviation=100 * value.deviation), 2, sign)
-    )
+def _measure(value: Spread, name: str, sign: bool = False) -> str:
+    """The numbers of a measure, accuracies in percent."""
+    from softfloat_ref.nn.measures import MEASURES
+
+    factor = MEASURES[name].factor
+    return _cell(value._replace(mean=factor * value.mean, deviation=factor * value.deviation), 2, sign)
 
 
 def _cell(value: Spread, digits: int, sign: bool = False) -> str:
@@ -114,7 +111,7 @@ def _curves(outcomes: Sequence[Outcome], out: Path) -> None:
     from softfloat_ref.nn.compare import folder_of
 
     runs = [str(folder_of(o, out)) for o in outcomes if o.epochs]
-    kinds = {o.text for o in outcomes}
+    kinds = {o.measure for o in outcomes}
     if importlib.util.find_spec("matplotlib") is None or not runs or len(kinds) > 1:
         return
     plot.draw_training(runs, str(out / CURVES))

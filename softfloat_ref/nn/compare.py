@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import fsum, sqrt
-from operator import attrgetter
 from pathlib import Path
 from statistics import median
 from typing import Any, Final, NamedTuple
@@ -18,6 +17,8 @@ from softfloat_ref.base.executors import Workers, in_order
 from softfloat_ref.base.files import make_folder, read_bytes, write_file
 from softfloat_ref.nn.data import Dataset
 from softfloat_ref.nn.divergence import Diverged
+from softfloat_ref.nn.measures import MEASURES
+from softfloat_ref.nn.objectives import measure_of
 from softfloat_ref.nn.plain import is_number, plain, restored
 from softfloat_ref.nn.runlog import RunLog
 from softfloat_ref.nn.train import Result, load_data, train
@@ -30,11 +31,11 @@ LOG: Final = "log.jsonl"
 @dataclass(frozen=True)
 class Outcome:
     """One run. epochs: (training loss, test loss, measure) of each; averaged: (test loss, measure) of the averaged
-    weights, or none; measure: accuracy, or perplexity of texts; seconds: of the processor; diverged: the report."""
+    weights, or none; measure: the name of one in MEASURES; seconds: of the processor; diverged: the report."""
 
     recipe: str
     seed: int
-    text: bool
+    measure: str
     products: str
     epochs: tuple[tuple[float, float, float], ...] = ()
     averaged: tuple[float, float] | None = None
@@ -55,12 +56,12 @@ class Summary(NamedTuple):
     (positive: better); time: the median over that of the first recipe's runs."""
 
     recipe: str
-    text: bool
+    measure: str
     runs: int
     diverged: tuple[str, ...]
     train_loss: Spread
     test_loss: Spread
-    measure: Spread
+    measured: Spread
     averaged: Spread
     gain: Spread
     time: float
@@ -96,16 +97,16 @@ def compare(
 def run(recipe: Recipe) -> Outcome:
     """Train one recipe, without files. Raises Error."""
     data, begin = _data(json.dumps(dict(recipe.data), sort_keys=True), recipe), time.process_time()
-    text = data.kind == "text"
+    measure = measure_of(recipe.model, data)
     try:
         result = train(recipe, data=data)
     except Diverged as e:
-        return Outcome(recipe.name, recipe.training.seed, text, Result(recipe, data.kind).products, diverged=str(e))
+        products = Result(recipe, measure).products
+        return Outcome(recipe.name, recipe.training.seed, measure.name, products, diverged=str(e))
     seconds = time.process_time() - begin
-    measure = attrgetter("perplexity" if text else "accuracy")
-    averaged = result.averaged and (result.averaged.loss, measure(result.averaged))
-    epochs = tuple((epoch.loss, epoch.test.loss, measure(epoch.test)) for epoch in result.epochs)
-    return Outcome(recipe.name, recipe.training.seed, text, result.products, epochs, averaged, seconds)
+    averaged = result.averaged and (result.averaged.loss, measure.of(result.averaged))
+    epochs = tuple((epoch.loss, epoch.test.loss, measure.of(epoch.test)) for epoch in result.epochs)
+    return Outcome(recipe.name, recipe.training.seed, measure.name, result.products, epochs, averaged, seconds)
 
 
 _LOADED: dict[str, Dataset] = {}
@@ -154,7 +155,7 @@ def _is_outcome(found: Outcome, recipe: Recipe) -> bool:
     whole = found.diverged is None and len(found.epochs) == recipe.training.epochs
     return (
         (found.recipe, found.seed) == (recipe.name, recipe.training.seed)
-        and isinstance(found.text, bool)
+        and found.measure in MEASURES
         and isinstance(found.products, str)
         and all(is_number(x) for x in (found.seconds, *(found.averaged or ())))
         and (whole or isinstance(found.diverged, str))
@@ -171,9 +172,8 @@ def _kept(outcome: Outcome, recipe: Recipe, out: Path | None) -> Outcome:
     log.truncate_after(-1)
     with log:
         log.write(recipe=outcome.recipe, seed=outcome.seed, version=__version__, products=outcome.products)
-        measure = "perplexity" if outcome.text else "accuracy"
         for number, (train_loss, test_loss, value) in enumerate(outcome.epochs, 1):
-            log.write(epoch=number, train_loss=train_loss, test_loss=test_loss, **{measure: value})
+            log.write(epoch=number, train_loss=train_loss, test_loss=test_loss, **{outcome.measure: value})
     table = {**vars(outcome), "identity": _identity(recipe)}
     text = json.dumps(plain(table), indent=1, allow_nan=False) + "\n"
     write_file(folder / OUTCOME, lambda stream: stream.write(text.encode()))
@@ -209,10 +209,10 @@ def _seconds(group: Sequence[Outcome]) -> float:
 def _summary(name: str, group: Sequence[Outcome], base: float) -> Summary:
     whole = [o for o in group if o.diverged is None]
     averaged = [(o, o.averaged) for o in whole if o.averaged is not None]
-    better = -1 if group[0].text else 1
+    better = MEASURES[group[0].measure].better
     return Summary(
         name,
-        group[0].text,
+        group[0].measure,
         len(group),
         tuple(f"seed {o.seed}: {o.diverged}" for o in group if o.diverged is not None),
         spread([o.epochs[-1][0] for o in whole]),

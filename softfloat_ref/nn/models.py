@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Annotated, Any, Final
 
-from softfloat_ref.base.errors import Error
+from softfloat_ref.base.errors import Error, refuse
 from softfloat_ref.base.extensions import called, entry, parameters
 from softfloat_ref.base.tables import Range, arguments, check
 from softfloat_ref.nn.layers import (
@@ -16,6 +17,7 @@ from softfloat_ref.nn.layers import (
     Attention,
     BatchNorm,
     Conv2d,
+    ConvTranspose2d,
     Dropout,
     Embedding,
     Flatten,
@@ -23,12 +25,15 @@ from softfloat_ref.nn.layers import (
     GlobalAvgPool,
     Layer,
     LayerNorm,
+    LeakyReLU,
     Linear,
     MaxPool,
+    Noise,
     Positions,
     ReLU,
     Residual,
     RMSNorm,
+    Scale,
     Sequential,
     Sigmoid,
     SiLU,
@@ -42,6 +47,8 @@ Maybe = Annotated[int, Range(0)]
 
 FUNCTIONS: Final[dict[str, type[Layer]]] = {layer.kind: layer for layer in (ReLU, Sigmoid, Tanh, GELU, GELUTanh, SiLU)}
 NORMS: Final[dict[str, type[Layer]]] = {"layer": LayerNorm, "rms": RMSNorm}
+GENERATOR: Final = "generator"
+DISCRIMINATOR: Final = "discriminator"
 _RESNET_STAGES: Final = 3
 
 
@@ -207,6 +214,51 @@ def made_by(maker: Callable[..., Layer], what: str, /, *args: Any, **sizes: Any)
     return found
 
 
+def dcgan(of: Input, *, channels: Sizes = (32, 64, 128), noise: Size = 64, largest: float = 1.0,
+          dropout: float = 0.0) -> Sequential:  # fmt: skip
+    """A generator and a discriminator of square images (Radford et al., ICLR 2016): 4x4 convolutions of stride 2,
+    transposed in the generator, with batch norm but at the image.
+
+    channels: from the image inwards; noise: of the generator's input; largest: of a generated image's magnitudes;
+    dropout: of the discriminator's layers.
+    """
+    refuse("model dcgan", ("largest must be above 0", not largest > 0), ("channels is empty", not channels))
+    colours, size = _channels(of), of.shape[0] >> len(channels)
+    if of.shape[:2] != (size << len(channels),) * 2 or not size:
+        raise Error(f"a dcgan of {len(channels)} convolutions takes images of {1 << len(channels)} x as many pixels "
+                    f"in both directions, not of {of.shape[0]} x {of.shape[1]}")  # fmt: skip
+    return Sequential(
+        {
+            GENERATOR: _generator((*channels[::-1], colours), size, noise, largest, of.seed),
+            DISCRIMINATOR: _discriminator((colours, *channels), size, dropout, of.seed),
+        }
+    )
+
+
+def _generator(channels: Sizes, size: int, noise: int, largest: float, seed: int) -> Sequential:
+    layers: dict[str, Layer] = {"noise": Noise(noise, seed=seed)}
+    inputs, place = noise, (size, 1, 0)  # of the first: from a pixel to an image of that size
+    for i, width in enumerate(channels, 1):
+        last = i == len(channels)
+        name = "project" if i == 1 else "image" if last else f"conv{i}"
+        layers[name] = ConvTranspose2d(inputs, width, *place, bias=last, seed=seed, name=f"{GENERATOR}.{name}")
+        if not last:
+            layers |= {f"norm{i}": BatchNorm(width), f"relu{i}": ReLU()}
+        inputs, place = width, (4, 2, 1)
+    return Sequential(layers | {"tanh": Tanh(), "scale": Scale(largest)})
+
+
+def _discriminator(channels: Sizes, size: int, dropout: float, seed: int) -> Sequential:
+    layers: dict[str, Layer] = {}
+    for i, (inputs, width) in enumerate(pairwise(channels), 1):
+        name = "image" if i == 1 else f"conv{i}"
+        layers[name] = Conv2d(inputs, width, 4, 2, 1, bias=i == 1, seed=seed, name=f"{DISCRIMINATOR}.{name}")
+        layers |= ({} if i == 1 else {f"norm{i}": BatchNorm(width)}) | {f"relu{i}": LeakyReLU()}
+        layers |= {f"dropout{i}": Dropout(dropout)} if dropout else {}
+    layers["output"] = Conv2d(channels[-1], 1, size, 1, 0, seed=seed, name=f"{DISCRIMINATOR}.output")
+    return Sequential(layers | {"flatten": Flatten()})
+
+
 def _channels(of: Input) -> int:
     if len(of.shape) != 3:
         raise Error(f"a convolutional network takes images, not examples of shape {of.shape}")
@@ -219,7 +271,9 @@ MODELS: Final[dict[str, Callable[..., Sequential]]] = {
     "resnet": resnet,
     "lstm": lstm,
     "transformer": transformer,
+    "dcgan": dcgan,
 }
+ADVERSARIES: Final = ("dcgan",)  # whose layers are a generator and a discriminator
 
 
 def check_model(table: Mapping[str, Any]) -> None:

@@ -34,25 +34,26 @@ BLAS: Final = "blas"
 class Run:
     """What all layers of a network share: the seed, the step, and whether it trains.
 
-    A random word depends on the seed, the step, the tensor's name and the position in the tensor alone.
+    A random word depends on the seed, the step and its turn, the tensor's name and the position in the tensor alone.
     """
 
     seed: int = 0
     step: int = 0
     training: bool = True
+    turn: str = ""  # the part of the step that is being done, where it has parts
     phase: str = ""  # what is being done: forward, backward, ...; and the time step
     _seen: dict[str, int] = field(default_factory=dict)
 
-    def begin(self, step: int, training: bool = True) -> None:
-        """Start a step; its tensors are counted from 0 again."""
-        self.step, self.training = step, training
+    def begin(self, step: int, training: bool = True, turn: str = "") -> None:
+        """Start a step, or a turn of it; its tensors are counted from 0 again."""
+        self.step, self.training, self.turn = step, training, turn
         self._seen.clear()
 
     def source(self, tensor: str) -> Philox:
         """The random bits of the next tensor of that name in this step."""
         count = self._seen.get(tensor, 0)
         self._seen[tensor] = count + 1
-        return Philox(key(f"{self.seed}/{self.step}/{tensor}/{count}"))
+        return Philox(key(f"{self.seed}/{self.step}{self.turn}/{tensor}/{count}"))
 
 
 class Softmax(NamedTuple):

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.nn import functions, images
+from softfloat_ref.nn.initial import from_words
 
 Array = NDArray[Any]  # float32; float64 where gradients are checked numerically
 GATES: Final = ("input_gate", "forget_gate", "cell_gate", "output_gate")
@@ -60,6 +61,14 @@ class Operations:
     def keep(self, words: Array, value: Any, threshold: int, name: str = "") -> Array:
         """The value where a random word is not below the threshold, else zero."""
         return (words >= np.uint64(threshold)) * value  # type: ignore[no-any-return]
+
+    def leak(self, x: Array, slope: Any, name: str = "") -> Array:
+        """One where x is above zero, else the slope."""
+        return np.where(x > 0, x.dtype.type(1), slope)  # type: ignore[no-any-return]
+
+    def uniform(self, words: Array, bits: int, name: str = "") -> Array:
+        """Words of so many bits as numbers from -1 to below 1: (w - 2^(bits - 1)) / 2^(bits - 1)."""
+        return from_words(words, bits)
 
     # -- sums ----------------------------------------------------------------------------------------------------------
 

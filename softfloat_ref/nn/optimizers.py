@@ -22,7 +22,7 @@ from softfloat_ref.nn.numerics import Numerics
 from softfloat_ref.nn.schedules import power
 
 Array = NDArray[Any]
-STEPS: Final = "optimizer/steps"  # in a checkpoint: the number of updates
+STEPS: Final = "optimizer/steps"  # in a checkpoint: the number of updates, by turn
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class Optimizer:
 
     def update(
         self, weight: Array, gradient: Array, state: Mapping[str, Array], rate: float, step: int, numerics: Numerics
-    ) -> None:
-        """Change a weight and its state in place. gradient: unscaled, and may be changed. rate: by the schedule.
-        step: the number of this update, from 1."""
+    ) -> Array:
+        """Change a weight and its state in place; returns the weight. gradient: unscaled, and may be changed. rate: by
+        the schedule. step: the number of this update, from 1."""
         raise NotImplementedError
 
     def decayed(self, weight: Array, gradient: Array, numerics: Numerics) -> Array:
@@ -79,7 +79,7 @@ class SGD(Optimizer):
 
     def update(
         self, weight: Array, gradient: Array, state: Mapping[str, Array], rate: float, step: int, numerics: Numerics
-    ) -> None:
+    ) -> Array:
         n = numerics
         gradient = self.decayed(weight, gradient, n)
         if self.momentum:
@@ -91,7 +91,7 @@ class SGD(Optimizer):
             else:
                 gradient = velocity
         change = n.mul(number(n, "rate", rate, weight), gradient, "change")
-        stored(n.sub(weight, change, "updated", out=weight), "master", n)
+        return stored(n.sub(weight, change, "updated", out=weight), "master", n)
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Adam(Optimizer):
 
     def update(
         self, weight: Array, gradient: Array, state: Mapping[str, Array], rate: float, step: int, numerics: Numerics
-    ) -> None:
+    ) -> Array:
         n = numerics
         gradient = self.decayed(weight, gradient, n)
         first = self._moment("first_moment", gradient, self.beta1, state, n)
@@ -131,7 +131,7 @@ class Adam(Optimizer):
         change = n.div(first, deviation, "quotient", out=deviation)
         size = number(n, "step_size", rate / (1 - power(self.beta1, step)), weight)
         change = n.mul(change, size, "change", out=change)
-        stored(n.sub(weight, change, "updated", out=weight), "master", n)
+        return stored(n.sub(weight, change, "updated", out=weight), "master", n)
 
     @staticmethod
     def _moment(name: str, x: Array, beta: float, state: Mapping[str, Array], n: Numerics) -> Array:
@@ -151,11 +151,11 @@ class AdamW(Adam):
 
     def update(
         self, weight: Array, gradient: Array, state: Mapping[str, Array], rate: float, step: int, numerics: Numerics
-    ) -> None:
+    ) -> Array:
         if self.weight_decay:
             keep = number(numerics, "weight_keep", 1 - rate * self.weight_decay, weight)
             weight = numerics.mul(weight, keep, "weight_decayed", out=weight)
-        super().update(weight, gradient, state, rate, step, numerics)
+        return super().update(weight, gradient, state, rate, step, numerics)
 
     def decayed(self, weight: Array, gradient: Array, numerics: Numerics) -> Array:
         return gradient
@@ -174,40 +174,46 @@ def read_optimizer(table: Mapping[str, Any]) -> Optimizer:
 
 
 class Updates:
-    """The updates of a network's weights by one optimizer. steps: how many there were."""
+    """The updates by one optimizer of a network's weights, or of those of one turn of a step, whose names begin with
+    it. steps: how many there were."""
 
-    def __init__(self, optimizer: Optimizer) -> None:
-        self.optimizer, self.steps = optimizer, 0
+    def __init__(self, optimizer: Optimizer, turn: str = "") -> None:
+        self.optimizer, self.steps, self._turn = optimizer, 0, turn
+        self._counted = f"{STEPS}/{turn}" if turn else STEPS
         self._states: dict[str, dict[str, Array]] = {}
 
     def begin(self) -> None:
         """Start the next update, of every weight once."""
         self.steps += 1
 
-    def update(self, name: str, weight: Array, gradient: Array, factor: float, numerics: Numerics) -> None:
-        """Change a weight in place. factor: of the rate, from the schedule; gradient: unscaled, and may be changed."""
+    def update(self, name: str, weight: Array, gradient: Array, factor: float, numerics: Numerics) -> Array:
+        """Change a weight in place; returns it. factor: of the rate, from the schedule; gradient: unscaled, and may be
+        changed."""
         by = self.optimizer
         if name not in self._states:
             self._states[name] = {key: np.zeros(weight.shape, weight.dtype) for key in by.states}
-        by.update(weight, gradient, self._states[name], by.rate * factor, self.steps, numerics)
+        return by.update(weight, gradient, self._states[name], by.rate * factor, self.steps, numerics)
 
     def state(self) -> dict[str, Array]:
         """What a checkpoint stores: `KEY/WEIGHT` for each array, and the number of updates where it counts."""
         found = {f"{key}/{name}": array for name, state in self._states.items() for key, array in state.items()}
-        return found | ({STEPS: np.array(self.steps, np.int64)} if self.optimizer.counts else {})
+        return found | ({self._counted: np.array(self.steps, np.int64)} if self.optimizer.counts else {})
 
     def restore(self, state: Mapping[str, Array], weights: Mapping[str, Array]) -> None:
         """Go on from what `state` gave, among other arrays. Raises Error for that of other weights or another
         optimizer."""
-        found = {key: like(under(f"{key}/", state), weights) for key in self.optimizer.states}
+        found = {key: like(self._own(under(f"{key}/", state)), weights) for key in self.optimizer.states}
         names = {frozenset(arrays) for arrays in found.values()}
-        steps = state.get(STEPS, np.array(0 if not self.optimizer.counts else -1))
+        steps = state.get(self._counted, np.array(0 if not self.optimizer.counts else -1))
         if len(names) > 1 or steps.shape or steps.dtype.kind not in "iu" or steps < 0:
             raise Error(OTHER)
         self.steps = int(steps)
         self._states = {
             name: {key: arrays[name].copy() for key, arrays in found.items()} for name in next(iter(names), ())
         }
+
+    def _own(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        return {name: array for name, array in arrays.items() if name.startswith(self._turn)}
 
 
 def number(numerics: Numerics, name: str, value: float, like: Array) -> Any:

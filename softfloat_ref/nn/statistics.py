@@ -63,7 +63,7 @@ class Statistics:
         self._trainer = trainer
         self._tallies: dict[str, Tally] = {}
         self._kept: dict[str, Array] = {}
-        for numerics in (trainer.loss_numerics, *(layer.numerics for layer in trainer.layers.values())):
+        for numerics in (trainer.objective.numerics, *(layer.numerics for layer in trainer.layers.values())):
             numerics.watch(partial(self._see, numerics.name))
 
     def _see(self, layer: str, role: str, seen: Seen) -> None:

@@ -17,19 +17,21 @@ from softfloat_ref.base.files import make_folder, write_file
 from softfloat_ref.nn import checkpoint
 from softfloat_ref.nn.data import Dataset, batches, load, text_batches
 from softfloat_ref.nn.divergence import Diverged
+from softfloat_ref.nn.measures import Measure, Score
 from softfloat_ref.nn.numerics import BLAS
 from softfloat_ref.nn.plain import is_number
 from softfloat_ref.nn.runlog import RunLog
 from softfloat_ref.nn.schedules import schedule
 from softfloat_ref.nn.statistics import Statistics
 from softfloat_ref.nn.swa import Averager
-from softfloat_ref.nn.trainer import Score, Trainer
+from softfloat_ref.nn.trainer import Trainer
 from softfloat_ref.nn.training_recipe import Recipe
 
 Array = NDArray[Any]
 RECIPE: Final = "recipe.toml"
 LOG: Final = "log.jsonl"
 CHECKPOINT: Final = "checkpoint.npz"
+AVERAGED: Final = "averaged.npz"
 GRADIENTS: Final = "gradients.npz"
 _TEST_BATCH: Final = 256
 
@@ -52,7 +54,7 @@ class Result:
     """The result of a run. averaged: the score of the averaged weights, if the recipe averages after training."""
 
     recipe: Recipe
-    kind: str
+    measure: Measure
     epochs: list[Epoch] = field(default_factory=list)
     averaged: Score | None = None
 
@@ -111,7 +113,7 @@ class Training:
         self.statistics = Statistics(self.trainer) if count else None
         self.averager = Averager(recipe.swa or None, recipe.training.epochs)
         self.factor = schedule(recipe.schedule or None)
-        self.result = Result(recipe, data.kind)
+        self.result = Result(recipe, self.trainer.measure)
         self.number, self.start = 0, 0  # steps and epochs done
         self._log: RunLog | None = None
 
@@ -176,9 +178,13 @@ class Training:
         if placed is not None:
             self._place(placed, epoch)
         skipped = trainer.scaler.skipped - before
-        score = trainer.evaluate(self._test())
+        score = self.evaluate()
         seconds = time.perf_counter() - begin
         self._end(Epoch(epoch + 1, self.number, total / count, score, skipped, trainer.scaler.scale, seconds))
+
+    def evaluate(self) -> Score:
+        """The weights' score on the test data."""
+        return self.trainer.evaluate(self._test())
 
     def _after_step(self, epoch: int, loss: float) -> None:
         if self.number % self.recipe.training.log_every == 0:
@@ -198,7 +204,7 @@ class Training:
         self.watch.epoch(epoch)
 
     def _measure(self, score: Score) -> dict[str, float]:
-        return {"perplexity": score.perplexity} if self.data.kind == "text" else {"accuracy": score.accuracy}
+        return {self.result.measure.name: self.result.measure.of(score)}
 
     def _place(self, weights: dict[str, Array], epoch: int) -> None:
         """Put averaged weights in place, with statistics of their own."""
@@ -212,10 +218,10 @@ class Training:
             return
         kept = {k: v.copy() for k, v in self.trainer.arrays().items()}
         self._place(averaged, 0)
-        self.result.averaged = score = self.trainer.evaluate(self._test())
+        self.result.averaged = score = self.evaluate()
         self._write(averaged=True, test_loss=score.loss, **self._measure(score))
         if self.out is not None:
-            checkpoint.save(self.out / "averaged.npz", self.trainer.arrays(), {"step": self.number})
+            checkpoint.save(self.out / AVERAGED, self.trainer.arrays(), {"step": self.number})
         self.trainer.restore(kept)
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------

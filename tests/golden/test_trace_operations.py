@@ -105,6 +105,11 @@ CASES: dict[str, list[Case]] = {
                case([((10,), FP32)], np.array(SPECIALS, "u4"), np.array(0x7F800000, "u4"))],
     "keep": [case([((6, 40), FP32)], WORDS, np.array(0x3FA00000, "u4"), formats=(get_format("u8"), FP32),
                   threshold=77)],
+    "leak": [case([((6, 7), FP32)], numbers(6, 7), np.array(0x3E4CCCCD, "u4")),
+             case([((256,), FP32)], np.arange(256), np.array(0x3E4CCCCD, "u4"), formats=(E4M3, FP32))],
+    "uniform": [case([((4,), FP32)], np.array([0, 1, 1 << 23, (1 << 24) - 1], "u4"), formats=(get_format("u24"),),
+                     bits=24),
+                case([((256,), FP32)], np.arange(256, dtype=np.uint8), formats=(get_format("u8"),), bits=8)],
     "random": [case([((3, 5), get_format("u8"))], source="philox:seed=3"),
                case([((3, 5), get_format("u8"))], source="philox:seed=3", transposed=True)],
     "convert": [
@@ -204,7 +209,8 @@ def test_arrays_are_the_oracle(op: str, given: Case) -> None:
                                             ("concatenate", {"axis": 2}), ("scatter_sum", {"count": 5}),
                                             ("transpose", {"axes": [0, 1]}), ("transpose", {"axes": [0, 0, 1]}),
                                             ("matmul", {"batch": 3}), ("matmul", {"batch": 0}),
-                                            ("keep", {"threshold": -1}), ("quantize", {"format": {}})])  # fmt: skip
+                                            ("keep", {"threshold": -1}), ("uniform", {"bits": 25}),
+                                            ("quantize", {"format": {}})])  # fmt: skip
 def test_bad_options(op: str, change: dict[str, Any]) -> None:
     given = CASES[op][0]
     with pytest.raises((Error, KeyError)):

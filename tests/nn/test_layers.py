@@ -42,6 +42,9 @@ LAYERS: dict[str, tuple[Callable[[], nn.Layer], tuple[int, ...]]] = {
     "transposed conv": (lambda: nn.ConvTranspose2d(3, 2), (2, 3, 4, 3)),
     "transposed conv, stride 1": (lambda: nn.ConvTranspose2d(2, 3, 3, 1, 1, bias=False), (1, 4, 3, 2)),
     "transposed conv, no overlap": (lambda: nn.ConvTranspose2d(2, 3, 2, 2, 0), (2, 2, 3, 2)),
+    "transposed conv, stride 1, to an image": (lambda: nn.ConvTranspose2d(5, 3, 3, 1, 0, bias=False), (2, 1, 1, 5)),
+    "leaky relu": (nn.LeakyReLU, (3, 7)),
+    "scale": (lambda: nn.Scale(2.5), (3, 7)),
     "batch norm": (lambda: nn.BatchNorm(4), (3, 2, 2, 4)),
     "layer norm": (lambda: nn.LayerNorm(6), (3, 2, 6)),
     "rms norm": (lambda: nn.RMSNorm(6), (3, 2, 6)),
@@ -290,7 +293,7 @@ def test_models_run_forward_and_back(kind: str) -> None:
     network = build({"kind": kind}, Input(shape, 10, 1))
     x = np.arange(6).reshape(3, 2) if text else draw(2, 16, 16, 3).astype(np.float32)
     y = network.forward(x)
-    assert y.shape == ((3, 2, 10) if text else (2, 10))
+    assert y.shape == ((3, 2, 10) if text else (2, 1) if kind == "dcgan" else (2, 10))
     network.backward(np.ones_like(y))
     for name, layer in network.walk():
         for key, parameter in layer.params.items():

@@ -62,7 +62,7 @@ class RMSProp(Optimizer):
 
     def update(
         self, weight: Array, gradient: Array, state: Mapping[str, Array], rate: float, step: int, numerics: Numerics
-    ) -> None:
+    ) -> Array:
         n = numerics
         kept = n.mul(
             n.given("square_before", state["square"]), number(n, "keep", self.decay, weight), out=state["square"]
@@ -71,4 +71,4 @@ class RMSProp(Optimizer):
         square = stored(n.add(kept, taken, "square", out=kept), "optimizer", n)
         below = n.add(n.sqrt(square, "root"), number(n, "epsilon", 1e-8, weight), "below")
         change = n.mul(n.div(gradient, below, "quotient"), number(n, "rate", rate, weight), "change")
-        stored(n.sub(weight, change, "updated", out=weight), "master", n)
+        return stored(n.sub(weight, change, "updated", out=weight), "master", n)

@@ -46,7 +46,7 @@ class RecordingNumerics(Numerics):
     def __init__(self, of: Numerics, recorder: Recorder) -> None:
         super().__init__(of.name, of.specs, of.accumulator, of.run)
         self._recorder = recorder
-        self._blocks: dict[tuple[str, View, int], list[View]] = {}  # with BLAS, made once along an axis
+        self._blocks: dict[tuple[str, Any, View, int], list[View]] = {}  # with BLAS, made once along an axis
         for role in of.specs:
             by = of.quantizer(role)
             self._by_role[role] = None if by is None else RecordingQuantizer(by, role, recorder, self._called)
@@ -129,7 +129,7 @@ class RecordingNumerics(Numerics):
             batch, along, view = len(held.values), 1, self._rows(view, axis)
         if not isinstance(by, RecordingQuantizer) or not by.by_product:
             return Operand([view], along, None, 0, rows)
-        key = held.role, view, along
+        key = held.role, held.source, view, along  # each tensor that is held draws random words of its own
         if key not in self._blocks or self.accumulator != BLAS:
             source = None if held.source is None else held.source(axis)
             self._blocks[key] = by.blocks(view, along, source, transposed=place == 0, batch=batch)

@@ -30,9 +30,11 @@ from softfloat_ref.golden.trace.selections import (
     Gather,
     Inside,
     Keep,
+    Leak,
     ScatterSum,
     Slice,
     Transpose,
+    Uniform,
 )
 
 RECORDED: Final = "recorded"  # in traces of older versions: what the host computed, which is not recomputed
@@ -67,6 +69,8 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "causal": Causal(),
     "inside": Inside(),
     "keep": Keep(),
+    "leak": Leak(),
+    "uniform": Uniform(),
     "sqrt": Root(),
     **{name: Function(name) for name in ("exp", "sigmoid", "tanh", "erf", "gelu", "gelu_tanh", "silu")},
     "last_sum": LastSum(),

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.trace.case import ByElement, Case
-from softfloat_ref.golden.trace.numbers import FP32, ONE, Codes, apply, matrix, summed_one
+from softfloat_ref.golden.trace.numbers import FP32, ONE, Codes, apply, matrix, positive, summed_one
+from softfloat_ref.nn.initial import from_words
+from softfloat_ref.oracle.codec import encoder, to_value
+from softfloat_ref.oracle.policies import Policy
 
 _MAGNITUDE = FP32.magnitude_mask
 _MINUS_INF = FP32.sign_bit | FP32.inf_code
@@ -172,3 +177,31 @@ class Keep(ByElement):
     def element(self, case: Case, place: int) -> int:
         word = int(case.inputs[0].reshape(-1)[place])
         return int(case.values(1)) if word >= int(case.options["threshold"]) else 0
+
+
+class Leak(ByElement):
+    """Inputs x, slope: one where x is above zero, else the slope."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        case.needs(2)
+        x = case.values(0)
+        return [np.where((x != 0) & (x <= FP32.inf_code), ONE, case.values(1)).astype(np.uint32)]
+
+    def element(self, case: Case, place: int) -> int:
+        return ONE if positive(int(case.values(0).reshape(-1)[place])) else int(case.values(1))
+
+
+class Uniform(ByElement):
+    """Input words of `bits` bits: (w - 2^(bits - 1)) / 2^(bits - 1), a number from -1 to below 1, exact in FP32."""
+
+    def compute(self, case: Case) -> list[Codes]:
+        case.needs(1)
+        return [from_words(case.inputs[0], self._bits(case)).view(np.uint32)]
+
+    def element(self, case: Case, place: int) -> int:
+        half, word = 1 << (self._bits(case) - 1), int(case.inputs[0].reshape(-1)[place])
+        return int(encoder(FP32, Policy())(to_value(Fraction(word - half, half), FP32.precision), 0)[0])
+
+    @staticmethod
+    def _bits(case: Case) -> int:
+        return case.integer("bits", 1, FP32.precision)

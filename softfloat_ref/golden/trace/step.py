@@ -74,5 +74,5 @@ def _recording(trainer: Trainer) -> Recorder:
         layer.numerics = RecordingNumerics(layer.numerics, recorder)
         for kept in (layer.params, layer.buffers):
             kept.update({key: recorder.given(f"{name.replace('.', '/')}/{key}", x) for key, x in kept.items()})
-    trainer.loss_numerics = RecordingNumerics(trainer.loss_numerics, recorder)
+    trainer.objective.numerics = RecordingNumerics(trainer.objective.numerics, recorder)
     return recorder

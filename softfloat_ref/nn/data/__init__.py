@@ -14,6 +14,7 @@ from softfloat_ref.nn.data.model import Dataset, batches, text_batches
 __all__ = ["DATA", "Data", "Dataset", "batches", "load", "text_batches"]
 
 Loader = Callable[..., Dataset]
+_FROM_ZERO: Final = ("noise",)  # sizes that may be 0
 
 
 class Data(NamedTuple):
@@ -55,8 +56,9 @@ def load(name: str, *, seed: int, root: Path | None = None, **sizes: int) -> Dat
     for key, value in sizes.items():
         if key not in known:
             raise unknown(f"size of data {name!r}:", key, known)
-        if type(value) is not int or value < 1:
-            raise Error(f"data {name!r}: {key} is a number from 1, not {value!r}")
+        least = 0 if key in _FROM_ZERO else 1
+        if type(value) is not int or value < least:
+            raise Error(f"data {name!r}: {key} is a number from {least}, not {value!r}")
     given: dict[str, Path | None] = {"root": root} if "root" in taken else {}
     if root is not None and not given:
         raise Error(f"data {name!r} is generated: it takes no folder")

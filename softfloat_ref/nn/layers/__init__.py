@@ -7,6 +7,7 @@ from softfloat_ref.nn.layers.attention import Attention
 from softfloat_ref.nn.layers.base import Layer, Residual, Sequential
 from softfloat_ref.nn.layers.conv import Conv2d, ConvTranspose2d
 from softfloat_ref.nn.layers.embeddings import Embedding, Positions, TiedLinear
+from softfloat_ref.nn.layers.gan import LeakyReLU, Noise, Scale, binary_cross_entropy
 from softfloat_ref.nn.layers.linear import Linear
 from softfloat_ref.nn.layers.loss import Loss, softmax_cross_entropy
 from softfloat_ref.nn.layers.lstm import LSTM
@@ -29,18 +30,22 @@ __all__ = [
     "GlobalAvgPool",
     "Layer",
     "LayerNorm",
+    "LeakyReLU",
     "Linear",
     "Loss",
     "MaxPool",
+    "Noise",
     "Positions",
     "RMSNorm",
     "ReLU",
     "Residual",
+    "Scale",
     "Sequential",
     "SiLU",
     "Sigmoid",
     "Tanh",
     "TiedLinear",
+    "binary_cross_entropy",
     "softmax_cross_entropy",
 ]
 

@@ -1,4 +1,4 @@
-"""Convolution as a matrix product of the image's patches, and its transpose."""
+"""Convolutions, of either direction, as matrix products of an image's patches."""
 
 from __future__ import annotations
 
@@ -10,16 +10,76 @@ from softfloat_ref.nn.layers.base import Array, Layer
 from softfloat_ref.nn.numerics import Held
 
 
-class Conv2d(Layer):
-    """A convolution of (batch, height, width, channels). weight: (outputs, kernel, kernel, channels).
+class _Convolution(Layer):
+    """The three products between an image's patches, values at their places, and the weight (values, kernel, kernel,
+    channels).
 
     A row of patches has the order (row, column, channel) of the weight, so that blocks along the product's reduced
-    axis lie within the channels where those are a multiple of the block size. The error's product reduces the output
-    channels; the patches' gradients are added up in FP32.
+    axis lie within the channels where those are a multiple of the block size. A product that gives patches reduces the
+    values; the patches are added up in FP32.
     """
 
     kind = "conv"
     products = True
+
+    def __init__(
+        self, shape: tuple[int, ...], stride: int, padding: int, bound: float, biases: int, seed: int, name: str
+    ) -> None:
+        super().__init__()
+        self.kernel, self.stride, self.padding = shape[1], stride, padding
+        self.params = {"weight": uniform(shape, bound, seed, f"{name}.weight")}
+        if biases:
+            self.params["bias"] = uniform((biases,), bound, seed, f"{name}.bias")
+
+    def _hold_weight(self) -> None:
+        weight = self.params["weight"]
+        self._w = self.numerics.hold(weight.reshape(len(weight), -1), "weight")
+
+    def _hold_image(self, image: Array, role: str) -> None:
+        self._image, self._shape = self.numerics.hold(image, role), image.shape
+        self._columns: Held | None = None
+
+    def _values(self) -> Array:
+        """Patches times the weight, the patches reduced."""
+        numerics, image = self.numerics, self._image
+        size = numerics.block_size(image.role)
+        if size and self._shape[-1] % size == 0 and numerics.takes_values:
+            columns = Held(self._patches(image.along(3)), image.role, None)  # a kernel's area fewer values to quantize
+        else:
+            columns = self._all_patches()
+        return numerics.product(columns, self._w, 1, 1)
+
+    def _weight_gradient(self, values: Held) -> None:
+        """Values times patches, the places of all images reduced."""
+        numerics = self.numerics
+        dw = numerics.result(numerics.product(values, self._all_patches(), 0, 0), "weight_gradient")
+        self.grads["weight"] = numerics.through(dw, self._w).reshape(self.params["weight"].shape)
+        self._columns = None
+
+    def _summed(self, values: Held) -> Array:
+        """Values times the weight, the values reduced, as images."""
+        made = self.numerics.product(values, self._w, 1, 0)
+        return self.numerics.patch_sum(made, self._shape, self.kernel, self.stride, self.padding, "summed")
+
+    def _all_patches(self) -> Held:
+        if self._columns is None:
+            self._columns = self._image.moved(self._patches(self._image.values))
+        return self._columns
+
+    def _patches(self, x: Array) -> Array:
+        return self.numerics.patches(x, self.kernel, self.stride, self.padding)
+
+    def _biased(self, y: Array) -> Array:
+        return self.numerics.add(y, self.params["bias"], "biased", out=y) if "bias" in self.params else y
+
+    def _bias_gradient(self, error: Held) -> None:
+        if "bias" in self.params:
+            rows = error.values.reshape(-1, error.values.shape[-1])
+            self.grads["bias"] = self.numerics.row_sum(rows, "bias_gradient")
+
+
+class Conv2d(_Convolution):
+    """A convolution of (batch, height, width, channels). weight: (outputs, kernel, kernel, channels)."""
 
     def __init__(
         self,
@@ -33,64 +93,33 @@ class Conv2d(Layer):
         seed: int = 0,
         name: str = "conv",
     ) -> None:
-        super().__init__()
-        self.kernel, self.stride = kernel, stride
-        self.padding = kernel // 2 if padding is None else padding
         bound = (inputs * kernel * kernel) ** -0.5
-        self.params = {"weight": uniform((outputs, kernel, kernel, inputs), bound, seed, f"{name}.weight")}
-        if bias:
-            self.params["bias"] = uniform((outputs,), bound, seed, f"{name}.bias")
+        padding = kernel // 2 if padding is None else padding
+        super().__init__((outputs, kernel, kernel, inputs), stride, padding, bound, outputs if bias else 0, seed, name)
 
     def forward(self, x: Array) -> Array:
-        numerics, weight = self.numerics, self.params["weight"]
-        self._shape = x.shape
-        self._x = numerics.hold(x, "activation")
-        self._w = numerics.hold(weight.reshape(len(weight), -1), "weight")
-        self._columns: Held | None = None
-        y = numerics.product(self._forward_columns(), self._w, 1, 1)
-        if "bias" in self.params:
-            y = numerics.add(y, self.params["bias"], "biased", out=y)
+        self._hold_image(x, "activation")
+        self._hold_weight()
+        y = self._biased(self._values())
         height, width = places(x.shape, self.kernel, self.stride, self.padding)
-        return numerics.result(y, "activation").reshape(len(x), height, width, len(weight))
-
-    def _forward_columns(self) -> Held:
-        """The patches as the forward product takes them."""
-        size = self.numerics.block_size("activation")
-        if size and self._shape[-1] % size == 0 and self.numerics.takes_values:
-            return Held(self._patches(self._x.along(3)), "activation", None)  # a kernel's area fewer values to quantize
-        self._columns = self._x.moved(self._patches(self._x.values))
-        return self._columns
-
-    def _patches(self, x: Array) -> Array:
-        return self.numerics.patches(x, self.kernel, self.stride, self.padding)
+        return self.numerics.result(y, "activation").reshape(len(x), height, width, -1)
 
     def backward(self, dy: Array) -> Array:
-        numerics, weight = self.numerics, self.params["weight"]
+        numerics = self.numerics
         error = numerics.hold(dy.reshape(-1, dy.shape[-1]), "error")
-        columns = self._columns or self._x.moved(self._patches(self._x.values))
-        dw = numerics.result(numerics.product(error, columns, 0, 0), "weight_gradient")
-        self.grads["weight"] = numerics.through(dw, self._w).reshape(weight.shape)
-        if "bias" in self.params:
-            self.grads["bias"] = numerics.row_sum(error.values, "bias_gradient")
-        self._columns = None
+        self._weight_gradient(error)
+        self._bias_gradient(error)
         if not self.needs_input_gradient:
             return np.zeros(self._shape, dy.dtype)
-        made = numerics.product(error, self._w, 1, 0)
-        dx = numerics.patch_sum(made, self._shape, self.kernel, self.stride, self.padding, "summed")
-        return numerics.result(numerics.through(dx, self._x), "error")
+        return numerics.result(numerics.through(self._summed(error), self._image), "error")
 
 
-class ConvTranspose2d(Layer):
+class ConvTranspose2d(_Convolution):
     """A transposed convolution of (batch, height, width, channels): what a convolution with this kernel, stride and
-    padding does to errors. weight: (inputs, kernel, kernel, outputs). The output is stride times as high and wide where
-    kernel = stride + 2 padding.
+    padding does to errors; backward is that one's forward. weight: (inputs, kernel, kernel, outputs).
 
-    The product reduces the input channels; overlapping patches are added up in FP32, in the order of the kernel's
-    places. Backward, the errors' patches are reduced along (row, column, channel), and along batch and image.
+    n rows become (n - 1) stride - 2 padding + kernel: stride times as many where kernel = stride + 2 padding.
     """
-
-    kind = "conv"
-    products = True
 
     def __init__(
         self,
@@ -104,35 +133,25 @@ class ConvTranspose2d(Layer):
         seed: int = 0,
         name: str = "conv",
     ) -> None:
-        super().__init__()
-        self.kernel, self.stride, self.padding = kernel, stride, padding
         bound = inputs**-0.5 * stride / kernel  # each output has inputs (kernel / stride)^2 addends
-        self.params = {"weight": uniform((inputs, kernel, kernel, outputs), bound, seed, f"{name}.weight")}
-        if bias:
-            self.params["bias"] = uniform((outputs,), bound, seed, f"{name}.bias")
+        super().__init__((inputs, kernel, kernel, outputs), stride, padding, bound, outputs if bias else 0, seed, name)
 
     def forward(self, x: Array) -> Array:
-        numerics, weight = self.numerics, self.params["weight"]
-        count, *sides, inputs = self._shape = x.shape
-        self._x = numerics.hold(x.reshape(-1, inputs), "activation")
-        self._w = numerics.hold(weight.reshape(inputs, -1), "weight")
-        height, width = ((n - 1) * self.stride + self.kernel - 2 * self.padding for n in sides)
-        image = (count, height, width, weight.shape[-1])
-        y = numerics.product(self._x, self._w, 1, 0)
-        y = numerics.patch_sum(y, image, self.kernel, self.stride, self.padding, "summed")
-        if "bias" in self.params:
-            y = numerics.add(y, self.params["bias"], "biased", out=y)
-        return numerics.result(y, "activation")
+        numerics, wider = self.numerics, self.kernel - 2 * self.padding
+        self._x = numerics.hold(x.reshape(-1, x.shape[-1]), "activation")
+        self._hold_weight()
+        height, width = ((n - 1) * self.stride + wider for n in x.shape[1:3])
+        self._shape = (len(x), height, width, self.params["weight"].shape[-1])
+        return numerics.result(self._biased(self._summed(self._x)), "activation")
 
     def backward(self, dy: Array) -> Array:
-        numerics, weight = self.numerics, self.params["weight"]
-        error = numerics.hold(dy, "error")
-        if "bias" in self.params:
-            self.grads["bias"] = numerics.row_sum(error.values.reshape(-1, dy.shape[-1]), "bias_gradient")
-        patches = error.moved(numerics.patches(error.values, self.kernel, self.stride, self.padding))
-        dw = numerics.result(numerics.product(self._x, patches, 0, 0), "weight_gradient")
-        self.grads["weight"] = numerics.through(dw, self._w).reshape(weight.shape)
-        if not self.needs_input_gradient:
-            return np.zeros(self._shape, dy.dtype)
-        dx = numerics.through(numerics.product(patches, self._w, 1, 1), self._x)
-        return numerics.result(dx, "error").reshape(self._shape)
+        numerics = self.numerics
+        self._hold_image(dy, "error")
+        dx = numerics.through(self._values(), self._x) if self.needs_input_gradient else None
+        self._weight_gradient(self._x)
+        self._bias_gradient(self._image)
+        rows, columns = places(self._shape, self.kernel, self.stride, self.padding)
+        shape = (len(dy), rows, columns, -1)
+        if dx is None:
+            return np.zeros((*shape[:3], len(self.params["weight"])), dy.dtype)
+        return numerics.result(dx, "error").reshape(shape)

@@ -11,13 +11,17 @@ EPSILON = 1e-5
 
 
 class BatchNorm(Layer):
-    """Over all axes but the last. In inference by running statistics (an exponential average, unbiased variance)."""
+    """Over all axes but the last. In inference by running statistics (an exponential average, unbiased variance).
+
+    averaged: the number of batches whose mean they are instead, or none.
+    """
 
     kind = "norm"
 
     def __init__(self, channels: int, momentum: float = 0.1) -> None:
         super().__init__()
         self.momentum = momentum
+        self.averaged: int | None = None
         self.params = {"weight": np.ones(channels, np.float32), "bias": np.zeros(channels, np.float32)}
         self.buffers = {"mean": np.zeros(channels, np.float32), "variance": np.ones(channels, np.float32)}
 
@@ -40,6 +44,9 @@ class BatchNorm(Layer):
 
     def _remember(self, mean: Array, variance: Array, count: int) -> None:
         n, part = self.numerics, self.momentum
+        if self.averaged is not None:
+            self.averaged += 1
+            part = 1 / self.averaged
         keep, take = n.number("running_keep", 1 - part), n.number("running_take", part)
         bessel = n.number(f"unbiased_{count}", count / max(count - 1, 1))
         for name, found in (("mean", mean), ("variance", n.mul(variance, bessel, "unbiased"))):

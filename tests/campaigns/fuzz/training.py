@@ -146,6 +146,7 @@ WORDS: Final = (
     *(
         'kind = "lstm"',
         'kind = "transformer"',
+        'kind = "dcgan"',
         'kind = "adamw"',
         'kind = "resnet"',
         "depth = 8",
