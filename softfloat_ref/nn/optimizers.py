@@ -188,11 +188,14 @@ class Updates:
 
     def update(self, name: str, weight: Array, gradient: Array, factor: float, numerics: Numerics) -> Array:
         """Change a weight in place; returns it. factor: of the rate, from the schedule; gradient: unscaled, and may be
-        changed."""
+        changed. Raises Error if the optimizer does not return the weight."""
         by = self.optimizer
         if name not in self._states:
             self._states[name] = {key: np.zeros(weight.shape, weight.dtype) for key in by.states}
-        return by.update(weight, gradient, self._states[name], by.rate * factor, self.steps, numerics)
+        made = by.update(weight, gradient, self._states[name], by.rate * factor, self.steps, numerics)
+        if not isinstance(made, np.ndarray) or made.shape != weight.shape:
+            raise Error(f"optimizer {by.kind!r}: update must return the weight")
+        return made
 
     def state(self) -> dict[str, Array]:
         """What a checkpoint stores: `KEY/WEIGHT` for each array, and the number of updates where it counts."""

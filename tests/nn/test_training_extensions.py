@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from command import TOP, ok, refused
 
@@ -15,6 +16,8 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.tables import changed
 from softfloat_ref.nn.data import load
 from softfloat_ref.nn.models import Input, build
+from softfloat_ref.nn.numerics import Numerics
+from softfloat_ref.nn.optimizers import SGD, Updates
 from softfloat_ref.nn.train import Training, load_data, train
 from softfloat_ref.nn.training_recipe import load_recipe, read_recipe
 
@@ -118,6 +121,16 @@ def test_a_model_that_does_not_fit_is_refused(kind: str, message: str) -> None:
 def test_a_recipe_that_does_not_fit_is_refused(table: dict[str, Any], message: str) -> None:
     with pytest.raises(Error, match=message):
         read_recipe({**BASE, **table})
+
+
+def test_an_optimizer_that_returns_no_weight_is_refused() -> None:
+    class Forgetful(SGD):
+        def update(self, *args: Any) -> Any:
+            super().update(*args)
+
+    updates, weight = Updates(Forgetful()), np.ones(3, np.float32)
+    with pytest.raises(Error, match="optimizer 'sgd': update must return the weight"):
+        updates.update("w", weight, weight.copy(), 1.0, Numerics())
 
 
 @pytest.mark.parametrize(
