@@ -338,3 +338,26 @@ def test_an_error_in_a_thread_is_seen() -> None:
 
     with pytest.raises(Error, match="here"):
         shared(1 << 20, 1, 2, work)
+
+
+def test_the_processor_s_conversion_to_fp16_is_the_loop_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all exponents, and with SOFTFLOAT_FULL=1 of all 2^32 operands; without the instruction, the loop remains."""
+    from softfloat_ref.arrays.kernels import casts
+
+    fmt, size = CATALOGUE["fp16"], 1 << 16
+    loop, numbers = dispatch._nearest(fmt, Policy(), False) or (None, None)
+    if not casts.has_half():
+        pytest.skip("this processor has no F16C")
+    assert loop is nearest.half_codes32
+    made, known = np.empty(size, np.uint16), np.empty(size, np.uint16)
+    for start in range(0, 1 << 32, size * cases(64, 1)):
+        x = np.arange(start, start + size, dtype=np.uint64).astype(np.uint32)
+        loop(x, made, numbers)
+        nearest.nearest_codes32(x, known, numbers)
+        np.testing.assert_array_equal(made, known)
+    for other in (Policy(rounding="rtz"), Policy(overflow="sat-finite")):  # type: ignore[arg-type]
+        assert (dispatch._nearest(fmt, other, False) or (None,))[0] is not loop
+    dispatch._nearest.cache_clear()
+    monkeypatch.setattr(casts, "has_half", lambda: False)
+    assert (dispatch._nearest(fmt, Policy(), False) or (None,))[0] is nearest.wide_codes32
+    dispatch._nearest.cache_clear()

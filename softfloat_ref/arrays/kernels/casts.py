@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import types
+from llvmlite.binding import get_host_cpu_features
+from numba import config, types
 from numba.extending import intrinsic
 
 
@@ -23,3 +24,23 @@ double: Any = _cast(types.uint64, types.float64)
 double_bits: Any = _cast(types.float64, types.uint64)
 single: Any = _cast(types.uint32, types.float32)
 single_bits: Any = _cast(types.float32, types.uint32)
+
+
+@intrinsic
+def _half_code(context: Any, bits: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        from llvmlite import ir
+
+        half = builder.fptrunc(builder.bitcast(arguments[0], ir.FloatType()), ir.HalfType())
+        return builder.bitcast(half, ir.IntType(16))
+
+    return types.uint16(types.uint32), generate
+
+
+half_code: Any = _half_code  # FP16's code of a float32's bits by the processor's conversion, to nearest even
+
+
+def has_half() -> bool:
+    """Whether the processor that Numba compiles for has that conversion; LLVM would call a function for it."""
+    chosen = config.CPU_NAME or config.CPU_FEATURES  # type: ignore[attr-defined]
+    return not chosen and bool(get_host_cpu_features().get("f16c"))

@@ -17,6 +17,7 @@ from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.policies import NanMissing, Policy
 from softfloat_ref.oracle.sources import WORD_BITS, Philox, RandomSource
 
+FP16: Final = CATALOGUE["fp16"]
 FP32: Final = CATALOGUE["fp32"]
 FP64: Final = CATALOGUE["fp64"]
 COMPILED_FROM: Final = 1 << 15  # values for which loading the loops pays
@@ -208,10 +209,20 @@ def _nearest(fmt: Format, policy: Policy, values: bool) -> tuple[Any, Any] | Non
         return None
     elif values:
         loop = nearest.nearest_values32
+    elif _is_the_processors(numbers):
+        loop = nearest.half_codes32
     else:
         wide = fmt.mantissa_bits > 0 and fmt.emax - fmt.emin > nearest.WIDE  # the wide loop needs a parity bit
         loop = nearest.wide_codes32 if wide else nearest.nearest_codes32
     return loop, np.array(numbers, np.uint32)
+
+
+def _is_the_processors(numbers: Any) -> bool:
+    """Whether that is the processor's conversion to FP16, but for the code of NaN."""
+    from softfloat_ref.arrays.kernels import casts, nearest
+
+    half = nearest.Nearest(*(plans.nearest_numbers(FP16, Policy(), False) or ()))
+    return casts.has_half() and bool(numbers._replace(nan=half.nan) == half)
 
 
 @lru_cache(maxsize=64)

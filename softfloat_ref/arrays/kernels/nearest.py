@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
+from softfloat_ref.arrays.kernels.casts import half_code
 from softfloat_ref.arrays.kernels.convert import I32, U32, left, right
 from softfloat_ref.arrays.kernels.jit import compiled
 
@@ -45,6 +46,9 @@ class Nearest(NamedTuple):
     sign_shift: Any
     smallest: Any
     span: Any
+
+
+NAN: Final = Nearest._fields.index("nan")
 
 
 @compiled(forceinline=True)
@@ -96,6 +100,14 @@ def nearest_codes32(x: Any, out: Any, numbers: Any) -> None:
         code = p.inf if magnitude == INF else code
         full = signed(code, bits, p)
         out[i] = p.nan if magnitude > INF else full
+
+
+@compiled(nogil=True)
+def half_codes32(x: Any, out: Any, numbers: Any) -> None:
+    """As nearest_codes32, to FP16 by the processor's conversion."""
+    nan = numbers[NAN]
+    for i in range(x.size):
+        out[i] = nan if U32(x[i] & MAGNITUDE) > INF else half_code(x[i])
 
 
 @compiled()
