@@ -54,8 +54,9 @@ def sessions(block: str) -> list[tuple[str, str]]:
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> dict[str, str]:
-    """A PATH on which `softfloat-ref` and `python` are this checkout's and this interpreter."""
+def shell(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A PATH on which `softfloat-ref` and `python` are this checkout's and this interpreter. As for a user, the commands
+    keep on disk what takes long to find."""
     tools = tmp_path / "bin"
     tools.mkdir()
     for name, line in (
@@ -64,7 +65,8 @@ def shell(tmp_path: Path) -> dict[str, str]:
     ):
         (tools / name).write_text(f"#!/bin/sh\n{line}\n")
         (tools / name).chmod(0o755)
-    return {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(TOP)}
+    found = {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(TOP)}
+    return {**os.environ, **found, "SOFTFLOAT_REF_CACHE": str(tmp_path_factory.getbasetemp() / "kept")}
 
 
 @pytest.mark.parametrize("page", pages_with("console"), ids=lambda p: str(p.relative_to(TOP)))
