@@ -55,8 +55,8 @@ def sessions(block: str) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def shell(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """A PATH on which `softfloat-ref` and `python` are this checkout's and this interpreter. As for a user, the commands
-    keep on disk what takes long to find."""
+    """A PATH on which `softfloat-ref` and `python` are this checkout's and this interpreter. As for a user, the
+    commands keep on disk what takes long to find."""
     tools = tmp_path / "bin"
     tools.mkdir()
     for name, line in (
