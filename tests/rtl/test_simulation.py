@@ -111,7 +111,7 @@ def test_a_hang_is_stopped(tmp_path: Path) -> None:
     source = tmp_path / "hang.sv"
     source.write_text("module hang;\n  initial begin forever #1; end\nendmodule\n")
     with pytest.raises(Error, match="time limit"):
-        find(CHEAP).run([source], "hang", work_dir=tmp_path / "work", timeout_s=2 if HAS_ICARUS else 20)
+        find(CHEAP).run([source], "hang", work_dir=tmp_path / "work", timeout_s=2 if HAS_ICARUS else 12)
 
 
 def test_unknown_simulator() -> None:
