@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softfloat_ref.arrays import blocks, convert
+from softfloat_ref.arrays import convert
 from softfloat_ref.arrays.affine_array import (
     AffineArray,
     check_out,
@@ -24,7 +24,7 @@ from softfloat_ref.arrays.affine_products import accumulate, matmul
 from softfloat_ref.arrays.block_layout import check_axis
 from softfloat_ref.arrays.files import load_kind, save
 from softfloat_ref.arrays.kernels import affine_dispatch, dispatch
-from softfloat_ref.arrays.odd import odd_sum
+from softfloat_ref.arrays.odd import odd_quotient, odd_sum
 from softfloat_ref.arrays.random_bits import RandomBits, given_bits, random_words
 from softfloat_ref.arrays.slabs import SIZE
 from softfloat_ref.base.errors import Error
@@ -251,7 +251,7 @@ def _quotients(
 ) -> NDArray[np.float64]:
     """x / scale + offset, accurate enough that rounding it to an integer gives the correctly rounded result."""
     if rule.arithmetic == "exact":
-        found = blocks.odd_quotient(x, np.broadcast_to(convert.decode_float64(scales, FP32), x.shape))
+        found = odd_quotient(x, np.broadcast_to(convert.decode_float64(scales, FP32), x.shape))
         return _fixed(found, fmt) + offset  # exact: 30 bits below the point, at most 18 above
     patterns, inverse = np.unique(scales, return_inverse=True)
     table = np.array([float(reciprocal(decode(s, FP32))) for s in patterns.tolist()])

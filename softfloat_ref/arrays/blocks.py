@@ -33,6 +33,7 @@ from softfloat_ref.arrays.block_setting import Setting, setting
 from softfloat_ref.arrays.convert import Codes
 from softfloat_ref.arrays.files import load_kind, save
 from softfloat_ref.arrays.kernels import block_dispatch, dispatch, divided
+from softfloat_ref.arrays.odd import QUOTIENT_BITS, odd_quotient
 from softfloat_ref.arrays.random_bits import RandomBits, given_bits, random_words, shape_of, words_at
 from softfloat_ref.base.bisection import changes
 from softfloat_ref.base.errors import Error
@@ -70,8 +71,6 @@ __all__ = [
 Places = tuple[Codes | None, Codes | None]
 _INF64: Final = np.int64(FP64.inf_code)
 _SIGN64: Final = np.int64(FP64.magnitude_mask)
-_QUOTIENT_BITS: Final = 24  # fraction bits of an inexact quotient; 25 bits times a divisor of 28 bits are exact
-_EXPONENT_LIMIT: Final = 900  # quotients beyond 2^+-900 round like those at this limit
 
 
 def quantize(
@@ -380,8 +379,8 @@ class _Job:
             return self.source.width > FP32.width
         if not divided.is_moderate(self.fmt.element, self.fmt.scale):
             return True
-        wide = self.fmt.scale.precision + divided.short_bits(self.factor) > FP64.precision - _QUOTIENT_BITS - 1
-        return wide or self.fmt.element.mantissa_bits + self.policy.random_count + 3 > _QUOTIENT_BITS
+        wide = self.fmt.scale.precision + divided.short_bits(self.factor) > FP64.precision - QUOTIENT_BITS - 1
+        return wide or self.fmt.element.mantissa_bits + self.policy.random_count + 3 > QUOTIENT_BITS
 
     def _exact_quotients(self) -> bool:
         """Whether every quotient is exact in float64: scales are powers of two, values no wider than FP32."""
@@ -453,24 +452,6 @@ def _thresholds(fmt: BlockFormat, profile: Profile, tensor_scale: int) -> tuple[
 
     starts, codes = zip(*changes(code, 1, FP64.max_code), strict=True)
     return np.array(starts, np.int64), np.array([code(0), *codes], convert.code_dtype(fmt.scale))
-
-
-def odd_quotient(x: NDArray[np.float64], divisors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """x / divisors to 25 bits, with a sticky bit below them if inexact. divisors: positive, of at most 28 bits.
-
-    This is rounding to odd, so a second rounding to fewer bits is correct. The product of quotient and divisor is exact
-    in float64; it shows whether the quotient is too large or inexact.
-    """
-    fractions, exponents = np.frexp(np.abs(x))
-    parts, shifts = np.frexp(divisors)
-    unit = np.int64(1 << (FP64.mantissa_bits - _QUOTIENT_BITS))
-    bits = (fractions / parts).view(np.int64) & -unit
-    product = bits.view(np.float64) * parts
-    bits -= np.where(product > fractions, unit, 0)
-    bits |= np.where(product != fractions, unit >> 2, 0)
-    places = np.clip(exponents - shifts, -_EXPONENT_LIMIT, _EXPONENT_LIMIT)
-    found = np.where(fractions == 0, 0.0, np.ldexp(bits.view(np.float64), places))
-    return np.copysign(found, x)
 
 
 def saturated(x: ArrayLike, quantized: BlockArray) -> int:

@@ -1,9 +1,17 @@
-"""Sums of float64 arrays rounded to odd."""
+"""Sums and quotients of float64 arrays rounded to odd."""
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
+
+from softfloat_ref.oracle.formats import CATALOGUE
+
+QUOTIENT_BITS: Final = 24  # fraction bits of an inexact quotient; 25 bits times a divisor of 28 bits are exact
+_EXPONENT_LIMIT: Final = 900  # quotients beyond 2^+-900 round like those at this limit
+FP64: Final = CATALOGUE["fp64"]
 
 
 def odd_sum(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -22,3 +30,21 @@ def odd_sum(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float6
     bits[move] += np.where(away, 1, -1)[move]
     odd: NDArray[np.float64] = bits.view(np.float64)
     return odd
+
+
+def odd_quotient(x: NDArray[np.float64], divisors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """x / divisors to 25 bits, with a sticky bit below them if inexact. divisors: positive, of at most 28 bits.
+
+    This is rounding to odd, so a second rounding to fewer bits is correct. The product of quotient and divisor is exact
+    in float64; it shows whether the quotient is too large or inexact.
+    """
+    fractions, exponents = np.frexp(np.abs(x))
+    parts, shifts = np.frexp(divisors)
+    unit = np.int64(1 << (FP64.mantissa_bits - QUOTIENT_BITS))
+    bits = (fractions / parts).view(np.int64) & -unit
+    product = bits.view(np.float64) * parts
+    bits -= np.where(product > fractions, unit, 0)
+    bits |= np.where(product != fractions, unit >> 2, 0)
+    places = np.clip(exponents - shifts, -_EXPONENT_LIMIT, _EXPONENT_LIMIT)
+    found = np.where(fractions == 0, 0.0, np.ldexp(bits.view(np.float64), places))
+    return np.copysign(found, x)
