@@ -19,6 +19,8 @@ ROOMS = (
     "oracle",
     "arrays",
     "units",
+    "symbolic",
+    "export",
     "nn",
     "explain",
     "coverage",
@@ -27,6 +29,7 @@ ROOMS = (
     "rtl",
     "testing",
     "diagnosis",
+    "proof",
     "app",
 )
 # What stands beside the rooms: the names that users import, and the way in.

@@ -1,0 +1,49 @@
+"""A function of bit vectors, as terms: what is exported, and proved equal to a design."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from softfloat_ref.symbolic.terms import Term, evaluator
+
+
+@dataclass(frozen=True)
+class Port:
+    """Codes that go in or out: `lanes` of `width` bits. Lane k is the variable or output `name_k`; `name`, of one."""
+
+    name: str
+    width: int
+    lanes: int = 1
+    comment: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name of each lane."""
+        return (self.name,) if self.lanes == 1 else tuple(f"{self.name}_{k}" for k in range(self.lanes))
+
+
+@dataclass(frozen=True)
+class Circuit:
+    """Outputs as terms over the inputs' variables.
+
+    terms: by the name of an output's lane. names: of some terms, after the oracle's functions and variables; several
+    """
+
+    name: str
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    terms: Mapping[str, Term]
+    names: Mapping[Term, str] = field(default_factory=dict)
+    comment: str = ""
+
+    @property
+    def roots(self) -> list[Term]:
+        """The terms of the outputs' lanes, in order."""
+        return [self.terms[name] for port in self.outputs for name in port.names]
+
+    def function(self) -> Callable[[Sequence[int]], list[int]]:
+        """The codes of the outputs from those of the inputs, in order: for checks against the oracle."""
+        names = [name for port in self.inputs for name in port.names]
+        run = evaluator(self.roots)
+        return lambda codes: run(dict(zip(names, codes, strict=True)))
