@@ -158,6 +158,8 @@ def make(op: Op, width: int, *args: Term, value: Any = None) -> Term:
     if all(a.is_const for a in args):
         probe = Term(op, width, args, value)
         return const(_MEANINGS[op](probe, [a.value for a in args]), width)
+    if args[0].width == width == 1 and op in _OF_BITS:
+        return _OF_BITS[op](*args)
     rule = _RULES.get(op)
     return (rule(width, args, value) if rule else None) or _shared(op, width, args, value)
 
@@ -224,6 +226,13 @@ def _mul(width: int, args: tuple[Term, ...], value: Any) -> Term:
     return _shared("mul", width, (a, b))
 
 
+def _urem(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
+    a, b = args
+    if b.is_const and b.value == 0:
+        return a
+    return const(0, width) if a is b or (a.is_const and a.value == 0) or (b.is_const and b.value == 1) else None
+
+
 def _eq(width: int, args: tuple[Term, ...], value: Any) -> Term:
     a, b = _ordered(*args)
     if a is b:
@@ -236,11 +245,23 @@ def _eq(width: int, args: tuple[Term, ...], value: Any) -> Term:
     return _shared("eq", 1, (a, b))
 
 
-def _less(op: Op) -> _Rule:
-    def rule(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
-        return FALSE if args[0] is args[1] else None
+def _ult(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
+    a, b = args
+    if b.is_const and b.value == 1:
+        return eq(a, const(0, a.width))
+    if a is b or (b.is_const and b.value == 0) or (a.is_const and a.value == (1 << a.width) - 1):
+        return FALSE
+    inner = max(x.args[0].width if x.op == "zext" else 1 if x.is_const else x.width for x in args)
+    inner = max(inner, a.value.bit_length() if a.is_const else 1)
+    if inner == a.width:
+        return None
+    if b.is_const and b.value >> inner:
+        return TRUE
+    return make("ult", 1, extract(a, inner - 1, 0), extract(b, inner - 1, 0))
 
-    return rule
+
+def _slt(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
+    return FALSE if args[0] is args[1] else None
 
 
 def _shift_left(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
@@ -332,9 +353,10 @@ _RULES: Final[dict[str, _Rule]] = {
     "add": _add,
     "sub": _sub,
     "mul": _mul,
+    "urem": _urem,
     "eq": _eq,
-    "ult": _less("ult"),
-    "slt": _less("slt"),
+    "ult": _ult,
+    "slt": _slt,
     "shl": _shift_left,
     "lshr": _shift_right,
     "ite": _ite,
@@ -343,6 +365,20 @@ _RULES: Final[dict[str, _Rule]] = {
     "sext": _sext,
 }
 
+# Arithmetic of single bits is logic.
+_OF_BITS: Final[dict[str, Callable[..., Term]]] = {
+    "neg": lambda a: a,
+    "add": lambda a, b: make("xor", 1, a, b),
+    "sub": lambda a, b: make("xor", 1, a, b),
+    "mul": lambda a, b: and_(a, b),
+    "udiv": lambda a, b: or_(a, not_(b)),
+    "urem": lambda a, b: and_(a, not_(b)),
+    "shl": lambda a, by: and_(a, eq(by, const(0, by.width))),
+    "lshr": lambda a, by: and_(a, eq(by, const(0, by.width))),
+    "ashr": lambda a, by: a,
+    "ult": lambda a, b: and_(not_(a), b),
+    "slt": lambda a, b: and_(a, not_(b)),
+}
 
 # -- short names -----------------------------------------------------------------------------------------------
 

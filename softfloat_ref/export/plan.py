@@ -1,0 +1,114 @@
+"""Which terms are stated under a name of their own, and which stand within the expressions that use them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from softfloat_ref.symbolic.circuit import Circuit
+from softfloat_ref.symbolic.terms import Term, in_order
+
+_LONGEST: Final = 5  # operators in an expression
+_LINE: Final = 110
+_FREE: Final = ("extract", "not", "zext")  # as short as a name
+_WORDS: Final = {
+    "add": "sum", "sub": "difference", "mul": "product", "udiv": "quotient", "urem": "remainder", "shl": "shifted",
+    "lshr": "shifted", "ashr": "shifted", "eq": "equal", "ult": "less", "slt": "less", "ite": "chosen",
+    "concat": "joined", "extract": "part", "and": "common", "or": "merged", "xor": "different", "not": "inverse",
+    "neg": "negated", "zext": "extended", "sext": "extended",
+}  # fmt: skip
+_BIT_WORDS: Final = {"and": "both", "or": "either"}
+Needs = Callable[[Term], Iterable[Term]]  # the arguments of a term that must have names
+
+
+@dataclass(frozen=True)
+class Plan:
+    """names: of the variables and of the stated terms, which are in order; stage: of each stated term, or ""."""
+
+    names: dict[Term, str]
+    stated: list[Term]
+    stages: dict[Term, str]
+
+
+def identifier(text: str) -> str:
+    """A text as an identifier."""
+    found = re.sub(r"\W", "_", text, flags=re.ASCII)
+    return f"_{found}" if found[:1].isdigit() else found
+
+
+def wrapped(line: str, indent: str) -> list[str]:
+    """A statement, on several lines if it is long."""
+    found = []
+    while len(line) > _LINE and (at := line.rfind(" ", len(indent) + 8, _LINE)) > 0:
+        found.append(line[:at])
+        line = f"{indent}    {line[at + 1 :]}"
+    return [*found, line]
+
+
+def planned(circuit: Circuit, reserved: Collection[str], needs: Needs, forced: Iterable[Term] = ()) -> Plan:
+    """The plan of a circuit: a term is stated if it has a name, is used often, or makes an expression too long.
+
+    reserved: names that no term gets; needs: operands that the language can only name; forced: stated at any rate.
+    """
+    order = in_order(circuit.roots)
+    uses = Counter(a for t in order for a in t.args) + Counter(circuit.roots)
+    chosen = _chosen(order, uses, circuit.names, needs, set(forced))
+    stated = [t for t in order if t in chosen]
+    stages = _stages(order, circuit.names)
+    names = {t: t.value for t in order if t.op == "var"}
+    unique = _Unique({*reserved, *names.values(), *(n for p in circuit.outputs for n in (p.name, *p.names))})
+    for t in stated:
+        names[t] = unique(circuit.names.get(t) or _described(t, stages[t]))
+    return Plan(names, stated, stages)
+
+
+def _chosen(
+    order: list[Term], uses: Counter[Term], hints: Mapping[Term, str], needs: Needs, forced: set[Term]
+) -> set[Term]:
+    needed = {a for t in order for a in needs(t) if a.op not in ("const", "var")} | forced
+    chosen: set[Term] = set()
+    size: dict[Term, int] = {}  # operators of the expression that stands for the term
+    for t in order:
+        inside = sum(size[a] for a in t.args)
+        size[t] = inside if t.op in _FREE or not t.args else inside + 1
+        if not t.args:
+            continue
+        often = uses[t] > 1 and size[t] > 0
+        if t in needed or often or size[t] > _LONGEST or (t in hints and size[t] > 0):
+            chosen.add(t)
+            size[t] = 0
+    return chosen
+
+
+class _Unique:
+    def __init__(self, used: set[str]) -> None:
+        self.used = used
+
+    def __call__(self, hint: str) -> str:
+        base, k = identifier(hint), 1
+        name = base
+        while name in self.used:
+            k += 1
+            name = f"{base}_{k}"
+        self.used.add(name)
+        return name
+
+
+def _stages(order: list[Term], hints: Mapping[Term, str]) -> dict[Term, str]:
+    """The stage of each term: that of its name, else that of what uses it."""
+    stages: dict[Term, str] = {}
+    for t in reversed(order):
+        if t in hints:
+            stages[t] = hints[t].rpartition(".")[0]
+        own = stages.setdefault(t, "")
+        for a in t.args:
+            stages.setdefault(a, own)
+    return stages
+
+
+def _described(t: Term, stage: str) -> str:
+    word = _BIT_WORDS.get(t.op, _WORDS[t.op]) if t.width == 1 else _WORDS[t.op]
+    return f"{stage}_{word}" if stage else f"a_{word}"
