@@ -27,7 +27,7 @@ def c_text(circuits: Sequence[Circuit], header: str | None = None) -> str:
     lines = ["// SPDX-License-Identifier: 0BSD", "#include <stdbool.h>", "#include <stddef.h>", "#include <stdint.h>"]
     lines += [f'#include "{header}"', ""] if header else ["", *_declarations(circuits)]
     for circuit in circuits:
-        lines += [*_Function(on_words(circuit)).lines(), *_array(circuit)]
+        lines += [*_Function(on_words(circuit)).lines(), *_array(circuit), ""]
     return "\n".join(lines)
 
 
@@ -50,10 +50,10 @@ def _declarations(circuits: Iterable[Circuit]) -> Iterator[str]:
         yield "// In SystemVerilog:"
         arguments = [*(f"input {_longint(p)}" for p in on.inputs), *(f"output {_longint(p)}" for p in outs)]
         yield from _comment(f'import "DPI-C" function void {circuit.name}({", ".join(arguments)});')
-        yield f"{_signature(circuit.name, on.inputs, outs)};"
+        yield from wrapped(f"{_signature(circuit.name, on.inputs, outs)};", "")
         if is_scalar(circuit):
             yield "// Many cases: a function for `softfloat-ref check --dut-lib`."
-            yield f"{_array_signature(circuit)};"
+            yield from wrapped(f"{_array_signature(circuit)};", "")
         yield ""
 
 
@@ -98,7 +98,7 @@ def _array(circuit: Circuit) -> Iterator[str]:
     if not is_scalar(circuit):
         return
     flagged = any(p.name == "flags" for p in circuit.outputs)
-    yield from ("", _array_signature(circuit), "{")
+    yield from ("", *wrapped(_array_signature(circuit), ""), "{")
     yield "    for (size_t at = 0; at < count; at++) {"
     yield from ["        uint64_t raised = 0;"] if flagged else []
     outs = ["&raised" if p.name == "flags" else f"&{p.name}[at]" for p in circuit.outputs]
@@ -106,7 +106,7 @@ def _array(circuit: Circuit) -> Iterator[str]:
     yield from ["        flags[at] = (uint8_t)raised;"] if flagged else []
     yield "    }"
     yield from [] if flagged else ["    (void)flags;"]
-    yield from ("}", "")
+    yield "}"
 
 
 # -- the body ------------------------------------------------------------------------------------------------------
@@ -131,7 +131,6 @@ class _Function:
     def lines(self) -> Iterator[str]:
         """The definition."""
         circuit = self.circuit
-        yield ""
         yield from wrapped(_signature(circuit.name, circuit.inputs, circuit.outputs), "")
         yield "{"
         yield from self._inputs()

@@ -13,6 +13,7 @@ from softfloat_ref.symbolic.terms import Term, in_order
 
 _LONGEST: Final = 5  # operators in an expression
 _LINE: Final = 110
+_NO_STAGE: Final = "select"  # terms that no function names: which of the operands' classes it is
 _FREE: Final = ("extract", "not", "zext")  # as short as a name
 _WORDS: Final = {
     "add": "sum", "sub": "difference", "mul": "product", "udiv": "quotient", "urem": "remainder", "shl": "shifted",
@@ -26,7 +27,7 @@ Needs = Callable[[Term], Iterable[Term]]  # the arguments of a term that must ha
 
 @dataclass(frozen=True)
 class Plan:
-    """names: of the variables and of the stated terms, which are in order; stage: of each stated term, or ""."""
+    """names: of the variables and of the stated terms, which are in order; stages: of all terms."""
 
     names: dict[Term, str]
     stated: list[Term]
@@ -55,13 +56,14 @@ def planned(circuit: Circuit, reserved: Collection[str], needs: Needs, forced: I
     """
     order = in_order(circuit.roots)
     uses = Counter(a for t in order for a in t.args) + Counter(circuit.roots)
-    chosen = _chosen(order, uses, circuit.names, needs, set(forced))
+    hints = {t: hint for t, hint in circuit.names.items() if not hint.endswith(".")}
+    chosen = _chosen(order, uses, hints, needs, set(forced))
     stated = [t for t in order if t in chosen]
     stages = _stages(order, circuit.names)
     names = {t: t.value for t in order if t.op == "var"}
     unique = _Unique({*reserved, *names.values(), *(n for p in circuit.outputs for n in (p.name, *p.names))})
     for t in stated:
-        names[t] = unique(circuit.names.get(t) or _described(t, stages[t]))
+        names[t] = unique(hints.get(t) or _described(t, stages[t]))
     return Plan(names, stated, stages)
 
 
@@ -102,8 +104,8 @@ def _stages(order: list[Term], hints: Mapping[Term, str]) -> dict[Term, str]:
     stages: dict[Term, str] = {}
     for t in reversed(order):
         if t in hints:
-            stages[t] = hints[t].rpartition(".")[0]
-        own = stages.setdefault(t, "")
+            stages[t] = hints[t].partition(".")[0]
+        own = stages.setdefault(t, _NO_STAGE)
         for a in t.args:
             stages.setdefault(a, own)
     return stages
@@ -111,4 +113,4 @@ def _stages(order: list[Term], hints: Mapping[Term, str]) -> dict[Term, str]:
 
 def _described(t: Term, stage: str) -> str:
     word = _BIT_WORDS.get(t.op, _WORDS[t.op]) if t.width == 1 else _WORDS[t.op]
-    return f"{stage}_{word}" if stage else f"a_{word}"
+    return f"{stage}_{word}"

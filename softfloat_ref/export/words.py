@@ -54,7 +54,7 @@ def on_words(circuit: Circuit) -> Circuit:
     for term, hint in circuit.names.items():
         found = words.found.get(term, [])
         for k, word in enumerate(found):
-            names.setdefault(word, hint if len(found) == 1 else f"{hint}_w{k}")
+            names.setdefault(word, hint if len(found) == 1 or hint.endswith(".") else f"{hint}_w{k}")
     ins, outs = (tuple(map(_port, ports)) for ports in (circuit.inputs, circuit.outputs))
     return Circuit(circuit.name, ins, outs, terms, names, circuit.comment)
 

@@ -48,7 +48,7 @@ class Reading:
     """What is collected while functions are read.
 
     substitutes: in place of functions, by qualified name: from the variables outside a function and its arguments to
-    what it returns. names: of terms, after function and variable.
+    what it returns. names: of terms: "function.variable", "function" for what it returns, or else "function.".
     errors: the inputs for which an error would be raised, and where.
     """
 
@@ -104,7 +104,19 @@ def call(function: Any, *args: Any, **keywords: Any) -> Any:
         return _of_both(chosen, lambda x: call(function, *(x if a is chosen else a for a in args), **keywords))
     if not isinstance(_plain(function), (FunctionType, MethodType)) or function.__name__ in ("_replace", "_make"):
         return _constructed(function, args, keywords)
-    return joined(returns(function, *args, **keywords))
+    found = joined(returns(function, *args, **keywords))
+    _note(getattr(function, "__name__", "").strip("_<>"), found)
+    return found
+
+
+def _note(name: str, value: Any) -> None:
+    """Name the terms of a value, unless they have a name; of a tuple, by its fields."""
+    if isinstance(value, tuple):
+        for own, item in zip(getattr(value, "_fields", [""] * len(value)), value, strict=True):
+            _note(f"{name}.{own}" if own else name, item)
+    if isinstance(value, (SymInt, SymBool)) and value.node.args:
+        if _Now.reading.names.get(value.node, ".").endswith("."):
+            _Now.reading.names[value.node] = name
 
 
 def _of_both(choice: Either, use: Callable[[Any], Any]) -> Any:
@@ -556,13 +568,18 @@ class Frame:
             self.assign(t.value if isinstance(t, ast.Starred) else t, v, env)
 
     def name_term(self, name: str, value: Any) -> None:
-        if isinstance(value, (SymInt, SymBool)) and value.node.args and name != "_":
-            _Now.reading.names.setdefault(value.node, f"{self.name.strip('_<>')}_{name.strip('_')}")
+        if name != "_":
+            _note(f"{self.name.strip('_<>')}.{name.strip('_')}", value)
 
     # -- expressions -----------------------------------------------------------------------------------------------------
 
     def value(self, e: ast.expr, env: Env) -> Any:
         """The value of an expression."""
+        found = self.evaluated(e, env)
+        _note(f"{self.name.strip('_<>')}.", found)
+        return found
+
+    def evaluated(self, e: ast.expr, env: Env) -> Any:
         match e:
             case ast.Constant():
                 return e.value

@@ -249,15 +249,20 @@ def _ult(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
     a, b = args
     if b.is_const and b.value == 1:
         return eq(a, const(0, a.width))
-    if a is b or (b.is_const and b.value == 0) or (a.is_const and a.value == (1 << a.width) - 1):
+    (least_a, most_a), (least_b, most_b) = _range(a), _range(b)
+    if a is b or least_a >= most_b:
         return FALSE
-    inner = max(x.args[0].width if x.op == "zext" else 1 if x.is_const else x.width for x in args)
-    inner = max(inner, a.value.bit_length() if a.is_const else 1)
-    if inner == a.width:
-        return None
-    if b.is_const and b.value >> inner:
+    if most_a < least_b:
         return TRUE
-    return make("ult", 1, extract(a, inner - 1, 0), extract(b, inner - 1, 0))
+    inner = max(most_a, most_b).bit_length()
+    return make("ult", 1, extract(a, inner - 1, 0), extract(b, inner - 1, 0)) if inner < a.width else None
+
+
+def _range(t: Term) -> tuple[int, int]:
+    """Bounds of an unsigned number that show at once."""
+    if t.is_const:
+        return t.value, t.value
+    return 0, (1 << (t.args[0] if t.op == "zext" else t).width) - 1
 
 
 def _slt(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
