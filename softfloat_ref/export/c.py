@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from softfloat_ref.export.branches import Branches, Group, Place, branches
-from softfloat_ref.export.plan import Plan, planned, wrapped
+from softfloat_ref.export.plan import FLIPPED, Plan, is_atom, planned, wrapped
 from softfloat_ref.export.words import WORD, on_words
 from softfloat_ref.symbolic.circuit import Circuit, Port
 from softfloat_ref.symbolic.terms import Term, in_order
@@ -205,7 +205,7 @@ class _Function:
     def atom(self, t: Term) -> str:
         """An operand."""
         text = self.text(t)
-        return text if _is_atom(text) else f"({text})"
+        return text if is_atom(text) else f"({text})"
 
     def wide(self, t: Term) -> str:
         """An operand whose type must have 64 bits."""
@@ -232,19 +232,6 @@ def _hex(value: int, unsigned: str = "u") -> str:
     if value >= 1 << _HALF and unsigned:
         return f"UINT64_C(0x{value:x})"
     return str(value) if value < _SMALL else f"0x{value:x}{unsigned}"
-
-
-def _is_atom(text: str) -> bool:
-    """Whether an expression needs no parentheses as an operand."""
-    text = text.removeprefix(_CAST).lstrip("!~")
-    if not text.startswith("("):
-        return " " not in text
-    level = 0
-    for at, char in enumerate(text):
-        level += (char == "(") - (char == ")")
-        if not level:
-            return at == len(text) - 1
-    return False
 
 
 def _needs(t: Term) -> Iterable[Term]:
@@ -283,18 +270,23 @@ _Expression = Callable[[_Function, Term], str]
 def _infix(sign: str, of_bits: str = "") -> _Expression:
     def text(f: _Function, t: Term) -> str:
         own = of_bits if of_bits and t.width == 1 else sign
-        sides = [f.atom(a) for a in t.args]
-        compared = own in ("==", "!=", "<")
-        return f" {own} ".join(f"({x})" if compared and x.startswith("!") else x for x in sides)
+        return f" {own} ".join(f.atom(a) for a in t.args) if own not in FLIPPED else _compared(f, t, own)
 
     return text
+
+
+def _compared(f: _Function, t: Term, sign: str) -> str:
+    a, b = t.args
+    if a.is_const:
+        a, b, sign = b, a, FLIPPED[sign]
+    return f" {sign} ".join(f"({x})" if x.startswith("!") else x for x in (f.atom(a), f.atom(b)))
 
 
 def _not(f: _Function, t: Term) -> str:
     a = t.args[0]
     if t.width == 1:
         if a not in f.plan.names and a.op in ("eq", "ult"):
-            return f"{f.atom(a.args[0])} {'!=' if a.op == 'eq' else '>='} {f.atom(a.args[1])}"
+            return _compared(f, a, "!=" if a.op == "eq" else ">=")
         return f"!{f.atom(a)}"
     return f"~{f.atom(a)}" if t.width == WORD else f"{f.atom(a)} ^ {_hex((1 << t.width) - 1)}"
 
@@ -356,8 +348,8 @@ def _zext(f: _Function, t: Term) -> str:
 
 def _ite(f: _Function, t: Term) -> str:
     c, a, b = t.args
-    sides = [f.atom(x) if t.width == 1 else f.wide(x) for x in (a, b)]
-    return f"{f.atom(c)} ? {sides[0]} : {sides[1]}"
+    yes = f.wide(a) if a.is_const and b.is_const and t.width > 1 else f.atom(a)
+    return f"{f.atom(c)} ? {yes} : {f.atom(b)}"
 
 
 _EXPRESSIONS: Final[dict[str, _Expression]] = {

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import Final
 
 from softfloat_ref.symbolic.circuit import Circuit
@@ -22,6 +23,7 @@ _WORDS: Final = {
     "neg": "negated", "zext": "extended", "sext": "extended",
 }  # fmt: skip
 _BIT_WORDS: Final = {"and": "both", "or": "either"}
+FLIPPED: Final = {"==": "==", "!=": "!=", "<": ">", ">=": "<="}  # comparisons with their sides exchanged
 Needs = Callable[[Term], Iterable[Term]]  # the arguments of a term that must have names
 
 
@@ -38,6 +40,16 @@ def identifier(text: str) -> str:
     """A text as an identifier."""
     found = re.sub(r"\W", "_", text, flags=re.ASCII)
     return f"_{found}" if found[:1].isdigit() else found
+
+
+def is_atom(text: str) -> bool:
+    """Whether an expression needs no parentheses as an operand: it has no space but within brackets."""
+    level = 0
+    for char in text:
+        level += (char in "({[") - (char in ")}]")
+        if char == " " and not level:
+            return False
+    return True
 
 
 def wrapped(line: str, indent: str) -> list[str]:
@@ -114,3 +126,44 @@ def _stages(order: list[Term], hints: Mapping[Term, str]) -> dict[Term, str]:
 def _described(t: Term, stage: str) -> str:
     word = _BIT_WORDS.get(t.op, _WORDS[t.op]) if t.width == 1 else _WORDS[t.op]
     return f"{stage}_{word}"
+
+
+def by_stage(plan: Plan) -> list[tuple[str, list[Term]]]:
+    """The stated terms with their stages: operands first, but those of a stage together as far as that goes."""
+    waiting = {t: _operands(t, plan) for t in plan.stated}
+    users: dict[Term, list[Term]] = defaultdict(list)
+    for t, operands in waiting.items():
+        for a in operands:
+            users[a].append(t)
+    ready: dict[str, list[tuple[int, Term]]] = defaultdict(list)
+    found: list[tuple[str, list[Term]]] = []
+
+    def add(t: Term) -> None:
+        heappush(ready[plan.stages[t]], (t.number, t))
+
+    for t in [t for t, operands in waiting.items() if not operands]:
+        add(t)
+    while any(ready.values()):
+        stage = found[-1][0] if found and ready[found[-1][0]] else min((x[0][0], s) for s, x in ready.items() if x)[1]
+        if not found or found[-1][0] != stage:
+            found.append((stage, []))
+        _, t = heappop(ready[stage])
+        found[-1][1].append(t)
+        for user in users[t]:
+            waiting[user].remove(t)
+            if not waiting[user]:
+                add(user)
+    return found
+
+
+def _operands(t: Term, plan: Plan) -> set[Term]:
+    """The stated terms in a term's expression."""
+    found: set[Term] = set()
+    within = list(t.args)
+    while within:
+        a = within.pop()
+        if a in plan.names and a.op != "var":
+            found.add(a)
+        else:
+            within.extend(a.args)
+    return found

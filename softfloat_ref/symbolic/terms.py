@@ -216,6 +216,8 @@ def _sub(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
     a, b = args
     if a is b:
         return const(0, width)
+    if a.is_const and a.value == 0:
+        return make("neg", width, b)
     return a if b.is_const and b.value == 0 else None
 
 
@@ -233,8 +235,9 @@ def _urem(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
     return const(0, width) if a is b or (a.is_const and a.value == 0) or (b.is_const and b.value == 1) else None
 
 
-def _eq(width: int, args: tuple[Term, ...], value: Any) -> Term:
+def _eq(_: int, args: tuple[Term, ...], value: Any) -> Term:
     a, b = _ordered(*args)
+    width = a.width
     if a is b:
         return TRUE
     if a.width == 1 and b.is_const:
@@ -242,6 +245,9 @@ def _eq(width: int, args: tuple[Term, ...], value: Any) -> Term:
     if a.op == "zext" and b.is_const:
         inner = a.args[0]
         return FALSE if b.value >> inner.width else make("eq", 1, inner, const(b.value, inner.width))
+    if a.op == "concat" and b.is_const and any(x.is_const for x in a.args):
+        high, low = a.args
+        return and_(eq(high, extract(b, width - 1, low.width)), eq(low, extract(b, low.width - 1, 0)))
     return _shared("eq", 1, (a, b))
 
 
