@@ -130,10 +130,10 @@ def _described(t: Term, stage: str) -> str:
 
 def by_stage(plan: Plan) -> list[tuple[str, list[Term]]]:
     """The stated terms with their stages: operands first, but those of a stage together as far as that goes."""
-    waiting = {t: _operands(t, plan) for t in plan.stated}
+    waiting = {t: operands(t, plan) for t in plan.stated}
     users: dict[Term, list[Term]] = defaultdict(list)
-    for t, operands in waiting.items():
-        for a in operands:
+    for t, needed in waiting.items():
+        for a in needed:
             users[a].append(t)
     ready: dict[str, list[tuple[int, Term]]] = defaultdict(list)
     found: list[tuple[str, list[Term]]] = []
@@ -141,7 +141,7 @@ def by_stage(plan: Plan) -> list[tuple[str, list[Term]]]:
     def add(t: Term) -> None:
         heappush(ready[plan.stages[t]], (t.number, t))
 
-    for t in [t for t, operands in waiting.items() if not operands]:
+    for t in [t for t, needed in waiting.items() if not needed]:
         add(t)
     while any(ready.values()):
         stage = found[-1][0] if found and ready[found[-1][0]] else min((x[0][0], s) for s, x in ready.items() if x)[1]
@@ -156,7 +156,7 @@ def by_stage(plan: Plan) -> list[tuple[str, list[Term]]]:
     return found
 
 
-def _operands(t: Term, plan: Plan) -> set[Term]:
+def operands(t: Term, plan: Plan) -> set[Term]:
     """The stated terms in a term's expression."""
     found: set[Term] = set()
     within = list(t.args)

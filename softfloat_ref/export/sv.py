@@ -71,6 +71,11 @@ class _Module:
         text = self.text(t)
         return text if is_atom(text) else f"({text})"
 
+    def unary(self, sign: str, t: Term) -> str:
+        """An operator before an operand, which must be a primary."""
+        text = self.atom(t)
+        return f"{sign}({text})" if text[0] in "!~-" or "'(" in text else f"{sign}{text}"  # Yosys reads ~8'(x) as (~8)'(x)
+
     def bits(self, t: Term, high: int, low: int) -> str:
         """Bits of a variable or a stated term."""
         width = t.width
@@ -83,14 +88,15 @@ class _Module:
             return name
         return f"{name}[{high}]" if high == low else f"{name}[{high}:{low}]"
 
-    def parts(self, t: Term) -> list[str]:
-        """A term as parts of a concatenation."""
-        if t not in self.plan.names and t.op == "concat":
-            return [part for a in t.args for part in self.parts(a)]
-        if t not in self.plan.names and t.op == "zext":
-            inner = t.args[0]
-            return [_number(0, t.width - inner.width), *self.parts(inner)]
-        return [self.text(t)]
+    def joined(self, t: Term) -> str:
+        """A term, which is a concatenation or an extension, by its parts."""
+        return f"{{{', '.join(self._parts(t))}}}"
+
+    def _parts(self, t: Term) -> Iterator[str]:
+        if t.op == "zext":
+            yield _number(0, t.width - t.args[0].width)
+        for a in t.args:
+            yield from [self.text(a)] if a in self.plan.names or a.op not in ("concat", "zext") else self._parts(a)
 
     def whole(self, t: Term) -> str:
         """The expression of a term."""
@@ -138,7 +144,7 @@ def _not(m: _Module, t: Term) -> str:
     a = t.args[0]
     if a not in m.plan.names and a.op in ("eq", "ult", "slt"):
         return _compared(m, a, {"eq": "!=", "ult": ">=", "slt": ">="}[a.op])
-    return f"{'!' if t.width == 1 else '~'}{m.atom(a)}"
+    return m.unary("!" if t.width == 1 else "~", a)
 
 
 def _compared(m: _Module, t: Term, sign: str) -> str:
@@ -168,7 +174,7 @@ def _divided(m: _Module, t: Term) -> str:
 def _zext(m: _Module, t: Term) -> str:
     a = t.args[0]
     named = a in m.plan.names or (a.op == "extract" and a.args[0] in m.plan.names)
-    return f"{t.width}'({m.text(a)})" if named else f"{{{', '.join(m.parts(t))}}}"
+    return f"{t.width}'({m.text(a)})" if named else m.joined(t)
 
 
 def _sext(m: _Module, t: Term) -> str:
@@ -186,7 +192,7 @@ def _ite(m: _Module, t: Term) -> str:
 
 _EXPRESSIONS: Final[dict[str, _Expression]] = {
     "not": _not,
-    "neg": lambda m, t: f"-{m.atom(t.args[0])}",
+    "neg": lambda m, t: m.unary("-", t.args[0]),
     "and": _infix("&", "&&"),
     "or": _infix("|", "||"),
     "xor": _infix("^"),
@@ -202,7 +208,7 @@ _EXPRESSIONS: Final[dict[str, _Expression]] = {
     "ult": lambda m, t: _compared(m, t, "<"),
     "slt": lambda m, t: _compared(m, t, "<"),
     "ite": _ite,
-    "concat": lambda m, t: f"{{{', '.join(m.parts(t))}}}",
+    "concat": _Module.joined,
     "extract": lambda m, t: m.bits(t.args[0], *t.value),
     "zext": _zext,
     "sext": _sext,

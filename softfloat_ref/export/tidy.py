@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from softfloat_ref.symbolic.circuit import Circuit
-from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, eq, in_order, ite, make
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, eq, extract, in_order, ite, make, zext
 
 _NEAR: Final = 3  # operations between a choice and where its condition is looked for
 
@@ -45,3 +45,11 @@ def _given(t: Term, known: Mapping[Term, Term], depth: int = _NEAR) -> Term:
         return t
     found = tuple(_given(a, known, depth - 1) for a in t.args)
     return t if found == t.args else make(t.op, t.width, *found, value=t.value)
+
+
+def even_shift(t: Term) -> Term:
+    """A shift by as many bits as it moves, as SMT-LIB and BTOR2 have it: a term of shifts and extensions."""
+    a, by = t.args
+    width = max(t.width, by.width)
+    a = make("sext" if t.op == "ashr" else "zext", width, a)
+    return extract(make(t.op, width, a, zext(by, width)), t.width - 1, 0)

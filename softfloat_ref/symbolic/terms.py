@@ -228,6 +228,13 @@ def _mul(width: int, args: tuple[Term, ...], value: Any) -> Term:
     return _shared("mul", width, (a, b))
 
 
+def _udiv(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
+    a, b = args
+    if b.is_const and b.value < 2:
+        return a if b.value else const(-1, width)
+    return None
+
+
 def _urem(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
     a, b = args
     if b.is_const and b.value == 0:
@@ -364,6 +371,7 @@ _RULES: Final[dict[str, _Rule]] = {
     "add": _add,
     "sub": _sub,
     "mul": _mul,
+    "udiv": _udiv,
     "urem": _urem,
     "eq": _eq,
     "ult": _ult,

@@ -27,7 +27,7 @@ def random_circuit(seed: int, name: str, widest: int = 150, count: int = 60, div
     results = [terms[-1], terms[-2], *(_fit(rnd, t, 7) for t in terms[-4:-2])]
     outs = [Port("out", results[0].width), Port("other", results[1].width), Port("pair", 7, 2)]
     names = [n for p in outs for n in p.names]
-    hints = {t: f"stage{k // 20}_{t.op}" for k, t in enumerate(terms) if k % 5 == 0 and t.args}
+    hints = {t: f"stage{k // 20}.{t.op}" for k, t in enumerate(terms) if k % 5 == 0 and t.args}
     return Circuit(name, tuple(ports), tuple(outs), dict(zip(names, results, strict=True)), hints, "At random.")
 
 
