@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple
 from softfloat_ref.base.errors import Error
 from softfloat_ref.symbolic.bounds import Fact, Facts, Infeasible, Sum, Unknown, bounds
 from softfloat_ref.symbolic.terms import (
-    FALSE,
     TRUE,
     Op,
     Term,
@@ -26,7 +25,6 @@ from softfloat_ref.symbolic.terms import (
     ite,
     make,
     not_,
-    or_,
     sext,
     signed,
     zext,
@@ -39,7 +37,7 @@ class Unsupported(Error):
     """Code that cannot be read symbolically."""
 
 
-# -- where we are --------------------------------------------------------------------------------------------------------
+# -- where we are ----------------------------------------------------------------------------------------------------
 
 
 class Path(NamedTuple):
@@ -386,7 +384,7 @@ def divide(a: Any, b: Any) -> tuple[Any, Any]:
     """The quotient, rounded down, and the remainder."""
     a, b = _here(lifted(a)), _here(lifted(b))
     if not _symbolic(a, b):
-        return divmod(a, b)
+        return a // b, a % b
     if isinstance(b, int) and b > 0 and b & (b - 1) == 0:
         return shift_right(a, b.bit_length() - 1), bit_and(a, b - 1)
     (al, ah), (bl, bh) = _bounds(a), _bounds(b)
@@ -588,18 +586,15 @@ def chosen(condition: Term, a: Any, b: Any, facts_a: Facts, facts_b: Facts) -> A
 def square_root(x: Any) -> Any:
     """floor(sqrt(x)), digit by digit."""
     x = _here(x)
+    digits = (x.hi.bit_length() + 1) // 2
     root: Any = 0
     rest: Any = 0
-    for k in range((x.hi.bit_length() + 1) // 2 - 1, -1, -1):
+    for k in range(digits - 1, -1, -1):
         rest = bit_or(shift_left(rest, 2), bit_and(shift_right(x, 2 * k), 3))
         trial = bit_or(shift_left(root, 2), 1)
         fits = inverse(less(rest, trial))
-        width = width_of(0, (2 << (x.hi.bit_length() // 2 - k + 2)))
-        left = make("sub", width, bits(rest, width), bits(trial, width))
-        chosen_rest = ite(bit(fits), left, bits(rest, width))
-        rest = _number(chosen_rest, 0, (1 << width) - 1) if not chosen_rest.is_const else chosen_rest.value
+        width = digits - k + 1  # the rest is at most twice the root
+        left = make("sub", width + 1, bits(rest, width + 1), bits(trial, width + 1))
+        rest = _number(ite(bit(fits), left, bits(rest, width + 1)), 0, (1 << width) - 1)
         root = bit_or(shift_left(root, 1), lifted(fits))
     return root
-
-
-__all__ = ["FALSE", "TRUE", "or_"]

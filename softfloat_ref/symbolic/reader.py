@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import reduce
 from types import FunctionType, MethodType
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from softfloat_ref.symbolic import integers, values
 from softfloat_ref.symbolic.bounds import Infeasible
@@ -292,7 +292,7 @@ def _sum(items: Any, start: Any = 0) -> Any:
 
 def _instance(x: Any, kinds: Any) -> bool:
     if number(x):
-        return isinstance(int(), kinds)
+        return isinstance(0, kinds)
     return isinstance(x, kinds)
 
 
@@ -357,6 +357,11 @@ _BINARY: Final[dict[type, Callable[[Any, Any], Any]]] = {
     ast.BitOr: operator.or_,
     ast.BitXor: operator.xor,
 }
+_UNARY: Final[dict[type, Callable[[Any], Any]]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+}
 _ORDER: Final[dict[type, Callable[[Any, Any], Any]]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
@@ -367,7 +372,9 @@ Left = tuple[Env, Path] | None  # the variables and the path behind a statement;
 
 
 class Frame:
-    """One call of a function."""
+    """One call of a function. FORMS: how each form of expression is read."""
+
+    FORMS: ClassVar[dict[type[ast.expr], Callable[[Frame, Any, Env], Any]]] = {}
 
     def __init__(self, scope: Scope, name: str) -> None:
         self.scope, self.name = scope, name
@@ -500,7 +507,7 @@ class Frame:
             case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.Import() | ast.ImportFrom():
                 pass
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(), attr="append"))):
-                self.append(s.value, env)
+                self.append(s.value, env)  # type: ignore[arg-type]
             case ast.Expr():
                 self.value(s.value, env)
             case ast.Assign():
@@ -560,47 +567,23 @@ class Frame:
         if isinstance(value, (SymInt, SymBool)) and value.node.args and name != "_":
             _Now.reading.names.setdefault(value.node, f"{self.name.strip('_<>')}_{name.strip('_')}")
 
-    # -- expressions -----------------------------------------------------------------------------------------------------
+    # -- expressions -------------------------------------------------------------------------------------------------
 
     def value(self, e: ast.expr, env: Env) -> Any:
-        """The value of an expression."""
-        match e:
-            case ast.Constant():
-                return e.value
-            case ast.Name():
-                return resolved(env[e.id] if e.id in env else self.scope.find(e.id))
-            case ast.BinOp():
-                return self.binary(e.op, self.value(e.left, env), self.value(e.right, env))
-            case ast.UnaryOp():
-                return self.unary(e, env)
-            case ast.Compare():
-                return self.comparison(e, env)
-            case ast.BoolOp():
-                return self.logic(e.values, isinstance(e.op, ast.And), env)
-            case ast.IfExp():
-                return self.conditional(e, env)
-            case ast.Tuple():
-                return tuple(self.several(e.elts, env))
-            case ast.List():
-                return self.several(e.elts, env)
-            case ast.Set():
-                return set(self.several(e.elts, env))
-            case ast.Attribute():
-                return attribute(self.value(e.value, env), e.attr)
-            case ast.Subscript():
-                return self.item(e, env)
-            case ast.GeneratorExp() | ast.ListComp() | ast.SetComp():
-                return self.comprehension(e, env)
-            case ast.Lambda():
-                return Closure(e, self, env)
-            case ast.JoinedStr():
-                return "".join(self.text(part, env) for part in e.values)
-            case ast.Call():
-                args, keywords = self.several(e.args, env), {k.arg or "": self.value(k.value, env) for k in e.keywords}
-                if "" in keywords:
-                    raise Unsupported("**")
-                return call(self.value(e.func, env), *args, **keywords)
-        raise Unsupported(f"{type(e).__name__.lower()}")
+        """The value of an expression. Raises Unsupported."""
+        read = self.FORMS.get(type(e))
+        if read is None:
+            raise Unsupported(type(e).__name__.lower())
+        return read(self, e, env)
+
+    def name_value(self, e: ast.Name, env: Env) -> Any:
+        return resolved(env[e.id] if e.id in env else self.scope.find(e.id))
+
+    def called(self, e: ast.Call, env: Env) -> Any:
+        args, keywords = self.several(e.args, env), {k.arg or "": self.value(k.value, env) for k in e.keywords}
+        if "" in keywords:
+            raise Unsupported("**")
+        return call(self.value(e.func, env), *args, **keywords)
 
     def text(self, part: ast.expr, env: Env) -> str:
         """A part of a formatted string: of what is no symbol, plain."""
@@ -632,7 +615,7 @@ class Frame:
         x = self.value(e.operand, env)
         if isinstance(e.op, ast.Not):
             return integers.inverse(_truth(x))
-        return {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}[type(e.op)](x)
+        return _UNARY[type(e.op)](x)
 
     def comparison(self, e: ast.Compare, env: Env) -> Any:
         left, found = self.value(e.left, env), True
@@ -722,6 +705,28 @@ class Frame:
             return
 
 
+Frame.FORMS = {
+    ast.Attribute: lambda frame, e, env: attribute(frame.value(e.value, env), e.attr),
+    ast.BinOp: lambda frame, e, env: frame.binary(e.op, frame.value(e.left, env), frame.value(e.right, env)),
+    ast.BoolOp: lambda frame, e, env: frame.logic(e.values, isinstance(e.op, ast.And), env),
+    ast.Call: Frame.called,
+    ast.Compare: Frame.comparison,
+    ast.Constant: lambda frame, e, env: e.value,
+    ast.GeneratorExp: Frame.comprehension,
+    ast.IfExp: Frame.conditional,
+    ast.JoinedStr: lambda frame, e, env: "".join(frame.text(part, env) for part in e.values),
+    ast.Lambda: lambda frame, e, env: Closure(e, frame, env),
+    ast.List: lambda frame, e, env: frame.several(e.elts, env),
+    ast.ListComp: Frame.comprehension,
+    ast.Name: Frame.name_value,
+    ast.Set: lambda frame, e, env: set(frame.several(e.elts, env)),
+    ast.SetComp: Frame.comprehension,
+    ast.Subscript: Frame.item,
+    ast.Tuple: lambda frame, e, env: tuple(frame.several(e.elts, env)),
+    ast.UnaryOp: Frame.unary,
+}
+
+
 def _within(present: Term) -> Path:
     found = integers.boolean(present)
     return here() if isinstance(found, bool) else here().under(found)
@@ -758,11 +763,10 @@ def attribute(of: Any, name: str) -> Any:
 def compared(op: ast.cmpop, a: Any, b: Any) -> Any:
     """A comparison of two values."""
     a, b = resolved(a), resolved(b)
-    for x, other in ((a, b), (b, a)):
-        if isinstance(x, Either):
-            if x is a:
-                return _of_both(x, lambda y: compared(op, y, other))
-            return _of_both(x, lambda y: compared(op, other, y))
+    if isinstance(a, Either):
+        return _of_both(a, lambda x: compared(op, x, b))
+    if isinstance(b, Either):
+        return _of_both(b, lambda x: compared(op, a, x))
     match op:
         case ast.Is():
             return a is b
