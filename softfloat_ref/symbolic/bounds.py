@@ -75,22 +75,24 @@ class Sum:
         return lo, hi
 
 
-def bounds(total: Sum, facts: Facts) -> tuple[int, int]:
-    """The least interval found for a sum under facts. Raises Infeasible."""
-    return _Search().bounds(total, facts, DEPTH)
+def bounds(total: Sum, facts: Facts, laws: Facts = ()) -> tuple[int, int]:
+    """The least interval found for a sum under facts, and laws of its unknowns. Raises Infeasible."""
+    return _Search(laws).bounds(total, facts, DEPTH)
 
 
 class _Search:
     """The search for one bound, which stops after some effort."""
 
-    def __init__(self) -> None:
-        self.left = EFFORT
+    def __init__(self, laws: Facts) -> None:
+        self.left, self.laws = EFFORT, laws
 
     def bounds(self, total: Sum, facts: Facts, depth: int) -> tuple[int, int]:
         self.left -= 1
         lo, hi = total.range
         for fact in facts:
-            lo, hi = _narrowed(total, fact, lo, hi)
+            lo, hi = _narrowed(total, fact, (), lo, hi)
+        for law in self.laws:
+            lo, hi = _narrowed(total, law, facts, lo, hi)
         if depth:
             for unknown in total.parts:
                 if unknown.choices and lo < hi and self.left > 0:
@@ -112,15 +114,18 @@ class _Search:
         return min(lo for lo, _ in found), max(hi for _, hi in found)
 
 
-def _narrowed(total: Sum, fact: Fact, lo: int, hi: int) -> tuple[int, int]:
-    """Bounds from those of a fact, and those of the rest: total = factor * fact.sum + rest."""
+def _narrowed(total: Sum, fact: Fact, facts: Facts, lo: int, hi: int) -> tuple[int, int]:
+    """Bounds from those of a fact, and those of the rest, under other facts: total = factor * fact.sum + rest."""
     tried = set()
     for unknown, n in fact.sum.parts.items():
         factor, left = divmod(total.parts.get(unknown, 0), n)
         if left or not factor or factor in tried:
             continue
         tried.add(factor)
-        rest_lo, rest_hi = total.plus(fact.sum, -factor).range
+        rest = total.plus(fact.sum, -factor)
+        rest_lo, rest_hi = rest.range
+        for other in facts:
+            rest_lo, rest_hi = _narrowed(rest, other, (), rest_lo, rest_hi)
         at_lo, at_hi = (fact.lo, fact.hi) if factor > 0 else (fact.hi, fact.lo)
         if at_lo is not None:
             lo = max(lo, rest_lo + factor * at_lo)

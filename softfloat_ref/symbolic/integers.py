@@ -243,7 +243,7 @@ def _limits(total: Sum) -> tuple[int, int]:
     """The bounds of a sum here."""
     path = here()
     laws = tuple(f for u in total.parts for where, f in u.laws if where is TRUE or where in path.known)
-    return bounds(total, path.facts + laws)
+    return bounds(total, path.facts, laws)
 
 
 def extreme(x: Any, of: Sequence[tuple[Term, Any]], *, largest: bool) -> Any:
@@ -309,6 +309,11 @@ def boolean(node: Term, facts: Facts = (), other_facts: Facts = ()) -> Any:
     if not_(node) in here().known:
         return False
     return SymBool(node, facts, other_facts)
+
+
+def settled(x: Any) -> Any:
+    """A truth value that was found elsewhere, as far as it is known here."""
+    return boolean(x.node, x.facts, x.other_facts) if isinstance(x, SymBool) else x
 
 
 def inverse(x: Any) -> Any:
@@ -435,7 +440,12 @@ def shift_right(a: Any, by: Any) -> Any:
     lo, hi = min(al >> sl, al >> sh), max(ah >> sl, ah >> sh)
     width = width_of(al, ah)
     amount = bits(by, width_of(sl, sh))
-    return _number(make("ashr" if al < 0 else "lshr", width, bits(a, width), amount), lo, hi)
+    found = _number(make("ashr" if al < 0 else "lshr", width, bits(a, width), amount), lo, hi)
+    if isinstance(a, SymInt) and isinstance(found, SymInt) and isinstance(by, int):
+        cut = _sum(a).plus(_sum(found), -(1 << by))
+        for unknown in a.sum.parts:
+            unknown.laws += ((TRUE, Fact(cut, 0, (1 << by) - 1)),)
+    return found
 
 
 def _of_bits(op: Op, a: Any, b: Any) -> tuple[Term, Any, Any]:

@@ -433,7 +433,7 @@ class Frame:
         return None
 
     def branch(self, test: ast.expr, yes: Sequence[ast.stmt], no: Sequence[ast.stmt], env: Env, path: Path) -> Left:
-        condition = _truth(self.value(test, env))
+        condition = self.condition(test, env)
         if isinstance(condition, bool):
             return self.block(yes if condition else no, env, path)
         left: list[Left] = []
@@ -468,7 +468,7 @@ class Frame:
     def repeat(self, s: ast.While, env: Env, path: Path) -> Left:
         for _ in range(1 << 12):
             with at(path):
-                going = _truth(self.value(s.test, env))
+                going = self.condition(s.test, env)
             if going is False:
                 return env, path
             if going is not True:
@@ -645,8 +645,34 @@ class Frame:
             return integers.both(condition, rest) if conjunction else integers.either(condition, rest)
         return merged(goes_on.node, rest, first, facts)
 
+    def condition(self, e: ast.expr, env: Env) -> Any:
+        """The truth of an expression, where only that counts."""
+        match e:
+            case ast.BoolOp():
+                return integers.settled(self.decided(e.values, isinstance(e.op, ast.And), env))
+            case ast.UnaryOp(op=ast.Not()):
+                return integers.inverse(self.condition(e.operand, env))
+        return integers.settled(_truth(self.value(e, env)))
+
+    def decided(self, es: Sequence[ast.expr], conjunction: bool, env: Env) -> Any:
+        """Whether all of some conditions hold, or any."""
+        found: Any = conjunction
+        path = here()
+        for e in es:
+            with at(path):
+                condition = self.condition(e, env)
+            if isinstance(condition, bool) and condition != conjunction:
+                return condition if isinstance(found, bool) else _combined(found, condition, conjunction)
+            found = _combined(found, condition, conjunction)
+            if isinstance(condition, SymBool):
+                try:
+                    path = path.under(condition if conjunction else integers.inverse(condition))
+                except Infeasible:
+                    return found
+        return found
+
     def conditional(self, e: ast.IfExp, env: Env) -> Any:
-        condition = _truth(self.value(e.test, env))
+        condition = self.condition(e.test, env)
         if isinstance(condition, bool):
             return self.value(e.body if condition else e.orelse, env)
         found = []
@@ -694,8 +720,7 @@ class Frame:
 
     def filtered(self, generators: Sequence[ast.comprehension], env: Env, there: Term, collect: Any) -> None:
         """An item goes on where the conditions hold."""
-        condition = self.logic(generators[0].ifs, True, env) if generators[0].ifs else True
-        condition = _truth(condition)
+        condition = self.decided(generators[0].ifs, True, env)
         if condition is False:
             return
         try:
@@ -725,6 +750,10 @@ Frame.FORMS = {
     ast.Tuple: lambda frame, e, env: tuple(frame.several(e.elts, env)),
     ast.UnaryOp: Frame.unary,
 }
+
+
+def _combined(a: Any, b: Any, conjunction: bool) -> Any:
+    return integers.both(a, b) if conjunction else integers.either(a, b)
 
 
 def _within(present: Term) -> Path:
