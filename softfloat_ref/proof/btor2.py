@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -15,6 +16,7 @@ class Machine:
     """A circuit with registers: outputs and next contents as terms of the variables of inputs and registers.
 
     Names of registers are Yosys' (dut.product_1), or `register N`. starts: the contents at power-up, if they are given.
+    aliases: registers by the name of a signal that is their contents, outside an asynchronous reset.
     """
 
     inputs: Mapping[str, Term] = field(default_factory=dict)
@@ -22,6 +24,7 @@ class Machine:
     registers: Mapping[str, Term] = field(default_factory=dict)
     nexts: Mapping[str, Term] = field(default_factory=dict)
     starts: Mapping[str, Term] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
 
 _BINARY: Final[dict[str, Op]] = {
@@ -35,6 +38,7 @@ _SWAPPED: Final = {"ugt": "ult", "sgt": "slt"}
 _NOT_SWAPPED: Final = {"ulte": "ult", "slte": "slt"}
 _BASES: Final = {"const": 2, "constd": 10, "consth": 16}
 _CONSTANTS: Final = {"zero": 0, "one": 1, "ones": -1}
+_ALIAS: Final = re.compile(r"^\d+ uext \d+ (\d+) 0 ([^\s;]+)", re.MULTILINE)  # Yosys' second names
 _IGNORED: Final = ("bad", "constraint", "fair", "justice")  # assertions and assumptions in the source: none is used
 
 
@@ -49,7 +53,8 @@ def read_btor2(text: str) -> Machine:
             except (KeyError, IndexError, ValueError) as e:
                 said = str(e) if isinstance(e, Error) else "wrong or unknown"
                 raise Error(f"BTOR2 line {number}: {line.strip()[:60]!r}: {said}") from None
-    return reader.machine()
+    aliases = {name: int(number) for number, name in _ALIAS.findall(text)}
+    return reader.machine(aliases)
 
 
 class _Reader:
@@ -64,10 +69,12 @@ class _Reader:
         self.nexts: dict[str, Term] = {}
         self.starts: dict[str, Term] = {}
 
-    def machine(self) -> Machine:
-        """What was read; a register without a next keeps its contents."""
+    def machine(self, aliases: Mapping[str, int]) -> Machine:
+        """What was read; a register without a next keeps its contents. aliases: nodes by a second name."""
         nexts = {name: self.nexts.get(name, own) for name, own in self.registers.items()}
-        return Machine(self.inputs, self.outputs, self.registers, nexts, self.starts)
+        own = {v: name for name, v in self.registers.items()}
+        known = {name: own[v] for name, n in aliases.items() if (v := _held(self.nodes[n], own)) is not None}
+        return Machine(self.inputs, self.outputs, self.registers, nexts, self.starts, known)
 
     def read(self, words: list[str], comment: str) -> None:
         """A line."""
@@ -108,6 +115,13 @@ class _Reader:
     def _node(self, word: str) -> Term:
         number = int(word)
         return not_(self.nodes[-number]) if number < 0 else self.nodes[number]
+
+
+def _held(term: Term, registers: Mapping[Term, str]) -> Term | None:
+    """The register whose contents a term is, but in a reset, where it is a constant."""
+    ways = term.args[1:] if term.op == "ite" else (term,)
+    found = [t for t in ways if t in registers]
+    return found[0] if len(found) == 1 and all(t in registers or t.is_const for t in ways) else None
 
 
 _UNARY: Final[dict[str, Callable[[int, Term], Term]]] = {

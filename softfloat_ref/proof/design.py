@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from softfloat_ref.base.errors import Error
+from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.proof.btor2 import Machine, read_btor2
 from softfloat_ref.proof.classes import is_nan
 from softfloat_ref.proof.rtl import Rtl, bound, held
@@ -17,7 +17,8 @@ from softfloat_ref.rtl.bundle import LineField, ones
 from softfloat_ref.rtl.port_map import PortMap
 from softfloat_ref.rtl.tolerance import ELEMENTS, SCALE, nan_results, nan_scale
 from softfloat_ref.symbolic.terms import FALSE, Term, and_, concat, const, eq, extract, ite, not_, or_, var
-from softfloat_ref.units import Field, Unit
+from softfloat_ref.units import Unit
+from softfloat_ref.units.unit import lanes_of
 
 _LATENCY_LIMIT_S: Final = 10.0  # to show that a result has come
 
@@ -51,10 +52,10 @@ class Design:
     def wrong(self, expected: Terms) -> Term:
         """Whether the circuit breaks its protocol, or gives something else than expected and accepted."""
         excused = dict(_elements_excused(self, expected))
-        formats = {n: fmt for field, fmt in nan_results(self.unit) for n in lane_names(field)}
+        formats = {n: fmt for field, fmt in nan_results(self.unit) for n in lanes_of(field)}
         found = [self.observed.wrong, self.fill]
         for field in self.unit.outputs:
-            for name in lane_names(field):
+            for name in lanes_of(field):
                 want = expected[name]
                 got = self.code(name, want)
                 differs = not_(eq(want, got))
@@ -63,11 +64,6 @@ class Design:
                     differs = and_(differs, not_(and_(is_nan(want, formats[name]), other)))
                 found.append(and_(differs, not_(excused.get(name, FALSE))))
         return or_(*found)
-
-
-def lane_names(field: Field) -> list[str]:
-    """The name of each lane of a field: of its variable, or output."""
-    return [field.name] if field.lanes == 1 else [f"{field.name}_{k}" for k in range(field.lanes)]
 
 
 def design(unit: Unit, rtl: Rtl, registers: Mapping[str, str] | None = None) -> Design:
@@ -79,7 +75,7 @@ def design(unit: Unit, rtl: Rtl, registers: Mapping[str, str] | None = None) -> 
     machine, ports = read_btor2(rtl.netlist.text), rtl.ports
     bound_ports = bound(unit, ports)
     driven = _Stimulus(unit, bound_ports, ports)
-    given = {f"dut.{name}": _register(name, text, driven, machine) for name, text in (registers or {}).items()}
+    given = dict(_register(name, text, driven, machine) for name, text in (registers or {}).items())
     observed = observe(machine, ports, driven, given, _never)
     codes, used = _codes(bound_ports, observed.got)
     return Design(unit, ports, observed, codes, _filled(bound_ports, observed.got, used))
@@ -158,15 +154,18 @@ def _place(fields: Sequence[LineField], source: int) -> tuple[LineField, int, in
     return field, lane, low
 
 
-def _register(name: str, text: str, driven: _Stimulus, machine: Machine) -> Term:
-    """What a register holds at first: a field of the unit's inputs."""
+def _register(name: str, text: str, driven: _Stimulus, machine: Machine) -> tuple[str, Term]:
+    """A register of the circuit, and what it holds at first: a field of the unit's inputs. Raises Error."""
     field = driven.fields.get(text)
     if field is None or field.role not in ("operand", "random"):
         raise Error(f"register {name}: the unit has no input {text}")
-    found = machine.registers.get(f"dut.{name}")
-    if found is not None and (found.width != field.width or field.lanes > 1):
-        raise Error(f"register {name} has {found.width} bits, and {text} {field.size}")
-    return var(field.name, field.width)
+    own = machine.aliases.get(f"dut.{name}", f"dut.{name}")
+    if own not in machine.registers:
+        known = {*machine.registers, *machine.aliases}
+        raise unknown("register", name, sorted(x.removeprefix("dut.") for x in known if x.startswith("dut.")))
+    if machine.registers[own].width != field.width or field.lanes > 1:
+        raise Error(f"register {name} has {machine.registers[own].width} bits, and {text} {field.size}")
+    return own, var(field.name, field.width)
 
 
 # -- outputs -------------------------------------------------------------------------------------------------------
@@ -228,4 +227,4 @@ def _elements_excused(design: Design, expected: Terms) -> Iterator[tuple[str, Te
     if design.ports.nan_scale_elements == "any" and fmt is not None:
         for field in design.unit.results:
             if field.name == ELEMENTS:
-                yield from ((name, is_nan(expected[SCALE], fmt)) for name in lane_names(field))
+                yield from ((name, is_nan(expected[SCALE], fmt)) for name in lanes_of(field))
