@@ -78,9 +78,7 @@ def decide(question: Question, name: str, how: How) -> Decided:
     return done("undecided", note=note)
 
 
-def _attempts(
-    question: Question, case: Case, reference: Circuit, cut: bool
-) -> Iterator[tuple[str, list[Term]]]:
+def _attempts(question: Question, case: Case, reference: Circuit, cut: bool) -> Iterator[tuple[str, list[Term]]]:
     """The questions to ask one after the other, until one decides: with products cut, if both sides have some."""
     plan = question.design
     assumed = [question.assumption, case.assumption, plan.observed.assumed]

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from softfloat_ref.base.errors import Error, Undefined
 from softfloat_ref.proof.assume import assumption
@@ -21,8 +21,6 @@ from softfloat_ref.testing.compare import Answer
 from softfloat_ref.units import Unit, stored
 from softfloat_ref.units.unit import lanes_of
 
-Strategy = Literal["auto", "whole", "cut", "split", "split-cut"]
-STRATEGIES: Final = ("auto", "whole", "cut", "split", "split-cut")
 ALL: Final = "all inputs"
 
 
@@ -117,7 +115,9 @@ def tried(question: Question, reference: Circuit, model: Mapping[str, int]) -> C
         question.assumption, plan.observed.assumed, plan.wrong(wants), plan.observed.wrong,
         *(plan.code(n, wants[n]) for n in outputs), *(reference.terms[n] for n in outputs),
     ]  # fmt: skip
-    values = {str(v.value): model.get(str(v.value), 0) for v in variables(roots)} | dict(zip(names, inputs, strict=True))
+    values = {str(v.value): model.get(str(v.value), 0) for v in variables(roots)} | dict(
+        zip(names, inputs, strict=True)
+    )
     holds, state, wrong, protocol, *codes = evaluator(roots)(values)
     got, ours = tuple(codes[: len(outputs)]), tuple(codes[len(outputs) :])
     if ours != expected:

@@ -291,7 +291,7 @@ def _sum(items: Any, start: Any = 0) -> Any:
 
 def _instance(x: Any, kinds: Any) -> bool:
     if number(x):
-        return isinstance(int(), kinds)
+        return isinstance(0, kinds)
     return isinstance(x, kinds)
 
 

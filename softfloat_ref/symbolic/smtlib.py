@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from softfloat_ref.symbolic.terms import Term, in_order
@@ -25,6 +26,19 @@ def script(assertions: Sequence[Term]) -> str:
     lines += definitions(terms)
     lines += [f"(assert (= {_name(t)} #b1))" for t in assertions]
     return "\n".join([*lines, "(check-sat)", ""])
+
+
+def expression(root: Term) -> str:
+    """A term as one expression of its variables; what is used more than once is named by let."""
+    uses = Counter(a for t in in_order([root]) for a in t.args)
+    texts: dict[Term, str] = {}
+    lets: list[str] = []
+    for t in in_order([root]):
+        texts[t] = _name(t) if t.op in ("const", "var") else _applied(t, texts)
+        if t.args and uses[t] > 1:
+            lets.append(f"(let ((?{len(lets)} {texts[t]})) ")
+            texts[t] = f"?{len(lets) - 1}"
+    return f"{''.join(lets)}{texts[root]}{')' * len(lets)}"
 
 
 def definitions(terms: Sequence[Term]) -> list[str]:
@@ -52,8 +66,9 @@ def _name(term: Term) -> str:
     return symbol(str(term.value)) if term.op == "var" else f"|#{term.number}|"
 
 
-def _applied(term: Term) -> str:
-    args = [_name(a) for a in term.args]
+def _applied(term: Term, texts: Mapping[Term, str] | None = None) -> str:
+    """An operation on its arguments' names, or on other texts."""
+    args = [_name(a) if texts is None else texts[a] for a in term.args]
     if term.op in _COMPARISONS:
         return f"(ite ({_COMPARISONS[term.op]} {' '.join(args)}) #b1 #b0)"
     if term.op == "ite":

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from softfloat_ref.symbolic.bounds import Facts
-from softfloat_ref.symbolic.integers import SymBool, SymInt, Symbolic, boolean, chosen, equal, here, number
+from softfloat_ref.symbolic.integers import Symbolic, SymBool, SymInt, boolean, chosen, equal, here, number
 from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, not_, or_
 
 
