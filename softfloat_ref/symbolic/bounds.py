@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 DEPTH: Final = 4  # of choices within choices that are looked into
 
@@ -20,11 +20,13 @@ class Infeasible(Exception):
 
 @dataclass(eq=False)
 class Unknown:
-    """An integer from lo to hi. choices: the sums of which it is one, if it was chosen, each with its facts."""
+    """An integer from lo to hi. choices: the sums of which it is one, if it was chosen, each with its facts. laws: what
+    else is known of it, each where something (a term) holds."""
 
     lo: int
     hi: int
     choices: tuple[tuple[Sum, Facts], ...] = ()
+    laws: tuple[tuple[Any, Fact], ...] = ()
 
 
 class Fact(NamedTuple):

@@ -6,7 +6,7 @@ Bounds hold where the number was computed, under the facts of that path (`path`)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -241,11 +241,30 @@ def _sum(x: Any) -> Sum:
     return x.sum if isinstance(x, SymInt) else Sum(int(x))
 
 
+def _limits(total: Sum) -> tuple[int, int]:
+    """The bounds of a sum here."""
+    path = here()
+    laws = tuple(f for u in total.parts for where, f in u.laws if where is TRUE or where in path.known)
+    return bounds(total, path.facts + laws)
+
+
+def extreme(x: Any, of: Sequence[tuple[Term, Any]], *, largest: bool) -> Any:
+    """The number x, known to be the largest or smallest of numbers, each of which counts where its bit is set."""
+    if not isinstance(x, SymInt):
+        return x
+    found = Unknown(x.lo, x.hi, ((x.sum, ()),))
+    total = Sum(0, {found: 1})
+    for there, y in of:
+        difference = total.plus(_sum(lifted(y)), -1)
+        found.laws += ((there, Fact(difference, 0, None) if largest else Fact(difference, None, 0)),)
+    return SymInt(x.node, total, x.lo, x.hi)
+
+
 def _bounds(x: Any) -> tuple[int, int]:
     """The bounds of a number here."""
     if not isinstance(x, SymInt):
         return int(x), int(x)
-    lo, hi = bounds(x.sum, here().facts)
+    lo, hi = _limits(x.sum)
     lo, hi = max(lo, x.lo), min(hi, x.hi)
     if lo > hi:
         raise Infeasible
@@ -325,7 +344,7 @@ def _in_sum(op: Op, a: Any, b: Any, factor: int) -> Any:
     (al, ah), (bl, bh) = _bounds(a), _bounds(b)
     lo, hi = (al + bl, ah + bh) if factor > 0 else (al - bh, ah - bl)
     total = _sum(a).plus(_sum(b), factor)
-    found = bounds(total, here().facts)
+    found = _limits(total)
     lo, hi = max(lo, found[0]), min(hi, found[1])
     width = width_of(lo, hi)
     return _number(make(op, width, bits(a, width), bits(b, width)), lo, hi, total)
@@ -517,7 +536,7 @@ def less(a: Any, b: Any) -> Any:
     if not _symbolic(a, b):
         return a < b
     difference = _sum(a).plus(_sum(b), -1)
-    lo, hi = bounds(difference, here().facts)
+    lo, hi = _limits(difference)
     lo, hi = max(lo, _bounds(a)[0] - _bounds(b)[1]), min(hi, _bounds(a)[1] - _bounds(b)[0])
     if hi < 0 or lo >= 0:
         return hi < 0
@@ -532,7 +551,7 @@ def equal(a: Any, b: Any) -> Any:
     if not _symbolic(a, b):
         return a == b
     difference = _sum(a).plus(_sum(b), -1)
-    lo, hi = bounds(difference, here().facts)
+    lo, hi = _limits(difference)
     if lo > 0 or hi < 0 or _bounds(a)[0] > _bounds(b)[1] or _bounds(a)[1] < _bounds(b)[0]:
         return False
     if lo == hi:

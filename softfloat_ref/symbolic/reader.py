@@ -19,7 +19,7 @@ from functools import reduce
 from types import FunctionType, MethodType
 from typing import Any, Final, NamedTuple
 
-from softfloat_ref.symbolic import integers
+from softfloat_ref.symbolic import integers, values
 from softfloat_ref.symbolic.bounds import Infeasible
 from softfloat_ref.symbolic.integers import Path, SymBool, SymInt, Unsupported, at, here, number
 from softfloat_ref.symbolic.source import Body, body_of
@@ -98,10 +98,10 @@ def call(function: Any, *args: Any, **keywords: Any) -> Any:
         return function(*args, **keywords)
     if isinstance(function, Either):
         return _of_both(function, lambda f: call(f, *args, **keywords))
-    if (simple := _intrinsic(function)) is not None:
-        return simple(*args, **keywords)
     if (chosen := next((x for x in args if isinstance(x, Either)), None)) is not None:
         return _of_both(chosen, lambda x: call(function, *(x if a is chosen else a for a in args), **keywords))
+    if (simple := _intrinsic(function)) is not None:
+        return simple(*args, **keywords)
     if not isinstance(_plain(function), (FunctionType, MethodType)) or function.__name__ in ("_replace", "_make"):
         return _constructed(function, args, keywords)
     return joined(returns(function, *args, **keywords))
@@ -217,7 +217,7 @@ def _extreme(larger: bool) -> Callable[..., Any]:
         if key is not None:
             raise Unsupported("max or min by a key")
         items = _items(args)
-        pairs = items.items if isinstance(items, Sparse) else [(TRUE, x) for x in items]
+        pairs = values.pairs(items)
         if not pairs:
             return default
         there, best = pairs[0]
@@ -225,6 +225,7 @@ def _extreme(larger: bool) -> Callable[..., Any]:
             better = integers.less(best, x) if larger else integers.less(x, best)
             best = _select(present, there, better, x, best)
             there = or_(there, present)
+        best = integers.extreme(best, pairs, largest=larger)
         return best if there is TRUE or default is ABSENT else merged(there, best, default)
 
     return find
@@ -242,7 +243,7 @@ def _select(present: Term, there: Term, better: Any, x: Any, best: Any) -> Any:
 
 
 def _all(items: Any) -> Any:
-    pairs = items.items if isinstance(items, Sparse) else [(TRUE, x) for x in items]
+    pairs = values.pairs(items)
     found: Any = True
     for there, x in pairs:
         found = integers.both(found, integers.boolean(or_(not_(there), integers.bit(_truth(x)))))
@@ -250,7 +251,7 @@ def _all(items: Any) -> Any:
 
 
 def _any(items: Any) -> Any:
-    pairs = items.items if isinstance(items, Sparse) else [(TRUE, x) for x in items]
+    pairs = values.pairs(items)
     found: Any = False
     for there, x in pairs:
         found = integers.either(found, integers.boolean(and_(there, integers.bit(_truth(x)))))
@@ -440,7 +441,7 @@ class Frame:
         if s.orelse:
             raise Unsupported("for with else")
         items = resolved(self.value(s.iter, env))
-        pairs = items.items if isinstance(items, Sparse) else [(TRUE, x) for x in items]
+        pairs = values.pairs(items)
         for there, item in pairs:
             env = dict(env)
             with at(path):
@@ -546,13 +547,13 @@ class Frame:
         value = resolved(value)
         if isinstance(value, (Either, Sparse)):
             raise Unsupported("unpacking of a symbolic sequence")
-        values = list(value)
+        parts = list(value)
         star = next((i for i, t in enumerate(targets) if isinstance(t, ast.Starred)), None)
         if star is not None:
             after = len(targets) - star - 1
-            middle = values[star : len(values) - after]
-            values = [*values[:star], middle, *values[len(values) - after :]]
-        for t, v in zip(targets, values, strict=True):
+            middle = parts[star : len(parts) - after]
+            parts = [*parts[:star], middle, *parts[len(parts) - after :]]
+        for t, v in zip(targets, parts, strict=True):
             self.assign(t.value if isinstance(t, ast.Starred) else t, v, env)
 
     def name_term(self, name: str, value: Any) -> None:
@@ -592,12 +593,21 @@ class Frame:
                 return self.comprehension(e, env)
             case ast.Lambda():
                 return Closure(e, self, env)
+            case ast.JoinedStr():
+                return "".join(self.text(part, env) for part in e.values)
             case ast.Call():
                 args, keywords = self.several(e.args, env), {k.arg or "": self.value(k.value, env) for k in e.keywords}
                 if "" in keywords:
                     raise Unsupported("**")
                 return call(self.value(e.func, env), *args, **keywords)
         raise Unsupported(f"{type(e).__name__.lower()}")
+
+    def text(self, part: ast.expr, env: Env) -> str:
+        """A part of a formatted string: of what is no symbol, plain."""
+        value = self.value(part.value if isinstance(part, ast.FormattedValue) else part, env)
+        if symbolic(value) or (isinstance(part, ast.FormattedValue) and (part.format_spec or part.conversion != -1)):
+            raise Unsupported("text of a symbolic value")
+        return str(value)
 
     def several(self, es: Sequence[ast.expr], env: Env) -> list[Any]:
         found: list[Any] = []
@@ -612,6 +622,8 @@ class Frame:
         return found
 
     def binary(self, op: ast.operator, a: Any, b: Any) -> Any:
+        if isinstance(op, ast.Add) and isinstance(a, (list, Sparse)) and isinstance(b, (list, Sparse)):
+            return a + b if isinstance(a, list) and isinstance(b, list) else Sparse(values.pairs(a) + values.pairs(b))
         if type(op) not in _BINARY or isinstance(a, (Sparse, Either)) or isinstance(b, (Sparse, Either)):
             raise Unsupported(f"{type(op).__name__.lower()}")
         return _BINARY[type(op)](a, b)
@@ -683,7 +695,7 @@ class Frame:
                 found.append((there, self.value(e.elt, local)))
                 return
             items = self.value(generators[0].iter, local)
-            for present, item in items.items if isinstance(items, Sparse) else [(TRUE, x) for x in items]:
+            for present, item in values.pairs(items):
                 inner = dict(local)
                 self.assign(generators[0].target, item, inner)
                 with at(_within(present)):

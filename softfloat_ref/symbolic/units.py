@@ -15,6 +15,7 @@ from softfloat_ref.symbolic.circuit import Circuit, Port
 from softfloat_ref.symbolic.integers import Path, at, bits, free, here
 from softfloat_ref.symbolic.reader import Reading, Returned, call, joined, reading, returns
 from softfloat_ref.symbolic.terms import FALSE, TRUE, and_, or_, var
+from softfloat_ref.symbolic.values import symbolic
 from softfloat_ref.units.operation import OperationUnit
 from softfloat_ref.units.unit import Field, Unit
 
@@ -98,7 +99,7 @@ def _within(combination: Sequence[Way], compute: Callable[[list[Any]], list[Retu
         except Infeasible:
             return []
     found = []
-    for way in by_kind(outcomes, lambda outcome: outcome[0]):
+    for way in by_kind(outcomes, _kind_of):
         inner = and_(guard, way.path.guard)
         found.append(Way(Path(inner, inner, way.path.facts, way.path.known), way.value))
     return found
@@ -106,16 +107,21 @@ def _within(combination: Sequence[Way], compute: Callable[[list[Any]], list[Retu
 
 def decoded(code: Any, fmt: Format, flush: bool) -> list[Way]:
     """The values of a code, one of each kind."""
-    return [Way(w.path, w.value) for w in by_kind(returns(_decode, code, fmt, flush), lambda x: x)]
+    return [Way(w.path, w.value) for w in by_kind(returns(_decode, code, fmt, flush), lambda x: x.kind)]
 
 
-def by_kind(outcomes: Sequence[Returned], value: Callable[[Any], Any]) -> list[Way]:
-    """Outcomes, those of one kind as one; zeros that are always zero are a kind. value: of an outcome."""
+def _kind_of(outcome: Any) -> Any:
+    """The kind of an outcome; zeros that are always zero are a kind."""
+    x = outcome[0]
+    return x.kind, isinstance(x.significand, int) and x.significand == 0
+
+
+def by_kind(outcomes: Sequence[Returned], kind: Callable[[Any], Any]) -> list[Way]:
+    """Outcomes, those of one kind as one; a symbolic kind is one."""
     kinds: dict[Any, list[Returned]] = {}
     for outcome in outcomes:
-        x = value(outcome.value)
-        kind = x.kind if isinstance(x.kind, int) else -1
-        kinds.setdefault((kind, isinstance(x.significand, int) and x.significand == 0), []).append(outcome)
+        found = kind(outcome.value)
+        kinds.setdefault("any" if symbolic(found) else found, []).append(outcome)
     return [_one(group) for group in kinds.values()]
 
 

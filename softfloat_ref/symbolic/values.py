@@ -94,7 +94,7 @@ def symbolic(x: Any, depth: int = 4) -> bool:
         return any(symbolic(item, depth - 1) for item in x)
     if isinstance(x, dict):
         return any(symbolic(item, depth - 1) for item in x.values())
-    if is_dataclass(x) and not getattr(type(x), "__dataclass_params__").frozen:  # noqa: B009
+    if is_dataclass(x):
         return any(symbolic(getattr(x, f.name, None), depth - 1) for f in fields(x))
     return False
 
@@ -116,20 +116,49 @@ def merged(condition: Term, a: Any, b: Any, facts_a: Facts | None = None, facts_
         return _merged_lists(condition, a, b, facts_a, facts_b)
     if not symbolic(a) and not symbolic(b) and type(a) is type(b) and a == b:
         return a
+    if (optional := _merged_optional(condition, a, b, facts_a, facts_b)) is not None:
+        return optional
     return Either(condition, a, b)
+
+
+def _merged_optional(condition: Term, a: Any, b: Any, facts_a: Facts, facts_b: Facts) -> Any:
+    """A choice between values that may be None: one choice between None and something else."""
+    parts = [(FALSE, None) if x is None else _optional(x) for x in (a, b)]
+    if any(x is None and there is not FALSE for there, x in parts) or (a is not None and b is not None and not isinstance(a, Either) and not isinstance(b, Either)):
+        return None
+    (there_a, x), (there_b, y) = parts
+    there = or_(and_(condition, there_a), and_(not_(condition), there_b))
+    value = y if x is None else x if y is None else merged(condition, x, y, facts_a, facts_b)
+    return value if there is TRUE else Either(there, value, None)
+
+
+def _optional(x: Any) -> tuple[Term, Any]:
+    """Where a value is there, and the value; (TRUE, None) for a choice between other things."""
+    if isinstance(x, Either):
+        return (x.condition, x.yes) if x.no is None and not isinstance(x.yes, Either) else (TRUE, None)
+    return TRUE, x
 
 
 def _merged_lists(condition: Term, a: Any, b: Any, facts_a: Facts, facts_b: Facts) -> Any:
     if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
         return [merged(condition, x, y, facts_a, facts_b) for x, y in zip(a, b, strict=True)]
-    x, y = _items(a), _items(b)
+    return Sparse(_either_list(condition, pairs(a), pairs(b)))
+
+
+def pairs(x: Any) -> list[tuple[Term, Any]]:
+    """The items of a sequence, each with the bit that says whether it is there."""
+    if isinstance(x, Sparse):
+        return x.items
+    if isinstance(x, Either):
+        return _either_list(x.condition, pairs(resolved(x.yes)), pairs(resolved(x.no)))
+    return [(TRUE, item) for item in x]
+
+
+def _either_list(condition: Term, x: list[tuple[Term, Any]], y: list[tuple[Term, Any]]) -> list[tuple[Term, Any]]:
+    """The items of one of two sequences; those with which both begin stand once."""
     same = 0
     while same < min(len(x), len(y)) and x[same][0] is y[same][0] and x[same][1] is y[same][1]:
         same += 1
-    only_a = [(and_(condition, there), item) for there, item in x[same:]]
-    only_b = [(and_(not_(condition), there), item) for there, item in y[same:]]
-    return Sparse(x[:same] + only_a + only_b)
-
-
-def _items(x: Sequence[Any] | Sparse) -> list[tuple[Term, Any]]:
-    return x.items if isinstance(x, Sparse) else [(TRUE, item) for item in x]
+    only_x = [(and_(condition, there), item) for there, item in x[same:]]
+    only_y = [(and_(not_(condition), there), item) for there, item in y[same:]]
+    return x[:same] + only_x + only_y
