@@ -32,9 +32,10 @@ from softfloat_ref.proof.yosys import FRONTENDS
 from softfloat_ref.rtl.fit import Misfit
 from softfloat_ref.rtl.port_map import read_ports
 from softfloat_ref.rtl.sources import Sources
-from softfloat_ref.testing.check import view_of  # with the views of all kinds of units
+from softfloat_ref.testing import check  # noqa: F401  (the views of all kinds of units enter the table)
 from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.testing.report import case_lines
+from softfloat_ref.testing.views import view_of
 from softfloat_ref.units import Unit
 
 LIMIT_S: Final = 60.0
@@ -158,8 +159,8 @@ def _lines(question: Question, proof: Proof) -> Iterator[str]:
         yield f"PROVED: {module} is {unit.label} for {_inputs(question)}{_cases(proof)}"
         yield f"  {_circuit(question)}"
     else:
-        done = sum(d.verdict == "proved" for d in proof.cases)
-        yield f"UNDECIDED: {module} and {unit.label}: {done} of {counted(len(proof.cases) + len(proof.open), 'case')} proved"
+        done, of = sum(d.verdict == "proved" for d in proof.cases), len(proof.cases) + len(proof.open)
+        yield f"UNDECIDED: {module} and {unit.label}: {done} of {counted(of, 'case')} proved"
         yield from (f"  {d.case}: {d.note}" for d in proof.undecided)
         yield from (f"  {name}: not begun" for name in proof.open)
 

@@ -77,7 +77,7 @@ def _open_cases(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if not cases:
         yield "it has no cases"
     for case in cases:
-        last = case["queries"][-1] if case["queries"] else {"result": "not asked"}
+        last: Mapping[str, Any] = case["queries"][-1] if case["queries"] else {"result": "not asked"}
         if case["verdict"] != "proved" or last["result"] != "unsat":
             yield f"case {case['name']}: {case['verdict']}, the solver's last answer {last['result']}"
         yield from (f"case {case['name']}: {k} says {v}" for k, v in last.get("confirmed", {}).items() if v != "unsat")

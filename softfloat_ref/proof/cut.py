@@ -1,20 +1,38 @@
 """Equal products of reference and circuit replaced by one variable, of which little is known.
 
-Solvers compare what is made of a product far faster than products. That the operands are equal is proved before; what
-is then proved of any value of the variable holds for the product. A counterexample may be one of the variable's only,
-so it is tried on the real terms; more facts about products rule such ones out.
+Solvers compare what is made of a product far faster than products. What is proved of any value of the variable holds
+for the product. Where the operands of the two products are equal for some inputs only, the reference's product is, for
+the others, a variable of which nothing is known: a proof then shows that it is not used there. A counterexample may be
+one of the variables' only, so it is tried on the real terms; more facts about products rule such ones out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import Final
 
 from softfloat_ref.proof.solver import solve
-from softfloat_ref.symbolic.terms import Term, and_, const, eq, extract, in_order, make, not_, or_, var, zext
+from softfloat_ref.symbolic.terms import (
+    Term,
+    and_,
+    const,
+    eq,
+    evaluator,
+    extract,
+    in_order,
+    ite,
+    make,
+    not_,
+    or_,
+    var,
+    variables,
+    zext,
+)
 
 _OPERANDS_LIMIT_S: Final = 20.0  # to prove operands equal
+_TRIED: Final = 64  # random inputs
 LEVELS: Final = (0, 1)  # of facts
 
 
@@ -59,11 +77,35 @@ def shared_products(
     by: dict[Term, Term] = {}
     for theirs in _products(design):
         x, y = (_bare(a) for a in theirs.args)
-        same = [m for m in ours if m not in by and _same_operands(m, x, y, assumed)]
-        if same:
-            found.append(Product(var(f"product {len(found)}", x.width + y.width), x, y))
-            by |= {m: _resized(found[-1].value, m.width) for m in (*same, theirs)}
+        p = Product(var(f"product {len(found)}", x.width + y.width), x, y)
+        free = [(m, f"product {len(found)} of others {i}") for i, m in enumerate(ours) if m not in by]
+        cut = {m: t for m, name in free if (t := _in_place(m, p, name, assumed)) is not None}
+        if cut:
+            found.append(p)
+            by |= {**cut, theirs: _resized(p.value, theirs.width)}
     return by, found
+
+
+def _in_place(product: Term, p: Product, name: str, assumed: Sequence[Term]) -> Term | None:
+    """What stands for a product of the reference: the variable, if its operands are the circuit's, or else one of that
+    name; None if they are hardly ever."""
+    a, b = (_bare(t) for t in product.args)
+    for u, v in ((a, b), (b, a)):
+        same = and_(_equal(u, p.x), _equal(v, p.y))
+        if not _often(same):
+            continue
+        cut = _resized(p.value, product.width)
+        if solve([*assumed, not_(same)], _OPERANDS_LIMIT_S).result == "unsat":
+            return cut
+        return ite(same, cut, var(name, product.width))
+    return None
+
+
+def _often(bit: Term) -> bool:
+    """Whether a bit is set for at least a fourth of random inputs."""
+    run, words = evaluator([bit]), Random(0)
+    free = [(str(v.value), v.width) for v in variables([bit])]
+    return sum(run({name: words.getrandbits(width) for name, width in free})[0] for _ in range(_TRIED)) * 4 >= _TRIED
 
 
 def _products(roots: Sequence[Term]) -> list[Term]:
@@ -78,16 +120,6 @@ def _bare(a: Term) -> Term:
     if a.op == "concat" and a.args[0].is_const and a.args[0].value == 0:
         return _bare(a.args[1])
     return a
-
-
-def _same_operands(product: Term, x: Term, y: Term, assumed: Sequence[Term]) -> bool:
-    """Whether a product is of these operands, in either order, proved."""
-    a, b = (_bare(t) for t in product.args)
-    for u, v in ((a, b), (b, a)):
-        differ = or_(not_(_equal(u, x)), not_(_equal(v, y)))
-        if solve([*assumed, differ], _OPERANDS_LIMIT_S).result == "unsat":
-            return True
-    return False
 
 
 def _equal(a: Term, b: Term) -> Term:

@@ -46,8 +46,7 @@ class Question:
     @cached_property
     def cases(self) -> dict[str, Case]:
         """The cases of the unit, by name."""
-        found = {case.name: case for case in cases(self.unit)}
-        return found
+        return {case.name: case for case in cases(self.unit)}
 
     def case(self, name: str) -> Case:
         """A case of the unit, or all inputs."""
