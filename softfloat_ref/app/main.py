@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "vectors": ("vectors", "Generate, verify and list golden vectors."),
     "coverage": ("coverage", "Measure the coverage of vectors and simulations, bin by bin."),
     "check": ("check", "Check a device against the oracle, and explain what it gets wrong."),
+    "prove": ("prove", "Prove that a circuit gives the exact answer to every input."),
     "identify": ("identify", "Identify the policy, block profile, accumulator or affine rule of a device."),
     "p3109": ("p3109", "List IEEE P3109's operations, query formats, declare conformance."),
     "dpi": ("dpi", "Write the C file and the package through which SystemVerilog queries the oracle."),

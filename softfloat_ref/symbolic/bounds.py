@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 DEPTH: Final = 4  # of choices within choices that are looked into
+EFFORT: Final = 2000  # sums that are looked at for one bound; what is not looked at only leaves it wider
 
 
 class Infeasible(Exception):
@@ -74,45 +75,60 @@ class Sum:
         return lo, hi
 
 
-def bounds(total: Sum, facts: Facts, depth: int = DEPTH) -> tuple[int, int]:
-    """The least interval found for a sum under facts. Raises Infeasible."""
-    lo, hi = total.range
-    for fact in facts:
-        lo, hi = _narrowed(total, fact, lo, hi)
-    if depth and lo < hi:
-        for unknown in total.parts:
-            if unknown.choices:
-                below, above = _over_choices(total, unknown, facts, depth - 1)
-                lo, hi = max(lo, below), min(hi, above)
-    if lo > hi:
-        raise Infeasible
-    return lo, hi
+def bounds(total: Sum, facts: Facts, laws: Facts = ()) -> tuple[int, int]:
+    """The least interval found for a sum under facts, and laws of its unknowns. Raises Infeasible."""
+    return _Search(laws).bounds(total, facts, DEPTH)
 
 
-def _narrowed(total: Sum, fact: Fact, lo: int, hi: int) -> tuple[int, int]:
-    """Bounds from those of a fact, and those of the rest: total = factor * fact.sum + rest."""
+class _Search:
+    """The search for one bound, which stops after some effort."""
+
+    def __init__(self, laws: Facts) -> None:
+        self.left, self.laws = EFFORT, laws
+
+    def bounds(self, total: Sum, facts: Facts, depth: int) -> tuple[int, int]:
+        self.left -= 1
+        lo, hi = total.range
+        for fact in facts:
+            lo, hi = _narrowed(total, fact, (), lo, hi)
+        for law in self.laws:
+            lo, hi = _narrowed(total, law, facts, lo, hi)
+        if depth:
+            for unknown in total.parts:
+                if unknown.choices and lo < hi and self.left > 0:
+                    below, above = self.over_choices(total, unknown, facts, depth - 1)
+                    lo, hi = max(lo, below), min(hi, above)
+        if lo > hi:
+            raise Infeasible
+        return lo, hi
+
+    def over_choices(self, total: Sum, unknown: Unknown, facts: Facts, depth: int) -> tuple[int, int]:
+        found = []
+        for choice, more in unknown.choices:
+            try:
+                found.append(self.bounds(total.chosen(unknown, choice), facts + more, depth))
+            except Infeasible:
+                continue
+        if not found:
+            raise Infeasible
+        return min(lo for lo, _ in found), max(hi for _, hi in found)
+
+
+def _narrowed(total: Sum, fact: Fact, facts: Facts, lo: int, hi: int) -> tuple[int, int]:
+    """Bounds from those of a fact, and those of the rest, under other facts: total = factor * fact.sum + rest."""
     tried = set()
     for unknown, n in fact.sum.parts.items():
         factor, left = divmod(total.parts.get(unknown, 0), n)
         if left or not factor or factor in tried:
             continue
         tried.add(factor)
-        rest_lo, rest_hi = total.plus(fact.sum, -factor).range
+        rest = total.plus(fact.sum, -factor)
+        rest_lo, rest_hi = rest.range
+        for other in facts:
+            rest_lo, rest_hi = _narrowed(rest, other, (), rest_lo, rest_hi)
         at_lo, at_hi = (fact.lo, fact.hi) if factor > 0 else (fact.hi, fact.lo)
         if at_lo is not None:
             lo = max(lo, rest_lo + factor * at_lo)
         if at_hi is not None:
             hi = min(hi, rest_hi + factor * at_hi)
     return lo, hi
-
-
-def _over_choices(total: Sum, unknown: Unknown, facts: Facts, depth: int) -> tuple[int, int]:
-    found = []
-    for choice, more in unknown.choices:
-        try:
-            found.append(bounds(total.chosen(unknown, choice), facts + more, depth))
-        except Infeasible:
-            continue
-    if not found:
-        raise Infeasible
-    return min(lo for lo, _ in found), max(hi for _, hi in found)

@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple
 from softfloat_ref.base.errors import Error
 from softfloat_ref.symbolic.bounds import Fact, Facts, Infeasible, Sum, Unknown, bounds
 from softfloat_ref.symbolic.terms import (
-    FALSE,
     TRUE,
     Op,
     Term,
@@ -26,7 +25,6 @@ from softfloat_ref.symbolic.terms import (
     ite,
     make,
     not_,
-    or_,
     sext,
     signed,
     zext,
@@ -39,7 +37,7 @@ class Unsupported(Error):
     """Code that cannot be read symbolically."""
 
 
-# -- where we are --------------------------------------------------------------------------------------------------------
+# -- where we are ----------------------------------------------------------------------------------------------------
 
 
 class Path(NamedTuple):
@@ -245,7 +243,7 @@ def _limits(total: Sum) -> tuple[int, int]:
     """The bounds of a sum here."""
     path = here()
     laws = tuple(f for u in total.parts for where, f in u.laws if where is TRUE or where in path.known)
-    return bounds(total, path.facts + laws)
+    return bounds(total, path.facts, laws)
 
 
 def extreme(x: Any, of: Sequence[tuple[Term, Any]], *, largest: bool) -> Any:
@@ -311,6 +309,11 @@ def boolean(node: Term, facts: Facts = (), other_facts: Facts = ()) -> Any:
     if not_(node) in here().known:
         return False
     return SymBool(node, facts, other_facts)
+
+
+def settled(x: Any) -> Any:
+    """A truth value that was found elsewhere, as far as it is known here."""
+    return boolean(x.node, x.facts, x.other_facts) if isinstance(x, SymBool) else x
 
 
 def inverse(x: Any) -> Any:
@@ -386,7 +389,7 @@ def divide(a: Any, b: Any) -> tuple[Any, Any]:
     """The quotient, rounded down, and the remainder."""
     a, b = _here(lifted(a)), _here(lifted(b))
     if not _symbolic(a, b):
-        return divmod(a, b)
+        return a // b, a % b
     if isinstance(b, int) and b > 0 and b & (b - 1) == 0:
         return shift_right(a, b.bit_length() - 1), bit_and(a, b - 1)
     (al, ah), (bl, bh) = _bounds(a), _bounds(b)
@@ -437,7 +440,12 @@ def shift_right(a: Any, by: Any) -> Any:
     lo, hi = min(al >> sl, al >> sh), max(ah >> sl, ah >> sh)
     width = width_of(al, ah)
     amount = bits(by, width_of(sl, sh))
-    return _number(make("ashr" if al < 0 else "lshr", width, bits(a, width), amount), lo, hi)
+    found = _number(make("ashr" if al < 0 else "lshr", width, bits(a, width), amount), lo, hi)
+    if isinstance(a, SymInt) and isinstance(found, SymInt) and isinstance(by, int):
+        cut = _sum(a).plus(_sum(found), -(1 << by))
+        for unknown in a.sum.parts:
+            unknown.laws += ((TRUE, Fact(cut, 0, (1 << by) - 1)),)
+    return found
 
 
 def _of_bits(op: Op, a: Any, b: Any) -> tuple[Term, Any, Any]:
@@ -588,18 +596,15 @@ def chosen(condition: Term, a: Any, b: Any, facts_a: Facts, facts_b: Facts) -> A
 def square_root(x: Any) -> Any:
     """floor(sqrt(x)), digit by digit."""
     x = _here(x)
+    digits = (x.hi.bit_length() + 1) // 2
     root: Any = 0
     rest: Any = 0
-    for k in range((x.hi.bit_length() + 1) // 2 - 1, -1, -1):
+    for k in range(digits - 1, -1, -1):
         rest = bit_or(shift_left(rest, 2), bit_and(shift_right(x, 2 * k), 3))
         trial = bit_or(shift_left(root, 2), 1)
         fits = inverse(less(rest, trial))
-        width = width_of(0, (2 << (x.hi.bit_length() // 2 - k + 2)))
-        left = make("sub", width, bits(rest, width), bits(trial, width))
-        chosen_rest = ite(bit(fits), left, bits(rest, width))
-        rest = _number(chosen_rest, 0, (1 << width) - 1) if not chosen_rest.is_const else chosen_rest.value
+        width = digits - k + 1  # the rest is at most twice the root
+        left = make("sub", width + 1, bits(rest, width + 1), bits(trial, width + 1))
+        rest = _number(ite(bit(fits), left, bits(rest, width + 1)), 0, (1 << width) - 1)
         root = bit_or(shift_left(root, 1), lifted(fits))
     return root
-
-
-__all__ = ["FALSE", "TRUE", "or_"]

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import reduce
 from types import FunctionType, MethodType
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from softfloat_ref.symbolic import integers, values
 from softfloat_ref.symbolic.bounds import Infeasible
@@ -304,7 +304,7 @@ def _sum(items: Any, start: Any = 0) -> Any:
 
 def _instance(x: Any, kinds: Any) -> bool:
     if number(x):
-        return isinstance(int(), kinds)
+        return isinstance(0, kinds)
     return isinstance(x, kinds)
 
 
@@ -369,6 +369,11 @@ _BINARY: Final[dict[type, Callable[[Any, Any], Any]]] = {
     ast.BitOr: operator.or_,
     ast.BitXor: operator.xor,
 }
+_UNARY: Final[dict[type, Callable[[Any], Any]]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+}
 _ORDER: Final[dict[type, Callable[[Any, Any], Any]]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
@@ -379,7 +384,9 @@ Left = tuple[Env, Path] | None  # the variables and the path behind a statement;
 
 
 class Frame:
-    """One call of a function."""
+    """One call of a function. FORMS: how each form of expression is read."""
+
+    FORMS: ClassVar[dict[type[ast.expr], Callable[[Frame, Any, Env], Any]]] = {}
 
     def __init__(self, scope: Scope, name: str) -> None:
         self.scope, self.name = scope, name
@@ -438,7 +445,7 @@ class Frame:
         return None
 
     def branch(self, test: ast.expr, yes: Sequence[ast.stmt], no: Sequence[ast.stmt], env: Env, path: Path) -> Left:
-        condition = _truth(self.value(test, env))
+        condition = self.condition(test, env)
         if isinstance(condition, bool):
             return self.block(yes if condition else no, env, path)
         left: list[Left] = []
@@ -473,7 +480,7 @@ class Frame:
     def repeat(self, s: ast.While, env: Env, path: Path) -> Left:
         for _ in range(1 << 12):
             with at(path):
-                going = _truth(self.value(s.test, env))
+                going = self.condition(s.test, env)
             if going is False:
                 return env, path
             if going is not True:
@@ -512,7 +519,7 @@ class Frame:
             case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.Import() | ast.ImportFrom():
                 pass
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(), attr="append"))):
-                self.append(s.value, env)
+                self.append(s.value, env)  # type: ignore[arg-type]
             case ast.Expr():
                 self.value(s.value, env)
             case ast.Assign():
@@ -572,52 +579,25 @@ class Frame:
         if name != "_":
             _note(f"{self.name.strip('_<>')}.{name.strip('_')}", value)
 
-    # -- expressions -----------------------------------------------------------------------------------------------------
+    # -- expressions -------------------------------------------------------------------------------------------------
 
     def value(self, e: ast.expr, env: Env) -> Any:
-        """The value of an expression."""
-        found = self.evaluated(e, env)
+        """The value of an expression. Raises Unsupported."""
+        read = self.FORMS.get(type(e))
+        if read is None:
+            raise Unsupported(type(e).__name__.lower())
+        found = read(self, e, env)
         _note(f"{self.name.strip('_<>')}.", found)
         return found
 
-    def evaluated(self, e: ast.expr, env: Env) -> Any:
-        match e:
-            case ast.Constant():
-                return e.value
-            case ast.Name():
-                return resolved(env[e.id] if e.id in env else self.scope.find(e.id))
-            case ast.BinOp():
-                return self.binary(e.op, self.value(e.left, env), self.value(e.right, env))
-            case ast.UnaryOp():
-                return self.unary(e, env)
-            case ast.Compare():
-                return self.comparison(e, env)
-            case ast.BoolOp():
-                return self.logic(e.values, isinstance(e.op, ast.And), env)
-            case ast.IfExp():
-                return self.conditional(e, env)
-            case ast.Tuple():
-                return tuple(self.several(e.elts, env))
-            case ast.List():
-                return self.several(e.elts, env)
-            case ast.Set():
-                return set(self.several(e.elts, env))
-            case ast.Attribute():
-                return attribute(self.value(e.value, env), e.attr)
-            case ast.Subscript():
-                return self.item(e, env)
-            case ast.GeneratorExp() | ast.ListComp() | ast.SetComp():
-                return self.comprehension(e, env)
-            case ast.Lambda():
-                return Closure(e, self, env)
-            case ast.JoinedStr():
-                return "".join(self.text(part, env) for part in e.values)
-            case ast.Call():
-                args, keywords = self.several(e.args, env), {k.arg or "": self.value(k.value, env) for k in e.keywords}
-                if "" in keywords:
-                    raise Unsupported("**")
-                return call(self.value(e.func, env), *args, **keywords)
-        raise Unsupported(f"{type(e).__name__.lower()}")
+    def name_value(self, e: ast.Name, env: Env) -> Any:
+        return resolved(env[e.id] if e.id in env else self.scope.find(e.id))
+
+    def called(self, e: ast.Call, env: Env) -> Any:
+        args, keywords = self.several(e.args, env), {k.arg or "": self.value(k.value, env) for k in e.keywords}
+        if "" in keywords:
+            raise Unsupported("**")
+        return call(self.value(e.func, env), *args, **keywords)
 
     def text(self, part: ast.expr, env: Env) -> str:
         """A part of a formatted string: of what is no symbol, plain."""
@@ -649,7 +629,7 @@ class Frame:
         x = self.value(e.operand, env)
         if isinstance(e.op, ast.Not):
             return integers.inverse(_truth(x))
-        return {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}[type(e.op)](x)
+        return _UNARY[type(e.op)](x)
 
     def comparison(self, e: ast.Compare, env: Env) -> Any:
         left, found = self.value(e.left, env), True
@@ -679,8 +659,34 @@ class Frame:
             return integers.both(condition, rest) if conjunction else integers.either(condition, rest)
         return merged(goes_on.node, rest, first, facts)
 
+    def condition(self, e: ast.expr, env: Env) -> Any:
+        """The truth of an expression, where only that counts."""
+        match e:
+            case ast.BoolOp():
+                return integers.settled(self.decided(e.values, isinstance(e.op, ast.And), env))
+            case ast.UnaryOp(op=ast.Not()):
+                return integers.inverse(self.condition(e.operand, env))
+        return integers.settled(_truth(self.value(e, env)))
+
+    def decided(self, es: Sequence[ast.expr], conjunction: bool, env: Env) -> Any:
+        """Whether all of some conditions hold, or any."""
+        found: Any = conjunction
+        path = here()
+        for e in es:
+            with at(path):
+                condition = self.condition(e, env)
+            if isinstance(condition, bool) and condition != conjunction:
+                return condition if isinstance(found, bool) else _combined(found, condition, conjunction)
+            found = _combined(found, condition, conjunction)
+            if isinstance(condition, SymBool):
+                try:
+                    path = path.under(condition if conjunction else integers.inverse(condition))
+                except Infeasible:
+                    return found
+        return found
+
     def conditional(self, e: ast.IfExp, env: Env) -> Any:
-        condition = _truth(self.value(e.test, env))
+        condition = self.condition(e.test, env)
         if isinstance(condition, bool):
             return self.value(e.body if condition else e.orelse, env)
         found = []
@@ -728,8 +734,7 @@ class Frame:
 
     def filtered(self, generators: Sequence[ast.comprehension], env: Env, there: Term, collect: Any) -> None:
         """An item goes on where the conditions hold."""
-        condition = self.logic(generators[0].ifs, True, env) if generators[0].ifs else True
-        condition = _truth(condition)
+        condition = self.decided(generators[0].ifs, True, env)
         if condition is False:
             return
         try:
@@ -737,6 +742,32 @@ class Frame:
                 collect(generators[1:], env, and_(there, integers.bit(condition)))
         except Infeasible:
             return
+
+
+Frame.FORMS = {
+    ast.Attribute: lambda frame, e, env: attribute(frame.value(e.value, env), e.attr),
+    ast.BinOp: lambda frame, e, env: frame.binary(e.op, frame.value(e.left, env), frame.value(e.right, env)),
+    ast.BoolOp: lambda frame, e, env: frame.logic(e.values, isinstance(e.op, ast.And), env),
+    ast.Call: Frame.called,
+    ast.Compare: Frame.comparison,
+    ast.Constant: lambda frame, e, env: e.value,
+    ast.GeneratorExp: Frame.comprehension,
+    ast.IfExp: Frame.conditional,
+    ast.JoinedStr: lambda frame, e, env: "".join(frame.text(part, env) for part in e.values),
+    ast.Lambda: lambda frame, e, env: Closure(e, frame, env),
+    ast.List: lambda frame, e, env: frame.several(e.elts, env),
+    ast.ListComp: Frame.comprehension,
+    ast.Name: Frame.name_value,
+    ast.Set: lambda frame, e, env: set(frame.several(e.elts, env)),
+    ast.SetComp: Frame.comprehension,
+    ast.Subscript: Frame.item,
+    ast.Tuple: lambda frame, e, env: tuple(frame.several(e.elts, env)),
+    ast.UnaryOp: Frame.unary,
+}
+
+
+def _combined(a: Any, b: Any, conjunction: bool) -> Any:
+    return integers.both(a, b) if conjunction else integers.either(a, b)
 
 
 def _within(present: Term) -> Path:
@@ -775,11 +806,10 @@ def attribute(of: Any, name: str) -> Any:
 def compared(op: ast.cmpop, a: Any, b: Any) -> Any:
     """A comparison of two values."""
     a, b = resolved(a), resolved(b)
-    for x, other in ((a, b), (b, a)):
-        if isinstance(x, Either):
-            if x is a:
-                return _of_both(x, lambda y: compared(op, y, other))
-            return _of_both(x, lambda y: compared(op, other, y))
+    if isinstance(a, Either):
+        return _of_both(a, lambda x: compared(op, x, b))
+    if isinstance(b, Either):
+        return _of_both(b, lambda x: compared(op, a, x))
     match op:
         case ast.Is():
             return a is b

@@ -36,9 +36,9 @@ def _starts(body: Body, code: CodeType) -> bool:
         return body.name == code.co_name and first == code.co_firstlineno
     if code.co_name != "<lambda>" or body.lineno != code.co_firstlineno:
         return False
-    inside = [p for p in code.co_positions() if p[0] is not None and p[2] is not None and p[2] != p[3]]
-    return any(p[0] == body.body.lineno and p[2] >= body.body.col_offset and p[3] <= (body.body.end_col_offset or 0)
-               for p in inside)  # fmt: skip
+    first, last = body.body.col_offset, body.body.end_col_offset or 0
+    places = (p for p in code.co_positions() if p[0] == body.body.lineno and p[2] is not None and p[3] is not None)
+    return any(first <= p[2] < p[3] <= last for p in places if p[2] is not None and p[3] is not None)
 
 
 def body_of(function: FunctionType) -> Body:

@@ -25,7 +25,7 @@ def _decode_known(outer: Mapping[str, Any], code: Any) -> list[Returned]:
     return returns(_decode, code, outer["fmt"], outer["flush"])
 
 
-SUBSTITUTES: Final = {
+SUBSTITUTES: Final[dict[str, Callable[..., list[Returned]]]] = {
     "decoder.<locals>.decode_known": _decode_known,
     "check_code": lambda outer, code, fmt: [Returned(here(), code)],  # of as many bits, by its port
 }

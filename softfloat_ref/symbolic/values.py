@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from softfloat_ref.symbolic.bounds import Facts
-from softfloat_ref.symbolic.integers import SymBool, SymInt, Symbolic, boolean, chosen, equal, here, number
+from softfloat_ref.symbolic.integers import Symbolic, SymBool, SymInt, boolean, chosen, equal, here, number
 from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, not_, or_
 
 
@@ -123,8 +123,10 @@ def merged(condition: Term, a: Any, b: Any, facts_a: Facts | None = None, facts_
 
 def _merged_optional(condition: Term, a: Any, b: Any, facts_a: Facts, facts_b: Facts) -> Any:
     """A choice between values that may be None: one choice between None and something else."""
+    if not any(x is None or isinstance(x, Either) for x in (a, b)):
+        return None
     parts = [(FALSE, None) if x is None else _optional(x) for x in (a, b)]
-    if any(x is None and there is not FALSE for there, x in parts) or (a is not None and b is not None and not isinstance(a, Either) and not isinstance(b, Either)):
+    if any(x is None and there is not FALSE for there, x in parts):
         return None
     (there_a, x), (there_b, y) = parts
     there = or_(and_(condition, there_a), and_(not_(condition), there_b))
