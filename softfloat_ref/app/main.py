@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "prove": ("prove", "Prove that a circuit gives the exact answer to every input."),
     "identify": ("identify", "Identify the policy, block profile, accumulator or affine rule of a device."),
     "p3109": ("p3109", "List IEEE P3109's operations, query formats, declare conformance."),
+    "export": ("export", "Write a unit as SystemVerilog, C, SMT-LIB 2 or BTOR2."),
     "dpi": ("dpi", "Write the C file and the package through which SystemVerilog queries the oracle."),
     "train": ("train", "Train small networks with every tensor in the format under study."),
     "plot": ("plot", "Plot exponents, errors, number lines, blocks and training curves."),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from softfloat_ref.symbolic.circuit import Circuit
-from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, eq, extract, in_order, ite, make, zext
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, eq, extract, in_order, ite, make, not_, zext
 
 _NEAR: Final = 3  # operations between a choice and where its condition is looked for
 
@@ -35,7 +35,18 @@ def _made(t: Term, args: list[Term]) -> Term:
     if t.op == "eq" and args[0].op == "ite" and args[1].is_const and any(x.is_const for x in args[0].args[1:]):
         c, a, b = args[0].args
         return ite(c, eq(a, args[1]), eq(b, args[1]))
+    if t.op == "or" and t.width == 1 and (common := _either_way(*args)) is not None:
+        return common
     return make(t.op, t.width, *args, value=t.value)
+
+
+def _either_way(a: Term, b: Term) -> Term | None:
+    """x, of (x and y) or (x and not y)."""
+    if a.op == b.op == "and":
+        for x, y in (a.args, a.args[::-1]):
+            if x in b.args and not_(y) in b.args:
+                return x
+    return None
 
 
 def _given(t: Term, known: Mapping[Term, Term], depth: int = _NEAR) -> Term:

@@ -113,7 +113,7 @@ def _note(name: str, value: Any) -> None:
     """Name the terms of a value, unless they have a name; of a tuple, by its fields."""
     if isinstance(value, tuple):
         for own, item in zip(getattr(value, "_fields", [""] * len(value)), value, strict=True):
-            _note(f"{name}.{own}" if own else name, item)
+            _note(f"{name.removesuffix('.')}.{own}" if own else name, item)
     if isinstance(value, (SymInt, SymBool)) and value.node.args:
         if _Now.reading.names.get(value.node, ".").endswith("."):
             _Now.reading.names[value.node] = name

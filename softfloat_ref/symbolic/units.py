@@ -84,7 +84,7 @@ def _operation(unit: OperationUnit, inputs: Sequence[Any]) -> Sequence[Any]:
             with at(way.path):
                 code, flags = call(encode, way.value[0], word)
                 found.append(Returned(here(), (code, way.value[1] | flags)))
-    return tuple(joined(found))
+    return tuple(joined(found[::-1]))  # numbers first, as circuits and programs take them
 
 
 def _within(combination: Sequence[Way], compute: Callable[[list[Any]], list[Returned]]) -> list[Way]:

@@ -1,0 +1,52 @@
+"""The languages in which a unit is exported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.export import c, sv
+from softfloat_ref.export.btor2 import btor2_text
+from softfloat_ref.export.plan import identifier
+from softfloat_ref.export.smt2 import smt2_text
+from softfloat_ref.export.tidy import tidied
+from softfloat_ref.symbolic.circuit import Circuit
+from softfloat_ref.symbolic.units import circuit
+from softfloat_ref.units import Unit
+
+LANGUAGES: Final[dict[str, Callable[[Sequence[Circuit]], str]]] = {
+    "sv": sv.sv_text,
+    "c": c.c_text,
+    "smt2": smt2_text,
+    "btor2": btor2_text,
+}
+_KEYWORDS: Final = {"sv": sv.KEYWORDS, "c": c.KEYWORDS}
+
+
+def find_language(name: str) -> str:
+    """The language of that name. Raises Error."""
+    if name not in LANGUAGES:
+        raise unknown("language", name, LANGUAGES)
+    return name
+
+
+def is_name(text: str, language: str) -> bool:
+    """Whether a module or function may have this name."""
+    return bool(text) and identifier(text) == text and text not in _KEYWORDS.get(language, ())
+
+
+def exported(unit: Unit, name: str | None = None) -> Circuit:
+    """The circuit of a unit as it is printed. name: of the module or function; by default the unit's. Raises Error."""
+    found = tidied(circuit(unit))
+    rules = ", ".join(f"{key} = {value}" for key, value in unit.properties().items() if key != "width")
+    return replace(found, name=name or identifier(unit.name), comment=f"{unit.label}, from softfloat-ref: {rules}.")
+
+
+def written(circuits: Sequence[Circuit], language: str, header: str | None = None) -> str:
+    """The text. header: of C, the file that declares the functions, if there is one."""
+    names = [x.name for x in circuits]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise Error(f"{twice[0]} would be exported twice")
+    return c.c_text(circuits, header) if language == "c" else LANGUAGES[language](circuits)
