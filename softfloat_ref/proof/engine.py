@@ -11,8 +11,7 @@ from softfloat_ref.proof.cut import LEVELS, shared_products
 from softfloat_ref.proof.queries import query_hash
 from softfloat_ref.proof.question import Counterexample, Question, tried
 from softfloat_ref.proof.solver import Result, confirm, solve
-from softfloat_ref.symbolic.cases import Case
-from softfloat_ref.symbolic.circuit import Circuit
+from softfloat_ref.symbolic.circuit import Case, Circuit
 from softfloat_ref.symbolic.terms import Term, and_, replaced
 
 Verdict = Literal["proved", "counterexample", "undecided"]

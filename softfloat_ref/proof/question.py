@@ -13,9 +13,9 @@ from softfloat_ref.base.errors import Error, Undefined
 from softfloat_ref.proof.assume import assumption
 from softfloat_ref.proof.design import Design, design
 from softfloat_ref.proof.rtl import Rtl
-from softfloat_ref.symbolic.cases import Case, cases
-from softfloat_ref.symbolic.circuit import Circuit
-from softfloat_ref.symbolic.terms import TRUE, Term, and_, const, evaluator, not_, or_, variables
+from softfloat_ref.symbolic.cases import cases
+from softfloat_ref.symbolic.circuit import Case, Circuit
+from softfloat_ref.symbolic.terms import TRUE, Term, const, evaluator, not_, or_, variables
 from softfloat_ref.symbolic.units import circuit
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.units import Unit, stored
@@ -54,7 +54,7 @@ class Question:
 
     def reference(self, case: Case) -> Circuit:
         """The oracle's answers to the inputs of a case, as terms. Raises Error for what is not supported."""
-        return _circuit(self.unit, and_(self.assumption, case.assumption))
+        return circuit(self.unit, case)
 
     @property
     def outside_cases(self) -> list[Term]:
@@ -140,9 +140,3 @@ def _oracle(unit: Unit, inputs: Sequence[int]) -> tuple[int, ...]:
 
 def _hex(codes: Sequence[int]) -> str:
     return " ".join(f"{x:x}" for x in codes)
-
-
-def _circuit(unit: Unit, assumed: Term) -> Circuit:
-    import inspect
-
-    return circuit(unit, assumed) if len(inspect.signature(circuit).parameters) > 1 else circuit(unit)  # type: ignore

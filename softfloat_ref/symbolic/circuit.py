@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from softfloat_ref.symbolic.terms import Term, evaluator
+from softfloat_ref.symbolic.terms import FALSE, Term, evaluator
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,20 @@ class Port:
         return (self.name,) if self.lanes == 1 else tuple(f"{self.name}_{k}" for k in range(self.lanes))
 
 
+class Case(NamedTuple):
+    """Inputs for which a proof is made by itself. assumption: the bit that says which, of the inputs' variables.
+
+    The cases of a unit may overlap; that no input is left out is proved. The names are its own, and the same in each
+    process: results of finished cases are found again by them. What follows from the assumption: finite: whether all
+    operands are finite; distance: the least and largest distance of the exponents of the two terms of a sum.
+    """
+
+    name: str
+    assumption: Term
+    finite: bool | None = None
+    distance: tuple[int, int] | None = None
+
+
 @dataclass(frozen=True)
 class Circuit:
     """Outputs as terms over the inputs' variables.
@@ -36,6 +51,7 @@ class Circuit:
     terms: Mapping[str, Term]
     names: Mapping[Term, str] = field(default_factory=dict)
     comment: str = ""
+    undefined: Term = FALSE
 
     @property
     def roots(self) -> list[Term]:

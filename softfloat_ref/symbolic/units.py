@@ -9,12 +9,14 @@ from typing import Any, Final, NamedTuple
 
 from softfloat_ref.oracle import operations
 from softfloat_ref.oracle.codec import _decode, encoder
+from softfloat_ref.oracle.exact import FINITE
 from softfloat_ref.oracle.formats import Format
-from softfloat_ref.symbolic.bounds import Infeasible
-from softfloat_ref.symbolic.circuit import Circuit, Port
-from softfloat_ref.symbolic.integers import Path, at, bits, free, here
+from softfloat_ref.oracle.operations.table import Context, Operation
+from softfloat_ref.symbolic.bounds import Fact, Infeasible
+from softfloat_ref.symbolic.circuit import Case, Circuit, Port
+from softfloat_ref.symbolic.integers import Path, SymInt, at, bits, free, here
 from softfloat_ref.symbolic.reader import Reading, Returned, call, joined, reading, returns
-from softfloat_ref.symbolic.terms import FALSE, TRUE, and_, or_, var
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, or_, var
 from softfloat_ref.symbolic.values import symbolic
 from softfloat_ref.units.operation import OperationUnit
 from softfloat_ref.units.unit import Field, Unit
@@ -43,20 +45,25 @@ def ports(fields: Sequence[Field]) -> tuple[Port, ...]:
     return tuple(Port(f.name, f.width, f.lanes, f.format) for f in fields)
 
 
-def circuit(unit: Unit) -> Circuit:
-    """What a unit computes, as terms. Raises Unsupported."""
-    inputs, outputs = ports(unit.inputs), ports(unit.outputs)
-    variables = [var(name, p.width) for p in inputs for name in p.names]
+def inputs_of(unit: Unit) -> list[Any]:
+    """The codes of a unit's inputs, free."""
+    return [free(var(name, p.width)) for p in ports(unit.inputs) for name in p.names]
+
+
+def circuit(unit: Unit, case: Case | None = None) -> Circuit:
+    """What a unit computes, as terms; with a case, for its inputs only: elsewhere any value. Raises Unsupported."""
+    outputs = ports(unit.outputs)
     with reading(Reading(SUBSTITUTES)) as found:
-        answers = answer(unit, [free(v) for v in variables])
+        answers = answer(unit, inputs_of(unit), case)
     widths = [p.width for p in outputs for _ in p.names]
     terms = [bits(x, width) for x, width in zip(answers, widths, strict=True)]
     names = [name for p in outputs for name in p.names]
-    return Circuit(unit.name, inputs, outputs, dict(zip(names, terms, strict=True)), found.names)
+    table = dict(zip(names, terms, strict=True))
+    return Circuit(unit.name, ports(unit.inputs), outputs, table, found.names, undefined=found.undefined)
 
 
 @singledispatch
-def answer(unit: Unit, inputs: Sequence[Any]) -> Sequence[Any]:
+def answer(unit: Unit, inputs: Sequence[Any], case: Case | None) -> Sequence[Any]:
     """The outputs for symbolic inputs: by reading `answer` of the unit."""
     found: Sequence[Any] = call(unit.answer, inputs)
     return found
@@ -65,42 +72,83 @@ def answer(unit: Unit, inputs: Sequence[Any]) -> Sequence[Any]:
 # -- operations ------------------------------------------------------------------------------------------------------
 
 
+class Combination(NamedTuple):
+    """Operands of certain kinds. guard: the inputs that have them."""
+
+    guard: Term
+    path: Path
+    values: list[Any]
+
+    @property
+    def finite(self) -> bool:
+        """Whether all are finite numbers."""
+        return all(isinstance(x.kind, int) and x.kind == FINITE for x in self.values)
+
+
 @answer.register
-def _operation(unit: OperationUnit, inputs: Sequence[Any]) -> Sequence[Any]:
+def _operation(unit: OperationUnit, inputs: Sequence[Any], case: Case | None) -> Sequence[Any]:
     """Each combination of kinds of the operands by itself, so that decisions on these are taken before."""
-    sig, policy = unit.signature, unit.policy
     arity = len(unit.formats)
     word = inputs[arity] if len(inputs) > arity else 0
-    operation, ctx = sig.operation, operations.context(sig, policy)
+    operation, ctx = unit.signature.operation, operations.context(unit.signature, unit.policy)
     if operation.result in ("same", "class"):
         return tuple(call(operation.function, ctx, *inputs[:arity]))
-    flush = operation.flushes and policy.flush_inputs
-    operands = [decoded(x, f, flush) for x, f in zip(inputs[:arity], unit.formats, strict=True)]
-    ctx = ctx._replace(random_bits=word)
-    encode = encoder(unit.out, policy)
+    encode = encoder(unit.out, unit.policy)
     found: list[Returned] = []
-    for combination in itertools.product(*operands):
-        for way in _within(combination, lambda values: returns(operations.exactly, operation, ctx, list(values))):
+    for combination in combinations(unit, inputs):
+        if case is not None and case.finite not in (None, combination.finite):
+            continue
+        path = combination.path
+        if case is not None and case.distance is not None:
+            path = _at_distance(unit, combination, case.distance)
+        for way in _outcomes(path, operation, ctx._replace(random_bits=word), combination.values):
             with at(way.path):
                 code, flags = call(encode, way.value[0], word)
                 found.append(Returned(here(), (code, way.value[1] | flags)))
     return tuple(joined(found[::-1]))  # numbers first, as circuits and programs take them
 
 
-def _within(combination: Sequence[Way], compute: Callable[[list[Any]], list[Returned]]) -> list[Way]:
-    """The outcomes for operands of certain kinds, by the kind of the outcome."""
-    guard = and_(*(w.path.guard for w in combination))
-    if guard is FALSE:
-        return []
-    facts = tuple(f for w in combination for f in w.path.facts)
-    with at(Path(TRUE, guard, facts, frozenset([guard]))):
+def combinations(unit: OperationUnit, inputs: Sequence[Any]) -> list[Combination]:
+    """The operands of an operation, by their kinds."""
+    flush = unit.signature.operation.flushes and unit.policy.flush_inputs
+    operands = [decoded(x, f, flush) for x, f in zip(inputs, unit.formats, strict=False)]
+    found = []
+    for ways in itertools.product(*operands):
+        guard = and_(*(w.path.guard for w in ways))
+        facts = tuple(f for w in ways for f in w.path.facts)
+        if guard is not FALSE:
+            path = Path(TRUE, guard, facts, frozenset([guard]))
+            found.append(Combination(guard, path, [w.value for w in ways]))
+    return found
+
+
+def distance(unit: OperationUnit, finite: Combination) -> Any:
+    """The exponent of the first term of a sum of two, less that of the second; None for other operations."""
+    formula = unit.signature.operation.formula
+    if formula is None or len(formula.terms) != 2:
+        return None
+    first, second = (sum(finite.values[i].exponent for i in term.factors) for term in formula.terms)
+    return first - second
+
+
+def _at_distance(unit: OperationUnit, finite: Combination, limits: tuple[int, int]) -> Path:
+    """The path on which the exponents are so far apart."""
+    with at(finite.path):
+        d = distance(unit, finite)
+    fact = Fact(d.sum, *limits) if isinstance(d, SymInt) else None
+    return finite.path._replace(facts=(*finite.path.facts, fact)) if fact else finite.path
+
+
+def _outcomes(path: Path, operation: Operation, ctx: Context, values: list[Any]) -> list[Way]:
+    """The outcomes for operands, by their kind."""
+    with at(path):
         try:
-            outcomes = compute([w.value for w in combination])
+            outcomes = returns(operations.exactly, operation, ctx, values)
         except Infeasible:
             return []
     found = []
     for way in by_kind(outcomes, _kind_of):
-        inner = and_(guard, way.path.guard)
+        inner = and_(path.whole, way.path.guard)
         found.append(Way(Path(inner, inner, way.path.facts, way.path.known), way.value))
     return found
 
