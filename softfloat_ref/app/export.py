@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import click
 
-from softfloat_ref.app.options import Choices, Name, option_name, operands_option, policy_options, profile_option
+from softfloat_ref.app.options import Choices, Name, operands_option, option_name, policy_options, profile_option
 from softfloat_ref.app.requests import DOT, QUANTIZATIONS, dot_options, request
 from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.base.files import check_place, write_file
@@ -22,10 +22,14 @@ _DRAWN: Final = ("random_bits", "random_source")
 
 
 @click.command("export")
-@click.argument("ops", metavar="OP...", nargs=-1, type=Name("OP", [*OPERATIONS, *QUANTIZATIONS, DOT, *BLOCK_OPERATIONS]))
+@click.argument(
+    "ops", metavar="OP...", nargs=-1, type=Name("OP", [*OPERATIONS, *QUANTIZATIONS, DOT, *BLOCK_OPERATIONS])
+)
 @operands_option
 @click.option("--out", metavar="FORMAT", help="Format of the result [that of the operands].")
-@click.option("--lang", type=Name("LANGUAGE", LANGUAGES), required=True, metavar="|".join(LANGUAGES), help="The language.")
+@click.option(
+    "--lang", type=Name("LANGUAGE", LANGUAGES), required=True, metavar="|".join(LANGUAGES), help="The language."
+)
 @click.option("-o", "--output", metavar="FILE", default="-", help="The file; of C, with FILE.h beside it [stdout].")
 @click.option("--name", metavar="NAME", help="Name of the module or function [that of FILE, or the unit's].")
 @click.option("--stat", is_flag=True, help="sv: print the cells and the depth that Yosys makes of it.")

@@ -12,11 +12,15 @@ from softfloat_ref.export.words import WORD, on_words
 from softfloat_ref.symbolic.circuit import Circuit, Port
 from softfloat_ref.symbolic.terms import Term, in_order
 
-KEYWORDS: Final = frozenset(
-    "auto break case char const continue default do double else enum extern float for goto if inline int long register "
-    "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while bool true "
-    "false main errno".split()
-)
+_LANGUAGE: Final = """
+auto break case char const continue default do double else enum extern float for goto if inline int long register
+restrict return short signed sizeof static struct switch typedef union unsigned void volatile while bool true false
+main errno"""
+_LIBRARY: Final = """
+abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh div erf erfc exp exp2 expm1 fabs fdim floor fma
+fmax fmin fmod frexp hypot ldexp lgamma log log10 log1p log2 logb modf nearbyint nextafter pow remainder remquo rint
+round scalbn scalbln sin sinh sqrt tan tanh tgamma trunc"""
+KEYWORDS: Final = frozenset((_LANGUAGE + _LIBRARY).split())  # and functions that compilers know
 _CAST: Final = "(uint64_t)"
 _HALF: Final = 32
 _SMALL: Final = 10  # constants below are decimal

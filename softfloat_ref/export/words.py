@@ -1,7 +1,7 @@
 """A circuit on words of 64 bits with unsigned operations only: what C prints, and any machine computes quickly.
 
-A wider term becomes words, lowest first; operations on two's complement numbers become unsigned ones. Words that nothing
-uses vanish, as all terms are made anew.
+A wider term becomes words, lowest first; operations on two's complement numbers become unsigned ones. Words that
+nothing uses vanish, as all terms are made anew.
 """
 
 from __future__ import annotations
@@ -48,8 +48,7 @@ def on_words(circuit: Circuit) -> Circuit:
     terms: dict[str, Term] = {}
     for port in circuit.outputs:
         for lane in port.names:
-            for name, word in zip(_word_names(port, lane), words.of(circuit.terms[lane]), strict=True):
-                terms[name] = word
+            terms |= zip(_word_names(port, lane), words.of(circuit.terms[lane]), strict=True)
     names: dict[Term, str] = {}
     for term, hint in circuit.names.items():
         found = words.found.get(term, [])

@@ -114,9 +114,9 @@ def _note(name: str, value: Any) -> None:
     if isinstance(value, tuple):
         for own, item in zip(getattr(value, "_fields", [""] * len(value)), value, strict=True):
             _note(f"{name.removesuffix('.')}.{own}" if own else name, item)
-    if isinstance(value, (SymInt, SymBool)) and value.node.args:
-        if _Now.reading.names.get(value.node, ".").endswith("."):
-            _Now.reading.names[value.node] = name
+    names = _Now.reading.names
+    if isinstance(value, (SymInt, SymBool)) and value.node.args and names.get(value.node, ".").endswith("."):
+        names[value.node] = name
 
 
 def _of_both(choice: Either, use: Callable[[Any], Any]) -> Any:

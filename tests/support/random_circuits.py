@@ -51,7 +51,8 @@ def _another(rnd: random.Random, terms: list[Term], widest: int, divided: int) -
     if op == "ite":
         return make(op, a.width, _fit(rnd, pick(), 1), a, _fit(rnd, b, a.width))
     if op == "concat":
-        return make(op, a.width + b.width, a, b) if a.width + b.width <= widest else _another(rnd, terms, widest, divided)
+        both = a.width + b.width
+        return make(op, both, a, b) if both <= widest else _another(rnd, terms, widest, divided)
     if op == "const":
         w = rnd.randint(1, widest)
         return const(rnd.choice([0, 1, -1, rnd.getrandbits(w)]), w)
@@ -70,7 +71,9 @@ def random_inputs(circuit: Circuit, seed: int, count: int) -> Iterator[list[int]
     rnd = random.Random(seed)
     widths = [p.width for p in circuit.inputs for _ in range(p.lanes)]
     for _ in range(count):
-        yield [
-            rnd.choice([0, (1 << w) - 1, 1 << rnd.randrange(w), rnd.getrandbits(w), rnd.getrandbits(w) >> rnd.randrange(w)])
-            for w in widths
-        ]
+        yield [_code(rnd, w) for w in widths]
+
+
+def _code(rnd: random.Random, w: int) -> int:
+    any_code = rnd.getrandbits(w)
+    return rnd.choice([0, (1 << w) - 1, 1 << rnd.randrange(w), any_code, any_code >> rnd.randrange(w)])
