@@ -23,7 +23,7 @@ from softfloat_ref.symbolic import integers, values
 from softfloat_ref.symbolic.bounds import Infeasible
 from softfloat_ref.symbolic.integers import Path, SymBool, SymInt, Unsupported, at, here, number
 from softfloat_ref.symbolic.source import Body, body_of
-from softfloat_ref.symbolic.terms import TRUE, Term, and_, not_, or_
+from softfloat_ref.symbolic.terms import TRUE, Term, and_, const, extract, not_, or_, selected
 from softfloat_ref.symbolic.values import Either, Sparse, merged, resolved, symbolic
 
 Env = dict[str, Any]
@@ -708,7 +708,7 @@ class Frame:
             return of.first
         if not isinstance(index, SymInt):
             return of[index]
-        return _selected(list(of), index.node, 0)
+        return _selected(list(of), index.node)
 
     def comprehension(self, e: ast.GeneratorExp | ast.ListComp | ast.SetComp, env: Env) -> Any:
         found: list[tuple[Term, Any]] = []
@@ -775,21 +775,22 @@ def _within(present: Term) -> Path:
     return here() if isinstance(found, bool) else here().under(found)
 
 
-def _selected(items: Sequence[Any], index: Term, base: int) -> Any:
-    """The item at a symbolic index, by its bits from the highest down."""
-    from softfloat_ref.symbolic.terms import extract
-
-    if len(items) == 1 or index.width == 0:
+def _selected(items: Sequence[Any], index: Term) -> Any:
+    """The item at a symbolic index, by its bits from the highest down; of a table of numbers, without their history."""
+    if all(isinstance(x, int) for x in items):
+        lo, hi = min(items), max(items)
+        width = integers.width_of(lo, hi)
+        return integers.free(selected([const(int(x), width) for x in items], index), lo, hi) if lo < hi else lo
+    if len(items) == 1:
         return items[0]
-    width = index.width
-    half = 1 << (width - 1)
-    low, high = items[:half], items[half:]
-    rest = extract(index, width - 2, 0) if width > 1 else None
-    below = low[0] if rest is None else _selected(low, rest, base)
-    if not high:
+    half = 1 << (index.width - 1)
+    if index.width == 1:
+        return merged(index, items[1], items[0])
+    rest = extract(index, index.width - 2, 0)
+    below = _selected(items[:half], rest)
+    if len(items) <= half:
         return below
-    above = high[0] if rest is None else _selected(high, rest, base)
-    return merged(extract(index, width - 1, width - 1), above, below)
+    return merged(extract(index, index.width - 1, index.width - 1), _selected(items[half:], rest), below)
 
 
 def attribute(of: Any, name: str) -> Any:

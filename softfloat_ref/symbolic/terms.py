@@ -451,3 +451,17 @@ def sext(a: Term, width: int) -> Term:
 def concat(high: Term, low: Term) -> Term:
     """The bits of one term above those of another."""
     return make("concat", high.width + low.width, high, low)
+
+
+def selected(items: Sequence[Term], index: Term) -> Term:
+    """The item at an index, as a tree over its bits; the last one at indices beyond."""
+    if len(items) == 1:
+        return items[0]
+    half = 1 << (index.width - 1)
+    if index.width == 1:
+        return ite(index, items[1], items[0])
+    rest = extract(index, index.width - 2, 0)
+    if len(items) <= half:
+        return selected(items, rest)
+    high = extract(index, index.width - 1, index.width - 1)
+    return ite(high, selected(items[half:], rest), selected(items[:half], rest))

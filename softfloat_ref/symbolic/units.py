@@ -14,9 +14,9 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations.table import Context, Operation
 from softfloat_ref.symbolic.bounds import Fact, Infeasible
 from softfloat_ref.symbolic.circuit import Case, Circuit, Port
-from softfloat_ref.symbolic.integers import Path, SymInt, at, bits, free, here
+from softfloat_ref.symbolic.integers import Path, SymInt, Unsupported, at, bits, free, here
 from softfloat_ref.symbolic.reader import Reading, Returned, call, joined, reading, returns
-from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, or_, var
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, const, or_, selected, var
 from softfloat_ref.symbolic.values import symbolic
 from softfloat_ref.units.operation import OperationUnit
 from softfloat_ref.units.unit import Field, Unit
@@ -27,6 +27,7 @@ def _decode_known(outer: Mapping[str, Any], code: Any) -> list[Returned]:
     return returns(_decode, code, outer["fmt"], outer["flush"])
 
 
+MAX_TABLE: Final = 12  # bits of an operand whose results are tabulated
 SUBSTITUTES: Final[dict[str, Callable[..., list[Returned]]]] = {
     "decoder.<locals>.decode_known": _decode_known,
     "check_code": lambda outer, code, fmt: [Returned(here(), code)],  # of as many bits, by its port
@@ -93,6 +94,8 @@ def _operation(unit: OperationUnit, inputs: Sequence[Any], case: Case | None) ->
     operation, ctx = unit.signature.operation, operations.context(unit.signature, unit.policy)
     if operation.result in ("same", "class"):
         return tuple(call(operation.function, ctx, *inputs[:arity]))
+    if operation.curve is not None and operation.formula is None:
+        return _tabulated(unit, inputs)
     encode = encoder(unit.out, unit.policy)
     found: list[Returned] = []
     for combination in combinations(unit, inputs):
@@ -106,6 +109,19 @@ def _operation(unit: OperationUnit, inputs: Sequence[Any], case: Case | None) ->
                 code, flags = call(encode, way.value[0], word)
                 found.append(Returned(here(), (code, way.value[1] | flags)))
     return tuple(joined(found[::-1]))  # numbers first, as circuits and programs take them
+
+
+def _tabulated(unit: OperationUnit, inputs: Sequence[Any]) -> Sequence[Any]:
+    """A function of real numbers, which no integer arithmetic of bounded size is: the oracle's answer to each code."""
+    (field, *others) = unit.inputs
+    if others or field.width > MAX_TABLE:
+        raise Unsupported(
+            f"{unit.op} of {unit.formats[0].name} is no arithmetic on integers; functions are read as tables, of one"
+            f" operand of at most {MAX_TABLE} bits"
+        )
+    rows = [unit.answer((code,)) for code in range(1 << field.width)]
+    index = inputs[0].node
+    return [free(selected([const(row[k], f.width) for row in rows], index)) for k, f in enumerate(unit.outputs)]
 
 
 def combinations(unit: OperationUnit, inputs: Sequence[Any]) -> list[Combination]:
