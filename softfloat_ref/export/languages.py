@@ -9,10 +9,13 @@ from typing import Final
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.export import c, sv
 from softfloat_ref.export.btor2 import btor2_text
-from softfloat_ref.export.plan import identifier
+from softfloat_ref.export.plan import identifier, wrapped
 from softfloat_ref.export.smt2 import smt2_text
 from softfloat_ref.export.tidy import tidied
+from softfloat_ref.oracle.policies import POLICIES
 from softfloat_ref.symbolic.circuit import Circuit
+from softfloat_ref.symbolic.integers import Unsupported
+from softfloat_ref.symbolic.terms import FALSE
 from softfloat_ref.symbolic.units import circuit
 from softfloat_ref.units import Unit
 
@@ -39,9 +42,21 @@ def is_name(text: str, language: str) -> bool:
 
 def exported(unit: Unit, name: str | None = None) -> Circuit:
     """The circuit of a unit as it is printed. name: of the module or function; by default the unit's. Raises Error."""
-    found = tidied(circuit(unit))
-    rules = ", ".join(f"{key} = {value}" for key, value in unit.properties().items() if key != "width")
-    return replace(found, name=name or identifier(unit.name), comment=f"{unit.label}, from softfloat-ref: {rules}.")
+    try:
+        found = tidied(circuit(unit))
+    except Unsupported as e:
+        raise Error(f"{unit.label} cannot be exported yet: {e}") from None
+    return replace(found, name=name or identifier(unit.name), comment=_comment(unit, found))
+
+
+def _comment(unit: Unit, found: Circuit) -> str:
+    """What it is: the unit's properties, and what its policy has other than IEEE 754's."""
+    policy = getattr(unit, "policy", POLICIES["ieee"]).to_dict()
+    own = {key: value for key, value in policy.items() if value != POLICIES["ieee"].to_dict()[key]}
+    words = ", ".join(f"{key} = {value}" for key, value in {**own, **unit.properties()}.items() if key != "width")
+    lines = [f"{unit.label}, by softfloat-ref export.", *wrapped(f"{words}.", "")]
+    lines += ["Inputs for which no result is defined give any outputs."] if found.undefined is not FALSE else []
+    return "\n".join(lines)
 
 
 def written(circuits: Sequence[Circuit], language: str, header: str | None = None) -> str:

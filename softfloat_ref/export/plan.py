@@ -53,9 +53,13 @@ def is_atom(text: str) -> bool:
 
 
 def wrapped(line: str, indent: str) -> list[str]:
-    """A statement, on several lines if it is long."""
+    """A statement, on several lines if it is long: broken behind a comma, or else between words."""
     found = []
-    while len(line) > _LINE and (at := line.rfind(" ", len(indent) + 8, _LINE)) > 0:
+    while len(line) > _LINE:
+        comma, space = (line.rfind(x, len(indent) + 8, _LINE) for x in (", ", " "))
+        at = comma + 1 if comma > _LINE // 2 else space
+        if at <= 0:
+            break
         found.append(line[:at])
         line = f"{indent}    {line[at + 1 :]}"
     return [*found, line]

@@ -106,7 +106,10 @@ def _operation(unit: OperationUnit, inputs: Sequence[Any], case: Case | None) ->
             path = _at_distance(unit, combination, case.distance)
         for way in _outcomes(path, operation, ctx._replace(random_bits=word), combination.values):
             with at(way.path):
-                code, flags = call(encode, way.value[0], word)
+                try:
+                    code, flags = call(encode, way.value[0], word)
+                except Infeasible:  # nothing is returned: an error is raised
+                    continue
                 found.append(Returned(here(), (code, way.value[1] | flags)))
     return tuple(joined(found[::-1]))  # numbers first, as circuits and programs take them
 

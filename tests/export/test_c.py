@@ -28,12 +28,13 @@ def test_random_circuits(compiler: str, tmp_path: Path) -> None:
             assert called(codes) == words_of(function(codes), circuit.outputs), (circuit.name, codes)
 
 
-def test_units(tmp_path: Path) -> None:
+@pytest.mark.parametrize("most", [3000, pytest.param(1 << 16, marks=pytest.mark.sim)])
+def test_units(most: int, tmp_path: Path) -> None:
     circuits = [exported(vectors.unit, f"unit_{name}") for name, vectors in SETS.items()]
     library = compiled(circuits, tmp_path, COMPILERS[0], "-fsanitize=undefined", "-fno-sanitize-recover")
     for circuit, vectors in zip(circuits, SETS.values(), strict=True):
         called = Called(library, circuit)
-        for inputs, outputs in cases(vectors):
+        for inputs, outputs in cases(vectors, most):
             assert called(inputs) == outputs, (circuit.name, inputs)
 
 

@@ -55,7 +55,7 @@ def test_units(tmp_path: Path) -> None:
     circuits = [exported(vectors.unit, f"unit_{name}") for name, vectors in sets.items()]
     given = []
     for circuit, vectors in zip(circuits, sets.values(), strict=True):
-        found, function = cases(vectors, 1000), circuit.function()
+        found, function = cases(vectors, 300), circuit.function()
         assert all(function(inputs) == outputs for inputs, outputs in found[:100])
         given.append([inputs for inputs, _ in found])
     assert simulated(circuits, given, CHEAP, tmp_path).startswith("0 wrong")
