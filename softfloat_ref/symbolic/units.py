@@ -24,7 +24,7 @@ from softfloat_ref.units.unit import Field, Unit
 
 def _decode_known(outer: Mapping[str, Any], code: Any) -> list[Returned]:
     """A decoder that remembers values."""
-    return returns(_decode, code, outer["fmt"], outer["flush"])
+    return [Returned(here(), call(_decode, code, outer["fmt"], outer["flush"]))]
 
 
 MAX_TABLE: Final = 12  # bits of an operand whose results are tabulated
@@ -54,7 +54,7 @@ def inputs_of(unit: Unit) -> list[Any]:
 def circuit(unit: Unit, case: Case | None = None) -> Circuit:
     """What a unit computes, as terms; with a case, for its inputs only: elsewhere any value. Raises Unsupported."""
     outputs = ports(unit.outputs)
-    with reading(Reading(SUBSTITUTES)) as found:
+    with reading(Reading(SUBSTITUTES, remembered=frozenset({_decode.__qualname__}))) as found:
         answers = answer(unit, inputs_of(unit), case)
     widths = [p.width for p in outputs for _ in p.names]
     terms = [bits(x, width) for x, width in zip(answers, widths, strict=True)]
