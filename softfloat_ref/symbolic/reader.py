@@ -23,7 +23,7 @@ from softfloat_ref.symbolic import integers, values
 from softfloat_ref.symbolic.bounds import Infeasible
 from softfloat_ref.symbolic.integers import Path, SymBool, SymInt, Unsupported, at, here, number
 from softfloat_ref.symbolic.source import Body, body_of
-from softfloat_ref.symbolic.terms import TRUE, Term, and_, const, extract, not_, or_, selected
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, const, extract, not_, or_, selected
 from softfloat_ref.symbolic.values import Either, Sparse, merged, resolved, symbolic
 
 Env = dict[str, Any]
@@ -434,7 +434,7 @@ class Frame:
         self.simple(s, env)
         return env, path
 
-    def passed(self, e: ast.Call, env: Env, path: Path) -> Left:
+    def passed(self, e: Any, env: Env, path: Path) -> Left:
         """A call for its effect: where it raises an error for other inputs, what follows knows that it did not."""
         function, args = self.value(e.func, env), self.several(e.args, env)
         plain = _plain(function)
@@ -728,7 +728,11 @@ class Frame:
             return of.first
         if not isinstance(index, SymInt):
             return of[index]
-        return _selected(list(of), index.node)
+        if not isinstance(of, (list, tuple)) or index.lo < 0:
+            raise Unsupported("an item of this at a symbolic place")
+        if (beyond := integers.bit(index >= len(of))) is not FALSE:
+            _Now.reading.errors.append((and_(here().whole, beyond), self.name))
+        return _selected(of, index.node)
 
     def comprehension(self, e: ast.GeneratorExp | ast.ListComp | ast.SetComp, env: Env) -> Any:
         found: list[tuple[Term, Any]] = []
