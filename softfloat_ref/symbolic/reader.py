@@ -728,11 +728,11 @@ class Frame:
             return of.first
         if not isinstance(index, SymInt):
             return of[index]
-        if not isinstance(of, (list, tuple)) or index.lo < 0:
+        if not isinstance(of, Sequence) or isinstance(of, str):
             raise Unsupported("an item of this at a symbolic place")
-        if (beyond := integers.bit(index >= len(of))) is not FALSE:
+        if (beyond := or_(integers.bit(index >= len(of)), integers.bit(index < 0))) is not FALSE:
             _Now.reading.errors.append((and_(here().whole, beyond), self.name))
-        return _selected(of, index.node)
+        return _selected(list(of), index.node)
 
     def comprehension(self, e: ast.GeneratorExp | ast.ListComp | ast.SetComp, env: Env) -> Any:
         found: list[tuple[Term, Any]] = []
