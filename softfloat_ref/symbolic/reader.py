@@ -47,18 +47,14 @@ ABSENT: Final = _Absent()
 class Reading:
     """What is collected while functions are read.
 
-    substitutes: in place of functions, by qualified name: from the variables outside a function and its arguments to
+    substitutes: in place of functions, by full name: from the variables outside a function and its arguments to
     what it returns. names: of terms: "function.variable", "function" for what it returns, or else "function.".
     errors: the inputs for which an error would be raised, and where.
-    remembered: functions, by qualified name, that return the same numbers to each call with the same arguments, once
-    one of these calls was reached by all inputs (memory).
     """
 
     substitutes: Mapping[str, Callable[..., list[Returned]]] = field(default_factory=dict)
     names: dict[Term, str] = field(default_factory=dict)
     errors: list[tuple[Term, str]] = field(default_factory=list)
-    remembered: frozenset[str] = frozenset()
-    memory: list[tuple[Any, tuple[Any, ...], Any]] = field(default_factory=list)
 
     @property
     def undefined(self) -> Term:
@@ -111,6 +107,11 @@ def call(function: Any, *args: Any, **keywords: Any) -> Any:
     found = joined(returns(function, *args, **keywords))
     _note(getattr(function, "__name__", "").strip("_<>"), found)
     return found
+
+
+def full_name(function: Any) -> str:
+    """The name of a function with its module and the functions around it."""
+    return f"{function.__module__}.{function.__qualname__}"
 
 
 def _note(name: str, value: Any) -> None:
@@ -176,7 +177,7 @@ def returns(function: Any, *args: Any, **keywords: Any) -> list[Returned]:
         args = (function.__self__, *args)
         function = _plain(function.__func__)
     scope = Scope(function)
-    if other := _Now.reading.substitutes.get(function.__qualname__):
+    if other := _Now.reading.substitutes.get(full_name(function)):
         with at(here().entered()):
             return other(scope.outer, *args, **keywords)
     return _run(body_of(function), scope, {}, args, keywords, function.__qualname__, function)
