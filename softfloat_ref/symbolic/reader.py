@@ -23,7 +23,7 @@ from softfloat_ref.symbolic import integers, values
 from softfloat_ref.symbolic.bounds import Infeasible
 from softfloat_ref.symbolic.integers import Path, SymBool, SymInt, Unsupported, at, here, number
 from softfloat_ref.symbolic.source import Body, body_of
-from softfloat_ref.symbolic.terms import TRUE, Term, and_, const, extract, not_, or_, selected
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, const, extract, not_, or_, selected
 from softfloat_ref.symbolic.values import Either, Sparse, merged, resolved, symbolic
 
 Env = dict[str, Any]
@@ -47,7 +47,7 @@ ABSENT: Final = _Absent()
 class Reading:
     """What is collected while functions are read.
 
-    substitutes: in place of functions, by qualified name: from the variables outside a function and its arguments to
+    substitutes: in place of functions, by full name: from the variables outside a function and its arguments to
     what it returns. names: of terms: "function.variable", "function" for what it returns, or else "function.".
     errors: the inputs for which an error would be raised, and where.
     """
@@ -107,6 +107,11 @@ def call(function: Any, *args: Any, **keywords: Any) -> Any:
     found = joined(returns(function, *args, **keywords))
     _note(getattr(function, "__name__", "").strip("_<>"), found)
     return found
+
+
+def full_name(function: Any) -> str:
+    """The name of a function with its module and the functions around it."""
+    return f"{function.__module__}.{function.__qualname__}"
 
 
 def _note(name: str, value: Any) -> None:
@@ -172,7 +177,7 @@ def returns(function: Any, *args: Any, **keywords: Any) -> list[Returned]:
         args = (function.__self__, *args)
         function = _plain(function.__func__)
     scope = Scope(function)
-    if other := _Now.reading.substitutes.get(function.__qualname__):
+    if other := _Now.reading.substitutes.get(full_name(function)):
         with at(here().entered()):
             return other(scope.outer, *args, **keywords)
     return _run(body_of(function), scope, {}, args, keywords, function.__qualname__, function)
@@ -420,11 +425,27 @@ class Frame:
                 return self.repeat(s, env, path)
             case ast.Match():
                 return self.match(s, env, path)
+            case ast.Try(orelse=[], finalbody=[]) if all(isinstance(h.body[-1], ast.Raise) for h in s.handlers):
+                return self.block(s.body, env, path)  # what raises in it is recorded where it does
+            case ast.Expr(value=ast.Call()) if not _appends(s):
+                return self.passed(s.value, env, path)
             case ast.FunctionDef():
                 return self.define(s, dict(env)), path
         env = dict(env)
         self.simple(s, env)
         return env, path
+
+    def passed(self, e: Any, env: Env, path: Path) -> Left:
+        """A call for its effect: where it raises an error for other inputs, what follows knows that it did not."""
+        function, args = self.value(e.func, env), self.several(e.args, env)
+        plain = _plain(function)
+        if e.keywords or not isinstance(plain, FunctionType) or not symbolic(args):
+            self.value(e, env)
+            return env, path
+        found = returns(function, *args)
+        if len(found) != 1:
+            return (env, path) if found else None
+        return env, path._replace(facts=found[0].path.facts, known=found[0].path.known)
 
     def define(self, s: ast.FunctionDef, env: Env) -> Env:
         """A nested function sees those defined beside it, also after it."""
@@ -518,7 +539,7 @@ class Frame:
         match s:
             case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.Import() | ast.ImportFrom():
                 pass
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(), attr="append"))):
+            case ast.Expr(value=ast.Call()):
                 self.append(s.value, env)  # type: ignore[arg-type]
             case ast.Expr():
                 self.value(s.value, env)
@@ -708,6 +729,10 @@ class Frame:
             return of.first
         if not isinstance(index, SymInt):
             return of[index]
+        if not isinstance(of, Sequence) or isinstance(of, str):
+            raise Unsupported("an item of this at a symbolic place")
+        if (beyond := or_(integers.bit(index >= len(of)), integers.bit(index < 0))) is not FALSE:
+            _Now.reading.errors.append((and_(here().whole, beyond), self.name))
         return _selected(list(of), index.node)
 
     def comprehension(self, e: ast.GeneratorExp | ast.ListComp | ast.SetComp, env: Env) -> Any:
@@ -732,6 +757,19 @@ class Frame:
             return set(items) if isinstance(e, ast.SetComp) else items
         return Sparse(found, isinstance(e, ast.SetComp))
 
+    def table(self, e: ast.Dict, env: Env) -> dict[Any, Any]:
+        """A dictionary, whose keys are no symbols."""
+        if None in e.keys or symbolic(keys := [self.value(k, env) for k in e.keys if k is not None]):
+            raise Unsupported("a dictionary with symbolic keys, or another one in it")
+        return dict(zip(keys, self.several(e.values, env), strict=True))
+
+    def table_made(self, e: ast.DictComp, env: Env) -> dict[Any, Any]:
+        pair = ast.copy_location(ast.Tuple([e.key, e.value], ast.Load()), e)
+        pairs = self.comprehension(ast.copy_location(ast.ListComp(pair, e.generators), e), env)
+        if isinstance(pairs, Sparse) or symbolic([key for key, _ in pairs]):
+            raise Unsupported("a dictionary with symbolic keys")
+        return dict(pairs)
+
     def filtered(self, generators: Sequence[ast.comprehension], env: Env, there: Term, collect: Any) -> None:
         """An item goes on where the conditions hold."""
         condition = self.decided(generators[0].ifs, True, env)
@@ -751,6 +789,8 @@ Frame.FORMS = {
     ast.Call: Frame.called,
     ast.Compare: Frame.comparison,
     ast.Constant: lambda frame, e, env: e.value,
+    ast.Dict: Frame.table,
+    ast.DictComp: Frame.table_made,
     ast.GeneratorExp: Frame.comprehension,
     ast.IfExp: Frame.conditional,
     ast.JoinedStr: lambda frame, e, env: "".join(frame.text(part, env) for part in e.values),
@@ -886,6 +926,16 @@ def _meet(condition: SymBool, yes: Left, no: Left, path: Path) -> Left:
 def _loaded(target: ast.expr) -> ast.expr:
     """The target of an augmented assignment as an expression."""
     return ast.copy_location(ast.parse(ast.unparse(target), mode="eval").body, target)
+
+
+def _appends(s: ast.Expr) -> bool:
+    """Whether a statement appends to a list that a variable holds."""
+    return (
+        isinstance(s.value, ast.Call)
+        and isinstance(f := s.value.func, ast.Attribute)
+        and f.attr == "append"
+        and isinstance(f.value, ast.Name)
+    )
 
 
 def _placed(e: Unsupported, name: str, line: int) -> Unsupported:

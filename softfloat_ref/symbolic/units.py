@@ -7,15 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import singledispatch
 from typing import Any, Final, NamedTuple
 
-from softfloat_ref.oracle import operations
+from softfloat_ref.oracle import codec, exact, operations
 from softfloat_ref.oracle.codec import _decode, encoder
 from softfloat_ref.oracle.exact import FINITE
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations.table import Context, Operation
 from softfloat_ref.symbolic.bounds import Fact, Infeasible
 from softfloat_ref.symbolic.circuit import Case, Circuit, Port
+from softfloat_ref.symbolic.far import far_sum
 from softfloat_ref.symbolic.integers import Path, SymInt, Unsupported, at, bits, free, here
-from softfloat_ref.symbolic.reader import Reading, Returned, call, joined, reading, returns
+from softfloat_ref.symbolic.reader import Reading, Returned, call, full_name, joined, reading, returns
 from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, const, or_, selected, var
 from softfloat_ref.symbolic.values import symbolic
 from softfloat_ref.units.operation import OperationUnit
@@ -24,13 +25,13 @@ from softfloat_ref.units.unit import Field, Unit
 
 def _decode_known(outer: Mapping[str, Any], code: Any) -> list[Returned]:
     """A decoder that remembers values."""
-    return returns(_decode, code, outer["fmt"], outer["flush"])
+    return [Returned(here(), call(_decode, code, outer["fmt"], outer["flush"]))]
 
 
 MAX_TABLE: Final = 12  # bits of an operand whose results are tabulated
 SUBSTITUTES: Final[dict[str, Callable[..., list[Returned]]]] = {
-    "decoder.<locals>.decode_known": _decode_known,
-    "check_code": lambda outer, code, fmt: [Returned(here(), code)],  # of as many bits, by its port
+    f"{codec.__name__}.decoder.<locals>.decode_known": _decode_known,
+    f"{codec.__name__}.check_code": lambda outer, code, fmt: [Returned(here(), code)],  # of as many bits, by its port
 }
 
 
@@ -54,7 +55,8 @@ def inputs_of(unit: Unit) -> list[Any]:
 def circuit(unit: Unit, case: Case | None = None) -> Circuit:
     """What a unit computes, as terms; with a case, for its inputs only: elsewhere any value. Raises Unsupported."""
     outputs = ports(unit.outputs)
-    with reading(Reading(SUBSTITUTES)) as found:
+    substitutes = {**SUBSTITUTES, **_far(unit, case)}
+    with reading(Reading(substitutes)) as found:
         answers = answer(unit, inputs_of(unit), case)
     widths = [p.width for p in outputs for _ in p.names]
     terms = [bits(x, width) for x, width in zip(answers, widths, strict=True)]
@@ -141,13 +143,37 @@ def combinations(unit: OperationUnit, inputs: Sequence[Any]) -> list[Combination
     return found
 
 
-def distance(unit: OperationUnit, finite: Combination) -> Any:
-    """The exponent of the first term of a sum of two, less that of the second; None for other operations."""
+def is_sum_of_two(unit: OperationUnit) -> bool:
+    """Whether an operation adds two terms."""
     formula = unit.signature.operation.formula
-    if formula is None or len(formula.terms) != 2:
-        return None
-    first, second = (sum(finite.values[i].exponent for i in term.factors) for term in formula.terms)
+    return formula is not None and len(formula.terms) == 2
+
+
+def distance(unit: OperationUnit, finite: Combination) -> Any:
+    """The exponent of the first term of a sum of two, less that of the second."""
+    terms = unit.signature.operation.formula.terms  # type: ignore[union-attr]
+    first, second = (sum(finite.values[i].exponent for i in term.factors) for term in terms)
     return first - second
+
+
+def far(unit: OperationUnit) -> tuple[int, int, int]:
+    """From which distance of the exponents on the second term of a sum is only a sticky bit, up to which one the first
+    is, and how many bits below the other one that bit stands."""
+    more = unit.out.precision + unit.policy.random_count + 3
+    terms = unit.signature.operation.formula.terms  # type: ignore[union-attr]
+    first, second = (sum(unit.formats[i].precision for i in term.factors) for term in terms)
+    return second + more, -(first + more), more
+
+
+def _far(unit: Unit, case: Case | None) -> dict[str, Callable[..., list[Returned]]]:
+    """What stands in place of the exact sum where one term is only a sticky bit."""
+    if case is None or case.distance is None or not isinstance(unit, OperationUnit):
+        return {}
+    from_here, to_here, more = far(unit)
+    if not (case.distance[0] >= from_here or case.distance[1] <= to_here):
+        return {}
+    first = case.distance[0] >= from_here
+    return {full_name(exact.add): lambda outer, a, b, sign: returns(far_sum, a, b, sign, first, more)}
 
 
 def _at_distance(unit: OperationUnit, finite: Combination, limits: tuple[int, int]) -> Path:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from softfloat_ref.base.errors import Error, Undefined
+from softfloat_ref.oracle.affine import get_affine_format
 from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.operations import OPERATIONS
@@ -19,11 +21,14 @@ from softfloat_ref.symbolic.reader import Reading, call, reading
 from softfloat_ref.symbolic.terms import TRUE, evaluator, or_
 from softfloat_ref.symbolic.units import circuit, inputs_of
 from softfloat_ref.units import Unit
+from softfloat_ref.units.affine import AffineDequantizeUnit, AffineQuantizeUnit
+from softfloat_ref.units.approximation import ApproximationUnit
 from softfloat_ref.units.dequantize import DequantizeUnit
 from softfloat_ref.units.dot import DotUnit
 from softfloat_ref.units.operation import OperationUnit
 from softfloat_ref.units.quantize import QuantizeUnit
 
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 FORMATS = ("fp16", "fp8_e4m3", "fp8_e5m2fnuz", "binary8p4se", "fp4_e2m1", "ue4m3", "int8")
 
 
@@ -161,6 +166,16 @@ def test_block_quantizers_are_read(name: str, keywords: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", ["mxfp8", "nvfp4", "mxint8"])
 def test_block_dequantizers_are_read(name: str) -> None:
     check(DequantizeUnit.make(small(name, 3)), 150)
+
+
+@pytest.mark.parametrize(("name", "rule"), [("qint8", "exact"), ("quint8", "torch")])
+def test_affine_quantizers_are_read(name: str, rule: str) -> None:
+    check(AffineQuantizeUnit.make(name, rule=rule), 150, draw=value)
+    check(AffineDequantizeUnit(get_affine_format(name)), 100, draw=value)
+
+
+def test_an_approximation_is_read() -> None:
+    check(ApproximationUnit.make(str(EXAMPLES / "tanh_bf16" / "tanh_bf16.toml")), 300)
 
 
 @pytest.mark.parametrize(
