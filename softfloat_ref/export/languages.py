@@ -7,10 +7,9 @@ from dataclasses import replace
 from typing import Final
 
 from softfloat_ref.base.errors import Error, unknown
-from softfloat_ref.export import c, sv
+from softfloat_ref.export import c, smt2, sv
 from softfloat_ref.export.btor2 import btor2_text
 from softfloat_ref.export.plan import identifier, wrapped
-from softfloat_ref.export.smt2 import smt2_text
 from softfloat_ref.export.tidy import tidied
 from softfloat_ref.oracle.policies import POLICIES
 from softfloat_ref.symbolic.circuit import Circuit
@@ -22,10 +21,10 @@ from softfloat_ref.units import Unit
 LANGUAGES: Final[dict[str, Callable[[Sequence[Circuit]], str]]] = {
     "sv": sv.sv_text,
     "c": c.c_text,
-    "smt2": smt2_text,
+    "smt2": smt2.smt2_text,
     "btor2": btor2_text,
 }
-_KEYWORDS: Final = {"sv": sv.KEYWORDS, "c": c.KEYWORDS}
+_KEYWORDS: Final = {"sv": sv.KEYWORDS, "c": c.KEYWORDS, "smt2": smt2.KEYWORDS}
 
 
 def find_language(name: str) -> str:

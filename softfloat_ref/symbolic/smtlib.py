@@ -22,7 +22,7 @@ def script(assertions: Sequence[Term]) -> str:
     """A script that asks whether the assertions, of one bit each, can be true at once."""
     terms = in_order(assertions)
     lines = ["(set-logic QF_BV)"]
-    lines += [f"(declare-const {symbol(str(t.value))} {_sort(t.width)})" for t in terms if t.op == "var"]
+    lines += [f"(declare-const {symbol(str(t.value))} {sort(t.width)})" for t in terms if t.op == "var"]
     lines += definitions(terms)
     lines += [f"(assert (= {_name(t)} #b1))" for t in assertions]
     return "\n".join([*lines, "(check-sat)", ""])
@@ -34,7 +34,7 @@ def expression(root: Term) -> str:
     texts: dict[Term, str] = {}
     lets: list[str] = []
     for t in in_order([root]):
-        texts[t] = _name(t) if t.op in ("const", "var") else _applied(t, texts)
+        texts[t] = _name(t) if t.op in ("const", "var") else applied(t, texts)
         if t.args and uses[t] > 1:
             lets.append(f"(let ((?{len(lets)} {texts[t]})) ")
             texts[t] = f"?{len(lets) - 1}"
@@ -43,7 +43,7 @@ def expression(root: Term) -> str:
 
 def definitions(terms: Sequence[Term]) -> list[str]:
     """A definition for each term in order, but for constants and variables."""
-    return [f"(define-fun {_name(t)} () {_sort(t.width)} {_applied(t)})" for t in terms if t.op not in ("const", "var")]
+    return [f"(define-fun {_name(t)} () {sort(t.width)} {applied(t)})" for t in terms if t.op not in ("const", "var")]
 
 
 def symbol(name: str) -> str:
@@ -56,7 +56,8 @@ def literal(value: int, width: int) -> str:
     return f"#x{value:0{width // 4}x}" if width % 4 == 0 else f"#b{value:0{width}b}"
 
 
-def _sort(width: int) -> str:
+def sort(width: int) -> str:
+    """The sort of terms of a width."""
     return f"(_ BitVec {width})"
 
 
@@ -66,7 +67,7 @@ def _name(term: Term) -> str:
     return symbol(str(term.value)) if term.op == "var" else f"|#{term.number}|"
 
 
-def _applied(term: Term, texts: Mapping[Term, str] | None = None) -> str:
+def applied(term: Term, texts: Mapping[Term, str] | None = None) -> str:
     """An operation on its arguments' names, or on other texts."""
     args = [_name(a) if texts is None else texts[a] for a in term.args]
     if term.op in _COMPARISONS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,6 +14,8 @@ from random_circuits import random_circuit, random_inputs
 from softfloat_ref.export.c import c_text
 from softfloat_ref.export.languages import exported
 from softfloat_ref.export.words import words_of
+from softfloat_ref.symbolic.circuit import Circuit, Port
+from softfloat_ref.symbolic.terms import make, var
 
 COMPILERS = [c for c in ("gcc", "clang") if shutil.which(c)]
 pytestmark = pytest.mark.skipif(not COMPILERS, reason="needs a C compiler")
@@ -26,6 +29,16 @@ def test_random_circuits(compiler: str, tmp_path: Path) -> None:
         called, function = Called(library, circuit), circuit.function()
         for codes in random_inputs(circuit, seed, 20):
             assert called(codes) == words_of(function(codes), circuit.outputs), (circuit.name, codes)
+
+
+def test_shifts_by_more_than_a_word(tmp_path: Path) -> None:
+    ports = (Port("a", 40), Port("by", 7))
+    a, by = (var(p.name, p.width) for p in ports)
+    terms = {op: make(op, 40, a, by) for op in ("shl", "lshr", "ashr")}
+    circuit = Circuit("shifts", ports, tuple(Port(op, 40) for op in terms), terms)
+    called = Called(compiled([circuit], tmp_path, COMPILERS[0]), circuit)
+    for codes in itertools.product((1, 0x8000000001, (1 << 40) - 1), range(128)):
+        assert called(codes) == circuit.function()(codes)
 
 
 @pytest.mark.parametrize("most", [3000, pytest.param(1 << 16, marks=pytest.mark.sim)])
