@@ -60,7 +60,7 @@ def decide(question: Question, name: str, how: How) -> Decided:
     asked: list[Query] = []
 
     def done(verdict: Verdict, found: Counterexample | None = None, note: str = "") -> Decided:
-        return Decided(name, verdict, tuple(asked), round(time.monotonic() - begin, 3), found, note)
+        return Decided(name, verdict, tuple(asked), time.monotonic() - begin, found, note)
 
     note = ""
     for kind, assertions in _attempts(question, case, reference, how.cut):
@@ -96,4 +96,4 @@ def _ask(kind: str, assertions: Sequence[Term], how: How) -> tuple[Query, Mappin
     others: dict[str, Result] = {}
     if how.confirm and found.result == "unsat":
         others[how.confirm] = confirm(assertions, how.confirm, how.limit_s).result
-    return Query(kind, query_hash(assertions), found.result, round(found.seconds, 3), others), found.model
+    return Query(kind, query_hash(assertions), found.result, found.seconds, others), found.model

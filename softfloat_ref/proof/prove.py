@@ -88,7 +88,7 @@ def _split(decider: _Decider, how: How) -> Proof:
         raise Error(f"{question.unit.name} is not split into cases; use --strategy cut or whole")
     outside = question.outside_cases
     found = solve(outside, how.limit_s)
-    split = Query("an input in no case", query_hash(outside), found.result, round(found.seconds, 3))
+    split = Query("an input in no case", query_hash(outside), found.result, found.seconds)
     if found.result == "sat":
         raise Error(f"the cases of {question.unit.name} leave out an input: a fault of softfloat-ref")
     proof = _made(decider.all(list(question.cases), how), question.cases, split)
