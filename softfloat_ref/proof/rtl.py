@@ -50,6 +50,7 @@ def bound(unit: Unit, ports: PortMap) -> Bound:
 def read_rtl(unit: Unit, ports: PortMap, sources: Sources, frontend: Frontend = "slang") -> Rtl:
     """The circuit of the sources. Raises Error if the port map fits neither unit nor module, and with Yosys' first
     error."""
+    text = top_text(bound(unit, ports), ports, frontend)
     module = check_fit(
         manifest(unit),
         controls(unit),
@@ -59,7 +60,6 @@ def read_rtl(unit: Unit, ports: PortMap, sources: Sources, frontend: Frontend = 
         defines={"YOSYS": "1", "SYNTHESIS": "1", **sources.defines},
         libraries=sources.libraries,
     )
-    text = top_text(bound(unit, ports), ports, frontend)
     return Rtl(ports, netlist(TOP, text, sources, module.files, frontend), module.files)
 
 

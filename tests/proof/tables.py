@@ -28,6 +28,7 @@ FIXED = {
     "handshake": {"in_valid": "in_valid", "out_valid": "out_valid"},
 }
 READY = {**DATA, "clock": "clk", "reset": RESET, "handshake": FLOW}
+TAGGED = {**READY, "tag": {"in": "tag_i", "out": "tag_o", "width": 2}}
 EACH = {**READY, "handshake": {**FLOW, "in_valid": {"a": "va", "b": "vb"}, "in_ready": {"a": "ra", "b": "rb"}}}
 
 
@@ -71,6 +72,12 @@ BODIES = {
     "falling": """reg [8:0] one;  assign {result, flags} = one;  assign out_valid = 1;  assign in_ready = 1;
       always @(negedge clk) one <= now;""",
 }
+TAGS = """module labelled(input [3:0] a, b, output [3:0] result, output [4:0] flags, input [1:0] tag_i,
+    output reg [1:0] tag_o, input clk, rst, in_valid, out_ready, output in_ready, out_valid);
+  dut d(.*);
+  always @(posedge clk) if (in_ready) tag_o <= tag_i{fault};
+endmodule
+"""
 PAIR = """module pair(input [3:0] a, b, output reg [3:0] result, output reg [4:0] flags, input clk, rst, va, vb,
     input out_ready, output ra, rb, output reg out_valid);
   reg [3:0] ka, kb; reg ha, hb;
@@ -93,9 +100,11 @@ def source(body: str, wrong: int | None = None, **more: str) -> str:
     """A module in a file, with its table."""
     if body == "pair":
         return table(wrong) + PAIR.replace("{kept}", more.get("kept", "a"))
-    ports = "" if body == "bare" else CLOCKED
+    inner = "bare" if body == "bare" else "ready" if body == "labelled" else body
+    ports = "" if inner == "bare" else CLOCKED
     head = HEAD.replace("{ports}", ports).replace("{a}", more.get("a", "a")).replace("{b}", more.get("b", "b"))
-    return f"{table(wrong)}{head}{BODIES[body]}\nendmodule\n"
+    tail = TAGS.replace("{fault}", more.get("fault", "")) if body == "labelled" else ""
+    return f"{table(wrong)}{head}{BODIES[inner]}\nendmodule\n{tail}"
 
 
 def question(
@@ -110,6 +119,6 @@ def question(
     """Whether a module computes the unit."""
     file = folder / f"{body}.sv"
     file.write_text(source(body, wrong, **more))
-    module = body if body == "pair" else "dut"
+    module = body if body in ("pair", "labelled") else "dut"
     map_ = parse_ports({"module": module, **ports})
     return Question(UNIT, read_rtl(UNIT, map_, read_sources([file]), frontend), {}, assumed)
