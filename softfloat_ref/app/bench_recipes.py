@@ -57,7 +57,7 @@ def fp32(recipe: Recipe) -> Recipe:
     """The same step in FP32 throughout."""
     from softfloat_ref.nn.numerics import BLAS
 
-    return dataclasses.replace(recipe, formats={}, overrides=(), accumulator=BLAS, loss_scaling={})
+    return dataclasses.replace(recipe, formats={}, overrides=(), accumulator=BLAS, hadamard=0, loss_scaling={})
 
 
 def formatted(recipe: Recipe) -> bool:

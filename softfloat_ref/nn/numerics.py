@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays.blocks import matmul
+from softfloat_ref.base.errors import Error
 from softfloat_ref.nn.operations import Operations
 from softfloat_ref.nn.quantizers import Quantizer, quantizer
 from softfloat_ref.nn.tensor_format import TensorFormat
@@ -48,6 +49,10 @@ class Run:
         """Start a step, or a turn of it; its tensors are counted from 0 again."""
         self.step, self.training, self.turn = step, training, turn
         self._seen.clear()
+
+    def signs(self) -> Philox:
+        """The random signs of Hadamard transforms: the same in every step and layer."""
+        return Philox(key(f"{self.seed}/hadamard"))
 
     def source(self, tensor: str) -> Philox:
         """The random bits of the next tensor of that name in this step."""
@@ -99,7 +104,11 @@ class Held:
 
 
 class Numerics(Operations):
-    """The operations and formats of one layer. Without specs: FP32 throughout, no copies."""
+    """The operations and formats of one layer. Without specs: FP32 throughout, no copies.
+
+    hadamard: the size of the transform of weight gradients' operands, or 0. Raises Error if it is not 0 and the formats
+    of these operands have no blocks: the transform comes before values are rounded.
+    """
 
     def __init__(
         self,
@@ -107,11 +116,16 @@ class Numerics(Operations):
         specs: Mapping[str, TensorFormat] | None = None,
         accumulator: str = BLAS,
         run: Run | None = None,
+        hadamard: int = 0,
     ) -> None:
-        self.name, self.accumulator, self.run = name, accumulator, run or Run()
+        self.name, self.accumulator, self.run, self.hadamard_size = name, accumulator, run or Run(), hadamard
         self.specs = dict(specs or {})
         self._by_role: dict[str, Quantizer | None] = dict.fromkeys(ROLES)
         self._by_role |= {role: quantizer(spec) for role, spec in self.specs.items()}
+        for role in ("activation", "error") if hadamard else ():
+            if not self.block_size(role):
+                raise Error(f"hadamard = {hadamard}: {name or 'a layer'}'s role {role} needs a block format; the "
+                            "transform comes before quantization")  # fmt: skip
 
     @property
     def takes_values(self) -> bool:
@@ -144,7 +158,11 @@ class Numerics(Operations):
 
     def random(self, n: int, shape: tuple[int, ...], name: str) -> Array:
         """Random words of n bits, of this layer and step."""
-        return self.run.source(f"{self.name}/{name}").array(n, 0, int(np.prod(shape))).reshape(shape)
+        return self.words(self.run.source(f"{self.name}/{name}"), n, shape, name)
+
+    def words(self, source: Philox, n: int, shape: tuple[int, ...], name: str) -> Array:
+        """Random words of n bits of a source, from its beginning."""
+        return source.array(n, 0, math.prod(shape)).reshape(shape)
 
     def assign(self, target: Array, values: Array) -> Array:
         """Values in place of others."""
@@ -271,6 +289,14 @@ class Numerics(Operations):
             return matmul(x, y, self.accumulator, fmt=(x_format, y_format))
         left, right = (x.along(axis + x.values.ndim - 2) for x, axis in ((a, a_axis), (b, b_axis)))
         return (left if a_axis == 1 else left.swapaxes(-1, -2)) @ (right if b_axis == 0 else right.swapaxes(-1, -2))
+
+    def weight_product(self, a: Held, b: Held) -> Array:
+        """The product that is a weight's gradient: rows of a with rows of b, each transformed first where the recipe
+        has a Hadamard transform."""
+        if self.hadamard_size:
+            signs = self.words(self.run.signs(), 1, (self.hadamard_size,), "hadamard_signs")
+            a, b = (x.moved(self.hadamard(x.values, signs, f"{x.role}_transformed")) for x in (a, b))
+        return self.product(a, b, 0, 0)
 
     def result(self, y: Array, role: str) -> Array:
         """What a product or a reduction gave, in the format of its role; y may be changed.

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref.nn import functions, images
+from softfloat_ref.nn import functions, hadamard, images
 from softfloat_ref.nn.initial import from_words
 
 Array = NDArray[Any]  # float32; float64 where gradients are checked numerically
@@ -91,6 +91,10 @@ class Operations:
             pairs = np.add(x[..., :whole:2], x[..., 1:whole:2])
             x = pairs if whole == x.shape[-1] else np.concatenate([pairs, x[..., whole:]], -1)
         return x
+
+    def hadamard(self, x: Array, words: Array, name: str = "") -> Array:
+        """The random Hadamard transform of each n rows of a matrix, with signs by n words of one bit."""
+        return hadamard.transformed(x, words)
 
     def last_max(self, x: Array, name: str = "") -> Array:
         """The first of the largest over the last axis, which stays with a size of 1; a NaN if there is one."""

@@ -52,7 +52,7 @@ class _Convolution(Layer):
     def _weight_gradient(self, values: Held) -> None:
         """Values times patches, the places of all images reduced."""
         numerics = self.numerics
-        dw = numerics.result(numerics.product(values, self._all_patches(), 0, 0), "weight_gradient")
+        dw = numerics.result(numerics.weight_product(values, self._all_patches()), "weight_gradient")
         self.grads["weight"] = numerics.through(dw, self._w).reshape(self.params["weight"].shape)
         self._columns = None
 

@@ -111,6 +111,6 @@ class LSTM(Layer):
     def _gradients(self, error: Held, states: Held) -> None:
         numerics = self.numerics
         for name, operand, weight in (("input_weight", self._x, self._wx), ("state_weight", states, self._wh)):
-            made = numerics.result(numerics.product(error, operand, 0, 0), "weight_gradient")
+            made = numerics.result(numerics.weight_product(error, operand), "weight_gradient")
             self.grads[name] = numerics.through(made, weight)
         self.grads["bias"] = numerics.row_sum(error.values, "bias_gradient")
