@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
 
-from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.errors import Error, refuse, unknown
 from softfloat_ref.base.patterns import matches
 from softfloat_ref.base.tables import Range, changed, made, read_file, to_toml
 from softfloat_ref.nn.hadamard import check_size
@@ -28,13 +28,21 @@ _PLAIN_TABLES: Final = ("data", "schedule", "loss_scaling", "swa")
 
 @dataclass(frozen=True)
 class Training:
-    """epochs, batch: of examples (strands of a text); length: symbols of a sequence; log_every: steps."""
+    """epochs, batch: of examples (strands of a text); length: symbols of a sequence; log_every: steps; shards: of a
+    batch."""
 
     epochs: Annotated[int, Range(1)] = 10
     batch: Annotated[int, Range(1)] = 32
     seed: Annotated[int, Range(0, (1 << 64) - 1)] = 1
     length: Annotated[int, Range(1)] = 35
     log_every: Annotated[int, Range(1)] = 10
+    shards: Annotated[int, Range(1)] = 1
+
+    def __post_init__(self) -> None:
+        refuse(
+            "[training]",
+            (f"shards = {self.shards} must divide batch = {self.batch}", self.batch % self.shards != 0),
+        )
 
 
 @dataclass(frozen=True)
@@ -99,6 +107,8 @@ class Recipe:
         table: dict[str, Any] = {"description": self.description} if self.description else {}
         table |= {"model": dict(self.model), "data": dict(self.data)}
         table["training"], table["optimizer"] = dataclasses.asdict(self.training), dataclasses.asdict(self.optimizer)
+        if self.training.shards == 1:  # as before there were shards, so that runs of earlier versions can go on
+            del table["training"]["shards"]
         table |= {k: dict(getattr(self, k)) for k in ("schedule", "loss_scaling", "swa") if getattr(self, k)}
         table["formats"] = {k: v.to_value() for k, v in self.formats.items()} | {"accumulator": self.accumulator}
         table["formats"] |= {"hadamard": self.hadamard} if self.hadamard else {}
