@@ -153,8 +153,8 @@ class Numerics(Operations):
         return x
 
     def number(self, name: str, value: float) -> Any:
-        """A constant."""
-        return value
+        """A constant, rounded to FP32 unless it has a type of its own."""
+        return value if isinstance(value, np.floating) else np.float32(value)
 
     def random(self, n: int, shape: tuple[int, ...], name: str) -> Array:
         """Random words of n bits, of this layer and step."""
