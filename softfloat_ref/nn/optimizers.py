@@ -203,7 +203,8 @@ class Updates:
             raise Error(OTHER)
         self.steps = int(steps)
         self._states = {
-            name: {key: arrays[name].copy() for key, arrays in found.items()} for name in next(iter(names), ())
+            name: {key: arrays[name].copy() for key, arrays in found.items()}
+            for name in next(iter(found.values()), {})  # in the order that they had, so that files are the same
         }
 
     def _own(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
