@@ -255,6 +255,10 @@ class Numerics(Operations):
         """How tensors of a role are quantized; None in FP32."""
         return self._by_role[role]
 
+    def averages(self, role: str) -> bool:
+        """Whether the role's range is an average over the tensors that were seen."""
+        return role in self.specs and self.specs[role].observer != "minmax"
+
     def watch(self, see: Callable[[str, Seen], object]) -> None:
         """Call `see` with its role for each tensor that is quantized from now on."""
         for role, by in self._by_role.items():

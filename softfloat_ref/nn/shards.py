@@ -119,8 +119,7 @@ class ShardedTrainer(Trainer):
 
 
 def _check(name: str, layer: Layer) -> None:
-    specs = layer.numerics.specs.items()
-    moving = next((role for role, spec in specs if spec.observer != "minmax"), None)
+    moving = next(filter(layer.numerics.averages, layer.numerics.specs), None)
     if type(layer).reset is not Layer.reset:
         raise Error(f"training.shards: {name} ({layer.kind}) carries a state from step to step; give shards = 1")
     if moving is not None:

@@ -19,6 +19,7 @@ from softfloat_ref.nn import checkpoint
 from softfloat_ref.nn.data import Dataset, batches, load, text_batches
 from softfloat_ref.nn.divergence import Diverged
 from softfloat_ref.nn.measures import Measure, Score
+from softfloat_ref.nn.models import ADVERSARIES
 from softfloat_ref.nn.numerics import BLAS
 from softfloat_ref.nn.plain import is_number
 from softfloat_ref.nn.runlog import RunLog
@@ -120,6 +121,7 @@ class Training:
         sharded = recipe.training.shards > 1
         refuse("training.shards", ("statistics are of steps in one shard", sharded and count))
         self.recipe, self.data, self.out, self.watch = recipe, data, out, watch or Watch()
+        _check_sizes(recipe, data)
         self.trainer = ShardedTrainer(recipe, data, pool) if sharded else Trainer(recipe, data)
         self.statistics = Statistics(self.trainer) if count else None
         self.averager = Averager(recipe.swa or None, recipe.training.epochs)
@@ -269,6 +271,18 @@ class Training:
             _check_epochs(self.result.epochs, self.number, self.start)
         except (KeyError, TypeError, ValueError, OverflowError) as e:
             raise Error(f"{out / CHECKPOINT}: incomplete or damaged checkpoint: {e}") from None
+
+
+def _check_sizes(recipe: Recipe, data: Dataset) -> None:
+    """Raise Error before any work if training or evaluation would find too little data."""
+    for part, x in (("train", data.train_x), ("test", data.test_x)):
+        try:
+            if data.kind == "text":
+                text_batches(x, recipe.training.batch, recipe.training.length)
+            elif recipe.model.get("kind") in ADVERSARIES and len(x) < 2:
+                raise Error("a distance between features needs at least two images")
+        except Error as e:
+            raise Error(f"[data] {part} = {len(x)}: {e}") from None
 
 
 def _plain(epoch: Epoch) -> dict[str, Any]:

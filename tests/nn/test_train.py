@@ -147,6 +147,26 @@ def test_a_killed_run_is_resumed_to_the_same_bits(
     assert steps(tmp_path / "whole") == steps(tmp_path / "killed")
 
 
+@pytest.mark.parametrize(
+    ("name", "size", "message"),
+    [
+        ("fp32-lstm", "test=9", "[data] test = 9: 9 symbols are too few for "),
+        ("fp32-lstm", "train=9", "[data] train = 9: 9 symbols are too few for "),
+        ("fp32-dcgan", "test=1", "[data] test = 1: a distance between features needs at least two images"),
+    ],
+)
+def test_too_little_data_is_refused_before_training(name: str, size: str, message: str, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    assert message in refused("train", name, "--set", f"data.{size}", "-o", str(out))
+    assert not out.exists()
+
+
+def test_a_run_too_short_for_its_average_says_what_to_set() -> None:
+    assert "4 checkpoints 1 apart need 4 epochs, not 1; train longer, or without an average: --set swa={}" in refused(
+        "train", "fp32-cnn", "--epochs", "1"
+    )
+
+
 def test_what_a_run_leaves(tmp_path: Path) -> None:
     made = recipe(formats=FP8, training={"epochs": 2, "batch": 16, "log_every": 3})
     result = train(made, tmp_path / "run", statistics=True)
