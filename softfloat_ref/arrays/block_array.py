@@ -184,8 +184,9 @@ class BlockArray(QuantizedArray):
 @lru_cache(maxsize=32)
 def _value_tables(fmt: BlockFormat, factor: float) -> block_dispatch.ValueTables:
     """The tables of the compiled loop: values of elements, and of scales times the second-level scale."""
-    table, factors = (convert.decode_float64(np.arange(1 << f.width), f) for f in (fmt.element, fmt.scale))
-    return block_dispatch.value_tables(fmt, table, factors * factor)
+    if factor != 1:
+        return block_dispatch.scaled_tables(fmt, _value_tables(fmt, 1.0), factor)
+    return block_dispatch.value_tables(fmt, *(convert.decode_float64(np.arange(1 << f.width), f) for f in (fmt.element, fmt.scale)))
 
 
 def given_tensor_scale(given: Any) -> int:

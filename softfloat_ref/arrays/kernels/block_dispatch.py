@@ -206,6 +206,13 @@ def value_tables(fmt: BlockFormat, elements: Array, factors: Array) -> ValueTabl
     return ValueTables(elements, factors, short, single, _units(fmt.element, single), _decoded(fmt.element))
 
 
+def scaled_tables(fmt: BlockFormat, tables: ValueTables, factor: float) -> ValueTables:
+    """The tables with factors that are as many times as large, exactly."""
+    factors = tables.factors * factor
+    single = _single(tables.elements, tables.short, factors)
+    return tables._replace(factors=factors, single=single, units=_units(fmt.element, single))
+
+
 def dequantize(codes: Array, scales: Array, axis: int, fmt: BlockFormat, tables: ValueTables, out: Array) -> None:
     """The values of contiguous codes and scales, written to `out`."""
     from softfloat_ref.arrays.kernels.block_loops import dequantize_columns, dequantize_rows, dequantize_rows32
@@ -215,11 +222,31 @@ def dequantize(codes: Array, scales: Array, axis: int, fmt: BlockFormat, tables:
     if axis != codes.ndim - 1:
         dequantize_columns(views[0], views[1], fmt.size, elements, factors, short, single, views[2])
         return
-    rows = [view[:, :, 0] for view in views]
-    if decoded is not None and fmt.size == SIZE:
-        dequantize_rows32(rows[0], rows[1], elements, factors, units, decoded, short, single, rows[2])
+
+    def rows(codes: Array, scales: Array, out: Array) -> None:
+        if decoded is not None and fmt.size == SIZE:
+            dequantize_rows32(codes, scales, elements, factors, units, decoded, short, single, out)
+        else:
+            dequantize_rows(codes, scales, fmt.size, elements, factors, short, single, out)
+
+    if codes.shape[-1] % fmt.size == 0:  # complete blocks only: as one row
+        rows(*(view.reshape(1, -1) for view in views))
     else:
-        dequantize_rows(rows[0], rows[1], fmt.size, elements, factors, short, single, rows[2])
+        _dequantize_padded([view[:, :, 0] for view in views], fmt.size, rows)
+
+
+def _dequantize_padded(views: list[Array], size: int, rows: Callable[[Array, Array, Array], None]) -> None:
+    """The same of rows that end in a short block, as `_quantize_padded`: behind them are codes of zero."""
+    codes, scales, out = views
+    length, wide = codes.shape[1], scales.shape[1] * size
+    step = max(1, min(CHUNK // wide, len(codes)))
+    room, made = np.zeros((step, wide), codes.dtype), np.empty((step, wide), out.dtype)
+    for start in range(0, len(codes), step):
+        part = slice(start, min(start + step, len(codes)))
+        count = part.stop - start
+        room[:count, :length] = codes[part]
+        rows(*(array.reshape(1, -1) for array in (room[:count], scales[part], made[:count])))
+        out[part] = made[:count, :length]
 
 
 def _decoded(fmt: Format) -> Any:
@@ -251,11 +278,8 @@ def _units(fmt: Format, single: Array) -> Array:
 
 def _single(elements: Array, short: Array, factors: Array) -> Array:
     """By scale code: its factor in float32, or 0 if the product with some element is not both exact and normal."""
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        single = factors.astype(np.float32)
-        products = elements * factors[:, np.newaxis]
-        exact = short * single[:, np.newaxis] == products
-    normal = (np.abs(products) >= np.finfo(np.float32).tiny) & np.isfinite(products)
-    plain = ~np.isfinite(elements) | (elements == 0) | (exact & normal)
-    usable = np.isfinite(single) & (single >= np.finfo(np.float32).tiny) & plain.all(axis=1)
-    return np.where(usable, single, np.float32(0))
+    from softfloat_ref.arrays.kernels.block_loops import exact_factors
+
+    single = np.empty(factors.size, np.float32)
+    exact_factors(elements, short, factors, single)
+    return single
