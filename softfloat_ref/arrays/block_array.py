@@ -29,6 +29,7 @@ FP64: Final = CATALOGUE["fp64"]
 ONE: Final = FP32_ONE
 _NO_FACTOR: Final = decode(ONE, FP32)
 MAX_DIMENSIONS: Final = 32
+_LARGEST: Final = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,7 +146,7 @@ class BlockArray(QuantizedArray):
         if element.precision + scale.precision + factor.significand.bit_length() > FP64.precision:
             return self._decoded_by_oracle(self.spread_scales(), factor)
         if self._is_compiled():
-            return self._decoded_compiled(1.0 if factor is _NO_FACTOR else float(factor), place)
+            return self._decoded_compiled(1.0 if self.tensor_scale is None else float(self.tensor_scale), place)
         spread = self.spread_scales()
         elements, scales = convert.decode_float64(self.codes, element), convert.decode_float64(spread, scale)
         with np.errstate(invalid="ignore", over="ignore", under="ignore"):  # invalid: 0 * Inf
@@ -186,13 +187,15 @@ def _value_tables(fmt: BlockFormat, factor: float) -> block_dispatch.ValueTables
     """The tables of the compiled loop: values of elements, and of scales times the second-level scale."""
     if factor != 1:
         return block_dispatch.scaled_tables(fmt, _value_tables(fmt, 1.0), factor)
-    return block_dispatch.value_tables(fmt, *(convert.decode_float64(np.arange(1 << f.width), f) for f in (fmt.element, fmt.scale)))
+    elements, factors = (convert.decode_float64(np.arange(1 << f.width), f) for f in (fmt.element, fmt.scale))
+    return block_dispatch.value_tables(fmt, elements, factors)
 
 
 def given_tensor_scale(given: Any) -> int:
     """The FP32 code of a second-level scale, given as its value. Raises Error unless it is a positive finite FP32
     number."""
-    code = tensor_scale_code(given)
+    single = np.float32(given) if type(given) is float and abs(given) <= _LARGEST else None  # what an encoding has
+    code = int(single.view(np.uint32)) if single is not None and single == given else tensor_scale_code(given)
     if not 0 < code < FP32.inf_code:
         raise Error(f"a tensor scale must be a positive finite number, not {given!r}")
     return code

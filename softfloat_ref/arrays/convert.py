@@ -341,7 +341,7 @@ def checked_codes(codes: ArrayLike, fmt: Format) -> NDArray[Any]:
         raise Error(f"codes must be integers, not {array.dtype}")
     if array.dtype.kind == "u" and array.dtype.itemsize * 8 <= fmt.width:
         return array
-    if int(array.min()) < 0 or int(array.max()) >> fmt.width:
+    if (array.dtype.kind == "i" and int(array.min()) < 0) or int(array.max()) >> fmt.width:
         raise Error(f"codes of {fmt.name} have {fmt.width} bits; the array has {array.min()} to {array.max()}")
     return array
 

@@ -203,14 +203,15 @@ def value_tables(fmt: BlockFormat, elements: Array, factors: Array) -> ValueTabl
     with np.errstate(over="ignore", under="ignore"):  # values beyond float32 are not taken from this table
         short = np.where(np.isnan(elements), np.nan, elements).astype(np.float32)  # one NaN, whatever the payload
     single = _single(elements, short, factors)
-    return ValueTables(elements, factors, short, single, _units(fmt.element, single), _decoded(fmt.element))
+    decoded = _decoded(fmt.element) if fmt.size == SIZE else None
+    return ValueTables(elements, factors, short, single, _units(fmt, single, decoded), decoded)
 
 
 def scaled_tables(fmt: BlockFormat, tables: ValueTables, factor: float) -> ValueTables:
     """The tables with factors that are as many times as large, exactly."""
     factors = tables.factors * factor
     single = _single(tables.elements, tables.short, factors)
-    return tables._replace(factors=factors, single=single, units=_units(fmt.element, single))
+    return tables._replace(factors=factors, single=single, units=_units(fmt, single, tables.decoded))
 
 
 def dequantize(codes: Array, scales: Array, axis: int, fmt: BlockFormat, tables: ValueTables, out: Array) -> None:
@@ -224,7 +225,7 @@ def dequantize(codes: Array, scales: Array, axis: int, fmt: BlockFormat, tables:
         return
 
     def rows(codes: Array, scales: Array, out: Array) -> None:
-        if decoded is not None and fmt.size == SIZE:
+        if decoded is not None:
             dequantize_rows32(codes, scales, elements, factors, units, decoded, short, single, out)
         else:
             dequantize_rows(codes, scales, fmt.size, elements, factors, short, single, out)
@@ -269,10 +270,14 @@ def _decoded(fmt: Format) -> Any:
     return Decoded(*(np.uint32(x) for x in (fmt.mantissa_bits, special, fmt.sign_bit)))
 
 
-def _units(fmt: Format, single: Array) -> Array:
-    """Factors times the smallest subnormal, or 0 where the product is not a normal number."""
+def _units(fmt: BlockFormat, single: Array, decoded: Any) -> Array:
+    """Factors times the smallest subnormal, or 0 where the product is not a normal number; not needed without the
+    loops that decode codes."""
+    if decoded is None:
+        return single
+    element = fmt.element
     with np.errstate(under="ignore"):
-        units = single.astype(np.float64) * 2.0 ** (fmt.emin - fmt.mantissa_bits)
+        units = single.astype(np.float64) * 2.0 ** (element.emin - element.mantissa_bits)
     return np.where(units >= np.finfo(np.float32).tiny, units, 0).astype(np.float32)
 
 
