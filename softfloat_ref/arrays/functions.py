@@ -25,15 +25,28 @@ Floats = NDArray[np.float32]
 
 def rounded(op: str, x: Floats) -> Floats:
     """The results of a function that has the compiled loop."""
+    from softfloat_ref.arrays.kernels.exponentials import LOOPS
+
+    given, made = read_only(np.ascontiguousarray(x).reshape(-1)), np.empty(x.shape, np.float32)
+    flat, codes = made.reshape(-1), given.view(np.uint32)
+    if op not in LOOPS:
+        _settle(op, codes, flat.view(np.uint32))
+    elif LOOPS[op](given, flat):
+        left = np.flatnonzero(np.isnan(flat))
+        found = np.empty(left.size, np.uint32)
+        _settle(op, read_only(codes[left]), found)
+        flat.view(np.uint32)[left] = found
+    return made
+
+
+def _settle(op: str, given: NDArray[np.uint32], codes: NDArray[np.uint32]) -> None:
+    """The codes of the results, by the loop of all functions, or by the oracle."""
     from softfloat_ref.arrays.kernels import functions
 
-    given = read_only(np.ascontiguousarray(x).reshape(-1).view(np.uint32))
-    made, flags = np.empty(x.shape, np.float32), np.empty(x.size, np.uint8)
-    codes = made.reshape(-1).view(np.uint32)
+    flags = np.empty(given.size, np.uint8)
     if functions.evaluate(*_plan(op), given, _NO_WORDS, codes, flags) & UNKNOWN:
         left = np.flatnonzero(flags == UNKNOWN)
         codes[left], _ = by_oracle(signature(op, "fp32"), _POLICY, [given[left].astype(np.int64)])
-    return made
 
 
 @lru_cache(maxsize=64)
