@@ -39,6 +39,19 @@ def rounded(op: str, x: Floats) -> Floats:
     return made
 
 
+def lstm_gates(sums: Floats) -> Floats:
+    """The gates of an LSTM for their sums (batch, 4 width): sigmoid of the input, the forget and the output gate, tanh
+    of the cell gate, which is the third."""
+    from softfloat_ref.arrays.kernels.lstm_loops import gates_of
+
+    made = np.empty(sums.shape, np.float32)
+    if gates_of(read_only(np.ascontiguousarray(sums)), made):
+        width = sums.shape[1] // 4
+        for i, part in enumerate(range(0, 4 * width, width)):
+            made[:, part : part + width] = rounded("tanh" if i == 2 else "sigmoid", sums[:, part : part + width])
+    return made
+
+
 def _settle(op: str, given: NDArray[np.uint32], codes: NDArray[np.uint32]) -> None:
     """The codes of the results, by the loop of all functions, or by the oracle."""
     from softfloat_ref.arrays.kernels import functions

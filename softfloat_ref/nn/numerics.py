@@ -118,6 +118,11 @@ class Numerics(Operations):
         """Whether products take values, whatever their axis, rather than codes."""
         return self.accumulator == BLAS
 
+    def is_plain(self, x: Array) -> bool:
+        """Whether x is FP32, nothing here has a format, and nothing is recorded: a loop may then do several operations
+        at once."""
+        return type(x) is np.ndarray and x.dtype == np.float32 and self.takes_values and not any(self._by_role.values())
+
     def steps(self, order: Iterable[int]) -> Iterator[int]:
         """Time steps in an order, each with a phase of its own."""
         for t in order:
