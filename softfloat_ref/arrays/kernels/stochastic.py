@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from softfloat_ref.arrays.kernels.convert import plain, stochastic_codes32, table_values
+from softfloat_ref.arrays.kernels.convert import are_exact, plain, stochastic_codes32, table_values
 from softfloat_ref.arrays.kernels.jit import compiled
 from softfloat_ref.arrays.kernels.random_words import fill
 
@@ -24,6 +24,9 @@ def stochastic_values32(
     for start in range(0, x.size, PART):
         end = min(start + PART, x.size)
         drawn, made = words[: end - start], codes[: end - start]
-        fill(seed, stream, start, drop, drawn)
+        if are_exact(x[start:end], p):  # which costs less than the words
+            drawn[:] = 0
+        else:
+            fill(seed, stream, start, drop, drawn)
         stochastic_codes32(x[start:end], drawn, made, p, mode, n)
         table_values(made, table, out[start:end])
