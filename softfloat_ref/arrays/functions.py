@@ -52,6 +52,15 @@ def lstm_gates(sums: Floats) -> Floats:
     return made
 
 
+def lstm_gate_errors(gates: Floats, before: Floats, bounded: Floats, dc: Floats, dh: Floats) -> Floats:
+    """The errors of the gates' sums: see lstm_loops.gate_errors."""
+    from softfloat_ref.arrays.kernels.lstm_loops import gate_errors
+
+    made = np.empty_like(gates)
+    gate_errors(gates, before, bounded, dc, dh, made)
+    return made
+
+
 def _settle(op: str, given: NDArray[np.uint32], codes: NDArray[np.uint32]) -> None:
     """The codes of the results, by the loop of all functions, or by the oracle."""
     from softfloat_ref.arrays.kernels import functions

@@ -58,24 +58,37 @@ def forward(sums: Any, product: Any, before: Any, gates: Any, cell: Any, bounded
 
 
 @compiled(nogil=True)
-def backward(
-    gates: Any, before: Any, bounded: Any, output_error: Any, state_error: Any, cell_error: Any, errors: Any
-) -> None:
-    """The errors of the gates' sums. before: the cell before the step. cell_error: that of the cell after it, which
-    becomes that of the cell before."""
+def gate_errors(gates: Any, before: Any, bounded: Any, cell_error: Any, state_error: Any, errors: Any) -> None:
+    """The errors of the gates' sums from those of the cell and of the state after the step: the gates' errors times the
+    slopes of their functions. before: the cell before the step; bounded: tanh of that after it."""
     width = before.shape[1]
     for row in range(before.shape[0]):
-        y, e, dc = gates[row], errors[row], cell_error[row]
+        y, e, b, t, dc, dh = gates[row], errors[row], before[row], bounded[row], cell_error[row], state_error[row]
         i, f, g, o = y[:width], y[width : 2 * width], y[2 * width : 3 * width], y[3 * width :]
         ei, ef, eg, eo = e[:width], e[width : 2 * width], e[2 * width : 3 * width], e[3 * width :]
-        b, t, dy, dh = before[row], bounded[row], output_error[row], state_error[row]
-        for j in range(width):
-            error = dy[j] + dh[j]
-            dc[j] += (error * o[j]) * (_ONE - t[j] * t[j])
-            eo[j] = (error * t[j]) * (o[j] * (_ONE - o[j]))
         for j in range(width):
             ei[j] = (dc[j] * g[j]) * (i[j] * (_ONE - i[j]))
             eg[j] = (dc[j] * i[j]) * (_ONE - g[j] * g[j])
         for j in range(width):
             ef[j] = (dc[j] * b[j]) * (f[j] * (_ONE - f[j]))
+            eo[j] = (dh[j] * t[j]) * (o[j] * (_ONE - o[j]))
+
+
+@compiled(nogil=True)
+def backward(
+    gates: Any, before: Any, bounded: Any, output_error: Any, state_error: Any, cell_error: Any, errors: Any
+) -> None:
+    """`gate_errors`, state_error being without the output's. cell_error: that of the cell after the step, which becomes
+    that of the cell before it."""
+    width, total = before.shape[1], np.empty(before.shape, np.float32)
+    for row in range(before.shape[0]):
+        o, dc, dh = gates[row, 3 * width :], cell_error[row], total[row]
+        t, dy, more = bounded[row], output_error[row], state_error[row]
+        for j in range(width):
+            dh[j] = dy[j] + more[j]
+            dc[j] += (dh[j] * o[j]) * (_ONE - t[j] * t[j])
+    gate_errors(gates, before, bounded, cell_error, total, errors)
+    for row in range(before.shape[0]):
+        f, dc = gates[row, width : 2 * width], cell_error[row]
+        for j in range(width):
             dc[j] = dc[j] * f[j]

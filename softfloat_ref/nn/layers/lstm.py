@@ -131,14 +131,11 @@ class LSTM(Layer):
     def _step_back(self, t: int, dh: Array, dc: Array) -> tuple[Array, Array]:
         """The errors before the gates' functions, and that of the cell before."""
         n, parts, bounded = self.numerics, self._parts[t], self._bounded[t]
-        i, f, g, o = parts
+        _, f, _, o = parts
         slope = n.tanh_slope(bounded, "cell_tanh_slope")
         through = n.function_error(n.mul(n.mul(dh, o, "cell_tanh_error"), slope, "cell_error", out=slope))
         dc = n.vector(n.add(dc, through, "cell_error_sum", out=through))
-        factors = (dc, g), (dc, self._cells[t]), (dc, i), (dh, bounded)
-        found = [n.mul(*both, f"{gate}_error") for gate, both in zip(GATES, factors, strict=True)]
-        errors = n.concatenate(found, 1, "gate_errors")
-        before = n.mul(errors, n.gate_slopes(self._gates[t], parts), "gate_sum_errors", out=errors)
+        before = n.gate_errors(self._gates[t], parts, self._cells[t], bounded, dc, dh)
         return n.function_error(before), n.vector(n.mul(dc, f, "cell_before_error"))
 
     def _gradients(self, error: Held, states: Held) -> None:
