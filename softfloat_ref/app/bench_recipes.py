@@ -114,6 +114,8 @@ def _torch_step(recipe: Recipe, torch: Any) -> Step | None:
             network = bench_torch.cnn(torch, x.shape[3], model["channels"], data.classes)
         case "lstm":
             network = bench_torch.lstm(torch, data.classes, model["width"], model["layers"])
+        case "transformer":
+            network = bench_torch.transformer(torch, data.classes, model)
         case _:
             return None
-    return bench_torch.step(torch, network, x, y, recipe.optimizer.clip_norm)
+    return bench_torch.step(torch, network, x, y, recipe.optimizer.clip_norm, recipe.optimizer.kind)

@@ -63,7 +63,7 @@ def test_the_median_of_interleaved_steps() -> None:
 
 
 @pytest.mark.extra("torch")
-@pytest.mark.parametrize("name", ["fp32-cnn", "fp32-lstm"])
+@pytest.mark.parametrize("name", ["fp32-cnn", "fp32-lstm", "fp32-transformer"])
 def test_networks_in_pytorch_have_the_same_parameters(name: str) -> None:
     """But for the second bias of its LSTM."""
     torch: Any = pytest.importorskip("torch")
@@ -72,6 +72,8 @@ def test_networks_in_pytorch_have_the_same_parameters(name: str) -> None:
     mine = sum(p.size for p in Training(recipe, data).trainer.parameters().values())
     if name == "fp32-cnn":
         network = bench_torch.cnn(torch, 3, recipe.model["channels"], data.classes)
+    elif name == "fp32-transformer":
+        network = bench_torch.transformer(torch, data.classes, recipe.model)
     else:
         network = bench_torch.lstm(torch, data.classes, recipe.model["width"], recipe.model["layers"])
         mine += 4 * recipe.model["width"]
