@@ -27,7 +27,7 @@ from softfloat_ref.oracle.flags import Flags
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import Operation, Signature, evaluator, signature
 from softfloat_ref.oracle.policies import Policy, get_policy
-from softfloat_ref.oracle.sources import RandomSource, is_source
+from softfloat_ref.oracle.sources import is_source
 
 __all__ = ["evaluate"]
 

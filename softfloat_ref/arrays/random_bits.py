@@ -74,5 +74,5 @@ def words_at(
         source = random_bits
         dispatch.drawn(source, n, 0, 1, True)  # raises Error if it has too few bits
         return lambda start, count: dispatch.drawn(source, n, start, count, True)
-    flat = random_bits.reshape(-1)
+    flat = np.asarray(random_bits).reshape(-1)
     return lambda start, count: flat[start : start + count]

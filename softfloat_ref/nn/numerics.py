@@ -224,8 +224,8 @@ class Numerics(Operations):
     def gate_errors(
         self, gates: Array, parts: Sequence[Array], before: Array, bounded: Array, dc: Array, dh: Array
     ) -> Array:
-        """The errors of the sums of an LSTM's gates, from those of the cell and of the state after a step. parts: gate by
-        gate. before: the cell before the step; bounded: tanh of that after it."""
+        """The errors of the sums of an LSTM's gates, from those of the cell and of the state after a step. parts: the
+        gates one by one. before: the cell before the step; bounded: tanh of that after it."""
         if self.at_once(gates):
             return lstm_gate_errors(gates, before, bounded, dc, dh)
         i, _, g, _ = parts

@@ -204,14 +204,12 @@ def value_tables(fmt: BlockFormat, elements: Array, factors: Array) -> ValueTabl
         short = np.where(np.isnan(elements), np.nan, elements).astype(np.float32)  # one NaN, whatever the payload
     single = _single(elements, short, factors)
     decoded = _decoded(fmt.element) if fmt.size == SIZE else None
-    return ValueTables(elements, factors, short, single, _units(fmt, single, decoded), decoded)
+    return ValueTables(elements, factors, short, single, _units(fmt.element, single), decoded)
 
 
-def scaled_tables(fmt: BlockFormat, tables: ValueTables, factor: float) -> ValueTables:
-    """The tables with factors that are as many times as large, exactly."""
-    factors = tables.factors * factor
-    single = _single(tables.elements, tables.short, factors)
-    return tables._replace(factors=factors, single=single, units=_units(fmt, single, tables.decoded))
+def scaled_tables(tables: ValueTables, factor: float) -> ValueTables:
+    """The tables with factors that are as many times as large, whose products float32 seldom holds exactly."""
+    return tables._replace(factors=tables.factors * factor, single=np.zeros_like(tables.single), decoded=None)
 
 
 def dequantize(codes: Array, scales: Array, axis: int, fmt: BlockFormat, tables: ValueTables, out: Array) -> None:
@@ -270,21 +268,20 @@ def _decoded(fmt: Format) -> Any:
     return Decoded(*(np.uint32(x) for x in (fmt.mantissa_bits, special, fmt.sign_bit)))
 
 
-def _units(fmt: BlockFormat, single: Array, decoded: Any) -> Array:
-    """Factors times the smallest subnormal, or 0 where the product is not a normal number; not needed without the
-    loops that decode codes."""
-    if decoded is None:
-        return single
-    element = fmt.element
+def _units(fmt: Format, single: Array) -> Array:
+    """Factors times the smallest subnormal, or 0 where the product is not a normal number."""
     with np.errstate(under="ignore"):
-        units = single.astype(np.float64) * 2.0 ** (element.emin - element.mantissa_bits)
+        units = single.astype(np.float64) * 2.0 ** (fmt.emin - fmt.mantissa_bits)
     return np.where(units >= np.finfo(np.float32).tiny, units, 0).astype(np.float32)
 
 
 def _single(elements: Array, short: Array, factors: Array) -> Array:
     """By scale code: its factor in float32, or 0 if the product with some element is not both exact and normal."""
-    from softfloat_ref.arrays.kernels.block_loops import exact_factors
-
-    single = np.empty(factors.size, np.float32)
-    exact_factors(elements, short, factors, single)
-    return single
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        single = factors.astype(np.float32)
+        products = elements * factors[:, np.newaxis]
+        exact = short * single[:, np.newaxis] == products
+    normal = (np.abs(products) >= np.finfo(np.float32).tiny) & np.isfinite(products)
+    plain = ~np.isfinite(elements) | (elements == 0) | (exact & normal)
+    usable = np.isfinite(single) & (single >= np.finfo(np.float32).tiny) & plain.all(axis=1)
+    return np.where(usable, single, np.float32(0))

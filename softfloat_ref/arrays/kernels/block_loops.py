@@ -17,7 +17,7 @@ from softfloat_ref.arrays.kernels.nearest import ALL, magnitude_code, signed, un
 
 TILE: Final = 4096  # columns at a time if blocks do not run along the last axis
 SPAN: Final = 2048  # values at a time if they do
-TOGETHER: Final = 512  # values of several short rows at a time
+TOGETHER: Final = 1024  # values of several short rows at a time, at most divided_loops.PART
 NAN: Final = np.float32(np.nan)
 _INF: Final = U32(0x7F800000)
 _HIDDEN: Final = U32(0x800000)
@@ -347,20 +347,6 @@ def dequantize_columns(
                         _products(flat[part], short, spread, values[part])
                     else:
                         _rounded_products(flat[part], table, wide, values[part])
-
-
-@compiled(error_model="numpy")
-def exact_factors(elements: Any, short: Any, factors: Any, out: Any) -> None:
-    """out: by scale code, its factor in float32, or 0 if the product with some element is not both exact and normal.
-    short: the elements in float32."""
-    for s in range(factors.size):
-        factor = np.float32(factors[s])
-        usable = _SMALLEST <= factor < np.inf
-        for e in range(elements.size):
-            if np.isfinite(elements[e]) and elements[e] != 0:
-                product = elements[e] * factors[s]
-                usable &= np.float64(np.float32(short[e] * factor)) == product and _SMALLEST <= abs(product) < np.inf
-        out[s] = factor if usable else np.float32(0)
 
 
 @compiled(nogil=True)

@@ -36,7 +36,7 @@ def gates_of(sums: Any, gates: Any) -> int:
 
 
 @compiled(nogil=True, error_model="numpy")
-def forward(sums: Any, product: Any, before: Any, gates: Any, cell: Any, bounded: Any, state: Any) -> int:
+def forward(sums: Any, product: Any, before: Any, gates: Any, cell: Any, bounded: Any, state: Any) -> Any:
     """The gates of sums + product; from the cell before, the cell, its tanh and the state. Returns how many results are
     UNDECIDED: if any is, none is valid."""
     width, total = cell.shape[1], np.empty(gates.shape, np.float32)
