@@ -197,7 +197,8 @@ def given_tensor_scale(given: Any) -> int:
     """The FP32 code of a second-level scale, given as its value. Raises Error unless it is a positive finite FP32
     number."""
     single = np.float32(given) if type(given) is float and abs(given) <= _LARGEST else None  # what an encoding has
-    code = int(single.view(np.uint32)) if single is not None and single == given else tensor_scale_code(given)
+    exactly = single is not None and float(single) == given
+    code = int(single.view(np.uint32)) if single is not None and exactly else tensor_scale_code(given)
     if not 0 < code < FP32.inf_code:
         raise Error(f"a tensor scale must be a positive finite number, not {given!r}")
     return code

@@ -14,7 +14,7 @@ from softfloat_ref.arrays.kernels.function_plans import FunctionPlan, function_p
 from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
 from softfloat_ref.arrays.operations import by_oracle
 from softfloat_ref.base.errors import Error
-from softfloat_ref.oracle.operations import signature
+from softfloat_ref.oracle.operations import OPERATIONS, signature
 from softfloat_ref.oracle.policies import Policy
 
 _POLICY: Final = Policy()
@@ -29,9 +29,10 @@ def rounded(op: str, x: Floats) -> Floats:
 
     given, made = read_only(np.ascontiguousarray(x).reshape(-1)), np.empty(x.shape, np.float32)
     flat, codes = made.reshape(-1), given.view(np.uint32)
-    if op not in LOOPS:
+    quick = OPERATIONS[op].quick
+    if quick is None:
         _settle(op, codes, flat.view(np.uint32))
-    elif LOOPS[op](given, flat):
+    elif LOOPS[quick](given, flat):
         left = np.flatnonzero(np.isnan(flat))
         found = np.empty(left.size, np.uint32)
         _settle(op, read_only(codes[left]), found)

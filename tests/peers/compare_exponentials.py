@@ -15,7 +15,9 @@ import numpy as np
 from softfloat_ref.arrays import functions
 from softfloat_ref.arrays.kernels.dispatch import read_only
 from softfloat_ref.arrays.kernels.exponentials import LOOPS
+from softfloat_ref.oracle.operations import OPERATIONS
 
+QUICK = {name: LOOPS[row.quick] for name, row in OPERATIONS.items() if row.quick}
 OPERANDS = 1 << 32
 _PART = 1 << 20
 
@@ -25,7 +27,7 @@ def compare(name: str, every: int) -> tuple[int, int, int]:
     count, left, wrong = 0, 0, 0
     for codes in _parts(every):
         found, known = np.empty(codes.size, np.float32), np.empty(codes.size, np.uint32)
-        left += LOOPS[name](read_only(codes.view(np.float32)), found)
+        left += QUICK[name](read_only(codes.view(np.float32)), found)
         functions._settle(name, read_only(codes), known)
         count += codes.size
         wrong += int(((found.view(np.uint32) != known) & ~np.isnan(found)).sum())
@@ -39,7 +41,7 @@ def _parts(every: int) -> Iterator[np.ndarray]:
 
 def main(every: str = "1", *names: str) -> int:
     total = 0
-    for name in names or LOOPS:
+    for name in names or QUICK:
         count, left, wrong = compare(name, int(every))
         print(f"{name}: {count:,} operands, {left:,} left to the other loops, {wrong:,} differ", flush=True)
         total += wrong

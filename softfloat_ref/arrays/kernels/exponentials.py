@@ -17,6 +17,7 @@ import numpy as np
 
 from softfloat_ref.arrays.kernels.casts import double, double_bits
 from softfloat_ref.arrays.kernels.jit import compiled
+from softfloat_ref.oracle.operations.table import Quick
 
 F32: Final = np.float32
 F64: Final = np.float64
@@ -111,4 +112,4 @@ def _tanhs(x: Any, out: Any) -> int:
 
 
 # from float32 values to results; returns how many are UNDECIDED
-LOOPS: Final[dict[str, Callable[[Any, Any], int]]] = {"exp": _exps, "sigmoid": _sigmoids, "tanh": _tanhs}
+LOOPS: Final[dict[Quick, Callable[[Any, Any], int]]] = {Quick.EXP: _exps, Quick.SIGMOID: _sigmoids, Quick.TANH: _tanhs}
