@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays.blocks import matmul
+from softfloat_ref.arrays.functions import lstm_gate_errors
 from softfloat_ref.base.errors import Error
-from softfloat_ref.nn.operations import Operations
+from softfloat_ref.nn.operations import GATES, Operations
 from softfloat_ref.nn.quantizers import Quantizer, quantizer
 from softfloat_ref.nn.tensor_format import TensorFormat
 from softfloat_ref.nn.watched import Seen, WatchedQuantizer
@@ -110,6 +111,8 @@ class Numerics(Operations):
     of these operands have no blocks: the transform comes before values are rounded.
     """
 
+    records = False  # whether every operation is told one by one
+
     def __init__(
         self,
         name: str = "",
@@ -132,11 +135,21 @@ class Numerics(Operations):
         """Whether products take values, whatever their axis, rather than codes."""
         return self.accumulator == BLAS
 
+    def at_once(self, x: Array) -> bool:
+        """Whether several operations on x, which have no formats between them, may be one loop: in FP32, unrecorded."""
+        return not self.records and x.dtype == np.float32
+
+    def is_plain(self, x: Array) -> bool:
+        """Whether that is so of all operations here, as nothing has a format."""
+        return self.at_once(x) and not any(self._by_role.values())
+
     def steps(self, order: Iterable[int]) -> Iterator[int]:
         """Time steps in an order, each with a phase of its own."""
+        phase = self.run.phase
         for t in order:
-            with self.phase(f"t{t}"):
-                yield t
+            self.run.phase = f"{phase}/t{t}"
+            yield t
+        self.run.phase = phase
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -225,6 +238,19 @@ class Numerics(Operations):
         exponentials = self.exp(shifted, "exponentials")
         sums = self.last_sum(exponentials, "sums")
         return Softmax(self.div(exponentials, sums, "shares"), shifted, sums)
+
+    def gate_errors(
+        self, gates: Array, parts: Sequence[Array], before: Array, bounded: Array, dc: Array, dh: Array
+    ) -> Array:
+        """The errors of the sums of an LSTM's gates, from those of the cell and of the state after a step. parts: the
+        gates one by one. before: the cell before the step; bounded: tanh of that after it."""
+        if self.at_once(gates):
+            return lstm_gate_errors(gates, before, bounded, dc, dh)
+        i, _, g, _ = parts
+        factors = (dc, g), (dc, before), (dc, i), (dh, bounded)
+        found = [self.mul(*both, f"{gate}_error") for gate, both in zip(GATES, factors, strict=True)]
+        errors = self.concatenate(found, 1, "gate_errors")
+        return self.mul(errors, self.gate_slopes(gates, parts), "gate_sum_errors", out=errors)
 
     def parts(self, x: Array, names: Sequence[str]) -> list[Array]:
         """A matrix cut into matrices of as many columns each."""

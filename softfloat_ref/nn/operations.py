@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from softfloat_ref.arrays.functions import lstm_gates
 from softfloat_ref.nn import functions, hadamard, images
 from softfloat_ref.nn.initial import from_words
 
@@ -154,6 +155,8 @@ class Operations:
 
     def gates(self, sums: Array, name: str = "") -> Array:
         """The gates of an LSTM, side by side in the order of GATES: sigmoid, but tanh of the cell's."""
+        if sums.dtype == np.float32:
+            return lstm_gates(sums)
         part, made = _cell_gate(sums), np.empty_like(sums)
         made[:, : part.start] = functions.sigmoid(sums[:, : part.start])
         made[:, part] = functions.tanh(sums[:, part])

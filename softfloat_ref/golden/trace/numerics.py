@@ -43,6 +43,7 @@ class RecordingNumerics(Numerics):
     """
 
     takes_values = False
+    records = True
 
     def __init__(self, of: Numerics, recorder: Recorder) -> None:
         super().__init__(of.name, of.specs, of.accumulator, of.run, of.hadamard_size)
