@@ -90,11 +90,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(summary(reasons))
 
 
+@pytest.fixture
+def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No results are kept on disk, and none is taken from there."""
+    monkeypatch.setenv(kept.VARIABLE, "off")
+
+
 @pytest.fixture(autouse=True)
 def nothing_planted_is_kept(request: pytest.FixtureRequest) -> None:
-    """A test that changes the library or its environment neither keeps its results on disk nor takes kept ones."""
+    """Nothing is kept by a test that changes the library or its environment."""
     if "monkeypatch" in request.fixturenames:
-        request.getfixturevalue("monkeypatch").setenv(kept.VARIABLE, "off")
+        request.getfixturevalue("nothing_kept")
 
 
 @pytest.fixture

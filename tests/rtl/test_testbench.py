@@ -183,8 +183,8 @@ def test_fixed_latency_active_high_without_valid(folders: dict[str, Path], tmp_p
     [
         (1, False),
         (2, True),
-        (3, False),
-        *(with_icarus(*x) for x in ((1, True), (2, False), (3, True), (4, False), (4, True))),
+        (3, True),
+        *(with_icarus(*x) for x in ((1, True), (2, False), (3, False), (4, False), (4, True))),
     ],
 )
 def test_one_vector_tells_a_wrong_latency(latency: int, valid: bool, tmp_path: Path) -> None:
