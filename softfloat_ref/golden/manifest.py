@@ -67,14 +67,14 @@ def make_manifest(
         "left_out": left_out,
         "groups": groups(runs),
         "coverage": summary(vectors),
-        **_described(vectors),
+        **described(vectors),
         "files": files,
     }
 
 
 def wrong_descriptions(manifest: dict[str, Any], vectors: VectorSet) -> Iterator[str]:
     """The entries of a manifest that do not match its own set."""
-    wanted = {"name": vectors.name, **_described(vectors)}
+    wanted = {"name": vectors.name, **described(vectors)}
     if _sorted({key: manifest.get(key) for key in wanted}) == _sorted(wanted):
         return
     for key, value in wanted.items():
@@ -82,7 +82,7 @@ def wrong_descriptions(manifest: dict[str, Any], vectors: VectorSet) -> Iterator
             yield f"{MANIFEST}: {key} does not match this set"
 
 
-def _described(vectors: VectorSet) -> dict[str, Any]:
+def described(vectors: VectorSet) -> dict[str, Any]:
     """The set's definition, and its consequences, written out for readers that do not know the names."""
     return {
         "set": vectors.to_dict(),

@@ -101,6 +101,12 @@ def top(x: Value) -> int:
     return x.exponent + x.significand.bit_length() - 1
 
 
+def whole(x: Value) -> int:
+    """The integer part of a finite number: rounded toward zero."""
+    size = x.significand << x.exponent if x.exponent >= 0 else x.significand >> -x.exponent
+    return -size if x.sign else size
+
+
 def trailing_zeros(n: int) -> int:
     """The number of zero bits at the end of an integer that is not zero."""
     return (n & -n).bit_length() - 1

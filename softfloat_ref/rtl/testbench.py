@@ -50,7 +50,7 @@ def bench_text(
         top=top_name(ports),
         constants=_constants(bound, ports, folder),
         word_chars=str(_word_chars(bound)),
-        instance=_instance(bound, ports),
+        instance=instance_text(bound, ports),
         select=_select(bound, ports),
         present=_task("present", _moves("stimulus", bound.stimulus.moves, ["control"])),
         expect=_task("expect_of", _moves("want", bound.got.moves, [_literal(bound.got.width, bound.got.constant)])),
@@ -144,7 +144,7 @@ def _all(bound: Bound) -> str:
     return _literal(bound.got.width, (1 << bound.got.width) - 1 & ~bound.got.signals)
 
 
-def _instance(bound: Bound, ports: PortMap) -> str:
+def instance_text(bound: Bound, ports: PortMap) -> str:
     """The module under test, and constants for the handshake signals that it does not have."""
     shake = ports.handshake
     wires = ",\n".join(f"  .{c.port}({c.signal})" for c in connections(bound, ports))

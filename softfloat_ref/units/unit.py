@@ -86,6 +86,11 @@ def random_words(bits: int, lanes: int = 1) -> list[Field]:
     return [Field("r", "random", bits, lanes)] if bits else []
 
 
+def lanes_of(field: Field) -> list[str]:
+    """The name of each lane of a field: the field's, if it has one."""
+    return [field.name] if field.lanes == 1 else [f"{field.name}_{k}" for k in range(field.lanes)]
+
+
 FLAGS: Final = Field("flags", "flags", FLAG_BITS)
 
 

@@ -103,6 +103,8 @@ def quantize_block(
     policy = element_policy(policy, profile)
     if 0 < fmt.size < len(values):
         raise Error(f"a block of {fmt.name} has at most {fmt.size} values, not {len(values)}")
+    if tensor_scale.kind != FINITE or tensor_scale.sign or not tensor_scale.significand:
+        raise Undefined("a tensor scale must be a positive finite number")
     words = [0] * len(values) if random_bits is None else random_bits
     scale = block_scale(values, fmt, profile, tensor_scale)
     factor = decoder(fmt.scale)(scale)

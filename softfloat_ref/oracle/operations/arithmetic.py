@@ -219,7 +219,7 @@ def _scaleb(ctx: Context, a: Value, n: Value) -> Outcome:
         return INVALID_OPERATION
     if a.kind == INF or a.significand == 0:
         return a, 0
-    power = int(n.as_fraction())
+    power = exact.whole(n)
     # Beyond this distance every format overflows or reaches zero.
     power = max(-(1 << 24), min(power, 1 << 24))
     return exact.finite(a.sign, a.significand, a.exponent + power), 0

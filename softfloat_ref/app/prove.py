@@ -1,0 +1,207 @@
+"""`prove`: a circuit equal to the oracle for all inputs, or an input where it is not."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from softfloat_ref.app.options import SCHEDULERS, Choices, Name, operands_option, policy_options, profile_option
+from softfloat_ref.app.progress import progress
+from softfloat_ref.app.requests import DOT, QUANTIZATIONS, dot_options, request
+from softfloat_ref.app.source_options import source_options
+from softfloat_ref.base.errors import Error, counted
+from softfloat_ref.base.executors import workers
+from softfloat_ref.base.files import check_place, write_file
+from softfloat_ref.golden.writers import text_line
+from softfloat_ref.oracle.blocks.operations import BLOCK_OPERATIONS
+from softfloat_ref.oracle.operations import OPERATIONS
+from softfloat_ref.proof.certificate import problems, read_certificate
+from softfloat_ref.proof.certify import certificate
+from softfloat_ref.proof.engine import Decided, How
+from softfloat_ref.proof.prove import STRATEGIES, Proof, prove
+from softfloat_ref.proof.question import Counterexample, Question
+from softfloat_ref.proof.rtl import read_rtl
+from softfloat_ref.proof.solver import SOLVERS
+from softfloat_ref.proof.unroll import ANY
+from softfloat_ref.proof.yosys import FRONTENDS
+from softfloat_ref.rtl.fit import Misfit
+from softfloat_ref.rtl.port_map import read_ports
+from softfloat_ref.rtl.sources import Sources
+from softfloat_ref.testing import check  # noqa: F401  (the views of all kinds of units enter the table)
+from softfloat_ref.testing.compare import CompareNan
+from softfloat_ref.testing.report import case_lines
+from softfloat_ref.testing.views import view_of
+from softfloat_ref.units import Unit
+
+LIMIT_S: Final = 60.0
+UNDECIDED: Final = 3
+_CODES: Final = {"proved": 0, "counterexample": 1, "undecided": UNDECIDED}
+
+
+@click.command("prove")
+@click.argument("op", required=False, type=Name("OP", [*OPERATIONS, *QUANTIZATIONS, DOT, *BLOCK_OPERATIONS]))
+@operands_option
+@click.option("--out", metavar="FORMAT", help="Format of the result [that of the operands].")
+@click.option("--ports", "ports_file", metavar="FILE.toml", help="The port map of the module.")
+@click.option(
+    "--assume", "assumed", metavar="TEXT", default="", help="Assume this of inputs: 'a is normal and b is 3c00'."
+)
+@click.option(
+    "--register", "held", metavar="NAME=FIELD", multiple=True, help="A register that holds an input at first."
+)
+@click.option(
+    "--strategy", type=click.Choice(STRATEGIES), default="auto", show_default=True, help="How cases are made."
+)
+@click.option(
+    "--limit",
+    type=click.FloatRange(min=0, min_open=True),
+    default=LIMIT_S,
+    show_default=True,
+    help="Time limit of a question to the solver, in seconds.",
+)
+@click.option("--confirm", type=click.Choice(list(SOLVERS)), help="Another solver that must agree.")
+@click.option(
+    "--frontend", type=click.Choice(FRONTENDS), default="slang", show_default=True, help="What reads the SOURCEs."
+)
+@click.option("--jobs", type=click.IntRange(1, 1024), default=None, help="Number of processes for cases [1].")
+@click.option("--scheduler", metavar=SCHEDULERS, help="A Dask cluster for the cases.")
+@click.option("--work", metavar="DIR", help="Keep results of cases in DIR, and go on from there.")
+@click.option("-o", "--output", metavar="FILE.json", help="The certificate to write.")
+@click.option(
+    "--check", "checked", metavar="FILE.json", help="Check a certificate instead, against the files it names."
+)
+@source_options
+@dot_options
+@profile_option
+@policy_options
+def command(
+    choices: Choices,
+    dots: dict[str, Any],
+    sources: Sources,
+    op: str | None,
+    fmt: str | None,
+    out: str | None,
+    profile: str | None,
+    ports_file: str | None,
+    assumed: str,
+    held: tuple[str, ...],
+    strategy: Any,
+    limit: float,
+    confirm: str | None,
+    frontend: Any,
+    jobs: int | None,
+    scheduler: str | None,
+    work: str | None,
+    output: str | None,
+    checked: str | None,
+) -> int:
+    """Prove that a module computes OP, for every input, or find an input where it does not.
+
+    Exit code 0: proved; 1: a counterexample; 3: undecided within the limit. docs/prove.md explains what a proof says.
+    """
+    if checked is not None:
+        if op is not None or ports_file is not None or sources.files:
+            raise Error("--check reads a certificate, which names its unit and its files; leave OP and the others out")
+        return _check(checked)
+    if ports_file is None or not sources.files:
+        raise Error("prove needs --ports FILE.toml and the module's SOURCEs")
+    if output is not None:
+        check_place(output)
+    unit = request(op, fmt, out, choices, profile, dots, count=1, seed=choices.seed or 0).unit
+    try:
+        rtl = read_rtl(unit, read_ports(ports_file), sources, frontend)
+    except Misfit as e:
+        print("\n".join(f"FAIL: {line}" for line in e.lines))
+        return 1
+    question = Question(unit, rtl, dict(map(_register, held)), assumed)
+    how = How(limit, confirm=confirm or "")
+    found = _proved(question, strategy, how, jobs, scheduler, work)
+    if output is not None:
+        table = certificate(question, found, strategy, how, [Path(ports_file), *rtl.files], Path(output).parent)
+        write_file(output, lambda stream: stream.write(json.dumps(table, indent=1).encode()))
+    print("\n".join(_lines(question, found)))
+    return _CODES[found.verdict]
+
+
+def _register(text: str) -> tuple[str, str]:
+    name, equals, field = text.partition("=")
+    if not (name and equals and field):
+        raise Error(f"--register {text!r}: give NAME=FIELD, such as state=r")
+    return name, field
+
+
+def _proved(
+    question: Question, strategy: Any, how: How, jobs: int | None, scheduler: str | None, work: str | None
+) -> Proof:
+    total = max(len(question.cases), 1)
+    with progress(total) as bar, workers(jobs if jobs or scheduler else 1, scheduler) as pool:
+
+        def note(decided: Decided, done: int, of: int) -> None:
+            bar.advance(f"{decided.case}: {decided.verdict}", 1)
+
+        return prove(question, strategy, how, pool, work, note)
+
+
+# -- in words ----------------------------------------------------------------------------------------------------------
+
+
+def _lines(question: Question, proof: Proof) -> Iterator[str]:
+    unit, module = question.unit, question.rtl.ports.module
+    if proof.counterexample is not None:
+        yield f"COUNTEREXAMPLE: {module} is not {unit.label}"
+        yield from _counterexample(unit, proof.counterexample)
+    elif proof.verdict == "proved":
+        yield f"PROVED: {module} is {unit.label} for {_inputs(question)}{_cases(proof)}"
+        yield f"  {_circuit(question)}"
+    else:
+        done, of = sum(d.verdict == "proved" for d in proof.cases), len(proof.cases) + len(proof.open)
+        yield f"UNDECIDED: {module} and {unit.label}: {done} of {counted(of, 'case')} proved"
+        yield from (f"  {d.case}: {d.note}" for d in proof.undecided)
+        yield from (f"  {name}: not begun" for name in proof.open)
+
+
+def _inputs(question: Question) -> str:
+    bits = sum(f.width * f.lanes for f in question.unit.inputs)
+    return f"all 2^{bits} inputs" + (f" where {question.assumed}" if question.assumed else "")
+
+
+def _cases(proof: Proof) -> str:
+    return f", in {counted(len(proof.cases), 'case')}" if proof.split is not None else ""
+
+
+def _circuit(question: Question) -> str:
+    observed, ports = question.design.observed, question.rtl.ports
+    if ports.clock is None:
+        return "combinational"
+    upto = "" if ports.latency is not None else "at most "
+    start = f"with {ANY}" if observed.start == ANY else f"the first operation {observed.start}"
+    return f"{upto}{counted(observed.cycles, 'cycle')}, {start}"
+
+
+def _counterexample(unit: Unit, found: Counterexample) -> Iterator[str]:
+    view, got = view_of(unit), found.answer(unit)
+    kind = view.kind(found.inputs, found.expected, got, CompareNan.EXACT, True)
+    kind = "no result, or not when it is due" if found.protocol else kind or "bits beside the fields"
+    changes = view.changes(found.inputs, got, unit.has_flags)
+    yield from case_lines("counterexample", view, found.inputs, found.expected, got, kind, changes)
+    yield f"  vector {text_line(unit.fields)((*found.inputs, *found.expected)).strip()}"
+    if found.others:
+        yield "  with " + ", ".join(f"{name} = {value:x}" for name, value in list(found.others.items())[:8])
+
+
+def _check(path: str) -> int:
+    """Check a certificate: 0 if it holds."""
+    table = read_certificate(path)
+    found = list(problems(table, Path(path).parent))
+    for line in found:
+        print(f"FAIL: {line}")
+    if not found:
+        cases, files = counted(len(table["cases"]), "case"), counted(len(table["files"]), "file")
+        print(f"PASS: {table['module']}, {table['name']}: {cases} proved, none left out; {files} unchanged")
+    sys.stdout.flush()
+    return 1 if found else 0

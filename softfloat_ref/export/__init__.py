@@ -1,0 +1,1 @@
+"""A circuit printed in other languages: SystemVerilog, C, SMT-LIB 2, BTOR2."""

@@ -1,0 +1,66 @@
+"""The languages in which a unit is exported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.export import c, smt2, sv
+from softfloat_ref.export.btor2 import btor2_text
+from softfloat_ref.export.plan import identifier, wrapped
+from softfloat_ref.export.tidy import tidied
+from softfloat_ref.oracle.policies import POLICIES
+from softfloat_ref.symbolic.circuit import Circuit
+from softfloat_ref.symbolic.integers import Unsupported
+from softfloat_ref.symbolic.terms import FALSE
+from softfloat_ref.symbolic.units import circuit
+from softfloat_ref.units import Unit
+
+LANGUAGES: Final[dict[str, Callable[[Sequence[Circuit]], str]]] = {
+    "sv": sv.sv_text,
+    "c": c.c_text,
+    "smt2": smt2.smt2_text,
+    "btor2": btor2_text,
+}
+_KEYWORDS: Final = {"sv": sv.KEYWORDS, "c": c.KEYWORDS, "smt2": smt2.KEYWORDS}
+
+
+def find_language(name: str) -> str:
+    """The language of that name. Raises Error."""
+    if name not in LANGUAGES:
+        raise unknown("language", name, LANGUAGES)
+    return name
+
+
+def is_name(text: str, language: str) -> bool:
+    """Whether a module or function may have this name."""
+    return bool(text) and identifier(text) == text and text not in _KEYWORDS.get(language, ())
+
+
+def exported(unit: Unit, name: str | None = None) -> Circuit:
+    """The circuit of a unit as it is printed. name: of the module or function; by default the unit's. Raises Error."""
+    try:
+        found = tidied(circuit(unit))
+    except Unsupported as e:
+        raise Error(f"{unit.label} cannot be exported yet: {e}") from None
+    return replace(found, name=name or identifier(unit.name), comment=_comment(unit, found))
+
+
+def _comment(unit: Unit, found: Circuit) -> str:
+    """What it is: the unit's properties, and what its policy has other than IEEE 754's."""
+    policy = getattr(unit, "policy", POLICIES["ieee"]).to_dict()
+    own = {key: value for key, value in policy.items() if value != POLICIES["ieee"].to_dict()[key]}
+    words = ", ".join(f"{key} = {value}" for key, value in {**own, **unit.properties()}.items() if key != "width")
+    lines = [f"{unit.label}, by softfloat-ref export.", *wrapped(f"{words}.", "")]
+    lines += ["Inputs for which no result is defined give any outputs."] if found.undefined is not FALSE else []
+    return "\n".join(lines)
+
+
+def written(circuits: Sequence[Circuit], language: str, header: str | None = None) -> str:
+    """The text. header: of C, the file that declares the functions, if there is one."""
+    names = [x.name for x in circuits]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise Error(f"{twice[0]} would be exported twice")
+    return c.c_text(circuits, header) if language == "c" else LANGUAGES[language](circuits)

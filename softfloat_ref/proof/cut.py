@@ -1,0 +1,139 @@
+"""Equal products of reference and circuit replaced by one variable, of which little is known.
+
+Solvers compare what is made of a product far faster than products. What is proved of any value of the variable holds
+for the product. Where the operands of the two products are equal for some inputs only, the reference's product is, for
+the others, a variable of which nothing is known: a proof then shows that it is not used there. A counterexample may be
+one of the variables' only, so it is tried on the real terms; more facts about products rule such ones out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from softfloat_ref.proof.solver import solve
+from softfloat_ref.symbolic.terms import (
+    Term,
+    and_,
+    const,
+    eq,
+    evaluator,
+    extract,
+    in_order,
+    ite,
+    make,
+    not_,
+    or_,
+    var,
+    variables,
+    zext,
+)
+
+_OPERANDS_LIMIT_S: Final = 20.0  # to prove operands equal
+_TRIED: Final = 64  # random inputs
+LEVELS: Final = (0, 1)  # of facts
+
+
+@dataclass(frozen=True)
+class Product:
+    """A variable for a product of two terms, which are not constants."""
+
+    value: Term
+    x: Term
+    y: Term
+
+    def facts(self, level: int) -> Iterator[Term]:
+        """What is known of it. Level 1: what the leading ones of an operand say, too."""
+        x, y, p = self.x, self.y, self.value
+        width = p.width
+        none = or_(eq(x, const(0, x.width)), eq(y, const(0, y.width)))
+        yield eq(none, eq(p, const(0, width)))
+        largest = ((1 << x.width) - 1) * ((1 << y.width) - 1)
+        yield _at_most(p, const(largest, width))
+        both = and_(extract(x, x.width - 1, x.width - 1), extract(y, y.width - 1, y.width - 1))
+        yield _implies(both, _at_most(const(1 << width - 2, width), p))
+        if level:
+            yield from self._by_leading_one(x, y)
+            yield from self._by_leading_one(y, x)
+
+    def _by_leading_one(self, x: Term, y: Term) -> Iterator[Term]:
+        """2^i y <= p where x has bit i; p <= 2^i y where x is at most 2^i."""
+        width = self.value.width
+        for i in range(x.width):
+            shifted = make("shl", width, zext(y, width), const(i, width))
+            yield _implies(extract(x, i, i), _at_most(shifted, self.value))
+            yield _implies(_at_most(x, const(1 << i, x.width)), _at_most(self.value, shifted))
+
+
+def shared_products(
+    reference: Sequence[Term], design: Sequence[Term], assumed: Sequence[Term]
+) -> tuple[dict[Term, Term], list[Product]]:
+    """The products of reference and circuit that are equal under assumptions, with what replaces them; none if there
+    is none."""
+    ours = _products(reference)
+    found: list[Product] = []
+    by: dict[Term, Term] = {}
+    for theirs in _products(design):
+        x, y = (_bare(a) for a in theirs.args)
+        p = Product(var(f"product {len(found)}", x.width + y.width), x, y)
+        free = [(m, f"product {len(found)} of others {i}") for i, m in enumerate(ours) if m not in by]
+        cut = {m: t for m, name in free if (t := _in_place(m, p, name, assumed)) is not None}
+        if cut:
+            found.append(p)
+            by |= {**cut, theirs: _resized(p.value, theirs.width)}
+    return by, found
+
+
+def _in_place(product: Term, p: Product, name: str, assumed: Sequence[Term]) -> Term | None:
+    """What stands for a product of the reference: the variable, if its operands are the circuit's, or else one of that
+    name; None if they are hardly ever."""
+    a, b = (_bare(t) for t in product.args)
+    for u, v in ((a, b), (b, a)):
+        same = and_(_equal(u, p.x), _equal(v, p.y))
+        if not _often(same):
+            continue
+        cut = _resized(p.value, product.width)
+        if solve([*assumed, not_(same)], _OPERANDS_LIMIT_S).result == "unsat":
+            return cut
+        return ite(same, cut, var(name, product.width))
+    return None
+
+
+def _often(bit: Term) -> bool:
+    """Whether a bit is set for at least a fourth of random inputs."""
+    run, words = evaluator([bit]), Random(0)
+    free = [(str(v.value), v.width) for v in variables([bit])]
+    return sum(run({name: words.getrandbits(width) for name, width in free})[0] for _ in range(_TRIED)) * 4 >= _TRIED
+
+
+def _products(roots: Sequence[Term]) -> list[Term]:
+    """Products of two terms; factors of powers of two and other constants are no difficulty."""
+    return [t for t in in_order(roots) if t.op == "mul" and not any(a.is_const for a in t.args)]
+
+
+def _bare(a: Term) -> Term:
+    """A term without zeros above it."""
+    if a.op == "zext":
+        return _bare(a.args[0])
+    if a.op == "concat" and a.args[0].is_const and a.args[0].value == 0:
+        return _bare(a.args[1])
+    return a
+
+
+def _equal(a: Term, b: Term) -> Term:
+    width = max(a.width, b.width)
+    return eq(zext(a, width), zext(b, width))
+
+
+def _resized(p: Term, width: int) -> Term:
+    return zext(p, width) if width >= p.width else extract(p, width - 1, 0)
+
+
+def _at_most(a: Term, b: Term) -> Term:
+    return not_(make("ult", 1, b, a))
+
+
+def _implies(a: Term, b: Term) -> Term:
+    return or_(not_(a), b)

@@ -1,0 +1,230 @@
+"""What a circuit gives for the inputs of a unit, and where that is not what the unit gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.proof.btor2 import Machine, read_btor2
+from softfloat_ref.proof.classes import is_nan
+from softfloat_ref.proof.rtl import Rtl, bound, held
+from softfloat_ref.proof.solver import solve
+from softfloat_ref.proof.unroll import Observed, observe
+from softfloat_ref.rtl.binding import Bound
+from softfloat_ref.rtl.bundle import LineField, ones
+from softfloat_ref.rtl.port_map import PortMap
+from softfloat_ref.rtl.tolerance import ELEMENTS, SCALE, nan_results, nan_scale
+from softfloat_ref.symbolic.terms import FALSE, Term, and_, concat, const, eq, extract, ite, not_, or_, var
+from softfloat_ref.units import Unit
+from softfloat_ref.units.unit import lanes_of
+
+_LATENCY_LIMIT_S: Final = 10.0  # to show that a result has come
+
+Terms = Mapping[str, Term]  # by the name of a lane: a, elements_3
+
+
+class Segment(NamedTuple):
+    """Bits of an output lane of the unit, from `low` on, as the circuit gives them."""
+
+    low: int
+    code: Term
+
+
+@dataclass(frozen=True)
+class Design:
+    """A circuit bound to a unit. codes: the parts of its outputs by lane; fill: whether bits beside them are wrong."""
+
+    unit: Unit
+    ports: PortMap
+    observed: Observed
+    codes: Mapping[str, tuple[Segment, ...]]
+    fill: Term
+
+    def code(self, name: str, expected: Term) -> Term:
+        """A lane of the output; bits that the circuit does not have are the expected ones."""
+        found = expected
+        for segment in self.codes[name]:
+            found = _with_bits(found, segment)
+        return found
+
+    def wrong(self, expected: Terms) -> Term:
+        """Whether the circuit breaks its protocol, or gives something else than expected and accepted."""
+        excused = dict(_elements_excused(self, expected))
+        formats = {n: fmt for field, fmt in nan_results(self.unit) for n in lanes_of(field)}
+        found = [self.observed.wrong, self.fill]
+        for field in self.unit.outputs:
+            for name in lanes_of(field):
+                want = expected[name]
+                got = self.code(name, want)
+                differs = not_(eq(want, got))
+                if self.ports.compare_nan != "exact" and name in formats:
+                    other = is_nan(got, formats[name], quiet=self.ports.compare_nan == "quiet")
+                    differs = and_(differs, not_(and_(is_nan(want, formats[name]), other)))
+                found.append(and_(differs, not_(excused.get(name, FALSE))))
+        return or_(*found)
+
+
+def design(unit: Unit, rtl: Rtl, registers: Mapping[str, str] | None = None) -> Design:
+    """The circuit's outputs as terms of the unit's inputs.
+
+    registers: fields that registers hold when the operation begins, by the register's name without the instance's
+    (state, for dut.state). Raises Error.
+    """
+    machine, ports = read_btor2(rtl.netlist.text), rtl.ports
+    bound_ports = bound(unit, ports)
+    driven = _Stimulus(unit, bound_ports, ports)
+    given = dict(_register(name, text, driven, machine) for name, text in (registers or {}).items())
+    observed = observe(machine, ports, driven, given, _never)
+    codes, used = _codes(bound_ports, observed.got)
+    return Design(unit, ports, observed, codes, _filled(bound_ports, observed.got, used))
+
+
+def _never(bit: Term) -> bool:
+    return solve([bit], _LATENCY_LIMIT_S).result == "unsat"
+
+
+def _with_bits(code: Term, segment: Segment) -> Term:
+    """A code with some bits replaced."""
+    high = segment.low + segment.code.width
+    found = segment.code if high == code.width else concat(extract(code, code.width - 1, high), segment.code)
+    return found if segment.low == 0 else concat(found, extract(code, segment.low - 1, 0))
+
+
+# -- inputs --------------------------------------------------------------------------------------------------------
+
+
+class _Stimulus:
+    """The inputs side by side in each cycle: the operation's operands until the circuit has taken them, then any."""
+
+    def __init__(self, unit: Unit, bound: Bound, ports: PortMap) -> None:
+        self.bound = bound
+        self.width = max(bound.stimulus.width, 1)
+        self.fixed, self.value = held(bound, ports)
+        self.fields = {f.name: f for f in bound.fields}
+        masks = [bound.stimulus.carriers(*names) for names in ports.handshake.operands]
+        self.masks = masks or [ones(self.width)]
+        base = const(self.value, self.width)
+        for move in bound.stimulus.moves:
+            base = _with_bits(base, Segment(move.to, self.slice(move.source, move.width)))
+        self.operands = base
+
+    def slice(self, source: int, width: int) -> Term:
+        """Bits of a memory word: of a lane of an input."""
+        field, lane, low = _place(self.bound.fields, source)
+        name = field.name if field.lanes == 1 else f"{field.name}_{lane}"
+        return extract(var(name, field.width), low + width - 1, low)
+
+    def __call__(self, cycle: int, taken: Sequence[Term]) -> Term:
+        if not taken:
+            return self.operands
+        others = _masked(var(f"others@{cycle}", self.width), ones(self.width) & ~self.fixed, self.value)
+        found = const(0, self.width)
+        for mask, gone in zip(self.masks, taken, strict=False):
+            found = _merged(found, mask, ite(gone, others, self.operands))
+        rest = ones(self.width)
+        for mask in self.masks:
+            rest &= ~mask
+        return _merged(found, rest, self.operands)
+
+
+def _masked(free: Term, mask: int, value: int) -> Term:
+    """Free bits where the mask has ones, else those of a value."""
+    return _merged(const(value & ~mask, free.width), mask, free)
+
+
+def _merged(base: Term, mask: int, other: Term) -> Term:
+    """A term with the bits of another where the mask has ones."""
+    found, low = base, 0
+    while mask >> low:
+        if mask >> low & 1:
+            run = (~(mask >> low) & (mask >> low) + 1).bit_length() - 1
+            found = _with_bits(found, Segment(low, extract(other, low + run - 1, low)))
+            low += run
+        else:
+            low += 1
+    return found
+
+
+def _place(fields: Sequence[LineField], source: int) -> tuple[LineField, int, int]:
+    """The field, lane and bit of a bit of a memory word."""
+    field = next(f for f in fields if f.lsb <= source < f.lsb + f.stride * f.lanes)
+    lane, low = divmod(source - field.lsb, field.stride)
+    return field, lane, low
+
+
+def _register(name: str, text: str, driven: _Stimulus, machine: Machine) -> tuple[str, Term]:
+    """A register of the circuit, and what it holds at first: a field of the unit's inputs. Raises Error."""
+    field = driven.fields.get(text)
+    if field is None or field.role not in ("operand", "random"):
+        raise Error(f"register {name}: the unit has no input {text}")
+    own = machine.aliases.get(f"dut.{name}", f"dut.{name}")
+    if own not in machine.registers:
+        known = {*machine.registers, *machine.aliases}
+        raise unknown("register", name, sorted(x.removeprefix("dut.") for x in known if x.startswith("dut.")))
+    if machine.registers[own].width != field.width or field.lanes > 1:
+        raise Error(f"register {name} has {machine.registers[own].width} bits, and {text} {field.size}")
+    return own, var(field.name, field.width)
+
+
+# -- outputs -------------------------------------------------------------------------------------------------------
+
+
+def _codes(bound: Bound, got: Term) -> tuple[dict[str, tuple[Segment, ...]], int]:
+    """The parts of each output lane that the circuit has, and the bits of `got` that they are."""
+    found: dict[str, list[Segment]] = {}
+    used, care = 0, bound.parts[0].care[0]
+    for field in bound.fields:
+        if field.role in ("result", "flags"):
+            found |= {field.name if field.lanes == 1 else f"{field.name}_{k}": [] for k in range(field.lanes)}
+    for move in bound.got.moves:
+        field, lane, low = _place(bound.fields, move.source)
+        name = field.name if field.lanes == 1 else f"{field.name}_{lane}"
+        used |= ones(move.width) << move.to
+        for bit in range(move.width):
+            if care >> move.to + bit & 1:
+                found[name].append(Segment(low + bit, extract(got, move.to + bit, move.to + bit)))
+    return {name: tuple(_joined(parts)) for name, parts in found.items()}, used
+
+
+def _joined(parts: Sequence[Segment]) -> Iterator[Segment]:
+    """The same bits in as few segments as they have runs."""
+    run: list[Segment] = []
+    for part in sorted(parts, key=lambda s: s.low):
+        if run and part.low != run[0].low + len(run):
+            yield _segment(run)
+            run = []
+        run.append(part)
+    if run:
+        yield _segment(run)
+
+
+def _segment(run: Sequence[Segment]) -> Segment:
+    code = run[0].code
+    for part in run[1:]:
+        code = _adjacent(part.code, code)
+    return Segment(run[0].low, code)
+
+
+def _adjacent(high: Term, low: Term) -> Term:
+    """Two terms side by side; neighbouring bits of one term are a slice of it."""
+    if high.op == low.op == "extract" and high.args == low.args and high.value[1] == low.value[0] + 1:
+        return extract(high.args[0], high.value[0], low.value[1])
+    return concat(high, low)
+
+
+def _filled(bound: Bound, got: Term, used: int) -> Term:
+    """Whether bits of the outputs that carry no field differ from those that the port map gives."""
+    care = bound.parts[0].care[0] & ~used
+    found = [not_(eq(extract(got, i, i), const(bound.got.constant >> i, 1))) for i in range(got.width) if care >> i & 1]
+    return or_(*found)
+
+
+def _elements_excused(design: Design, expected: Terms) -> Iterator[tuple[str, Term]]:
+    """Elements under an expected scale that is NaN."""
+    fmt = nan_scale(design.unit)
+    if design.ports.nan_scale_elements == "any" and fmt is not None:
+        for field in design.unit.results:
+            if field.name == ELEMENTS:
+                yield from ((name, is_nan(expected[SCALE], fmt)) for name in lanes_of(field))

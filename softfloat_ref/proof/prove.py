@@ -1,0 +1,178 @@
+"""The whole proof: which cases, decided where and in which order, with what was decided before."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.base.executors import Workers, in_order
+from softfloat_ref.base.files import make_folder, read_bytes
+from softfloat_ref.base.sources import stamp
+from softfloat_ref.proof.engine import Decided, How, Query, Verdict, decide
+from softfloat_ref.proof.queries import query_hash
+from softfloat_ref.proof.question import ALL, Counterexample, Question
+from softfloat_ref.proof.solver import solve
+
+Strategy = Literal["auto", "whole", "cut", "split", "split-cut"]
+STRATEGIES: Final = ("auto", "whole", "cut", "split", "split-cut")
+FIRST_S: Final = 20.0  # auto: for all inputs at once, before they are split
+RESULTS: Final = "results.jsonl"
+Note = Callable[[Decided, int, int], None]  # of a case, the number of those decided, and of all
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What came of a proof. cases: those that cover all inputs, decided or not. split: the question whether they do;
+    None for one case. tried: cases that gave way to others."""
+
+    verdict: Verdict
+    cases: tuple[Decided, ...]
+    split: Query | None = None
+    tried: tuple[Decided, ...] = ()
+    open: tuple[str, ...] = field(default=())  # cases that were not begun
+
+    @property
+    def counterexample(self) -> Counterexample | None:
+        """The first counterexample."""
+        return next((d.counterexample for d in self.cases if d.counterexample), None)
+
+    @property
+    def undecided(self) -> tuple[Decided, ...]:
+        """The cases without an answer."""
+        return tuple(d for d in self.cases if d.verdict == "undecided")
+
+
+def prove(
+    question: Question,
+    strategy: Strategy,
+    how: How,
+    pool: Workers | None = None,
+    work: str | Path | None = None,
+    note: Note = lambda *_: None,
+) -> Proof:
+    """Prove that the circuit gives the oracle's answers, or find a counterexample.
+
+    pool: where cases are decided; work: a folder of results, from which an interrupted proof goes on; note: called
+    after each case. Raises Error for what is not supported, and for cases that leave out an input.
+    """
+    decider = _Decider(question, pool or Workers(), _Journal(question, work), note)
+    plain = dataclasses.replace(how, cut=False)
+    if strategy in ("whole", "cut"):
+        return _made(decider.all([ALL], how if strategy == "cut" else plain))
+    if strategy in ("split", "split-cut"):
+        return _split(decider, how if strategy == "split-cut" else plain)
+    if not question.cases:
+        return _made(decider.all([ALL], how))
+    first = decider.all([ALL], dataclasses.replace(how, limit_s=min(FIRST_S, how.limit_s)))
+    if first[0].verdict != "undecided":
+        return _made(first)
+    return dataclasses.replace(_split(decider, how), tried=tuple(first))
+
+
+def _made(decided: Sequence[Decided], names: Iterable[str] = (), split: Query | None = None) -> Proof:
+    begun = {d.case for d in decided}
+    missing = tuple(name for name in names if name not in begun)
+    verdicts = [d.verdict for d in decided]
+    verdict: Verdict = "undecided" if missing or "undecided" in verdicts else "proved"
+    return Proof("counterexample" if "counterexample" in verdicts else verdict, tuple(decided), split, open=missing)
+
+
+def _split(decider: _Decider, how: How) -> Proof:
+    question = decider.question
+    if not question.cases:
+        raise Error(f"{question.unit.name} is not split into cases; use --strategy cut or whole")
+    outside = question.outside_cases
+    found = solve(outside, how.limit_s)
+    split = Query("an input in no case", query_hash(outside), found.result, found.seconds)
+    if found.result == "sat":
+        raise Error(f"the cases of {question.unit.name} leave out an input: a fault of softfloat-ref")
+    proof = _made(decider.all(list(question.cases), how), question.cases, split)
+    if found.result == "unknown" and proof.verdict == "proved":
+        return dataclasses.replace(proof, verdict="undecided")
+    return proof
+
+
+@dataclass
+class _Decider:
+    question: Question
+    pool: Workers
+    journal: _Journal
+    note: Note
+
+    def all(self, names: Sequence[str], how: How) -> list[Decided]:
+        """Decide cases, in order, until there is a counterexample; those that are known are not decided again."""
+        known = {name: d for name in names if (d := self.journal.known(name, how)) is not None}
+        tasks = [(self.question, name, how) for name in names if name not in known]
+        if wrong := [d for d in known.values() if d.verdict == "counterexample"]:
+            return wrong
+        found = list(known.values())
+        for decided in in_order(self.pool, _decide, tasks):
+            self.journal.keep(decided, how)
+            found.append(decided)
+            self.note(decided, len(found), len(names))
+            if decided.verdict == "counterexample":
+                self.pool.abort()
+                break
+        order = {name: i for i, name in enumerate(names)}
+        return sorted(found, key=lambda d: order[d.case])
+
+
+_QUESTIONS: Final[dict[str, Question]] = {}  # of this process, with their terms
+
+
+def _decide(task: tuple[Question, str, How]) -> Decided:
+    question, name, how = task
+    known = _QUESTIONS.setdefault(question.hash, question)
+    return decide(known, name, how)
+
+
+class _Journal:
+    """The results of finished cases in a folder; without a folder, none."""
+
+    def __init__(self, question: Question, folder: str | Path | None) -> None:
+        self.file = None if folder is None else make_folder(folder) / RESULTS
+        self.key = "" if self.file is None else f"{question.hash} {stamp(__name__)}"
+        self.lines = list(_lines(self.file)) if self.file is not None else []
+
+    def known(self, name: str, how: How) -> Decided | None:
+        """What was decided of a case in the same way; an undecided one only if it had as much time."""
+        for line in reversed(self.lines):
+            same = line["key"] == self.key and line["decided"]["case"] == name
+            if same and (line["cut"], line["confirm"]) == (how.cut, how.confirm):
+                decided = restored(line["decided"])
+                if decided.verdict != "undecided" or line["limit_s"] >= how.limit_s:
+                    return decided
+        return None
+
+    def keep(self, decided: Decided, how: How) -> None:
+        """Add a result."""
+        if self.file is not None:
+            line = {"key": self.key, **dataclasses.asdict(how), "decided": dataclasses.asdict(decided)}
+            with open(self.file, "a", encoding="utf-8") as stream:
+                stream.write(json.dumps(line) + "\n")
+
+
+def _lines(file: Path) -> Iterable[dict[str, Any]]:
+    """The lines of a file of results; a last one that was cut off is left out."""
+    for text in read_bytes(file).decode("utf-8", "replace").splitlines() if file.exists() else ():
+        try:
+            line = json.loads(text)
+            if {"key", "cut", "confirm", "limit_s", "decided"} <= line.keys():
+                yield line
+        except (ValueError, AttributeError):
+            continue
+
+
+def restored(table: Mapping[str, Any]) -> Decided:
+    """A result from its fields."""
+    found = table["counterexample"]
+    if found is not None:
+        codes = {k: tuple(found[k]) for k in ("inputs", "expected", "got")}
+        found = Counterexample(**{**found, **codes})
+    queries = tuple(Query(**q) for q in table["queries"])
+    return Decided(**{**table, "queries": queries, "counterexample": found})

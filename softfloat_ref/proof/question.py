@@ -1,0 +1,142 @@
+"""What is to be proved: a circuit equal to a unit, for all inputs or those that are assumed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+from softfloat_ref.base.errors import Error, Undefined
+from softfloat_ref.proof.assume import assumption
+from softfloat_ref.proof.design import Design, design
+from softfloat_ref.proof.rtl import Rtl
+from softfloat_ref.symbolic.cases import cases
+from softfloat_ref.symbolic.circuit import Case, Circuit
+from softfloat_ref.symbolic.terms import TRUE, Term, const, evaluator, not_, or_, variables
+from softfloat_ref.symbolic.units import circuit
+from softfloat_ref.testing.compare import Answer
+from softfloat_ref.units import Unit, stored
+from softfloat_ref.units.unit import lanes_of
+
+ALL: Final = "all inputs"
+
+
+@dataclass(frozen=True)
+class Question:
+    """A unit and a circuit. registers: what registers hold when the operation begins (design); assumed: as text."""
+
+    unit: Unit
+    rtl: Rtl
+    registers: Mapping[str, str] = field(default_factory=dict)
+    assumed: str = ""
+
+    @cached_property
+    def design(self) -> Design:
+        """The circuit as terms of the unit's inputs. Raises Error."""
+        return design(self.unit, self.rtl, self.registers)
+
+    @cached_property
+    def assumption(self) -> Term:
+        """What is assumed of the inputs, as a bit. Raises Error."""
+        return assumption(self.assumed, self.unit)
+
+    @cached_property
+    def cases(self) -> dict[str, Case]:
+        """The cases of the unit, by name."""
+        return {case.name: case for case in cases(self.unit)}
+
+    def case(self, name: str) -> Case:
+        """A case of the unit, or all inputs."""
+        return Case(ALL, TRUE) if name == ALL else self.cases[name]
+
+    def reference(self, case: Case) -> Circuit:
+        """The oracle's answers to the inputs of a case, as terms. Raises Error for what is not supported."""
+        return circuit(self.unit, case)
+
+    @property
+    def outside_cases(self) -> list[Term]:
+        """Together, whether an input is in no case."""
+        return [self.assumption, not_(or_(*(case.assumption for case in self.cases.values())))]
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the definition, with that of the circuit's netlist."""
+        table = {
+            "unit": stored(self.unit),
+            "ports": repr(self.rtl.ports),
+            "netlist": self.rtl.netlist.hash,
+            "registers": dict(self.registers),
+            "assumed": self.assumed,
+        }
+        return hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The definition only: terms are made again by other processes."""
+        return {name: self.__dict__[name] for name in ("unit", "rtl", "registers", "assumed")}
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """Inputs to which the circuit's answer is wrong, as the terms of the circuit and the oracle have it.
+
+    others: what else the circuit's answer rests on, such as inputs in other cycles. protocol: whether the handshake is
+    wrong, and not the answer.
+    """
+
+    inputs: tuple[int, ...]
+    expected: tuple[int, ...]
+    got: tuple[int, ...]
+    others: Mapping[str, int] = field(default_factory=dict)
+    protocol: bool = False
+
+    def answer(self, unit: Unit) -> Answer:
+        """The circuit's answer."""
+        count = len(unit.result_formats)
+        return Answer(self.got[:count], self.got[count] if unit.has_flags else None)
+
+
+def tried(question: Question, reference: Circuit, model: Mapping[str, int]) -> Counterexample | None:
+    """A solver's model on the real terms and the oracle; None if the circuit's answer to it is right.
+
+    Raises Error if the terms of the reference differ from the oracle, which would be a fault of this package.
+    """
+    unit, plan = question.unit, question.design
+    names = [n for f in unit.inputs for n in lanes_of(f)]
+    inputs = tuple(model.get(n, 0) for n in names)
+    expected = _oracle(unit, inputs)
+    outputs = [n for f in unit.outputs for n in lanes_of(f)]
+    widths = [f.width for f in unit.outputs for _ in range(f.lanes)]
+    wants = {n: const(x, w) for n, x, w in zip(outputs, expected, widths, strict=True)}
+    roots = [
+        question.assumption, plan.observed.assumed, plan.wrong(wants), plan.observed.wrong,
+        *(plan.code(n, wants[n]) for n in outputs), *(reference.terms[n] for n in outputs),
+    ]  # fmt: skip
+    values = {str(v.value): model.get(str(v.value), 0) for v in variables(roots)} | dict(
+        zip(names, inputs, strict=True)
+    )
+    holds, state, wrong, protocol, *codes = evaluator(roots)(values)
+    got, ours = tuple(codes[: len(outputs)]), tuple(codes[len(outputs) :])
+    if ours != expected:
+        raise Error(
+            f"the terms of {unit.name} differ from the oracle at {_hex(inputs)}: {_hex(ours)}, not {_hex(expected)}; "
+            "this is a fault of softfloat-ref"
+        )
+    if not (holds and state and wrong):
+        return None
+    used = {str(v.value) for v in variables([plan.observed.wrong, *(plan.code(n, wants[n]) for n in outputs)])}
+    others = {n: x for n, x in values.items() if n in used and n not in names}
+    return Counterexample(inputs, expected, got, others, bool(protocol))
+
+
+def _oracle(unit: Unit, inputs: Sequence[int]) -> tuple[int, ...]:
+    try:
+        return tuple(int(x) for x in unit.answer(inputs))
+    except Undefined as e:
+        raise Error(f"{unit.name} has no defined result for {_hex(inputs)} ({e}); exclude it by --assume") from None
+
+
+def _hex(codes: Sequence[int]) -> str:
+    return " ".join(f"{x:x}" for x in codes)

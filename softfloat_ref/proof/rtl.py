@@ -1,0 +1,93 @@
+"""A user's circuit as a machine of terms, behind the signals of a bench: stimulus, got and the handshake."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.golden.manifest import described
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.proof.yosys import Frontend, Netlist, netlist
+from softfloat_ref.rtl.binding import Bound, bind
+from softfloat_ref.rtl.bundle import ones
+from softfloat_ref.rtl.fit import check_fit
+from softfloat_ref.rtl.port_map import PortMap
+from softfloat_ref.rtl.sources import Sources
+from softfloat_ref.rtl.testbench import instance_text
+from softfloat_ref.units import Unit, controls
+
+TOP = "softfloat_ref_top"
+
+
+@dataclass(frozen=True)
+class Rtl:
+    """A circuit: its port map, Yosys' netlist, and the files that were read."""
+
+    ports: PortMap
+    netlist: Netlist
+    files: tuple[Path, ...]
+
+
+def manifest(unit: Unit) -> dict[str, Any]:
+    """What binding a port map asks of a manifest, for a unit without vectors."""
+    return {**described(VectorSet(unit, 1)), "count": 1, "files": [{"name": "none.memh"}]}
+
+
+def bound(unit: Unit, ports: PortMap) -> Bound:
+    """A port map bound to a unit's fields. Raises Error for what a proof does not support."""
+    if len(unit.parts) > 1:
+        raise Error("a proof is about one operation; prove the operations of a mixed set one by one")
+    if ports.lanes > 1:
+        raise Error(f"lanes = {ports.lanes}: a proof is about one operation at a time; bind one lane, hold the others")
+    if ports.sticky is not None:
+        raise Error("[sticky]: sticky flags gather those of several operations; a proof is about one")
+    return bind(manifest(unit), controls(unit), ports)
+
+
+def read_rtl(unit: Unit, ports: PortMap, sources: Sources, frontend: Frontend = "slang") -> Rtl:
+    """The circuit of the sources. Raises Error if the port map fits neither unit nor module, and with Yosys' first
+    error."""
+    module = check_fit(
+        manifest(unit),
+        controls(unit),
+        ports,
+        sources.files,
+        include_dirs=sources.searched,
+        defines={"YOSYS": "1", "SYNTHESIS": "1", **sources.defines},
+        libraries=sources.libraries,
+    )
+    text = top_text(bound(unit, ports), ports, frontend)
+    return Rtl(ports, netlist(TOP, text, sources, module.files, frontend), module.files)
+
+
+def top_text(bound: Bound, ports: PortMap, frontend: Frontend = "slang") -> str:
+    """A module that instantiates the circuit as a bench does; the bench's signals are its ports."""
+    tag = ports.tag.width if ports.tag else 1
+    channels = ports.handshake.channels
+    lines = ["`define __ICARUS__"] if frontend == "verilog" else []  # no casts to enumerations
+    lines += [
+        f"module {TOP} (",
+        *_ports("input", [("clk", 0), ("reset", 0), ("in_valid", channels), ("out_ready", 0), ("clear", 0)]),
+        *_ports("input", [("tag_in", tag), ("stimulus", max(bound.stimulus.width, 1))]),
+        *_ports("output", [("in_ready", channels), ("out_valid", 0), ("tag_out", tag)]),
+        f"  output wire [{bound.got.width - 1}:0] got",
+        ");",
+        f"  localparam int CHANNELS = {channels};",
+        instance_text(bound, ports),
+        "endmodule",
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _ports(direction: str, names: Sequence[tuple[str, int]]) -> list[str]:
+    return [f"  {direction} wire {f'[{width - 1}:0] ' if width else ''}{name}," for name, width in names]
+
+
+def held(bound: Bound, ports: PortMap) -> tuple[int, int]:
+    """The bits of the stimulus that do not change, as ones, and their values: controls, constants, and what no field
+    fills."""
+    fixed = ones(bound.stimulus.width) & ~bound.stimulus.carriers()
+    return fixed, bound.parts[0].control | bound.stimulus.constant

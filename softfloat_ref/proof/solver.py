@@ -1,0 +1,185 @@
+"""Whether terms can be true at once: Bitwuzla, and other solvers for a second opinion on SMT-LIB text."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.symbolic.smtlib import script
+from softfloat_ref.symbolic.terms import Term, in_order
+
+Result = Literal["unsat", "sat", "unknown"]
+NONE: Final[Mapping[str, int]] = {}
+
+
+@dataclass(frozen=True)
+class Found:
+    """A solver's answer, and the seconds it took. model: for sat, the values of the variables."""
+
+    result: Result
+    seconds: float
+    model: Mapping[str, int] = field(default_factory=dict)
+
+
+def missing(package: str) -> Error:
+    """The error for a package of the extra that is not installed."""
+    return Error(f"{package}, needed for proofs, is not installed: pip install 'softfloat-ref[prove]'")
+
+
+def bitwuzla_version() -> str:
+    """The version of Bitwuzla. Raises Error without it."""
+    return str(_bitwuzla().version())
+
+
+def _bitwuzla() -> Any:
+    try:
+        import bitwuzla
+    except ImportError:
+        raise missing("bitwuzla") from None
+    return bitwuzla
+
+
+def solve(assertions: Sequence[Term], limit_s: float) -> Found:
+    """Whether the assertions, of one bit each, can be true at once; unknown after the time limit. Raises Error without
+    Bitwuzla."""
+    if any(a.is_const and not a.value for a in assertions):
+        return Found("unsat", 0.0)
+    begin = time.monotonic()
+    translated = _Translation(_bitwuzla())
+    solver = translated.solver()
+    for assertion in assertions:
+        solver.assert_formula(translated.truth(assertion))
+    solver.configure_terminator(lambda: time.monotonic() - begin > limit_s)
+    said = solver.check_sat()
+    seconds = time.monotonic() - begin
+    if said == translated.lib.Result.UNSAT:
+        return Found("unsat", seconds)
+    if said != translated.lib.Result.SAT:
+        return Found("unknown", seconds)
+    return Found("sat", seconds, {k: int(solver.get_value(v).value(10)) for k, v in translated.variables.items()})
+
+
+class _Translation:
+    """Terms as Bitwuzla's."""
+
+    def __init__(self, lib: Any) -> None:
+        self.lib, self.manager = lib, lib.TermManager()
+        self.known: dict[Term, Any] = {}
+        self.variables: dict[str, Any] = {}
+        kinds = lib.Kind
+        self.kinds = {
+            "not": kinds.BV_NOT, "neg": kinds.BV_NEG, "and": kinds.BV_AND, "or": kinds.BV_OR, "xor": kinds.BV_XOR,
+            "add": kinds.BV_ADD, "sub": kinds.BV_SUB, "mul": kinds.BV_MUL, "udiv": kinds.BV_UDIV,
+            "urem": kinds.BV_UREM, "concat": kinds.BV_CONCAT, "shl": kinds.BV_SHL, "lshr": kinds.BV_SHR,
+            "ashr": kinds.BV_ASHR, "eq": kinds.EQUAL, "ult": kinds.BV_ULT, "slt": kinds.BV_SLT,
+        }  # fmt: skip
+
+    def solver(self) -> Any:
+        options = self.lib.Options()
+        options.set(self.lib.Option.PRODUCE_MODELS, True)
+        return self.lib.Bitwuzla(self.manager, options)
+
+    def truth(self, root: Term) -> Any:
+        """A bit as a formula."""
+        for term in in_order([root]):
+            if term not in self.known:
+                self.known[term] = self._made(term, [self.known[a] for a in term.args])
+        return self._is_set(self.known[root])
+
+    def _value(self, value: int, width: int) -> Any:
+        return self.manager.mk_bv_value(self.manager.mk_bv_sort(width), value)
+
+    def _is_set(self, bit: Any) -> Any:
+        return self.manager.mk_term(self.lib.Kind.EQUAL, [bit, self._value(1, 1)])
+
+    def _made(self, term: Term, args: list[Any]) -> Any:
+        manager, kinds = self.manager, self.lib.Kind
+        if term.op == "const":
+            return self._value(term.value, term.width)
+        if term.op == "var":
+            self.variables[term.value] = manager.mk_const(manager.mk_bv_sort(term.width), term.value)
+            return self.variables[term.value]
+        if term.op in ("eq", "ult", "slt"):
+            return manager.mk_term(
+                kinds.ITE, [manager.mk_term(self.kinds[term.op], args), self._value(1, 1), self._value(0, 1)]
+            )
+        if term.op == "ite":
+            return manager.mk_term(kinds.ITE, [self._is_set(args[0]), *args[1:]])
+        if term.op == "extract":
+            return manager.mk_term(kinds.BV_EXTRACT, args, list(term.value))
+        if term.op in ("zext", "sext"):
+            return self._extended(args[0], term.width - term.args[0].width, term.op == "sext")
+        if term.op in ("shl", "lshr", "ashr"):
+            return self._shifted(term, *args)
+        return manager.mk_term(self.kinds[term.op], args)
+
+    def _extended(self, a: Any, bits: int, signed: bool = False) -> Any:
+        kind = self.lib.Kind.BV_SIGN_EXTEND if signed else self.lib.Kind.BV_ZERO_EXTEND
+        return self.manager.mk_term(kind, [a], [bits]) if bits else a
+
+    def _shifted(self, term: Term, a: Any, by: Any) -> Any:
+        """Its operands have one width in SMT-LIB."""
+        more = term.args[1].width - term.width
+        if more <= 0:
+            return self.manager.mk_term(self.kinds[term.op], [a, self._extended(by, -more)])
+        wide = self.manager.mk_term(self.kinds[term.op], [self._extended(a, more, term.op == "ashr"), by])
+        return self.manager.mk_term(self.lib.Kind.BV_EXTRACT, [wide], [term.width - 1, 0])
+
+
+# -- a second opinion ----------------------------------------------------------------------------------------------
+
+
+def confirm(assertions: Sequence[Term], solver: str, limit_s: float) -> Found:
+    """The answer of another solver. Raises Error for one that is unknown or not installed."""
+    return answer_text(script(assertions), solver, limit_s)
+
+
+def answer_text(text: str, solver: str, limit_s: float) -> Found:
+    """The answer of a solver, by name, to a script in SMT-LIB. Raises Error."""
+    if solver not in SOLVERS:
+        raise unknown("solver", solver, SOLVERS)
+    begin = time.monotonic()
+    said = SOLVERS[solver](text, limit_s)
+    return Found(said if said in ("sat", "unsat") else "unknown", time.monotonic() - begin)  # type: ignore[arg-type]
+
+
+def _cvc5(text: str, limit_s: float) -> str:
+    try:
+        import cvc5
+    except ImportError:
+        raise Error("cvc5 is not installed: pip install cvc5") from None
+    manager = cvc5.TermManager()
+    solver = cvc5.Solver(manager)
+    solver.setOption("tlimit-per", str(int(limit_s * 1000)))
+    parser = cvc5.InputParser(solver)
+    parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "query")
+    said = ""
+    while not (command := parser.nextCommand()).isNull():
+        said = str(command.invoke(solver, parser.getSymbolManager())).strip() or said
+    return said
+
+
+def _z3(text: str, limit_s: float) -> str:
+    try:
+        import z3
+    except ImportError:
+        raise Error("z3 is not installed: pip install z3-solver") from None
+    solver = z3.Solver()
+    solver.set("timeout", int(limit_s * 1000))
+    solver.from_string(text)
+    return str(solver.check())
+
+
+def _bitwuzla_text(text: str, limit_s: float) -> str:
+    lib = _bitwuzla()
+    begin = time.monotonic()
+    parser = lib.Parser(lib.TermManager(), lib.Options())
+    parser.configure_terminator(lambda: time.monotonic() - begin > limit_s)
+    parser.parse(text.replace("(check-sat)", ""), True, False)
+    return str(parser.bitwuzla().check_sat()).rpartition(".")[2].lower()
+
+
+SOLVERS: Final[dict[str, Callable[[str, float], str]]] = {"bitwuzla": _bitwuzla_text, "cvc5": _cvc5, "z3": _z3}

