@@ -23,6 +23,8 @@ ROUNDS: Final = 9
 _BATCHES: Final = 4
 _FP32: Final = "fp32"
 _WIDTH: Final = 30
+_TURN_S: Final = 0.005  # processor time of a turn of short steps
+_MOST: Final = 16
 
 Step = Callable[[], object]
 
@@ -57,7 +59,7 @@ def fp32(recipe: Recipe) -> Recipe:
     """The same step in FP32 throughout."""
     from softfloat_ref.nn.numerics import BLAS
 
-    return dataclasses.replace(recipe, formats={}, overrides=(), accumulator=BLAS, loss_scaling={})
+    return dataclasses.replace(recipe, formats={}, overrides=(), accumulator=BLAS, hadamard=0, loss_scaling={})
 
 
 def formatted(recipe: Recipe) -> bool:
@@ -91,16 +93,27 @@ def step_of(recipe: Recipe) -> Step:
 
 
 def medians(steps: Mapping[str, Step], rounds: int) -> dict[str, float]:
-    """The median processor time of each step, in seconds, after one to warm up."""
+    """The median processor time of each step, in seconds. A turn has several short steps: after the turn of a long one,
+    the first finds nothing in the caches."""
+    counts = {name: _count(step) for name, step in steps.items()}
     times: dict[str, list[float]] = {name: [] for name in steps}
-    for step in steps.values():
-        step()
     for _ in range(rounds):
         for name, step in steps.items():
-            begin = time.process_time()
-            step()
-            times[name].append(time.process_time() - begin)
+            times[name].append(_seconds(step, counts[name]))
     return {name: statistics.median(found) for name, found in times.items()}
+
+
+def _count(step: Step) -> int:
+    """How many make a turn."""
+    step()  # to warm up
+    return min(max(int(_TURN_S / max(_seconds(step, 1), _TURN_S / _MOST)), 1), _MOST)
+
+
+def _seconds(step: Step, count: int) -> float:
+    begin = time.process_time()
+    for _ in range(count):
+        step()
+    return (time.process_time() - begin) / count
 
 
 def _torch_step(recipe: Recipe, torch: Any) -> Step | None:
@@ -114,6 +127,8 @@ def _torch_step(recipe: Recipe, torch: Any) -> Step | None:
             network = bench_torch.cnn(torch, x.shape[3], model["channels"], data.classes)
         case "lstm":
             network = bench_torch.lstm(torch, data.classes, model["width"], model["layers"])
+        case "transformer":
+            network = bench_torch.transformer(torch, data.classes, model)
         case _:
             return None
-    return bench_torch.step(torch, network, x, y, recipe.optimizer.clip_norm)
+    return bench_torch.step(torch, network, x, y, recipe.optimizer.clip_norm, recipe.optimizer.kind)

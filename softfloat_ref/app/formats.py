@@ -39,6 +39,7 @@ def list_formats(as_json: bool) -> None:
         )
     for b in BLOCK_FORMATS.values():
         print(f"{b.name:17}blocks of {b.size} {b.element.name}, scale {b.scale.name}")
+    sys.stdout.flush()  # a pipe, too, has the list before the note, and a closed one no note
     print(f"{GRAMMAR_HELP}; P3109: binary3p1ue to binary16p15sf", file=sys.stderr)
 
 

@@ -14,6 +14,7 @@ from softfloat_ref.app.progress import Progress, progress
 from softfloat_ref.app.train_compare import SET_HELP
 
 if TYPE_CHECKING:
+    from softfloat_ref.base.executors import Workers
     from softfloat_ref.nn.measures import Measure
     from softfloat_ref.nn.train import Epoch, Result
     from softfloat_ref.nn.training_recipe import Recipe
@@ -38,7 +39,7 @@ def command() -> None:
     """Train small networks with every tensor in the format under study.
 
     `train RECIPE` trains one network; `train --list` lists the training recipes. `train run -h` lists the options:
-    --show, --set, --epochs, --seed, --out, --resume, --trace, --statistics.
+    --show, --set, --epochs, --seed, --shards, --jobs, --scheduler, --out, --resume, --trace, --statistics.
     """
 
 
@@ -49,6 +50,9 @@ def command() -> None:
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help=SET_HELP)
 @click.option("--epochs", type=click.IntRange(min=1), help="Number of epochs [the recipe's].")
 @click.option("--seed", type=click.IntRange(min=0), help="Random seed [the recipe's].")
+@click.option("--shards", type=click.IntRange(min=1), help="Parts of a minibatch, for several workers [the recipe's].")
+@click.option("--jobs", type=click.IntRange(1, 1024), help="Number of processes for the shards of a step [1].")
+@click.option("--scheduler", metavar="tcp://...|FILE.json", help="Compute the shards of a step on a Dask cluster.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for log and checkpoints.")
 @click.option("--resume", is_flag=True, help="Continue from the checkpoint in DIR.")
 @click.option(
@@ -65,6 +69,9 @@ def run(
     settings: tuple[str, ...],
     epochs: int | None,
     seed: int | None,
+    shards: int | None,
+    jobs: int | None,
+    scheduler: str | None,
     out: Path | None,
     resume: bool,
     statistics: bool,
@@ -78,10 +85,13 @@ def run(
         return _list()
     if recipe is None:
         raise click.UsageError("give a training recipe: a name from --list, or FILE.toml")
+    from softfloat_ref.base.executors import workers
     from softfloat_ref.nn.divergence import Diverged
     from softfloat_ref.nn.training_recipe import load_recipe
 
-    chosen = load_recipe(recipe, settings).with_training(epochs=epochs, seed=seed)
+    chosen = load_recipe(recipe, settings).with_training(epochs=epochs, seed=seed, shards=shards)
+    if (jobs or scheduler) and (chosen.training.shards == 1 or show or trace is not None):
+        raise click.UsageError("--jobs and --scheduler are for the shards of a step; give --shards")
     if show:
         if out is not None or resume or statistics or trace is not None:
             raise click.UsageError("--show excludes --out, --resume, --statistics and --trace")
@@ -90,7 +100,8 @@ def run(
     try:
         if trace is not None:
             return _trace(chosen, trace, out, resume or statistics)
-        result = _train(chosen, out, resume, statistics)
+        with workers(jobs if scheduler or jobs else 1, scheduler) as pool:
+            result = _train(chosen, out, resume, statistics, pool)
     except Diverged as e:
         click.echo(f"{chosen.name}: {e}")
         return 1
@@ -126,7 +137,7 @@ def _list() -> int:
     return 0
 
 
-def _train(recipe: Recipe, out: Path | None, resume: bool, statistics: bool) -> Result:
+def _train(recipe: Recipe, out: Path | None, resume: bool, statistics: bool, pool: Workers) -> Result:
     from softfloat_ref.nn.objectives import measure_of
     from softfloat_ref.nn.train import Watch, load_data, steps_of, train
 
@@ -141,7 +152,7 @@ def _train(recipe: Recipe, out: Path | None, resume: bool, statistics: bool) -> 
                 click.echo(line)
 
         watch = Watch(step=_advance(bar), epoch=show)
-        return train(recipe, out, resume=resume, watch=watch, statistics=statistics, data=data)
+        return train(recipe, out, resume=resume, watch=watch, statistics=statistics, data=data, pool=pool)
 
 
 def _advance(bar: Progress) -> Callable[[int, float], None]:

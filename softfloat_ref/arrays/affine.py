@@ -45,7 +45,7 @@ from softfloat_ref.oracle.affine import (
 )
 from softfloat_ref.oracle.codec import decode, to_value
 from softfloat_ref.oracle.policies import Policy
-from softfloat_ref.oracle.sources import Philox, RandomSource
+from softfloat_ref.oracle.sources import RandomSource, is_source
 
 __all__ = [
     "AffineArray",
@@ -332,7 +332,7 @@ def _quick_rows(
 
 def _words(policy: Policy, random_bits: ArrayLike | RandomSource | None, shape: tuple[int, ...]) -> NDArray[Any]:
     # of a protocol, isinstance is slow
-    if policy.random_count and (isinstance(random_bits, Philox) or isinstance(random_bits, RandomSource)):  # noqa: SIM101
+    if policy.random_count and is_source(random_bits):
         return dispatch.drawn(random_bits, policy.random_count, 0, int(np.prod(shape)), True)
     words = random_words(policy, random_bits, shape)
     return np.zeros(0, np.uint32) if words is None else words.reshape(-1)

@@ -29,6 +29,7 @@ FP64: Final = CATALOGUE["fp64"]
 ONE: Final = FP32_ONE
 _NO_FACTOR: Final = decode(ONE, FP32)
 MAX_DIMENSIONS: Final = 32
+_LARGEST: Final = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -141,15 +142,17 @@ class BlockArray(QuantizedArray):
 
     def _decoded(self, place: NDArray[np.float32]) -> NDArray[np.float32]:
         """The values, in `place` or in a new array."""
-        factor, element, scale = self.factor, self.fmt.element, self.fmt.scale
-        if element.precision + scale.precision + factor.significand.bit_length() > FP64.precision:
-            return self._decoded_by_oracle(self.spread_scales(), factor)
+        element, scale = self.fmt.element, self.fmt.scale
+        bits = FP64.precision - element.precision - scale.precision  # of a factor that leaves products exact
+        if bits < FP32.precision and self.factor.significand.bit_length() > bits:
+            return self._decoded_by_oracle(self.spread_scales(), self.factor)
+        factor = 1.0 if self.tensor_scale is None else _float32(given_tensor_scale(self.tensor_scale))
         if self._is_compiled():
-            return self._decoded_compiled(1.0 if factor is _NO_FACTOR else float(factor), place)
+            return self._decoded_compiled(factor, place)
         spread = self.spread_scales()
         elements, scales = convert.decode_float64(self.codes, element), convert.decode_float64(spread, scale)
         with np.errstate(invalid="ignore", over="ignore", under="ignore"):  # invalid: 0 * Inf
-            product = elements * scales * float(factor)
+            product = elements * scales * factor
         product = np.where(np.isnan(product), np.nan, product)  # one NaN, whatever the payload of the product
         values = convert.round_to_fp32(product)
         if self.profile.dequantize_overflow == "saturate":
@@ -184,14 +187,18 @@ class BlockArray(QuantizedArray):
 @lru_cache(maxsize=32)
 def _value_tables(fmt: BlockFormat, factor: float) -> block_dispatch.ValueTables:
     """The tables of the compiled loop: values of elements, and of scales times the second-level scale."""
-    table, factors = (convert.decode_float64(np.arange(1 << f.width), f) for f in (fmt.element, fmt.scale))
-    return block_dispatch.value_tables(fmt, table, factors * factor)
+    if factor != 1:
+        return block_dispatch.scaled_tables(_value_tables(fmt, 1.0), factor)
+    elements, factors = (convert.decode_float64(np.arange(1 << f.width), f) for f in (fmt.element, fmt.scale))
+    return block_dispatch.value_tables(fmt, elements, factors)
 
 
 def given_tensor_scale(given: Any) -> int:
     """The FP32 code of a second-level scale, given as its value. Raises Error unless it is a positive finite FP32
     number."""
-    code = tensor_scale_code(given)
+    single = np.float32(given) if type(given) is float and abs(given) <= _LARGEST else None  # what an encoding has
+    exactly = single is not None and float(single) == given
+    code = int(single.view(np.uint32)) if single is not None and exactly else tensor_scale_code(given)
     if not 0 < code < FP32.inf_code:
         raise Error(f"a tensor scale must be a positive finite number, not {given!r}")
     return code
@@ -206,7 +213,11 @@ def kept_tensor_scale(given: Any, fmt: BlockFormat, profile: Profile) -> float |
 
 def tensor_scale_value(code: int, profile: Profile) -> float | None:
     """The value of a second-level scale; None for a 1 that the profile does not ask for, which has no effect."""
-    return None if code == ONE and not profile.two_levels else float(np.uint32(code).view(np.float32))
+    return None if code == ONE and not profile.two_levels else _float32(code)
+
+
+def _float32(code: int) -> float:
+    return float(np.uint32(code).view(np.float32))
 
 
 def from_codes(

@@ -52,7 +52,7 @@ from softfloat_ref.oracle.codec import decode, decoder, to_value
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import Policy
-from softfloat_ref.oracle.sources import RandomSource
+from softfloat_ref.oracle.sources import RandomSource, is_source
 
 __all__ = [
     "BlockArray",
@@ -137,7 +137,7 @@ def encode_by(
     axis = check_axis(source.codes, axis)
     layout = Layout(source.codes.shape, axis, fmt, profile)
     places = _places(out, layout, fmt)
-    drawn = policy.random_count > 0 and isinstance(random_bits, RandomSource)  # by _divided, a slab at a time
+    drawn = policy.random_count > 0 and is_source(random_bits)  # by _divided, a slab at a time
     words = None if drawn else random_words(policy, random_bits, source.codes.shape)
     compiled = dispatch.use_compiled_soon(source.codes.size) and source.fmt is FP32 and not convert.flushes_subnormals()
     if compiled and tensor_scale is None and chosen.plan:

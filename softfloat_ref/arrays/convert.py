@@ -23,7 +23,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.codec import check_random, decoder, encoder
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
 from softfloat_ref.oracle.policies import Policy, get_policy
-from softfloat_ref.oracle.sources import RandomSource
+from softfloat_ref.oracle.sources import RandomSource, is_source
 
 Codes = NDArray[np.unsignedinteger[Any]]
 Floats = NDArray[np.floating[Any]]
@@ -191,7 +191,7 @@ def _by_slabs(x: Any, random_bits: Any, out: Any, dtype: np.dtype[Any], convert:
     """Apply `convert` slab by slab to an array that must be copied. Raises Error for arguments that do not fit."""
     if x.dtype.kind == "i":
         _check_integers(x)
-    if random_bits is not None and not isinstance(random_bits, RandomSource):
+    if random_bits is not None and not is_source(random_bits):
         random_bits = np.asarray(random_bits)
         if random_bits.shape != x.shape:
             raise Error(f"random bits must be integers of shape {x.shape}, not of shape {random_bits.shape}")
@@ -270,14 +270,14 @@ def _with_words(
     n, words = policy.random_count, None
     if n == 0:
         check_random(policy, 0)
-    if not isinstance(random_bits, RandomSource):
+    if not is_source(random_bits):
         given = random_words(policy, random_bits, shape)
         assert given is not None  # random_words raises if they are missing
         words = given.reshape(-1)
     compiled = dispatch.use_compiled(flat.codes.size) and dispatch.can_encode(flat.fmt, fmt, policy)
 
     def encode_chunk(chunk: slice, target: Codes) -> None:
-        if isinstance(random_bits, RandomSource):
+        if is_source(random_bits):
             drawn = dispatch.drawn(random_bits, n, chunk.start, chunk.stop - chunk.start, compiled)
         else:
             assert words is not None
@@ -341,7 +341,7 @@ def checked_codes(codes: ArrayLike, fmt: Format) -> NDArray[Any]:
         raise Error(f"codes must be integers, not {array.dtype}")
     if array.dtype.kind == "u" and array.dtype.itemsize * 8 <= fmt.width:
         return array
-    if int(array.min()) < 0 or int(array.max()) >> fmt.width:
+    if (array.dtype.kind == "i" and int(array.min()) < 0) or int(array.max()) >> fmt.width:
         raise Error(f"codes of {fmt.name} have {fmt.width} bits; the array has {array.min()} to {array.max()}")
     return array
 

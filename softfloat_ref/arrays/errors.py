@@ -26,7 +26,7 @@ from softfloat_ref.oracle.blocks.scale_rules import largest
 from softfloat_ref.oracle.codec import decode, decoder, to_value
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.policies import Policy, get_policy
-from softfloat_ref.oracle.sources import RandomSource
+from softfloat_ref.oracle.sources import RandomSource, is_source
 
 _FP32: Final = CATALOGUE["fp32"]
 
@@ -225,7 +225,7 @@ def error(
     is stored. Raises Error as `quantize` does, and for an empty array.
     """
     random_bits = given_bits(random_bits, get_policy(policy), x, seed, key)  # type: ignore[assignment]
-    if random_bits is not None and not isinstance(random_bits, RandomSource):
+    if random_bits is not None and not is_source(random_bits):
         raise Error("random_bits of an error are a random source, as sources.Philox(seed)")
     array = _as_array(x)
     if not array.size:

@@ -14,7 +14,7 @@ from softfloat_ref.arrays.kernels.function_plans import FunctionPlan, function_p
 from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
 from softfloat_ref.arrays.operations import by_oracle
 from softfloat_ref.base.errors import Error
-from softfloat_ref.oracle.operations import signature
+from softfloat_ref.oracle.operations import OPERATIONS, signature
 from softfloat_ref.oracle.policies import Policy
 
 _POLICY: Final = Policy()
@@ -25,15 +25,51 @@ Floats = NDArray[np.float32]
 
 def rounded(op: str, x: Floats) -> Floats:
     """The results of a function that has the compiled loop."""
+    from softfloat_ref.arrays.kernels.exponentials import LOOPS
+
+    given, made = read_only(np.ascontiguousarray(x).reshape(-1)), np.empty(x.shape, np.float32)
+    flat, codes = made.reshape(-1), given.view(np.uint32)
+    quick = OPERATIONS[op].quick
+    if quick is None:
+        _settle(op, codes, flat.view(np.uint32))
+    elif LOOPS[quick](given, flat):
+        left = np.flatnonzero(np.isnan(flat))
+        found = np.empty(left.size, np.uint32)
+        _settle(op, read_only(codes[left]), found)
+        flat.view(np.uint32)[left] = found
+    return made
+
+
+def lstm_gates(sums: Floats) -> Floats:
+    """The gates of an LSTM for their sums (batch, 4 width): sigmoid of the input, the forget and the output gate, tanh
+    of the cell gate, which is the third."""
+    from softfloat_ref.arrays.kernels.lstm_loops import gates_of
+
+    made = np.empty(sums.shape, np.float32)
+    if gates_of(read_only(np.ascontiguousarray(sums)), made):
+        width = sums.shape[1] // 4
+        for i, part in enumerate(range(0, 4 * width, width)):
+            made[:, part : part + width] = rounded("tanh" if i == 2 else "sigmoid", sums[:, part : part + width])
+    return made
+
+
+def lstm_gate_errors(gates: Floats, before: Floats, bounded: Floats, dc: Floats, dh: Floats) -> Floats:
+    """The errors of the gates' sums: see lstm_loops.gate_errors."""
+    from softfloat_ref.arrays.kernels.lstm_loops import gate_errors
+
+    made = np.empty_like(gates)
+    gate_errors(gates, before, bounded, dc, dh, made)
+    return made
+
+
+def _settle(op: str, given: NDArray[np.uint32], codes: NDArray[np.uint32]) -> None:
+    """The codes of the results, by the loop of all functions, or by the oracle."""
     from softfloat_ref.arrays.kernels import functions
 
-    given = read_only(np.ascontiguousarray(x).reshape(-1).view(np.uint32))
-    made, flags = np.empty(x.shape, np.float32), np.empty(x.size, np.uint8)
-    codes = made.reshape(-1).view(np.uint32)
+    flags = np.empty(given.size, np.uint8)
     if functions.evaluate(*_plan(op), given, _NO_WORDS, codes, flags) & UNKNOWN:
         left = np.flatnonzero(flags == UNKNOWN)
         codes[left], _ = by_oracle(signature(op, "fp32"), _POLICY, [given[left].astype(np.int64)])
-    return made
 
 
 @lru_cache(maxsize=64)

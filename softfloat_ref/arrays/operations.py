@@ -27,7 +27,7 @@ from softfloat_ref.oracle.flags import Flags
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import Operation, Signature, evaluator, signature
 from softfloat_ref.oracle.policies import Policy, get_policy
-from softfloat_ref.oracle.sources import RandomSource
+from softfloat_ref.oracle.sources import is_source
 
 __all__ = ["evaluate"]
 
@@ -123,7 +123,7 @@ def evaluate(
     check_buffer(out, codes.shape, codes.dtype)
     each = np.empty(codes.shape if flags == "each" else 0, np.uint8)
     random_bits = given_bits(random_bits, policy, codes, seed, key)
-    source = random_bits if isinstance(random_bits, RandomSource) else None
+    source = random_bits if is_source(random_bits) else None
     words = None if source else random_words(policy, random_bits, codes.shape)
     if source:
         check_random(policy, 0)

@@ -12,7 +12,7 @@ from softfloat_ref.arrays.kernels import dispatch
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.codec import check_random
 from softfloat_ref.oracle.policies import Policy
-from softfloat_ref.oracle.sources import RandomSource, keyed, parse_source
+from softfloat_ref.oracle.sources import RandomSource, is_source, keyed, parse_source
 
 RandomBits = ArrayLike | RandomSource | np.random.Generator | str
 
@@ -53,7 +53,7 @@ def random_words(
     n = policy.random_count
     if n == 0:
         check_random(policy, 0)
-    if isinstance(random_bits, RandomSource):
+    if is_source(random_bits):
         return random_bits.array(n, 0, int(np.prod(shape))).reshape(shape)
     words = np.asarray(random_bits)
     if words.shape != shape or words.dtype.kind not in "iu":
@@ -70,9 +70,9 @@ def words_at(
     n = policy.random_count
     if random_bits is None:
         return None
-    if isinstance(random_bits, RandomSource):
+    if is_source(random_bits):
         source = random_bits
-        dispatch.drawn(source, n, 0, 1, False)  # raises Error if it has too few bits
+        dispatch.drawn(source, n, 0, 1, True)  # raises Error if it has too few bits
         return lambda start, count: dispatch.drawn(source, n, start, count, True)
-    flat = random_bits.reshape(-1)
+    flat = np.asarray(random_bits).reshape(-1)
     return lambda start, count: flat[start : start + count]

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref.oracle.sources import RandomSource
+from softfloat_ref.oracle.sources import RandomSource, is_source
 
 SIZE: Final = 1 << 18  # elements per slab: a few MiB
 Index = tuple[int | slice, ...]
@@ -72,7 +72,7 @@ def by_slabs(
 
 
 def _part(random_bits: Any, index: Index, first: int, shape: tuple[int, ...]) -> Any:
-    if isinstance(random_bits, RandomSource):
+    if is_source(random_bits):
         return From(random_bits, first)
     fits = isinstance(random_bits, np.ndarray) and random_bits.shape == shape
     return random_bits[index] if fits else random_bits

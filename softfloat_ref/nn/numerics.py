@@ -19,7 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays.blocks import matmul
-from softfloat_ref.nn.operations import Operations
+from softfloat_ref.arrays.functions import lstm_gate_errors
+from softfloat_ref.base.errors import Error
+from softfloat_ref.nn.operations import GATES, Operations
 from softfloat_ref.nn.quantizers import Quantizer, quantizer
 from softfloat_ref.nn.tensor_format import TensorFormat
 from softfloat_ref.nn.watched import Seen, WatchedQuantizer
@@ -48,6 +50,10 @@ class Run:
         """Start a step, or a turn of it; its tensors are counted from 0 again."""
         self.step, self.training, self.turn = step, training, turn
         self._seen.clear()
+
+    def signs(self) -> Philox:
+        """The random signs of Hadamard transforms: the same in every step and layer."""
+        return Philox(key(f"{self.seed}/hadamard"))
 
     def source(self, tensor: str) -> Philox:
         """The random bits of the next tensor of that name in this step."""
@@ -99,7 +105,13 @@ class Held:
 
 
 class Numerics(Operations):
-    """The operations and formats of one layer. Without specs: FP32 throughout, no copies."""
+    """The operations and formats of one layer. Without specs: FP32 throughout, no copies.
+
+    hadamard: the size of the transform of weight gradients' operands, or 0. Raises Error if it is not 0 and the formats
+    of these operands have no blocks: the transform comes before values are rounded.
+    """
+
+    records = False  # whether every operation is told one by one
 
     def __init__(
         self,
@@ -107,22 +119,37 @@ class Numerics(Operations):
         specs: Mapping[str, TensorFormat] | None = None,
         accumulator: str = BLAS,
         run: Run | None = None,
+        hadamard: int = 0,
     ) -> None:
-        self.name, self.accumulator, self.run = name, accumulator, run or Run()
+        self.name, self.accumulator, self.run, self.hadamard_size = name, accumulator, run or Run(), hadamard
         self.specs = dict(specs or {})
         self._by_role: dict[str, Quantizer | None] = dict.fromkeys(ROLES)
         self._by_role |= {role: quantizer(spec) for role, spec in self.specs.items()}
+        for role in ("activation", "error") if hadamard else ():
+            if not self.block_size(role):
+                raise Error(f"hadamard = {hadamard}: {name or 'a layer'}'s role {role} needs a block format; the "
+                            "transform comes before quantization")  # fmt: skip
 
     @property
     def takes_values(self) -> bool:
         """Whether products take values, whatever their axis, rather than codes."""
         return self.accumulator == BLAS
 
+    def at_once(self, x: Array) -> bool:
+        """Whether several operations on x, which have no formats between them, may be one loop: in FP32, unrecorded."""
+        return not self.records and x.dtype == np.float32
+
+    def is_plain(self, x: Array) -> bool:
+        """Whether that is so of all operations here, as nothing has a format."""
+        return self.at_once(x) and not any(self._by_role.values())
+
     def steps(self, order: Iterable[int]) -> Iterator[int]:
         """Time steps in an order, each with a phase of its own."""
+        phase = self.run.phase
         for t in order:
-            with self.phase(f"t{t}"):
-                yield t
+            self.run.phase = f"{phase}/t{t}"
+            yield t
+        self.run.phase = phase
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -139,12 +166,16 @@ class Numerics(Operations):
         return x
 
     def number(self, name: str, value: float) -> Any:
-        """A constant."""
-        return value
+        """A constant, rounded to FP32 unless it has a type of its own."""
+        return value if isinstance(value, np.floating) else np.float32(value)
 
     def random(self, n: int, shape: tuple[int, ...], name: str) -> Array:
         """Random words of n bits, of this layer and step."""
-        return self.run.source(f"{self.name}/{name}").array(n, 0, int(np.prod(shape))).reshape(shape)
+        return self.words(self.run.source(f"{self.name}/{name}"), n, shape, name)
+
+    def words(self, source: Philox, n: int, shape: tuple[int, ...], name: str) -> Array:
+        """Random words of n bits of a source, from its beginning."""
+        return source.array(n, 0, math.prod(shape)).reshape(shape)
 
     def assign(self, target: Array, values: Array) -> Array:
         """Values in place of others."""
@@ -208,6 +239,19 @@ class Numerics(Operations):
         sums = self.last_sum(exponentials, "sums")
         return Softmax(self.div(exponentials, sums, "shares"), shifted, sums)
 
+    def gate_errors(
+        self, gates: Array, parts: Sequence[Array], before: Array, bounded: Array, dc: Array, dh: Array
+    ) -> Array:
+        """The errors of the sums of an LSTM's gates, from those of the cell and of the state after a step. parts: the
+        gates one by one. before: the cell before the step; bounded: tanh of that after it."""
+        if self.at_once(gates):
+            return lstm_gate_errors(gates, before, bounded, dc, dh)
+        i, _, g, _ = parts
+        factors = (dc, g), (dc, before), (dc, i), (dh, bounded)
+        found = [self.mul(*both, f"{gate}_error") for gate, both in zip(GATES, factors, strict=True)]
+        errors = self.concatenate(found, 1, "gate_errors")
+        return self.mul(errors, self.gate_slopes(gates, parts), "gate_sum_errors", out=errors)
+
     def parts(self, x: Array, names: Sequence[str]) -> list[Array]:
         """A matrix cut into matrices of as many columns each."""
         n = x.shape[1] // len(names)
@@ -236,6 +280,10 @@ class Numerics(Operations):
     def quantizer(self, role: str) -> Quantizer | None:
         """How tensors of a role are quantized; None in FP32."""
         return self._by_role[role]
+
+    def averages(self, role: str) -> bool:
+        """Whether the role's range is an average over the tensors that were seen."""
+        return role in self.specs and self.specs[role].observer != "minmax"
 
     def watch(self, see: Callable[[str, Seen], object]) -> None:
         """Call `see` with its role for each tensor that is quantized from now on."""
@@ -271,6 +319,14 @@ class Numerics(Operations):
             return matmul(x, y, self.accumulator, fmt=(x_format, y_format))
         left, right = (x.along(axis + x.values.ndim - 2) for x, axis in ((a, a_axis), (b, b_axis)))
         return (left if a_axis == 1 else left.swapaxes(-1, -2)) @ (right if b_axis == 0 else right.swapaxes(-1, -2))
+
+    def weight_product(self, a: Held, b: Held) -> Array:
+        """The product that is a weight's gradient: rows of a with rows of b, each transformed first where the recipe
+        has a Hadamard transform."""
+        if self.hadamard_size:
+            signs = self.words(self.run.signs(), 1, (self.hadamard_size,), "hadamard_signs")
+            a, b = (x.moved(self.hadamard(x.values, signs, f"{x.role}_transformed")) for x in (a, b))
+        return self.product(a, b, 0, 0)
 
     def result(self, y: Array, role: str) -> Array:
         """What a product or a reduction gave, in the format of its role; y may be changed.

@@ -94,6 +94,8 @@ class Adversarial(Objective):
 
     def forward_and_back(self, turn: str, x: Array, y: Array, scale: float) -> Passed:
         self._first.needs_input_gradient = turn == GENERATOR
+        for layer in self._layers.values():  # an averaged range has to see every gradient
+            layer.needs_gradients = turn == DISCRIMINATOR or layer.numerics.averages("weight_gradient")
         if turn == GENERATOR:
             passed, error = self._pass("as_data", self._generated("as_data", x), 1, scale)
             if error is not None:

@@ -16,7 +16,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref.nn import functions, images
+from softfloat_ref.arrays.functions import lstm_gates
+from softfloat_ref.nn import functions, hadamard, images
 from softfloat_ref.nn.initial import from_words
 
 Array = NDArray[Any]  # float32; float64 where gradients are checked numerically
@@ -92,6 +93,10 @@ class Operations:
             x = pairs if whole == x.shape[-1] else np.concatenate([pairs, x[..., whole:]], -1)
         return x
 
+    def hadamard(self, x: Array, words: Array, name: str = "") -> Array:
+        """The random Hadamard transform of each n rows of a matrix, with signs by n words of one bit."""
+        return hadamard.transformed(x, words)
+
     def last_max(self, x: Array, name: str = "") -> Array:
         """The first of the largest over the last axis, which stays with a size of 1; a NaN if there is one."""
         found: Array = np.take_along_axis(x, x.argmax(axis=-1)[..., np.newaxis], -1)
@@ -150,6 +155,8 @@ class Operations:
 
     def gates(self, sums: Array, name: str = "") -> Array:
         """The gates of an LSTM, side by side in the order of GATES: sigmoid, but tanh of the cell's."""
+        if sums.dtype == np.float32:
+            return lstm_gates(sums)
         part, made = _cell_gate(sums), np.empty_like(sums)
         made[:, : part.start] = functions.sigmoid(sums[:, : part.start])
         made[:, part] = functions.tanh(sums[:, part])

@@ -22,6 +22,7 @@ from softfloat_ref.nn.numerics import Numerics
 from softfloat_ref.nn.schedules import power
 
 Array = NDArray[Any]
+State = Mapping[str, Array]
 STEPS: Final = "optimizer/steps"  # in a checkpoint: the number of updates, by turn
 
 
@@ -45,19 +46,16 @@ class Optimizer:
         """The arrays that it keeps of each weight, zero at first, by their names in a checkpoint."""
         return ()
 
-    def update(
-        self, weight: Array, gradient: Array, state: Mapping[str, Array], rate: float, step: int, numerics: Numerics
-    ) -> Array:
+    def update(self, weight: Array, gradient: Array, state: State, rate: float, step: int, n: Numerics) -> Array:
         """Change a weight and its state in place; returns the weight. gradient: unscaled, and may be changed. rate: by
         the schedule. step: the number of this update, from 1."""
         raise NotImplementedError
 
-    def decayed(self, weight: Array, gradient: Array, numerics: Numerics) -> Array:
+    def decayed(self, weight: Array, gradient: Array, n: Numerics) -> Array:
         """g + weight_decay w."""
         if not self.weight_decay:
             return gradient
-        n = numerics
-        decay = n.mul(number(n, "weight_decay", self.weight_decay, weight), weight, "decay")
+        decay = n.mul(n.number("weight_decay", self.weight_decay), weight, "decay")
         return n.add(gradient, decay, "decayed", out=gradient)
 
 
@@ -77,20 +75,17 @@ class SGD(Optimizer):
     def __post_init__(self) -> None:
         refuse("optimizer 'sgd'", ("nesterov needs a momentum above 0", self.nesterov and not self.momentum))
 
-    def update(
-        self, weight: Array, gradient: Array, state: Mapping[str, Array], rate: float, step: int, numerics: Numerics
-    ) -> Array:
-        n = numerics
+    def update(self, weight: Array, gradient: Array, state: State, rate: float, step: int, n: Numerics) -> Array:
         gradient = self.decayed(weight, gradient, n)
         if self.momentum:
-            momentum = number(n, "momentum", self.momentum, weight)
-            velocity = n.mul(n.given("velocity_before", state["velocity"]), momentum, "momentum", out=state["velocity"])
+            momentum = n.number("momentum", self.momentum)
+            velocity = n.mul(state["velocity"], momentum, "momentum", out=state["velocity"])
             velocity = stored(n.add(velocity, gradient, "velocity", out=velocity), "optimizer", n)
             if self.nesterov:
                 gradient = n.add(gradient, n.mul(velocity, momentum, "ahead"), "nesterov", out=gradient)
             else:
                 gradient = velocity
-        change = n.mul(number(n, "rate", rate, weight), gradient, "change")
+        change = n.mul(n.number("rate", rate), gradient, "change")
         return stored(n.sub(weight, change, "updated", out=weight), "master", n)
 
 
@@ -118,27 +113,24 @@ class Adam(Optimizer):
             ("epsilon must be above 0 in FP32", not np.float32(self.epsilon)),
         )
 
-    def update(
-        self, weight: Array, gradient: Array, state: Mapping[str, Array], rate: float, step: int, numerics: Numerics
-    ) -> Array:
-        n = numerics
+    def update(self, weight: Array, gradient: Array, state: State, rate: float, step: int, n: Numerics) -> Array:
         gradient = self.decayed(weight, gradient, n)
         first = self._moment("first_moment", gradient, self.beta1, state, n)
         second = self._moment("second_moment", n.mul(gradient, gradient, "square"), self.beta2, state, n)
-        unbiased = number(n, f"second_correction_{step}", math.sqrt(1 - power(self.beta2, step)), weight)
+        unbiased = n.number(f"second_correction_{step}", math.sqrt(1 - power(self.beta2, step)))
         deviation = n.div(n.sqrt(second, "root"), unbiased, "deviation")
-        deviation = n.add(deviation, number(n, "epsilon", self.epsilon, weight), "denominator", out=deviation)
+        deviation = n.add(deviation, n.number("epsilon", self.epsilon), "denominator", out=deviation)
         change = n.div(first, deviation, "quotient", out=deviation)
-        size = number(n, "step_size", rate / (1 - power(self.beta1, step)), weight)
+        size = n.number("step_size", rate / (1 - power(self.beta1, step)))
         change = n.mul(change, size, "change", out=change)
         return stored(n.sub(weight, change, "updated", out=weight), "master", n)
 
     @staticmethod
-    def _moment(name: str, x: Array, beta: float, state: Mapping[str, Array], n: Numerics) -> Array:
+    def _moment(name: str, x: Array, beta: float, state: State, n: Numerics) -> Array:
         """beta m + (1 - beta) x, which is kept."""
-        kept = n.mul(n.given(f"{name}_before", state[name]), number(n, f"{name}_keep", beta, x), f"{name}_kept",
+        kept = n.mul(state[name], n.number(f"{name}_keep", beta), f"{name}_kept",
                      out=state[name])  # fmt: skip
-        taken = n.mul(x, number(n, f"{name}_take", 1 - beta, x), f"{name}_taken")
+        taken = n.mul(x, n.number(f"{name}_take", 1 - beta), f"{name}_taken")
         return stored(n.add(kept, taken, name, out=kept), "optimizer", n)
 
 
@@ -149,15 +141,13 @@ class AdamW(Adam):
     kind: str = "adamw"
     weight_decay: Annotated[float, Range(0)] = 0.01
 
-    def update(
-        self, weight: Array, gradient: Array, state: Mapping[str, Array], rate: float, step: int, numerics: Numerics
-    ) -> Array:
+    def update(self, weight: Array, gradient: Array, state: State, rate: float, step: int, n: Numerics) -> Array:
         if self.weight_decay:
-            keep = number(numerics, "weight_keep", 1 - rate * self.weight_decay, weight)
-            weight = numerics.mul(weight, keep, "weight_decayed", out=weight)
-        return super().update(weight, gradient, state, rate, step, numerics)
+            keep = n.number("weight_keep", 1 - rate * self.weight_decay)
+            weight = n.mul(weight, keep, "weight_decayed", out=weight)
+        return super().update(weight, gradient, state, rate, step, n)
 
-    def decayed(self, weight: Array, gradient: Array, numerics: Numerics) -> Array:
+    def decayed(self, weight: Array, gradient: Array, n: Numerics) -> Array:
         return gradient
 
 
@@ -192,8 +182,9 @@ class Updates:
         by = self.optimizer
         if name not in self._states:
             self._states[name] = {key: np.zeros(weight.shape, weight.dtype) for key in by.states}
-        made = by.update(weight, gradient, self._states[name], by.rate * factor, self.steps, numerics)
-        if not isinstance(made, np.ndarray) or made.shape != weight.shape:
+        state = {key: numerics.given(f"{key}_before", array) for key, array in self._states[name].items()}
+        made = by.update(weight, gradient, state, by.rate * factor, self.steps, numerics)
+        if not isinstance(made, np.ndarray) or (made.shape, made.dtype) != (weight.shape, weight.dtype):
             raise Error(f"optimizer {by.kind!r}: update must return the weight")
         return made
 
@@ -212,16 +203,12 @@ class Updates:
             raise Error(OTHER)
         self.steps = int(steps)
         self._states = {
-            name: {key: arrays[name].copy() for key, arrays in found.items()} for name in next(iter(names), ())
+            name: {key: arrays[name].copy() for key, arrays in found.items()}
+            for name in next(iter(found.values()), {})  # in the order that they had, so that files are the same
         }
 
     def _own(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
         return {name: array for name, array in arrays.items() if name.startswith(self._turn)}
-
-
-def number(numerics: Numerics, name: str, value: float, like: Array) -> Any:
-    """A constant, rounded to the type of an array."""
-    return numerics.number(name, like.dtype.type(value))
 
 
 def stored(x: Array, role: str, numerics: Numerics) -> Array:

@@ -95,6 +95,7 @@ class ScalarQuantizer(Quantizer):
         self.fmt, self.policy = fmt, spec.resolved_policy()
         self._nearest = _rounding(fmt, self.rounding(None)[0])
         self._own = _stochastic(fmt, self.policy) if self.stochastic else None
+        self._largest = float(decode(fmt.max_code, fmt))
 
     def values(self, x: Array, source: RandomSource | None, axis: int = -1, training: bool = True) -> Array:
         return self._nearest(x) if source is None or self._own is None else self._own(x, source)
@@ -107,7 +108,7 @@ class ScalarQuantizer(Quantizer):
         return np.isfinite(x) & ((x > high) | (x < low))
 
     def largest(self) -> float:
-        return float(decode(self.fmt.max_code, self.fmt))
+        return self._largest
 
 
 def rounded(x: Array, fmt: Format, policy: Policy) -> Array:

@@ -55,11 +55,12 @@ class After(NoAverage):
             ("apart and count must be at least 1", self.apart < 1 or self.count < 1),
             ("give begin, or the epochs of the training", self.begin is None and self.epochs is None),
         )
-        last = self.first + (self.count - 1) * self.apart
+        refuse("swa 'after'", ("begin must be at least 1", self.begin is not None and self.begin < 1))
+        last = (self.begin or 1) + (self.count - 1) * self.apart
+        needs = f"{self.count} checkpoints {self.apart} apart need {last} epochs, not {self.epochs}"
         refuse(
-            f"swa 'after', {self.count} checkpoints {self.apart} apart",
-            (f"the first would be after epoch {self.first}; train longer", self.first < 1),
-            (f"the last would be after epoch {last}", self.epochs is not None and last > self.epochs),
+            "swa 'after'",
+            (f"{needs}; train longer, or without an average: --set swa={{}}", last > (self.epochs or last)),
         )
 
     @property

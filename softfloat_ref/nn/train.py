@@ -12,16 +12,19 @@ from typing import Any, Final
 from numpy.typing import NDArray
 
 from softfloat_ref import __version__
-from softfloat_ref.base.errors import Error
+from softfloat_ref.base.errors import Error, refuse
+from softfloat_ref.base.executors import Workers
 from softfloat_ref.base.files import make_folder, write_file
 from softfloat_ref.nn import checkpoint
 from softfloat_ref.nn.data import Dataset, batches, load, text_batches
 from softfloat_ref.nn.divergence import Diverged
 from softfloat_ref.nn.measures import Measure, Score
+from softfloat_ref.nn.models import ADVERSARIES
 from softfloat_ref.nn.numerics import BLAS
 from softfloat_ref.nn.plain import is_number
 from softfloat_ref.nn.runlog import RunLog
 from softfloat_ref.nn.schedules import schedule
+from softfloat_ref.nn.shards import ShardedTrainer
 from softfloat_ref.nn.statistics import Statistics
 from softfloat_ref.nn.swa import Averager
 from softfloat_ref.nn.trainer import Trainer
@@ -103,13 +106,23 @@ def steps_of(recipe: Recipe, data: Dataset) -> int:
 
 
 class Training:
-    """A run of a recipe over data. out: the folder of its files, or none."""
+    """A run of a recipe over data. out: the folder of its files, or none; pool: where the shards of its steps are
+    done."""
 
     def __init__(
-        self, recipe: Recipe, data: Dataset, out: Path | None = None, watch: Watch | None = None, count: bool = False
+        self,
+        recipe: Recipe,
+        data: Dataset,
+        out: Path | None = None,
+        watch: Watch | None = None,
+        count: bool = False,
+        pool: Workers | None = None,
     ) -> None:
+        sharded = recipe.training.shards > 1
+        refuse("training.shards", ("statistics are of steps in one shard", sharded and count))
         self.recipe, self.data, self.out, self.watch = recipe, data, out, watch or Watch()
-        self.trainer = Trainer(recipe, data)
+        _check_sizes(recipe, data)
+        self.trainer = ShardedTrainer(recipe, data, pool) if sharded else Trainer(recipe, data)
         self.statistics = Statistics(self.trainer) if count else None
         self.averager = Averager(recipe.swa or None, recipe.training.epochs)
         self.factor = schedule(recipe.schedule or None)
@@ -260,6 +273,18 @@ class Training:
             raise Error(f"{out / CHECKPOINT}: incomplete or damaged checkpoint: {e}") from None
 
 
+def _check_sizes(recipe: Recipe, data: Dataset) -> None:
+    """Raise Error before any work if training or evaluation would find too little data."""
+    for part, x in (("train", data.train_x), ("test", data.test_x)):
+        try:
+            if data.kind == "text":
+                text_batches(x, recipe.training.batch, recipe.training.length)
+            elif recipe.model.get("kind") in ADVERSARIES and len(x) < 2:
+                raise Error("a distance between features needs at least two images")
+        except Error as e:
+            raise Error(f"[data] {part} = {len(x)}: {e}") from None
+
+
 def _plain(epoch: Epoch) -> dict[str, Any]:
     return {**vars(epoch), "test": list(epoch.test), "seconds": 0.0}  # the same bytes whenever it was made
 
@@ -282,12 +307,14 @@ def train(
     watch: Watch | None = None,
     statistics: bool = False,
     data: Dataset | None = None,
+    pool: Workers | None = None,
 ) -> Result:
-    """Train a recipe. out: folder for recipe.toml, log.jsonl, checkpoint.npz (and gradients.npz with statistics).
+    """Train a recipe. out: folder for recipe.toml, log.jsonl, checkpoint.npz (and gradients.npz with statistics). pool:
+    workers for the shards of a step.
 
     Raises Diverged if the training diverges, and Error for an invalid recipe or folder.
     """
     if resume and out is None:
         raise Error("to resume, give the run's folder with --out")
     found = load_data(recipe) if data is None else data
-    return Training(recipe, found, out, watch, statistics).run(resume)
+    return Training(recipe, found, out, watch, statistics, pool).run(resume)

@@ -6,11 +6,12 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
-from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.errors import Error, refuse, unknown
 from softfloat_ref.base.patterns import matches
 from softfloat_ref.base.tables import Range, changed, made, read_file, to_toml
+from softfloat_ref.nn.hadamard import check_size
 from softfloat_ref.nn.layers import KINDS, Layer
 from softfloat_ref.nn.models import check_model
 from softfloat_ref.nn.numerics import BLAS, ROLES, Numerics, Run
@@ -27,29 +28,39 @@ _PLAIN_TABLES: Final = ("data", "schedule", "loss_scaling", "swa")
 
 @dataclass(frozen=True)
 class Training:
-    """epochs, batch: of examples (strands of a text); length: symbols of a sequence; log_every: steps."""
+    """epochs, batch: of examples (strands of a text); length: symbols of a sequence; log_every: steps; shards: of a
+    batch."""
 
     epochs: Annotated[int, Range(1)] = 10
     batch: Annotated[int, Range(1)] = 32
     seed: Annotated[int, Range(0, (1 << 64) - 1)] = 1
     length: Annotated[int, Range(1)] = 35
     log_every: Annotated[int, Range(1)] = 10
+    shards: Annotated[int, Range(1)] = 1
+
+    def __post_init__(self) -> None:
+        refuse(
+            "[training]",
+            (f"shards = {self.shards} must divide batch = {self.batch}", self.batch % self.shards != 0),
+        )
 
 
 @dataclass(frozen=True)
 class Override:
     """Other formats for some layers. layers: "first", "last" (of those with products), a kind, or a pattern of names;
-    exempt: FP32 and BLAS throughout."""
+    exempt: FP32 and BLAS throughout. None: as the recipe has it."""
 
     layers: tuple[str, ...]
     formats: Mapping[str, TensorFormat] = field(default_factory=dict)
     accumulator: str | None = None
+    hadamard: int | None = None
     exempt: bool = False
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A training run. formats: by role; a role that is left out is FP32 (function: as vector)."""
+    """A training run. formats: by role; a role that is left out is FP32 (function: as vector). hadamard: the size of
+    the random Hadamard transform of weight gradients' operands, or 0."""
 
     name: str
     model: Mapping[str, Any]
@@ -62,6 +73,7 @@ class Recipe:
     swa: Mapping[str, Any] = field(default_factory=dict)
     formats: Mapping[str, TensorFormat] = field(default_factory=dict)
     accumulator: str = BLAS
+    hadamard: int = 0
     overrides: tuple[Override, ...] = ()
 
     def with_training(self, **changes: int | None) -> Recipe:
@@ -76,11 +88,12 @@ class Recipe:
         working = [name for name, layer in layers if layer.products]
         self._check_patterns(layers)
         for name, layer in layers:
-            formats, accumulator = dict(self.formats), self.accumulator
+            given = _Formats(self.formats, self.accumulator, self.hadamard)
             for override in self.overrides:
                 if any(_meets(p, name, layer, working) for p in override.layers):
-                    formats, accumulator = _overridden(formats, accumulator, override)
-            layer.name, layer.numerics = name, Numerics(name, formats, accumulator, run)
+                    given = _overridden(given, override)
+            hadamard = given.hadamard if layer.products else 0
+            layer.name, layer.numerics = name, Numerics(name, given.roles, given.accumulator, run, hadamard)
 
     def _check_patterns(self, layers: list[tuple[str, Layer]]) -> None:
         names, kinds = [name for name, _ in layers], dict.fromkeys([*KINDS, *(layer.kind for _, layer in layers)])
@@ -94,8 +107,11 @@ class Recipe:
         table: dict[str, Any] = {"description": self.description} if self.description else {}
         table |= {"model": dict(self.model), "data": dict(self.data)}
         table["training"], table["optimizer"] = dataclasses.asdict(self.training), dataclasses.asdict(self.optimizer)
+        if self.training.shards == 1:  # as before there were shards, so that runs of earlier versions can go on
+            del table["training"]["shards"]
         table |= {k: dict(getattr(self, k)) for k in ("schedule", "loss_scaling", "swa") if getattr(self, k)}
         table["formats"] = {k: v.to_value() for k, v in self.formats.items()} | {"accumulator": self.accumulator}
+        table["formats"] |= {"hadamard": self.hadamard} if self.hadamard else {}
         table["override"] = [_override_table(o) for o in self.overrides]
         return to_toml(table)
 
@@ -104,7 +120,8 @@ def _override_table(override: Override) -> dict[str, Any]:
     table: dict[str, Any] = {"layers": list(override.layers)}
     table |= {k: v.to_value() for k, v in override.formats.items()}
     table |= {"exempt": True} if override.exempt else {}
-    return table | ({"accumulator": override.accumulator} if override.accumulator else {})
+    given = {"accumulator": override.accumulator, "hadamard": override.hadamard}
+    return table | {k: v for k, v in given.items() if v is not None}
 
 
 def _meets(pattern: str, name: str, layer: Layer, working: list[str]) -> bool:
@@ -113,12 +130,20 @@ def _meets(pattern: str, name: str, layer: Layer, working: list[str]) -> bool:
     return layer.kind == pattern or matches(name, pattern)
 
 
-def _overridden(
-    formats: dict[str, TensorFormat], accumulator: str, override: Override
-) -> tuple[dict[str, TensorFormat], str]:
+class _Formats(NamedTuple):
+    """What a layer's numerics are made of."""
+
+    roles: Mapping[str, TensorFormat]
+    accumulator: str
+    hadamard: int
+
+
+def _overridden(given: _Formats, override: Override) -> _Formats:
     if override.exempt:
-        return {k: v for k, v in formats.items() if k not in PRODUCT_ROLES}, BLAS
-    return formats | dict(override.formats), override.accumulator or accumulator
+        return _Formats({k: v for k, v in given.roles.items() if k not in PRODUCT_ROLES}, BLAS, 0)
+    hadamard = given.hadamard if override.hadamard is None else override.hadamard
+    roles = {**given.roles, **override.formats}
+    return _Formats(roles, override.accumulator or given.accumulator, hadamard)
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -154,7 +179,7 @@ def read_recipe(table: Mapping[str, Any], name: str = "recipe") -> Recipe:
     policy = table.get("policy")
     if policy is not None:
         get_policy(policy)
-    formats, accumulator = _formats(_table(table, "formats"), "formats", policy)
+    formats, accumulator, hadamard = _formats(_table(table, "formats"), "formats", policy)
     return Recipe(
         name,
         model,
@@ -163,6 +188,7 @@ def read_recipe(table: Mapping[str, Any], name: str = "recipe") -> Recipe:
         optimizer=read_optimizer(_table(table, "optimizer")),
         formats=formats,
         accumulator=accumulator or BLAS,
+        hadamard=hadamard or 0,
         overrides=tuple(_override(o, i, policy) for i, o in enumerate(_list(table, "override"), 1)),
         **{key: _table(table, key) for key in _PLAIN_TABLES},
     )
@@ -184,16 +210,18 @@ def _list(table: Mapping[str, Any], key: str) -> list[Any]:
 
 def _formats(
     table: dict[str, Any], where: str, policy: Mapping[str, Any] | str | None
-) -> tuple[dict[str, TensorFormat], str | None]:
-    accumulator = table.pop("accumulator", None)
+) -> tuple[dict[str, TensorFormat], str | None, int | None]:
+    accumulator, hadamard = table.pop("accumulator", None), table.pop("hadamard", None)
     if accumulator is not None and accumulator != BLAS:
         if not isinstance(accumulator, str):
             raise Error(f"{where}: accumulator = {accumulator!r} is not a name")
         get_accumulator(accumulator)
+    if hadamard is not None:
+        check_size(hadamard, where)
     for role in table:
         if role not in ROLES:
-            raise unknown(f"role of {where}:", role, (*ROLES, "accumulator"))
-    return {k: read_tensor_format(v, f"{where}: {k}", policy) for k, v in table.items()}, accumulator
+            raise unknown(f"role of {where}:", role, (*ROLES, "accumulator", "hadamard"))
+    return {k: read_tensor_format(v, f"{where}: {k}", policy) for k, v in table.items()}, accumulator, hadamard
 
 
 def _override(table: object, number: int, policy: Mapping[str, Any] | str | None) -> Override:
@@ -207,5 +235,4 @@ def _override(table: object, number: int, policy: Mapping[str, Any] | str | None
     exempt = rest.pop("exempt", False)
     if not isinstance(exempt, bool) or (exempt and rest):
         raise Error(f"{where}: give either exempt = true or formats by role")
-    formats, accumulator = _formats(rest, where, policy)
-    return Override(tuple(layers), formats, accumulator, exempt)
+    return Override(tuple(layers), *_formats(rest, where, policy), exempt)

@@ -9,7 +9,7 @@ import hashlib
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol, TypeGuard, runtime_checkable
 
 from softfloat_ref.base import assignments
 from softfloat_ref.base.errors import Error, unknown
@@ -134,6 +134,11 @@ class Lfsr:
     def spec(self) -> str:
         taps = ".".join(map(str, self.taps))
         return f"lfsr:width={self.width},taps={taps},seed={self.seed},bits={self.high}:{self.low}"
+
+
+def is_source(x: object) -> TypeGuard[RandomSource]:
+    """Whether this is a source. Asking a protocol takes longer than small tensors do, so the usual one comes first."""
+    return isinstance(x, Philox) or isinstance(x, RandomSource)  # noqa: SIM101
 
 
 def _sum_of_bits(images: list[int], state: int) -> int:

@@ -110,7 +110,7 @@ def _executed(commands: str) -> str:
 
 def _quoted(path: Path | str) -> str:
     """A path as Yosys' commands take it."""
-    text = f"{_HOST}{path}"
+    text = f"{_HOST}{os.path.realpath(path)}"  # links out of what is mounted are not followed
     if re.search(r'["\n;]', text):
         raise Error(f'{path}: Yosys takes no path with ", ; or a line break')
     return f'"{text}"' if re.search(r"\s", text) else text

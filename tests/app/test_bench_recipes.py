@@ -55,15 +55,22 @@ def test_each_recipe_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.fullmatch(r"  fp8 +\d+\.\d\d ms per step, ratio \d+\.\d\d \(at most 1\.5\)", second)
 
 
-def test_the_median_of_interleaved_steps() -> None:
-    order: list[str] = []
-    times = bench_recipes.medians({x: lambda x=x: order.append(x) for x in "ab"}, 3)  # type: ignore[misc]
-    assert order == list("ab" * 4)
-    assert times.keys() == {"a", "b"}
+def test_the_median_of_interleaved_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two to warm up and to be measured once, then turns, which of short steps have several."""
+    order, clock, took = [], [0.0], {"a": 0.001, "b": 0.007}
+
+    def step(name: str) -> None:
+        order.append(name)
+        clock[0] += took[name]
+
+    monkeypatch.setattr(bench_recipes.time, "process_time", lambda: clock[0])
+    times = bench_recipes.medians({x: lambda x=x: step(x) for x in "ab"}, 3)  # type: ignore[misc]
+    assert "".join(order) == "aabb" + 3 * "aaaaab"
+    assert times == pytest.approx(took)
 
 
 @pytest.mark.extra("torch")
-@pytest.mark.parametrize("name", ["fp32-cnn", "fp32-lstm"])
+@pytest.mark.parametrize("name", ["fp32-cnn", "fp32-lstm", "fp32-transformer"])
 def test_networks_in_pytorch_have_the_same_parameters(name: str) -> None:
     """But for the second bias of its LSTM."""
     torch: Any = pytest.importorskip("torch")
@@ -72,6 +79,8 @@ def test_networks_in_pytorch_have_the_same_parameters(name: str) -> None:
     mine = sum(p.size for p in Training(recipe, data).trainer.parameters().values())
     if name == "fp32-cnn":
         network = bench_torch.cnn(torch, 3, recipe.model["channels"], data.classes)
+    elif name == "fp32-transformer":
+        network = bench_torch.transformer(torch, data.classes, recipe.model)
     else:
         network = bench_torch.lstm(torch, data.classes, recipe.model["width"], recipe.model["layers"])
         mine += 4 * recipe.model["width"]

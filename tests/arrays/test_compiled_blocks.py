@@ -243,3 +243,21 @@ def test_short_blocks_at_the_end_of_rows(fmt: str, shape: tuple[int, int]) -> No
     assert (redo == wanted[2]).all()
     assert (scales == wanted[1])[done].all()
     assert (codes == wanted[0])[np.repeat(done, 32, axis=1)[:, : shape[1]]].all()
+
+
+@pytest.mark.parametrize("name", ["mxfp8", "mxfp4", "mxint8", "nvfp4", "fp8_e4m3@fp32/128", "fp6_e3m2@e8m0/16"])
+@pytest.mark.parametrize("shape", [(3, 40, 5), (2, 70, 27), (1, 33, 1100), (40, 1300), (9, 4100), (300, 2)])
+def test_narrow_arrays_and_short_rows(name: str, shape: tuple[int, ...]) -> None:
+    """Of which the loops take several rows at a time; against numpy's way, there and back."""
+    rng = np.random.default_rng(6)
+    x = (rng.standard_normal(shape) * 2.0 ** rng.integers(-9, 9, (*shape[:-1], 1))).astype(np.float32)
+    x[rng.random(shape) < 0.0005] = np.nan
+    x[rng.random(shape) < 0.0005] = np.inf
+    for axis in range(x.ndim):
+        made, wanted = blocks.encode(x, name, axis=axis), blocks.encode(x.astype(np.float64), name, axis=axis)
+        np.testing.assert_array_equal(made.codes, wanted.codes)
+        np.testing.assert_array_equal(made.scales, wanted.scales)
+        other = dataclasses.replace(made, codes=np.asfortranarray(made.codes))
+        assert made._is_compiled() or name == "fp8_e4m3@fp32/128"
+        assert not other._is_compiled()
+        np.testing.assert_array_equal(made.decode().view(np.uint32), other.decode().view(np.uint32))

@@ -8,10 +8,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from cluster import SEARCHED, cluster
 from command import ENVIRONMENT, TOP, ok, refused
 from processes import all_end, children, needs_proc
 
@@ -19,7 +19,6 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import ATTEMPTS, in_background, in_order, workers
 
 SELFTEST = ("selftest", "--exhaustive", "--fmt", "fp6_e3m2", "--round", "rne", "--round", "rto")
-SEARCHED = os.pathsep.join(map(str, (TOP, *(TOP / "tests" / name for name in ("base", "support")))))
 
 
 def square(x: int) -> int:
@@ -215,30 +214,6 @@ def test_vectors_that_take_no_workers() -> None:
 
 
 # -- a Dask cluster of separate processes on this machine ------------------------------------------------------------
-
-
-@contextmanager
-def cluster(folder: Path, count: int) -> Iterator[tuple[Path, list[subprocess.Popen[bytes]]]]:
-    """The scheduler's file; and the scheduler and so many workers, each a process of its own."""
-    pytest.importorskip("distributed")
-    file = folder / "scheduler.json"
-    env = {**os.environ, "PYTHONPATH": SEARCHED}
-    common = ["--no-dashboard", "--scheduler-file", str(file)]
-    with ExitStack() as stack, open(folder / "log", "wb") as log:
-
-        def launch(kind: str, *args: str) -> subprocess.Popen[bytes]:
-            command = [sys.executable, "-m", "distributed.cli.dask_" + kind, *common, *args]
-            process = subprocess.Popen(command, stdout=log, stderr=log, env=env, cwd=folder)
-            stack.callback(process.wait)
-            stack.callback(process.kill)
-            return process
-
-        scheduler = launch("scheduler", "--host", "127.0.0.1", "--port", "0")
-        for _ in range(600):
-            if file.exists():
-                break
-            time.sleep(0.05)
-        yield file, [scheduler] + [launch("worker", "--nthreads", "1", "--no-nanny") for _ in range(count)]
 
 
 @pytest.mark.extra

@@ -34,6 +34,7 @@ from softfloat_ref.nn.training_recipe import read_recipe
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.literals import parse_code, parse_number
 
+pytestmark = pytest.mark.usefixtures("nothing_kept")  # the inputs may open no file outside their folder
 OUTSIDE = "../outside.toml:a"
 PLAIN = "exponent_bits = 4\nmantissa_bits = 3\nbias = 7\n"
 COUNT = int(os.environ.get("FUZZ_COUNT", "100"))

@@ -16,10 +16,10 @@ from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.policies import get_policy
 from softfloat_ref.units import OperationUnit
 
-FMA = VectorSet.make("fma", "fp16", 2000)
-ADD = VectorSet.make("add", "fp32", 2000)
-MUL = VectorSet.make("mul", "bf16", 2000)
-TO_E4M3 = VectorSet.make("convert", "fp32", 2000, out="fp8_e4m3")
+FMA = VectorSet.make("fma", "fp16", 1000)
+ADD = VectorSet.make("add", "fp32", 1000)
+MUL = VectorSet.make("mul", "bf16", 1000)
+TO_E4M3 = VectorSet.make("convert", "fp32", 1000, out="fp8_e4m3")
 BLOCKS = VectorSet.make("quantize", "fp8_e4m3@e8m0/8", 300)
 DOTS = VectorSet.make("dot", "fp8_e4m3@e8m0/4", 300)
 

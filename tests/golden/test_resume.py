@@ -29,6 +29,7 @@ from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import verify
 from softfloat_ref.oracle.policies import Policy
 
+pytestmark = pytest.mark.usefixtures("nothing_kept")  # so that commands take as long as they can
 KILLS = int(os.environ.get("SOFTFLOAT_KILLS", "1"))
 COMMANDS = {
     "in bulk": ("--op", "mul", "--fmt", "fp16", "-n", "1000000", "--format", "tv,csv,npz"),

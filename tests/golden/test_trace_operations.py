@@ -51,6 +51,7 @@ def policy(**fields: Any) -> dict[str, Any]:
 MX = stored_format(get_block_format("mxfp8"))
 E4M3 = get_format("fp8_e4m3")
 WORDS = np.random.default_rng(5).integers(0, 256, (6, 40)).astype(np.uint8)
+SIGNS = [0, 1, 1, 0, 1, 0, 0, 0, 1, 1, 0, 1, 0, 1, 1, 1]
 CASES: dict[str, list[Case]] = {
     "add": [
         case([((5, 7), FP32)], numbers(5, 7), numbers(7, seed=2)),
@@ -70,6 +71,10 @@ CASES: dict[str, list[Case]] = {
     "relu_gradient": [case([((10, 10), FP32)], np.repeat(SPECIALS, 10).astype("u4"),
                            np.tile(SPECIALS, 10).astype("u4"))],
     "row_sum": [case([((6,), FP32)], numbers(9, 6)), case([((3,), FP32)], numbers(1, 3, special=False))],
+    "hadamard": [
+        case([((16, 5), FP32)], numbers(16, 5), np.array(SIGNS[:16], "u1"), formats=(FP32, get_format("u1"))),
+        case([((8, 3), FP32)], numbers(7, 3), np.array(SIGNS[:4], "u1"), formats=(FP32, get_format("u1"))),
+    ],
     "pixel_sum": [case([((2, 3), FP32)], numbers(2, 3, 4, 3))],
     "patches": [
         case([((2, 5, 4, 3, 3, 2), E4M3)], np.arange(80).reshape(2, 5, 4, 2), formats=(E4M3,),

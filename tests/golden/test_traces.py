@@ -83,6 +83,11 @@ SMALL: dict[str, dict[str, Any]] = {
         "optimizer": {"rate": 0.05},
         "formats": {"weight": "nvfp4", "activation": "nvfp4", "error": {"format": "nvfp4", **SR}, "master": "nvfp4"},
     },
+    "hadamard-mlp": {
+        "model": {"kind": "mlp", "hidden": [24]},
+        "data": {"name": "blobs", "train": 24, "test": 8, "features": 20},
+        "formats": {"activation": "nvfp4", "error": {"format": "nvfp4", **SR}, "hadamard": 16},
+    },
     "mx-sr-residual": {
         "model": {"kind": "resnet", "depth": 8, "width": 4},
         "data": {"name": "shapes", "train": 4, "test": 4, "size": 12},

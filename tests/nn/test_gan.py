@@ -106,6 +106,20 @@ def test_each_turn_updates_its_own_network(data: Dataset) -> None:
     assert {turn: by.steps for turn, by in trainer.optimizers.items()} == {DISCRIMINATOR: 1, GENERATOR: 1}
 
 
+def test_the_generator_s_turn_leaves_the_discriminator_s_gradients(data: Dataset) -> None:
+    """They are not used; an averaged range sees them all the same. The generator's are what they were."""
+    averaged = {"weight_gradient": {"format": "qint8", "observer": "moving-average"}}
+    for formats, changed in (({}, False), (averaged, True)):
+        trainer = Trainer(recipe(formats=formats), data)
+        trainer.run.begin(1, turn=DISCRIMINATOR)
+        trainer._passes(DISCRIMINATOR, data.train_x[:16], data.train_y[:16], 1.0)
+        before = {k: v.copy() for k, v in trainer.gradients(DISCRIMINATOR).items() if "conv" in k or "image" in k}
+        trainer.run.begin(1, turn=GENERATOR)
+        trainer._passes(GENERATOR, data.train_x[:16], data.train_y[:16], 1.0)
+        after = trainer.gradients(DISCRIMINATOR)
+        assert any((after[k] != v).any() for k, v in before.items()) == changed
+
+
 @pytest.mark.parametrize("turn", [DISCRIMINATOR, GENERATOR])
 def test_the_gradients_of_a_turn_are_differences(turn: str, data: Dataset) -> None:
     """Of the discriminator's loss over data and over generated images, and of the generator's."""

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from softfloat_ref import blocks
+from softfloat_ref.arrays.functions import lstm_gates
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.trace.numerics import RecordingNumerics
 from softfloat_ref.golden.trace.recorder import Recorded, Recorder
+from softfloat_ref.nn import functions
 from softfloat_ref.nn import layers as nn
 from softfloat_ref.nn.models import MODELS, Input, build
 from softfloat_ref.nn.numerics import Numerics, Run
@@ -255,6 +257,33 @@ def test_an_lstm_carries_its_state() -> None:
     whole = layer.forward(x)
     layer.reset()
     np.testing.assert_array_equal(np.concatenate([layer.forward(x[:2]), layer.forward(x[2:])]), whole)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-4, 40.0, 0.0])
+@pytest.mark.parametrize("fmt", ["fp32", "bf16"])
+def test_an_lstms_loops_are_its_operations(size: float, fmt: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same bits as one operation after the other; also where a loop leaves functions' results undecided."""
+    x, dy = (draw(7, 3, 5 + k, seed=k).astype(np.float32) * np.float32(size) for k in (0, 3))
+    x[3, 1] = np.inf
+    found = []
+    for at_once in (True, False):
+        monkeypatch.setattr(Numerics, "records", not at_once)
+        monkeypatch.setattr("softfloat_ref.nn.operations.lstm_gates", lstm_gates if at_once else gate_by_gate)
+        layer = nn.LSTM(5, 8)
+        layer.numerics = Numerics("lstm", {"vector": TensorFormat(fmt)} if fmt != "fp32" else {})
+        for _ in range(2):
+            with np.errstate(invalid="ignore"):
+                found.append([layer.forward(x), layer.backward(dy), *layer.grads.values()])
+    assert len(found) == 4
+    for quick, slow in zip(found[:2], found[2:], strict=True):
+        for a, b in zip(quick, slow, strict=True):
+            np.testing.assert_array_equal(np.isnan(a), np.isnan(b))
+            np.testing.assert_array_equal(*(v[~np.isnan(v)].view(np.uint32) for v in (a, b)))
+
+
+def gate_by_gate(sums: Array) -> Array:
+    parts = np.split(sums, 4, 1)
+    return np.concatenate([functions.tanh(p) if i == 2 else functions.sigmoid(p) for i, p in enumerate(parts)], 1)
 
 
 def test_batch_norm_in_inference_goes_by_its_statistics() -> None:

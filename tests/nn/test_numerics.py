@@ -69,6 +69,18 @@ def test_plain_numerics_copy_nothing() -> None:
     assert plain.result(x, "error") is plain.vector(x) is plain.function(x) is x
 
 
+@pytest.mark.parametrize("fmt", ["s1e5m2", "s1e6m1b46", "fp16", "fp8_e4m3"])
+@pytest.mark.parametrize("rounding", ["sr", "sr-b", "sr-c"])
+def test_stochastic_rounding_of_exact_values_needs_no_words(fmt: str, rounding: str) -> None:
+    """All values of the format; also with a few others among them, and beyond the largest."""
+    policy = get_policy(None, rounding=rounding, sr_bits=9)
+    x = arrays.decode(np.arange(1 << sf.get_format(fmt).width, dtype=np.uint16), fmt)
+    beyond = np.array([x[np.isfinite(x)].max() * np.float32(4)], np.float32)
+    for values in (x, np.append(x, beyond), np.append(x, np.float32(0.3)), np.insert(x, 0, np.float32(-0.7))):
+        assert same(stochastic(values, sf.get_format(fmt), policy, Philox(8)),
+                    arrays.quantize(values, fmt, policy, Philox(8)))  # fmt: skip
+
+
 @pytest.mark.parametrize("fmt", ["flexfp_e4m3", "flexfp_e5m2", "flexfp_e3m4"])
 @pytest.mark.parametrize("policy", [None, SR])
 def test_a_shared_exponent_is_the_block_format(fmt: str, policy: Any) -> None:

@@ -35,6 +35,11 @@ CNN = {
     "optimizer": {"rate": 0.05, "momentum": 0.9, "weight_decay": 1e-4},
 }
 DCGAN = {**CNN, "model": {"kind": "dcgan", "channels": [4, 8], "noise": 4}, "optimizer": {"kind": "adam"}}
+TRANSFORMER = {
+    "model": {"kind": "transformer", "layers": 1, "width": 32, "heads": 2, "context": 8, "dropout": 0.1},
+    "data": {"name": "text", "train": 700, "test": 200},
+    "optimizer": {"kind": "adamw", "clip_norm": 1.0},
+}
 MLP = {"model": {"kind": "mlp", "hidden": [8]}, "data": {"name": "blobs"}, "training": {"epochs": 2, "batch": 8}}
 
 
@@ -113,10 +118,21 @@ def steps(out: Path) -> list[dict[str, Any]]:
     return [{k: v for k, v in line.items() if k != "seconds"} for line in lines]
 
 
-@pytest.mark.parametrize("base", [CNN, DCGAN], ids=["cnn", "dcgan"])
-def test_a_killed_run_is_resumed_to_the_same_bits(base: dict[str, Any], tmp_path: Path) -> None:
+MX = {**dict.fromkeys(("weight", "activation", "error"), "mxfp8"), "vector": "bf16"}
+
+
+@pytest.mark.parametrize(
+    ("base", "formats"),
+    [(CNN, FP8), (DCGAN, FP8), (TRANSFORMER, MX)],
+    ids=["cnn", "dcgan", "transformer"],
+)
+def test_a_killed_run_is_resumed_to_the_same_bits(
+    base: dict[str, Any], formats: dict[str, Any], tmp_path: Path
+) -> None:
+    """Weights, optimizer, statistics and random words; the same files, too."""
     path = tmp_path / "r.toml"
-    path.write_text(recipe(base, formats=FP8, policy=SR, training={"epochs": 6, "batch": 16, "log_every": 1}).to_toml())
+    training = {"epochs": 6, "batch": 16, "length": 8, "log_every": 1}
+    path.write_text(recipe(base, formats=formats, policy=SR, training=training).to_toml())
     ok("train", str(path), "-o", str(tmp_path / "whole"))
     argv = [sys.executable, "-m", "softfloat_ref", "train", str(path), "-o", str(tmp_path / "killed")]
     killed = subprocess.Popen(argv, env={**os.environ, "PYTHONPATH": str(TOP)}, stdout=subprocess.DEVNULL)
@@ -126,8 +142,29 @@ def test_a_killed_run_is_resumed_to_the_same_bits(base: dict[str, Any], tmp_path
     killed.send_signal(signal.SIGKILL)
     killed.wait()
     ok(*argv[3:], "--resume")
-    assert same(final(tmp_path / "whole"), final(tmp_path / "killed"))
+    whole, parts = ((tmp_path / name / "checkpoint.npz").read_bytes() for name in ("whole", "killed"))
+    assert whole == parts
     assert steps(tmp_path / "whole") == steps(tmp_path / "killed")
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "message"),
+    [
+        ("fp32-lstm", "test=9", "[data] test = 9: 9 symbols are too few for "),
+        ("fp32-lstm", "train=9", "[data] train = 9: 9 symbols are too few for "),
+        ("fp32-dcgan", "test=1", "[data] test = 1: a distance between features needs at least two images"),
+    ],
+)
+def test_too_little_data_is_refused_before_training(name: str, size: str, message: str, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    assert message in refused("train", name, "--set", f"data.{size}", "-o", str(out))
+    assert not out.exists()
+
+
+def test_a_run_too_short_for_its_average_says_what_to_set() -> None:
+    assert "4 checkpoints 1 apart need 4 epochs, not 1; train longer, or without an average: --set swa={}" in refused(
+        "train", "fp32-cnn", "--epochs", "1"
+    )
 
 
 def test_what_a_run_leaves(tmp_path: Path) -> None:

@@ -69,6 +69,11 @@ def test_the_example_trains_and_goes_on(tmp_path: Path) -> None:
     assert [e.test for e in again.epochs] == [e.test for e in whole.epochs]
 
 
+def test_the_example_is_short() -> None:
+    """A data set, a layer, a model and an optimizer, whole."""
+    assert len((EXAMPLE / "own_training.py").read_text().splitlines()) <= 60
+
+
 def test_an_own_layer_is_one_among_others() -> None:
     """By its kind in overrides, and as a model's activation function or norm."""
     recipe = load_recipe(str(EXAMPLE / "own.toml"))

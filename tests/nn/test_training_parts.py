@@ -192,8 +192,13 @@ def test_an_average_goes_on_from_its_state(tmp_path: Path) -> None:
     ("spec", "epochs", "message"),
     [
         ({"kind": "after"}, None, "give begin, or the epochs"),
-        ({"kind": "after", "apart": 5, "count": 5}, 20, "the first would be after epoch 0; train longer"),
-        ({"kind": "after", "begin": 7, "count": 5}, 10, "the last would be after epoch 11"),
+        (
+            {"kind": "after", "apart": 5, "count": 5},
+            20,
+            "5 checkpoints 5 apart need 21 epochs, not 20; train longer",
+        ),
+        ({"kind": "after", "begin": 7, "count": 5}, 10, "5 checkpoints 1 apart need 11 epochs, not 10"),
+        ({"kind": "after", "begin": 0}, 10, "begin must be at least 1"),
         ({"kind": "once", "at": 2, "begin": 3}, None, "1 <= begin <= at"),
         ({"kind": "every", "begin": 0}, None, "begin must be at least 1"),
         ({"kind": "all"}, None, "unknown swa"),

@@ -48,9 +48,10 @@ def test_everything_comes_back_from_toml() -> None:
             "activation": {"format": "mxfp8", "profile": "torchao-even", "policy": "ieee"},
             "error": {"format": "s1e5m2", "clip": True},
             "accumulator": "fp32-sequential",
+            "hadamard": 16,
         },
         "override": [
-            {"layers": ["first", "conv*"], "weight": "fp16", "accumulator": "blas"},
+            {"layers": ["first", "conv*"], "weight": "fp16", "accumulator": "blas", "hadamard": 0},
             {"layers": ["last"], "exempt": True},
         ],
     }

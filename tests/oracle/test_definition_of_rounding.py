@@ -96,6 +96,24 @@ def test_every_code_and_midpoint(fmt: Format) -> None:
     assert compared > 100
 
 
+@pytest.mark.parametrize("mode", [m for m in ROUNDINGS if m.startswith("sr")])
+@pytest.mark.parametrize("name", ["fp8_e4m3", "binary8p4se"])
+def test_every_fraction_with_every_random_word(name: str, mode: str) -> None:
+    """Between subnormal, normal and the largest values: fractions of twice the steps of the random word, with a hair to
+    each side."""
+    fmt = get_format(name)
+    encode = encoder(fmt, Policy(mode, sr_bits=N))
+    for negative in (False, True):
+        line = Line.of(fmt, negative)
+        for lower in (0, 1, 2, fmt.min_normal_code, 41, fmt.max_code - 1):
+            a, b = line.values[lower : lower + 2]
+            fractions = [a + (b - a) * k / (2 << N) for k in range(2 << N)]
+            for x in (y for f in fractions for y in (f - TINY, f, f + TINY) if y > a):
+                for r in range(1 << N):
+                    wanted = expected(x, negative, line, fmt, mode, N, r)
+                    assert encode(as_value(x, negative), r) == wanted, (x, negative, r)
+
+
 @pytest.mark.parametrize("name", ["fp16", "bf16", "dlfloat16", "tf32"])
 def test_samples_of_larger_formats(name: str) -> None:
     """A window of neighbouring codes at each end and at random places, as a line of its own."""

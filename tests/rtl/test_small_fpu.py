@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from benches import CHEAP, TOP, Bench, build, failure
+from faults.planted import planted_bench, select
 
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.vector_recipes import load_recipe
@@ -38,25 +39,27 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-def bench(simulator: str, folder: Path, work: Path, faults: int, include: Path) -> Bench:
-    """The bench with these faults. The included file lies beside a copy of the sources."""
-    ports = (UNIT / "ports.toml").read_text().replace("value = 0, width = 10", f"value = {faults}, width = 10")
-    source = include / "small_fpu.sv"
-    text = (UNIT / "small_fpu.sv").read_text()
-    source.write_text(text.replace('"fpu_defs.svh"', f'"{UNIT / "fpu_defs.svh"}"'))
-    return build(simulator, folder, work, ports, UNIT / "fpu_pkg.sv", EXAMPLES / "fp16_fma" / "fp16_fma.sv", source)
+@pytest.fixture(scope="module")
+def planted(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    return planted_bench(folder, tmp_path_factory.mktemp("planted") / "w", CHEAP)
 
 
 def test_it_passes(simulator: str, folder: Path, tmp_path: Path) -> None:
-    found = bench(simulator, folder, tmp_path / "w", 0, tmp_path)
+    """The included file lies beside a copy of the sources."""
+    source = tmp_path / "small_fpu.sv"
+    text = (UNIT / "small_fpu.sv").read_text()
+    source.write_text(text.replace('"fpu_defs.svh"', f'"{UNIT / "fpu_defs.svh"}"'))
+    sources = UNIT / "fpu_pkg.sv", EXAMPLES / "fp16_fma" / "fp16_fma.sv", source
+    found = build(simulator, folder, tmp_path / "w", (UNIT / "ports.toml").read_text(), *sources)
     assert f"PASS: {COUNT} of {COUNT} vectors" in found.first.output
     assert found.run("+seed=2").passed
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_every_fault_is_found(fault: int, folder: Path, tmp_path: Path) -> None:
+def test_every_fault_is_found(fault: int, planted: Bench) -> None:
     """Several at once: tests/campaigns/test_faults.py."""
-    run = bench(CHEAP, folder, tmp_path / "w", 1 << fault, tmp_path).first
+    assert planted.first.passed, planted.first.output
+    run = planted.run(select([fault]))
     if fault == 3:
         assert failure(run).startswith("the result changed while stalled in cycle ")
         return

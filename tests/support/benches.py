@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -231,7 +232,16 @@ DEVICES = {
     "valid/ready, sticky": ("add", HANDSHAKE),
     "out of order": ("add", TAGGED),
 }
+
+# Icarus builds in no time: with it, further cases of what Verilator has been seen to do too.
 ONLY_ICARUS = pytest.mark.skipif(not HAS_ICARUS, reason="needs Icarus; Verilator runs the same benches")
+
+
+def with_icarus(*values: object) -> Any:
+    """Values of a test's parameters that are a further case of others."""
+    return pytest.param(*values, marks=ONLY_ICARUS)
+
+
 _built: dict[tuple[str, str], Bench] = {}
 
 

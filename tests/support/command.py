@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 TOP = Path(__file__).parents[2]
@@ -22,9 +22,20 @@ HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 def run(*args: str, stdin: str | bytes = b"", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """What a command printed and its exit code; stdin is what it reads."""
     data = stdin.encode() if isinstance(stdin, str) else stdin
-    if OWN_PROCESS & {x.partition("=")[0] for x in args}:
+    if needs_process(args):
         return process(*args, stdin=data, cwd=cwd)
-    with _streams(data) as shown, contextlib.chdir(cwd or "."), _signals():
+    return here(*args, stdin=data, cwd=cwd)
+
+
+def needs_process(args: Iterable[str]) -> bool:
+    return bool(OWN_PROCESS & {x.partition("=")[0] for x in args})
+
+
+def here(
+    *args: str, stdin: bytes = b"", cwd: Path | None = None, together: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """The same in this process. together: what goes to stderr goes to stdout, each line at once, as on a terminal."""
+    with _streams(stdin, together) as shown, contextlib.chdir(cwd or "."), _signals():
         code = _exit_code(args)
     return subprocess.CompletedProcess(args, code, *(x.decode() for x in shown))
 
@@ -50,8 +61,10 @@ def _exit_code(args: tuple[str, ...]) -> int:
 
 
 @contextlib.contextmanager
-def _streams(data: bytes) -> Iterator[list[bytes]]:
-    """Files in place of the three descriptors and their streams; what was written into the last two, in the end."""
+def _streams(data: bytes, together: bool) -> Iterator[list[bytes]]:
+    """Files in place of the three descriptors and their streams; what was written into the last two, in the end.
+
+    together: the last two are one file."""
     shown: list[bytes] = []
     before = sys.stdin, sys.stdout, sys.stderr
     sys.stdout.flush()
@@ -62,11 +75,13 @@ def _streams(data: bytes) -> Iterator[list[bytes]]:
         files[0].seek(0)
         kept = [os.dup(x) for x in range(3)]
         try:
-            for number, file in enumerate(files):
+            for number, file in enumerate([*files[:2], files[1]] if together else files):
                 os.dup2(file.fileno(), number)
             raw = [io.FileIO(x, "rb" if x == 0 else "wb", closefd=False) for x in range(3)]
             sys.stdin = io.TextIOWrapper(io.BufferedReader(raw[0]), encoding="utf-8")
-            sys.stdout, sys.stderr = (io.TextIOWrapper(io.BufferedWriter(x), encoding="utf-8") for x in raw[1:])
+            out, err = map(io.BufferedWriter, raw[1:])
+            sys.stdout = io.TextIOWrapper(out, encoding="utf-8", line_buffering=together)
+            sys.stderr = io.TextIOWrapper(err, encoding="utf-8", line_buffering=True)
             yield shown
         finally:
             with contextlib.suppress(OSError, ValueError):

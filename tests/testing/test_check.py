@@ -43,6 +43,7 @@ for i, line in enumerate(sys.stdin):
             sys.exit(3)
         if mode == "crashes":
             import os
+            out.flush()
             os.abort()
         if mode == "hangs":
             out.flush()

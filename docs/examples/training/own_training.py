@@ -1,21 +1,12 @@
 # SPDX-License-Identifier: 0BSD
 """A data set, a layer, a model and an optimizer for training recipes."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from softfloat_ref.nn.data import Dataset
-from softfloat_ref.nn.layers import Layer, Linear, RMSNorm, Sequential
-from softfloat_ref.nn.models import Input
-from softfloat_ref.nn.numerics import Numerics
-from softfloat_ref.nn.optimizers import Optimizer, number, stored
-
-Array = np.ndarray[Any, Any]
+from softfloat_ref.nn.extending import Array, Dataset, Input, Layer, Numerics, Optimizer, State, stored
+from softfloat_ref.nn.layers import Linear, RMSNorm, Sequential
 
 
 def waves(*, seed: int, train: int = 512, test: int = 256, samples: int = 32) -> Dataset:
@@ -55,20 +46,12 @@ class RMSProp(Optimizer):
     """v <- decay v + (1 - decay) g g, w <- w - rate g / (sqrt(v) + 1e-8)."""
 
     decay: float = 0.9
+    states = ("square",)
 
-    @property
-    def states(self) -> tuple[str, ...]:
-        return ("square",)
-
-    def update(
-        self, weight: Array, gradient: Array, state: Mapping[str, Array], rate: float, step: int, numerics: Numerics
-    ) -> Array:
-        n = numerics
-        kept = n.mul(
-            n.given("square_before", state["square"]), number(n, "keep", self.decay, weight), out=state["square"]
-        )
-        taken = n.mul(n.mul(gradient, gradient, "squares"), number(n, "take", 1 - self.decay, weight), "taken")
+    def update(self, weight: Array, gradient: Array, state: State, rate: float, step: int, n: Numerics) -> Array:
+        kept = n.mul(state["square"], n.number("keep", self.decay), out=state["square"])
+        taken = n.mul(n.mul(gradient, gradient, "squares"), n.number("take", 1 - self.decay), "taken")
         square = stored(n.add(kept, taken, "square", out=kept), "optimizer", n)
-        below = n.add(n.sqrt(square, "root"), number(n, "epsilon", 1e-8, weight), "below")
-        change = n.mul(n.div(gradient, below, "quotient"), number(n, "rate", rate, weight), "change")
+        below = n.add(n.sqrt(square, "root"), n.number("epsilon", 1e-8), "below")
+        change = n.mul(n.div(gradient, below, "quotient"), n.number("rate", rate), "change")
         return stored(n.sub(weight, change, "updated", out=weight), "master", n)

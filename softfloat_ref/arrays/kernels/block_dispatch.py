@@ -203,7 +203,13 @@ def value_tables(fmt: BlockFormat, elements: Array, factors: Array) -> ValueTabl
     with np.errstate(over="ignore", under="ignore"):  # values beyond float32 are not taken from this table
         short = np.where(np.isnan(elements), np.nan, elements).astype(np.float32)  # one NaN, whatever the payload
     single = _single(elements, short, factors)
-    return ValueTables(elements, factors, short, single, _units(fmt.element, single), _decoded(fmt.element))
+    decoded = _decoded(fmt.element) if fmt.size == SIZE else None
+    return ValueTables(elements, factors, short, single, _units(fmt.element, single), decoded)
+
+
+def scaled_tables(tables: ValueTables, factor: float) -> ValueTables:
+    """The tables with factors that are as many times as large, whose products float32 seldom holds exactly."""
+    return tables._replace(factors=tables.factors * factor, single=np.zeros_like(tables.single), decoded=None)
 
 
 def dequantize(codes: Array, scales: Array, axis: int, fmt: BlockFormat, tables: ValueTables, out: Array) -> None:
@@ -215,11 +221,31 @@ def dequantize(codes: Array, scales: Array, axis: int, fmt: BlockFormat, tables:
     if axis != codes.ndim - 1:
         dequantize_columns(views[0], views[1], fmt.size, elements, factors, short, single, views[2])
         return
-    rows = [view[:, :, 0] for view in views]
-    if decoded is not None and fmt.size == SIZE:
-        dequantize_rows32(rows[0], rows[1], elements, factors, units, decoded, short, single, rows[2])
+
+    def rows(codes: Array, scales: Array, out: Array) -> None:
+        if decoded is not None:
+            dequantize_rows32(codes, scales, elements, factors, units, decoded, short, single, out)
+        else:
+            dequantize_rows(codes, scales, fmt.size, elements, factors, short, single, out)
+
+    if codes.shape[-1] % fmt.size == 0:  # complete blocks only: as one row
+        rows(*(view.reshape(1, -1) for view in views))
     else:
-        dequantize_rows(rows[0], rows[1], fmt.size, elements, factors, short, single, rows[2])
+        _dequantize_padded([view[:, :, 0] for view in views], fmt.size, rows)
+
+
+def _dequantize_padded(views: list[Array], size: int, rows: Callable[[Array, Array, Array], None]) -> None:
+    """The same of rows that end in a short block, as `_quantize_padded`: behind them are codes of zero."""
+    codes, scales, out = views
+    length, wide = codes.shape[1], scales.shape[1] * size
+    step = max(1, min(CHUNK // wide, len(codes)))
+    room, made = np.zeros((step, wide), codes.dtype), np.empty((step, wide), out.dtype)
+    for start in range(0, len(codes), step):
+        part = slice(start, min(start + step, len(codes)))
+        count = part.stop - start
+        room[:count, :length] = codes[part]
+        rows(*(array.reshape(1, -1) for array in (room[:count], scales[part], made[:count])))
+        out[part] = made[:count, :length]
 
 
 def _decoded(fmt: Format) -> Any:

@@ -17,6 +17,7 @@ from softfloat_ref.arrays.kernels.nearest import ALL, magnitude_code, signed, un
 
 TILE: Final = 4096  # columns at a time if blocks do not run along the last axis
 SPAN: Final = 2048  # values at a time if they do
+TOGETHER: Final = 1024  # values of several short rows at a time, at most divided_loops.PART
 NAN: Final = np.float32(np.nan)
 _INF: Final = U32(0x7F800000)
 _HIDDEN: Final = U32(0x800000)
@@ -187,9 +188,11 @@ def quantize_columns(
     fields = unpacked(near if has_near else numbers)
     zero_scale, nan_scale, nan_code = rules[0], rules[1], rules[2]
     length, columns = x.shape[1], x.shape[2]
+    together = rows_together(columns, size)
     largest, least = np.zeros(TILE, np.uint32), np.zeros(TILE, np.int32)
     special = np.zeros(TILE, np.uint8)
     for outer in range(x.shape[0]):
+        flat, coded = x[outer].reshape(-1), codes[outer].reshape(-1)
         for block in range(scales.shape[1]):
             first = block * size
             end = min(first + size, length)
@@ -208,8 +211,10 @@ def quantize_columns(
                     is_near &= special[c] or least[c] > ALL
                     if least[c] < 1 and not p.flush and not special[c]:
                         redo[outer, block, left + c] = _has_subnormal(x[outer, first:end, left + c])
-                for k in range(first, end):
-                    values, made = x[outer, k, left : left + width], codes[outer, k, left : left + width]
+                repeat(least, width, min(together, end - first))
+                for k in range(first, end, together):
+                    part = slice(k * columns + left, (min(k + together, end) - 1) * columns + left + width)
+                    values, made = flat[part], coded[part]
                     if is_near:
                         _near_elements(values, made, least, fields)
                     else:
@@ -218,6 +223,20 @@ def quantize_columns(
                     if special[c]:
                         for k in range(first, end):
                             codes[outer, k, left + c] = nan_code
+
+
+@compiled(forceinline=True)
+def rows_together(columns: int, size: int) -> int:
+    """How many rows of a block of so many columns a loop takes at a time: of narrow arrays several, since it is slow on
+    few values. Then the columns are the whole array's, so that these rows follow each other in memory."""
+    return max(min(TOGETHER // max(columns, 1), size), 1)
+
+
+@compiled()
+def repeat(row: Any, width: int, count: int) -> None:
+    """Make `count` rows of the first one, of `width` numbers."""
+    for i in range(width, count * width):
+        row[i] = row[i - width]
 
 
 @compiled()
@@ -236,24 +255,20 @@ def dequantize_rows(
     short: the table in float32. single: factors by scale code where all float32 products are exact and normal, else
     0."""
     length, step = codes.shape[1], max(SPAN // size, 1)
-    spread = np.empty(step * size, np.float32)
+    spread, wide = np.empty(step * size, np.float32), np.empty(step * size, np.float64)
     for row in range(codes.shape[0]):
         for early in range(0, scales.shape[1], step):
-            late = min(early + step, scales.shape[1])
-            begin, end = early * size, min(late * size, length)
+            some = scales[row, early : min(early + step, scales.shape[1])]
+            begin, end = early * size, min((early + step) * size, length)
             elements, values = codes[row, begin:end], out[row, begin:end]
-            complete = True
-            for block in range(late - early):
-                scale = scales[row, early + block]
-                factor = single[scale]
-                complete &= factor != 0
-                spread[block * size : (block + 1) * size] = factor
-            _products(elements, short, spread, values)
-            for block in range(0 if complete else late - early):
-                scale = scales[row, early + block]
-                if single[scale] == 0:
-                    for k in range(block * size, min((block + 1) * size, values.size)):
-                        values[k] = _rounded(table[elements[k]] * factors[scale])
+            if _all_exact(some, single):
+                for block in range(some.size):
+                    spread[block * size : (block + 1) * size] = single[some[block]]
+                _products(elements, short, spread, values)
+            else:
+                for block in range(some.size):
+                    wide[block * size : (block + 1) * size] = factors[some[block]]
+                _rounded_products(elements, table, wide, values)
 
 
 @compiled(nogil=True)
@@ -284,14 +299,25 @@ def dequantize_rows32(
 
 
 @compiled()
+def _all_exact(scales: Any, single: Any) -> bool:
+    exact = True
+    for block in range(scales.size):
+        exact &= single[scales[block]] != 0
+    return exact
+
+
+@compiled()
 def _products(codes: Any, table: Any, factors: Any, out: Any) -> None:
     for k in range(codes.size):
         out[k] = table[codes[k]] * factors[k]
 
 
-@compiled(forceinline=True)
-def _rounded(value: Any) -> Any:
-    return np.float32(value) if value == value else NAN  # one NaN, whatever the payload of the product
+@compiled()
+def _rounded_products(codes: Any, table: Any, factors: Any, out: Any) -> None:
+    """The products in float64, which are exact, rounded to float32."""
+    for k in range(codes.size):
+        value = table[codes[k]] * factors[k]
+        out[k] = np.float32(value) if value == value else NAN  # one NaN, whatever the payload of the product
 
 
 @compiled(nogil=True)
@@ -299,24 +325,28 @@ def dequantize_columns(
     codes: Any, scales: Any, size: int, table: Any, factors: Any, short: Any, single: Any, out: Any
 ) -> None:
     """As dequantize_rows, for (outer, length, columns) with blocks along the middle axis."""
-    spread = np.empty(TILE, np.float32)
+    spread, wide, columns = np.empty(TILE, np.float32), np.empty(TILE, np.float64), codes.shape[2]
+    together = rows_together(columns, size)
     for outer in range(codes.shape[0]):
+        flat, values = codes[outer].reshape(-1), out[outer].reshape(-1)
         for block in range(scales.shape[1]):
             first, end = block * size, min((block + 1) * size, codes.shape[1])
-            for left in range(0, codes.shape[2], TILE):
-                width = min(TILE, codes.shape[2] - left)
-                complete = True
+            for left in range(0, columns, TILE):
+                width = min(TILE, columns - left)
+                some, count = scales[outer, block, left : left + width], min(together, end - first)
+                exact = _all_exact(some, single)
                 for c in range(width):
-                    scale = scales[outer, block, left + c]
-                    spread[c] = single[scale]
-                    complete &= spread[c] != 0
-                for k in range(first, end):
-                    part = slice(left, left + width)
-                    _products(codes[outer, k, part], short, spread, out[outer, k, part])
-                for c in range(left, 0 if complete else left + width):
-                    scale = scales[outer, block, c]
-                    for k in range(first, end if single[scale] == 0 else first):
-                        out[outer, k, c] = _rounded(table[codes[outer, k, c]] * factors[scale])
+                    spread[c], wide[c] = single[some[c]], factors[some[c]]
+                if exact:
+                    repeat(spread, width, count)
+                else:
+                    repeat(wide, width, count)
+                for k in range(first, end, together):
+                    part = slice(k * columns + left, (min(k + together, end) - 1) * columns + left + width)
+                    if exact:
+                        _products(flat[part], short, spread, values[part])
+                    else:
+                        _rounded_products(flat[part], table, wide, values[part])
 
 
 @compiled(nogil=True)

@@ -20,6 +20,7 @@ U32: Final = np.uint32
 U64: Final = np.uint64
 I32: Final = np.int32
 rounds_up: Any = rounding.rounds_up
+_SOME: Final = 256  # values between two looks at what they have in common
 
 
 class Plain(NamedTuple):
@@ -266,6 +267,20 @@ def stochastic_codes32(x: Any, words: Any, out: Any, p: Any, mode: int, n: int) 
         _stochastic(x, words, out, p, SR_B, n)
     else:
         _stochastic(x, words, out, p, SR_C, n)
+
+
+@compiled()
+def are_exact(x: Any, p: Any) -> bool:
+    """Whether float32 bits lose nothing to the target's precision, so that no rounding moves them."""
+    for start in range(0, x.size, _SOME):
+        lost = U32(0)
+        for i in range(start, min(start + _SOME, x.size)):
+            _, exponent, significand = parts32(x[i], p)
+            shift = U32(min(U32(p.spare + U32(max(p.least, exponent) - exponent)), U32(31)))
+            lost |= U32(significand & U32(left(U32(1), shift) - U32(1)))
+        if lost:
+            return False
+    return True
 
 
 @compiled(nogil=True)

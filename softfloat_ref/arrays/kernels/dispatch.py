@@ -270,14 +270,13 @@ def stochastic_loop(fmt: Format, policy: Policy) -> Callable[[Array, Philox, Arr
         return None
     from softfloat_ref.arrays.kernels.stochastic import stochastic_values32
 
-    numbers, n, mode = _plain(fmt, policy, FP32), policy.random_count, int(policy.rounding)
-    drop, kind = np.uint64(WORD_BITS - n), np.dtype(f"u{max(1 << (fmt.width - 1).bit_length(), 8) // 8}")
+    numbers = np.array(plans.plain_numbers(fmt, policy, FP32), np.uint32)
+    n, mode = policy.random_count, int(policy.rounding)
+    drop = np.uint64(WORD_BITS - n)
 
     def loop(x: Array, source: Philox, values: Array, out: Array) -> None:
-        size = min(CHUNK, x.size)
-        words, codes = np.empty(size, np.uint32), np.empty(size, kind)
         seed, stream = np.uint64(source.seed), np.uint64(source.stream)
-        stochastic_values32(read_only(x), seed, stream, drop, words, codes, numbers, mode, n, values, out)
+        stochastic_values32(read_only(x), seed, stream, drop, numbers, mode, n, values, out)
 
     return loop
 

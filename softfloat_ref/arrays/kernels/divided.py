@@ -262,8 +262,9 @@ def quantize(
     if threads == 1 and x.shape[2] == 1 and 0 < x.size <= FEW and x.shape[1] % size == 0:
         _whole(size, plan, words, *(array.reshape(1, -1) for array in arrays))
     elif x.shape[2] == 1:
-        job = _Job(size, plan, words, *(array[:, :, 0] for array in arrays))
-        shared(x.shape[0], x.shape[1], threads, job.rows)
+        one = threads == 1 and x.shape[1] % size == 0  # complete blocks only: as one row
+        job = _Job(size, plan, words, *(array.reshape(1, -1) if one else array[:, :, 0] for array in arrays))
+        shared(job.x.shape[0], job.x.shape[1], threads, job.rows)
     else:
         job = _Job(size, plan, words, *arrays)
         shared(x.shape[0], x.shape[1] * x.shape[2], threads, job.columns)
@@ -323,6 +324,9 @@ class _Job(NamedTuple):
         """Quantize some of the arrays (length, columns)."""
         from softfloat_ref.arrays.kernels.divided_loops import elements_of_columns, scales_of_columns
 
+        if self.x.size <= SLAB and part.stop - part.start == self.x.shape[0]:
+            self._coded(elements_of_columns, ..., self._scaled(scales_of_columns, ..., ...), 0)
+            return
         length, columns = self.x.shape[1:]
         size = min(self.size, length)
         many = max(SLAB // max(size * columns, 1), 1) * size  # values of a column at a time
@@ -331,9 +335,10 @@ class _Job(NamedTuple):
             for top in range(0, length, many):
                 end = min(top + many, length)
                 blocks = slice(top // size, -(-end // size))
-                inverse = self._scaled(scales_of_columns, (outer, slice(top, end)), (outer, blocks))
+                one = slice(outer, outer + 1)
+                inverse = self._scaled(scales_of_columns, (one, slice(top, end)), (one, blocks))
                 for begin in range(top, end, step):
-                    place = outer, slice(begin, min(begin + step, end))
+                    place = one, slice(begin, min(begin + step, end))
                     self._coded(elements_of_columns, place, inverse, (outer * length + begin) * columns)
 
     def _scaled(self, loop: Any, values: Any, blocks: Any) -> Array:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from softfloat_ref.arrays.kernels import convert, nearest
-from softfloat_ref.arrays.kernels.block_loops import larger, largest_of_blocks
+from softfloat_ref.arrays.kernels.block_loops import larger, largest_of_blocks, repeat, rows_together
 from softfloat_ref.arrays.kernels.casts import double, double_bits, single, single_bits
 from softfloat_ref.arrays.kernels.convert import I32, U32, U64
 from softfloat_ref.arrays.kernels.divided_rules import (
@@ -173,18 +173,28 @@ def scales_of_columns(
     x: Any, size: int, rules: Any, factors: Any, rounded: Any, near: Any, powers: Any, values: Any, scales: Any,
     inverse: Any, redo: Any,
 ) -> None:  # fmt: skip
-    """As scales_of_rows, for x (length, columns) in blocks down the columns; the others: (blocks, columns)."""
+    """As scales_of_rows, for x (outer, length, columns) in blocks along the middle axis; the others: (outer, blocks,
+    columns). The blocks of narrow arrays are taken together."""
+    blocks, columns = scales.shape[1], x.shape[2]
+    together, cells = max(PART // max(columns, 1), 1), x.shape[0] * blocks
+    codes, inverses, marks = scales.reshape(-1), inverse.reshape(-1), redo.reshape(-1)
     largest, made, wide = np.empty(PART, np.uint32), np.empty(PART, np.uint32), np.empty(PART, np.float64)
-    for block in range(scales.shape[0]):
-        for left in range(0, x.shape[1], PART):
-            right = min(left + PART, x.shape[1])
-            largest[: right - left] = 0
-            for k in range(block * size, min((block + 1) * size, x.shape[0])):
-                larger(x[k, left:right], largest)
-            own, marks = inverse[block, left:right], redo[block, left:right]
-            _scales(largest, right - left, rules, factors, rounded, near, powers, values, made, wide, own, marks)
-            for c in range(right - left):
-                scales[block, left + c] = made[c]
+    for first in range(0, cells, together):
+        last = min(first + together, cells)
+        for left in range(0, columns, PART):
+            width = min(PART, columns - left)
+            largest[: (last - first) * width] = 0
+            for cell in range(first, last):
+                own, block = largest[(cell - first) * width : (cell - first + 1) * width], cell % blocks
+                for k in range(block * size, min((block + 1) * size, x.shape[1])):
+                    larger(x[cell // blocks, k, left : left + width], own)
+            begin, end = first * columns + left, (last - 1) * columns + left + width
+            _scales(
+                largest, end - begin, rules, factors, rounded, near, powers, values, made, wide,
+                inverses[begin:end], marks[begin:end],
+            )  # fmt: skip
+            for i in range(end - begin):
+                codes[begin + i] = made[i]
 
 
 @compiled(nogil=True)
@@ -334,14 +344,24 @@ def elements_of_rows(
 def elements_of_columns(
     x: Any, size: int, inverse: Any, rules: Any, plain: Any, near: Any, words: Any, mode: int, n: int, codes: Any
 ) -> None:
-    """As elements_of_rows, for (length, columns) with blocks down the columns; inverse: (blocks, columns)."""
-    kept, odd = np.empty(PART, np.uint32), np.empty(PART, np.uint32)
-    for block in range(inverse.shape[0]):
-        for left in range(0, x.shape[1], PART):
-            part = slice(left, min(left + PART, x.shape[1]))
-            own, special = inverse[block, part], False
-            for c in range(own.size):
-                special |= own[c] != own[c]
-            for k in range(block * size, min((block + 1) * size, x.shape[0])):
-                drawn = words[k, part] if words.size else words[0]
-                _part(x[k, part], own, special, rules, plain, near, drawn, mode, n, kept, odd, codes[k, part])
+    """As elements_of_rows, for (outer, length, columns) with blocks along the middle axis; inverse: (outer, blocks,
+    columns). As many rows of a block as fit are taken together."""
+    kept, odd, spread = np.empty(PART, np.uint32), np.empty(PART, np.uint32), np.empty(PART, np.float64)
+    columns = x.shape[2]
+    together = rows_together(columns, size)
+    for outer in range(x.shape[0]):
+        values, made = x[outer].reshape(-1), codes[outer].reshape(-1)
+        drawn = words[outer if words.size else 0].reshape(-1)
+        for block in range(inverse.shape[1]):
+            first, last = block * size, min((block + 1) * size, x.shape[1])
+            for left in range(0, columns, PART):
+                width = min(PART, columns - left)
+                own, special = inverse[outer, block, left : left + width], False
+                for c in range(width):
+                    special |= own[c] != own[c]
+                spread[:width] = own
+                repeat(spread, width, min(together, last - first))
+                for k in range(first, last, together):
+                    part = slice(k * columns + left, (min(k + together, last) - 1) * columns + left + width)
+                    some = drawn[part] if words.size else drawn
+                    _part(values[part], spread, special, rules, plain, near, some, mode, n, kept, odd, made[part])

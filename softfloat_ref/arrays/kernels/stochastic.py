@@ -3,21 +3,30 @@ small arrays."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from softfloat_ref.arrays.kernels.convert import stochastic_codes32, table_values
+import numpy as np
+
+from softfloat_ref.arrays.kernels.convert import are_exact, plain, stochastic_codes32, table_values
 from softfloat_ref.arrays.kernels.jit import compiled
 from softfloat_ref.arrays.kernels.random_words import fill
+
+PART: Final = 1 << 13  # values at a time
 
 
 @compiled(nogil=True)
 def stochastic_values32(
-    x: Any, seed: Any, stream: Any, drop: Any, words: Any, codes: Any, p: Any, mode: int, n: int, table: Any, out: Any
+    x: Any, seed: Any, stream: Any, drop: Any, numbers: Any, mode: int, n: int, table: Any, out: Any
 ) -> None:
-    """float32 bits to the values of their codes. words, codes: room for a part of them; table: values by code."""
-    for start in range(0, x.size, words.size):
-        end = min(start + words.size, x.size)
+    """float32 bits to the values of their codes. numbers: the fields of a Plain; table: values by code."""
+    size, p = min(PART, x.size), plain(numbers)
+    words, codes = np.empty(size, np.uint32), np.empty(size, np.uint32)
+    for start in range(0, x.size, PART):
+        end = min(start + PART, x.size)
         drawn, made = words[: end - start], codes[: end - start]
-        fill(seed, stream, start, drop, drawn)
+        if are_exact(x[start:end], p):  # which costs less than the words
+            drawn[:] = 0
+        else:
+            fill(seed, stream, start, drop, drawn)
         stochastic_codes32(x[start:end], drawn, made, p, mode, n)
         table_values(made, table, out[start:end])

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cmp_to_key
+from functools import cmp_to_key, partial
 
 import numpy as np
 
 from softfloat_ref.arrays import functions
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.trace.case import ByElement, Case
-from softfloat_ref.golden.trace.numbers import FP32, NAN, ONE, Codes, apply, apply_one
+from softfloat_ref.golden.trace.numbers import FP32, NAN, ONE, Codes, apply, apply_one, matrix
+from softfloat_ref.nn import hadamard
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import compare
 from softfloat_ref.oracle.operations import evaluate
@@ -62,6 +63,44 @@ class LastMax(ByElement):
         if any(map(FP32.is_nan, codes)):
             return NAN
         return int(max(codes, key=lambda code: cmp_to_key(compare)(decoder(FP32)(code))))
+
+
+class Hadamard(ByElement):
+    """Inputs x, a matrix, and n words of one bit: each n rows, multiplied by 1 / sqrt(n), or by -1 / sqrt(n) where the
+    word is one; then summed. After the last row of x come zeros.
+
+    Result i of n rows is a sum of neighbours, level by level, where level b subtracts if i has bit b.
+    """
+
+    def compute(self, case: Case) -> list[Codes]:
+        x, factors = self._operands(case)
+        rows = hadamard.padded(x, len(factors))
+        scaled = apply("mul", rows, np.resize(factors, len(rows))[:, np.newaxis])
+        return [hadamard.sums(scaled, len(factors), partial(_into, "add"), partial(_into, "sub"))]
+
+    def element(self, case: Case, place: int) -> int:
+        x, factors = self._operands(case)
+        row, column = divmod(place, x.shape[1])
+        first, i = row - row % len(factors), row % len(factors)
+        rows = [int(code) for code in x[first : first + len(factors), column]] + [0] * len(factors)
+        codes = [apply_one("mul", code, int(factor)) for code, factor in zip(rows, factors, strict=False)]
+        while len(codes) > 1:
+            op = "sub" if i & 1 else "add"
+            codes, i = [apply_one(op, a, b) for a, b in zip(codes[::2], codes[1::2], strict=True)], i >> 1
+        return codes[0]
+
+    @staticmethod
+    def _operands(case: Case) -> tuple[Codes, Codes]:
+        """x and the factors, as FP32."""
+        case.needs(2)
+        words = case.inputs[1].reshape(-1)
+        if len(words) not in hadamard.SIZES:
+            raise Error(f"a Hadamard transform by {len(words)} words")
+        return matrix(case.values(0)), hadamard.factors(words).view(np.uint32)
+
+
+def _into(op: str, a: Codes, b: Codes, out: Codes) -> None:
+    out[...] = apply(op, a, b)
 
 
 class OneHot(ByElement):

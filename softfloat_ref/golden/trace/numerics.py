@@ -15,6 +15,7 @@ from softfloat_ref.golden.trace.recorder import Array, Recorded, Recorder
 from softfloat_ref.nn.numerics import BLAS, Held, Numerics
 from softfloat_ref.nn.operations import CELL_GATE, GATES, Operations
 from softfloat_ref.oracle.accumulate import get_accumulator
+from softfloat_ref.oracle.sources import Philox
 from softfloat_ref.units.dot import stored_format
 
 BLOCKS: Final = "mx-fp32"  # the accumulator of block products if the recipe names none
@@ -42,9 +43,10 @@ class RecordingNumerics(Numerics):
     """
 
     takes_values = False
+    records = True
 
     def __init__(self, of: Numerics, recorder: Recorder) -> None:
-        super().__init__(of.name, of.specs, of.accumulator, of.run)
+        super().__init__(of.name, of.specs, of.accumulator, of.run, of.hadamard_size)
         self._recorder = recorder
         self._blocks: dict[tuple[str, Any, View, int], list[View]] = {}  # with BLAS, made once along an axis
         for role in of.specs:
@@ -70,9 +72,8 @@ class RecordingNumerics(Numerics):
         del target
         return values
 
-    def random(self, n: int, shape: tuple[int, ...], name: str) -> Array:
+    def words(self, source: Philox, n: int, shape: tuple[int, ...], name: str) -> Array:
         """The words, as a node."""
-        source = self.run.source(f"{self.name}/{name}")
         view = self._recorder.random(self._called(f"{name}_random"), source, n, shape)
         return self._recorder.words(view)
 

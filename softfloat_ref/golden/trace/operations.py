@@ -22,7 +22,7 @@ from softfloat_ref.golden.trace.arithmetic import (
 )
 from softfloat_ref.golden.trace.case import Operation
 from softfloat_ref.golden.trace.conversions import Convert, Dequantize, Matmul, Quantize, Random
-from softfloat_ref.golden.trace.functions import Function, LastMax, LastSum, OneHot
+from softfloat_ref.golden.trace.functions import Function, Hadamard, LastMax, LastSum, OneHot
 from softfloat_ref.golden.trace.model import Node
 from softfloat_ref.golden.trace.selections import (
     Causal,
@@ -75,6 +75,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
     **{name: Function(name) for name in ("exp", "sigmoid", "tanh", "erf", "gelu", "gelu_tanh", "silu")},
     "last_sum": LastSum(),
     "last_max": LastMax(),
+    "hadamard": Hadamard(),
     "one_hot": OneHot(),
     "window_sum": WindowSum(),
     "window_fill": WindowFill(),

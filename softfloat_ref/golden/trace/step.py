@@ -36,6 +36,8 @@ def trace_step(recipe: Recipe, step: int, data: Dataset | None = None, watch: Wa
     recorded step are summed by mx-fp32 (blocks) or fp32-sequential. Raises Error for a step that the run does not
     have, and Diverged.
     """
+    if recipe.training.shards > 1:
+        raise Error("training.shards: a step in shards is not traced; give shards = 1")
     training = Training(recipe, load_data(recipe) if data is None else data, watch=watch)
     trainer = training.trainer
     plain = trainer.step

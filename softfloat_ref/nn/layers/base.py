@@ -30,6 +30,7 @@ class Layer:
         self.grads: dict[str, Array] = {}
         self.buffers: dict[str, Array] = {}
         self.needs_input_gradient = True  # else backward may return zeros
+        self.needs_gradients = True  # else backward may leave grads as they are
 
     def forward(self, x: Array) -> Array:
         """The layer's output."""

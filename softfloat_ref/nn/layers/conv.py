@@ -50,10 +50,11 @@ class _Convolution(Layer):
         return numerics.product(columns, self._w, 1, 1)
 
     def _weight_gradient(self, values: Held) -> None:
-        """Values times patches, the places of all images reduced."""
+        """Values times patches, the places of all images reduced; nothing if it is not needed."""
         numerics = self.numerics
-        dw = numerics.result(numerics.product(values, self._all_patches(), 0, 0), "weight_gradient")
-        self.grads["weight"] = numerics.through(dw, self._w).reshape(self.params["weight"].shape)
+        if self.needs_gradients:
+            dw = numerics.result(numerics.weight_product(values, self._all_patches()), "weight_gradient")
+            self.grads["weight"] = numerics.through(dw, self._w).reshape(self.params["weight"].shape)
         self._columns = None
 
     def _summed(self, values: Held) -> Array:
@@ -73,7 +74,7 @@ class _Convolution(Layer):
         return self.numerics.add(y, self.params["bias"], "biased", out=y) if "bias" in self.params else y
 
     def _bias_gradient(self, error: Held) -> None:
-        if "bias" in self.params:
+        if "bias" in self.params and self.needs_gradients:
             rows = error.values.reshape(-1, error.values.shape[-1])
             self.grads["bias"] = self.numerics.row_sum(rows, "bias_gradient")
 

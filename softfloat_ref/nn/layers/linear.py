@@ -47,7 +47,7 @@ class Linear(Layer):
     def backward(self, dy: Array) -> Array:
         numerics = self.numerics
         error = numerics.hold(dy.reshape(-1, dy.shape[-1]), "error")
-        self._take(numerics.product(error, self._x, 0, 0))
+        self._take(numerics.weight_product(error, self._x))
         self.grads["bias"] = numerics.row_sum(error.values, "bias_gradient")
         if not self.needs_input_gradient:
             return np.zeros(self._shape, dy.dtype)

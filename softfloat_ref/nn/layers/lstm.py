@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from softfloat_ref.nn.initial import uniform
@@ -54,16 +56,30 @@ class LSTM(Layer):
         self._gates: list[Array] = []
         self._bounded: list[Array] = []
         self._states: list[Array] = []
-        made = []
+        made, plain = [], numerics.is_plain(sums)
         for t in numerics.steps(range(time)):
             self._held = held = numerics.hold(state, "activation")
             self._states.append(held.values)
-            before = numerics.at(sums, t, "biased")
-            before = numerics.add(before, numerics.product(held, self._wh, 1, 1), "gate_sums", out=before)
-            state = self._step(numerics.result(before, "activation"))
+            before, product = numerics.at(sums, t, "biased"), numerics.product(held, self._wh, 1, 1)
+            found = self._plain_step(before, product) if plain else None
+            if found is None:
+                before = numerics.add(before, product, "gate_sums", out=before)
+                found = self._step(numerics.result(before, "activation"))
+            state = found
             made.append(state)
         self._state, self._cell = state, self._cells[-1]
         return numerics.concatenate(made, 0, "states").reshape(time, batch, -1)
+
+    def _plain_step(self, sums: Array, product: Array) -> Array | None:
+        """`_step` without formats, in one loop; None if that cannot decide the rounding of some result."""
+        from softfloat_ref.arrays.kernels import lstm_loops
+
+        gates, state = np.empty_like(product), np.empty_like(self._cells[-1])
+        cell, bounded = np.empty_like(state), np.empty_like(state)
+        if lstm_loops.forward(sums, product, self._cells[-1], gates, cell, bounded, state):
+            return None
+        self._keep(gates, self.numerics.parts(gates, GATES), cell, bounded)
+        return state
 
     def _step(self, before: Array) -> Array:
         """The state after one step; gates and cells are kept for backward."""
@@ -73,19 +89,27 @@ class LSTM(Layer):
         kept = n.mul(f, self._cells[-1], "cell_kept")
         cell = n.vector(n.add(kept, n.mul(i, g, "cell_written"), "cell", out=kept))
         bounded = n.function(n.tanh(n.function(cell), "cell_tanh"))
+        self._keep(gates, parts, cell, bounded)
+        return n.vector(n.mul(o, bounded, "state"))
+
+    def _keep(self, gates: Array, parts: list[Array], cell: Array, bounded: Array) -> None:
         self._gates.append(gates)
         self._parts.append(parts)
         self._cells.append(cell)
         self._bounded.append(bounded)
-        return n.vector(n.mul(o, bounded, "state"))
 
     def backward(self, dy: Array) -> Array:
         numerics, (time, batch, inputs) = self.numerics, self._shape
+        plain = numerics.is_plain(dy)
         errors: list[Array] = []
         state_error = cell_error = numerics.number("zero", 0.0)
         for t in numerics.steps(reversed(range(time))):
-            dh = numerics.add(numerics.at(dy, t, "output_error"), state_error, "state_error")
-            before, cell_error = self._step_back(t, dh, cell_error)
+            output_error = numerics.at(dy, t, "output_error")
+            if plain:
+                before, cell_error = self._plain_step_back(t, output_error, state_error, cell_error)
+            else:
+                dh = numerics.add(output_error, state_error, "state_error")
+                before, cell_error = self._step_back(t, dh, cell_error)
             held = numerics.hold(before, "error")
             errors.insert(0, held.values)
             if t:
@@ -95,22 +119,28 @@ class LSTM(Layer):
         dx = numerics.through(numerics.product(error, self._wx, 1, 0), self._x)
         return numerics.result(dx, "error").reshape(time, batch, inputs)
 
+    def _plain_step_back(self, t: int, dy: Array, dh: Any, dc: Any) -> tuple[Array, Array]:
+        """`_step_back` without formats, in one loop. dc: may be changed."""
+        from softfloat_ref.arrays.kernels import lstm_loops
+
+        dh, dc = (x if isinstance(x, np.ndarray) else np.full_like(dy, x) for x in (dh, dc))
+        before = np.empty_like(self._gates[t])
+        lstm_loops.backward(self._gates[t], self._cells[t], self._bounded[t], dy, dh, dc, before)
+        return before, dc
+
     def _step_back(self, t: int, dh: Array, dc: Array) -> tuple[Array, Array]:
         """The errors before the gates' functions, and that of the cell before."""
         n, parts, bounded = self.numerics, self._parts[t], self._bounded[t]
-        i, f, g, o = parts
+        _, f, _, o = parts
         slope = n.tanh_slope(bounded, "cell_tanh_slope")
         through = n.function_error(n.mul(n.mul(dh, o, "cell_tanh_error"), slope, "cell_error", out=slope))
         dc = n.vector(n.add(dc, through, "cell_error_sum", out=through))
-        factors = (dc, g), (dc, self._cells[t]), (dc, i), (dh, bounded)
-        found = [n.mul(*both, f"{gate}_error") for gate, both in zip(GATES, factors, strict=True)]
-        errors = n.concatenate(found, 1, "gate_errors")
-        before = n.mul(errors, n.gate_slopes(self._gates[t], parts), "gate_sum_errors", out=errors)
+        before = n.gate_errors(self._gates[t], parts, self._cells[t], bounded, dc, dh)
         return n.function_error(before), n.vector(n.mul(dc, f, "cell_before_error"))
 
     def _gradients(self, error: Held, states: Held) -> None:
         numerics = self.numerics
         for name, operand, weight in (("input_weight", self._x, self._wx), ("state_weight", states, self._wh)):
-            made = numerics.result(numerics.product(error, operand, 0, 0), "weight_gradient")
+            made = numerics.result(numerics.weight_product(error, operand), "weight_gradient")
             self.grads[name] = numerics.through(made, weight)
         self.grads["bias"] = numerics.row_sum(error.values, "bias_gradient")

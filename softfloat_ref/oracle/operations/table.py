@@ -63,6 +63,14 @@ class Loop(Enum):
     SELECT = auto()  # one of two operands, or a truth value, by their classes and the order of their magnitudes
 
 
+class Quick(Enum):
+    """The functions of FP32 that float64 computes well enough for most operands (arrays/kernels/exponentials.py)."""
+
+    EXP = auto()
+    SIGMOID = auto()
+    TANH = auto()
+
+
 @dataclass(frozen=True, eq=False)
 class Operation:
     """One row of the table: everything known about an operation. Other modules do not check its name.
@@ -78,7 +86,8 @@ class Operation:
     (comparisons, minimum and maximum). commutes: a and b may be exchanged. pole: a zero as the last operand divides by
     zero, or is invalid. p3109: there are special cases that differ in IEEE P3109.
     family: the name of a group of operations that a device may confuse with one another, such as eq, lt and le.
-    loop: the form computed by the compiled loop; without one, arrays are computed by the oracle.
+    loop: the form computed by the compiled loop; without one, arrays are computed by the oracle. quick: what computes
+    most results of FP32 before that.
     curve: the shape of a function that is no formula; of two operands, in the first one with the other held.
     standing: of processors' own operations. estimate: the table of an estimate, which arrays look up.
     """
@@ -99,6 +108,7 @@ class Operation:
     p3109: bool = False
     family: str = ""
     loop: Loop | None = None
+    quick: Quick | None = None
     curve: Curve | None = None
     standing: Standing | None = None
     estimate: Estimate | None = None
@@ -137,6 +147,7 @@ class _Fields(TypedDict, total=False):
     p3109: bool
     family: str
     loop: Loop
+    quick: Quick
     curve: Curve
     standing: Standing
     estimate: Estimate

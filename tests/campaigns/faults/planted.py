@@ -78,22 +78,22 @@ class Campaign:
         self.vectors = replace(load_recipe(str(UNIT / "recipe.toml")).of_count(count), seed=seed)
         generate(self.vectors, work / "vectors")
         self.work = work
-        self.bench = _bench(work, simulator, "bench")
+        self.bench = planted_bench(work / "vectors", work / "bench", simulator)
         # Where a fault of the handshake stops the bench, the others are seen in a bench that takes each result at once.
-        self.unstalled = _bench(work, simulator, "unstalled", "stalls = 0\n")
+        self.unstalled = planted_bench(work / "vectors", work / "unstalled", simulator, "stalls = 0\n")
         self._shows: dict[int, set[str]] = {}
 
     def stops(self, faults: Sequence[int]) -> set[int]:
         """The faults for which the bench stops with their message."""
         stopping = {n for n in faults if FAULTS[n].stops}
-        printed = self.bench.run(_select(faults)).output if stopping else ""
+        printed = self.bench.run(select(faults)).output if stopping else ""
         return {n for n in stopping if FAULTS[n].stops in printed}
 
     def explained(self, faults: Sequence[int]) -> Explanation | None:
         """The diagnosis of the results with some faults."""
         log = self.work / "results.txt"
         bench = self.unstalled if any(FAULTS[n].stops for n in faults) else self.bench
-        bench.run(_select(faults), f"+results={log}")
+        bench.run(select(faults), f"+results={log}")
         return explanation(check_results(self.vectors, log))
 
     def shows(self, fault: int) -> set[str]:
@@ -129,22 +129,23 @@ def _without_rounding(label: str) -> str:
     return label.rpartition(" ")[0]
 
 
-def _select(faults: Sequence[int]) -> str:
+def select(faults: Sequence[int]) -> str:
     """The plusarg that selects some faults."""
     return f"+faults={sum(1 << n for n in faults)}"
 
 
-def _bench(work: Path, simulator: str, name: str, handshake: str = "") -> Bench:
+def planted_bench(folder: Path, work: Path, simulator: str, handshake: str = "") -> Bench:
     """The bench of a copy of the circuit whose faults are no input, but a plusarg. handshake: more of its settings."""
     text = (UNIT / "small_fpu.sv").read_text()
     text = text.replace("    input  logic [9:0]       faults_i,\n", "")
     text = text.replace("  import fpu_pkg::*;\n", f"  import fpu_pkg::*;\n{SELECTED}", 1)
+    work.mkdir()
     source = work / "small_fpu.sv"
     source.write_text(text.replace('"fpu_defs.svh"', f'"{UNIT / "fpu_defs.svh"}"'))
     ports = (UNIT / "ports.toml").read_text().replace("faults_i = { value = 0, width = 10 }\n", "")
     ports = ports.replace("[handshake]\n", f"[handshake]\n{handshake}")
     sources = UNIT / "fpu_pkg.sv", EXAMPLES / "fp16_fma" / "fp16_fma.sv", source
-    return build(simulator, work / "vectors", work / name, ports, *sources)
+    return build(simulator, folder, work, ports, *sources)
 
 
 def _statements(p: PartDiagnosis) -> dict[str, bool]:

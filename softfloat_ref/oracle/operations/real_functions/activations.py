@@ -17,7 +17,7 @@ from __future__ import annotations
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import INF, Value
 from softfloat_ref.oracle.operations.curve import Curve
-from softfloat_ref.oracle.operations.table import Context, Outcome, operation
+from softfloat_ref.oracle.operations.table import Context, Outcome, Quick, operation
 from softfloat_ref.oracle.reals import Bounds, Enclosure, Outward, enclosed, tiny
 
 ONE = exact.finite(0, 1, 0)
@@ -29,6 +29,7 @@ _FAR = 13  # from -2^13 down, gelu is below every format: erfc(x) < e^(-x^2)
     "sigmoid",
     1,
     "1 / (1 + e^-a), the logistic function",
+    quick=Quick.SIGMOID,
     curve=Curve(most=1, negative=False, exact=("0.5", "1")),
     family="activation",
 )

@@ -12,7 +12,7 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import INF, NAN, Value
 from softfloat_ref.oracle.flags import DIVIDE_BY_ZERO
 from softfloat_ref.oracle.operations.curve import Curve
-from softfloat_ref.oracle.operations.table import INVALID_OPERATION, Context, Outcome, nan_operand, operation
+from softfloat_ref.oracle.operations.table import INVALID_OPERATION, Context, Outcome, Quick, nan_operand, operation
 from softfloat_ref.oracle.reals import function
 
 ONE = exact.finite(0, 1, 0)
@@ -27,7 +27,7 @@ _BOUNDED = Curve(most=1, exact=("-1", "1"), parity="odd")
 # -- exponentials ------------------------------------------------------------------------------------------------------
 
 
-@operation("exp", 1, "e^a", curve=Curve(negative=False, exact=("1",), doubling=_LN2), family="exp")
+@operation("exp", 1, "e^a", curve=Curve(negative=False, exact=("1",), doubling=_LN2), family="exp", quick=Quick.EXP)
 def _exp(ctx: Context, a: Value) -> Outcome:
     return _exponential("exp", ctx, a)
 
@@ -108,7 +108,7 @@ def _cosh(ctx: Context, a: Value) -> Outcome:
     return (exact.inf(0), 0) if a.kind == INF else (function("cosh", ctx.bits, a), 0)
 
 
-@operation("tanh", 1, "hyperbolic tangent", curve=_BOUNDED, family=_HYPERBOLIC)
+@operation("tanh", 1, "hyperbolic tangent", curve=_BOUNDED, family=_HYPERBOLIC, quick=Quick.TANH)
 def _tanh(ctx: Context, a: Value) -> Outcome:
     return _one_at_infinity("tanh", ctx, a)
 
