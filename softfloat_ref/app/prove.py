@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+from click.core import ParameterSource
 
 from softfloat_ref.app.options import SCHEDULERS, Choices, Name, operands_option, policy_options, profile_option
 from softfloat_ref.app.progress import progress
@@ -72,9 +73,7 @@ _CODES: Final = {"proved": 0, "counterexample": 1, "undecided": UNDECIDED}
 @click.option("--scheduler", metavar=SCHEDULERS, help="A Dask cluster for the cases.")
 @click.option("--work", metavar="DIR", help="Keep results of cases in DIR, and go on from there.")
 @click.option("-o", "--output", metavar="FILE.json", help="The certificate to write.")
-@click.option(
-    "--check", "checked", metavar="FILE.json", help="Check a certificate instead, against the files it names."
-)
+@click.option("--check", "checked", metavar="FILE.json", help="Check a certificate and the files it names.")
 @source_options
 @dot_options
 @profile_option
@@ -105,9 +104,8 @@ def command(
     Exit code 0: proved; 1: a counterexample; 3: undecided within the limit. docs/prove.md explains what a proof says.
     """
     if checked is not None:
-        if op is not None or ports_file is not None or sources.files:
-            raise Error("--check reads a certificate, which names its unit and its files; leave OP and the others out")
-        return _check(checked)
+        _refuse_beside_check()
+        return _check(checked, confirm or "bitwuzla")
     if ports_file is None or not sources.files:
         raise Error("prove needs --ports FILE.toml and the module's SOURCEs")
     if output is not None:
@@ -126,6 +124,15 @@ def command(
         write_file(output, lambda stream: stream.write(json.dumps(table, indent=1).encode()))
     print("\n".join(_lines(question, found)))
     return _CODES[found.verdict]
+
+
+def _refuse_beside_check() -> None:
+    """Raise Error for an argument that --check has no use for."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        typed = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+        if typed and parameter.name not in ("checked", "confirm"):
+            raise Error(f"--check reads a certificate, which names unit and files; leave {parameter.opts[0]} out")
 
 
 def _register(text: str) -> tuple[str, str]:
@@ -156,8 +163,8 @@ def _lines(question: Question, proof: Proof) -> Iterator[str]:
         yield f"COUNTEREXAMPLE: {module} is not {unit.label}"
         yield from _counterexample(unit, proof.counterexample)
     elif proof.verdict == "proved":
-        yield f"PROVED: {module} is {unit.label} for {_inputs(question)}{_cases(proof)}"
-        yield f"  {_circuit(question)}"
+        yield f"PROVED: {module} is {unit.label} for {_inputs(question, proof)}{_cases(proof)}"
+        yield f"  {'; '.join([_circuit(question), *_accepted(question)])}"
     else:
         done, of = sum(d.verdict == "proved" for d in proof.cases), len(proof.cases) + len(proof.open)
         yield f"UNDECIDED: {module} and {unit.label}: {done} of {counted(of, 'case')} proved"
@@ -165,9 +172,10 @@ def _lines(question: Question, proof: Proof) -> Iterator[str]:
         yield from (f"  {name}: not begun" for name in proof.open)
 
 
-def _inputs(question: Question) -> str:
+def _inputs(question: Question, proof: Proof) -> str:
     bits = sum(f.width * f.lanes for f in question.unit.inputs)
-    return f"all 2^{bits} inputs" + (f" where {question.assumed}" if question.assumed else "")
+    defined = " with a defined result" if any(d.undefined for d in proof.cases) else ""
+    return f"all 2^{bits} inputs{defined}" + (f" where {question.assumed}" if question.assumed else "")
 
 
 def _cases(proof: Proof) -> str:
@@ -183,6 +191,15 @@ def _circuit(question: Question) -> str:
     return f"{upto}{counted(observed.cycles, 'cycle')}, {start}"
 
 
+def _accepted(question: Question) -> Iterator[str]:
+    """What the proof says nothing of, and what was assumed of registers."""
+    ports = question.rtl.ports
+    if ports.ignore:
+        yield f"without {', '.join(ports.ignore)}"
+    yield from (f"{key} = {value}" for key, value in ports.tolerances.items() if value != "exact")
+    yield from (f"register {name} holds {text}" for name, text in question.registers.items())
+
+
 def _counterexample(unit: Unit, found: Counterexample) -> Iterator[str]:
     view, got = view_of(unit), found.answer(unit)
     kind = view.kind(found.inputs, found.expected, got, CompareNan.EXACT, True)
@@ -194,10 +211,10 @@ def _counterexample(unit: Unit, found: Counterexample) -> Iterator[str]:
         yield "  with " + ", ".join(f"{name} = {value:x}" for name, value in list(found.others.items())[:8])
 
 
-def _check(path: str) -> int:
+def _check(path: str, solver: str) -> int:
     """Check a certificate: 0 if it holds."""
     table = read_certificate(path)
-    found = list(problems(table, Path(path).parent))
+    found = list(problems(table, Path(path).parent, solver))
     for line in found:
         print(f"FAIL: {line}")
     if not found:

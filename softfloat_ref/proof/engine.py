@@ -9,10 +9,10 @@ from typing import Final, Literal
 
 from softfloat_ref.proof.cut import LEVELS, shared_products
 from softfloat_ref.proof.queries import query_hash
-from softfloat_ref.proof.question import Counterexample, Question, tried
+from softfloat_ref.proof.question import Counterexample, Question, check_reference, tried
 from softfloat_ref.proof.solver import Result, confirm, solve
 from softfloat_ref.symbolic.circuit import Case, Circuit
-from softfloat_ref.symbolic.terms import Term, and_, replaced
+from softfloat_ref.symbolic.terms import FALSE, Term, and_, not_, replaced
 
 Verdict = Literal["proved", "counterexample", "undecided"]
 WHOLE: Final = "whole"
@@ -32,7 +32,8 @@ class Query:
 
 @dataclass(frozen=True)
 class Decided:
-    """A case, what came of it, and the questions that decided it. seconds: with the making of the reference."""
+    """A case, what came of it, and the questions that decided it. seconds: with the making of the reference. undefined:
+    whether inputs without a defined result are left out."""
 
     case: str
     verdict: Verdict
@@ -40,6 +41,7 @@ class Decided:
     seconds: float
     counterexample: Counterexample | None = None
     note: str = ""
+    undefined: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,10 +59,12 @@ def decide(question: Question, name: str, how: How) -> Decided:
     begin = time.monotonic()
     case = question.case(name)
     reference = question.reference(case)
+    check_reference(question, case, reference)
     asked: list[Query] = []
 
     def done(verdict: Verdict, found: Counterexample | None = None, note: str = "") -> Decided:
-        return Decided(name, verdict, tuple(asked), time.monotonic() - begin, found, note)
+        seconds, undefined = round(time.monotonic() - begin, 3), reference.undefined is not FALSE
+        return Decided(name, verdict, tuple(asked), seconds, found, note, undefined)
 
     note = ""
     for kind, assertions in _attempts(question, case, reference, how.cut):
@@ -80,7 +84,8 @@ def decide(question: Question, name: str, how: How) -> Decided:
 def _attempts(question: Question, case: Case, reference: Circuit, cut: bool) -> Iterator[tuple[str, list[Term]]]:
     """The questions to ask one after the other, until one decides: with products cut, if both sides have some."""
     plan = question.design
-    assumed = [question.assumption, case.assumption, plan.observed.assumed]
+    defined = not_(reference.undefined)
+    assumed = [question.assumption, case.assumption, plan.observed.assumed, defined]
     asserted = [*assumed, plan.wrong(reference.terms)]
     if cut:
         by, products = shared_products(reference.roots, [plan.observed.got], assumed)
@@ -96,4 +101,4 @@ def _ask(kind: str, assertions: Sequence[Term], how: How) -> tuple[Query, Mappin
     others: dict[str, Result] = {}
     if how.confirm and found.result == "unsat":
         others[how.confirm] = confirm(assertions, how.confirm, how.limit_s).result
-    return Query(kind, query_hash(assertions), found.result, found.seconds, others), found.model
+    return Query(kind, query_hash(assertions), found.result, round(found.seconds, 3), others), found.model

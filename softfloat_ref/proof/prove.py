@@ -58,8 +58,10 @@ def prove(
     """Prove that the circuit gives the oracle's answers, or find a counterexample.
 
     pool: where cases are decided; work: a folder of results, from which an interrupted proof goes on; note: called
-    after each case. Raises Error for what is not supported, and for cases that leave out an input.
+    after each case. Raises Error for what is not supported, for cases that leave out an input, and if no input is as
+    assumed.
     """
+    _check_assumed(question, how)
     decider = _Decider(question, pool or Workers(), _Journal(question, work), note)
     plain = dataclasses.replace(how, cut=False)
     if strategy in ("whole", "cut"):
@@ -72,6 +74,14 @@ def prove(
     if first[0].verdict != "undecided":
         return _made(first)
     return dataclasses.replace(_split(decider, how), tried=tuple(first))
+
+
+def _check_assumed(question: Question, how: How) -> None:
+    """Raise Error if nothing is as assumed: that would prove anything."""
+    if solve([question.assumption], how.limit_s).result == "unsat":
+        raise Error(f"--assume: no input is such that {question.assumed}")
+    if solve([question.assumption, question.design.observed.assumed], how.limit_s).result == "unsat":
+        raise Error("in_ready is never raised, so the circuit takes no operation")
 
 
 def _made(decided: Sequence[Decided], names: Iterable[str] = (), split: Query | None = None) -> Proof:

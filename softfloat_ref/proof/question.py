@@ -10,18 +10,21 @@ from functools import cached_property
 from typing import Any, Final
 
 from softfloat_ref.base.errors import Error, Undefined
+from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.proof.assume import assumption
 from softfloat_ref.proof.design import Design, design
 from softfloat_ref.proof.rtl import Rtl
 from softfloat_ref.symbolic.cases import cases
 from softfloat_ref.symbolic.circuit import Case, Circuit
-from softfloat_ref.symbolic.terms import TRUE, Term, const, evaluator, not_, or_, variables
+from softfloat_ref.symbolic.terms import TRUE, Term, and_, const, evaluator, not_, or_, variables
 from softfloat_ref.symbolic.units import circuit
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.units import Unit, stored
 from softfloat_ref.units.unit import lanes_of
 
 ALL: Final = "all inputs"
+_SAMPLES: Final = 400  # inputs that references are tried on,
+_TRIED: Final = 40  # so many of a case
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,11 @@ class Question:
     def reference(self, case: Case) -> Circuit:
         """The oracle's answers to the inputs of a case, as terms. Raises Error for what is not supported."""
         return circuit(self.unit, case)
+
+    @cached_property
+    def samples(self) -> list[tuple[int, ...]]:
+        """Some inputs: the directed cases of vectors first, then random ones."""
+        return list(VectorSet(self.unit, _SAMPLES).inputs())
 
     @property
     def outside_cases(self) -> list[Term]:
@@ -98,10 +106,22 @@ class Counterexample:
         return Answer(self.got[:count], self.got[count] if unit.has_flags else None)
 
 
+def check_reference(question: Question, case: Case, reference: Circuit) -> None:
+    """Compare the terms of a case with the oracle, for some inputs. Raises Error for a difference."""
+    names = [n for f in question.unit.inputs for n in lanes_of(f)]
+    chosen = evaluator([and_(question.assumption, case.assumption, not_(reference.undefined))])
+    run, count = evaluator(reference.roots), 0
+    for inputs in question.samples:
+        values = dict(zip(names, inputs, strict=True))
+        if count < _TRIED and chosen(values)[0]:
+            count += 1
+            _same(question.unit, inputs, tuple(run(values)), _oracle(question.unit, inputs))
+
+
 def tried(question: Question, reference: Circuit, model: Mapping[str, int]) -> Counterexample | None:
     """A solver's model on the real terms and the oracle; None if the circuit's answer to it is right.
 
-    Raises Error if the terms of the reference differ from the oracle, which would be a fault of this package.
+    Raises Error if the terms of the reference differ from the oracle.
     """
     unit, plan = question.unit, question.design
     names = [n for f in unit.inputs for n in lanes_of(f)]
@@ -110,25 +130,26 @@ def tried(question: Question, reference: Circuit, model: Mapping[str, int]) -> C
     outputs = [n for f in unit.outputs for n in lanes_of(f)]
     widths = [f.width for f in unit.outputs for _ in range(f.lanes)]
     wants = {n: const(x, w) for n, x, w in zip(outputs, expected, widths, strict=True)}
-    roots = [
-        question.assumption, plan.observed.assumed, plan.wrong(wants), plan.observed.wrong,
-        *(plan.code(n, wants[n]) for n in outputs), *(reference.terms[n] for n in outputs),
-    ]  # fmt: skip
-    values = {str(v.value): model.get(str(v.value), 0) for v in variables(roots)} | dict(
-        zip(names, inputs, strict=True)
-    )
+    ours, theirs = reference.roots, [plan.code(n, wants[n]) for n in outputs]
+    facts = [question.assumption, plan.observed.assumed, plan.wrong(wants), plan.observed.wrong]
+    roots = [*facts, *ours, *theirs]
+    values = {str(v.value): model.get(str(v.value), 0) for v in variables(roots)}
+    values |= dict(zip(names, inputs, strict=True))
     holds, state, wrong, protocol, *codes = evaluator(roots)(values)
-    got, ours = tuple(codes[: len(outputs)]), tuple(codes[len(outputs) :])
+    _same(unit, inputs, tuple(codes[: len(outputs)]), expected)
+    if not (holds and state and wrong):
+        return None
+    used = {str(v.value) for v in variables([plan.observed.wrong, *theirs])}
+    others = {n: x for n, x in values.items() if n in used and n not in names}
+    return Counterexample(inputs, expected, tuple(codes[len(outputs) :]), others, bool(protocol))
+
+
+def _same(unit: Unit, inputs: Sequence[int], ours: Sequence[int], expected: Sequence[int]) -> None:
     if ours != expected:
         raise Error(
             f"the terms of {unit.name} differ from the oracle at {_hex(inputs)}: {_hex(ours)}, not {_hex(expected)}; "
             "this is a fault of softfloat-ref"
         )
-    if not (holds and state and wrong):
-        return None
-    used = {str(v.value) for v in variables([plan.observed.wrong, *(plan.code(n, wants[n]) for n in outputs)])}
-    others = {n: x for n, x in values.items() if n in used and n not in names}
-    return Counterexample(inputs, expected, got, others, bool(protocol))
 
 
 def _oracle(unit: Unit, inputs: Sequence[int]) -> tuple[int, ...]:
