@@ -63,7 +63,7 @@ def decide(question: Question, name: str, how: How) -> Decided:
     asked: list[Query] = []
 
     def done(verdict: Verdict, found: Counterexample | None = None, note: str = "") -> Decided:
-        seconds, undefined = round(time.monotonic() - begin, 3), reference.undefined is not FALSE
+        seconds, undefined = time.monotonic() - begin, reference.undefined is not FALSE
         return Decided(name, verdict, tuple(asked), seconds, found, note, undefined)
 
     note = ""
@@ -101,4 +101,4 @@ def _ask(kind: str, assertions: Sequence[Term], how: How) -> tuple[Query, Mappin
     others: dict[str, Result] = {}
     if how.confirm and found.result == "unsat":
         others[how.confirm] = confirm(assertions, how.confirm, how.limit_s).result
-    return Query(kind, query_hash(assertions), found.result, round(found.seconds, 3), others), found.model
+    return Query(kind, query_hash(assertions), found.result, found.seconds, others), found.model
