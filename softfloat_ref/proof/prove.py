@@ -147,7 +147,9 @@ class _Journal:
     def __init__(self, question: Question, folder: str | Path | None) -> None:
         self.file = None if folder is None else make_folder(folder) / RESULTS
         self.key = "" if self.file is None else f"{question.hash} {stamp(__name__)}"
-        self.lines = list(_lines(self.file)) if self.file is not None else []
+        text = "" if self.file is None or not self.file.exists() else read_bytes(self.file).decode("utf-8", "replace")
+        self.lines = list(_lines(text))
+        self.start = "" if not text or text.endswith("\n") else "\n"  # after a line that was cut off
 
     def known(self, name: str, how: How) -> Decided | None:
         """What was decided of a case in the same way; an undecided one only if it had as much time."""
@@ -164,14 +166,15 @@ class _Journal:
         if self.file is not None:
             line = {"key": self.key, **dataclasses.asdict(how), "decided": dataclasses.asdict(decided)}
             with open(self.file, "a", encoding="utf-8") as stream:
-                stream.write(json.dumps(line) + "\n")
+                stream.write(f"{self.start}{json.dumps(line)}\n")
+            self.start = ""
 
 
-def _lines(file: Path) -> Iterable[dict[str, Any]]:
-    """The lines of a file of results; a last one that was cut off is left out."""
-    for text in read_bytes(file).decode("utf-8", "replace").splitlines() if file.exists() else ():
+def _lines(text: str) -> Iterable[dict[str, Any]]:
+    """The lines of a file of results; those that were cut off are left out."""
+    for part in text.splitlines():
         try:
-            line = json.loads(text)
+            line = json.loads(part)
             if {"key", "cut", "confirm", "limit_s", "decided"} <= line.keys():
                 yield line
         except (ValueError, AttributeError):

@@ -50,7 +50,7 @@ def codes_of(text: str) -> list[str]:
 
 
 def test_proved(tmp_path: Path) -> None:
-    done = run(*converter(tmp_path, 0, "--out", "fp8_e4m3", "--round", "rdn"))
+    done = run(*converter(tmp_path, 0, "--out", "fp8_e4m3", "--round", "rdn", "--overflow", "sat-none"))
     assert done.stdout.splitlines() == [
         "PROVED: fp_convert is convert fp32 to fp8_e4m3 rdn for all 2^32 inputs",
         "  combinational",
@@ -71,7 +71,7 @@ def test_a_counterexample_is_one_for_eval_too(tmp_path: Path) -> None:
 def test_what_another_rounding_does_not_do_is_no_counterexample(tmp_path: Path) -> None:
     """Rounding half up differs from rne alone."""
     for rounding, code in (("rne", 1), ("rna", 0), ("rtz", 0)):
-        done = run(*converter(tmp_path, 1, "--out", "fp8_e4m3", "--round", rounding))
+        done = run(*converter(tmp_path, 1, "--out", "fp16", "--round", rounding))
         assert done.returncode == code, rounding
 
 
@@ -130,13 +130,14 @@ def test_bad_usage(more: tuple[str, ...], said: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("frontend", ["slang", "verilog"])
 def test_a_source_that_yosys_refuses(frontend: str, tmp_path: Path) -> None:
-    (tmp_path / "dut.sv").write_text(source("bare").replace("assign {result", "assign {reslt"))
+    (tmp_path / "dut.sv").write_text(source("bare").replace("assign {result", "assign {result,"))
     ports = '[inputs]\na = "a"\nb = "b"\n[outputs]\nresult = "result"\nflags = "flags"\n'
     (tmp_path / "ports.toml").write_text(f'module = "dut"\n{ports}')
     words = ("prove", "mul", "--fmt", "fp4_e2m1", "--ports", "ports.toml", "dut.sv", "--frontend", frontend)
     done = run(*words, cwd=tmp_path)
-    assert done.returncode == (2 if frontend == "slang" else 1)  # in Verilog, it is a net of its own: a counterexample
-    assert frontend == "verilog" or re.search(r"Yosys: .*dut\.sv:\d+:.*reslt", done.stderr), done.stderr
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert re.search(r"dut\.sv:\d+", done.stderr), done.stderr
 
 
 def test_the_random_bits_of_a_register(tmp_path: Path) -> None:
