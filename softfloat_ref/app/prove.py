@@ -110,7 +110,9 @@ def command(
         raise Error("prove needs --ports FILE.toml and the module's SOURCEs")
     if output is not None:
         check_place(output)
-    unit = request(op, fmt, out, choices, profile, dots, count=1, seed=choices.seed or 0).unit
+    if choices.source is not None or choices.seed is not None:
+        raise Error("a proof is for every word of random bits; leave --random-source and --seed out")
+    unit = request(op, fmt, out, choices, profile, dots, count=1).unit
     try:
         rtl = read_rtl(unit, read_ports(ports_file), sources, frontend)
     except Misfit as e:

@@ -71,6 +71,9 @@ BODIES = {
     "early": "assign {result, flags} = now;  assign out_valid = 1;  assign in_ready = 0;",
     "falling": """reg [8:0] one;  assign {result, flags} = one;  assign out_valid = 1;  assign in_ready = 1;
       always @(negedge clk) one <= now;""",
+    "gated": """reg [8:0] one;  wire gate = clk & in_valid;
+      assign {result, flags} = one;  assign out_valid = 1;  assign in_ready = 1;
+      always @(posedge gate) one <= now;""",
 }
 TAGS = """module labelled(input [3:0] a, b, output [3:0] result, output [4:0] flags, input [1:0] tag_i,
     output reg [1:0] tag_o, input clk, rst, in_valid, out_ready, output in_ready, out_valid);

@@ -86,9 +86,10 @@ def test_an_assumption_leaves_the_wrong_entry_out(tmp_path: Path) -> None:
     assert proof(question(tmp_path, BARE, "bare", 0x7E, assumed="a is 7")).verdict == "counterexample"
 
 
-def test_a_falling_edge_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Error, match="a falling edge"):
-        question(tmp_path, READY, "falling")
+@pytest.mark.parametrize(("body", "said"), [("falling", "a falling edge"), ("gated", "an edge of another signal")])
+def test_other_clocks_are_refused(body: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(Error, match=said):
+        question(tmp_path, READY, body)
 
 
 @pytest.mark.parametrize(("more", "said"), [({"lanes": 2}, "lanes = 2"), ({"sticky": {}}, "sticky flags gather")])

@@ -102,6 +102,19 @@ def test_every_strategy_refutes(strategy: str, tmp_path: Path) -> None:
     assert answer == run("eval", "fma", "--fmt", "s1e3m2b3", a, b, c).stdout.upper().split()
 
 
+@pytest.mark.parametrize("strategy", ["cut", "split-cut"])
+def test_an_operand_that_differs_for_one_code_is_found(strategy: str, tmp_path: Path) -> None:
+    """Products are not taken for equal because their operands are so nearly always."""
+    words = small_fma(tmp_path)
+    text = Path(words[-1]).read_text()
+    right = "wire [P-1:0] significand_a = {field_a != 0, fraction_a};"
+    assert right in text
+    (tmp_path / "dut.sv").write_text(text.replace(right, right[:-1] + " ^ (a[WIDTH-2:0] == 11);"))
+    done = run(*words[:-1], str(tmp_path / "dut.sv"), "--strategy", strategy)
+    assert done.returncode == 1
+    assert codes_of(done.stdout)[0] in ("0B", "2B")
+
+
 def test_several_processes_find_a_counterexample(tmp_path: Path) -> None:
     assert run(*small_fma(tmp_path, 5), "--strategy", "split-cut", "--jobs", "2").returncode == 1
 
@@ -124,6 +137,7 @@ def test_a_module_that_does_not_fit(tmp_path: Path) -> None:
         (("--register", "x=a"), "unknown register 'x'"),
         (("--strategy", "split"), "is not split into cases"),
         (("--check", "x.json"), "leave op out"),
+        (("--round", "sr", "--sr-bits", "4", "--seed", "1"), "leave --random-source and --seed out"),
     ],
 )
 def test_bad_usage(more: tuple[str, ...], said: str, tmp_path: Path) -> None:
