@@ -13,7 +13,7 @@ from softfloat_ref.export.plan import identifier, wrapped
 from softfloat_ref.export.tidy import tidied
 from softfloat_ref.oracle.policies import POLICIES
 from softfloat_ref.symbolic.circuit import Circuit
-from softfloat_ref.symbolic.integers import Unsupported
+from softfloat_ref.symbolic.paths import Unsupported
 from softfloat_ref.symbolic.terms import FALSE
 from softfloat_ref.symbolic.units import circuit
 from softfloat_ref.units import Unit

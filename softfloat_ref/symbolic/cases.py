@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from functools import singledispatch
 
 from softfloat_ref.symbolic.circuit import Case
-from softfloat_ref.symbolic.integers import at, bits, width_of
+from softfloat_ref.symbolic.integers import bits, width_of
+from softfloat_ref.symbolic.paths import at
 from softfloat_ref.symbolic.terms import FALSE, Term, and_, const, eq, make, not_
 from softfloat_ref.symbolic.units import combinations, distance, far, inputs_of, is_sum_of_two
 from softfloat_ref.units import Unit

@@ -6,15 +6,13 @@ Bounds hold where the number was computed, under the facts of that path (`path`)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from softfloat_ref.base.errors import Error
 from softfloat_ref.symbolic.bounds import Fact, Facts, Infeasible, Sum, Unknown, bounds
+from softfloat_ref.symbolic.paths import Unsupported, here
 from softfloat_ref.symbolic.terms import (
-    TRUE,
     Op,
     Term,
     and_,
@@ -31,64 +29,6 @@ from softfloat_ref.symbolic.terms import (
 )
 
 MAX_WIDTH: Final = 1 << 14
-
-
-class Unsupported(Error):
-    """Code that cannot be read symbolically."""
-
-
-# -- where we are ----------------------------------------------------------------------------------------------------
-
-
-class Path(NamedTuple):
-    """A place in the code that some inputs reach. guard: which, relative to the entry of the function; whole: of all
-    inputs. known: terms of one bit that are 1 there."""
-
-    guard: Term = TRUE
-    whole: Term = TRUE
-    facts: Facts = ()
-    known: frozenset[Term] = frozenset()
-
-    def under(self, condition: SymBool) -> Path:
-        """The path on which a condition holds also. Raises Infeasible."""
-        node = condition.node
-        facts = self.facts + condition.facts
-        for fact in condition.facts:
-            bounds(fact.sum, facts)
-        return Path(and_(self.guard, node), and_(self.whole, node), facts, self.known | set(_conjuncts(node)))
-
-    def entered(self) -> Path:
-        """The path at the entry of a function that is called here."""
-        return self._replace(guard=TRUE)
-
-
-def _conjuncts(node: Term) -> Iterator[Term]:
-    yield node
-    if node.op == "and":
-        for a in node.args:
-            yield from _conjuncts(a)
-    if node.op == "not" and node.args[0].op == "or":
-        for a in node.args[0].args:
-            yield from _conjuncts(not_(a))
-
-
-class _Here:
-    path: Path = Path()
-
-
-@contextmanager
-def at(path: Path) -> Iterator[None]:
-    """Compute on a path."""
-    before, _Here.path = _Here.path, path
-    try:
-        yield
-    finally:
-        _Here.path = before
-
-
-def here() -> Path:
-    """The path on which numbers are computed now."""
-    return _Here.path
 
 
 # -- numbers ---------------------------------------------------------------------------------------------------------
@@ -184,12 +124,12 @@ class SymInt(_Number):
 
     def bit_length(self) -> Any:
         """The number of bits of a magnitude, found as a priority encoder finds it."""
-        x = _here(self)
+        x = with_bounds_here(self)
         if isinstance(x, int):
             return x.bit_length()
         if x.lo < 0:
             raise Unsupported("the length of a number that may be negative")
-        return _number(_length(x.node), x.lo.bit_length(), x.hi.bit_length())
+        return number_of(_length(x.node), x.lo.bit_length(), x.hi.bit_length())
 
 
 @dataclass(eq=False, repr=False)
@@ -212,7 +152,7 @@ def free(node: Term, lo: int = 0, hi: int | None = None) -> SymInt:
     return SymInt(node, Sum(0, {Unknown(lo, last): 1}), lo, last)
 
 
-def _number(node: Term, lo: int, hi: int, total: Sum | None = None) -> Any:
+def number_of(node: Term, lo: int, hi: int, total: Sum | None = None) -> Any:
     """A number from lo to hi, of a term that has its bits, and perhaps more above them."""
     if lo > hi:
         raise Infeasible
@@ -231,34 +171,23 @@ def _number(node: Term, lo: int, hi: int, total: Sum | None = None) -> Any:
 def lifted(x: Any) -> Any:
     """A truth value as a number; other numbers unchanged."""
     if isinstance(x, SymBool):
-        return _number(x.node, 0, 1)
+        return number_of(x.node, 0, 1)
     return int(x) if isinstance(x, bool) else x
 
 
-def _sum(x: Any) -> Sum:
+def sum_of(x: Any) -> Sum:
+    """A number as a sum of unknowns."""
     return x.sum if isinstance(x, SymInt) else Sum(int(x))
 
 
 def _limits(total: Sum) -> tuple[int, int]:
     """The bounds of a sum here."""
     path = here()
-    laws = tuple(f for u in total.parts for where, f in u.laws if where is TRUE or where in path.known)
+    laws = tuple(fact for u in total.parts for where, fact in u.laws if path.holds(where))
     return bounds(total, path.facts, laws)
 
 
-def extreme(x: Any, of: Sequence[tuple[Term, Any]], *, largest: bool) -> Any:
-    """The number x, known to be the largest or smallest of numbers, each of which counts where its bit is set."""
-    if not isinstance(x, SymInt):
-        return x
-    found = Unknown(x.lo, x.hi, ((x.sum, ()),))
-    total = Sum(0, {found: 1})
-    for there, y in of:
-        difference = total.plus(_sum(lifted(y)), -1)
-        found.laws += ((there, Fact(difference, 0, None) if largest else Fact(difference, None, 0)),)
-    return SymInt(x.node, total, x.lo, x.hi)
-
-
-def _bounds(x: Any) -> tuple[int, int]:
+def bounds_here(x: Any) -> tuple[int, int]:
     """The bounds of a number here."""
     if not isinstance(x, SymInt):
         return int(x), int(x)
@@ -269,12 +198,12 @@ def _bounds(x: Any) -> tuple[int, int]:
     return lo, hi
 
 
-def _here(x: Any) -> Any:
+def with_bounds_here(x: Any) -> Any:
     """The number with the bounds that it has here."""
     if not isinstance(x, SymInt):
         return x
-    lo, hi = _bounds(x)
-    return x if (lo, hi) == (x.lo, x.hi) else _number(x.node, lo, hi, x.sum)
+    lo, hi = bounds_here(x)
+    return x if (lo, hi) == (x.lo, x.hi) else number_of(x.node, lo, hi, x.sum)
 
 
 def bits(x: Any, width: int) -> Term:
@@ -344,13 +273,13 @@ def _symbolic(*xs: Any) -> bool:
 
 def _in_sum(op: Op, a: Any, b: Any, factor: int) -> Any:
     a, b = lifted(a), lifted(b)
-    (al, ah), (bl, bh) = _bounds(a), _bounds(b)
+    (al, ah), (bl, bh) = bounds_here(a), bounds_here(b)
     lo, hi = (al + bl, ah + bh) if factor > 0 else (al - bh, ah - bl)
-    total = _sum(a).plus(_sum(b), factor)
+    total = sum_of(a).plus(sum_of(b), factor)
     found = _limits(total)
     lo, hi = max(lo, found[0]), min(hi, found[1])
     width = width_of(lo, hi)
-    return _number(make(op, width, bits(a, width), bits(b, width)), lo, hi, total)
+    return number_of(make(op, width, bits(a, width), bits(b, width)), lo, hi, total)
 
 
 def add(a: Any, b: Any) -> Any:
@@ -365,14 +294,14 @@ def subtract(a: Any, b: Any) -> Any:
 
 def multiply(a: Any, b: Any) -> Any:
     """a * b."""
-    a, b = _here(lifted(a)), _here(lifted(b))
+    a, b = with_bounds_here(lifted(a)), with_bounds_here(lifted(b))
     if not _symbolic(a, b):
         return a * b
-    ends = [x * y for x in _bounds(a) for y in _bounds(b)]
+    ends = [x * y for x in bounds_here(a) for y in bounds_here(b)]
     lo, hi = min(ends), max(ends)
     width = width_of(lo, hi)
-    total = None if _symbolic(a) and _symbolic(b) else _sum(a).times(b) if _symbolic(a) else _sum(b).times(a)
-    return _number(make("mul", width, bits(a, width), bits(b, width)), lo, hi, total)
+    total = None if _symbolic(a) and _symbolic(b) else sum_of(a).times(b) if _symbolic(a) else sum_of(b).times(a)
+    return number_of(make("mul", width, bits(a, width), bits(b, width)), lo, hi, total)
 
 
 def power(a: Any, b: Any, modulus: Any = None) -> Any:
@@ -387,29 +316,29 @@ def power(a: Any, b: Any, modulus: Any = None) -> Any:
 
 def divide(a: Any, b: Any) -> tuple[Any, Any]:
     """The quotient, rounded down, and the remainder."""
-    a, b = _here(lifted(a)), _here(lifted(b))
+    a, b = with_bounds_here(lifted(a)), with_bounds_here(lifted(b))
     if not _symbolic(a, b):
         return a // b, a % b
     if isinstance(b, int) and b > 0 and b & (b - 1) == 0:
         return shift_right(a, b.bit_length() - 1), bit_and(a, b - 1)
-    (al, ah), (bl, bh) = _bounds(a), _bounds(b)
+    (al, ah), (bl, bh) = bounds_here(a), bounds_here(b)
     if al < 0 or bl < 1:
         raise Unsupported("a division of or by a number that may be negative or zero")
     width = max(width_of(al, ah), width_of(bl, bh))
     x, y = bits(a, width), bits(b, width)
-    return _number(make("udiv", width, x, y), al // bh, ah // bl), _number(
+    return number_of(make("udiv", width, x, y), al // bh, ah // bl), number_of(
         make("urem", width, x, y), 0, min(ah, bh - 1)
     )
 
 
 def shift_left(a: Any, by: Any) -> Any:
     """a * 2^by."""
-    a, by = _here(lifted(a)), _here(lifted(by))
+    a, by = with_bounds_here(lifted(a)), with_bounds_here(lifted(by))
     if not _symbolic(a, by):
         return a << by
     if not _symbolic(by):
         return multiply(a, 1 << by)
-    (al, ah), (sl, sh) = _bounds(a), _bounds(by)
+    (al, ah), (sl, sh) = bounds_here(a), bounds_here(by)
     if sl < 0:
         raise Unsupported(f"a shift by {sl} to {sh} bits")
     lo, hi = min(al << sl, al << sh), max(ah << sl, ah << sh)
@@ -418,7 +347,7 @@ def shift_left(a: Any, by: Any) -> Any:
     width = width_of(lo, hi)
     if width > MAX_WIDTH:
         raise Unsupported(f"an integer of {width} bits")
-    return _number(make("shl", width, bits(a, width), by.node), lo, hi)
+    return number_of(make("shl", width, bits(a, width), by.node), lo, hi)
 
 
 def _before_right_shift(a: SymInt, by: SymInt) -> int | None:
@@ -431,27 +360,27 @@ def _before_right_shift(a: SymInt, by: SymInt) -> int | None:
 
 def shift_right(a: Any, by: Any) -> Any:
     """a / 2^by, rounded down."""
-    a, by = _here(lifted(a)), _here(lifted(by))
+    a, by = with_bounds_here(lifted(a)), with_bounds_here(lifted(by))
     if not _symbolic(a, by):
         return a >> by
-    (al, ah), (sl, sh) = _bounds(a), _bounds(by)
+    (al, ah), (sl, sh) = bounds_here(a), bounds_here(by)
     if sl < 0:
         raise Unsupported(f"a shift by {sl} to {sh} bits")
     lo, hi = min(al >> sl, al >> sh), max(ah >> sl, ah >> sh)
     width = width_of(al, ah)
     amount = bits(by, width_of(sl, sh))
-    found = _number(make("ashr" if al < 0 else "lshr", width, bits(a, width), amount), lo, hi)
+    found = number_of(make("ashr" if al < 0 else "lshr", width, bits(a, width), amount), lo, hi)
     if isinstance(a, SymInt) and isinstance(found, SymInt) and isinstance(by, int):
-        cut = _sum(a).plus(_sum(found), -(1 << by))
+        cut = sum_of(a).plus(sum_of(found), -(1 << by))
         for unknown in a.sum.parts:
-            unknown.laws += ((TRUE, Fact(cut, 0, (1 << by) - 1)),)
+            unknown.laws += ((here().whole, Fact(cut, 0, (1 << by) - 1)),)  # the quotient has its bits here only
     return found
 
 
 def _of_bits(op: Op, a: Any, b: Any) -> tuple[Term, Any, Any]:
     """The term of an operation on bits, wide enough, and the numbers."""
-    a, b = _here(lifted(a)), _here(lifted(b))
-    (al, ah), (bl, bh) = _bounds(a), _bounds(b)
+    a, b = with_bounds_here(lifted(a)), with_bounds_here(lifted(b))
+    (al, ah), (bl, bh) = bounds_here(a), bounds_here(b)
     widths = [width_of(lo, hi) + (lo >= 0 and min(al, bl) < 0) for lo, hi in ((al, ah), (bl, bh))]
     width = max(widths)
     return make(op, width, bits(a, width), bits(b, width)), a, b
@@ -465,10 +394,10 @@ def bit_and(a: Any, b: Any) -> Any:
     if isinstance(b, int) and b > 0 and (field := _contiguous(b)) is not None:
         return _field(lifted(a), *field)
     node, a, b = _of_bits("and", a, b)
-    (al, ah), (bl, bh) = _bounds(a), _bounds(b)
+    (al, ah), (bl, bh) = bounds_here(a), bounds_here(b)
     if al < 0 and bl < 0:
-        return _number(node, -(1 << (node.width - 1)), max(ah, bh, 0))
-    return _number(node, 0, min(h for lo, h in ((al, ah), (bl, bh)) if lo >= 0))
+        return number_of(node, -(1 << (node.width - 1)), max(ah, bh, 0))
+    return number_of(node, 0, min(h for lo, h in ((al, ah), (bl, bh)) if lo >= 0))
 
 
 def _contiguous(mask: int) -> tuple[int, int] | None:
@@ -480,7 +409,7 @@ def _contiguous(mask: int) -> tuple[int, int] | None:
 
 def _field(a: Any, high: int, low: int) -> Any:
     """Some bits of a number, the others cleared."""
-    a = _here(a)
+    a = with_bounds_here(a)
     if isinstance(a, int):
         return a & ((2 << high) - (1 << low))
     if a.lo >= 0:
@@ -491,7 +420,7 @@ def _field(a: Any, high: int, low: int) -> Any:
             return 0
     found = extract(bits(a, max(high + 1, a.node.width)), high, low)
     top = (2 << high) - (1 << low)
-    return _number(concat(found, const(0, low)) if low else found, 0, min(top, a.hi) if a.lo >= 0 else top)
+    return number_of(concat(found, const(0, low)) if low else found, 0, min(top, a.hi) if a.lo >= 0 else top)
 
 
 def bit_or(a: Any, b: Any) -> Any:
@@ -499,10 +428,10 @@ def bit_or(a: Any, b: Any) -> Any:
     if isinstance(a, (SymBool, bool)) and isinstance(b, (SymBool, bool)):
         return either(a, b)
     node, a, b = _of_bits("or", a, b)
-    (al, ah), (bl, bh) = _bounds(a), _bounds(b)
+    (al, ah), (bl, bh) = bounds_here(a), bounds_here(b)
     if al < 0 or bl < 0:
-        return _number(node, -(1 << (node.width - 1)), (1 << (node.width - 1)) - 1)
-    return _number(node, max(al, bl), (1 << max(ah.bit_length(), bh.bit_length())) - 1)
+        return number_of(node, -(1 << (node.width - 1)), (1 << (node.width - 1)) - 1)
+    return number_of(node, max(al, bl), (1 << max(ah.bit_length(), bh.bit_length())) - 1)
 
 
 def bit_xor(a: Any, b: Any) -> Any:
@@ -510,10 +439,10 @@ def bit_xor(a: Any, b: Any) -> Any:
     if isinstance(a, (SymBool, bool)) and isinstance(b, (SymBool, bool)):
         return boolean(make("xor", 1, bit(a), bit(b)))
     node, a, b = _of_bits("xor", a, b)
-    (al, ah), (bl, bh) = _bounds(a), _bounds(b)
+    (al, ah), (bl, bh) = bounds_here(a), bounds_here(b)
     if al < 0 or bl < 0:
-        return _number(node, -(1 << (node.width - 1)), (1 << (node.width - 1)) - 1)
-    return _number(node, 0, (1 << max(ah.bit_length(), bh.bit_length())) - 1)
+        return number_of(node, -(1 << (node.width - 1)), (1 << (node.width - 1)) - 1)
+    return number_of(node, 0, (1 << max(ah.bit_length(), bh.bit_length())) - 1)
 
 
 def _length(node: Term) -> Term:
@@ -532,7 +461,7 @@ def _length(node: Term) -> Term:
 
 def _together(a: Any, b: Any) -> tuple[Term, Term, bool]:
     """Two numbers as terms of one width, and whether these have signs."""
-    (al, ah), (bl, bh) = _bounds(a), _bounds(b)
+    (al, ah), (bl, bh) = bounds_here(a), bounds_here(b)
     has_sign = al < 0 or bl < 0
     width = max(width_of(lo, hi) + (has_sign and lo >= 0) for lo, hi in ((al, ah), (bl, bh)))
     return bits(a, width), bits(b, width), has_sign
@@ -540,12 +469,12 @@ def _together(a: Any, b: Any) -> tuple[Term, Term, bool]:
 
 def less(a: Any, b: Any) -> Any:
     """a < b."""
-    a, b = _here(lifted(a)), _here(lifted(b))
+    a, b = with_bounds_here(lifted(a)), with_bounds_here(lifted(b))
     if not _symbolic(a, b):
         return a < b
-    difference = _sum(a).plus(_sum(b), -1)
+    difference = sum_of(a).plus(sum_of(b), -1)
     lo, hi = _limits(difference)
-    lo, hi = max(lo, _bounds(a)[0] - _bounds(b)[1]), min(hi, _bounds(a)[1] - _bounds(b)[0])
+    lo, hi = max(lo, bounds_here(a)[0] - bounds_here(b)[1]), min(hi, bounds_here(a)[1] - bounds_here(b)[0])
     if hi < 0 or lo >= 0:
         return hi < 0
     x, y, has_sign = _together(a, b)
@@ -555,56 +484,15 @@ def less(a: Any, b: Any) -> Any:
 
 def equal(a: Any, b: Any) -> Any:
     """a == b."""
-    a, b = _here(lifted(a)), _here(lifted(b))
+    a, b = with_bounds_here(lifted(a)), with_bounds_here(lifted(b))
     if not _symbolic(a, b):
         return a == b
-    difference = _sum(a).plus(_sum(b), -1)
+    difference = sum_of(a).plus(sum_of(b), -1)
     lo, hi = _limits(difference)
-    if lo > 0 or hi < 0 or _bounds(a)[0] > _bounds(b)[1] or _bounds(a)[1] < _bounds(b)[0]:
+    if lo > 0 or hi < 0 or bounds_here(a)[0] > bounds_here(b)[1] or bounds_here(a)[1] < bounds_here(b)[0]:
         return False
     if lo == hi:
         return True
     x, y, _ = _together(a, b)
     others = (Fact(difference, 1, None),) if lo == 0 else (Fact(difference, None, -1),) if hi == 0 else ()
     return boolean(eq(x, y), (Fact(difference, 0, 0),), others)
-
-
-# -- choice ----------------------------------------------------------------------------------------------------------
-
-
-def chosen(condition: Term, a: Any, b: Any, facts_a: Facts, facts_b: Facts) -> Any:
-    """The number a where the bit is set, else b; with the facts that hold on the two paths."""
-    if isinstance(a, (bool, SymBool)) and isinstance(b, (bool, SymBool)):
-        return boolean(ite(condition, bit(a), bit(b)))
-    a, b = lifted(a), lifted(b)
-    ends = []
-    for x, facts in ((a, facts_a), (b, facts_b)):
-        try:
-            with at(here()._replace(facts=facts)):
-                ends.append(_bounds(x))
-        except Infeasible:
-            return b if not ends else a
-    lo, hi = min(ends[0][0], ends[1][0]), max(ends[0][1], ends[1][1])
-    width = width_of(lo, hi)
-    node = ite(condition, bits(a, width), bits(b, width))
-    if lo != hi and not node.is_const and node is bits(a, width) and node is bits(b, width):
-        return a
-    choices = ((_sum(a), facts_a), (_sum(b), facts_b))
-    return _number(node, lo, hi, Sum(0, {Unknown(lo, hi, choices): 1}))
-
-
-def square_root(x: Any) -> Any:
-    """floor(sqrt(x)), digit by digit."""
-    x = _here(x)
-    digits = (x.hi.bit_length() + 1) // 2
-    root: Any = 0
-    rest: Any = 0
-    for k in range(digits - 1, -1, -1):
-        rest = bit_or(shift_left(rest, 2), bit_and(shift_right(x, 2 * k), 3))
-        trial = bit_or(shift_left(root, 2), 1)
-        fits = inverse(less(rest, trial))
-        width = digits - k + 1  # the rest is at most twice the root
-        left = make("sub", width + 1, bits(rest, width + 1), bits(trial, width + 1))
-        rest = _number(ite(bit(fits), left, bits(rest, width + 1)), 0, (1 << width) - 1)
-        root = bit_or(shift_left(root, 1), lifted(fits))
-    return root

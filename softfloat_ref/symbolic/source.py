@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from types import CodeType, FunctionType
 
-from softfloat_ref.symbolic.integers import Unsupported
+from softfloat_ref.symbolic.paths import Unsupported
 
 Body = ast.FunctionDef | ast.Lambda
 

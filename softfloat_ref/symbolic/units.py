@@ -8,6 +8,7 @@ from functools import singledispatch
 from typing import Any, Final, NamedTuple
 
 from softfloat_ref.oracle import codec, exact, operations
+from softfloat_ref.oracle.accumulate.evaluate import Step
 from softfloat_ref.oracle.codec import _decode, encoder
 from softfloat_ref.oracle.exact import FINITE
 from softfloat_ref.oracle.formats import Format
@@ -15,8 +16,10 @@ from softfloat_ref.oracle.operations.table import Context, Operation
 from softfloat_ref.symbolic.bounds import Fact, Infeasible
 from softfloat_ref.symbolic.circuit import Case, Circuit, Port
 from softfloat_ref.symbolic.far import far_sum
-from softfloat_ref.symbolic.integers import Path, SymInt, Unsupported, at, bits, free, here
-from softfloat_ref.symbolic.reader import Reading, Returned, call, full_name, joined, reading, returns
+from softfloat_ref.symbolic.integers import SymInt, bits, free
+from softfloat_ref.symbolic.paths import Path, Unsupported, at, here
+from softfloat_ref.symbolic.reader import call, returns
+from softfloat_ref.symbolic.reading import Reading, Returned, full_name, joined, reading
 from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, const, or_, selected, var
 from softfloat_ref.symbolic.values import symbolic
 from softfloat_ref.units.operation import OperationUnit
@@ -31,6 +34,7 @@ def _decode_known(outer: Mapping[str, Any], code: Any) -> list[Returned]:
 MAX_TABLE: Final = 12  # bits of an operand whose results are tabulated
 SUBSTITUTES: Final[dict[str, Callable[..., list[Returned]]]] = {
     f"{codec.__name__}.decoder.<locals>.decode_known": _decode_known,
+    full_name(Step.make_rounding): lambda outer, step, to: [Returned(here(), step.make_rounding(to))],  # from no symbol
     f"{codec.__name__}.check_code": lambda outer, code, fmt: [Returned(here(), code)],  # of as many bits, by its port
 }
 
@@ -194,7 +198,7 @@ def _outcomes(path: Path, operation: Operation, ctx: Context, values: list[Any])
     found = []
     for way in by_kind(outcomes, _kind_of):
         inner = and_(path.whole, way.path.guard)
-        found.append(Way(Path(inner, inner, way.path.facts, way.path.known), way.value))
+        found.append(Way(Path(inner, inner, way.path.facts, way.path.known | {inner}), way.value))
     return found
 
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from softfloat_ref.symbolic.bounds import Facts
-from softfloat_ref.symbolic.integers import Symbolic, SymBool, SymInt, boolean, chosen, equal, here, number
+from softfloat_ref.symbolic.choice import chosen
+from softfloat_ref.symbolic.integers import Symbolic, SymBool, SymInt, boolean, equal, number
+from softfloat_ref.symbolic.paths import Unsupported, here
 from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, not_, or_
 
 
@@ -68,7 +70,7 @@ class Sparse(Symbolic):
             isinstance(x, (bool, int, SymBool)) or (isinstance(x, SymInt) and x.hi <= 1 and x.lo >= 0)
             for _, x in self.items
         ):
-            raise TypeError
+            raise Unsupported("the size of a set of symbolic numbers")
         return boolean(self.has(0)) + boolean(self.has(1))
 
 

@@ -1,0 +1,100 @@
+"""What is collected while functions are read, and values of several paths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from softfloat_ref.symbolic.bounds import Infeasible
+from softfloat_ref.symbolic.integers import SymBool, SymInt
+from softfloat_ref.symbolic.paths import Path, at, here
+from softfloat_ref.symbolic.terms import TRUE, Term, not_, or_
+from softfloat_ref.symbolic.values import Either, merged, resolved
+
+
+class Returned(NamedTuple):
+    """A value that a function returns, and the path on which it does."""
+
+    path: Path
+    value: Any
+
+
+@dataclass
+class Reading:
+    """What is collected while functions are read.
+
+    substitutes: in place of functions, by full name: from the variables outside a function and its arguments to
+    what it returns. names: of terms: "function.variable", "function" for what it returns, or else "function.".
+    errors: the inputs for which an error would be raised, and where.
+    """
+
+    substitutes: Mapping[str, Callable[..., list[Returned]]] = field(default_factory=dict)
+    names: dict[Term, str] = field(default_factory=dict)
+    errors: list[tuple[Term, str]] = field(default_factory=list)
+
+    @property
+    def undefined(self) -> Term:
+        """Whether an error would be raised."""
+        return or_(*(where for where, _ in self.errors))
+
+
+class _Now:
+    reading: Reading = Reading()
+
+
+@contextmanager
+def reading(what: Reading) -> Iterator[Reading]:
+    """Collect in that object what is read."""
+    before, _Now.reading = _Now.reading, what
+    try:
+        yield what
+    finally:
+        _Now.reading = before
+
+
+def now() -> Reading:
+    """What is being collected."""
+    return _Now.reading
+
+
+def full_name(function: Any) -> str:
+    """The name of a function with its module and the functions around it."""
+    return f"{function.__module__}.{function.__qualname__}"
+
+
+def note(name: str, value: Any) -> None:
+    """Name the terms of a value, unless they have a name; of a tuple, by its fields."""
+    if isinstance(value, tuple):
+        for own, item in zip(getattr(value, "_fields", [""] * len(value)), value, strict=True):
+            note(f"{name.removesuffix('.')}.{own}" if own else name, item)
+    names = now().names
+    if isinstance(value, (SymInt, SymBool)) and value.node.args and names.get(value.node, ".").endswith("."):
+        names[value.node] = name
+
+
+def joined(found: Sequence[Returned]) -> Any:
+    """The values of several paths, of which each input takes one, as one value."""
+    if not found:
+        raise Infeasible
+    *others, last = found
+    value, facts = last.value, last.path.facts
+    for path, other in reversed(others):
+        value = merged(path.guard, other, value, path.facts, facts)
+        facts = here().facts
+    return value
+
+
+def of_both(choice: Either, use: Callable[[Any], Any]) -> Any:
+    """A function of a choice, computed for either value."""
+    found = []
+    for node, value in ((choice.condition, choice.yes), (not_(choice.condition), choice.no)):
+        try:
+            with at(here().under(SymBool(node))):
+                found.append(Returned(here(), use(resolved(value))))
+        except Infeasible:
+            continue
+    return joined(
+        [Returned(r.path._replace(guard=g), r.value) for r, g in zip(found, (choice.condition, TRUE), strict=False)]
+    )
