@@ -42,4 +42,6 @@ def synthesized(text: str, module: str) -> Synthesis:
         report = (Path(folder) / "report.txt").read_text(encoding="utf-8")
     cells = re.search(r"^\s*(\d+) cells$", report, re.M)
     depth = re.search(r"\(length=(\d+)\)", report)
-    return Synthesis(int(cells[1]) if cells else 0, int(depth[1]) if depth else 0)
+    if depth is None:
+        raise Error(f"--stat: Yosys printed no depth for {module}")
+    return Synthesis(int(cells[1]) if cells else 0, int(depth[1]))

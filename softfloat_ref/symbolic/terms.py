@@ -282,28 +282,26 @@ def _slt(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
     return FALSE if args[0] is args[1] else None
 
 
-def _shift_left(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
-    a, by = args
-    if a.is_const and a.value == 0:
-        return a
-    if not by.is_const:
-        return None
-    if by.value >= width:
-        return const(0, width)
-    if by.value == 0:
-        return a
-    return make("concat", width, extract(a, width - by.value - 1, 0), const(0, by.value))
+def _shift(by_constant: Callable[[Term, int], Term]) -> _Rule:
+    """The rule of a shift that brings in zeros. by_constant: a term shifted by fewer bits than it has."""
+
+    def rule(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
+        a, by = args
+        if (a.is_const and a.value == 0) or (by.is_const and by.value == 0):
+            return a
+        if not by.is_const:
+            return None
+        return by_constant(a, by.value) if by.value < width else const(0, width)
+
+    return rule
 
 
-def _shift_right(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
-    a, by = args
-    if a.is_const and a.value == 0:
-        return a
-    if not by.is_const:
-        return None
-    if by.value >= width:
-        return const(0, width)
-    return a if by.value == 0 else zext(extract(a, width - 1, by.value), width)
+def _up(a: Term, by: int) -> Term:
+    return concat(extract(a, a.width - by - 1, 0), const(0, by))
+
+
+def _down(a: Term, by: int) -> Term:
+    return zext(extract(a, a.width - 1, by), a.width)
 
 
 def _ite(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
@@ -376,8 +374,8 @@ _RULES: Final[dict[str, _Rule]] = {
     "eq": _eq,
     "ult": _ult,
     "slt": _slt,
-    "shl": _shift_left,
-    "lshr": _shift_right,
+    "shl": _shift(_up),
+    "lshr": _shift(_down),
     "ite": _ite,
     "extract": _extract,
     "zext": _zext,
