@@ -21,6 +21,7 @@ from softfloat_ref.base.files import check_place, write_file
 from softfloat_ref.golden.writers import text_line
 from softfloat_ref.oracle.blocks.operations import BLOCK_OPERATIONS
 from softfloat_ref.oracle.operations import OPERATIONS
+from softfloat_ref.proof.btor2 import UNDEFINED
 from softfloat_ref.proof.certificate import problems, read_certificate
 from softfloat_ref.proof.certify import certificate
 from softfloat_ref.proof.engine import Decided, How
@@ -210,7 +211,11 @@ def _counterexample(unit: Unit, found: Counterexample) -> Iterator[str]:
     yield from case_lines("counterexample", view, found.inputs, found.expected, got, kind, changes)
     yield f"  vector {text_line(unit.fields)((*found.inputs, *found.expected)).strip()}"
     if found.others:
-        yield "  with " + ", ".join(f"{name} = {value:x}" for name, value in list(found.others.items())[:8])
+        named = {name: value for name, value in found.others.items() if not name.startswith(UNDEFINED)}
+        if named:
+            yield "  with " + ", ".join(f"{name} = {value:x}" for name, value in list(named.items())[:8])
+        if len(named) < len(found.others):
+            yield "  with a choice for a value that the module leaves undefined (x)"
 
 
 def _check(path: str, solver: str) -> int:

@@ -10,6 +10,8 @@ from typing import Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.symbolic.terms import Op, Term, const, eq, extract, ite, make, not_, sext, var, zext
 
+UNDEFINED: Final = "undefined"  # begins the names of values that the source leaves open
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -105,7 +107,7 @@ class _Reader:
 
     def _free(self, number: int, kind: str, words: list[str], width: int) -> Term:
         """An input or a register. Without a name, an input is a value that the source leaves undefined (x)."""
-        name = words[3] if len(words) > 3 else f"{'undefined' if kind == 'input' else 'register'} {number}"
+        name = words[3] if len(words) > 3 else f"{UNDEFINED if kind == 'input' else 'register'} {number}"
         into = self.inputs if kind == "input" else self.registers
         if name in into:
             name = f"{name} {number}"
