@@ -7,7 +7,7 @@ from typing import Final
 
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.oracle.formats import Format
-from softfloat_ref.proof.classes import CLASSES
+from softfloat_ref.proof.classes import CLASSES, is_in
 from softfloat_ref.symbolic.terms import TRUE, Term, and_, const, eq, var
 from softfloat_ref.units import Unit
 from softfloat_ref.units.unit import lanes_of
@@ -45,7 +45,7 @@ def _one(code: Term, what: str, fmt: Format | None, name: str) -> Term:
     if what in CLASSES:
         if fmt is None:
             raise Error(f"--assume: {name} has no format; give its code in hexadecimal")
-        return CLASSES[what](code, fmt)
+        return is_in(what, code, fmt)
     number = _HEX.fullmatch(what)
     if number is None:
         raise unknown("class", what, CLASSES, ", or a code in hexadecimal (--assume)")
