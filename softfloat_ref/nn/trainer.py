@@ -179,11 +179,13 @@ class Trainer:
         self.place(under("param/", arrays))
         for turn, optimizer in self.optimizers.items():
             optimizer.restore(arrays, {k: v for k, v in self.parameters().items() if k.startswith(turn)})
-        for name, layer in self.layers.items():
-            found = under(f"buffer/{name}.", arrays)
-            if found.keys() != layer.buffers.keys():
-                raise Error(OTHER)
-            layer.buffers |= {key: array.copy() for key, array in like(found, layer.buffers).items()}
+        buffers = under("buffer/", arrays)
+        mine = {f"{name}.{key}": x for name, layer in self.layers.items() for key, x in layer.buffers.items()}
+        if buffers.keys() != mine.keys():
+            raise Error(OTHER)
+        like(buffers, mine)
+        for name, layer in self.layers.items():  # names of layers within a layer begin as its own
+            layer.buffers = {key: buffers[f"{name}.{key}"].copy() for key in layer.buffers}
             layer.numerics.restore(under(f"range/{name}.", arrays))
 
     def place(self, weights: Mapping[str, Array]) -> None:

@@ -255,6 +255,20 @@ def test_dynamic_scaling_skips_what_overflows() -> None:
     assert taken == sorted(taken)
 
 
+def test_layers_within_layers_are_kept(tmp_path: Path) -> None:
+    """A residual block's name begins the names of the layers in it."""
+    formats = {"activation": {"format": "qint8", "observer": "moving-average"}}
+    made = recipe(model={"kind": "resnet", "depth": 8}, swa={"kind": "after", "count": 2}, formats=formats)
+    whole = train(made, tmp_path / "whole")
+    stopped = Training(made, Training(made, *_data(made)).data, tmp_path / "parts")
+    stopped._finish = stopped.watch.epoch = _stop_after_two(stopped)  # type: ignore[method-assign]
+    with pytest.raises(InterruptedError):
+        stopped.run()
+    assert train(made, tmp_path / "parts", resume=True).averaged == whole.averaged
+    assert same(final(tmp_path / "whole"), final(tmp_path / "parts"))
+    assert "buffer/block1_1.body.norm1.mean" in final(tmp_path / "whole")
+
+
 def test_averaged_weights_have_their_own_statistics(tmp_path: Path) -> None:
     made = recipe(swa={"kind": "after", "apart": 1, "count": 2})
     result = train(made, tmp_path / "run")
