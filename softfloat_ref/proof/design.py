@@ -51,19 +51,32 @@ class Design:
 
     def wrong(self, expected: Terms) -> Term:
         """Whether the circuit breaks its protocol, or gives something else than expected and accepted."""
-        excused = dict(_elements_excused(self, expected))
-        formats = {n: fmt for field, fmt in nan_results(self.unit) for n in lanes_of(field)}
-        found = [self.observed.wrong, self.fill]
-        for field in self.unit.outputs:
-            for name in lanes_of(field):
-                want = expected[name]
-                got = self.code(name, want)
-                differs = not_(eq(want, got))
-                if self.ports.compare_nan != "exact" and name in formats:
-                    other = is_nan(got, formats[name], quiet=self.ports.compare_nan == "quiet")
-                    differs = and_(differs, not_(and_(is_nan(want, formats[name]), other)))
-                found.append(and_(differs, not_(excused.get(name, FALSE))))
-        return or_(*found)
+        names = [name for field in self.unit.outputs for name in lanes_of(field)]
+        return or_(self.broken, *(self.differs(name, expected) for name in names))
+
+    @property
+    def broken(self) -> Term:
+        """Whether the circuit breaks its protocol, or drives bits beside its outputs."""
+        return or_(self.observed.wrong, self.fill)
+
+    def differs(self, name: str, expected: Terms) -> Term:
+        """Whether a lane of the output is something else than expected and accepted."""
+        want = expected[name]
+        got = self.code(name, want)
+        differs = not_(eq(want, got))
+        fmt = {n: fmt for field, fmt in nan_results(self.unit) for n in lanes_of(field)}.get(name)
+        if self.ports.compare_nan != "exact" and fmt is not None:
+            other = is_nan(got, fmt, quiet=self.ports.compare_nan == "quiet")
+            differs = and_(differs, not_(and_(is_nan(want, fmt), other)))
+        return and_(differs, not_(self._excused(name, expected)))
+
+    def _excused(self, name: str, expected: Terms) -> Term:
+        """Whether anything is accepted: elements under an expected scale that is NaN."""
+        fmt = nan_scale(self.unit)
+        elements = [n for field in self.unit.results if field.name == ELEMENTS for n in lanes_of(field)]
+        if self.ports.nan_scale_elements == "any" and fmt is not None and name in elements:
+            return is_nan(expected[SCALE], fmt)
+        return FALSE
 
 
 def design(unit: Unit, rtl: Rtl, registers: Mapping[str, str] | None = None) -> Design:
@@ -219,12 +232,3 @@ def _filled(bound: Bound, got: Term, used: int) -> Term:
     care = bound.parts[0].care[0] & ~used
     found = [not_(eq(extract(got, i, i), const(bound.got.constant >> i, 1))) for i in range(got.width) if care >> i & 1]
     return or_(*found)
-
-
-def _elements_excused(design: Design, expected: Terms) -> Iterator[tuple[str, Term]]:
-    """Elements under an expected scale that is NaN."""
-    fmt = nan_scale(design.unit)
-    if design.ports.nan_scale_elements == "any" and fmt is not None:
-        for field in design.unit.results:
-            if field.name == ELEMENTS:
-                yield from ((name, is_nan(expected[SCALE], fmt)) for name in lanes_of(field))

@@ -22,6 +22,7 @@ Strategy = Literal["auto", "whole", "cut", "split", "split-cut"]
 STRATEGIES: Final = ("auto", "whole", "cut", "split", "split-cut")
 FIRST_S: Final = 20.0  # auto: for all inputs at once, before they are split
 RESULTS: Final = "results.jsonl"
+_SAME: Final = ("cut", "apart", "confirm")  # of How: a result holds for others only if these are the same
 Note = Callable[[Decided, int, int], None]  # of a case, the number of those decided, and of all
 
 
@@ -65,7 +66,7 @@ def prove(
     decider = _Decider(question, pool or Workers(), _Journal(question, work), note)
     plain = dataclasses.replace(how, cut=False)
     if strategy in ("whole", "cut"):
-        return _made(decider.all([ALL], how if strategy == "cut" else plain))
+        return _made(decider.all([ALL], dataclasses.replace(how, cut=strategy == "cut", apart=False)))
     if strategy in ("split", "split-cut"):
         return _split(decider, how if strategy == "split-cut" else plain)
     if not question.cases:
@@ -155,7 +156,7 @@ class _Journal:
         """What was decided of a case in the same way; an undecided one only if it had as much time."""
         for line in reversed(self.lines):
             same = line["key"] == self.key and line["decided"]["case"] == name
-            if same and (line["cut"], line["confirm"]) == (how.cut, how.confirm):
+            if same and all(line[key] == getattr(how, key) for key in _SAME):
                 decided = restored(line["decided"])
                 if decided.verdict != "undecided" or line["limit_s"] >= how.limit_s:
                     return decided
@@ -175,7 +176,7 @@ def _lines(text: str) -> Iterable[dict[str, Any]]:
     for part in text.splitlines():
         try:
             line = json.loads(part)
-            if {"key", "cut", "confirm", "limit_s", "decided"} <= line.keys():
+            if {"key", "limit_s", "decided", *_SAME} <= line.keys():
                 yield line
         except (ValueError, AttributeError):
             continue

@@ -9,20 +9,22 @@ from typing import Any, Final, NamedTuple
 
 from softfloat_ref.oracle import codec, exact, operations
 from softfloat_ref.oracle.accumulate.evaluate import Step
+from softfloat_ref.oracle.blocks.quantize import largest_magnitude
 from softfloat_ref.oracle.codec import _decode, encoder
 from softfloat_ref.oracle.exact import FINITE
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations.table import Context, Operation
 from softfloat_ref.symbolic.bounds import Fact, Infeasible
 from softfloat_ref.symbolic.circuit import Case, Circuit, Port
-from softfloat_ref.symbolic.far import far_sum
 from softfloat_ref.symbolic.integers import SymInt, bits, free
 from softfloat_ref.symbolic.paths import Path, Unsupported, at, here
 from softfloat_ref.symbolic.reader import call, returns
 from softfloat_ref.symbolic.reading import Reading, Returned, full_name, joined, reading
+from softfloat_ref.symbolic.shortcuts import far_sum, largest_by_code
 from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, const, or_, selected, var
 from softfloat_ref.symbolic.values import symbolic
 from softfloat_ref.units.operation import OperationUnit
+from softfloat_ref.units.quantize import QuantizeUnit
 from softfloat_ref.units.unit import Field, Unit
 
 
@@ -59,7 +61,7 @@ def inputs_of(unit: Unit) -> list[Any]:
 def circuit(unit: Unit, case: Case | None = None) -> Circuit:
     """What a unit computes, as terms; with a case, for its inputs only: elsewhere any value. Raises Unsupported."""
     outputs = ports(unit.outputs)
-    substitutes = {**SUBSTITUTES, **_far(unit, case)}
+    substitutes = {**SUBSTITUTES, **_shortcuts(unit, case)}
     with reading(Reading(substitutes)) as found:
         answers = answer(unit, inputs_of(unit), case)
     widths = [p.width for p in outputs for _ in p.names]
@@ -169,15 +171,30 @@ def far(unit: OperationUnit) -> tuple[int, int, int]:
     return second + more, -(first + more), more
 
 
-def _far(unit: Unit, case: Case | None) -> dict[str, Callable[..., list[Returned]]]:
-    """What stands in place of the exact sum where one term is only a sticky bit."""
-    if case is None or case.distance is None or not isinstance(unit, OperationUnit):
+@singledispatch
+def _shortcuts(unit: Unit, case: Case | None) -> dict[str, Callable[..., list[Returned]]]:
+    """What stands in place of functions of the oracle for a unit, or for a case of it."""
+    return {}
+
+
+@_shortcuts.register
+def _of_sums(unit: OperationUnit, case: Case | None) -> dict[str, Callable[..., list[Returned]]]:
+    """The exact sum where one term is only a sticky bit."""
+    if case is None or case.distance is None:
         return {}
     from_here, to_here, more = far(unit)
     if not (case.distance[0] >= from_here or case.distance[1] <= to_here):
         return {}
     first = case.distance[0] >= from_here
     return {full_name(exact.add): lambda outer, a, b, sign: returns(far_sum, a, b, sign, first, more)}
+
+
+@_shortcuts.register
+def _of_blocks(unit: QuantizeUnit, case: Case | None) -> dict[str, Callable[..., list[Returned]]]:
+    """The largest magnitude, if all values that it is taken of are of the unit's format."""
+    if unit.profile.inf == "binade" or unit.values.subnormals == "normal":
+        return {}
+    return {full_name(largest_magnitude): lambda outer, values: returns(largest_by_code, values, unit.values)}
 
 
 def _at_distance(unit: OperationUnit, finite: Combination, limits: tuple[int, int]) -> Path:

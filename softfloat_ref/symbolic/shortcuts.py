@@ -1,0 +1,45 @@
+"""Functions that stand in place of some of the oracle's, where these would make terms that solvers are slow with.
+
+A sum: an exact sum of exponents far apart has hundreds of bits. Where the smaller number is below all bits that decide
+how the larger one is rounded, only its sign counts: the true sum lies within one unit of a number that is a few bits
+longer than the larger one, which is what a sticky bit says (exact.Value, rounding.round_pack).
+
+The largest magnitude of a block: of values of one format, that of the largest code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from softfloat_ref.oracle.codec import _decode
+from softfloat_ref.oracle.exact import FINITE, Value
+from softfloat_ref.oracle.formats import Format
+
+
+def far_sum(a: Value, b: Value, zero_sign: int, first: bool, more: int) -> Value:
+    """a + b for finite numbers, as exact.add, but where one is far larger, with a sticky bit for the other.
+
+    first: whether a is the one that may be larger. more: bits below the larger number's; the smaller is less than the
+    last of these, if neither is zero.
+    """
+    if a.significand == 0 and b.significand == 0:
+        return Value(FINITE, a.sign if a.sign == b.sign else zero_sign)
+    if a.significand == 0:
+        return b
+    if b.significand == 0:
+        return a
+    large = a if first else b
+    away = 0 if a.sign == b.sign else 1
+    return Value(FINITE, large.sign, (large.significand << more) - away, large.exponent - more, 1)
+
+
+def largest_by_code(values: Sequence[Value], fmt: Format) -> Value | None:
+    """The largest magnitude of nonzero numbers of a float format, as blocks.quantize.largest_magnitude.
+
+    The code of a magnitude is its exponent, counted from the smallest, beside its significand: the leading one of a
+    normal number adds one to the exponent field (of 0, which no normal number has).
+    """
+    largest = 0
+    for x in values:
+        largest = max(largest, (x.exponent - fmt.emin + fmt.mantissa_bits << fmt.mantissa_bits) + x.significand)
+    return _decode(largest, fmt, False) if largest else None

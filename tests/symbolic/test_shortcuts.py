@@ -1,0 +1,63 @@
+"""Functions that stand in place of some of the oracle's when it is read, against those."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.blocks.quantize import largest_magnitude
+from softfloat_ref.oracle.codec import decoder, encoder
+from softfloat_ref.oracle.exact import FINITE
+from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
+from softfloat_ref.oracle.policies import get_policy
+from softfloat_ref.symbolic.shortcuts import far_sum, largest_by_code
+from softfloat_ref.symbolic.units import circuit
+from softfloat_ref.units import make_unit
+
+FLOATS = [f for f in CATALOGUE.values() if f.signed and f.has_normals and f.exponent_bits and f.subnormals != "normal"]
+
+
+@pytest.mark.parametrize("fmt", FLOATS, ids=lambda f: f.name)
+def test_the_largest_code_is_the_largest_magnitude(fmt: Format) -> None:
+    """Of each code with its neighbour in order, where the order could change, and of blocks of any codes."""
+    words, decode = Random(1), decoder(fmt)
+    codes = range(1 << fmt.width) if fmt.width <= 8 else [words.getrandbits(fmt.width) for _ in range(500)]
+    blocks = [(x, x + 1 & (1 << fmt.width) - 1) for x in codes]
+    blocks += [tuple(words.getrandbits(fmt.width) for _ in range(4)) for _ in range(300)]
+    for block in [*blocks, ()]:
+        values = [v for v in map(decode, block) if v.kind == FINITE and v.significand]
+        found, expected = largest_by_code(values, fmt), largest_magnitude(values)
+        assert (found is None) == (expected is None)
+        if found is not None and expected is not None:
+            assert exact.compare(found, expected) == 0, [f"{x:x}" for x in block]
+
+
+@pytest.mark.parametrize("rounding", ["rne", "rna", "rtz", "rup", "rdn", "rto"])
+def test_a_far_sum_is_rounded_as_the_exact_one(rounding: str) -> None:
+    """Of fp8_e5m2 and numbers that are from a half to 1/64 of a unit in the sixth place below its last."""
+    fmt, more = get_format("fp8_e5m2"), 6
+    decode, encode = decoder(fmt), encoder(fmt, get_policy({"rounding": rounding}))
+    finite = [v for v in map(decode, range(256)) if v.kind == FINITE]
+    for large in finite:
+        for small in [exact.zero(0), exact.zero(1)] + [
+            exact.finite(sign, significand, large.exponent - more - below)
+            for sign in (0, 1)
+            for significand, below in ((1, 1), (1, 9), (3, 2), (7, 30))
+        ]:
+            for a, b, first in ((large, small, True), (small, large, False)):
+                if large.significand or small.significand == 0:
+                    found = far_sum(a, b, 0, first, more)
+                    assert encode(found, 0) == encode(exact.add(a, b, 0), 0), (a, b)
+
+
+def test_one_binade_beyond_is_no_code() -> None:
+    """A profile in which Inf counts as 2^128: the largest magnitude is read as the oracle has it."""
+    from softfloat_ref.symbolic.terms import evaluator
+
+    unit = make_unit("quantize", "mxfp8_e4m3", profile="ocp,inf=binade")
+    read = circuit(unit)
+    for codes in ([0x7F800000] + [0] * 31, [0x7F7FFFFF] * 32, [0xFF800000, 0x7F7FFFFF] + [0x3F800000] * 30):
+        found = evaluator(read.roots)({f"values_{i}": x for i, x in enumerate(codes)})
+        assert tuple(found) == tuple(unit.answer(codes))
