@@ -133,6 +133,11 @@ for _name, _text, _run in (
         lambda: show(_round_trips()),
     ),
     (
+        "export",
+        "`export --lang c`: the compiled function, with arrays and through DPI, where a C compiler and Verilator are.",
+        _module("export"),
+    ),
+    (
         "train",
         "A step of each training recipe, and of large networks in each format, relative to the same step in FP32; FP32 "
         "relative to PyTorch; one thread.",
