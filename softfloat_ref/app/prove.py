@@ -30,6 +30,7 @@ from softfloat_ref.proof.question import Counterexample, Question
 from softfloat_ref.proof.rtl import read_rtl
 from softfloat_ref.proof.solver import SOLVERS
 from softfloat_ref.proof.unroll import ANY
+from softfloat_ref.proof.wave import check_wave, write_wave
 from softfloat_ref.proof.yosys import FRONTENDS
 from softfloat_ref.rtl.fit import Misfit
 from softfloat_ref.rtl.port_map import read_ports
@@ -73,6 +74,7 @@ _CODES: Final = {"proved": 0, "counterexample": 1, "undecided": UNDECIDED}
 @click.option("--jobs", type=click.IntRange(1, 1024), default=None, help="Number of processes for cases [1].")
 @click.option("--scheduler", metavar=SCHEDULERS, help="A Dask cluster for the cases.")
 @click.option("--work", metavar="DIR", help="Keep results of cases in DIR, and go on from there.")
+@click.option("--wave", metavar="FILE.vcd", help="The counterexample's waveform to write.")
 @click.option("-o", "--output", metavar="FILE.json", help="The certificate to write.")
 @click.option("--check", "checked", metavar="FILE.json", help="Check a certificate and the files it names.")
 @source_options
@@ -97,6 +99,7 @@ def command(
     jobs: int | None,
     scheduler: str | None,
     work: str | None,
+    wave: str | None,
     output: str | None,
     checked: str | None,
 ) -> int:
@@ -111,6 +114,9 @@ def command(
         raise Error("prove needs --ports FILE.toml and the module's SOURCEs")
     if output is not None:
         check_place(output)
+    if wave is not None:
+        check_wave(wave)
+        check_place(wave)
     if choices.source is not None or choices.seed is not None:
         raise Error("a proof is for every word of random bits; leave --random-source and --seed out")
     unit = request(op, fmt, out, choices, profile, dots, count=1).unit
@@ -126,6 +132,8 @@ def command(
         table = certificate(question, found, strategy, how, [Path(ports_file), *rtl.files], Path(output).parent)
         write_file(output, lambda stream: stream.write(json.dumps(table, indent=1).encode()))
     print("\n".join(_lines(question, found)))
+    if wave is not None:
+        print(_waved(question, found, wave))
     return _CODES[found.verdict]
 
 
@@ -216,6 +224,13 @@ def _counterexample(unit: Unit, found: Counterexample) -> Iterator[str]:
             yield "  with " + ", ".join(f"{name} = {value:x}" for name, value in list(named.items())[:8])
         if len(named) < len(found.others):
             yield "  with a choice for a value that the module leaves undefined (x)"
+
+
+def _waved(question: Question, proof: Proof, path: str) -> str:
+    """Write the waveform; the result in words."""
+    if proof.counterexample is None:
+        return f"{path}: not written, since there is no counterexample"
+    return f"{path}: {counted(write_wave(question.design, proof.counterexample, path), 'cycle')}"
 
 
 def _check(path: str, solver: str) -> int:

@@ -18,7 +18,8 @@ class Machine:
     """A circuit with registers: outputs and next contents as terms of the variables of inputs and registers.
 
     Names of registers are Yosys' (dut.product_1), or `register N`. starts: the contents at power-up, if they are given.
-    aliases: registers by the name of a signal that is their contents, outside an asynchronous reset.
+    aliases: registers by the name of a signal that is their contents, outside an asynchronous reset. signals: what
+    has a name in the source.
     """
 
     inputs: Mapping[str, Term] = field(default_factory=dict)
@@ -27,6 +28,7 @@ class Machine:
     nexts: Mapping[str, Term] = field(default_factory=dict)
     starts: Mapping[str, Term] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
+    signals: Mapping[str, Term] = field(default_factory=dict)
 
 
 _BINARY: Final[dict[str, Op]] = {
@@ -76,7 +78,8 @@ class _Reader:
         nexts = {name: self.nexts.get(name, own) for name, own in self.registers.items()}
         own = {v: name for name, v in self.registers.items()}
         known = {name: own[v] for name, n in aliases.items() if (v := _held(self.nodes[n], own)) is not None}
-        return Machine(self.inputs, self.outputs, self.registers, nexts, self.starts, known)
+        signals = {name: self.nodes[n] for name, n in aliases.items()}
+        return Machine(self.inputs, self.outputs, self.registers, nexts, self.starts, known, signals)
 
     def read(self, words: list[str], comment: str) -> None:
         """A line."""

@@ -38,6 +38,7 @@ class Design:
 
     unit: Unit
     ports: PortMap
+    machine: Machine
     observed: Observed
     codes: Mapping[str, tuple[Segment, ...]]
     fill: Term
@@ -91,7 +92,7 @@ def design(unit: Unit, rtl: Rtl, registers: Mapping[str, str] | None = None) -> 
     given = dict(_register(name, text, driven, machine) for name, text in (registers or {}).items())
     observed = observe(machine, ports, driven, given, _never)
     codes, used = _codes(bound_ports, observed.got)
-    return Design(unit, ports, observed, codes, _filled(bound_ports, observed.got, used))
+    return Design(unit, ports, machine, observed, codes, _filled(bound_ports, observed.got, used))
 
 
 def _never(bit: Term) -> bool:

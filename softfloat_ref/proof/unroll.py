@@ -31,6 +31,7 @@ ANY: Final = "any contents of the registers"
 RESET: Final = "after reset"
 POWER_UP: Final = "after power-up"
 Signals = Mapping[str, Term]
+Contents = Mapping[Term, Term]  # by the machine's own variables
 Stimulus = Callable[[int, Sequence[Term]], Term]  # of a cycle, from the channels of operands that were taken before
 
 
@@ -39,13 +40,15 @@ class Observed:
     """What a circuit puts out for an operation.
 
     got: the outputs side by side; wrong: whether the protocol is broken; assumed: what was assumed of the circuit's
-    state; start: of which state; cycles: from the operands to the result, at most.
+    state; start: of which state; cycles: from the operands to the result, at most. steps: of each cycle, a reset's too,
+    what inputs and registers hold.
     """
 
     got: Term
     wrong: Term
     start: str
     cycles: int
+    steps: Sequence[Contents]
     assumed: Term = field(default=TRUE)
 
 
@@ -53,18 +56,19 @@ class Run:
     """A machine in a state. Inputs that a step does not give are free, anew in each cycle."""
 
     def __init__(self, machine: Machine, contents: Mapping[str, Term]) -> None:
-        self.machine, self.contents, self.cycle = machine, dict(contents), 0
+        self.machine, self.contents = machine, dict(contents)
+        self.steps: list[Contents] = []
 
     def step(self, inputs: Signals) -> dict[str, Term]:
         """The outputs of a cycle; then the registers take their next contents."""
         machine = self.machine
         by = {v: self.contents[name] for name, v in machine.registers.items()}
         for name, v in machine.inputs.items():
-            by[v] = inputs[name] if name in inputs else var(f"{name}@{self.cycle}", v.width)
+            by[v] = inputs[name] if name in inputs else var(f"{name}@{len(self.steps)}", v.width)
         names = list(machine.nexts)
         found = replaced([*machine.outputs.values(), *machine.nexts.values()], by)
         self.contents = dict(zip(names, found[len(machine.outputs) :], strict=True))
-        self.cycle += 1
+        self.steps.append(by)
         return dict(zip(machine.outputs, found, strict=False))
 
 
@@ -87,7 +91,8 @@ def observe(
     depends on the operands. Raises Error if no result comes.
     """
     if ports.clock is None:
-        return Observed(Run(machine, free_contents(machine)).step({"stimulus": stimulus(0, [])})["got"], FALSE, "", 0)
+        run = Run(machine, free_contents(machine))
+        return Observed(run.step({"stimulus": stimulus(0, [])})["got"], FALSE, "", 0, run.steps)
     if ports.latency is not None:
         return _fixed(machine, ports, stimulus, given)
     return _shaken(_started(machine, ports), ports, stimulus, given, never)
@@ -139,7 +144,7 @@ def _timed(run: Run, ports: PortMap, stimulus: Stimulus, start: str) -> Observed
         if cycle == 0 and "in_ready" in ports.handshake:
             assumed = eq(outputs["in_ready"], const(-1, outputs["in_ready"].width))
     wrong = not_(outputs["out_valid"]) if "out_valid" in ports.handshake else FALSE
-    return Observed(outputs["got"], wrong, start, latency, assumed)
+    return Observed(outputs["got"], wrong, start, latency, run.steps, assumed)
 
 
 def _shaken(
@@ -166,7 +171,7 @@ def _shaken(
         got = outputs["got"] if got is None else ite(here, outputs["got"], got)
         done = or_(done, here)
         if done is TRUE or (not done.is_const and never(not_(done))):
-            return Observed(got, wrong, RESET if ports.reset else POWER_UP, cycle)
+            return Observed(got, wrong, RESET if ports.reset else POWER_UP, cycle, run.steps)
     raise Error(f"no result within {min(MAX_CYCLES, ports.drain_timeout)} cycles, for some operands at least")
 
 

@@ -43,6 +43,7 @@ class Circuit:
     """Outputs as terms over the inputs' variables.
 
     terms: by the name of an output's lane. names: of some terms, after the oracle's functions and variables; several
+    may have one. comment: for its text. undefined: the inputs for which no result is defined, as a bit.
     """
 
     name: str
