@@ -1,0 +1,47 @@
+"""Units and circuits that compute them, as questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from softfloat_ref.base.tables import read_toml
+from softfloat_ref.proof.question import Question
+from softfloat_ref.proof.rtl import read_rtl
+from softfloat_ref.rtl.port_map import parse_ports
+from softfloat_ref.rtl.sources import read_sources
+from softfloat_ref.units import make_unit
+
+from ..mutation.circuits import EXAMPLES
+
+
+@dataclass(frozen=True)
+class Task:
+    """An operation, and a circuit for it. options: of make_unit; ports: the table of a port map; registers: what they
+    hold at first."""
+
+    name: str
+    op: str
+    fmt: Any
+    ports: Mapping[str, Any]
+    sources: Sequence[Path]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    registers: Mapping[str, str] = field(default_factory=dict)
+
+    def question(self) -> Question:
+        """Whether the circuit computes the operation."""
+        unit = make_unit(self.op, self.fmt, **self.options)
+        rtl = read_rtl(unit, parse_ports(dict(self.ports)), read_sources(self.sources))
+        return Question(unit, rtl, dict(self.registers))
+
+
+def source_of(circuit: str) -> Path:
+    """The source of an example circuit."""
+    return EXAMPLES / circuit / f"{circuit}.sv"
+
+
+def ports_of(circuit: str, **changes: Any) -> dict[str, Any]:
+    """The table of an example circuit's port map, with other keys."""
+    return {**read_toml(str(EXAMPLES / circuit / "ports.toml")), **changes}
