@@ -119,7 +119,7 @@ def _sample(words: Random, f: Field) -> int:
 
 def check_reference(question: Question, case: Case, reference: Circuit) -> None:
     """Compare the terms of a case with the oracle, for some inputs. Raises Error for a difference."""
-    names = [n for f in question.unit.inputs for n in lanes_of(f)]
+    names = _names(question.unit)
     chosen = evaluator([and_(question.assumption, case.assumption, not_(reference.undefined))])
     run, count = evaluator(reference.roots), 0
     for inputs in question.samples:
@@ -134,25 +134,37 @@ def tried(question: Question, reference: Circuit, model: Mapping[str, int]) -> C
 
     Raises Error if the terms of the reference differ from the oracle.
     """
+    found, expected = counterexample(question, model), _oracle(question.unit, _inputs(question.unit, model))
+    ours = tuple(evaluator(reference.roots)({n: model.get(n, 0) for n in _names(question.unit)}))
+    _same(question.unit, _inputs(question.unit, model), ours, expected)
+    return found
+
+
+def counterexample(question: Question, model: Mapping[str, int]) -> Counterexample | None:
+    """Inputs, by their names, as a counterexample; None if the circuit's answer to them is the oracle's."""
     unit, plan = question.unit, question.design
-    names = [n for f in unit.inputs for n in lanes_of(f)]
-    inputs = tuple(model.get(n, 0) for n in names)
-    expected = _oracle(unit, inputs)
+    inputs, expected = _inputs(unit, model), _oracle(unit, _inputs(unit, model))
     outputs = [n for f in unit.outputs for n in lanes_of(f)]
     widths = [f.width for f in unit.outputs for _ in range(f.lanes)]
     wants = {n: const(x, w) for n, x, w in zip(outputs, expected, widths, strict=True)}
-    ours, theirs = reference.roots, [plan.code(n, wants[n]) for n in outputs]
-    facts = [question.assumption, plan.observed.assumed, plan.wrong(wants), plan.observed.wrong]
-    roots = [*facts, *ours, *theirs]
+    theirs = [plan.code(n, wants[n]) for n in outputs]
+    roots = [question.assumption, plan.observed.assumed, plan.wrong(wants), plan.observed.wrong, *theirs]
     values = {str(v.value): model.get(str(v.value), 0) for v in variables(roots)}
-    values |= dict(zip(names, inputs, strict=True))
-    holds, state, wrong, protocol, *codes = evaluator(roots)(values)
-    _same(unit, inputs, tuple(codes[: len(outputs)]), expected)
+    holds, state, wrong, protocol, *got = evaluator(roots)(values)
     if not (holds and state and wrong):
         return None
     used = {str(v.value) for v in variables([plan.observed.wrong, *theirs])}
-    others = {n: x for n, x in values.items() if n in used and n not in names}
-    return Counterexample(inputs, expected, tuple(codes[len(outputs) :]), others, bool(protocol))
+    others = {n: x for n, x in values.items() if n in used and n not in _names(unit)}
+    return Counterexample(inputs, expected, tuple(got), others, bool(protocol))
+
+
+def _names(unit: Unit) -> list[str]:
+    """The lanes of the inputs."""
+    return [n for f in unit.inputs for n in lanes_of(f)]
+
+
+def _inputs(unit: Unit, model: Mapping[str, int]) -> tuple[int, ...]:
+    return tuple(model.get(n, 0) for n in _names(unit))
 
 
 def _same(unit: Unit, inputs: Sequence[int], ours: Sequence[int], expected: Sequence[int]) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from softfloat_ref.oracle.blocks.formats import get_block_format
 
-from ..mutation.circuits import EXAMPLES, FORMATS, ROUNDINGS, SATURATIONS
+from ..circuits import EXAMPLES, FORMATS, ROUNDINGS, SATURATIONS
 from .tasks import Task, ports_of, source_of
 
 OPERATIONS = Path(__file__).parent / "operations.sv"  # add and mul by an fma
@@ -17,8 +17,7 @@ SIZES = {"fp8_e5m2": (5, 2), "fp16": (5, 10), "bf16": (8, 7), "fp32": (8, 23)}  
 GOALS = {"fp8_e5m2": (60, 60, 60), "fp16": (60, 60, 120), "bf16": (60, 60, 120), "fp32": (60, 300, 1200)}
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """Tasks of one kind. goal_s: for each of them; None: it has none."""
 
     name: str

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from softfloat_ref.base.errors import Error
 from softfloat_ref.base.tables import read_toml
 from softfloat_ref.proof.question import Question
-from softfloat_ref.proof.rtl import read_rtl
+from softfloat_ref.proof.rtl import Rtl, read_rtl
 from softfloat_ref.rtl.port_map import parse_ports
 from softfloat_ref.rtl.sources import read_sources
-from softfloat_ref.units import make_unit
+from softfloat_ref.units import Unit, make_unit
 
-from ..mutation.circuits import EXAMPLES
+from ..circuits import EXAMPLES
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,17 @@ class Task:
     def question(self) -> Question:
         """Whether the circuit computes the operation."""
         unit = make_unit(self.op, self.fmt, **self.options)
-        rtl = read_rtl(unit, parse_ports(dict(self.ports)), read_sources(self.sources))
-        return Question(unit, rtl, dict(self.registers))
+        return Question(unit, self._rtl(unit), dict(self.registers))
+
+    def _rtl(self, unit: Unit) -> Rtl:
+        """By Yosys' own front end where the other one refuses a name that is declared below its use."""
+        ports, sources = parse_ports(dict(self.ports)), read_sources(self.sources)
+        try:
+            return read_rtl(unit, ports, sources)
+        except Error as e:
+            if "before its declaration" not in str(e):
+                raise
+            return read_rtl(unit, ports, sources, "verilog")
 
 
 def source_of(circuit: str) -> Path:

