@@ -154,6 +154,7 @@ def _cvc5(text: str, limit_s: float) -> str:
     manager = cvc5.TermManager()
     solver = cvc5.Solver(manager)
     solver.setOption("tlimit-per", str(int(limit_s * 1000)))
+    solver.setOption("fp-exp", "true")  # floating-point formats of any size
     parser = cvc5.InputParser(solver)
     parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "query")
     said = ""
@@ -167,7 +168,7 @@ def _z3(text: str, limit_s: float) -> str:
         import z3
     except ImportError:
         raise Error("z3 is not installed: pip install z3-solver") from None
-    solver = z3.Solver()
+    solver = z3.Tactic("qffpbv").solver() if "QF_BVFP" in text else z3.Solver()
     solver.set("timeout", int(limit_s * 1000))
     solver.from_string(text)
     return str(solver.check())

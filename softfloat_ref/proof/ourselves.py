@@ -1,0 +1,173 @@
+"""What is proved of the oracle itself: statements, each with what it is proved by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from softfloat_ref.oracle import codec, exact
+from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
+from softfloat_ref.oracle.policies import Overflow
+from softfloat_ref.oracle.rounding import Rounding, rounds_up
+from softfloat_ref.proof import symfpu, theory
+from softfloat_ref.proof.classes import is_in
+from softfloat_ref.proof.solver import Result, answer_text, solve
+from softfloat_ref.symbolic.cases import cases
+from softfloat_ref.symbolic.integers import bit, free
+from softfloat_ref.symbolic.reader import call
+from softfloat_ref.symbolic.reading import Reading, reading
+from softfloat_ref.symbolic.terms import Term, and_, concat, const, eq, extract, make, not_, or_, var
+from softfloat_ref.symbolic.units import SUBSTITUTES, circuit
+from softfloat_ref.units import OperationUnit, make_unit
+
+THEORY: Final = "SMT-LIB's numbers, by Z3"
+SYMFPU: Final = "SymFPU, by Bitwuzla"
+BITS: Final = "Bitwuzla"
+_RANDOM: Final = (1, 4, 8)  # random bits
+
+
+class Statement(NamedTuple):
+    """Something proved. ask: the solver's answer within so many seconds; unsat: it holds for all inputs."""
+
+    group: str
+    name: str
+    by: str
+    ask: Callable[[float], Result]
+
+
+def statements() -> Iterator[Statement]:
+    """All of them."""
+    yield from _rounding()
+    yield from _codes()
+    yield from _conversions()
+    yield from _operations()
+    yield from _symfpu()
+    yield from _shortcuts()
+
+
+# -- rounding ----------------------------------------------------------------------------------------------------------
+
+
+def _rounding() -> Iterator[Statement]:
+    for mode in Rounding:
+        for n in _RANDOM if mode.stochastic else (0,):
+            name = f"{mode.name.lower().replace('_', '-')}{f', {n} random bits' if n else ''}"
+            ask = partial(_solved, partial(_falls, mode, n))
+            yield Statement("rounding", f"more is cut off, and it is not rounded up where less was: {name}", BITS, ask)
+
+
+def _falls(mode: Rounding, n: int) -> list[Term]:
+    """Whether what is cut off is rounded up, but something larger is not."""
+    cut = [var(f"cut {i}", n + 2) for i in range(2)]  # the sticky bit lowest
+    word, negative, odd = (free(var(name, width)) for name, width in (("r", max(n, 1)), ("negative", 1), ("odd", 1)))
+    up = []
+    for x in cut:
+        with reading(Reading({})):
+            discarded, sticky = free(extract(x, n + 1, 1)), free(extract(x, 0, 0))
+            up.append(bit(call(rounds_up, int(mode), negative, odd, discarded, sticky, n, word if n else 0)))
+    return [make("ult", 1, cut[0], cut[1]), up[0], not_(up[1])]
+
+
+# -- codes -------------------------------------------------------------------------------------------------------------
+
+
+def _codes() -> Iterator[Statement]:
+    for fmt in CATALOGUE.values():
+        if fmt.width <= 64:
+            ask = partial(_solved, partial(_changes, fmt))
+            yield Statement("codes", f"{fmt.name}: a code is that of its number", BITS, ask)
+
+
+def _changes(fmt: Format) -> list[Term]:
+    """Whether a code that is no NaN is another one after it was decoded and encoded, or a flag is raised."""
+    read = circuit(OperationUnit.make("convert", fmt, fmt))
+    same = and_(eq(read.terms["result"], var("a", fmt.width)), eq(read.terms["flags"], const(0, 5)))
+    return [not_(is_in("nan", var("a", fmt.width), fmt)), not_(same)]
+
+
+# -- IEEE 754's theory -------------------------------------------------------------------------------------------------
+
+_SMALL: Final = (
+    "fp8_e5m2", "fp8_e4m3", "fp8_e3m4", "fp8_e4m3fnuz", "fp8_e5m2fnuz", "fp8_e4m3b11fnuz", "fp6_e3m2", "fp6_e2m3",
+    "fp4_e2m1",
+)  # fmt: skip
+_RULES: Final = (Overflow.SAT_NONE, Overflow.SAT_PROPAGATE, Overflow.SAT_FINITE)
+
+
+def _conversions() -> Iterator[Statement]:
+    pairs = [("fp32", out) for out in ("fp16", "bf16", "tf32", *_SMALL)]
+    pairs += [("fp16", "fp32"), ("bf16", "fp32"), ("bf16", "fp8_e4m3"), ("fp16", "fp8_e5m2"), ("fp64", "fp32")]
+    for source, out in pairs:
+        for overflow in _RULES:
+            policies = [{"rounding": r, "overflow": overflow} for r in theory.MODES]
+            units = [make_unit("convert", source, out=out, policy=p) for p in policies]
+            yield Statement("conversions", f"{source} to {out}, {overflow}, 5 roundings", THEORY, _by_theory(units))
+
+
+def _operations() -> Iterator[Statement]:
+    for op in ("mul", "add", "div", "sqrt", "fma"):
+        for fmt in reversed(_SMALL):
+            units = [make_unit(op, fmt, policy={"rounding": r}) for r in theory.MODES]
+            yield Statement("operations", f"{fmt} {op}, 5 roundings", THEORY, _by_theory(units))
+
+
+def _by_theory(units: list[Any]) -> Callable[[float], Result]:
+    return lambda limit_s: _all(answer_text(theory.statement(u), "z3", limit_s).result for u in units)
+
+
+def _all(results: Iterator[Result]) -> Result:
+    """unsat if all are; else the first that is not."""
+    return next((r for r in results if r != "unsat"), "unsat")
+
+
+# -- SymFPU ------------------------------------------------------------------------------------------------------------
+
+
+def _symfpu() -> Iterator[Statement]:
+    for fmt in ("fp8_e3m4", "s1e4m3", "s1e5m3", "fp16", "bf16"):
+        for op in symfpu.OPERATIONS:
+            units = [make_unit(op, fmt, policy={"rounding": r}) for r in theory.MODES]
+            ask = partial(_each, [partial(symfpu.differs, u) for u in units])
+            yield Statement("symfpu", f"{fmt} {op}, 5 roundings", SYMFPU, ask)
+
+
+def _each(questions: list[Callable[[], list[Term]]], limit_s: float) -> Result:
+    return _all(_solved(question, limit_s) for question in questions)
+
+
+# -- functions that stand in place of the oracle's ---------------------------------------------------------------------
+
+
+def _shortcuts() -> Iterator[Statement]:
+    for name in ("fp16", "bf16", "fp32", "fp64"):
+        ask = partial(_solved, partial(_misordered, get_format(name)))
+        yield Statement("shortcuts", f"{name}: magnitudes are in the order of their codes", BITS, ask)
+    for op, fmt in (("add", "fp8_e5m2"), ("add", "fp16"), ("fma", "fp8_e5m2")):
+        unit = make_unit(op, fmt)
+        ask = partial(_each, [partial(_far, unit, i) for i in (0, 1)])
+        yield Statement("shortcuts", f"{fmt} {op}: where one term is far smaller, a sticky bit says enough", BITS, ask)
+
+
+def _misordered(fmt: Format) -> list[Term]:
+    """Whether two finite numbers are in another order than their codes without sign."""
+    codes = [var(name, fmt.width) for name in ("a", "b")]
+    with reading(Reading(SUBSTITUTES)):
+        a, b = (call(exact.magnitude, call(codec._decode, free(code), fmt, False)) for code in codes)
+        larger = bit(call(exact.compare, a, b) > 0)
+    finite = and_(*(is_in("finite", code, fmt) for code in codes))
+    low, high = (extract(code, fmt.width - 2, 0) for code in codes[::-1])
+    return [finite, not_(eq(larger, make("ult", 1, low, high)))]
+
+
+def _far(unit: Any, which: int) -> list[Term]:
+    """Whether a result is another one by the exact sum: of the first or the last case by distance."""
+    by_distance = [case for case in cases(unit) if case.distance is not None]
+    case = by_distance[-which]
+    short, long = circuit(unit, case), circuit(unit, case._replace(distance=None))
+    differ = [not_(eq(a, b)) for a, b in zip(short.roots, long.roots, strict=True)]
+    return [case.assumption, or_(*differ)]
+
+
+def _solved(question: Callable[[], list[Term]], limit_s: float) -> Result:
+    return solve(question(), limit_s).result
