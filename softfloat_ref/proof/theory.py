@@ -8,10 +8,9 @@ here, too: a subnormal is the difference of two normal numbers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from softfloat_ref.oracle.flags import DIVIDE_BY_ZERO, INEXACT, INVALID, OVERFLOW, UNDERFLOW
+from softfloat_ref.oracle.flags import INEXACT, INVALID, OVERFLOW, UNDERFLOW
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import Overflow
 from softfloat_ref.oracle.rounding import Rounding
@@ -37,6 +36,7 @@ FUNCTIONS: Final = {
     "div": "(fp.div {mode} v0 v1)",
     "sqrt": "(fp.sqrt {mode} v0)",
 }
+_DEFINED: Final = {"div": "(not (fp.isZero v1))", "sqrt": "(or (fp.isZero v0) (fp.isPositive v0))"}  # as a number
 _IS_EXACT: Final = {"div": "(fp.eq (fp.mul RNE rounded v1) v0)", "sqrt": "(fp.eq (fp.mul RNE rounded rounded) v0)"}
 
 
@@ -95,7 +95,7 @@ def statement(unit: OperationUnit) -> str:
     found = _range(op, source)
     mode = MODES[unit.policy.rounding]
     scaled, small = _scaling(found, out)
-    bits = _exponent_bits(found, scaled)
+    bits = _exponent_bits(found, scaled, out)
     wide = Sort(bits, max(found.bits, out.precision, bits) + 1)  # Z3 wants the exponent shorter than the significand
     read = circuit(unit)
     inputs = [p.name for p in read.inputs]
@@ -114,7 +114,7 @@ def statement(unit: OperationUnit) -> str:
     lines += [f"(define-fun unbounded () {wide.text} {wide.of('RNE', free.of(mode, 'exact'))})"]
     lines += _facts(unit, wide)
     finite = " ".join(f"(is_number {name})" for name in inputs)
-    operands = f"(and {finite} {'(not (fp.isZero v1))' if op == 'div' else 'true'} {'(not (fp.lt v0 (_ +zero ' + f'{wide.exponent} {wide.precision})))' if op == 'sqrt' else 'true'})"
+    operands = f"(and {finite} {_DEFINED.get(op, 'true')})"
     right = f"(and (right {result}) (= {flags} expected_flags))"
     if op == "convert":
         others = _special(unit, result, flags)
@@ -135,9 +135,10 @@ def _scaling(found: Range, out: Format) -> tuple[int, Sort]:
         bits += 1
 
 
-def _exponent_bits(found: Range, scaled: int) -> int:
-    """For numbers of that range, scaled or not, as normal ones."""
-    most = max(found.top, -found.low) + 2 * max(scaled, 0) + found.bits + 4
+def _exponent_bits(found: Range, scaled: int, out: Format) -> int:
+    """For numbers of that range, scaled or not, and of the result's format, as normal ones."""
+    top, low = max(found.top, out.emax), min(found.low, out.emin - out.mantissa_bits)
+    most = max(top, -low) + 2 * max(scaled, 0) + found.bits + 4
     return most.bit_length() + 1
 
 
@@ -167,7 +168,8 @@ def _facts(unit: OperationUnit, wide: Sort) -> list[str]:
     code = sort(out.width)
     is_exact = _IS_EXACT.get(unit.op, "(= rounded exact)")
     zero = "(ite (fp.isNegative rounded) {} {})".format(*(literal(c, out.width) for c in _zeros(out)))
-    flags = f"(bvor (ite exactly {literal(0, 5)} {literal(INEXACT, 5)}) (ite (and tiny (not exactly)) {literal(UNDERFLOW, 5)} {literal(0, 5)}))"
+    none, inexact, both = (literal(x, 5) for x in (0, INEXACT, INEXACT | UNDERFLOW))
+    flags = f"(ite exactly {none} (ite tiny {both} {inexact}))"
     beyond = [literal(_beyond(unit, negative), out.width) for negative in (True, False)]
     return [
         _decoder_limit(wide, source, "largest_operand"),
@@ -224,5 +226,6 @@ def _special(unit: OperationUnit, result: str, flags: str) -> str:
     raised = literal(INVALID, 5)
     signals = f"(ite (= {quiet} #b1) {literal(0, 5)} {raised})" if out.has_nan else raised
     is_inf = f"(= ((_ extract {source.width - 2} 0) a) {literal(source.inf_code, source.width - 1)})"
-    infinite = f"(and (= {result} (ite (= {sign} #b1) {literal(inf[0], out.width)} {literal(inf[1], out.width)})) (= {flags} {literal(0, 5)}))"
+    minus, plus = (literal(code, out.width) for code in inf)
+    infinite = f"(and (= {result} (ite (= {sign} #b1) {minus} {plus})) (= {flags} {literal(0, 5)}))"
     return f"(ite {is_inf} {infinite} (and {nan} (= {flags} {signals})))"

