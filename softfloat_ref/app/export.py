@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 
-from softfloat_ref.app.options import Choices, Name, operands_option, option_name, policy_options, profile_option
-from softfloat_ref.app.requests import DOT, QUANTIZATIONS, dot_options, request
+from softfloat_ref.app.options import Choices, Name, operands_option, policy_options, profile_option
+from softfloat_ref.app.requests import DOT, QUANTIZATIONS, dot_options, input_unit
 from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.base.files import check_place, write_file
 from softfloat_ref.export.c import header_text
 from softfloat_ref.export.languages import LANGUAGES, exported, find_language, is_name, written
 from softfloat_ref.oracle.blocks.operations import BLOCK_OPERATIONS
 from softfloat_ref.oracle.operations import OPERATIONS
-from softfloat_ref.units import Unit
-
-_DRAWN: Final = ("random_bits", "random_source")
 
 
 @click.command("export")
@@ -58,7 +55,7 @@ def command(
         raise Error("--stat is for --lang sv")
     if output != "-":
         check_place(output)
-    units = [_unit(op, fmt, out, choices, profile, dots) for op in ops]
+    units = [input_unit(op, fmt, out, choices, profile, dots) for op in ops]
     if not units:
         raise Error("give the operation and --fmt, such as `export fma --fmt fp16 --lang sv`")
     circuits = [exported(unit, _name(name, output, lang, len(units))) for unit in units]
@@ -85,15 +82,6 @@ def _print_synthesis(text: str, modules: list[str]) -> None:
     for module in modules:
         found = synthesized(text, module)
         print(f"{module}: {found.cells} cells, depth {found.depth}", file=sys.stderr)
-
-
-def _unit(
-    op: str, fmt: str | None, out: str | None, choices: Choices, profile: str | None, dots: dict[str, Any]
-) -> Unit:
-    drawn = [*(n for n in choices.given if n in _DRAWN), *(["seed"] if choices.seed is not None else [])]
-    if drawn:
-        raise Error(f"random bits are an input of what is exported; leave {option_name(drawn[0])} out")
-    return request(op, fmt, out, choices, profile, dots, count=1).unit
 
 
 def _name(name: str | None, output: str, lang: str, units: int) -> str | None:

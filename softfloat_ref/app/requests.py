@@ -59,6 +59,7 @@ _SCALE_OPTIONS: Final[dict[str, Any]] = {
         help="ConvertToBlockMaxAbsFinite: overflow of the scale.",
     ),
 }
+_DRAWN: Final = ("random_bits", "random_source")
 _VECTOR_OPTIONS: Final[dict[str, Any]] = {
     "length": click.option(
         "--length", type=click.IntRange(min=1), help=f"softmax, norms, attention: lanes [{DEFAULT_LENGTH}]."
@@ -128,6 +129,16 @@ def request(
     operation = find_operation(op)
     formats = operand_formats(fmt, operation.arity, operation.name)
     return VectorSet.make(op, formats, policy=choices.policy, **cases)
+
+
+def input_unit(
+    op: str | None, fmt: str | None, out: str | None, choices: Choices, profile: str | None, dots: dict[str, Any]
+) -> Unit:
+    """The unit that the options describe, random bits of which are an input. Raises Error."""
+    drawn = [*(n for n in choices.given if n in _DRAWN), *(["seed"] if choices.seed is not None else [])]
+    if drawn:
+        raise Error(f"random bits are an input here; leave {option_name(drawn[0])} out")
+    return request(op, fmt, out, choices, profile, dots, count=1).unit
 
 
 def _scale(given: dict[str, Any], choices: Choices) -> dict[str, Any]:

@@ -9,10 +9,9 @@ from typing import Final, Literal
 
 from softfloat_ref.proof.cut import LEVELS, shared_products
 from softfloat_ref.proof.queries import query_hash
-from softfloat_ref.proof.question import Counterexample, Question, check_reference, tried
+from softfloat_ref.proof.question import Counterexample, Posed, Problem
 from softfloat_ref.proof.solver import Result, confirm, solve
-from softfloat_ref.symbolic.circuit import Case, Circuit
-from softfloat_ref.symbolic.terms import FALSE, Term, and_, not_, replaced
+from softfloat_ref.symbolic.terms import Term, and_, replaced
 
 Verdict = Literal["proved", "counterexample", "undecided"]
 WHOLE: Final = "whole"
@@ -54,20 +53,17 @@ class How:
     confirm: str = ""
 
 
-def decide(question: Question, name: str, how: How) -> Decided:
+def decide(problem: Problem, name: str, how: How) -> Decided:
     """Decide a case. Raises Error for what is not supported."""
     begin = time.monotonic()
-    case = question.case(name)
-    reference = question.reference(case)
-    check_reference(question, case, reference)
+    posed = problem.posed(problem.case(name))
     asked: list[Query] = []
 
     def done(verdict: Verdict, found: Counterexample | None = None, note: str = "") -> Decided:
-        seconds, undefined = time.monotonic() - begin, reference.undefined is not FALSE
-        return Decided(name, verdict, tuple(asked), seconds, found, note, undefined)
+        return Decided(name, verdict, tuple(asked), time.monotonic() - begin, found, note, posed.undefined)
 
     note = ""
-    for kind, assertions in _attempts(question, case, reference, how.cut):
+    for kind, assertions in _attempts(posed, how.cut):
         query, model = _ask(kind, assertions, how)
         asked.append(query)
         if query.result == "unknown":
@@ -75,20 +71,17 @@ def decide(question: Question, name: str, how: How) -> Decided:
         if query.result == "unsat":
             other = query.confirmed.get(how.confirm, "unsat")
             return done("proved") if other == "unsat" else done("undecided", note=f"{how.confirm} says {other}")
-        if real := tried(question, reference, model):
+        if real := posed.tried(model):
             return done("counterexample", real)
-        note = "the solver's counterexample is none of the circuit and the oracle"
+        note = "the solver's counterexample is none of the oracle"
     return done("undecided", note=note)
 
 
-def _attempts(question: Question, case: Case, reference: Circuit, cut: bool) -> Iterator[tuple[str, list[Term]]]:
+def _attempts(posed: Posed, cut: bool) -> Iterator[tuple[str, list[Term]]]:
     """The questions to ask one after the other, until one decides: with products cut, if both sides have some."""
-    plan = question.design
-    defined = not_(reference.undefined)
-    assumed = [question.assumption, case.assumption, plan.observed.assumed, defined]
-    asserted = [*assumed, plan.wrong(reference.terms)]
+    asserted = [*posed.assumed, posed.wrong]
     if cut:
-        by, products = shared_products(reference.roots, [plan.observed.got], assumed)
+        by, products = shared_products(posed.ours, posed.theirs, posed.assumed)
         for level in LEVELS if products else ():
             facts = and_(*(fact for p in products for fact in p.facts(level)))
             yield f"{CUT}, facts {level}", [*replaced(asserted, by), facts]

@@ -15,7 +15,7 @@ from softfloat_ref.base.files import make_folder, read_bytes
 from softfloat_ref.base.sources import stamp
 from softfloat_ref.proof.engine import Decided, How, Query, Verdict, decide
 from softfloat_ref.proof.queries import query_hash
-from softfloat_ref.proof.question import ALL, Counterexample, Question
+from softfloat_ref.proof.question import ALL, Counterexample, Problem
 from softfloat_ref.proof.solver import solve
 
 Strategy = Literal["auto", "whole", "cut", "split", "split-cut"]
@@ -48,7 +48,7 @@ class Proof:
 
 
 def prove(
-    question: Question,
+    question: Problem,
     strategy: Strategy,
     how: How,
     pool: Workers | None = None,
@@ -61,7 +61,7 @@ def prove(
     after each case. Raises Error for what is not supported, for cases that leave out an input, and if no input is as
     assumed.
     """
-    _check_assumed(question, how)
+    question.check(how.limit_s)
     decider = _Decider(question, pool or Workers(), _Journal(question, work), note)
     plain = dataclasses.replace(how, cut=False)
     if strategy in ("whole", "cut"):
@@ -74,14 +74,6 @@ def prove(
     if first[0].verdict != "undecided":
         return _made(first)
     return dataclasses.replace(_split(decider, how), tried=tuple(first))
-
-
-def _check_assumed(question: Question, how: How) -> None:
-    """Raise Error if nothing is as assumed: that would prove anything."""
-    if solve([question.assumption], how.limit_s).result == "unsat":
-        raise Error(f"--assume: no input is such that {question.assumed}")
-    if solve([question.assumption, question.design.observed.assumed], how.limit_s).result == "unsat":
-        raise Error("in_ready is never raised, so the circuit takes no operation")
 
 
 def _made(decided: Sequence[Decided], names: Iterable[str] = (), split: Query | None = None) -> Proof:
@@ -109,7 +101,7 @@ def _split(decider: _Decider, how: How) -> Proof:
 
 @dataclass
 class _Decider:
-    question: Question
+    question: Problem
     pool: Workers
     journal: _Journal
     note: Note
@@ -132,10 +124,10 @@ class _Decider:
         return sorted(found, key=lambda d: order[d.case])
 
 
-_QUESTIONS: Final[dict[str, Question]] = {}  # of this process, with their terms
+_QUESTIONS: Final[dict[str, Problem]] = {}  # of this process, with their terms
 
 
-def _decide(task: tuple[Question, str, How]) -> Decided:
+def _decide(task: tuple[Problem, str, How]) -> Decided:
     question, name, how = task
     known = _QUESTIONS.setdefault(question.hash, question)
     return decide(known, name, how)
@@ -144,7 +136,7 @@ def _decide(task: tuple[Question, str, How]) -> Decided:
 class _Journal:
     """The results of finished cases in a folder; without a folder, none."""
 
-    def __init__(self, question: Question, folder: str | Path | None) -> None:
+    def __init__(self, question: Problem, folder: str | Path | None) -> None:
         self.file = None if folder is None else make_folder(folder) / RESULTS
         self.key = "" if self.file is None else f"{question.hash} {stamp(__name__)}"
         text = "" if self.file is None or not self.file.exists() else read_bytes(self.file).decode("utf-8", "replace")

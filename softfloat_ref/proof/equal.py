@@ -1,0 +1,127 @@
+"""Two units against each other, without a circuit: whether any input tells them apart."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+from softfloat_ref.base.errors import Error, Undefined
+from softfloat_ref.proof.question import Counterexample, Posed, Problem, check_reference, same_as_oracle, table_hash
+from softfloat_ref.symbolic.cases import cases
+from softfloat_ref.symbolic.circuit import Case, Circuit
+from softfloat_ref.symbolic.paths import Unsupported
+from softfloat_ref.symbolic.terms import FALSE, Term, and_, eq, evaluator, make, not_, or_, replaced, var
+from softfloat_ref.symbolic.units import circuit
+from softfloat_ref.units import Field, Unit, stored
+from softfloat_ref.units.unit import lanes_of
+
+
+@dataclass(frozen=True)
+class Equality(Problem):
+    """Two units of the same inputs and outputs. flags: whether these must be equal too. Raises Error for units that
+    cannot be compared.
+
+    An input for which only one of them has a result tells them apart; one for which neither has does not.
+    """
+
+    unit: Unit
+    other: Unit
+    assumed: str = ""
+    flags: bool = True
+
+    def __post_init__(self) -> None:
+        _check_alike("inputs", self.unit.inputs, self.other.inputs)
+        _check_alike("outputs", _compared(self.unit, self.flags), _compared(self.other, self.flags))
+
+    def posed(self, case: Case) -> Posed:
+        """The answers of both, as terms."""
+        ours, theirs = self.circuits(case)
+        check_reference(self, case, ours)
+        check_reference(self, case, theirs, self.other)
+        differ, results = (self._differ(ours, theirs, flags) for flags in (self.flags, False))
+        wrong = or_(make("xor", 1, ours.undefined, theirs.undefined), and_(not_(ours.undefined), differ))
+        sides = [[*x.roots, x.undefined] for x in (ours, theirs)]
+        undefined = and_(case.assumption, ours.undefined) is not FALSE
+        tried = partial(self._tried, ours, theirs)
+        return Posed([self.assumption, case.assumption], wrong, *sides, undefined, tried, [results])
+
+    def circuits(self, case: Case) -> tuple[Circuit, Circuit]:
+        """Both, as terms of the unit's inputs. Raises Error for what is not supported."""
+        same = self._others_cases.get(case.name)
+        if same is not None and same.assumption is not case.assumption:
+            same = None
+        try:
+            return circuit(self.unit, case), self._renamed(circuit(self.other, same))
+        except Unsupported as e:
+            raise Error(f"{self.unit.label} and {self.other.label} cannot be compared yet: {e}") from None
+
+    @cached_property
+    def _others_cases(self) -> dict[str, Case]:
+        return {case.name: case for case in cases(self.other)}
+
+    def _renamed(self, found: Circuit) -> Circuit:
+        """The other's circuit with the names of the unit's inputs."""
+        inputs = [(n, f.width) for f in self.unit.inputs for n in lanes_of(f)]
+        theirs = [n for f in self.other.inputs for n in lanes_of(f)]
+        by = {var(n, width): var(name, width) for n, (name, width) in zip(theirs, inputs, strict=True) if n != name}
+        *roots, undefined = replaced([*found.terms.values(), found.undefined], by)
+        terms = dict(zip(found.terms, roots, strict=True))
+        return dataclasses.replace(found, terms=terms, undefined=undefined)
+
+    def _differ(self, ours: Circuit, theirs: Circuit, flags: bool) -> Term:
+        """Whether the outputs differ."""
+        codes = ([x.terms[n] for f in _compared(u, flags) for n in lanes_of(f)] for u, x in self._sides(ours, theirs))
+        return or_(*(not_(eq(a, b)) for a, b in zip(*codes, strict=True)))
+
+    def _sides(self, ours: Circuit, theirs: Circuit) -> tuple[tuple[Unit, Circuit], tuple[Unit, Circuit]]:
+        return (self.unit, ours), (self.other, theirs)
+
+    def _tried(self, ours: Circuit, theirs: Circuit, model: Mapping[str, int]) -> Counterexample | None:
+        """A solver's model on the real terms and the oracle; None if it does not tell the two apart."""
+        values = {n: model.get(n, 0) for f in self.unit.inputs for n in lanes_of(f)}
+        first, second = (_answer(u, x, values) for u, x in self._sides(ours, theirs))
+        if self._told(self.unit, first) == self._told(self.other, second):
+            return None
+        return Counterexample(tuple(values.values()), first or (), second or ())
+
+    def _told(self, unit: Unit, answer: Sequence[int] | None) -> list[int] | None:
+        """An answer without what is not compared."""
+        roles = [f.role for f in unit.outputs for _ in range(f.lanes)]
+        pairs = None if answer is None else zip(answer, roles, strict=True)
+        return None if pairs is None else [x for x, role in pairs if self.flags or role != "flags"]
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the definition."""
+        both = [stored(self.unit), stored(self.other)]
+        return table_hash({"equal": both, "assumed": self.assumed, "flags": self.flags})
+
+
+def _compared(unit: Unit, flags: bool) -> list[Field]:
+    """The outputs, with or without flags."""
+    return [f for f in unit.outputs if flags or f.role != "flags"]
+
+
+def _answer(unit: Unit, found: Circuit, values: Mapping[str, int]) -> tuple[int, ...] | None:
+    """The oracle's answer, None where it has none. Raises Error if the terms' is another one."""
+    inputs = tuple(values.values())
+    undefined, *codes = evaluator([found.undefined, *found.roots])(values)
+    try:
+        answer = tuple(int(x) for x in unit.answer(inputs))
+    except Undefined:
+        answer = None
+    same_as_oracle(unit, inputs, None if undefined else tuple(codes), answer)
+    return answer
+
+
+def _check_alike(what: str, ours: Sequence[Field], theirs: Sequence[Field]) -> None:
+    """Raise Error for fields of other widths."""
+    one, two = ([f.width for f in fields for _ in range(f.lanes)] for fields in (ours, theirs))
+    if one != two:
+        raise Error(f"the two have other {what}: {_text(ours)}, and {_text(theirs)} (bits)")
+
+
+def _text(fields: Sequence[Field]) -> str:
+    return ", ".join(f"{f.name} {f.width}" + (f" x {f.lanes}" if f.lanes > 1 else "") for f in fields)
