@@ -14,14 +14,16 @@ from softfloat_ref.app.requests import dot_options, input_unit
 from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.explain.scalar import flag_text
 from softfloat_ref.explain.steps import SHOWN_LANES, number_text
+from softfloat_ref.proof.engine import Decided
 from softfloat_ref.proof.equal import Equality
 from softfloat_ref.proof.prove import Proof
-from softfloat_ref.proof.question import Counterexample, Problem
-from softfloat_ref.proof.simplest import simplest
+from softfloat_ref.proof.question import ALL, Counterexample, Problem
+from softfloat_ref.proof.simplest import simplest, told_by_vectors
 from softfloat_ref.testing.views import view_of
 from softfloat_ref.units import Unit
 
 _SIMPLER_S: Final = 10.0  # for a simpler input, at most
+_VECTORS_S: Final = 2.0
 _NO_RESULT: Final = "no defined result"
 
 
@@ -80,6 +82,12 @@ def undecided(what: str, proof: Proof) -> Iterator[str]:
     yield f"UNDECIDED: {what}: {done} of {counted(of, 'case')} proved"
     yield from (f"  {d.case}: {d.note}" for d in proof.undecided)
     yield from (f"  {name}: not begun" for name in proof.open)
+
+
+def told(problem: Equality) -> Proof | None:
+    """A counterexample among vectors, which takes no solver."""
+    found = None if problem.unit == problem.other else told_by_vectors(problem, _VECTORS_S)
+    return None if found is None else Proof("counterexample", (Decided(ALL, "counterexample", (), 0.0, found),))
 
 
 def compared(problem: Equality, text: str, proof: Proof, limit_s: float) -> Iterator[str]:

@@ -11,9 +11,9 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
+from softfloat_ref.app.equality import cases_words, compared, inputs_words, second_unit, told, undecided
 from softfloat_ref.app.options import SCHEDULERS, Choices, Name, operands_option, policy_options, profile_option
 from softfloat_ref.app.progress import progress
-from softfloat_ref.app.equality import cases_words, compared, inputs_words, second_unit, undecided
 from softfloat_ref.app.requests import DOT, QUANTIZATIONS, dot_options, input_unit
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.base.errors import Error, counted
@@ -130,7 +130,7 @@ def command(
     if equal is not None:
         _refuse(lambda n: n in _OF_MODULES, "--equal compares two definitions, without a module")
         equality = Equality(unit, second_unit(equal), assumed, not no_flags)
-        proof = _proved(equality, strategy, how, *shared)
+        proof = told(equality) or _proved(equality, strategy, how, *shared)
         print("\n".join(compared(equality, equal, proof, limit)))
         return _CODES[proof.verdict]
     if no_flags:

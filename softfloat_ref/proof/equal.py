@@ -42,10 +42,10 @@ class Equality(Problem):
         check_reference(self, case, theirs, self.other)
         differ, results = (self._differ(ours, theirs, flags) for flags in (self.flags, False))
         wrong = or_(make("xor", 1, ours.undefined, theirs.undefined), and_(not_(ours.undefined), differ))
-        sides = [[*x.roots, x.undefined] for x in (ours, theirs)]
+        one, two = ([*x.roots, x.undefined] for x in (ours, theirs))
         undefined = and_(case.assumption, ours.undefined) is not FALSE
         tried = partial(self._tried, ours, theirs)
-        return Posed([self.assumption, case.assumption], wrong, *sides, undefined, tried, [results])
+        return Posed([self.assumption, case.assumption], wrong, one, two, undefined, tried, [results])
 
     def circuits(self, case: Case) -> tuple[Circuit, Circuit]:
         """Both, as terms of the unit's inputs. Raises Error for what is not supported."""
@@ -55,7 +55,7 @@ class Equality(Problem):
         try:
             return circuit(self.unit, case), self._renamed(circuit(self.other, same))
         except Unsupported as e:
-            raise Error(f"{self.unit.label} and {self.other.label} cannot be compared yet: {e}") from None
+            raise Unsupported(f"{self.unit.label} and {self.other.label} cannot be compared yet: {e}") from None
 
     @cached_property
     def _others_cases(self) -> dict[str, Case]:
@@ -81,16 +81,22 @@ class Equality(Problem):
     def _tried(self, ours: Circuit, theirs: Circuit, model: Mapping[str, int]) -> Counterexample | None:
         """A solver's model on the real terms and the oracle; None if it does not tell the two apart."""
         values = {n: model.get(n, 0) for f in self.unit.inputs for n in lanes_of(f)}
-        first, second = (_answer(u, x, values) for u, x in self._sides(ours, theirs))
-        if self._told(self.unit, first) == self._told(self.other, second):
-            return None
-        return Counterexample(tuple(values.values()), first or (), second or ())
+        inputs = tuple(values.values())
+        for unit, found in self._sides(ours, theirs):
+            undefined, *codes = evaluator([found.undefined, *found.roots])(values)
+            same_as_oracle(unit, inputs, None if undefined else tuple(codes), _answer(unit, inputs))
+        return self.told_apart(inputs)
 
-    def _told(self, unit: Unit, answer: Sequence[int] | None) -> list[int] | None:
-        """An answer without what is not compared."""
-        roles = [f.role for f in unit.outputs for _ in range(f.lanes)]
-        pairs = None if answer is None else zip(answer, roles, strict=True)
-        return None if pairs is None else [x for x, role in pairs if self.flags or role != "flags"]
+    def told_apart(self, inputs: Sequence[int]) -> Counterexample | None:
+        """The oracle's answers to inputs, if they tell the two apart."""
+        first, second = _answer(self.unit, inputs), _answer(self.other, inputs)
+        same = _told(self.unit, first, self.flags) == _told(self.other, second, self.flags)
+        return None if same else Counterexample(tuple(inputs), first or (), second or ())
+
+    def by_results(self, found: Counterexample) -> bool:
+        """Whether the results differ, not only the flags."""
+        first, second = found.expected or None, found.got or None
+        return _told(self.unit, first, False) != _told(self.other, second, False)
 
     @cached_property
     def hash(self) -> str:
@@ -104,16 +110,20 @@ def _compared(unit: Unit, flags: bool) -> list[Field]:
     return [f for f in unit.outputs if flags or f.role != "flags"]
 
 
-def _answer(unit: Unit, found: Circuit, values: Mapping[str, int]) -> tuple[int, ...] | None:
-    """The oracle's answer, None where it has none. Raises Error if the terms' is another one."""
-    inputs = tuple(values.values())
-    undefined, *codes = evaluator([found.undefined, *found.roots])(values)
+def _answer(unit: Unit, inputs: Sequence[int]) -> tuple[int, ...] | None:
+    """The oracle's answer; None where no result is defined."""
     try:
-        answer = tuple(int(x) for x in unit.answer(inputs))
+        return tuple(int(x) for x in unit.answer(inputs))
     except Undefined:
-        answer = None
-    same_as_oracle(unit, inputs, None if undefined else tuple(codes), answer)
-    return answer
+        return None
+
+
+def _told(unit: Unit, answer: Sequence[int] | None, flags: bool) -> list[int] | None:
+    """An answer, with or without flags."""
+    if answer is None:
+        return None
+    roles = [f.role for f in unit.outputs for _ in range(f.lanes)]
+    return [x for x, role in zip(answer, roles, strict=True) if flags or role != "flags"]
 
 
 def _check_alike(what: str, ours: Sequence[Field], theirs: Sequence[Field]) -> None:

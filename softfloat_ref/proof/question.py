@@ -215,7 +215,9 @@ def tried(question: Question, reference: Circuit, model: Mapping[str, int]) -> C
     return Counterexample(inputs, expected, tuple(codes[len(outputs) :]), others, bool(protocol))
 
 
-def same_as_oracle(unit: Unit, inputs: Sequence[int], ours: Sequence[int] | None, expected: Sequence[int] | None) -> None:
+def same_as_oracle(
+    unit: Unit, inputs: Sequence[int], ours: Sequence[int] | None, expected: Sequence[int] | None
+) -> None:
     """Raise Error if the terms' answer is another one than the oracle's; None where no result is defined."""
     if ours != expected:
         raise Error(

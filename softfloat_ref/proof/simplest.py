@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.codec import encode
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.proof.classes import is_finite, is_normal, is_positive
+from softfloat_ref.proof.equal import Equality
 from softfloat_ref.proof.question import Counterexample, Posed, Problem
 from softfloat_ref.proof.solver import Wishes
+from softfloat_ref.symbolic.paths import Unsupported
 from softfloat_ref.symbolic.terms import Term, and_, const, eq, evaluator, extract, or_, var, variables
 from softfloat_ref.units import Unit
 from softfloat_ref.units.unit import Field, lanes_of
 
 _EACH_S: Final = 2.0  # for a question
+_VECTORS: Final = 2000  # of each unit
 Wish = Sequence[Term]  # alternatives, the best first
 
 
 def simplest(problem: Problem, case: str, found: Counterexample, limit_s: float) -> Counterexample:
     """A counterexample of the same case with as simple inputs as are found within the limit.
 
-    As many operands as possible are finite, few lanes are not 0, as many operands as possible are 0 or 1, then normal and positive, with few significant bits and an
-    exponent of 0. Raises Error, as decide.
+    As many operands as possible are finite, few lanes are not 0, as many operands as possible are 0 or 1, then normal
+    and positive, with few significant bits and an exponent of 0. The given one, of units that cannot be read. Raises
+    Error, as decide.
     """
-    posed, unit = problem.posed(problem.case(case)), problem.unit
+    unit = problem.unit
+    try:
+        posed = problem.posed(problem.case(case))
+    except Unsupported:  # it was found without terms
+        return found
     names = [n for f in unit.inputs for n in lanes_of(f)]
     values = dict(zip(names, found.inputs, strict=True))
     model = _wished(posed, [*([x] for x in posed.wishes), *wishes(unit)], {**found.others, **values}, limit_s)
@@ -48,6 +57,38 @@ def _wished(posed: Posed, wished: Sequence[Wish], model: Mapping[str, int], limi
                 solver.keep(term)
                 break
     return model
+
+
+def told_by_vectors(problem: Equality, limit_s: float) -> Counterexample | None:
+    """The simplest of the vectors that tell two units apart, as far as these are tried in time."""
+    end = time.monotonic() + limit_s
+    names = [n for f in problem.unit.inputs for n in lanes_of(f)]
+    assumed, simple = evaluator([problem.assumption]), _simplicity(problem.unit)
+    best: tuple[tuple[int, ...], Counterexample] | None = None
+    for inputs in _vectors(problem):
+        if time.monotonic() > end:
+            break
+        found, values = problem.told_apart(inputs), dict(zip(names, inputs, strict=True))
+        if found is not None and assumed(values)[0]:
+            rank = (problem.by_results(found), *simple(values))
+            best = max(best or (rank, found), (rank, found), key=lambda pair: pair[0])
+    return best and best[1]
+
+
+def _simplicity(unit: Unit) -> Callable[[Mapping[str, int]], tuple[int, ...]]:
+    """How well each wish comes true for inputs: 0, or more for better alternatives."""
+    runs = [evaluator(wish) for wish in wishes(unit) if wish]
+
+    def rank(bits: Sequence[int]) -> int:
+        return max((len(bits) - i for i, bit in enumerate(bits) if bit), default=0)
+
+    return lambda values: tuple(rank(run(values)) for run in runs)
+
+
+def _vectors(problem: Equality) -> Iterator[tuple[int, ...]]:
+    """The vectors of both units."""
+    for unit in (problem.unit, problem.other):
+        yield from VectorSet(unit, _VECTORS).inputs()
 
 
 def _holds(term: Term, model: Mapping[str, int]) -> bool:

@@ -15,8 +15,8 @@ from tables import BARE, READY, question, source
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.proof import engine
-from softfloat_ref.proof import question as questions
 from softfloat_ref.proof import prove as proofs
+from softfloat_ref.proof import question as questions
 from softfloat_ref.proof.certificate import sealed
 from softfloat_ref.proof.engine import How
 from softfloat_ref.proof.prove import RESULTS, STRATEGIES, prove
