@@ -5,10 +5,19 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 
 from softfloat_ref.base.errors import Error, Undefined
-from softfloat_ref.proof.question import Counterexample, Posed, Problem, check_reference, same_as_oracle, table_hash
+from softfloat_ref.proof.engine import How, decide
+from softfloat_ref.proof.question import (
+    ALL,
+    Counterexample,
+    Posed,
+    Problem,
+    check_reference,
+    same_as_oracle,
+    table_hash,
+)
 from softfloat_ref.symbolic.cases import cases
 from softfloat_ref.symbolic.circuit import Case, Circuit
 from softfloat_ref.symbolic.paths import Unsupported
@@ -53,7 +62,7 @@ class Equality(Problem):
         if same is not None and same.assumption is not case.assumption:
             same = None
         try:
-            return circuit(self.unit, case), self._renamed(circuit(self.other, same))
+            return _read(self.unit, case), self._renamed(_read(self.other, same))
         except Unsupported as e:
             raise Unsupported(f"{self.unit.label} and {self.other.label} cannot be compared yet: {e}") from None
 
@@ -103,6 +112,21 @@ class Equality(Problem):
         """SHA-256 of the definition."""
         both = [stored(self.unit), stored(self.other)]
         return table_hash({"equal": both, "assumed": self.assumed, "flags": self.flags})
+
+
+def judged(first: Unit, second: Unit, flags: bool, limit_s: float) -> tuple[int, ...] | bool | None:
+    """Whether two units answer alike: True if that is proved, inputs that tell them apart, None if neither is found in
+    time."""
+    try:
+        found = decide(Equality(first, second, flags=flags), ALL, How(limit_s, cut=False))
+    except Unsupported:
+        return None
+    return found.counterexample.inputs if found.counterexample else found.verdict == "proved" or None
+
+
+@lru_cache(maxsize=8)
+def _read(unit: Unit, case: Case | None) -> Circuit:
+    return circuit(unit, case)
 
 
 def _compared(unit: Unit, flags: bool) -> list[Field]:
