@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from softfloat_ref.app.options import Choices, operands_option, policy_options, profile_option
-from softfloat_ref.app.requests import dot_options, input_unit
+from softfloat_ref.app.requests import dot_options, input_unit, rounding_input
 from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.explain.scalar import flag_text
 from softfloat_ref.explain.steps import SHOWN_LANES, number_text
@@ -31,13 +31,20 @@ _NO_RESULT: Final = "no defined result"
 @click.argument("op", required=False)
 @operands_option
 @click.option("--out", metavar="FORMAT")
+@rounding_input
 @dot_options
 @profile_option
 @policy_options
 def _definition(
-    choices: Choices, dots: dict[str, Any], op: str | None, fmt: str | None, out: str | None, profile: str | None
+    choices: Choices,
+    dots: dict[str, Any],
+    op: str | None,
+    fmt: str | None,
+    out: str | None,
+    profile: str | None,
+    roundings: str | None,
 ) -> Unit:
-    return input_unit(op, fmt, out, choices, profile, dots)
+    return input_unit(op, fmt, out, choices, profile, dots, roundings)
 
 
 def second_unit(text: str) -> Unit:

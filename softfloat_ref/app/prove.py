@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from softfloat_ref.app.equality import cases_words, compared, inputs_words, second_unit, told, undecided
 from softfloat_ref.app.options import SCHEDULERS, Choices, Name, operands_option, policy_options, profile_option
 from softfloat_ref.app.progress import progress
-from softfloat_ref.app.requests import DOT, QUANTIZATIONS, dot_options, input_unit
+from softfloat_ref.app.requests import DOT, QUANTIZATIONS, dot_options, input_unit, rounding_input
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.base.executors import workers
@@ -89,6 +89,7 @@ _CODES: Final = {"proved": 0, "counterexample": 1, "undecided": UNDECIDED}
 @click.option("-o", "--output", metavar="FILE.json", help="The certificate to write.")
 @click.option("--check", "checked", metavar="FILE.json", help="Check a certificate and the files it names.")
 @source_options
+@rounding_input
 @dot_options
 @profile_option
 @policy_options
@@ -114,6 +115,7 @@ def command(
     work: str | None,
     output: str | None,
     checked: str | None,
+    roundings: str | None,
 ) -> int:
     """Prove that a module computes OP, for every input, or find an input where it does not.
 
@@ -125,7 +127,7 @@ def command(
     if checked is not None:
         _refuse(lambda n: n not in ("checked", "confirm"), "--check reads a certificate, which names unit and files")
         return _check(checked, confirm or "bitwuzla")
-    unit, how = input_unit(op, fmt, out, choices, profile, dots), How(limit, confirm=confirm or "")
+    unit, how = input_unit(op, fmt, out, choices, profile, dots, roundings), How(limit, confirm=confirm or "")
     shared = jobs, scheduler, work
     if equal is not None:
         _refuse(lambda n: n in _OF_MODULES, "--equal compares two definitions, without a module")
@@ -202,7 +204,7 @@ def _inputs(question: Question, proof: Proof) -> str:
 
 
 def _circuit(question: Question) -> str:
-    observed, ports = question.design.observed, question.rtl.ports
+    observed, ports = question.design().observed, question.rtl.ports
     if ports.clock is None:
         return "combinational"
     upto = "" if ports.latency is not None else "at most "

@@ -12,6 +12,7 @@ from random import Random
 from typing import Any, Final, NamedTuple
 
 from softfloat_ref.base.errors import Error, Undefined
+from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.proof.assume import assumption
 from softfloat_ref.proof.design import Design, design
 from softfloat_ref.proof.rtl import Rtl
@@ -19,14 +20,15 @@ from softfloat_ref.proof.solver import solve
 from softfloat_ref.symbolic.cases import cases
 from softfloat_ref.symbolic.circuit import Case, Circuit
 from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, const, evaluator, not_, or_, variables
-from softfloat_ref.symbolic.units import circuit
+from softfloat_ref.symbolic.units import circuit, inputs_of, selects
 from softfloat_ref.testing.compare import Answer
-from softfloat_ref.units import Field, Unit, stored
+from softfloat_ref.units import Field, MixedUnit, Unit, stored
 from softfloat_ref.units.unit import lanes_of
 
 ALL: Final = "all inputs"
 _SAMPLES: Final = 600  # inputs that references are tried on,
 _TRIED: Final = 40  # so many of a case
+_UNBOXED: Final = 4  # one in so many, of those with control fields
 
 
 class Posed(NamedTuple):
@@ -43,6 +45,13 @@ class Posed(NamedTuple):
     undefined: bool
     tried: Callable[[Mapping[str, int]], Counterexample | None]
     wishes: Sequence[Term] = ()
+
+
+class Group(NamedTuple):
+    """A case, and those into which it is split if it is not decided at once."""
+
+    whole: str
+    cases: tuple[str, ...]
 
 
 class Problem(ABC):
@@ -66,14 +75,32 @@ class Problem(ABC):
         """A case of the unit, or all inputs."""
         return Case(ALL, TRUE) if name == ALL else self.cases[name]
 
-    @property
-    def outside_cases(self) -> list[Term]:
-        """Together, whether an input is in no case."""
-        return [self.assumption, not_(or_(*(case.assumption for case in self.cases.values())))]
+    @cached_property
+    def groups(self) -> list[Group]:
+        """All inputs, or each operation that control fields select, with the cases into which it may be split."""
+        parts = [c for c in self.cases.values() if c.part is not None and c.of_part is None]
+        if not parts:
+            return [Group(ALL, tuple(self.cases))]
+        own = [c for c in self.cases.values() if c.of_part is not None]
+        return [Group(p.name, tuple(c.name for c in own if c.part == p.part)) for p in parts]
+
+    @cached_property
+    def domain(self) -> Term:
+        """The inputs that a proof is about: as assumed, with the control fields of an operation."""
+        if not isinstance(self.unit, MixedUnit):
+            return self.assumption
+        inputs = inputs_of(self.unit)
+        return and_(self.assumption, or_(*(selects(self.unit, part, inputs) for part in self.unit.operations)))
+
+    def outside(self, names: Sequence[str]) -> list[Term]:
+        """Together, whether an input of the domain is in none of these cases."""
+        return [self.domain, not_(or_(*(self.case(name).assumption for name in names)))]
 
     @cached_property
     def samples(self) -> list[tuple[int, ...]]:
         """Some inputs, the same each time: random ones, many with few ones or zeros, and the codes at the edges."""
+        if isinstance(self.unit, MixedUnit):
+            return list(VectorSet(self.unit, _TRIED * len(self.unit.parts), unboxed=_UNBOXED).inputs())
         words = Random(0)
         fields = [f for f in self.unit.inputs for _ in range(f.lanes)]
         return [tuple(_sample(words, f) for f in fields) for _ in range(_SAMPLES)]
@@ -127,9 +154,16 @@ class Question(Problem):
     assumed: str = ""
 
     @cached_property
-    def design(self) -> Design:
-        """The circuit as terms of the unit's inputs. Raises Error."""
-        return design(self.unit, self.rtl, self.registers)
+    def _designs(self) -> dict[int, Design]:
+        return {}
+
+    def design(self, part: int | None = None) -> Design:
+        """The circuit as terms of the unit's inputs, doing an operation that control fields select, if they select one.
+        Raises Error."""
+        number = part or 0
+        if number not in self._designs:
+            self._designs[number] = design(self.unit, self.rtl, self.registers, number)
+        return self._designs[number]
 
     def reference(self, case: Case) -> Circuit:
         """The oracle's answers to the inputs of a case, as terms. Raises Error for what is not supported."""
@@ -137,16 +171,16 @@ class Question(Problem):
 
     def posed(self, case: Case) -> Posed:
         """The circuit's answers beside the oracle's."""
-        reference, plan = self.reference(case), self.design
+        reference, plan = self.reference(case), self.design(case.part)
         check_reference(self, case, reference)
         assumed = [self.assumption, case.assumption, plan.observed.assumed, not_(reference.undefined)]
         wrong, got, undefined = plan.wrong(reference.terms), [plan.observed.got], reference.undefined is not FALSE
-        return Posed(assumed, wrong, reference.roots, got, undefined, partial(tried, self, reference))
+        return Posed(assumed, wrong, reference.roots, got, undefined, partial(tried, self, case, reference))
 
     def check(self, limit_s: float) -> None:
         """Raise Error also for a circuit that takes no operation."""
         super().check(limit_s)
-        if solve([self.assumption, self.design.observed.assumed], limit_s).result == "unsat":
+        if solve([self.assumption, self.design().observed.assumed], limit_s).result == "unsat":
             raise Error("in_ready is never raised, so the circuit takes no operation")
 
     @cached_property
@@ -189,12 +223,12 @@ def check_reference(problem: Problem, case: Case, reference: Circuit, unit: Unit
             same_as_oracle(of, inputs, tuple(run(values)), _oracle(of, inputs))
 
 
-def tried(question: Question, reference: Circuit, model: Mapping[str, int]) -> Counterexample | None:
+def tried(question: Question, case: Case, reference: Circuit, model: Mapping[str, int]) -> Counterexample | None:
     """A solver's model on the real terms and the oracle; None if the circuit's answer to it is right.
 
     Raises Error if the terms of the reference differ from the oracle.
     """
-    unit, plan = question.unit, question.design
+    unit, plan = question.unit, question.design(case.part)
     names = [n for f in unit.inputs for n in lanes_of(f)]
     inputs = tuple(model.get(n, 0) for n in names)
     expected = _oracle(unit, inputs)
