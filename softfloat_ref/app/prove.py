@@ -207,8 +207,10 @@ def _circuit(question: Question) -> str:
     observed, ports = question.design().observed, question.rtl.ports
     if ports.clock is None:
         return "combinational"
-    upto = "" if ports.latency is not None else "at most "
     start = f"with {ANY}" if observed.start == ANY else f"the first operation {observed.start}"
+    if ports.latency is None and len(question.unit.parts) > 1:
+        return start
+    upto = "" if ports.latency is not None else "at most "
     return f"{upto}{counted(observed.cycles, 'cycle')}, {start}"
 
 

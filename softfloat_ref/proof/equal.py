@@ -23,7 +23,7 @@ from softfloat_ref.symbolic.circuit import Case, Circuit
 from softfloat_ref.symbolic.paths import Unsupported
 from softfloat_ref.symbolic.terms import FALSE, Term, and_, eq, evaluator, make, not_, or_, replaced, var
 from softfloat_ref.symbolic.units import circuit
-from softfloat_ref.units import Field, Unit, stored
+from softfloat_ref.units import Field, MixedUnit, Unit, stored
 from softfloat_ref.units.unit import lanes_of
 
 
@@ -42,6 +42,8 @@ class Equality(Problem):
 
     def __post_init__(self) -> None:
         _check_alike("inputs", self.unit.inputs, self.other.inputs)
+        if _selected(self.unit) != _selected(self.other):
+            raise Error("the two have other operations, or other codes of their control fields")
         _check_alike("outputs", _compared(self.unit, self.flags), _compared(self.other, self.flags))
 
     def posed(self, case: Case) -> Posed:
@@ -148,6 +150,11 @@ def _told(unit: Unit, answer: Sequence[int] | None, flags: bool) -> list[int] | 
         return None
     roles = [f.role for f in unit.outputs for _ in range(f.lanes)]
     return [x for x, role in zip(answer, roles, strict=True) if flags or role != "flags"]
+
+
+def _selected(unit: Unit) -> set[tuple[int, ...]]:
+    """The codes of control fields that select an operation."""
+    return set(unit.by_codes) if isinstance(unit, MixedUnit) else set()
 
 
 def _check_alike(what: str, ours: Sequence[Field], theirs: Sequence[Field]) -> None:

@@ -100,7 +100,8 @@ class Problem(ABC):
     def samples(self) -> list[tuple[int, ...]]:
         """Some inputs, the same each time: random ones, many with few ones or zeros, and the codes at the edges."""
         if isinstance(self.unit, MixedUnit):
-            return list(VectorSet(self.unit, _TRIED * len(self.unit.parts), unboxed=_UNBOXED).inputs())
+            unboxed = _UNBOXED if self.unit.padding == "box" else 0
+            return list(VectorSet(self.unit, _TRIED * len(self.unit.parts), unboxed=unboxed).inputs())
         words = Random(0)
         fields = [f for f in self.unit.inputs for _ in range(f.lanes)]
         return [tuple(_sample(words, f) for f in fields) for _ in range(_SAMPLES)]

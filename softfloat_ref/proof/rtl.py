@@ -33,7 +33,7 @@ class Rtl:
 
 def manifest(unit: Unit) -> dict[str, Any]:
     """What binding a port map asks of a manifest, for a unit without vectors."""
-    return {**described(VectorSet(unit, 1)), "count": 1, "files": [{"name": "none.memh"}]}
+    return {**described(VectorSet(unit, len(unit.parts))), "count": 1, "files": [{"name": "none.memh"}]}
 
 
 def bound(unit: Unit, ports: PortMap) -> Bound:
