@@ -121,12 +121,14 @@ def question(
 ) -> Question:
     """Whether a module computes the unit."""
     module = body if body in ("pair", "labelled") else "dut"
-    found = rtl(folder, UNIT, source(body, wrong, **more), {"module": module, **ports}, frontend)
+    found = rtl(folder, UNIT, source(body, wrong, **more), {"module": module, **ports}, frontend, body)
     return Question(UNIT, found, {}, assumed)
 
 
-def rtl(folder: Path, unit: Unit, text: str, ports: Mapping[str, Any], frontend: Frontend = "slang") -> Rtl:
-    """A module, dut unless the port map names another one."""
-    file = folder / "dut.sv"
+def rtl(
+    folder: Path, unit: Unit, text: str, ports: Mapping[str, Any], frontend: Frontend = "slang", name: str = "dut"
+) -> Rtl:
+    """A module in a file of that name; it is dut unless the port map names another one."""
+    file = folder / f"{name}.sv"
     file.write_text(text)
     return read_rtl(unit, parse_ports({"module": "dut", **ports}), read_sources([file]), frontend)
