@@ -102,6 +102,14 @@ def test_an_input_that_only_one_defines() -> None:
     assert equal(*words, "--assume", "a is finite")[0] == 0
 
 
+def test_a_solver_finds_what_only_one_defines() -> None:
+    first, second = (unit("convert", "fp16", "fp6_e2m3", nan_missing=x) for x in ("zero", "error"))
+    found = decide(Equality(first, second), ALL, HOW)
+    assert found.counterexample is not None
+    assert (len(found.counterexample.expected), found.counterexample.got) == (2, ())
+    assert decide(Equality(second, second), ALL, HOW).undefined
+
+
 def test_flags_apart() -> None:
     words = ("mul", "--fmt", "fp16", "--equal", "--tininess before")
     assert equal(*words, "--no-flags")[:2] == (

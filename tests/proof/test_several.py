@@ -38,9 +38,10 @@ rounding = ["rne", "rup"]
 """
 
 
-def converter(folder: Path, defect: int, *more: str) -> Any:
+def converter(folder: Path, defect: int, *more: str, nan: str = "exact") -> Any:
     (folder / "recipe.toml").write_text(RECIPE)
-    (folder / "ports.toml").write_text((CONVERTER / "ports.toml").read_text().replace("value = 0", f"value = {defect}"))
+    ports = (CONVERTER / "ports.toml").read_text().replace("value = 0", f"value = {defect}")
+    (folder / "ports.toml").write_text(f'compare_nan = "{nan}"\n{ports}')
     return run("prove", "recipe.toml", "--ports", "ports.toml", str(CONVERTER / "fp_convert.sv"), *more, cwd=folder)
 
 
@@ -68,6 +69,12 @@ def test_a_bug_of_one_rounding(tmp_path: Path) -> None:
     assert found is not None, done.stdout
     told = here("eval", "convert", "--fmt", "fp32", "--out", "fp16", "--round", "rdn", found[1]).stdout.upper()
     assert told.split() == [found[2], found[3]]
+
+
+@pytest.mark.parametrize(("nan", "code"), [("exact", 1), ("any", 0)])
+def test_other_nans_of_narrower_formats(nan: str, code: int, tmp_path: Path) -> None:
+    """The planted bug keeps sign and payload."""
+    assert converter(tmp_path, 12, nan=nan).returncode == code
 
 
 @pytest.mark.parametrize(
