@@ -84,8 +84,8 @@ def prove(
 
 
 def _made(decider: _Decider, names: Sequence[str], how: How) -> Proof:
-    """The proof in these cases; with several, also that they leave out no input."""
-    split = None if len(names) == 1 else _left_out(decider.question, names, how)
+    """The proof in these cases; of others than all inputs, also that they leave out no input."""
+    split = None if list(names) == [ALL] else _left_out(decider.question, names, how)
     decided = decider.all(names, how)
     begun = {d.case for d in decided}
     missing = tuple(name for name in names if name not in begun)

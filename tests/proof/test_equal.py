@@ -10,12 +10,14 @@ from command import here, run
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.policies import get_policy
+from softfloat_ref.proof import question as questions
 from softfloat_ref.proof.engine import How, decide
 from softfloat_ref.proof.equal import Equality
 from softfloat_ref.proof.prove import prove
 from softfloat_ref.proof.question import ALL
 from softfloat_ref.proof.simplest import simplest, told_by_vectors
 from softfloat_ref.symbolic import units as reading
+from softfloat_ref.symbolic.cases import cases
 from softfloat_ref.units import OperationUnit, Unit, make_unit
 
 pytestmark = pytest.mark.extra("bitwuzla")
@@ -107,6 +109,7 @@ def test_a_solver_finds_what_only_one_defines() -> None:
     found = decide(Equality(first, second), ALL, HOW)
     assert found.counterexample is not None
     assert (len(found.counterexample.expected), found.counterexample.got) == (2, ())
+    assert decide(Equality(second, first), ALL, HOW).verdict == "counterexample"
     assert decide(Equality(second, second), ALL, HOW).undefined
 
 
@@ -144,6 +147,20 @@ def test_in_cases(assumed: str, verdict: str) -> None:
     found = prove(Equality(first, second, assumed), "split", HOW)
     assert found.verdict == verdict
     assert found.split is not None
+
+
+def test_cases_of_one_name_that_are_not_the_same() -> None:
+    """The exponents of other formats are apart where those of the first are not."""
+    problem = Equality(unit("add", "s1e3m2b3"), unit("add", "s1e2m3b1"))
+    for name in ("special", "d=0", "d=-2"):
+        assert decide(problem, name, HOW).verdict == "counterexample"
+
+
+def test_cases_that_leave_out_an_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = Equality(unit("add", "s1e2m1b1"), unit("add", "s1e2m1b1", tininess="before"))
+    monkeypatch.setattr(questions, "cases", lambda unit: list(cases(unit))[1:])
+    with pytest.raises(Error, match="leave out an input: a fault of softfloat-ref"):
+        prove(problem, "split", HOW)
 
 
 def test_other_names_of_inputs() -> None:

