@@ -15,7 +15,7 @@ from softfloat_ref.base.files import make_folder, read_bytes
 from softfloat_ref.base.sources import stamp
 from softfloat_ref.proof.engine import Decided, How, Query, Verdict, decide
 from softfloat_ref.proof.queries import query_hash
-from softfloat_ref.proof.question import Counterexample, Problem
+from softfloat_ref.proof.question import ALL, Counterexample, Problem
 from softfloat_ref.proof.solver import solve
 
 Strategy = Literal["auto", "whole", "cut", "split", "split-cut"]
