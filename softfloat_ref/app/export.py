@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 
-from softfloat_ref.app.options import Choices, Name, operands_option, option_name, policy_options, profile_option
-from softfloat_ref.app.requests import DOT, QUANTIZATIONS, dot_options, request
+from softfloat_ref.app.options import Choices, Name, operands_option, policy_options, profile_option
+from softfloat_ref.app.requests import DOT, QUANTIZATIONS, dot_options, input_unit, rounding_input
 from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.base.files import check_place, write_file
 from softfloat_ref.export.c import header_text
 from softfloat_ref.export.languages import LANGUAGES, exported, find_language, is_name, written
 from softfloat_ref.oracle.blocks.operations import BLOCK_OPERATIONS
 from softfloat_ref.oracle.operations import OPERATIONS
-from softfloat_ref.units import Unit
-
-_DRAWN: Final = ("random_bits", "random_source")
 
 
 @click.command("export")
@@ -33,6 +30,7 @@ _DRAWN: Final = ("random_bits", "random_source")
 @click.option("-o", "--output", metavar="FILE", default="-", help="The file; of C, with FILE.h beside it [stdout].")
 @click.option("--name", metavar="NAME", help="Name of the module or function [that of FILE, or the unit's].")
 @click.option("--stat", is_flag=True, help="sv: print the cells and the depth that Yosys makes of it.")
+@rounding_input
 @dot_options
 @profile_option
 @policy_options
@@ -47,18 +45,20 @@ def command(
     output: str,
     name: str | None,
     stat: bool,
+    roundings: str | None,
 ) -> None:
     """Write what OP computes as SystemVerilog, C, SMT-LIB 2 or BTOR2, bit for bit what the oracle gives.
 
     The ports are the fields of the unit's vectors: operands and, for a stochastic rounding, random bits in; result and
-    flags out. OP may also be an approximation, FILE.toml[:NAME]. docs/export.md shows how to use the files.
+    flags out. OP may also be an approximation, FILE.toml[:NAME], or a
+    vector recipe, whose control fields are inputs. docs/export.md shows how to use the files.
     """
     find_language(lang)
     if stat and lang != "sv":
         raise Error("--stat is for --lang sv")
     if output != "-":
         check_place(output)
-    units = [_unit(op, fmt, out, choices, profile, dots) for op in ops]
+    units = [input_unit(op, fmt, out, choices, profile, dots, roundings) for op in ops]
     if not units:
         raise Error("give the operation and --fmt, such as `export fma --fmt fp16 --lang sv`")
     circuits = [exported(unit, _name(name, output, lang, len(units))) for unit in units]
@@ -85,15 +85,6 @@ def _print_synthesis(text: str, modules: list[str]) -> None:
     for module in modules:
         found = synthesized(text, module)
         print(f"{module}: {found.cells} cells, depth {found.depth}", file=sys.stderr)
-
-
-def _unit(
-    op: str, fmt: str | None, out: str | None, choices: Choices, profile: str | None, dots: dict[str, Any]
-) -> Unit:
-    drawn = [*(n for n in choices.given if n in _DRAWN), *(["seed"] if choices.seed is not None else [])]
-    if drawn:
-        raise Error(f"random bits are an input of what is exported; leave {option_name(drawn[0])} out")
-    return request(op, fmt, out, choices, profile, dots, count=1).unit
 
 
 def _name(name: str | None, output: str, lang: str, units: int) -> str | None:

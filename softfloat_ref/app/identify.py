@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -16,6 +18,7 @@ from softfloat_ref.app.requests import refuse_dots, vector_options
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis import identified
 from softfloat_ref.diagnosis.asking import Asker, ask_arrays, ask_command
+from softfloat_ref.diagnosis.identify import Judge
 from softfloat_ref.diagnosis.kinds import confirming, examiner
 from softfloat_ref.diagnosis.selftest import Summary, everything, selftest, subject
 from softfloat_ref.oracle.operations import OPERATIONS
@@ -25,6 +28,9 @@ from softfloat_ref.units import Unit, is_definition
 
 DEFAULT_COUNT: Final = 2000
 DEFAULT_WIDE: Final = 200
+PROOF_S: Final = 5.0
+MAX_PROVED: Final = 8  # input codes of a unit that is read in time for a proof
+_HAS_PROVER: Final = importlib.util.find_spec("bitwuzla") is not None
 REQUESTED: Final = ("quantize", "dequantize", "dot")  # subjects besides the operations
 
 
@@ -42,6 +48,14 @@ REQUESTED: Final = ("quantize", "dequantize", "dot")  # subjects besides the ope
     "--sr-bits", type=click.IntRange(1, 64), help="Number of random bits per operation, an operand of the device."
 )
 @click.option("--k", "k", type=click.IntRange(min=1), help="dot: elements [64].")
+@click.option(
+    "--prove",
+    "proof_s",
+    type=click.FloatRange(min=0),
+    default=PROOF_S,
+    show_default=True,
+    help="Seconds to prove that the models left are the same; 0: none.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @click.option("--selftest", "itself", is_flag=True, help="Identify every model of the library as if it were a device.")
 @click.option("--verbose", "-v", is_flag=True, help="With --selftest, print each device, and those that are identical.")
@@ -55,6 +69,7 @@ def command(
     count: int | None,
     seed: int,
     sr_bits: int | None,
+    proof_s: float,
     as_json: bool,
     itself: bool,
     verbose: bool,
@@ -77,7 +92,9 @@ def command(
     count = (DEFAULT_WIDE if vectors.cases.wide else DEFAULT_COUNT) if count is None else count
     try:
         with _asker(vectors.unit, device) as ask:  # first, since the cases take seconds
-            found = examiner(vectors, device.nan).identify(ask, confirming(vectors, count, seed))
+            examining = examiner(vectors, device.nan)
+            examining.judge = _judge(vectors.unit, proof_s)
+            found = examining.identify(ask, confirming(vectors, count, seed))
     except DeviceError as e:
         print(f"device failure: {e}")
         return 1
@@ -86,7 +103,25 @@ def command(
         if as_json
         else "\n".join(identified.lines(found, vectors.unit))
     )
+    if len(found.found) > 1 and proof_s and not _HAS_PROVER and not as_json:
+        print("  pip install 'softfloat-ref[prove]' to prove which of these give the same for every input")
     return 0 if found.complete else 1
+
+
+def _judge(unit: Unit, limit_s: float) -> Judge | None:
+    """Proofs that take that long in all; None without a prover, or for a unit that is too wide."""
+    if not limit_s or unit.input_width > MAX_PROVED or not _HAS_PROVER:
+        return None
+    from softfloat_ref.proof.equal import judged
+
+    end: list[float] = []
+
+    def judge(first: Unit, second: Unit, flags: bool) -> tuple[int, ...] | bool | None:
+        end[:] = end or [time.monotonic() + limit_s]
+        rest = end[0] - time.monotonic()
+        return judged(first, second, flags, rest) if rest > 0 else None
+
+    return judge
 
 
 @contextmanager

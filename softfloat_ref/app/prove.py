@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import click
 from click.core import ParameterSource
 
+from softfloat_ref.app.equality import cases_words, compared, inputs_words, second_unit, told, undecided
 from softfloat_ref.app.options import SCHEDULERS, Choices, Name, operands_option, policy_options, profile_option
 from softfloat_ref.app.progress import progress
-from softfloat_ref.app.requests import DOT, QUANTIZATIONS, dot_options, request
+from softfloat_ref.app.requests import DOT, QUANTIZATIONS, dot_options, input_unit, rounding_input
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.base.executors import workers
@@ -25,8 +26,9 @@ from softfloat_ref.proof.btor2 import UNDEFINED
 from softfloat_ref.proof.certificate import problems, read_certificate
 from softfloat_ref.proof.certify import certificate
 from softfloat_ref.proof.engine import Decided, How
+from softfloat_ref.proof.equal import Equality
 from softfloat_ref.proof.prove import STRATEGIES, Proof, prove
-from softfloat_ref.proof.question import Counterexample, Question
+from softfloat_ref.proof.question import Counterexample, Problem, Question
 from softfloat_ref.proof.rtl import read_rtl
 from softfloat_ref.proof.solver import SOLVERS
 from softfloat_ref.proof.unroll import ANY
@@ -43,6 +45,10 @@ from softfloat_ref.units import Unit
 
 LIMIT_S: Final = 60.0
 UNDECIDED: Final = 3
+_OF_MODULES: Final = (
+    "ports_file", "held", "frontend", "output", "wave", "source_files", "include_dirs", "defines", "file_lists",
+    "relative_lists", "library_files", "library_dirs",
+)  # fmt: skip
 _CODES: Final = {"proved": 0, "counterexample": 1, "undecided": UNDECIDED}
 
 
@@ -50,6 +56,13 @@ _CODES: Final = {"proved": 0, "counterexample": 1, "undecided": UNDECIDED}
 @click.argument("op", required=False, type=Name("OP", [*OPERATIONS, *QUANTIZATIONS, DOT, *BLOCK_OPERATIONS]))
 @operands_option
 @click.option("--out", metavar="FORMAT", help="Format of the result [that of the operands].")
+@click.option(
+    "--equal",
+    metavar="TEXT",
+    help="Compare with another definition, not with a module: options that change this one, such as"
+    " '--tininess before', or a whole one, such as 'mul --fmt fp16 --policy arm'.",
+)
+@click.option("--no-flags", is_flag=True, help="--equal: compare the results only.")
 @click.option("--ports", "ports_file", metavar="FILE.toml", help="The port map of the module.")
 @click.option(
     "--assume", "assumed", metavar="TEXT", default="", help="Assume this of inputs: 'a is normal and b is 3c00'."
@@ -78,6 +91,7 @@ _CODES: Final = {"proved": 0, "counterexample": 1, "undecided": UNDECIDED}
 @click.option("-o", "--output", metavar="FILE.json", help="The certificate to write.")
 @click.option("--check", "checked", metavar="FILE.json", help="Check a certificate and the files it names.")
 @source_options
+@rounding_input
 @dot_options
 @profile_option
 @policy_options
@@ -89,6 +103,8 @@ def command(
     fmt: str | None,
     out: str | None,
     profile: str | None,
+    equal: str | None,
+    no_flags: bool,
     ports_file: str | None,
     assumed: str,
     held: tuple[str, ...],
@@ -102,32 +118,42 @@ def command(
     wave: str | None,
     output: str | None,
     checked: str | None,
+    roundings: str | None,
 ) -> int:
     """Prove that a module computes OP, for every input, or find an input where it does not.
+
+    With --equal, prove that two definitions of OP are one, or find the simplest input that tells them apart:
+    `softfloat-ref prove fma --fmt fp16 --equal '--tininess before'`.
 
     Exit code 0: proved; 1: a counterexample; 3: undecided within the limit. docs/prove.md explains what a proof says.
     """
     if checked is not None:
-        _refuse_beside_check()
+        _refuse(lambda n: n not in ("checked", "confirm"), "--check reads a certificate, which names unit and files")
         return _check(checked, confirm or "bitwuzla")
+    unit, how = input_unit(op, fmt, out, choices, profile, dots, roundings), How(limit, confirm=confirm or "")
+    shared = jobs, scheduler, work
+    if equal is not None:
+        _refuse(lambda n: n in _OF_MODULES, "--equal compares two definitions, without a module")
+        equality = Equality(unit, second_unit(equal), assumed, not no_flags)
+        proof = told(equality) or _proved(equality, strategy, how, *shared)
+        print("\n".join(compared(equality, equal, proof, limit)))
+        return _CODES[proof.verdict]
+    if no_flags:
+        raise Error("--no-flags is for --equal; for a module, the port map names outputs to ignore")
     if ports_file is None or not sources.files:
-        raise Error("prove needs --ports FILE.toml and the module's SOURCEs")
+        raise Error("prove needs --ports FILE.toml and the module's SOURCEs, or --equal with another definition")
     if output is not None:
         check_place(output)
     if wave is not None:
         check_wave(wave)
         check_place(wave)
-    if choices.source is not None or choices.seed is not None:
-        raise Error("a proof is for every word of random bits; leave --random-source and --seed out")
-    unit = request(op, fmt, out, choices, profile, dots, count=1).unit
     try:
         rtl = read_rtl(unit, read_ports(ports_file), sources, frontend)
     except Misfit as e:
         print("\n".join(f"FAIL: {line}" for line in e.lines))
         return 1
     question = Question(unit, rtl, dict(map(_register, held)), assumed)
-    how = How(limit, confirm=confirm or "")
-    found = _proved(question, strategy, how, jobs, scheduler, work)
+    found = _proved(question, strategy, how, *shared)
     if output is not None:
         table = certificate(question, found, strategy, how, [Path(ports_file), *rtl.files], Path(output).parent)
         write_file(output, lambda stream: stream.write(json.dumps(table, indent=1).encode()))
@@ -137,13 +163,13 @@ def command(
     return _CODES[found.verdict]
 
 
-def _refuse_beside_check() -> None:
-    """Raise Error for an argument that --check has no use for."""
+def _refuse(refused: Callable[[str], bool], why: str) -> None:
+    """Raise Error for an argument that has no effect."""
     context = click.get_current_context()
     for parameter in context.command.params:
         typed = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
-        if typed and parameter.name not in ("checked", "confirm"):
-            raise Error(f"--check reads a certificate, which names unit and files; leave {parameter.opts[0]} out")
+        if typed and refused(parameter.name or ""):
+            raise Error(f"{why}; leave {parameter.opts[0]} out")
 
 
 def _register(text: str) -> tuple[str, str]:
@@ -154,7 +180,7 @@ def _register(text: str) -> tuple[str, str]:
 
 
 def _proved(
-    question: Question, strategy: Any, how: How, jobs: int | None, scheduler: str | None, work: str | None
+    question: Problem, strategy: Any, how: How, jobs: int | None, scheduler: str | None, work: str | None
 ) -> Proof:
     total = max(len(question.cases), 1)
     with progress(total) as bar, workers(jobs if jobs or scheduler else 1, scheduler) as pool:
@@ -174,31 +200,25 @@ def _lines(question: Question, proof: Proof) -> Iterator[str]:
         yield f"COUNTEREXAMPLE: {module} is not {unit.label}"
         yield from _counterexample(unit, proof.counterexample)
     elif proof.verdict == "proved":
-        yield f"PROVED: {module} is {unit.label} for {_inputs(question, proof)}{_cases(proof)}"
+        yield f"PROVED: {module} is {unit.label} for {_inputs(question, proof)}{cases_words(proof)}"
         yield f"  {'; '.join([_circuit(question), *_accepted(question)])}"
     else:
-        done, of = sum(d.verdict == "proved" for d in proof.cases), len(proof.cases) + len(proof.open)
-        yield f"UNDECIDED: {module} and {unit.label}: {done} of {counted(of, 'case')} proved"
-        yield from (f"  {d.case}: {d.note}" for d in proof.undecided)
-        yield from (f"  {name}: not begun" for name in proof.open)
+        yield from undecided(f"{module} and {unit.label}", proof)
 
 
 def _inputs(question: Question, proof: Proof) -> str:
-    bits = sum(f.width * f.lanes for f in question.unit.inputs)
     defined = " with a defined result" if any(d.undefined for d in proof.cases) else ""
-    return f"all 2^{bits} inputs{defined}" + (f" where {question.assumed}" if question.assumed else "")
-
-
-def _cases(proof: Proof) -> str:
-    return f", in {counted(len(proof.cases), 'case')}" if proof.split is not None else ""
+    return inputs_words(question, defined)
 
 
 def _circuit(question: Question) -> str:
-    observed, ports = question.design.observed, question.rtl.ports
+    observed, ports = question.design().observed, question.rtl.ports
     if ports.clock is None:
         return "combinational"
-    upto = "" if ports.latency is not None else "at most "
     start = f"with {ANY}" if observed.start == ANY else f"the first operation {observed.start}"
+    if ports.latency is None and len(question.unit.parts) > 1:
+        return start
+    upto = "" if ports.latency is not None else "at most "
     return f"{upto}{counted(observed.cycles, 'cycle')}, {start}"
 
 
@@ -228,9 +248,11 @@ def _counterexample(unit: Unit, found: Counterexample) -> Iterator[str]:
 
 def _waved(question: Question, proof: Proof, path: str) -> str:
     """Write the waveform; the result in words."""
-    if proof.counterexample is None:
+    found = next((d for d in proof.cases if d.counterexample is not None), None)
+    if found is None or found.counterexample is None:
         return f"{path}: not written, since there is no counterexample"
-    return f"{path}: {counted(write_wave(question.design, proof.counterexample, path), 'cycle')}"
+    design = question.design(question.case(found.case).part)
+    return f"{path}: {counted(write_wave(design, found.counterexample, path), 'cycle')}"
 
 
 def _check(path: str, solver: str) -> int:

@@ -11,6 +11,7 @@ import click
 from softfloat_ref.app.options import Choices, Name, bundled, operand_formats, option_name
 from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.golden.vector_recipes import is_recipe, load_recipe
 from softfloat_ref.oracle.accumulate import ACCUMULATORS
 from softfloat_ref.oracle.affine import get_affine_format, is_affine
 from softfloat_ref.oracle.blocks.formats import any_format
@@ -20,7 +21,17 @@ from softfloat_ref.oracle.literals import parse_code
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import ROUNDINGS, Overflow, get_policy
 from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
-from softfloat_ref.units import REQUESTS, SIDE, Field, Unit, VectorUnit, find_operation, is_definition
+from softfloat_ref.units import (
+    REQUESTS,
+    SIDE,
+    Field,
+    MixedUnit,
+    OperationUnit,
+    Unit,
+    VectorUnit,
+    find_operation,
+    is_definition,
+)
 from softfloat_ref.units.vector import DEFAULT_DEPTH, DEFAULT_LENGTH, EPSILON, MAX_LENGTH
 
 DOT: Final = "dot"
@@ -59,6 +70,7 @@ _SCALE_OPTIONS: Final[dict[str, Any]] = {
         help="ConvertToBlockMaxAbsFinite: overflow of the scale.",
     ),
 }
+_DRAWN: Final = ("random_bits", "random_source")
 _VECTOR_OPTIONS: Final[dict[str, Any]] = {
     "length": click.option(
         "--length", type=click.IntRange(min=1), help=f"softmax, norms, attention: lanes [{DEFAULT_LENGTH}]."
@@ -84,6 +96,12 @@ def _dots(given: dict[str, Any]) -> dict[str, Any]:
 vector_options: Final = bundled(_dots, *_VECTOR_OPTIONS.values())
 case_options: Final = bundled(_dots, *_SCALE_OPTIONS.values(), *_VECTOR_OPTIONS.values())
 _OPTIONS: Final = (*_DOT_OPTIONS.values(), *_SCALE_OPTIONS.values(), *_VECTOR_OPTIONS.values())
+rounding_input: Final = click.option(
+    "--rounding-input",
+    "roundings",
+    metavar="MODE,MODE,...",
+    help="The rounding is an input: these modes, coded 0, 1, ...",
+)
 dot_options: Final = bundled(_dots, *_OPTIONS)
 product_options: Final = bundled(_dots, *_OPTIONS, *_MATMUL_OPTIONS.values())
 
@@ -128,6 +146,51 @@ def request(
     operation = find_operation(op)
     formats = operand_formats(fmt, operation.arity, operation.name)
     return VectorSet.make(op, formats, policy=choices.policy, **cases)
+
+
+def input_unit(
+    op: str | None,
+    fmt: str | None,
+    out: str | None,
+    choices: Choices,
+    profile: str | None,
+    dots: dict[str, Any],
+    roundings: str | None = None,
+) -> Unit:
+    """The unit that the options or a vector recipe describe, random bits of which are an input. roundings: modes,
+    separated by commas, that an input selects. Raises Error."""
+    drawn = [*(n for n in choices.given if n in _DRAWN), *(["seed"] if choices.seed is not None else [])]
+    if drawn:
+        raise Error(f"random bits are an input here; leave {option_name(drawn[0])} out")
+    if op is not None and is_recipe(op):
+        given = {
+            "fmt": fmt,
+            "out": out,
+            "profile": profile,
+            "rounding_input": roundings,
+            **dots,
+            **dict.fromkeys(choices.given, True),
+        }
+        for name in (n for n, value in given.items() if value not in (None, False)):
+            raise Error(f"a vector recipe has its own formats and policy; leave {option_name(name)} out, or copy it")
+        return load_recipe(op).unit
+    unit = request(op, fmt, out, choices, profile, dots, count=1).unit
+    return unit if roundings is None else _of_roundings(unit, roundings, choices)
+
+
+def _of_roundings(unit: Unit, roundings: str, choices: Choices) -> Unit:
+    """An operation in several roundings, selected by a control field."""
+    if "round" in choices.given:
+        raise Error("--rounding-input gives the roundings; leave --round out")
+    if not isinstance(unit, OperationUnit):
+        raise Error(f"--rounding-input is for operations, not for {unit.properties()['op']}")
+    modes = [mode.strip() for mode in roundings.split(",")]
+    if len(set(modes)) < len(modes):
+        raise Error(f"--rounding-input {roundings}: a mode is given twice")
+    if len(modes) < 2:
+        raise Error(f"--rounding-input {roundings}: give several modes, such as rne,rtz,rdn,rup,rna")
+    policies = [unit.policy.replace(rounding=mode) for mode in modes]
+    return MixedUnit(tuple(dataclasses.replace(unit, policy=policy) for policy in policies), "zeros")
 
 
 def _scale(given: dict[str, Any], choices: Choices) -> dict[str, Any]:

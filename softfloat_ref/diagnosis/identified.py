@@ -23,6 +23,8 @@ def lines(found: Identification[Any], unit: Unit) -> list[str]:
     if found.found:
         first, *others = found.names
         text = [f"{title}: {first}", *(_same(found.found[0]) if first == found.found[0].name else [])]
+        if found.proved:
+            text.append(f"  proved to give the same for every input: {_listed(found.proved)}")
         text += _others(others, ", which no question tried distinguishes from it")
         return [*text, f"{asked}, then {found.confirmed} of {found.tried} cases confirmed{flags}"]
     if found.complete:
@@ -57,10 +59,12 @@ def _closest(found: Identification[Any], unit: Unit) -> Iterator[str]:
 def _same(candidate: Candidate[Any]) -> list[str]:
     """Its other names, which no operands distinguish for this operation and these formats."""
     rest = candidate.names[1:]
-    if not rest:
-        return []
-    more = f" and {len(rest) - SHOWN} more" if len(rest) > SHOWN else ""
-    return [f"  identical for this operation and format: {'; '.join(rest[:SHOWN])}{more}"]
+    return [f"  identical for this operation and format: {_listed(rest)}"] if rest else []
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"{'; '.join(names[:SHOWN])}{more}"
 
 
 def as_dict(found: Identification[Any], unit: Unit) -> dict[str, Any]:
@@ -70,6 +74,7 @@ def as_dict(found: Identification[Any], unit: Unit) -> dict[str, Any]:
         "identified": found.complete,
         "name": found.name,
         "candidates": [{"name": c.name, "the_same": c.names[1:]} for c in found.found],
+        "proved": found.proved,
         "questions": found.questions,
         "confirmed": found.confirmed,
         "tried": found.tried,

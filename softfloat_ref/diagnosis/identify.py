@@ -15,8 +15,11 @@ from softfloat_ref.diagnosis.ranking import Search, explains
 from softfloat_ref.diagnosis.spaces import P, Space
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.testing.compare import CompareNan
+from softfloat_ref.units import Unit
 
 _CHALLENGES: Final = 4
+# Whether two units answer alike, flags too or results only: True if proved, inputs that tell them apart, or None.
+Judge = Callable[[Unit, Unit, bool], Question | bool | None]
 
 
 @dataclass
@@ -26,7 +29,8 @@ class Identification(Generic[P]):
     found: the candidates that explain every answer, which no question tells apart. questions: how many
     were asked one by one; confirmed: number of further cases, of `tried`, on which the device agreed with these
     candidates; 0 if none is left. closest: if no candidate explains all, the closest models over all cases asked, best
-    first; exception: a case that the best of them does not explain."""
+    first; exception: a case that the best of them does not explain. proved: names of other candidates that are
+    proved to answer as the first of `found` does."""
 
     found: list[Candidate[P]]
     questions: int
@@ -36,6 +40,7 @@ class Identification(Generic[P]):
     closest: list[Finding] = field(default_factory=list)
     examined: int = 0
     exception: Case | None = None
+    proved: list[str] = field(default_factory=list)
 
     @property
     def complete(self) -> bool:
@@ -61,7 +66,7 @@ class Examiner(Generic[P]):
     """Identifies devices for one operation and its formats; the answers of its candidates are cached between devices.
 
     space: neighbours are those of its base. questions: those to choose from. every: all
-    operands, if they are few.
+    operands, if they are few. judge: tells candidates apart by a proof, if there is a prover.
     """
 
     space: Space[P]
@@ -69,6 +74,7 @@ class Examiner(Generic[P]):
     questions: Sequence[Question]
     every: Callable[[], Iterable[Question]] | None = None
     nan: CompareNan = CompareNan.EXACT
+    judge: Judge | None = None
 
     def __post_init__(self) -> None:
         self.candidates = classes(
@@ -147,10 +153,31 @@ class _Session(Generic[P]):
             questions += len(self.asked) - count
             if alive == before:
                 break
-        found = Identification(alive, questions, tried if alive else 0, tried, self.has_flags)
+        asked = len(self.asked)
+        alive, proved = self._judged(alive)
+        questions += len(self.asked) - asked
+        found = Identification(alive, questions, tried if alive else 0, tried, self.has_flags, proved=proved)
         if not alive:
             self._nearest(found)
         return found
+
+    def _judged(self, alive: list[Candidate[P]]) -> tuple[list[Candidate[P]], list[str]]:
+        """The candidates without those that are proved to be the first, and the names of these."""
+        judge, space = self.examiner.judge, self.examiner.space
+        if judge is None:
+            return alive, []
+        kept: list[Candidate[P]] = alive[:1]
+        proved: list[str] = []
+        for c in alive[1:]:
+            said = judge(space.made(alive[0].point), space.made(c.point), self.has_flags)
+            if said is True:
+                proved += c.names
+                continue
+            kept.append(c)
+            if isinstance(said, tuple) and said not in self.asked and self._differ(alive[0], c, said):
+                [got] = self.put([said])
+                return self._judged([x for x in alive if x.fits(said, got, self.comparator)])
+        return kept, proved
 
     def _fits(self, c: Candidate[P]) -> bool:
         return all(c.fits(q, got, self.comparator) for q, got in self.asked.items())

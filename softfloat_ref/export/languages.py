@@ -50,12 +50,17 @@ def exported(unit: Unit, name: str | None = None) -> Circuit:
 
 def _comment(unit: Unit, found: Circuit) -> str:
     """What it is: the unit's properties, and what its policy has other than IEEE 754's."""
-    policy = getattr(unit, "policy", POLICIES["ieee"]).to_dict()
-    own = {key: value for key, value in policy.items() if value != POLICIES["ieee"].to_dict()[key]}
-    words = ", ".join(f"{key} = {value}" for key, value in {**own, **unit.properties()}.items() if key != "width")
-    lines = [f"{unit.label}, by softfloat-ref export.", *wrapped(f"{words}.", "")]
+    lines = [f"{unit.label}, by softfloat-ref export."]
+    for part in unit.parts:
+        lines += wrapped(f"{_words(part)}.", "")
     lines += ["Inputs for which no result is defined give any outputs."] if found.undefined is not FALSE else []
     return "\n".join(lines)
+
+
+def _words(part: Unit) -> str:
+    policy = getattr(part, "policy", POLICIES["ieee"]).to_dict()
+    own = {key: value for key, value in policy.items() if value != POLICIES["ieee"].to_dict()[key]}
+    return ", ".join(f"{key} = {value}" for key, value in {**own, **part.properties()}.items() if key != "width")
 
 
 def written(circuits: Sequence[Circuit], language: str, header: str | None = None) -> str:

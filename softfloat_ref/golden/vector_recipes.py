@@ -77,6 +77,14 @@ def load_recipe(name: str) -> VectorSet:
     return read_file(files[name], set_of)
 
 
+def is_recipe(name: str) -> bool:
+    """Whether a name is that of a shipped recipe, or of a TOML file with the keys of one. Raises Error for a file that
+    cannot be read."""
+    if name.endswith(".toml"):
+        return read_file(name, lambda table: bool({"op", "part"} & table.keys()))
+    return name in recipe_files()
+
+
 def set_of(table: Mapping[str, Any]) -> VectorSet:
     """The set of a recipe's table. Raises Error."""
     if "part" in table:

@@ -30,7 +30,7 @@ def certificate(
     """The certificate of a proof. files: of port map and sources; folder: to which their paths are relative."""
     from softfloat_ref import __version__
 
-    observed, ports = question.design.observed, question.rtl.ports
+    observed, ports = question.design().observed, question.rtl.ports
     return sealed(
         {
             "schema": SCHEMA,
@@ -46,13 +46,13 @@ def certificate(
             "registers": dict(question.registers),
             "netlist": {"sha256": question.rtl.netlist.hash, "yosys": question.rtl.netlist.yosys},
             "start": observed.start,
-            "cycles": observed.cycles,
+            "cycles": observed.cycles if len(question.unit.parts) == 1 else None,
             "solvers": dict(_solvers(how)),
             "strategy": strategy,
             "limit_s": how.limit_s,
             "assume": question.assumed,
             "inputs": {name: f.width for f in question.unit.inputs for name in lanes_of(f)},
-            "assumption": expression(question.assumption),
+            "assumption": expression(question.domain),
             "split": None if proof.split is None else dataclasses.asdict(proof.split),
             "cases": [_case(question, decided) for decided in proof.cases],
             "not_begun": list(proof.open),

@@ -32,7 +32,7 @@ from softfloat_ref.symbolic.terms import (
 )
 
 _OPERANDS_LIMIT_S: Final = 20.0  # to prove operands equal
-_TRIED: Final = 64  # random inputs
+_TRIED: Final = 96  # inputs
 LEVELS: Final = (0, 1)  # of facts
 
 
@@ -102,10 +102,15 @@ def _in_place(product: Term, p: Product, name: str, assumed: Sequence[Term]) -> 
 
 
 def _often(bit: Term) -> bool:
-    """Whether a bit is set for at least a fourth of random inputs."""
-    run, words = evaluator([bit]), Random(0)
+    """Whether a bit is set for at least an eighth of some inputs: random ones, a third each with ones in the upper half
+    and in the upper three quarters, as narrower operands in wide registers have them."""
+    run, words, found = evaluator([bit]), Random(0), 0
     free = [(str(v.value), v.width) for v in variables([bit])]
-    return sum(run({name: words.getrandbits(width) for name, width in free})[0] for _ in range(_TRIED)) * 4 >= _TRIED
+    for k in range(_TRIED):
+        ones = [(1 << width) - (1 << (width, width // 2, width // 4)[k % 3]) for _, width in free]
+        values = {name: words.getrandbits(width) | above for (name, width), above in zip(free, ones, strict=True)}
+        found += run(values)[0]
+    return found * 8 >= _TRIED
 
 
 def _products(roots: Sequence[Term]) -> list[Term]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.oracle.formats import Format
 from softfloat_ref.proof.btor2 import Machine, read_btor2
 from softfloat_ref.proof.classes import is_nan
 from softfloat_ref.proof.rtl import Rtl, bound, held
@@ -16,7 +17,21 @@ from softfloat_ref.rtl.binding import Bound
 from softfloat_ref.rtl.bundle import LineField, ones
 from softfloat_ref.rtl.port_map import PortMap
 from softfloat_ref.rtl.tolerance import ELEMENTS, SCALE, nan_results, nan_scale
-from softfloat_ref.symbolic.terms import FALSE, Term, and_, concat, const, eq, extract, ite, not_, or_, var
+from softfloat_ref.symbolic.terms import (
+    FALSE,
+    TRUE,
+    Term,
+    and_,
+    concat,
+    const,
+    eq,
+    extract,
+    ite,
+    not_,
+    or_,
+    selected,
+    var,
+)
 from softfloat_ref.units import Unit
 from softfloat_ref.units.unit import lanes_of
 
@@ -34,9 +49,11 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True)
 class Design:
-    """A circuit bound to a unit. codes: the parts of its outputs by lane; fill: whether bits beside them are wrong."""
+    """A circuit bound to a unit. part: the operation that it does; codes: the parts of its outputs by lane; fill:
+    whether bits beside them are wrong."""
 
     unit: Unit
+    part: Unit
     ports: PortMap
     machine: Machine
     observed: Observed
@@ -65,10 +82,9 @@ class Design:
         want = expected[name]
         got = self.code(name, want)
         differs = not_(eq(want, got))
-        fmt = {n: fmt for field, fmt in nan_results(self.unit) for n in lanes_of(field)}.get(name)
+        fmt = {n: fmt for field, fmt in nan_results(self.part) for n in lanes_of(field)}.get(name)
         if self.ports.compare_nan != "exact" and fmt is not None:
-            other = is_nan(got, fmt, quiet=self.ports.compare_nan == "quiet")
-            differs = and_(differs, not_(and_(is_nan(want, fmt), other)))
+            differs = and_(differs, not_(_both_nan(want, got, fmt, self.ports.compare_nan == "quiet")))
         return and_(differs, not_(self._excused(name, expected)))
 
     def _excused(self, name: str, expected: Terms) -> Term:
@@ -80,19 +96,31 @@ class Design:
         return FALSE
 
 
-def design(unit: Unit, rtl: Rtl, registers: Mapping[str, str] | None = None) -> Design:
+def _both_nan(want: Term, got: Term, fmt: Format, quiet: bool) -> Term:
+    """Whether two codes are NaNs of a format, with the same bits above it; quiet: the second one a quiet NaN."""
+    ours, theirs = (extract(x, fmt.width - 1, 0) for x in (want, got))
+    same = TRUE
+    if want.width > fmt.width:
+        same = eq(*(extract(x, want.width - 1, fmt.width) for x in (want, got)))
+    return and_(is_nan(ours, fmt), is_nan(theirs, fmt, quiet=quiet), same)
+
+
+def design(unit: Unit, rtl: Rtl, registers: Mapping[str, str] | None = None, part: int = 0) -> Design:
     """The circuit's outputs as terms of the unit's inputs.
 
-    registers: fields that registers hold when the operation begins, by the register's name without the instance's
+    part: the number of the operation that control fields select. registers: fields that registers hold when the
+    operation begins, by the register's name without the instance's
     (state, for dut.state). Raises Error.
     """
     machine, ports = read_btor2(rtl.netlist.text), rtl.ports
     bound_ports = bound(unit, ports)
-    driven = _Stimulus(unit, bound_ports, ports)
+    driven = _Stimulus(unit, bound_ports, ports, part)
     given = dict(_register(name, text, driven, machine) for name, text in (registers or {}).items())
     observed = observe(machine, ports, driven, given, _never)
-    codes, used = _codes(bound_ports, observed.got)
-    return Design(unit, ports, machine, observed, codes, _filled(bound_ports, observed.got, used))
+    care = bound_ports.parts[part].care[0]
+    codes, used = _codes(bound_ports, observed.got, care)
+    fill = _filled(bound_ports, observed.got, care & ~used)
+    return Design(unit, unit.parts[part], ports, machine, observed, codes, fill)
 
 
 def _never(bit: Term) -> bool:
@@ -110,16 +138,17 @@ def _with_bits(code: Term, segment: Segment) -> Term:
 
 
 class _Stimulus:
-    """The inputs side by side in each cycle: the operation's operands until the circuit has taken them, then any."""
+    """The inputs side by side in each cycle: the operation's operands until the circuit has taken them, then any, of
+    any operation. Operands that it does not have are free."""
 
-    def __init__(self, unit: Unit, bound: Bound, ports: PortMap) -> None:
-        self.bound = bound
+    def __init__(self, unit: Unit, bound: Bound, ports: PortMap, part: int) -> None:
+        self.bound, self.used = bound, unit.used(unit.parts[part])
         self.width = max(bound.stimulus.width, 1)
-        self.fixed, self.value = held(bound, ports)
+        self.fixed, self.values = held(bound)
         self.fields = {f.name: f for f in bound.fields}
         masks = [bound.stimulus.carriers(*names) for names in ports.handshake.operands]
         self.masks = masks or [ones(self.width)]
-        base = const(self.value, self.width)
+        base = const(self.values[part], self.width)
         for move in bound.stimulus.moves:
             base = _with_bits(base, Segment(move.to, self.slice(move.source, move.width)))
         self.operands = base
@@ -128,12 +157,13 @@ class _Stimulus:
         """Bits of a memory word: of a lane of an input."""
         field, lane, low = _place(self.bound.fields, source)
         name = field.name if field.lanes == 1 else f"{field.name}_{lane}"
+        name = name if field.name in self.used else f"unused {name}"
         return extract(var(name, field.width), low + width - 1, low)
 
     def __call__(self, cycle: int, taken: Sequence[Term]) -> Term:
         if not taken:
             return self.operands
-        others = _masked(var(f"others@{cycle}", self.width), ones(self.width) & ~self.fixed, self.value)
+        others = _merged(self._controls(cycle), ones(self.width) & ~self.fixed, var(f"others@{cycle}", self.width))
         found = const(0, self.width)
         for mask, gone in zip(self.masks, taken, strict=False):
             found = _merged(found, mask, ite(gone, others, self.operands))
@@ -142,10 +172,10 @@ class _Stimulus:
             rest &= ~mask
         return _merged(found, rest, self.operands)
 
-
-def _masked(free: Term, mask: int, value: int) -> Term:
-    """Free bits where the mask has ones, else those of a value."""
-    return _merged(const(value & ~mask, free.width), mask, free)
+    def _controls(self, cycle: int) -> Term:
+        """The bits that are held, of any operation."""
+        known = [const(value & self.fixed, self.width) for value in dict.fromkeys(self.values)]
+        return selected(known, var(f"operation@{cycle}", max((len(known) - 1).bit_length(), 1)))
 
 
 def _merged(base: Term, mask: int, other: Term) -> Term:
@@ -185,10 +215,10 @@ def _register(name: str, text: str, driven: _Stimulus, machine: Machine) -> tupl
 # -- outputs -------------------------------------------------------------------------------------------------------
 
 
-def _codes(bound: Bound, got: Term) -> tuple[dict[str, tuple[Segment, ...]], int]:
+def _codes(bound: Bound, got: Term, care: int) -> tuple[dict[str, tuple[Segment, ...]], int]:
     """The parts of each output lane that the circuit has, and the bits of `got` that they are."""
     found: dict[str, list[Segment]] = {}
-    used, care = 0, bound.parts[0].care[0]
+    used = 0
     for field in bound.fields:
         if field.role in ("result", "flags"):
             found |= {field.name if field.lanes == 1 else f"{field.name}_{k}": [] for k in range(field.lanes)}
@@ -228,8 +258,7 @@ def _adjacent(high: Term, low: Term) -> Term:
     return concat(high, low)
 
 
-def _filled(bound: Bound, got: Term, used: int) -> Term:
+def _filled(bound: Bound, got: Term, care: int) -> Term:
     """Whether bits of the outputs that carry no field differ from those that the port map gives."""
-    care = bound.parts[0].care[0] & ~used
     found = [not_(eq(extract(got, i, i), const(bound.got.constant >> i, 1))) for i in range(got.width) if care >> i & 1]
     return or_(*found)

@@ -9,15 +9,13 @@ from typing import Final, Literal, NamedTuple
 
 from softfloat_ref.proof.cut import LEVELS, shared_products
 from softfloat_ref.proof.queries import query_hash
-from softfloat_ref.proof.question import Counterexample, Question, check_reference, tried
+from softfloat_ref.proof.question import Counterexample, Part, Posed, Problem
 from softfloat_ref.proof.solver import Result, confirm, solve
-from softfloat_ref.symbolic.circuit import Case, Circuit
-from softfloat_ref.symbolic.terms import FALSE, Term, and_, eq, in_order, not_, replaced
+from softfloat_ref.symbolic.terms import Term, and_, replaced
 
 Verdict = Literal["proved", "counterexample", "undecided"]
 WHOLE: Final = "whole"
 CUT: Final = "product cut"
-_FEW: Final = 2  # outputs that are compared at once
 
 
 @dataclass(frozen=True)
@@ -56,65 +54,30 @@ class How:
     confirm: str = ""
 
 
-class _Part(NamedTuple):
-    """What may be wrong, with the reference's terms that it is about. name: of the output; empty for all."""
-
-    name: str
-    wrong: Term
-    reference: Sequence[Term]
-
-
 class _Outcome(NamedTuple):
     verdict: Verdict
     counterexample: Counterexample | None = None
     note: str = ""
 
 
-def decide(question: Question, name: str, how: How) -> Decided:
+def decide(problem: Problem, name: str, how: How) -> Decided:
     """Decide a case. Raises Error for what is not supported."""
     begin = time.monotonic()
-    case = question.case(name)
-    reference = question.reference(case)
-    check_reference(question, case, reference)
+    posed = problem.posed(problem.case(name))
     asked: list[Query] = []
     found = _Outcome("proved")
-    for part in _parts(question, reference, how):
-        found = _decide_part(question, case, reference, part, how, asked)
+    for part in posed.apart() if how.apart and posed.apart else [Part("", posed.wrong, posed.ours)]:
+        found = _decide_part(posed, part, how, asked)
         if found.verdict != "proved":
             break
-    seconds, undefined = time.monotonic() - begin, reference.undefined is not FALSE
-    return Decided(name, found.verdict, tuple(asked), seconds, found.counterexample, found.note, undefined)
+    seconds = time.monotonic() - begin
+    return Decided(name, found.verdict, tuple(asked), seconds, found.counterexample, found.note, posed.undefined)
 
 
-def _parts(question: Question, reference: Circuit, how: How) -> Iterator[_Part]:
-    """All that may be wrong at once, or one output after the other, if there are many. The next part is taken once
-    the one before is proved: an output is then the circuit's, where others are made of it (elements, of the scale)."""
-    plan, terms = question.design, dict(reference.terms)
-    if not how.apart or len(terms) <= _FEW:
-        yield _Part("", plan.wrong(terms), reference.roots)
-        return
-    yield _Part("protocol", plan.broken, ())
-    left = list(terms)
-    while left:
-        name = left.pop(0)
-        want, got = terms[name], plan.code(name, terms[name])
-        differs = plan.differs(name, terms)
-        yield _Part(name, differs, [want])
-        if differs is not_(eq(want, got)):  # else something else is accepted, too
-            terms |= zip(left, _with(want, got, [terms[n] for n in left]), strict=True)
-
-
-def _with(want: Term, got: Term, roots: list[Term]) -> list[Term]:
-    """The roots with a term in place of another, if that is below them."""
-    return replaced(roots, {want: got}) if want.args and want in in_order(roots) else roots
-
-
-def _decide_part(
-    question: Question, case: Case, reference: Circuit, part: _Part, how: How, asked: list[Query]
-) -> _Outcome:
+def _decide_part(posed: Posed, part: Part, how: How, asked: list[Query]) -> _Outcome:
     """Decide a part, with the questions that it takes."""
     note = ""
-    for kind, assertions in _attempts(question, case, reference, part, how.cut):
+    for kind, assertions in _attempts(posed, part, how.cut):
         query, model = _ask(f"{part.name}: {kind}" if part.name else kind, assertions, how)
         asked.append(query)
         if query.result == "unknown":
@@ -124,21 +87,17 @@ def _decide_part(
         if query.result == "unsat":
             other = query.confirmed.get(how.confirm, "unsat")
             return _Outcome("proved") if other == "unsat" else _Outcome("undecided", note=f"{how.confirm} says {other}")
-        if real := tried(question, reference, model):
+        if real := posed.tried(model):
             return _Outcome("counterexample", real)
-        note = "the solver's counterexample is none of the circuit and the oracle"
+        note = "the solver's counterexample is none of the oracle"
     return _Outcome("undecided", note=note)
 
 
-def _attempts(
-    question: Question, case: Case, reference: Circuit, part: _Part, cut: bool
-) -> Iterator[tuple[str, list[Term]]]:
+def _attempts(posed: Posed, part: Part, cut: bool) -> Iterator[tuple[str, list[Term]]]:
     """The questions to ask one after the other, until one decides: with products cut, if both sides have some."""
-    observed = question.design.observed
-    assumed = [question.assumption, case.assumption, observed.assumed, not_(reference.undefined)]
-    asserted = [*assumed, part.wrong]
+    asserted = [*posed.assumed, part.wrong]
     if cut and part.reference:
-        by, products = shared_products(part.reference, [observed.got], assumed)
+        by, products = shared_products(part.reference, posed.theirs, posed.assumed)
         for level in LEVELS if products else ():
             facts = and_(*(fact for p in products for fact in p.facts(level)))
             yield f"{CUT}, facts {level}", [*replaced(asserted, by), facts]

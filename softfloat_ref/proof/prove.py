@@ -15,7 +15,7 @@ from softfloat_ref.base.files import make_folder, read_bytes
 from softfloat_ref.base.sources import stamp
 from softfloat_ref.proof.engine import Decided, How, Query, Verdict, decide
 from softfloat_ref.proof.queries import query_hash
-from softfloat_ref.proof.question import ALL, Counterexample, Question
+from softfloat_ref.proof.question import ALL, Counterexample, Problem
 from softfloat_ref.proof.solver import solve
 
 Strategy = Literal["auto", "whole", "cut", "split", "split-cut"]
@@ -49,7 +49,7 @@ class Proof:
 
 
 def prove(
-    question: Question,
+    question: Problem,
     strategy: Strategy,
     how: How,
     pool: Workers | None = None,
@@ -62,62 +62,61 @@ def prove(
     after each case. Raises Error for what is not supported, for cases that leave out an input, and if no input is as
     assumed.
     """
-    _check_assumed(question, how)
+    question.check(how.limit_s)
     decider = _Decider(question, pool or Workers(), _Journal(question, work), note)
-    plain = dataclasses.replace(how, cut=False)
+    if strategy in ("cut", "split-cut"):
+        how = dataclasses.replace(how, cut=True)
+    if strategy in ("whole", "split"):
+        how = dataclasses.replace(how, cut=False)
+    groups = question.groups
+    divisible = [group.whole for group in groups if group.cases]
     if strategy in ("whole", "cut"):
-        return _made(decider.all([ALL], dataclasses.replace(how, cut=strategy == "cut", apart=False)))
+        whole = dataclasses.replace(how, apart=False)
+        return _made(decider, [group.whole for group in groups], whole)
     if strategy in ("split", "split-cut"):
-        return _split(decider, how if strategy == "split-cut" else plain)
-    if not question.cases:
-        return _made(decider.all([ALL], how))
-    first = decider.all([ALL], dataclasses.replace(how, limit_s=min(FIRST_S, how.limit_s)))
-    if first[0].verdict != "undecided":
-        return _made(first)
-    return dataclasses.replace(_split(decider, how), tried=tuple(first))
+        if not divisible:
+            raise Error(f"{question.unit.name} is not split into cases; use --strategy cut or whole")
+        return _made(decider, [name for group in groups for name in group.cases or (group.whole,)], how)
+    first = decider.all(divisible, dataclasses.replace(how, limit_s=min(FIRST_S, how.limit_s)))
+    gave_way = tuple(d for d in first if d.verdict == "undecided")
+    decider.done = {d.case: d for d in first if d.verdict != "undecided"}
+    split = {d.case for d in gave_way}
+    names = [name for group in groups for name in (group.cases if group.whole in split else (group.whole,))]
+    return dataclasses.replace(_made(decider, names, how), tried=gave_way)
 
 
-def _check_assumed(question: Question, how: How) -> None:
-    """Raise Error if nothing is as assumed: that would prove anything."""
-    if solve([question.assumption], how.limit_s).result == "unsat":
-        raise Error(f"--assume: no input is such that {question.assumed}")
-    if solve([question.assumption, question.design.observed.assumed], how.limit_s).result == "unsat":
-        raise Error("in_ready is never raised, so the circuit takes no operation")
-
-
-def _made(decided: Sequence[Decided], names: Iterable[str] = (), split: Query | None = None) -> Proof:
+def _made(decider: _Decider, names: Sequence[str], how: How) -> Proof:
+    """The proof in these cases; of others than all inputs, also that they leave out no input."""
+    split = None if list(names) == [ALL] else _left_out(decider.question, names, how)
+    decided = decider.all(names, how)
     begun = {d.case for d in decided}
     missing = tuple(name for name in names if name not in begun)
     verdicts = [d.verdict for d in decided]
-    verdict: Verdict = "undecided" if missing or "undecided" in verdicts else "proved"
+    undecided = missing or "undecided" in verdicts or (split and split.result == "unknown")
+    verdict: Verdict = "undecided" if undecided else "proved"
     return Proof("counterexample" if "counterexample" in verdicts else verdict, tuple(decided), split, open=missing)
 
 
-def _split(decider: _Decider, how: How) -> Proof:
-    question = decider.question
-    if not question.cases:
-        raise Error(f"{question.unit.name} is not split into cases; use --strategy cut or whole")
-    outside = question.outside_cases
+def _left_out(question: Problem, names: Sequence[str], how: How) -> Query:
+    """The question whether an input is in none of the cases. Raises Error if there is one."""
+    outside = question.outside(names)
     found = solve(outside, how.limit_s)
-    split = Query("an input in no case", query_hash(outside), found.result, found.seconds)
     if found.result == "sat":
         raise Error(f"the cases of {question.unit.name} leave out an input: a fault of softfloat-ref")
-    proof = _made(decider.all(list(question.cases), how), question.cases, split)
-    if found.result == "unknown" and proof.verdict == "proved":
-        return dataclasses.replace(proof, verdict="undecided")
-    return proof
+    return Query("an input in no case", query_hash(outside), found.result, found.seconds)
 
 
 @dataclass
 class _Decider:
-    question: Question
+    question: Problem
     pool: Workers
     journal: _Journal
     note: Note
+    done: dict[str, Decided] = field(default_factory=dict)
 
     def all(self, names: Sequence[str], how: How) -> list[Decided]:
         """Decide cases, in order, until there is a counterexample; those that are known are not decided again."""
-        known = {name: d for name in names if (d := self.journal.known(name, how)) is not None}
+        known = {name: d for name in names if (d := self.done.get(name) or self.journal.known(name, how)) is not None}
         tasks = [(self.question, name, how) for name in names if name not in known]
         if wrong := [d for d in known.values() if d.verdict == "counterexample"]:
             return wrong
@@ -133,10 +132,10 @@ class _Decider:
         return sorted(found, key=lambda d: order[d.case])
 
 
-_QUESTIONS: Final[dict[str, Question]] = {}  # of this process, with their terms
+_QUESTIONS: Final[dict[str, Problem]] = {}  # of this process, with their terms
 
 
-def _decide(task: tuple[Question, str, How]) -> Decided:
+def _decide(task: tuple[Problem, str, How]) -> Decided:
     question, name, how = task
     known = _QUESTIONS.setdefault(question.hash, question)
     return decide(known, name, how)
@@ -145,7 +144,7 @@ def _decide(task: tuple[Question, str, How]) -> Decided:
 class _Journal:
     """The results of finished cases in a folder; without a folder, none."""
 
-    def __init__(self, question: Question, folder: str | Path | None) -> None:
+    def __init__(self, question: Problem, folder: str | Path | None) -> None:
         self.file = None if folder is None else make_folder(folder) / RESULTS
         self.key = "" if self.file is None else f"{question.hash} {stamp(__name__)}"
         text = "" if self.file is None or not self.file.exists() else read_bytes(self.file).decode("utf-8", "replace")

@@ -1,45 +1,88 @@
-"""What is to be proved: a circuit equal to a unit, for all inputs or those that are assumed."""
+"""What is to be proved of a unit, for all inputs or those that are assumed: that a circuit is equal to it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property, partial
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from softfloat_ref.base.errors import Error, Undefined
+from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.proof.assume import assumption
 from softfloat_ref.proof.design import Design, design
 from softfloat_ref.proof.rtl import Rtl
+from softfloat_ref.proof.solver import solve
 from softfloat_ref.symbolic.cases import cases
 from softfloat_ref.symbolic.circuit import Case, Circuit
-from softfloat_ref.symbolic.terms import TRUE, Term, and_, const, evaluator, not_, or_, variables
-from softfloat_ref.symbolic.units import circuit
+from softfloat_ref.symbolic.terms import (
+    FALSE,
+    TRUE,
+    Term,
+    and_,
+    const,
+    eq,
+    evaluator,
+    in_order,
+    not_,
+    or_,
+    replaced,
+    variables,
+)
+from softfloat_ref.symbolic.units import circuit, inputs_of, selects
 from softfloat_ref.testing.compare import Answer
-from softfloat_ref.units import Field, Unit, stored
+from softfloat_ref.units import Field, MixedUnit, Unit, stored
 from softfloat_ref.units.unit import lanes_of
 
 ALL: Final = "all inputs"
+_FEW: Final = 2  # outputs that are compared at once
 _SAMPLES: Final = 600  # inputs that references are tried on,
 _TRIED: Final = 40  # so many of a case
+_UNBOXED: Final = 4  # one in so many, of those with control fields
 
 
-@dataclass(frozen=True)
-class Question:
-    """A unit and a circuit. registers: what registers hold when the operation begins (design); assumed: as text."""
+class Part(NamedTuple):
+    """What may be wrong, with the reference's terms that it is about. name: of the output; empty for all."""
+
+    name: str
+    wrong: Term
+    reference: Sequence[Term]
+
+
+class Posed(NamedTuple):
+    """A case as terms. assumed, wrong: bits, all of which a counterexample sets; ours, theirs: the two sides, equal
+    products of which may be cut; undefined: whether inputs without a defined result are left out; tried: a solver's
+    model on the real terms and the oracle, None if it is no counterexample; wishes: what a counterexample had better
+    be, too; apart: the same in parts, if there are many outputs.
+    """
+
+    assumed: Sequence[Term]
+    wrong: Term
+    ours: Sequence[Term]
+    theirs: Sequence[Term]
+    undefined: bool
+    tried: Callable[[Mapping[str, int]], Counterexample | None]
+    wishes: Sequence[Term] = ()
+    apart: Callable[[], Iterator[Part]] | None = None
+
+
+class Group(NamedTuple):
+    """A case, and those into which it is split if it is not decided at once."""
+
+    whole: str
+    cases: tuple[str, ...]
+
+
+class Problem(ABC):
+    """What is to be proved. unit: whose inputs it is about; assumed: of them, as text. A frozen dataclass of what it
+    is defined by."""
 
     unit: Unit
-    rtl: Rtl
-    registers: Mapping[str, str] = field(default_factory=dict)
-    assumed: str = ""
-
-    @cached_property
-    def design(self) -> Design:
-        """The circuit as terms of the unit's inputs. Raises Error."""
-        return design(self.unit, self.rtl, self.registers)
+    assumed: str
 
     @cached_property
     def assumption(self) -> Term:
@@ -55,37 +98,54 @@ class Question:
         """A case of the unit, or all inputs."""
         return Case(ALL, TRUE) if name == ALL else self.cases[name]
 
-    def reference(self, case: Case) -> Circuit:
-        """The oracle's answers to the inputs of a case, as terms. Raises Error for what is not supported."""
-        return circuit(self.unit, case)
+    @cached_property
+    def groups(self) -> list[Group]:
+        """All inputs, or each operation that control fields select, with the cases into which it may be split."""
+        parts = [c for c in self.cases.values() if c.part is not None and c.of_part is None]
+        if not parts:
+            return [Group(ALL, tuple(self.cases))]
+        own = [c for c in self.cases.values() if c.of_part is not None]
+        return [Group(p.name, tuple(c.name for c in own if c.part == p.part)) for p in parts]
+
+    @cached_property
+    def domain(self) -> Term:
+        """The inputs that a proof is about: as assumed, with the control fields of an operation."""
+        if not isinstance(self.unit, MixedUnit):
+            return self.assumption
+        inputs = inputs_of(self.unit)
+        return and_(self.assumption, or_(*(selects(self.unit, part, inputs) for part in self.unit.operations)))
+
+    def outside(self, names: Sequence[str]) -> list[Term]:
+        """Together, whether an input of the domain is in none of these cases."""
+        return [self.domain, not_(or_(*(self.case(name).assumption for name in names)))]
 
     @cached_property
     def samples(self) -> list[tuple[int, ...]]:
         """Some inputs, the same each time: random ones, many with few ones or zeros, and the codes at the edges."""
+        if isinstance(self.unit, MixedUnit):
+            unboxed = _UNBOXED if self.unit.padding == "box" else 0
+            return list(VectorSet(self.unit, _TRIED * len(self.unit.parts), unboxed=unboxed).inputs())
         words = Random(0)
         fields = [f for f in self.unit.inputs for _ in range(f.lanes)]
         return [tuple(_sample(words, f) for f in fields) for _ in range(_SAMPLES)]
 
-    @property
-    def outside_cases(self) -> list[Term]:
-        """Together, whether an input is in no case."""
-        return [self.assumption, not_(or_(*(case.assumption for case in self.cases.values())))]
+    def check(self, limit_s: float) -> None:
+        """Raise Error if nothing is as assumed: that would prove anything."""
+        if solve([self.assumption], limit_s).result == "unsat":
+            raise Error(f"--assume: no input is such that {self.assumed}")
 
-    @cached_property
+    @abstractmethod
+    def posed(self, case: Case) -> Posed:
+        """A case as terms, which have been compared with the oracle. Raises Error."""
+
+    @property
+    @abstractmethod
     def hash(self) -> str:
-        """SHA-256 of the definition, with that of the circuit's netlist."""
-        table = {
-            "unit": stored(self.unit),
-            "ports": repr(self.rtl.ports),
-            "netlist": self.rtl.netlist.hash,
-            "registers": dict(self.registers),
-            "assumed": self.assumed,
-        }
-        return hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()
+        """SHA-256 of the definition."""
 
     def __getstate__(self) -> dict[str, Any]:
         """The definition only: terms are made again by other processes."""
-        return {name: self.__dict__[name] for name in ("unit", "rtl", "registers", "assumed")}
+        return {f.name: self.__dict__[f.name] for f in fields(self)}  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -108,6 +168,84 @@ class Counterexample:
         return Answer(self.got[:count], self.got[count] if unit.has_flags else None)
 
 
+@dataclass(frozen=True)
+class Question(Problem):
+    """A unit and a circuit. registers: what registers hold when the operation begins (design)."""
+
+    unit: Unit
+    rtl: Rtl
+    registers: Mapping[str, str] = field(default_factory=dict)
+    assumed: str = ""
+
+    @cached_property
+    def _designs(self) -> dict[int, Design]:
+        return {}
+
+    def design(self, part: int | None = None) -> Design:
+        """The circuit as terms of the unit's inputs, doing an operation that control fields select, if they select one.
+        Raises Error."""
+        number = part or 0
+        if number not in self._designs:
+            self._designs[number] = design(self.unit, self.rtl, self.registers, number)
+        return self._designs[number]
+
+    def reference(self, case: Case) -> Circuit:
+        """The oracle's answers to the inputs of a case, as terms. Raises Error for what is not supported."""
+        return circuit(self.unit, case)
+
+    def posed(self, case: Case) -> Posed:
+        """The circuit's answers beside the oracle's."""
+        reference, plan = self.reference(case), self.design(case.part)
+        check_reference(self, case, reference)
+        apart = partial(_parts, plan, reference) if len(reference.terms) > _FEW else None
+        assumed = [self.assumption, case.assumption, plan.observed.assumed, not_(reference.undefined)]
+        wrong, got, undefined = plan.wrong(reference.terms), [plan.observed.got], reference.undefined is not FALSE
+        return Posed(assumed, wrong, reference.roots, got, undefined, partial(tried, self, case, reference), (), apart)
+
+    def check(self, limit_s: float) -> None:
+        """Raise Error also for a circuit that takes no operation."""
+        super().check(limit_s)
+        if solve([self.assumption, self.design().observed.assumed], limit_s).result == "unsat":
+            raise Error("in_ready is never raised, so the circuit takes no operation")
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the definition, with that of the circuit's netlist."""
+        table = {
+            "unit": stored(self.unit),
+            "ports": repr(self.rtl.ports),
+            "netlist": self.rtl.netlist.hash,
+            "registers": dict(self.registers),
+            "assumed": self.assumed,
+        }
+        return table_hash(table)
+
+
+def _parts(plan: Design, reference: Circuit) -> Iterator[Part]:
+    """One output after the other. The next part is taken once the one before is proved: an output is then the
+    circuit's, where others are made of it (elements, of the scale)."""
+    terms = dict(reference.terms)
+    yield Part("protocol", plan.broken, ())
+    left = list(terms)
+    while left:
+        name = left.pop(0)
+        want, got = terms[name], plan.code(name, terms[name])
+        differs = plan.differs(name, terms)
+        yield Part(name, differs, [want])
+        if differs is not_(eq(want, got)):  # else something else is accepted, too
+            terms |= zip(left, _with(want, got, [terms[n] for n in left]), strict=True)
+
+
+def _with(want: Term, got: Term, roots: list[Term]) -> list[Term]:
+    """The roots with a term in place of another, if that is below them."""
+    return replaced(roots, {want: got}) if want.args and want in in_order(roots) else roots
+
+
+def table_hash(table: Mapping[str, Any]) -> str:
+    """SHA-256 of a table."""
+    return hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()
+
+
 def _sample(words: Random, f: Field) -> int:
     """A code of a field."""
     code, low, kind = words.getrandbits(f.width), words.randrange(f.width + 1), words.randrange(4)
@@ -117,32 +255,34 @@ def _sample(words: Random, f: Field) -> int:
     return code if kind < 2 else code >> low << low if kind == 2 else code | (1 << low) - 1
 
 
-def check_reference(question: Question, case: Case, reference: Circuit) -> None:
-    """Compare the terms of a case with the oracle, for some inputs. Raises Error for a difference."""
-    names = _names(question.unit)
-    chosen = evaluator([and_(question.assumption, case.assumption, not_(reference.undefined))])
+def check_reference(problem: Problem, case: Case, reference: Circuit, unit: Unit | None = None) -> None:
+    """Compare the terms of a case with the oracle, for some inputs. unit: another one than the problem's, of the same
+    inputs. Raises Error for a difference."""
+    of, names = unit or problem.unit, _names(problem.unit)
+    chosen = evaluator([and_(problem.assumption, case.assumption, not_(reference.undefined))])
     run, count = evaluator(reference.roots), 0
-    for inputs in question.samples:
+    for inputs in problem.samples:
         values = dict(zip(names, inputs, strict=True))
         if count < _TRIED and chosen(values)[0]:
             count += 1
-            _same(question.unit, inputs, tuple(run(values)), _oracle(question.unit, inputs))
+            same_as_oracle(of, inputs, tuple(run(values)), _oracle(of, inputs))
 
 
-def tried(question: Question, reference: Circuit, model: Mapping[str, int]) -> Counterexample | None:
+def tried(question: Question, case: Case, reference: Circuit, model: Mapping[str, int]) -> Counterexample | None:
     """A solver's model on the real terms and the oracle; None if the circuit's answer to it is right.
 
     Raises Error if the terms of the reference differ from the oracle.
     """
-    found, expected = counterexample(question, model), _oracle(question.unit, _inputs(question.unit, model))
+    inputs = _inputs(question.unit, model)
+    expected = _oracle(question.unit, inputs)
     ours = tuple(evaluator(reference.roots)({n: model.get(n, 0) for n in _names(question.unit)}))
-    _same(question.unit, _inputs(question.unit, model), ours, expected)
-    return found
+    same_as_oracle(question.unit, inputs, ours, expected)
+    return counterexample(question, case, model)
 
 
-def counterexample(question: Question, model: Mapping[str, int]) -> Counterexample | None:
+def counterexample(question: Question, case: Case, model: Mapping[str, int]) -> Counterexample | None:
     """Inputs, by their names, as a counterexample; None if the circuit's answer to them is the oracle's."""
-    unit, plan = question.unit, question.design
+    unit, plan = question.unit, question.design(case.part)
     inputs, expected = _inputs(unit, model), _oracle(unit, _inputs(unit, model))
     outputs = [n for f in unit.outputs for n in lanes_of(f)]
     widths = [f.width for f in unit.outputs for _ in range(f.lanes)]
@@ -167,11 +307,14 @@ def _inputs(unit: Unit, model: Mapping[str, int]) -> tuple[int, ...]:
     return tuple(model.get(n, 0) for n in _names(unit))
 
 
-def _same(unit: Unit, inputs: Sequence[int], ours: Sequence[int], expected: Sequence[int]) -> None:
+def same_as_oracle(
+    unit: Unit, inputs: Sequence[int], ours: Sequence[int] | None, expected: Sequence[int] | None
+) -> None:
+    """Raise Error if the terms' answer is another one than the oracle's; None where no result is defined."""
     if ours != expected:
         raise Error(
-            f"the terms of {unit.name} differ from the oracle at {_hex(inputs)}: {_hex(ours)}, not {_hex(expected)}; "
-            "this is a fault of softfloat-ref"
+            f"the terms of {unit.name} differ from the oracle at {_hex(inputs)}: {_shown(ours)}, not "
+            f"{_shown(expected)}; this is a fault of softfloat-ref"
         )
 
 
@@ -184,3 +327,7 @@ def _oracle(unit: Unit, inputs: Sequence[int]) -> tuple[int, ...]:
 
 def _hex(codes: Sequence[int]) -> str:
     return " ".join(f"{x:x}" for x in codes)
+
+
+def _shown(codes: Sequence[int] | None) -> str:
+    return "undefined" if codes is None else _hex(codes)

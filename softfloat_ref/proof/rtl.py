@@ -33,13 +33,13 @@ class Rtl:
 
 def manifest(unit: Unit) -> dict[str, Any]:
     """What binding a port map asks of a manifest, for a unit without vectors."""
-    return {**described(VectorSet(unit, 1)), "count": 1, "files": [{"name": "none.memh"}]}
+    return {**described(VectorSet(unit, len(unit.parts))), "count": 1, "files": [{"name": "none.memh"}]}
 
 
 def bound(unit: Unit, ports: PortMap) -> Bound:
     """A port map bound to a unit's fields. Raises Error for what a proof does not support."""
-    if len(unit.parts) > 1:
-        raise Error("a proof is about one operation; prove the operations of a mixed set one by one")
+    if len(unit.parts) > 1 and ports.handshake.channels > 1 and not ports.handshake.joint:
+        raise Error("a proof about several operations needs one in_valid and in_ready for all operands")
     if ports.lanes > 1:
         raise Error(f"lanes = {ports.lanes}: a proof is about one operation at a time; bind one lane, hold the others")
     if ports.sticky is not None:
@@ -86,8 +86,8 @@ def _ports(direction: str, names: Sequence[tuple[str, int]]) -> list[str]:
     return [f"  {direction} wire {f'[{width - 1}:0] ' if width else ''}{name}," for name, width in names]
 
 
-def held(bound: Bound, ports: PortMap) -> tuple[int, int]:
-    """The bits of the stimulus that do not change, as ones, and their values: controls, constants, and what no field
-    fills."""
+def held(bound: Bound) -> tuple[int, list[int]]:
+    """The bits of the stimulus that do not change during an operation, as ones, and their values for each part:
+    controls, constants, and what no field fills."""
     fixed = ones(bound.stimulus.width) & ~bound.stimulus.carriers()
-    return fixed, bound.parts[0].control | bound.stimulus.constant
+    return fixed, [part.control | bound.stimulus.constant for part in bound.parts]

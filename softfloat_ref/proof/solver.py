@@ -59,7 +59,29 @@ def solve(assertions: Sequence[Term], limit_s: float) -> Found:
         return Found("unsat", seconds)
     if said != translated.lib.Result.SAT:
         return Found("unknown", seconds)
-    return Found("sat", seconds, {k: int(solver.get_value(v).value(10)) for k, v in translated.variables.items()})
+    return Found("sat", seconds, translated.values(solver))
+
+
+class Wishes:
+    """Assertions to which terms are added one by one. Raises Error without Bitwuzla."""
+
+    def __init__(self, assertions: Sequence[Term]) -> None:
+        self._translated = _Translation(_bitwuzla())
+        self._solver = self._translated.solver()
+        for assertion in assertions:
+            self._solver.assert_formula(self._translated.truth(assertion))
+
+    def model(self, term: Term, limit_s: float) -> Mapping[str, int] | None:
+        """The variables' values where a term is true too; None if there are none, or none in time."""
+        begin = time.monotonic()
+        self._solver.configure_terminator(lambda: time.monotonic() - begin > limit_s)
+        if self._solver.check_sat(self._translated.truth(term)) != self._translated.lib.Result.SAT:
+            return None
+        return self._translated.values(self._solver)
+
+    def keep(self, term: Term) -> None:
+        """Add a term."""
+        self._solver.assert_formula(self._translated.truth(term))
 
 
 class _Translation:
@@ -81,6 +103,10 @@ class _Translation:
         options = self.lib.Options()
         options.set(self.lib.Option.PRODUCE_MODELS, True)
         return self.lib.Bitwuzla(self.manager, options)
+
+    def values(self, solver: Any) -> dict[str, int]:
+        """The variables' values in a solver's model."""
+        return {k: int(solver.get_value(v).value(10)) for k, v in self.variables.items()}
 
     def truth(self, root: Term) -> Any:
         """A bit as a formula."""

@@ -8,9 +8,9 @@ from functools import singledispatch
 from softfloat_ref.symbolic.circuit import Case
 from softfloat_ref.symbolic.integers import bits, width_of
 from softfloat_ref.symbolic.paths import at
-from softfloat_ref.symbolic.terms import FALSE, Term, and_, const, eq, make, not_
-from softfloat_ref.symbolic.units import combinations, distance, far, inputs_of, is_sum_of_two
-from softfloat_ref.units import Unit
+from softfloat_ref.symbolic.terms import FALSE, Term, and_, const, eq, make, not_, replaced, var
+from softfloat_ref.symbolic.units import combinations, distance, far, inputs_of, is_sum_of_two, own_inputs, selects
+from softfloat_ref.units import MixedUnit, Unit
 from softfloat_ref.units.operation import OperationUnit
 
 
@@ -39,6 +39,22 @@ def _sums(unit: OperationUnit) -> Sequence[Case]:
         assumption = and_(ordinary, _between(apart, low, high))
         if assumption is not FALSE:
             found.append(Case(name, assumption, finite=True, distance=(low, high)))
+    return tuple(found)
+
+
+@cases.register
+def _parts(unit: MixedUnit) -> Sequence[Case]:
+    """Of operations that control fields select: each by itself, and each in its own cases, if it has any."""
+    inputs = inputs_of(unit)
+    found: list[Case] = []
+    for k, (part, name) in enumerate(unit.part_names.items()):
+        where = selects(unit, part, inputs)
+        found.append(Case(name, where, part=k))
+        own = zip(part.inputs, own_inputs(unit, part, inputs), strict=True)
+        by = {var(f.name, f.width): bits(x, f.width) for f, x in own}
+        for case in cases(part):
+            assumption = and_(where, *replaced([case.assumption], by))
+            found.append(case._replace(name=f"{name}: {case.name}", assumption=assumption, part=k))
     return tuple(found)
 
 

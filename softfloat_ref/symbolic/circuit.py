@@ -29,13 +29,20 @@ class Case(NamedTuple):
 
     The cases of a unit may overlap; that no input is left out is proved. The names are its own, and the same in each
     process: results of finished cases are found again by them. What follows from the assumption: finite: whether all
-    operands are finite; distance: the least and largest distance of the exponents of the two terms of a sum.
+    operands are finite; distance: the least and largest distance of the exponents of the two terms of a sum; part: the
+    number of the only part that control fields select.
     """
 
     name: str
     assumption: Term
     finite: bool | None = None
     distance: tuple[int, int] | None = None
+    part: int | None = None
+
+    @property
+    def of_part(self) -> Case | None:
+        """The case of the part itself."""
+        return None if self.finite is None and self.distance is None else self._replace(part=None)
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,14 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations.table import Context, Operation
 from softfloat_ref.symbolic.bounds import Fact, Infeasible
 from softfloat_ref.symbolic.circuit import Case, Circuit, Port
-from softfloat_ref.symbolic.integers import SymInt, bits, free
+from softfloat_ref.symbolic.integers import SymInt, bit, bits, free
 from softfloat_ref.symbolic.paths import Path, Unsupported, at, here
 from softfloat_ref.symbolic.reader import call, returns
-from softfloat_ref.symbolic.reading import Reading, Returned, full_name, joined, reading
+from softfloat_ref.symbolic.reading import Reading, Returned, full_name, joined, now, reading
 from softfloat_ref.symbolic.shortcuts import far_sum, largest_by_code
-from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, const, or_, selected, var
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, const, eq, extract, ite, not_, or_, selected, var
 from softfloat_ref.symbolic.values import symbolic
+from softfloat_ref.units.mixed import MixedUnit
 from softfloat_ref.units.operation import OperationUnit
 from softfloat_ref.units.quantize import QuantizeUnit
 from softfloat_ref.units.unit import Field, Unit
@@ -50,7 +51,8 @@ class Way(NamedTuple):
 
 def ports(fields: Sequence[Field]) -> tuple[Port, ...]:
     """The ports of fields."""
-    return tuple(Port(f.name, f.width, f.lanes, f.format) for f in fields)
+    meanings = {f.name: ", ".join(f"{k} {name}" for k, name in enumerate(f.codes)) for f in fields}
+    return tuple(Port(f.name, f.width, f.lanes, f.format or meanings[f.name]) for f in fields)
 
 
 def inputs_of(unit: Unit) -> list[Any]:
@@ -122,6 +124,57 @@ def _operation(unit: OperationUnit, inputs: Sequence[Any], case: Case | None) ->
     return tuple(joined(found[::-1]))  # numbers first, as circuits and programs take them
 
 
+@answer.register
+def _mixed(unit: MixedUnit, inputs: Sequence[Any], case: Case | None) -> Sequence[Any]:
+    """Each part by itself; the control fields select one. With a case of a part, that part."""
+    found: list[tuple[Term, list[Term]]] = []
+    every_field: list[Term] = []
+    chosen = unit.operations if case is None or case.part is None else (unit.operations[case.part],)
+    for part in chosen:
+        before = len(now().errors)
+        own = own_inputs(unit, part, inputs)
+        result, flags = answer(part, own, None if case is None else case.of_part)
+        padded = call(unit.padded, result, part.out, unit.results[0].width)
+        where = selects(unit, part, inputs)
+        now().errors[before:] = [(and_(where, w), text) for w, text in now().errors[before:]]
+        every_field.append(where)
+        found.append(
+            (
+                selects(unit, part, inputs, False),
+                [bits(x, f.width) for x, f in zip((padded, flags), unit.outputs, strict=True)],
+            )
+        )
+    now().errors.append((not_(or_(*every_field)), "control fields of no part"))
+    *others, (_, codes) = found
+    for where, own_codes in reversed(others):
+        codes = [ite(where, a, b) for a, b in zip(own_codes, codes, strict=True)]
+    return [free(x) for x in codes]
+
+
+def selects(unit: MixedUnit, part: OperationUnit, inputs: Sequence[Any], all_fields: bool = True) -> Term:
+    """Whether the control fields select a part; without all_fields, by those that have several codes, among parts."""
+    fields = zip(unit.controls.values(), inputs, unit.codes(part), strict=False)
+    return and_(*(eq(x.node, const(code, x.node.width)) for names, x, code in fields if all_fields or len(names) > 1))
+
+
+def own_inputs(unit: MixedUnit, part: OperationUnit, inputs: Sequence[Any]) -> list[Any]:
+    """The operands and the random word of a part, without their padding."""
+    used, undefined = unit.used(part), []
+    named = {f.name: x for f, x in zip(unit.inputs, inputs, strict=True) if f.role != "control"}
+    operands = [
+        returns(unit.unpadded, named[n], fmt, part) for n, fmt in zip(unit.place(part), part.formats, strict=True)
+    ]
+    found = [joined([way for way in ways if way.value is not None]) for ways in operands]
+    undefined += [way.path.whole for ways in operands for way in ways if way.value is None]
+    undefined += [not_(eq(x.node, const(0, x.node.width))) for name, x in named.items() if name not in used]
+    if random := part.random_field:
+        word = named[random.name]
+        undefined += [bit(word >> random.width != 0)]
+        found.append(free(extract(word.node, random.width - 1, 0)))
+    now().errors.extend((term, "inputs of no case") for term in undefined)
+    return found
+
+
 def _tabulated(unit: OperationUnit, inputs: Sequence[Any]) -> Sequence[Any]:
     """A function of real numbers, which no integer arithmetic of bounded size is: the oracle's answer to each code."""
     (field, *others) = unit.inputs
@@ -187,6 +240,12 @@ def _of_sums(unit: OperationUnit, case: Case | None) -> dict[str, Callable[..., 
         return {}
     first = case.distance[0] >= from_here
     return {full_name(exact.add): lambda outer, a, b, sign: returns(far_sum, a, b, sign, first, more)}
+
+
+@_shortcuts.register
+def _of_parts(unit: MixedUnit, case: Case | None) -> dict[str, Callable[..., list[Returned]]]:
+    """Those of the part that control fields select."""
+    return {} if case is None or case.part is None else _shortcuts(unit.operations[case.part], case.of_part)
 
 
 @_shortcuts.register

@@ -113,7 +113,11 @@ class MixedUnit(Unit):
     def used(self, part: Unit) -> frozenset[str]:
         assert isinstance(part, OperationUnit)
         random = {"r"} if part.policy.random_count else set()
-        return frozenset({LETTERS[i] for i in self._places[self.codes(part)]} | random)
+        return frozenset({*self.place(part), *random})
+
+    def place(self, part: OperationUnit) -> list[str]:
+        """The fields of a part's operands, in order."""
+        return [LETTERS[i] for i in self._places[self.codes(part)]]
 
     def codes(self, part: OperationUnit) -> Line:
         """The control fields of a part."""
@@ -175,7 +179,7 @@ class MixedUnit(Unit):
             raise Undefined("control fields of no part")
         padded, random = inputs[n : n + self._arity], inputs[n + self._arity :]
         used = self._places[codes]
-        operands = [self._unpadded(padded[i], f, part, checked) for i, f in zip(used, part.formats, strict=True)]
+        operands = [self.unpadded(padded[i], f, part, checked) for i, f in zip(used, part.formats, strict=True)]
         known = [x for x in operands if x is not None]
         bits = part.policy.random_count
         unused = [x for i, x in enumerate(padded) if i not in used]
@@ -183,8 +187,9 @@ class MixedUnit(Unit):
             raise Undefined("no inputs of this set")
         return part, (*known, *(random if bits else ()))
 
-    def _unpadded(self, code: int, fmt: Format, part: OperationUnit, checked: bool) -> int | None:
-        """The operand that a padded code stands for."""
+    def unpadded(self, code: int, fmt: Format, part: OperationUnit, checked: bool = True) -> int | None:
+        """The operand that a padded code stands for; None if the set has no such code. checked: as of a device that
+        checks boxes."""
         above, low = code >> fmt.width, code & ((1 << fmt.width) - 1)
         if self.padding == "zeros":
             return None if above else low

@@ -27,7 +27,7 @@ def test_btor2_of_random_circuits() -> None:
 
 
 def test_btor2_of_units() -> None:
-    for name in ("convert", "dot"):
+    for name in ("convert", "dot", "mixed"):
         text = btor2_text([exported(SETS[name].unit)])
         for inputs, outputs in cases(SETS[name], 100):
             assert evaluated(text, inputs) == outputs
@@ -149,7 +149,7 @@ def claims(circuit: Circuit, given: Sequence[tuple[Sequence[int], Sequence[int]]
 
 @pytest.mark.parametrize("says", SOLVERS)
 def test_smt2(says: Callable[[str], str]) -> None:
-    circuits = [*CIRCUITS, exported(SETS["convert"].unit), exported(SETS["dot"].unit)]
+    circuits = [*CIRCUITS, *(exported(SETS[name].unit) for name in ("convert", "dot", "mixed"))]
     text, all_claims = smt2_text(circuits), []
     for seed, circuit in enumerate(circuits):
         function = circuit.function()

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from softfloat_ref.proof.question import Question
-from softfloat_ref.proof.rtl import read_rtl
+from softfloat_ref.proof.rtl import Rtl, read_rtl
 from softfloat_ref.proof.yosys import Frontend
 from softfloat_ref.rtl.port_map import parse_ports
 from softfloat_ref.rtl.sources import read_sources
-from softfloat_ref.units import OperationUnit
+from softfloat_ref.units import OperationUnit, Unit
 
 UNIT = OperationUnit.make("mul", "fp4_e2m1")
 DATA = {"inputs": {"a": "a", "b": "b"}, "outputs": {"result": "result", "flags": "flags"}}
@@ -120,8 +120,15 @@ def question(
     **more: str,
 ) -> Question:
     """Whether a module computes the unit."""
-    file = folder / f"{body}.sv"
-    file.write_text(source(body, wrong, **more))
     module = body if body in ("pair", "labelled") else "dut"
-    map_ = parse_ports({"module": module, **ports})
-    return Question(UNIT, read_rtl(UNIT, map_, read_sources([file]), frontend), {}, assumed)
+    found = rtl(folder, UNIT, source(body, wrong, **more), {"module": module, **ports}, frontend, body)
+    return Question(UNIT, found, {}, assumed)
+
+
+def rtl(
+    folder: Path, unit: Unit, text: str, ports: Mapping[str, Any], frontend: Frontend = "slang", name: str = "dut"
+) -> Rtl:
+    """A module in a file of that name; it is dut unless the port map names another one."""
+    file = folder / f"{name}.sv"
+    file.write_text(text)
+    return read_rtl(unit, parse_ports({"module": "dut", **ports}), read_sources([file]), frontend)

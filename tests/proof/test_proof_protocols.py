@@ -46,7 +46,7 @@ def test_both_front_ends(frontend: str, tmp_path: Path) -> None:
 
 
 def test_a_pipeline_is_proved_from_any_state_and_a_handshake_from_reset(tmp_path: Path) -> None:
-    fixed, slow = question(tmp_path, FIXED, "fixed").design, question(tmp_path, READY, "slow").design
+    fixed, slow = question(tmp_path, FIXED, "fixed").design(), question(tmp_path, READY, "slow").design()
     assert (fixed.observed.start, fixed.observed.cycles) == (ANY, 2)
     assert (slow.observed.start, slow.observed.cycles) == (RESET, 16)
 

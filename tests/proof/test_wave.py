@@ -47,7 +47,7 @@ def test_the_signals_of_a_pipeline(tmp_path: Path) -> None:
     asked = question(tmp_path, FIXED, "fixed", wrong=WRONG)
     wrong = prove(asked, "auto", How(20)).counterexample
     assert wrong is not None
-    assert write_wave(asked.design, wrong, str(tmp_path / "w.vcd")) == 3
+    assert write_wave(asked.design(), wrong, str(tmp_path / "w.vcd")) == 3
     times = read(tmp_path / "w.vcd")
     row = wrong.got[0] << 5 | wrong.got[1]
     assert [t["bench.clk"] for t in times[:-1]] == [1, 0] * 3
@@ -61,7 +61,7 @@ def test_a_handshake_begins_with_its_reset(tmp_path: Path) -> None:
     asked = question(tmp_path, READY, "ready", wrong=WRONG)
     wrong = prove(asked, "auto", How(20)).counterexample
     assert wrong is not None
-    write_wave(asked.design, wrong, str(tmp_path / "w.vcd"))
+    write_wave(asked.design(), wrong, str(tmp_path / "w.vcd"))
     times = read(tmp_path / "w.vcd")
     assert times[0]["bench.reset"] == 1
     assert not any(t["bench.reset"] and t["bench.out_valid"] for t in times)
@@ -73,7 +73,7 @@ def test_a_circuit_without_a_clock_has_one_cycle(tmp_path: Path) -> None:
     asked = question(tmp_path, BARE, "bare", wrong=WRONG)
     wrong = prove(asked, "auto", How(20)).counterexample
     assert wrong is not None
-    assert write_wave(asked.design, wrong, str(tmp_path / "w.vcd")) == 1
+    assert write_wave(asked.design(), wrong, str(tmp_path / "w.vcd")) == 1
     assert "bench.clk" not in read(tmp_path / "w.vcd")[0]
 
 

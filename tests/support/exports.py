@@ -11,6 +11,7 @@ from typing import Any
 from softfloat_ref.export.c import c_text, header_text
 from softfloat_ref.export.words import count, words_of
 from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.golden.vector_recipes import set_of
 from softfloat_ref.symbolic.circuit import Circuit, Port
 from softfloat_ref.symbolic.terms import evaluator
 
@@ -32,6 +33,19 @@ SETS: dict[str, VectorSet] = {
         ("dot", "dot", "fp8_e4m3", {"k": 2, "count": 200}),
     ]
 }
+SEVERAL: dict[str, Any] = {  # selected by control fields, in registers of 16 bits
+    "padding": "box",
+    "unboxed": 10,
+    "count": 1500,
+    "part": [
+        {"op": "mul", "fmt": "fp8_e5m2", "rounding": ["rne", "rtz", "rup"], "place": "cb"},
+        {"op": "mul", "fmt": "fp16", "rounding": "rdn", "policy": "riscv"},
+        {"op": "convert", "fmt": "fp16", "out": "i8", "rounding": "rtz"},
+        {"op": "convert", "fmt": "bf16", "out": "fp8_e5m2", "policy": {"rounding": "sr", "sr_bits": 4}},
+        {"op": "lt", "fmt": "fp8_e5m2"},
+    ],
+}
+SETS["mixed"] = set_of(SEVERAL)
 QUANTIZER = VectorSet.make("quantize", "mxfp4", count=100)  # 32 lanes take a while to read
 
 

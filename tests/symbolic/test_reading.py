@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from exports import SETS
+from exports import cases as lines_of
 
 from softfloat_ref.base.errors import Error, Undefined
 from softfloat_ref.oracle.affine import get_affine_format
@@ -192,6 +194,23 @@ def test_an_approximation_is_read() -> None:
 def test_dot_products_are_read(fmt: str, acc: str, k: int) -> None:
     check(DotUnit.make(fmt, acc=acc, k=k), 100)
     check(DotUnit.make(small("mxfp8", 2), k=2), 50)
+
+
+def test_several_operations_are_read() -> None:
+    """Also where no result is defined: codes of no part, operands that a part does not have, too many random bits."""
+    unit = SETS["mixed"].unit
+    check(unit, 300)
+    run = circuit(unit).function()
+    for inputs, outputs in lines_of(SETS["mixed"], 600):
+        assert run(inputs) == outputs, inputs
+    for case in (c for c in cases(unit) if c.part is not None and c.of_part is None):
+        within = circuit(unit, case)
+        run, undefined = within.function(), evaluator([within.undefined])
+        for inputs, outputs in lines_of(SETS["mixed"], 300):
+            names = [n for p in within.inputs for n in p.names]
+            selected = unit.selected(inputs)[0] == unit.operations[case.part]
+            assert undefined(dict(zip(names, inputs, strict=True))) == [not selected], (case.name, inputs)
+            assert not selected or run(inputs) == outputs, (case.name, inputs)
 
 
 @pytest.mark.parametrize(("op", "fmt"), [("add", "fp8_e5m2"), ("sub", "fp16"), ("fma", "fp8_e4m3")])

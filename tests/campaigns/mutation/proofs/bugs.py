@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from softfloat_ref.proof.question import Question, counterexample
+from softfloat_ref.proof.question import ALL, Question, counterexample
 from softfloat_ref.proof.solver import solve
 from softfloat_ref.proof.unroll import ANY
 from softfloat_ref.symbolic.terms import Term, const, eq, not_, or_, replaced
@@ -61,7 +61,7 @@ def decide(circuit: Circuit, bug: Bug, folder: Path, limit_s: float) -> Outcome:
         correct = _correct(circuit.name, setting.name)
         asked = _task(circuit, setting, bug, folder).question()
         found = solve(_apart(asked, correct), limit_s)
-        if found.result == "sat" and (shown := counterexample(asked, found.model)):
+        if found.result == "sat" and (shown := counterexample(asked, asked.case(ALL), found.model)):
             return Outcome(SHOWN, time.process_time() - begin, setting.name, shown.inputs)
         undecided |= found.result != "unsat"
         later |= _remembers(asked, correct, limit_s)
@@ -93,17 +93,17 @@ def _task(circuit: Circuit, setting: Setting, bug: Bug | None, folder: Path) -> 
 def _apart(asked: Question, correct: Question) -> list[Term]:
     """Together, whether the two circuits answer otherwise."""
     lanes = [(name, f.width) for f in asked.unit.outputs for name in lanes_of(f)]
-    wants = {name: correct.design.code(name, const(0, width)) for name, width in lanes}
-    return [asked.design.observed.assumed, correct.design.observed.assumed, asked.design.wrong(wants)]
+    wants = {name: correct.design().code(name, const(0, width)) for name, width in lanes}
+    return [asked.design().observed.assumed, correct.design().observed.assumed, asked.design().wrong(wants)]
 
 
 def _remembers(asked: Question, correct: Question, limit_s: float) -> bool:
     """Whether what the circuit remembers may show the bug in later operations: there are registers that an answer rests
     on, or it waits, and from any state on the two do not do the same."""
     ports = asked.rtl.ports
-    if ports.clock is None or (asked.design.observed.start == ANY and not asked.registers):
+    if ports.clock is None or (asked.design().observed.start == ANY and not asked.registers):
         return False
-    one, other = asked.design.machine, correct.design.machine
+    one, other = asked.design().machine, correct.design().machine
     if one.registers.keys() != other.registers.keys():
         return True
     mine, theirs = ([*_driven(q, "nexts"), *_driven(q, "outputs"), *_driven(q, "starts")] for q in (asked, correct))
@@ -112,9 +112,9 @@ def _remembers(asked: Question, correct: Question, limit_s: float) -> bool:
 
 def _driven(question: Question, what: str) -> list[Term]:
     """Contents or outputs in order of their names, with the bug's number among the inputs."""
-    machine, found = question.design.machine, getattr(question.design.machine, what)
+    machine, found = question.design().machine, getattr(question.design().machine, what)
     stimulus = machine.inputs["stimulus"]
-    return replaced([found[name] for name in sorted(found)], {stimulus: question.design.observed.steps[-1][stimulus]})
+    return replaced([found[name] for name in sorted(found)], {stimulus: question.design().observed.steps[-1][stimulus]})
 
 
 def _line(name: str, bug: Bug, found: Outcome) -> str:
