@@ -65,7 +65,10 @@ class Trainer:
     def _turn(self, turn: str, number: int, x: Array, y: Array, factor: float) -> Step:
         self.run.begin(number, turn=turn)
         scale = self.scaler.scale
+        others = {name: layer.grads for name, layer in self.layers.items() if not name.startswith(turn)}
         made = self._passes(turn, x, y, scale)
+        for name, grads in others.items():  # which errors of another turn went through
+            self.layers[name].grads = grads
         again = partial(self._again, turn, number, x, y, scale)
         if not math.isfinite(made.loss):
             raise divergence.find(self.network, number, again, made.output, "the network's output")

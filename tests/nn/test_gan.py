@@ -290,3 +290,18 @@ def test_the_classifier_of_the_distance() -> None:
     noisy = load("shapes", seed=0, train=400, test=400, noise=1).test_x
     near, far = (frechet(features.of(data.test_x), features.of(x)) for x in (data.train_x, noisy))
     assert near < 0.5 < 10 < far
+
+
+def test_gradients_of_statistics_are_scaled_once() -> None:
+    """Those of the discriminator's norms, too, which the generator's turn computes again."""
+    found = []
+    for scale in (1.0, 64.0):
+        made = recipe(training={"epochs": 1, "batch": 16}, loss_scaling={"kind": "constant", "scale": scale})
+        training = Training(made, load_data(made), count=True)
+        training.run()
+        assert training.statistics is not None
+        found.append(training.statistics.gradients())
+    once, scaled = found
+    assert any(name.startswith("discriminator.norm") for name in once)
+    for name, gradient in once.items():
+        assert np.array_equal(scaled[name], np.float32(64) * gradient), name
