@@ -191,3 +191,9 @@ def test_importing_the_package_is_light() -> None:
     code = "import sys, softfloat_ref.app.main; print(sorted({'numpy', 'gmpy2', 'numba', 'torch'} & set(sys.modules)))"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"
+
+
+def test_test_modules_have_names_of_their_own() -> None:
+    """Pytest imports them by name: of two that share one, it collects the first only."""
+    names = sorted(path.name for path in Path(__file__).parent.rglob("test_*.py"))
+    assert names == sorted(set(names))
