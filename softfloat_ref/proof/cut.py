@@ -51,9 +51,9 @@ class Product:
         none = or_(eq(x, const(0, x.width)), eq(y, const(0, y.width)))
         yield eq(none, eq(p, const(0, width)))
         largest = ((1 << x.width) - 1) * ((1 << y.width) - 1)
-        yield _at_most(p, const(largest, width))
+        yield at_most(p, const(largest, width))
         both = and_(extract(x, x.width - 1, x.width - 1), extract(y, y.width - 1, y.width - 1))
-        yield _implies(both, _at_most(const(1 << width - 2, width), p))
+        yield _implies(both, at_most(const(1 << width - 2, width), p))
         if level:
             yield from self._by_leading_one(x, y)
             yield from self._by_leading_one(y, x)
@@ -63,8 +63,8 @@ class Product:
         width = self.value.width
         for i in range(x.width):
             shifted = make("shl", width, zext(y, width), const(i, width))
-            yield _implies(extract(x, i, i), _at_most(shifted, self.value))
-            yield _implies(_at_most(x, const(1 << i, x.width)), _at_most(self.value, shifted))
+            yield _implies(extract(x, i, i), at_most(shifted, self.value))
+            yield _implies(at_most(x, const(1 << i, x.width)), at_most(self.value, shifted))
 
 
 def shared_products(
@@ -72,29 +72,29 @@ def shared_products(
 ) -> tuple[dict[Term, Term], list[Product]]:
     """The products of reference and circuit that are equal under assumptions, with what replaces them; none if there
     is none."""
-    ours = _products(reference)
+    ours = products_in(reference)
     found: list[Product] = []
     by: dict[Term, Term] = {}
-    for theirs in _products(design):
-        x, y = (_bare(a) for a in theirs.args)
+    for theirs in products_in(design):
+        x, y = (bare(a) for a in theirs.args)
         p = Product(var(f"product {len(found)}", x.width + y.width), x, y)
         free = [(m, f"product {len(found)} of others {i}") for i, m in enumerate(ours) if m not in by]
         cut = {m: t for m, name in free if (t := _in_place(m, p, name, assumed)) is not None}
         if cut:
             found.append(p)
-            by |= {**cut, theirs: _resized(p.value, theirs.width)}
+            by |= {**cut, theirs: resized(p.value, theirs.width)}
     return by, found
 
 
 def _in_place(product: Term, p: Product, name: str, assumed: Sequence[Term]) -> Term | None:
     """What stands for a product of the reference: the variable, if its operands are the circuit's, or else one of that
     name; None if they are hardly ever."""
-    a, b = (_bare(t) for t in product.args)
+    a, b = (bare(t) for t in product.args)
     for u, v in ((a, b), (b, a)):
         same = and_(_equal(u, p.x), _equal(v, p.y))
         if not _often(same):
             continue
-        cut = _resized(p.value, product.width)
+        cut = resized(p.value, product.width)
         if solve([*assumed, not_(same)], _OPERANDS_LIMIT_S).result == "unsat":
             return cut
         return ite(same, cut, var(name, product.width))
@@ -113,17 +113,17 @@ def _often(bit: Term) -> bool:
     return found * 8 >= _TRIED
 
 
-def _products(roots: Sequence[Term]) -> list[Term]:
+def products_in(roots: Sequence[Term]) -> list[Term]:
     """Products of two terms; factors of powers of two and other constants are no difficulty."""
     return [t for t in in_order(roots) if t.op == "mul" and not any(a.is_const for a in t.args)]
 
 
-def _bare(a: Term) -> Term:
+def bare(a: Term) -> Term:
     """A term without zeros above it."""
     if a.op == "zext":
-        return _bare(a.args[0])
+        return bare(a.args[0])
     if a.op == "concat" and a.args[0].is_const and a.args[0].value == 0:
-        return _bare(a.args[1])
+        return bare(a.args[1])
     return a
 
 
@@ -132,11 +132,13 @@ def _equal(a: Term, b: Term) -> Term:
     return eq(zext(a, width), zext(b, width))
 
 
-def _resized(p: Term, width: int) -> Term:
+def resized(p: Term, width: int) -> Term:
+    """A number in another width."""
     return zext(p, width) if width >= p.width else extract(p, width - 1, 0)
 
 
-def _at_most(a: Term, b: Term) -> Term:
+def at_most(a: Term, b: Term) -> Term:
+    """Whether a number is at most another one."""
     return not_(make("ult", 1, b, a))
 
 

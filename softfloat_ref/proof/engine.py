@@ -7,15 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
-from softfloat_ref.proof.cut import LEVELS, shared_products
+from softfloat_ref.proof.built import built_products
+from softfloat_ref.proof.cut import LEVELS, Product, products_in, shared_products
 from softfloat_ref.proof.queries import query_hash
 from softfloat_ref.proof.question import Counterexample, Part, Posed, Problem
 from softfloat_ref.proof.solver import Result, confirm, solve
+from softfloat_ref.proof.sweep import Held, held_bits, samples_of, swept
 from softfloat_ref.symbolic.terms import Term, and_, replaced
 
 Verdict = Literal["proved", "counterexample", "undecided"]
 WHOLE: Final = "whole"
 CUT: Final = "product cut"
+BUILT: Final = "built product cut"
+_SWEEP_S: Final = 120.0  # to make the terms of a case smaller
 
 
 @dataclass(frozen=True)
@@ -94,14 +98,34 @@ def _decide_part(posed: Posed, part: Part, how: How, asked: list[Query]) -> _Out
 
 
 def _attempts(posed: Posed, part: Part, cut: bool) -> Iterator[tuple[str, list[Term]]]:
-    """The questions to ask one after the other, until one decides: with products cut, if both sides have some."""
-    asserted = [*posed.assumed, part.wrong]
+    """The questions to ask one after the other, until one decides: with products cut, if both sides have some, or the
+    circuit builds those of the reference."""
+    asserted, kind = [*posed.assumed, part.wrong], CUT
     if cut and part.reference:
         by, products = shared_products(part.reference, posed.theirs, posed.assumed)
+        if not products and posed.held is not None and products_in(part.reference):
+            asserted, by, products = _built(posed, part, posed.held)
+            kind = BUILT
         for level in LEVELS if products else ():
             facts = and_(*(fact for p in products for fact in p.facts(level)))
-            yield f"{CUT}, facts {level}", [*replaced(asserted, by), facts]
+            yield f"{kind}, facts {level}", [*replaced(asserted, by), facts]
     yield WHOLE, asserted
+
+
+def _built(posed: Posed, part: Part, held: Held) -> tuple[list[Term], dict[Term, Term], list[Product]]:
+    """What is asserted, made smaller by what holds in the case, with the products that the circuit builds."""
+    roots = [*posed.assumed, part.wrong, *part.reference, *posed.theirs]
+    roots = replaced(roots, held_bits(roots, held))
+    count, asserted = len(posed.assumed), [*posed.assumed, part.wrong]
+    assumed = [t for t in roots[:count] if not t.is_const]
+    samples = samples_of(roots, assumed, held)
+    if not samples:
+        return asserted, {}, []
+    small = swept(roots, assumed, samples, _SWEEP_S)
+    wrong, *others = (small[t] for t in roots[count:])
+    ours, theirs = others[: len(part.reference)], others[len(part.reference) :]
+    by, products = built_products(ours, theirs, assumed, samples)
+    return [*posed.assumed, wrong], by, products
 
 
 def _ask(kind: str, assertions: Sequence[Term], how: How) -> tuple[Query, Mapping[str, int]]:

@@ -57,7 +57,7 @@ class Posed(NamedTuple):
     """A case as terms. assumed, wrong: bits, all of which a counterexample sets; ours, theirs: the two sides, equal
     products of which may be cut; undefined: whether inputs without a defined result are left out; tried: a solver's
     model on the real terms and the oracle, None if it is no counterexample; wishes: what a counterexample had better
-    be, too; apart: the same in parts, if there are many outputs.
+    be, too; apart: the same in parts, if there are many outputs; held: of the case (Case).
     """
 
     assumed: Sequence[Term]
@@ -68,6 +68,7 @@ class Posed(NamedTuple):
     tried: Callable[[Mapping[str, int]], Counterexample | None]
     wishes: Sequence[Term] = ()
     apart: Callable[[], Iterator[Part]] | None = None
+    held: Mapping[str, tuple[int, int]] | None = None
 
 
 class Group(NamedTuple):
@@ -200,7 +201,8 @@ class Question(Problem):
         apart = partial(_parts, plan, reference) if len(reference.terms) > _FEW else None
         assumed = [self.assumption, case.assumption, plan.observed.assumed, not_(reference.undefined)]
         wrong, got, undefined = plan.wrong(reference.terms), [plan.observed.got], reference.undefined is not FALSE
-        return Posed(assumed, wrong, reference.roots, got, undefined, partial(tried, self, case, reference), (), apart)
+        real = partial(tried, self, case, reference)
+        return Posed(assumed, wrong, reference.roots, got, undefined, real, apart=apart, held=case.held)
 
     def check(self, limit_s: float) -> None:
         """Raise Error also for a circuit that takes no operation."""

@@ -47,19 +47,7 @@ def solve(assertions: Sequence[Term], limit_s: float) -> Found:
     Bitwuzla."""
     if any(a.is_const and not a.value for a in assertions):
         return Found("unsat", 0.0)
-    begin = time.monotonic()
-    translated = _Translation(_bitwuzla())
-    solver = translated.solver()
-    for assertion in assertions:
-        solver.assert_formula(translated.truth(assertion))
-    solver.configure_terminator(lambda: time.monotonic() - begin > limit_s)
-    said = solver.check_sat()
-    seconds = time.monotonic() - begin
-    if said == translated.lib.Result.UNSAT:
-        return Found("unsat", seconds)
-    if said != translated.lib.Result.SAT:
-        return Found("unknown", seconds)
-    return Found("sat", seconds, translated.values(solver))
+    return Wishes(assertions).ask((), limit_s)
 
 
 class Wishes:
@@ -71,13 +59,22 @@ class Wishes:
         for assertion in assertions:
             self._solver.assert_formula(self._translated.truth(assertion))
 
-    def model(self, term: Term, limit_s: float) -> Mapping[str, int] | None:
-        """The variables' values where a term is true too; None if there are none, or none in time."""
+    def ask(self, terms: Sequence[Term], limit_s: float) -> Found:
+        """Whether these terms can be true, too."""
         begin = time.monotonic()
         self._solver.configure_terminator(lambda: time.monotonic() - begin > limit_s)
-        if self._solver.check_sat(self._translated.truth(term)) != self._translated.lib.Result.SAT:
-            return None
-        return self._translated.values(self._solver)
+        said, results = self._solver.check_sat(*(self._translated.truth(t) for t in terms)), self._translated.lib.Result
+        seconds = time.monotonic() - begin
+        if said == results.UNSAT:
+            return Found("unsat", seconds)
+        if said != results.SAT:
+            return Found("unknown", seconds)
+        return Found("sat", seconds, self._translated.values(self._solver))
+
+    def model(self, term: Term, limit_s: float) -> Mapping[str, int] | None:
+        """The variables' values where a term is true too; None if there are none, or none in time."""
+        found = self.ask([term], limit_s)
+        return found.model if found.result == "sat" else None
 
     def keep(self, term: Term) -> None:
         """Add a term."""

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import singledispatch
+from typing import NamedTuple
 
+from softfloat_ref.oracle.formats import Format
 from softfloat_ref.symbolic.circuit import Case
 from softfloat_ref.symbolic.integers import bits, width_of
 from softfloat_ref.symbolic.paths import at
-from softfloat_ref.symbolic.terms import FALSE, Term, and_, const, eq, make, not_, replaced, var
-from softfloat_ref.symbolic.units import combinations, distance, far, inputs_of, is_sum_of_two, own_inputs, selects
+from softfloat_ref.symbolic.terms import FALSE, Term, and_, const, eq, extract, make, not_, or_, replaced, var
+from softfloat_ref.symbolic.units import (
+    Combination,
+    combinations,
+    distance,
+    far,
+    inputs_of,
+    is_product,
+    is_sum_of_two,
+    own_inputs,
+    selects,
+)
 from softfloat_ref.units import MixedUnit, Unit
 from softfloat_ref.units.operation import OperationUnit
 
@@ -21,11 +33,62 @@ def cases(unit: Unit) -> Sequence[Case]:
 
 
 @cases.register
-def _sums(unit: OperationUnit) -> Sequence[Case]:
-    """Of sums of two terms: by how far apart the exponents are, one case each where the terms overlap."""
+def _operations(unit: OperationUnit) -> Sequence[Case]:
+    """Of sums and products of two."""
     finite = [c for c in combinations(unit, inputs_of(unit)) if c.finite]
-    if len(finite) != 1 or not is_sum_of_two(unit):
+    if len(finite) != 1:
         return ()
+    if is_sum_of_two(unit):
+        return _sums(unit, finite)
+    return _products(unit, finite[0].guard) if is_product(unit) else ()
+
+
+def _products(unit: OperationUnit, ordinary: Term) -> Sequence[Case]:
+    """By the leading ones of the factors: both normal, or one subnormal."""
+    a, b = (_Factor(f.name, fmt) for f, fmt in zip(unit.inputs, unit.formats, strict=False))
+    found = [Case("special", not_(ordinary), finite=False)]
+    both = and_(ordinary, a.normal, b.normal)
+    found.append(Case(f"{a.name} and {b.name} normal", both, finite=True, held={}))
+    for one, other in ((a, b), (b, a)):
+        for k in range(one.fmt.mantissa_bits):
+            where = and_(ordinary, one.leads(k), other.normal)
+            found.append(Case(f"{one.name} subnormal, from bit {k}", where, finite=True, held={one.name: one.held(k)}))
+    rest = and_(ordinary, or_(a.zero, b.zero, not_(or_(a.normal, b.normal))))
+    return (*found, Case("zero, or both subnormal", rest, finite=True))
+
+
+class _Factor(NamedTuple):
+    name: str
+    fmt: Format
+
+    @property
+    def code(self) -> Term:
+        return var(self.name, self.fmt.width)
+
+    @property
+    def normal(self) -> Term:
+        field = extract(self.code, self.fmt.mantissa_bits + self.fmt.exponent_bits - 1, self.fmt.mantissa_bits)
+        return not_(eq(field, const(0, self.fmt.exponent_bits)))
+
+    @property
+    def zero(self) -> Term:
+        return self._magnitude(0, 0)
+
+    def held(self, k: int) -> tuple[int, int]:
+        """The bits of subnormal numbers whose leading one is bit k."""
+        return (1 << self.fmt.mantissa_bits + self.fmt.exponent_bits) - (1 << k), 1 << k
+
+    def leads(self, k: int) -> Term:
+        return self._magnitude(k, 1)
+
+    def _magnitude(self, low: int, value: int) -> Term:
+        """Whether the bits from `low` on, without the sign, have a value."""
+        high = self.fmt.mantissa_bits + self.fmt.exponent_bits - 1
+        return eq(extract(self.code, high, low), const(value, high - low + 1))
+
+
+def _sums(unit: OperationUnit, finite: Sequence[Combination]) -> Sequence[Case]:
+    """By how far apart the exponents of the terms are, one case each where the terms overlap."""
     ordinary = finite[0].guard
     with at(finite[0].path):
         d = distance(unit, finite[0])
@@ -54,7 +117,7 @@ def _parts(unit: MixedUnit) -> Sequence[Case]:
         by = {var(f.name, f.width): bits(x, f.width) for f, x in own}
         for case in cases(part):
             assumption = and_(where, *replaced([case.assumption], by))
-            found.append(case._replace(name=f"{name}: {case.name}", assumption=assumption, part=k))
+            found.append(case._replace(name=f"{name}: {case.name}", assumption=assumption, part=k, held=None))
     return tuple(found)
 
 

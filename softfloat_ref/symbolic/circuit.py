@@ -30,7 +30,8 @@ class Case(NamedTuple):
     The cases of a unit may overlap; that no input is left out is proved. The names are its own, and the same in each
     process: results of finished cases are found again by them. What follows from the assumption: finite: whether all
     operands are finite; distance: the least and largest distance of the exponents of the two terms of a sum; part: the
-    number of the only part that control fields select.
+    number of the only part that control fields select; held: bits of inputs that are the same for all inputs of the
+    case, as a mask and their values; None: not known.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Case(NamedTuple):
     finite: bool | None = None
     distance: tuple[int, int] | None = None
     part: int | None = None
+    held: Mapping[str, tuple[int, int]] | None = None
 
     @property
     def of_part(self) -> Case | None:

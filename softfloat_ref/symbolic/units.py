@@ -13,6 +13,7 @@ from softfloat_ref.oracle.blocks.quantize import largest_magnitude
 from softfloat_ref.oracle.codec import _decode, encoder
 from softfloat_ref.oracle.exact import FINITE
 from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.operations.formula import Formula
 from softfloat_ref.oracle.operations.table import Context, Operation
 from softfloat_ref.symbolic.bounds import Fact, Infeasible
 from softfloat_ref.symbolic.circuit import Case, Circuit, Port
@@ -206,6 +207,14 @@ def is_sum_of_two(unit: OperationUnit) -> bool:
     """Whether an operation adds two terms."""
     formula = unit.signature.operation.formula
     return formula is not None and len(formula.terms) == 2
+
+
+def is_product(unit: OperationUnit) -> bool:
+    """Whether an operation multiplies two operands of formats with subnormal numbers, and does nothing else."""
+    formula = unit.signature.operation.formula
+    if formula is None or formula.is_sum or formula != Formula(formula.terms):
+        return False
+    return len(set(formula.terms[0].factors)) == 2 and all(f.mantissa_bits and f.exponent_bits for f in unit.formats)
 
 
 def distance(unit: OperationUnit, finite: Combination) -> Any:

@@ -32,6 +32,7 @@ def groups() -> dict[str, list[Row]]:
         **{fmt: list(_arithmetic(fmt)) for fmt in SIZES},
         "blocks": list(_blocks()),
         "others": list(_others()),
+        "styles": list(_styles()),
     }
 
 
@@ -83,3 +84,20 @@ def _others() -> Iterator[Row]:
     yield Row("tanh_bf16, three segments", None, [Task("rne", definition, None, ports_of(name), [source_of(name)])])
     name = "fp16_mul_serial"
     yield Row("fp16 mul, bit by bit", None, [Task("rne", "mul", "fp16", ports_of(name), [source_of(name)])])
+
+
+def _styles() -> Iterator[Row]:
+    """Circuits of another style than those above, in sizes of their own."""
+    for out in ("fp8_e5m2", "fp16", "bf16"):
+        tasks = [_sized("fp_convert_injected", "convert", "fp32", out, r) for r in ROUNDINGS]
+        yield Row(f"fp32 to {out} by injection, 5 roundings", 1, tasks)
+    tasks = [_sized("fma_two_path", "fma", "fp8_e5m2", "fp8_e5m2", r) for r in ROUNDINGS]
+    yield Row("fp8_e5m2 fma by two paths, 5 roundings", 60, tasks)
+    yield Row("fp16 fma by two paths, rne", 120, [_sized("fma_two_path", "fma", "fp16", "fp16", "rne")])
+
+
+def _sized(circuit: str, op: str, fmt: str, out: str, rounding: str) -> Task:
+    """An operation by a circuit whose parameters are the sizes of the result's format."""
+    exponent, fraction = SIZES[out]
+    ports = ports_of(circuit, parameters={"EXP": exponent, "FRAC": fraction})
+    return Task(rounding, op, fmt, ports, [source_of(circuit)], {"out": out, "policy": {"rounding": rounding}})

@@ -1,0 +1,132 @@
+"""Products that a circuit builds of additions, found in it: one factor added bit by bit of the other.
+
+A partial sum has a value, for each input. A term of the circuit that has this value for some inputs is compared with
+the partial sum, made of the one before; that one is a variable once it was found too. So a question is about one
+addition, however wide the product is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import permutations, product
+from typing import Final
+
+from softfloat_ref.proof.cut import Product, at_most, bare, products_in, resized
+from softfloat_ref.proof.solver import solve
+from softfloat_ref.symbolic.terms import (
+    Term,
+    const,
+    eq,
+    evaluator,
+    extract,
+    in_order,
+    ite,
+    make,
+    not_,
+    replaced,
+    var,
+    zext,
+)
+
+_ADDITION_S: Final = 20.0  # for a question about one
+Samples = Sequence[Mapping[str, int]]
+Step = Callable[[Term], Term]  # from a partial sum to the next one
+_Values = tuple[int, ...]  # of a term, for each sample
+
+
+def built_products(
+    ours: Sequence[Term], theirs: Sequence[Term], assumed: Sequence[Term], samples: Samples
+) -> tuple[dict[Term, Term], list[Product]]:
+    """The products of the reference that the circuit builds under assumptions, with what replaces them and the
+    circuit's; none if there is none. samples: values of the variables, for which the assumptions hold."""
+    order = in_order(theirs)
+    places: dict[_Values, list[Term]] = {}
+    for term, *values in zip(order, *map(evaluator(order), samples), strict=True):
+        if not term.is_const:
+            places.setdefault(tuple(values), []).append(term)
+    by: dict[Term, Term] = {}
+    found: list[Product] = []
+    for made in products_in(ours):
+        x, y = (bare(a) for a in made.args)
+        p = var(f"product {len(found)}", x.width + y.width)
+        for steps, shift in _ways(x, y, assumed, samples):
+            last = _followed(steps, p.width, places, assumed, samples)
+            if last:
+                up = _shifted(p, shift)
+                by |= {made: resized(p, made.width), **{t: resized(up, t.width) for t in last}}
+                found.append(Product(p, x, y))
+                break
+    return by, found
+
+
+def _ways(x: Term, y: Term, assumed: Sequence[Term], samples: Samples) -> Iterator[tuple[list[Step], int]]:
+    """The ways to build a product, times a power of two: a factor may have been shifted up to its leading one."""
+    shifts = [sorted({0, _zeros(t, assumed, samples)}) for t in (x, y)]
+    for up_x, up_y in product(*shifts):
+        up = up_x + up_y
+        width = x.width + y.width
+        for a, b in permutations((_shifted(x, up_x), _shifted(y, up_y))):
+            yield [_from_above(a, b, i, width) for i in reversed(range(b.width))], up
+            yield [_from_below(a, b, i, width) for i in range(b.width)], up
+
+
+def _zeros(t: Term, assumed: Sequence[Term], samples: Samples) -> int:
+    """The zeros above the leading one, if they are always as many, or else 0."""
+    run = evaluator([t])
+    least, most = (f(t.width - run(values)[0].bit_length() for values in samples) for f in (min, max))
+    if least != most or least in (0, t.width):
+        return 0
+    above = extract(t, t.width - 1, t.width - least)
+    return least if solve([*assumed, not_(eq(above, const(0, least)))], _ADDITION_S).result == "unsat" else 0
+
+
+def _shifted(t: Term, up: int) -> Term:
+    return make("shl", t.width, t, const(up, t.width))
+
+
+def _from_above(a: Term, b: Term, i: int, width: int) -> Step:
+    """The last sum moved up by a bit, and `a` if bit i of `b` is set."""
+    addend = ite(extract(b, i, i), zext(a, width), const(0, width))
+    return lambda last: make("add", width, make("shl", width, last, const(1, width)), addend)
+
+
+def _from_below(a: Term, b: Term, i: int, width: int) -> Step:
+    """The last sum, and `a` in place i if bit i of `b` is set."""
+    up = make("shl", width, zext(a, width), const(i, width))
+    return lambda last: make("add", width, last, ite(extract(b, i, i), up, const(0, width)))
+
+
+def _followed(
+    steps: Sequence[Step], width: int, places: Mapping[_Values, list[Term]], assumed: Sequence[Term], samples: Samples
+) -> list[Term]:
+    """The terms that are the last sum, proved step by step; none if there is none."""
+    sums = [const(0, width)]
+    for step in steps:
+        sums.append(step(sums[-1]))
+    values = [tuple(run) for run in zip(*map(evaluator(sums), samples), strict=True)]
+    if values[-1] not in places:
+        return []
+    last, by, equal, known = sums[0], dict[Term, Term](), list[Term](), list(assumed)
+    for i, step in enumerate(steps):
+        want = step(last)
+        if want.is_const:
+            last = want
+            continue
+        equal = [t for t in places.get(values[i + 1], ()) if _is(t, want, by, known)]
+        if not equal:
+            return []
+        if last.is_const:  # the first one is a factor, which later additions use
+            last = want
+            continue
+        total = var(f"sum {i}", width)
+        most = ((1 << width - len(steps)) - 1) * ((1 << i + 1) - 1)  # one factor, and i + 1 bits of the other
+        known, last = [*assumed, at_most(total, const(most, width))], total
+        by |= {t: resized(last, t.width) for t in equal}
+    return equal
+
+
+def _is(t: Term, want: Term, by: Mapping[Term, Term], assumed: Sequence[Term]) -> bool:
+    """Whether a term is a sum, with variables for the sums before."""
+    (mine,) = replaced([t], by)
+    width = max(mine.width, want.width)
+    return solve([*assumed, not_(eq(zext(mine, width), zext(want, width)))], _ADDITION_S).result == "unsat"
