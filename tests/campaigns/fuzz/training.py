@@ -112,6 +112,44 @@ weight = "flexfp_e4m3"
 layers = ["linear*"]
 error = { format = "fp16", clip = true }
 """,
+    """
+[model]
+kind = "transformer"
+layers = 1
+width = 8
+heads = 2
+context = 4
+[data]
+name = "text"
+[training]
+batch = 4
+length = 4
+shards = 2
+[optimizer]
+kind = "adamw"
+[formats]
+weight = "nvfp4"
+activation = "nvfp4"
+error = { format = "nvfp4", policy = { rounding = "sr", sr_bits = 16 } }
+hadamard = 4
+""",
+    """
+[model]
+kind = "resnet"
+depth = 8
+width = 2
+[data]
+name = "shapes"
+size = 8
+train = 4
+test = 2
+[training]
+batch = 4
+[swa]
+kind = "every"
+[formats]
+weight = "s1e5m2"
+""",
 )
 RUN_LOG: Final = b"""{"recipe": "a", "seed": 1}
 {"step": 1, "epoch": 1, "loss": 0.5, "scale": "inf"}
@@ -150,6 +188,8 @@ WORDS: Final = (
         'kind = "adamw"',
         'kind = "resnet"',
         "depth = 8",
+        "hadamard = ",
+        "shards = ",
         "width = ",
         "hidden = [",
         "epochs = ",
