@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
+from unittest.mock import patch
 
+from softfloat_ref.base import kept
 from softfloat_ref.base.errors import Error
 
 SECONDS: Final = 2.0  # of a processor, for one input
@@ -108,14 +110,14 @@ def _late(*_: Any) -> None:
 
 @contextlib.contextmanager
 def limits(folder: Path) -> Iterator[None]:
-    """Work in a folder, with bounded memory and a clock that `call` sets."""
+    """Work in a folder, with bounded memory and a clock that `call` sets; what is kept between runs is kept there."""
     if not _Watch.installed:
         sys.addaudithook(_audit)
         _Watch.installed = True
     _Watch.folder = os.path.realpath(folder)
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     before = signal.signal(signal.SIGVTALRM, _late)
-    with contextlib.chdir(folder):
+    with contextlib.chdir(folder), patch.dict(os.environ, {kept.VARIABLE: str(Path(_Watch.folder) / "kept")}):
         try:
             with contextlib.suppress(OSError, ValueError):  # where there is no /proc
                 used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()

@@ -140,7 +140,7 @@ depth = 8
 width = 2
 [data]
 name = "shapes"
-size = 8
+size = 12
 train = 4
 test = 2
 [training]
