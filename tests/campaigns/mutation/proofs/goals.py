@@ -10,11 +10,18 @@ from typing import NamedTuple
 from softfloat_ref.oracle.blocks.formats import get_block_format
 
 from ..circuits import EXAMPLES, FORMATS, ROUNDINGS, SATURATIONS
-from .tasks import Task, ports_of, source_of
+from .tasks import Exported, Task, ports_of, source_of
 
 OPERATIONS = Path(__file__).parent / "operations.sv"  # add and mul by an fma
 SIZES = {"fp8_e5m2": (5, 2), "fp16": (5, 10), "bf16": (8, 7), "fp32": (8, 23)}  # exponent and fraction
 GOALS = {"fp8_e5m2": (60, 60, 60), "fp16": (60, 60, 120), "bf16": (60, 60, 120), "fp32": (60, 300, 1200)}
+
+
+NARROW = {
+    "FP8": ["fp8_e5m2", "fp8_e4m3", "fp8_e3m4", "fp8_e4m3fnuz", "fp8_e5m2fnuz", "fp8_e4m3b11fnuz"],
+    "FP6 and FP4": ["fp6_e3m2", "fp6_e2m3", "fp4_e2m1"],
+    "P3109 8-bit": [f"binary8p{p}{sign}{domain}" for p in range(1, 8) for sign in "su" for domain in "ef"],
+}
 
 
 class Row(NamedTuple):
@@ -33,6 +40,7 @@ def groups() -> dict[str, list[Row]]:
         "blocks": list(_blocks()),
         "others": list(_others()),
         "styles": list(_styles()),
+        "exports": list(_exports()),
     }
 
 
@@ -91,6 +99,9 @@ def _styles() -> Iterator[Row]:
     for out in ("fp8_e5m2", "fp16", "bf16"):
         tasks = [_sized("fp_convert_injected", "convert", "fp32", out, r) for r in ROUNDINGS]
         yield Row(f"fp32 to {out} by injection, 5 roundings", 1, tasks)
+    for fmt in ("fp8_e5m2", "bf16"):
+        for op in ("div", "sqrt"):
+            yield Row(f"{fmt} {op}, 5 roundings", 60, [_recurrence(op, fmt, r) for r in ROUNDINGS])
     tasks = [_sized("fma_two_path", "fma", "fp8_e5m2", "fp8_e5m2", r) for r in ROUNDINGS]
     yield Row("fp8_e5m2 fma by two paths, 5 roundings", 60, tasks)
     yield Row("fp16 fma by two paths, rne", 120, [_sized("fma_two_path", "fma", "fp16", "fp16", "rne")])
@@ -101,3 +112,20 @@ def _sized(circuit: str, op: str, fmt: str, out: str, rounding: str) -> Task:
     exponent, fraction = SIZES[out]
     ports = ports_of(circuit, parameters={"EXP": exponent, "FRAC": fraction})
     return Task(rounding, op, fmt, ports, [source_of(circuit)], {"out": out, "policy": {"rounding": rounding}})
+
+
+def _recurrence(op: str, fmt: str, rounding: str) -> Task:
+    """A division or a root."""
+    exponent, fraction = SIZES[fmt]
+    ports = ports_of("fp_div_sqrt", parameters={"EXP": exponent, "FRAC": fraction, "ROOT": int(op == "sqrt")})
+    if op == "sqrt":
+        ports["inputs"] = {**ports["inputs"], "b": {"value": 0, "width": 1 + exponent + fraction}}
+    return Task(rounding, op, fmt, ports, [source_of("fp_div_sqrt")], {"policy": {"rounding": rounding}})
+
+
+def _exports() -> Iterator[Row]:
+    """SystemVerilog that the package wrote, as Yosys reads it."""
+    for kind, formats in NARROW.items():
+        for op in ("add", "mul", "div", "sqrt", "fma"):
+            tasks = [Exported(f"{fmt} {r}", op, fmt, {"policy": {"rounding": r}}) for fmt in formats for r in ROUNDINGS]
+            yield Row(f"{kind} {op} as exported, {len(tasks)} settings", 60, tasks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.tables import read_toml
+from softfloat_ref.export.languages import exported, written
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.rtl import Rtl, read_rtl
 from softfloat_ref.rtl.port_map import parse_ports
@@ -45,6 +47,22 @@ class Task:
             if "before its declaration" not in str(e):
                 raise
             return read_rtl(unit, ports, sources, "verilog")
+
+
+class Exported(Task):
+    """An operation, and the SystemVerilog that is exported of it. Ports and sources are not given."""
+
+    def __init__(self, name: str, op: str, fmt: str, options: Mapping[str, Any]) -> None:
+        super().__init__(name, op, fmt, {}, [], options)
+
+    def question(self) -> Question:
+        unit = make_unit(self.op, self.fmt, **self.options)
+        inputs, outputs = ({f.name: f.name for f in fields} for fields in (unit.inputs, unit.outputs))
+        ports = parse_ports({"module": "exported", "inputs": inputs, "outputs": outputs})
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder) / "exported.sv"
+            source.write_text(written([exported(unit, "exported")], "sv"))
+            return Question(unit, read_rtl(unit, ports, read_sources([source])))
 
 
 def source_of(circuit: str) -> Path:
