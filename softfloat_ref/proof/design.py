@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.proof.btor2 import Machine, read_btor2
-from softfloat_ref.proof.classes import is_nan
 from softfloat_ref.proof.rtl import Rtl, bound, held
 from softfloat_ref.proof.solver import solve
 from softfloat_ref.proof.unroll import Observed, observe
@@ -17,6 +16,7 @@ from softfloat_ref.rtl.binding import Bound
 from softfloat_ref.rtl.bundle import LineField, ones
 from softfloat_ref.rtl.port_map import PortMap
 from softfloat_ref.rtl.tolerance import ELEMENTS, SCALE, nan_results, nan_scale
+from softfloat_ref.symbolic.classes import is_nan
 from softfloat_ref.symbolic.terms import (
     FALSE,
     TRUE,

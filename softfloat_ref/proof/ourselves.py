@@ -12,9 +12,9 @@ from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
 from softfloat_ref.oracle.policies import Overflow
 from softfloat_ref.oracle.rounding import Rounding, rounds_up
 from softfloat_ref.proof import symfpu, theory
-from softfloat_ref.proof.classes import is_in
 from softfloat_ref.proof.solver import Result, answer_text, solve
 from softfloat_ref.symbolic.cases import cases
+from softfloat_ref.symbolic.classes import is_in
 from softfloat_ref.symbolic.integers import bit, free
 from softfloat_ref.symbolic.reader import call
 from softfloat_ref.symbolic.reading import Reading, reading

@@ -10,10 +10,10 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.codec import encode
 from softfloat_ref.oracle.formats import Format
-from softfloat_ref.proof.classes import is_in
 from softfloat_ref.proof.equal import Equality
 from softfloat_ref.proof.question import Counterexample, Posed, Problem
 from softfloat_ref.proof.solver import Wishes
+from softfloat_ref.symbolic.classes import is_in
 from softfloat_ref.symbolic.paths import Unsupported
 from softfloat_ref.symbolic.terms import Term, and_, const, eq, evaluator, extract, or_, var, variables
 from softfloat_ref.units import Unit

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import singledispatch
-from typing import NamedTuple
 
-from softfloat_ref.oracle.formats import Format
 from softfloat_ref.symbolic.circuit import Case
+from softfloat_ref.symbolic.classes import is_in
 from softfloat_ref.symbolic.integers import bits, width_of
 from softfloat_ref.symbolic.paths import at
-from softfloat_ref.symbolic.terms import FALSE, Term, and_, const, eq, extract, make, not_, or_, replaced, var
+from softfloat_ref.symbolic.terms import FALSE, Term, and_, const, eq, make, not_, or_, replaced, var
 from softfloat_ref.symbolic.units import (
     Combination,
     combinations,
@@ -45,46 +44,21 @@ def _operations(unit: OperationUnit) -> Sequence[Case]:
 
 def _products(unit: OperationUnit, ordinary: Term) -> Sequence[Case]:
     """By the leading ones of the factors: both normal, or one subnormal."""
-    a, b = (_Factor(f.name, fmt) for f, fmt in zip(unit.inputs, unit.formats, strict=False))
-    found = [Case("special", not_(ordinary), finite=False)]
-    both = and_(ordinary, a.normal, b.normal)
-    found.append(Case(f"{a.name} and {b.name} normal", both, finite=True, held={}))
-    for one, other in ((a, b), (b, a)):
-        for k in range(one.fmt.mantissa_bits):
-            where = and_(ordinary, one.leads(k), other.normal)
-            found.append(Case(f"{one.name} subnormal, from bit {k}", where, finite=True, held={one.name: one.held(k)}))
-    rest = and_(ordinary, or_(a.zero, b.zero, not_(or_(a.normal, b.normal))))
+    factors = [(f.name, var(f.name, f.width), fmt) for f, fmt in zip(unit.inputs, unit.formats, strict=False)]
+    normal, zero = ([is_in(what, code, fmt) for _, code, fmt in factors] for what in ("normal", "zero"))
+    (a, *_), (b, *_) = factors
+    found = [
+        Case("special", not_(ordinary), finite=False),
+        Case(f"{a} and {b} normal", and_(ordinary, *normal), finite=True, held={}),
+    ]
+    for (name, code, fmt), other in zip(factors, reversed(normal), strict=True):
+        for k in range(fmt.mantissa_bits):
+            mask, value = fmt.magnitude_mask & -(1 << k), 1 << k  # of numbers whose leading one is bit k
+            leads = eq(make("and", code.width, code, const(mask, code.width)), const(value, code.width))
+            where = and_(ordinary, leads, other)
+            found.append(Case(f"{name} subnormal, from bit {k}", where, finite=True, held={name: (mask, value)}))
+    rest = and_(ordinary, or_(*zero, not_(or_(*normal))))
     return (*found, Case("zero, or both subnormal", rest, finite=True))
-
-
-class _Factor(NamedTuple):
-    name: str
-    fmt: Format
-
-    @property
-    def code(self) -> Term:
-        return var(self.name, self.fmt.width)
-
-    @property
-    def normal(self) -> Term:
-        field = extract(self.code, self.fmt.mantissa_bits + self.fmt.exponent_bits - 1, self.fmt.mantissa_bits)
-        return not_(eq(field, const(0, self.fmt.exponent_bits)))
-
-    @property
-    def zero(self) -> Term:
-        return self._magnitude(0, 0)
-
-    def held(self, k: int) -> tuple[int, int]:
-        """The bits of subnormal numbers whose leading one is bit k."""
-        return (1 << self.fmt.mantissa_bits + self.fmt.exponent_bits) - (1 << k), 1 << k
-
-    def leads(self, k: int) -> Term:
-        return self._magnitude(k, 1)
-
-    def _magnitude(self, low: int, value: int) -> Term:
-        """Whether the bits from `low` on, without the sign, have a value."""
-        high = self.fmt.mantissa_bits + self.fmt.exponent_bits - 1
-        return eq(extract(self.code, high, low), const(value, high - low + 1))
 
 
 def _sums(unit: OperationUnit, finite: Sequence[Combination]) -> Sequence[Case]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from softfloat_ref.base.tables import read_toml
+from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.proof.built import built_products
 from softfloat_ref.proof.engine import BUILT, How, decide
 from softfloat_ref.proof.question import Question
@@ -17,6 +18,7 @@ from softfloat_ref.proof.solver import solve
 from softfloat_ref.proof.sweep import held_bits, samples_of, swept
 from softfloat_ref.rtl.port_map import parse_ports
 from softfloat_ref.rtl.sources import read_sources
+from softfloat_ref.symbolic.cases import cases
 from softfloat_ref.symbolic.terms import (
     Term,
     and_,
@@ -124,6 +126,21 @@ def test_known_bits() -> None:
     assert samples_of([PRODUCT], [and_(eq(A, const(3, WIDTH)))], {}) == []
 
 
+@pytest.mark.parametrize("flush", [False, True])
+@pytest.mark.parametrize("fmt", ["fp16", "binary8p3ue", "fp8_e4m3fnuz", "binary8p2sf", "fp4_e2m1"])
+def test_cases_of_a_multiplication(fmt: str, flush: bool) -> None:
+    """No input is in none of them, and the bits that are said to be held are."""
+    found = cases(make_unit("mul", fmt, policy={"flush_inputs": flush}))
+    assert len(found) == 3 + 2 * get_format(fmt).mantissa_bits
+    assert solve([not_(or_(*(case.assumption for case in found)))], 20.0).result == "unsat"
+    for case in found:
+        for name, (mask, value) in (case.held or {}).items():
+            code = var(name, get_format(fmt).width)
+            bits = make("and", code.width, code, const(mask, code.width))
+            assert mask & value == value
+            assert solve([case.assumption, not_(eq(bits, const(value, code.width)))], 20.0).result == "unsat"
+
+
 def serial(defect: int = 0) -> Question:
     table: dict[str, Any] = read_toml(str(CIRCUIT / "ports.toml"))
     table["inputs"]["defect"]["value"] = defect
@@ -137,10 +154,10 @@ def test_a_multiplication_bit_by_bit() -> None:
     question = serial()
     assert len(question.cases) == 23
     assert solve(question.outside(list(question.cases)), 20.0).result == "unsat"
-    for case in ("special", "a and b normal", "a subnormal, from bit 9", "b subnormal, from bit 3"):
-        decided = decide(question, case, How(60))
+    for name in ("special", "a and b normal", "a subnormal, from bit 9", "b subnormal, from bit 3"):
+        decided = decide(question, name, How(60))
         assert decided.verdict == "proved"
-        assert case == "special" or decided.queries[-1].how.startswith(BUILT)
+        assert name == "special" or decided.queries[-1].how.startswith(BUILT)
 
 
 def test_a_bit_left_out_is_shown() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from softfloat_ref.oracle.blocks.formats import get_block_format
+from softfloat_ref.oracle.formats import CATALOGUE
 
 from ..circuits import EXAMPLES, FORMATS, ROUNDINGS, SATURATIONS
 from .tasks import Exported, Task, ports_of, source_of
@@ -16,12 +17,11 @@ from .tasks import Exported, Task, ports_of, source_of
 OPERATIONS = Path(__file__).parent / "operations.sv"  # add and mul by an fma
 SIZES = {"fp8_e5m2": (5, 2), "fp16": (5, 10), "bf16": (8, 7), "fp32": (8, 23)}  # exponent and fraction
 GOALS = {"fp8_e5m2": (60, 60, 60), "fp16": (60, 60, 120), "bf16": (60, 60, 120), "fp32": (60, 300, 1200)}
-
-
+# formats of a kind, and the roundings that they are proved in
 NARROW = {
-    "FP8": ["fp8_e5m2", "fp8_e4m3", "fp8_e3m4", "fp8_e4m3fnuz", "fp8_e5m2fnuz", "fp8_e4m3b11fnuz"],
-    "FP6 and FP4": ["fp6_e3m2", "fp6_e2m3", "fp4_e2m1"],
-    "P3109 8-bit": [f"binary8p{p}{sign}{domain}" for p in range(1, 8) for sign in "su" for domain in "ef"],
+    "FP8": ([name for name in CATALOGUE if name.startswith("fp8_")], ROUNDINGS),
+    "FP6 and FP4": ([name for name in CATALOGUE if name.startswith(("fp6_", "fp4_"))], ROUNDINGS),
+    "P3109 8-bit": ([f"binary8p{p}{sign}{domain}" for p in range(1, 8) for sign in "su" for domain in "ef"], ("rne",)),
 }
 
 
@@ -126,8 +126,7 @@ def _recurrence(op: str, fmt: str, rounding: str) -> Task:
 
 def _exports() -> Iterator[Row]:
     """SystemVerilog that the package wrote, as Yosys reads it."""
-    for kind, formats in NARROW.items():
-        roundings = ROUNDINGS if len(formats) < 10 else ROUNDINGS[:1]
+    for kind, (formats, roundings) in NARROW.items():
         for op in ("add", "mul", "div", "sqrt", "fma"):
             settings = itertools.product(formats, roundings)
             tasks = [Exported(f"{fmt} {r}", op, fmt, {"policy": {"rounding": r}}) for fmt, r in settings]
