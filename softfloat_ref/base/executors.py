@@ -303,11 +303,11 @@ class _Processes(Workers):
         self.executor.shutdown(wait=True)
 
     def abort(self) -> None:
-        self.executor.shutdown(wait=False, cancel_futures=True)
         for process in set(multiprocessing.active_children()) - self._others:
             process.terminate()
         self._let_go()
-        self.close()
+        # Waits for the pool's thread: one that still closes its pipe while this process exits prints a traceback.
+        self.executor.shutdown(wait=True, cancel_futures=True)
 
     def _let_go(self) -> None:
         """Close the pipe to workers that have ended: early versions of 3.11 wait forever to write to it

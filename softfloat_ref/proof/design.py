@@ -25,12 +25,14 @@ from softfloat_ref.symbolic.terms import (
     concat,
     const,
     eq,
+    evaluator,
     extract,
     ite,
     not_,
     or_,
     selected,
     var,
+    variables,
 )
 from softfloat_ref.units import Unit
 from softfloat_ref.units.unit import lanes_of
@@ -116,15 +118,29 @@ def design(unit: Unit, rtl: Rtl, registers: Mapping[str, str] | None = None, par
     bound_ports = bound(unit, ports)
     driven = _Stimulus(unit, bound_ports, ports, part)
     given = dict(_register(name, text, driven, machine) for name, text in (registers or {}).items())
-    observed = observe(machine, ports, driven, given, _never)
+    observed = observe(machine, ports, driven, given, _Never())
     care = bound_ports.parts[part].care[0]
     codes, used = _codes(bound_ports, observed.got, care)
     fill = _filled(bound_ports, observed.got, care & ~used)
     return Design(unit, unit.parts[part], ports, machine, observed, codes, fill)
 
 
-def _never(bit: Term) -> bool:
-    return solve([bit], _LATENCY_LIMIT_S).result == "unsat"
+class _Never:
+    """Whether a bit is never set, asked again and again of bits that are set more and more rarely: what set one before
+    is tried first."""
+
+    def __init__(self) -> None:
+        self.seen: list[Mapping[str, int]] = []
+
+    def __call__(self, bit: Term) -> bool:
+        run, names = evaluator([bit]), [str(v.value) for v in variables([bit])]
+        for values in self.seen:
+            if run({name: values.get(name, 0) for name in names})[0]:
+                return False
+        found = solve([bit], _LATENCY_LIMIT_S)
+        if found.result == "sat":
+            self.seen.append(found.model)
+        return found.result == "unsat"
 
 
 def _with_bits(code: Term, segment: Segment) -> Term:

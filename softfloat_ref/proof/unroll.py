@@ -26,7 +26,7 @@ from softfloat_ref.symbolic.terms import (
     variables,
 )
 
-MAX_CYCLES: Final = 200  # of an operation whose latency is not given
+MAX_CYCLES: Final = 1000  # of an operation whose latency is not given
 ANY: Final = "any contents of the registers"
 RESET: Final = "after reset"
 POWER_UP: Final = "after power-up"

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -108,6 +109,14 @@ def test_workers_that_keep_dying() -> None:
 def test_an_error_comes_through(jobs: int) -> None:
     with pytest.raises(Error, match="task 0 is wrong"), workers(jobs) as crew:
         list(in_order(crew, fail, range(9)))
+
+
+def test_no_thread_outlives_an_interrupted_block() -> None:
+    before = set(threading.enumerate())
+    with pytest.raises(KeyboardInterrupt), workers(2) as crew:
+        next(in_order(crew, square, range(30)))
+        raise KeyboardInterrupt
+    assert set(threading.enumerate()) <= before
 
 
 def start(*args: str) -> subprocess.Popen[str]:
