@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -113,9 +113,15 @@ def test_an_error_comes_through(jobs: int) -> None:
 
 def test_no_thread_outlives_an_interrupted_block() -> None:
     before = set(threading.enumerate())
-    with pytest.raises(KeyboardInterrupt), workers(2) as crew:
-        next(in_order(crew, square, range(30)))
-        raise KeyboardInterrupt
+
+    def results() -> Generator[int, None, None]:
+        with workers(2) as crew:
+            yield from in_order(crew, square, range(30))
+
+    running = results()
+    next(running)
+    with pytest.raises(KeyboardInterrupt):
+        running.throw(KeyboardInterrupt)
     assert set(threading.enumerate()) <= before
 
 

