@@ -209,6 +209,23 @@ def _receive(pool: Workers, waiting: deque[_Sent]) -> Any:
 
 
 @contextmanager
+def signals_wait() -> Iterator[list[int]]:
+    """Handlers of signals that end this process run after the block; yields the signals that have come.
+
+    For code that calls back into Python, where an exception would be dropped. Only the main thread has handlers.
+    """
+    came: list[int] = []
+    handlers = _replaced(came)
+    try:
+        yield came
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for code in came:
+            signal.raise_signal(code)
+
+
+@contextmanager
 def _interrupts_wait() -> Iterator[None]:
     """Block signals in this process and in the processes it starts, which would otherwise print a traceback.
 
@@ -220,26 +237,21 @@ def _interrupts_wait() -> Iterator[None]:
         yield
         return
     resource_tracker.ensure_running()  # if started later, it would unblock the signals
-    came: list[int] = []
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
-    handlers = _replaced(came)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-        for code in came:
-            signal.raise_signal(code)
+    with signals_wait():
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _replaced(came: list[int]) -> dict[signal.Signals, Any]:
-    """Replace the handlers of signals that are not ignored by one that records them; returns the old ones. Only the
+    """Replace the handlers of signals, where there are some, by one that records them; returns the old ones. Only the
     main thread may do this, and only there do handlers run."""
     if threading.current_thread() is not threading.main_thread():
         return {}
     found = {number: signal.getsignal(number) for number in _ENDING}
-    kept = {number: handler for number, handler in found.items() if handler not in (signal.SIG_IGN, None)}
+    kept = {number: handler for number, handler in found.items() if callable(handler)}
     for number in kept:
         signal.signal(number, lambda number, _: came.append(number))
     return kept

@@ -28,22 +28,20 @@ from softfloat_ref.symbolic.terms import (
     zext,
 )
 
-_ADDITION_S: Final = 20.0  # for a question about one
+QUESTION_S: Final = 20.0  # for each question
 Samples = Sequence[Mapping[str, int]]
 Step = Callable[[Term], Term]  # from a partial sum to the next one
-_Values = tuple[int, ...]  # of a term, for each sample
+Places = Mapping[tuple[int, ...], Sequence[Term]]  # terms by their values, for each sample
 
 
 def built_products(
-    ours: Sequence[Term], theirs: Sequence[Term], assumed: Sequence[Term], samples: Samples
+    ours: Sequence[Term], places: Places, assumed: Sequence[Term], samples: Samples
 ) -> tuple[dict[Term, Term], list[Product]]:
     """The products of the reference that the circuit builds under assumptions, with what replaces them and the
-    circuit's; none if there is none. samples: values of the variables, for which the assumptions hold."""
-    order = in_order(theirs)
-    places: dict[_Values, list[Term]] = {}
-    for term, *values in zip(order, *map(evaluator(order), samples), strict=True):
-        if not term.is_const:
-            places.setdefault(tuple(values), []).append(term)
+    circuit's; none if there is none.
+
+    samples: values of the variables, for which the assumptions hold; places: the circuit's terms by their values then.
+    """
     by: dict[Term, Term] = {}
     found: list[Product] = []
     for made in products_in(ours):
@@ -52,11 +50,21 @@ def built_products(
         for steps, shift in _ways(x, y, assumed, samples):
             last = _followed(steps, p.width, places, assumed, samples)
             if last:
-                up = _shifted(p, shift)
+                up = shifted(p, shift)
                 by |= {made: resized(p, made.width), **{t: resized(up, t.width) for t in last}}
                 found.append(Product(p, x, y))
                 break
     return by, found
+
+
+def by_values(roots: Sequence[Term], samples: Samples) -> Places:
+    """The terms below the roots that are no constants."""
+    order = in_order(roots)
+    places: dict[tuple[int, ...], list[Term]] = {}
+    for term, *values in zip(order, *map(evaluator(order), samples), strict=True):
+        if not term.is_const:
+            places.setdefault(tuple(values), []).append(term)
+    return places
 
 
 def _ways(x: Term, y: Term, assumed: Sequence[Term], samples: Samples) -> Iterator[tuple[list[Step], int]]:
@@ -65,7 +73,7 @@ def _ways(x: Term, y: Term, assumed: Sequence[Term], samples: Samples) -> Iterat
     for up_x, up_y in product(*shifts):
         up = up_x + up_y
         width = x.width + y.width
-        for a, b in permutations((_shifted(x, up_x), _shifted(y, up_y))):
+        for a, b in permutations((shifted(x, up_x), shifted(y, up_y))):
             yield [_from_above(a, b, i, width) for i in reversed(range(b.width))], up
             yield [_from_below(a, b, i, width) for i in range(b.width)], up
 
@@ -77,10 +85,11 @@ def _zeros(t: Term, assumed: Sequence[Term], samples: Samples) -> int:
     if least != most or least in (0, t.width):
         return 0
     above = extract(t, t.width - 1, t.width - least)
-    return least if solve([*assumed, not_(eq(above, const(0, least)))], _ADDITION_S).result == "unsat" else 0
+    return least if solve([*assumed, not_(eq(above, const(0, least)))], QUESTION_S).result == "unsat" else 0
 
 
-def _shifted(t: Term, up: int) -> Term:
+def shifted(t: Term, up: int) -> Term:
+    """A number times a power of two, in its width."""
     return make("shl", t.width, t, const(up, t.width))
 
 
@@ -97,7 +106,7 @@ def _from_below(a: Term, b: Term, i: int, width: int) -> Step:
 
 
 def _followed(
-    steps: Sequence[Step], width: int, places: Mapping[_Values, list[Term]], assumed: Sequence[Term], samples: Samples
+    steps: Sequence[Step], width: int, places: Places, assumed: Sequence[Term], samples: Samples
 ) -> list[Term]:
     """The terms that are the last sum, proved step by step; none if there is none."""
     sums = [const(0, width)]
@@ -112,7 +121,7 @@ def _followed(
         if want.is_const:
             last = want
             continue
-        equal = [t for t in places.get(values[i + 1], ()) if _is(t, want, by, known)]
+        equal = [t for t in places.get(values[i + 1], ()) if is_same(t, want, by, known)]
         if not equal:
             return []
         if last.is_const:  # the first one is a factor, which later additions use
@@ -125,8 +134,8 @@ def _followed(
     return equal
 
 
-def _is(t: Term, want: Term, by: Mapping[Term, Term], assumed: Sequence[Term]) -> bool:
-    """Whether a term is a sum, with variables for the sums before."""
+def is_same(t: Term, want: Term, by: Mapping[Term, Term], assumed: Sequence[Term]) -> bool:
+    """Whether a term is another one, of variables for what was found before: `by` says for which terms."""
     (mine,) = replaced([t], by)
     width = max(mine.width, want.width)
-    return solve([*assumed, not_(eq(zext(mine, width), zext(want, width)))], _ADDITION_S).result == "unsat"
+    return solve([*assumed, not_(eq(zext(mine, width), zext(want, width)))], QUESTION_S).result == "unsat"

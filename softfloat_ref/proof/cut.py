@@ -53,7 +53,7 @@ class Product:
         largest = ((1 << x.width) - 1) * ((1 << y.width) - 1)
         yield at_most(p, const(largest, width))
         both = and_(extract(x, x.width - 1, x.width - 1), extract(y, y.width - 1, y.width - 1))
-        yield _implies(both, at_most(const(1 << width - 2, width), p))
+        yield implies(both, at_most(const(1 << width - 2, width), p))
         if level:
             yield from self._by_leading_one(x, y)
             yield from self._by_leading_one(y, x)
@@ -63,8 +63,8 @@ class Product:
         width = self.value.width
         for i in range(x.width):
             shifted = make("shl", width, zext(y, width), const(i, width))
-            yield _implies(extract(x, i, i), at_most(shifted, self.value))
-            yield _implies(at_most(x, const(1 << i, x.width)), at_most(self.value, shifted))
+            yield implies(extract(x, i, i), at_most(shifted, self.value))
+            yield implies(at_most(x, const(1 << i, x.width)), at_most(self.value, shifted))
 
 
 def shared_products(
@@ -142,5 +142,6 @@ def at_most(a: Term, b: Term) -> Term:
     return not_(make("ult", 1, b, a))
 
 
-def _implies(a: Term, b: Term) -> Term:
+def implies(a: Term, b: Term) -> Term:
+    """Whether b is set if a is."""
     return or_(not_(a), b)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
-from softfloat_ref.proof.built import built_products
+from softfloat_ref.proof.built import Samples, built_products, by_values
 from softfloat_ref.proof.cut import LEVELS, Product, products_in, shared_products
 from softfloat_ref.proof.queries import query_hash
 from softfloat_ref.proof.question import Counterexample, Part, Posed, Problem
+from softfloat_ref.proof.quotients import Quotient, built_quotients, quotients_in
 from softfloat_ref.proof.solver import Result, confirm, solve
 from softfloat_ref.proof.sweep import Held, held_bits, samples_of, swept
 from softfloat_ref.symbolic.terms import Term, and_, replaced
@@ -18,7 +19,7 @@ from softfloat_ref.symbolic.terms import Term, and_, replaced
 Verdict = Literal["proved", "counterexample", "undecided"]
 WHOLE: Final = "whole"
 CUT: Final = "product cut"
-BUILT: Final = "built product cut"
+BUILT: Final = "built product or quotient cut"
 _SWEEP_S: Final = 120.0  # to make the terms of a case smaller
 
 
@@ -99,33 +100,60 @@ def _decide_part(posed: Posed, part: Part, how: How, asked: list[Query]) -> _Out
 
 def _attempts(posed: Posed, part: Part, cut: bool) -> Iterator[tuple[str, list[Term]]]:
     """The questions to ask one after the other, until one decides: with products cut, if both sides have some, or the
-    circuit builds those of the reference."""
-    asserted, kind = [*posed.assumed, part.wrong], CUT
+    circuit builds those of the reference; then as it is."""
+    asserted = [*posed.assumed, part.wrong]
     if cut and part.reference:
         by, products = shared_products(part.reference, posed.theirs, posed.assumed)
-        if not products and posed.held is not None and products_in(part.reference):
-            asserted, by, products = _built(posed, part, posed.held)
-            kind = BUILT
-        for level in LEVELS if products else ():
-            facts = and_(*(fact for p in products for fact in p.facts(level)))
-            yield f"{kind}, facts {level}", [*replaced(asserted, by), facts]
+        yield from _abstract(CUT, posed.assumed, part.wrong, by, products)
+        if not products and posed.held is not None:
+            asserted = yield from _built(posed, part, posed.held)
     yield WHOLE, asserted
 
 
-def _built(posed: Posed, part: Part, held: Held) -> tuple[list[Term], dict[Term, Term], list[Product]]:
-    """What is asserted, made smaller by what holds in the case, with the products that the circuit builds."""
+def _abstract(
+    kind: str,
+    assumed: Sequence[Term],
+    wrong: Term,
+    by: Mapping[Term, Term],
+    found: Sequence[Product | Quotient],
+) -> Iterator[tuple[str, list[Term]]]:
+    """The questions with variables for products and quotients, if there are some, of which more and more is known."""
+    for level in LEVELS if found else ():
+        facts = and_(*(fact for p in found for fact in p.facts(level)))
+        yield f"{kind}, facts {level}", [*assumed, *replaced([wrong], by), facts]
+
+
+def _built(posed: Posed, part: Part, held: Held) -> Generator[tuple[str, list[Term]], None, list[Term]]:
+    """The questions with what the circuit builds of the reference's products or quotients. Returns what is asserted,
+    made smaller by what holds in the case, if that was needed."""
+    count, asserted = len(posed.assumed), [*posed.assumed, part.wrong]
+    divides = quotients_in(part.reference)
+    if not divides and not products_in(part.reference):
+        return asserted
     roots = [*posed.assumed, part.wrong, *part.reference, *posed.theirs]
     roots = replaced(roots, held_bits(roots, held))
-    count, asserted = len(posed.assumed), [*posed.assumed, part.wrong]
     assumed = [t for t in roots[:count] if not t.is_const]
     samples = samples_of(roots, assumed, held)
     if not samples:
-        return asserted, {}, []
+        return asserted
+    if divides:  # at once: it may divide in one cycle, which nothing makes smaller
+        yield from _found(posed, part, roots[count:], assumed, samples)
     small = swept(roots, assumed, samples, _SWEEP_S)
-    wrong, *others = (small[t] for t in roots[count:])
+    roots = [small[t] for t in roots]
+    yield from _found(posed, part, roots[count:], assumed, samples)
+    return [*posed.assumed, roots[count]]
+
+
+def _found(
+    posed: Posed, part: Part, roots: Sequence[Term], assumed: Sequence[Term], samples: Samples
+) -> Iterator[tuple[str, list[Term]]]:
+    """The questions with the products and quotients that are found. roots: what is wrong, ours and theirs."""
+    wrong, *others = roots
     ours, theirs = others[: len(part.reference)], others[len(part.reference) :]
-    by, products = built_products(ours, theirs, assumed, samples)
-    return [*posed.assumed, wrong], by, products
+    places = by_values(theirs, samples)
+    by, products = built_products(ours, places, assumed, samples)
+    more, quotients = built_quotients(ours, places, assumed, samples)
+    yield from _abstract(BUILT, posed.assumed, wrong, by | more, [*products, *quotients])
 
 
 def _ask(kind: str, assertions: Sequence[Term], how: How) -> tuple[Query, Mapping[str, int]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.executors import signals_wait
 from softfloat_ref.symbolic.smtlib import script
 from softfloat_ref.symbolic.terms import Term, in_order
 
@@ -61,9 +62,11 @@ class Wishes:
 
     def ask(self, terms: Sequence[Term], limit_s: float) -> Found:
         """Whether these terms can be true, too."""
+        truths, results = [self._translated.truth(t) for t in terms], self._translated.lib.Result
         begin = time.monotonic()
-        self._solver.configure_terminator(lambda: time.monotonic() - begin > limit_s)
-        said, results = self._solver.check_sat(*(self._translated.truth(t) for t in terms)), self._translated.lib.Result
+        with signals_wait() as came:
+            self._solver.configure_terminator(lambda: bool(came) or time.monotonic() - begin > limit_s)
+            said = self._solver.check_sat(*truths)
         seconds = time.monotonic() - begin
         if said == results.UNSAT:
             return Found("unsat", seconds)
@@ -201,9 +204,11 @@ def _bitwuzla_text(text: str, limit_s: float) -> str:
     lib = _bitwuzla()
     begin = time.monotonic()
     parser = lib.Parser(lib.TermManager(), lib.Options())
-    parser.configure_terminator(lambda: time.monotonic() - begin > limit_s)
-    parser.parse(text.replace("(check-sat)", ""), True, False)
-    return str(parser.bitwuzla().check_sat()).rpartition(".")[2].lower()
+    with signals_wait() as came:
+        parser.configure_terminator(lambda: bool(came) or time.monotonic() - begin > limit_s)
+        parser.parse(text.replace("(check-sat)", ""), True, False)
+        said = parser.bitwuzla().check_sat()
+    return str(said).rpartition(".")[2].lower()
 
 
 SOLVERS: Final[dict[str, Callable[[str, float], str]]] = {"bitwuzla": _bitwuzla_text, "cvc5": _cvc5, "z3": _z3}

@@ -17,6 +17,7 @@ from softfloat_ref.symbolic.units import (
     far,
     inputs_of,
     is_product,
+    is_quotient,
     is_sum_of_two,
     own_inputs,
     selects,
@@ -33,17 +34,18 @@ def cases(unit: Unit) -> Sequence[Case]:
 
 @cases.register
 def _operations(unit: OperationUnit) -> Sequence[Case]:
-    """Of sums and products of two."""
+    """Of sums, products and quotients of two."""
     finite = [c for c in combinations(unit, inputs_of(unit)) if c.finite]
     if len(finite) != 1:
         return ()
     if is_sum_of_two(unit):
         return _sums(unit, finite)
-    return _products(unit, finite[0].guard) if is_product(unit) else ()
+    return _by_leading_ones(unit, finite[0].guard) if is_product(unit) or is_quotient(unit) else ()
 
 
-def _products(unit: OperationUnit, ordinary: Term) -> Sequence[Case]:
-    """By the leading ones of the factors: both normal, or one subnormal."""
+def _by_leading_ones(unit: OperationUnit, ordinary: Term) -> Sequence[Case]:
+    """By those of the operands: both normal, or one subnormal. A product of two subnormal numbers is below all bits
+    that count, as a zero is; a quotient is not."""
     factors = [(f.name, var(f.name, f.width), fmt) for f, fmt in zip(unit.inputs, unit.formats, strict=False)]
     normal, zero = ([is_in(what, code, fmt) for _, code, fmt in factors] for what in ("normal", "zero"))
     (a, *_), (b, *_) = factors
@@ -57,8 +59,12 @@ def _products(unit: OperationUnit, ordinary: Term) -> Sequence[Case]:
             leads = eq(make("and", code.width, code, const(mask, code.width)), const(value, code.width))
             where = and_(ordinary, leads, other)
             found.append(Case(f"{name} subnormal, from bit {k}", where, finite=True, held={name: (mask, value)}))
-    rest = and_(ordinary, or_(*zero, not_(or_(*normal))))
-    return (*found, Case("zero, or both subnormal", rest, finite=True))
+    zeros, neither = or_(*zero), not_(or_(*normal))
+    if is_product(unit):
+        return (*found, Case("zero, or both subnormal", and_(ordinary, or_(zeros, neither)), finite=True))
+    exponents = {name: (fmt.magnitude_mask & -1 << fmt.mantissa_bits, 0) for name, _, fmt in factors}
+    both = Case("both subnormal", and_(ordinary, neither, not_(zeros)), finite=True, held=exponents)
+    return (*found, both, Case("zero", and_(ordinary, zeros), finite=True))
 
 
 def _sums(unit: OperationUnit, finite: Sequence[Combination]) -> Sequence[Case]:

@@ -13,7 +13,7 @@ from softfloat_ref.oracle.blocks.quantize import largest_magnitude
 from softfloat_ref.oracle.codec import _decode, encoder
 from softfloat_ref.oracle.exact import FINITE
 from softfloat_ref.oracle.formats import Format
-from softfloat_ref.oracle.operations.formula import Formula
+from softfloat_ref.oracle.operations.formula import QUOTIENT, Formula
 from softfloat_ref.oracle.operations.table import Context, Operation
 from softfloat_ref.symbolic.bounds import Fact, Infeasible
 from softfloat_ref.symbolic.circuit import Case, Circuit, Port
@@ -215,6 +215,12 @@ def is_product(unit: OperationUnit) -> bool:
     if formula is None or formula.is_sum or formula != Formula(formula.terms):
         return False
     return len(set(formula.terms[0].factors)) == 2 and all(f.mantissa_bits and f.exponent_bits for f in unit.formats)
+
+
+def is_quotient(unit: OperationUnit) -> bool:
+    """Whether an operation divides an operand by another, of formats with subnormal numbers."""
+    divides = unit.signature.operation.formula == QUOTIENT
+    return divides and all(f.mantissa_bits and f.exponent_bits for f in unit.formats)
 
 
 def distance(unit: OperationUnit, finite: Combination) -> Any:

@@ -10,7 +10,8 @@ import pytest
 
 from softfloat_ref.base.tables import read_toml
 from softfloat_ref.oracle.formats import get_format
-from softfloat_ref.proof.built import built_products
+from softfloat_ref.proof.built import built_products, by_values
+from softfloat_ref.proof.cut import Product
 from softfloat_ref.proof.engine import BUILT, How, decide
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.rtl import read_rtl
@@ -71,11 +72,17 @@ def words(count: int) -> list[dict[str, int]]:
     return [{"a": random.getrandbits(WIDTH), "b": random.getrandbits(WIDTH)} for _ in range(count)]
 
 
+def products_of(
+    theirs: list[Term], assumed: list[Term], samples: list[dict[str, int]]
+) -> tuple[dict[Term, Term], list[Product]]:
+    return built_products([PRODUCT], by_values(theirs, samples), assumed, samples)
+
+
 @pytest.mark.parametrize("width", [2 * WIDTH, 2 * WIDTH + 3])
 @pytest.mark.parametrize("build", [from_above, from_below])
 def test_a_product_of_additions_is_found(build: Any, width: int) -> None:
     theirs = not_(build(width))
-    by, products = built_products([PRODUCT], [theirs], [], words(20))
+    by, products = products_of([theirs], [], words(20))
     assert [p.value.width for p in products] == [2 * WIDTH]
     ours, found = replaced([PRODUCT, theirs], by)
     assert found is not_(zext(ours, width))
@@ -88,8 +95,8 @@ def test_a_wrong_addition_is_not_a_product(build: Any, wrong: int) -> None:
     bad = build(2 * WIDTH, wrong)
     same = [values for values in words(60) if not values["b"] >> wrong & 1][:10]
     assert evaluator([eq(bad, PRODUCT)])(same[0]) == [1]
-    assert built_products([PRODUCT], [bad], [], same) == ({}, [])
-    assert built_products([PRODUCT], [bad], [], words(20)) == ({}, [])
+    assert products_of([bad], [], same) == ({}, [])
+    assert products_of([bad], [], words(20)) == ({}, [])
 
 
 def test_a_factor_that_was_shifted_up() -> None:
@@ -97,9 +104,9 @@ def test_a_factor_that_was_shifted_up() -> None:
     low = eq(extract(A, WIDTH - 1, 5), const(1, WIDTH - 5))
     samples = samples_of([PRODUCT], [low], {"a": ((1 << WIDTH) - (1 << 5), 1 << 5)})
     up = replaced([from_above(2 * WIDTH)], {A: shifted(A, WIDTH - 6)})
-    by, products = built_products([PRODUCT], up, [low], samples)
+    by, products = products_of(up, [low], samples)
     assert len(products) == 1
-    assert not built_products([PRODUCT], up, [], samples)[1]
+    assert not products_of(up, [], samples)[1]
     ours, theirs = replaced([PRODUCT, *up], by)
     assert theirs is shifted(ours, WIDTH - 6)
 

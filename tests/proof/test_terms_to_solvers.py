@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from random import Random
 
 import pytest
+from command import ENVIRONMENT
 
 from softfloat_ref.proof.queries import query_hash
 from softfloat_ref.proof.solver import SOLVERS, answer_text, confirm, solve
@@ -111,3 +115,31 @@ def test_the_hash_is_of_what_is_asked_only() -> None:
     assert query_hash([one, TERMS["ult"]]) == query_hash([TERMS["ult"], one])
     assert query_hash([one]) != query_hash([eq(make("sub", 8, A, B), nine)])
     assert query_hash([one]) != query_hash([eq(make("add", 8, A, var("d", 8)), nine)])
+
+
+STOPPED = """
+from softfloat_ref.app.signals import Stopped, end_of_signals, on_signals
+from softfloat_ref.proof.solver import solve
+from softfloat_ref.symbolic.terms import const, eq, make, var, zext
+factors = [zext(var(name, 32), 64) for name in "ab"]
+hard = eq(make("mul", 64, *factors), const(2**61 - 1, 64))  # a prime number
+on_signals()
+print("ready", flush=True)
+try:
+    solve([hard], 60.0)
+except Stopped as e:
+    print("stopped by", *e.args)
+end_of_signals()
+"""
+
+
+def test_a_signal_ends_a_question() -> None:
+    """At once, and without the traceback of an exception in what the solver calls."""
+    program = [sys.executable, "-c", STOPPED]
+    running = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    assert running.stdout is not None
+    assert running.stdout.readline() == "ready\n"
+    time.sleep(1)
+    running.terminate()
+    out, err = running.communicate(timeout=30)
+    assert (out, err) == ("stopped by 15\n", "")
