@@ -107,18 +107,20 @@ def _both_nan(want: Term, got: Term, fmt: Format, quiet: bool) -> Term:
     return and_(is_nan(ours, fmt), is_nan(theirs, fmt, quiet=quiet), same)
 
 
-def design(unit: Unit, rtl: Rtl, registers: Mapping[str, str] | None = None, part: int = 0) -> Design:
+def design(
+    unit: Unit, rtl: Rtl, registers: Mapping[str, str] | None = None, part: int = 0, assumed: Term = TRUE
+) -> Design:
     """The circuit's outputs as terms of the unit's inputs.
 
     part: the number of the operation that control fields select. registers: fields that registers hold when the
-    operation begins, by the register's name without the instance's
-    (state, for dut.state). Raises Error.
+    operation begins, by the register's name without the instance's (state, for dut.state). assumed: of the inputs, for
+    which results are waited for. Raises Error.
     """
     machine, ports = read_btor2(rtl.netlist.text), rtl.ports
     bound_ports = bound(unit, ports)
     driven = _Stimulus(unit, bound_ports, ports, part)
     given = dict(_register(name, text, driven, machine) for name, text in (registers or {}).items())
-    observed = observe(machine, ports, driven, given, _Never())
+    observed = observe(machine, ports, driven, given, _Never(assumed))
     care = bound_ports.parts[part].care[0]
     codes, used = _codes(bound_ports, observed.got, care)
     fill = _filled(bound_ports, observed.got, care & ~used)
@@ -126,21 +128,22 @@ def design(unit: Unit, rtl: Rtl, registers: Mapping[str, str] | None = None, par
 
 
 class _Never:
-    """Whether a bit is never set, asked again and again of bits that are set more and more rarely: what set one before
-    is tried first."""
+    """Whether a bit is never set where something is assumed; None if that is not decided. It is asked again and again
+    of bits that are set more and more rarely: what set one before is tried first."""
 
-    def __init__(self) -> None:
+    def __init__(self, assumed: Term) -> None:
+        self.assumed = assumed
         self.seen: list[Mapping[str, int]] = []
 
-    def __call__(self, bit: Term) -> bool:
+    def __call__(self, bit: Term) -> bool | None:
         run, names = evaluator([bit]), [str(v.value) for v in variables([bit])]
         for values in self.seen:
             if run({name: values.get(name, 0) for name in names})[0]:
                 return False
-        found = solve([bit], _LATENCY_LIMIT_S)
+        found = solve([self.assumed, bit], _LATENCY_LIMIT_S)
         if found.result == "sat":
             self.seen.append(found.model)
-        return found.result == "unsat"
+        return None if found.result == "unknown" else found.result == "unsat"
 
 
 def _with_bits(code: Term, segment: Segment) -> Term:

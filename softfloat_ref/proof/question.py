@@ -187,7 +187,7 @@ class Question(Problem):
         Raises Error."""
         number = part or 0
         if number not in self._designs:
-            self._designs[number] = design(self.unit, self.rtl, self.registers, number)
+            self._designs[number] = design(self.unit, self.rtl, self.registers, number, self.assumption)
         return self._designs[number]
 
     def reference(self, case: Case) -> Circuit:

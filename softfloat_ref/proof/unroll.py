@@ -27,10 +27,12 @@ from softfloat_ref.symbolic.terms import (
 )
 
 MAX_CYCLES: Final = 1000  # of an operation whose latency is not given
+_PATIENCE: Final = 3  # cycles, one after the other, after which it is not decided whether all results have come
 ANY: Final = "any contents of the registers"
 RESET: Final = "after reset"
 POWER_UP: Final = "after power-up"
 Signals = Mapping[str, Term]
+Never = Callable[[Term], bool | None]  # whether a bit is never set; None: not decided
 Contents = Mapping[Term, Term]  # by the machine's own variables
 Stimulus = Callable[[int, Sequence[Term]], Term]  # of a cycle, from the channels of operands that were taken before
 
@@ -82,13 +84,11 @@ def _contents(name: str) -> str:
     return f"{name} before"
 
 
-def observe(
-    machine: Machine, ports: PortMap, stimulus: Stimulus, given: Mapping[str, Term], never: Callable[[Term], bool]
-) -> Observed:
+def observe(machine: Machine, ports: PortMap, stimulus: Stimulus, given: Mapping[str, Term], never: Never) -> Observed:
     """Follow one operation through the circuit.
 
-    given: contents of registers when the operation begins. never: whether a bit is never set, asked where the latency
-    depends on the operands. Raises Error if no result comes.
+    given: contents of registers when the operation begins. never: asked where the latency depends on the operands.
+    Raises Error if no result comes, or if that is not decided.
     """
     if ports.clock is None:
         run = Run(machine, free_contents(machine))
@@ -147,15 +147,13 @@ def _timed(run: Run, ports: PortMap, stimulus: Stimulus, start: str) -> Observed
     return Observed(outputs["got"], wrong, start, latency, run.steps, assumed)
 
 
-def _shaken(
-    run: Run, ports: PortMap, stimulus: Stimulus, given: Mapping[str, Term], never: Callable[[Term], bool]
-) -> Observed:
+def _shaken(run: Run, ports: PortMap, stimulus: Stimulus, given: Mapping[str, Term], never: Never) -> Observed:
     """The operation of a circuit that says when it takes operands and gives results; results are always taken."""
     run.contents.update(given)
     shake, idle = ports.handshake, _idle(ports)
     tag = var("tag", ports.tag.width) if ports.tag else None
     taken = [FALSE] * shake.channels
-    done, wrong, got = FALSE, FALSE, None
+    done, wrong, got, undecided = FALSE, FALSE, None, 0
     for cycle in range(min(MAX_CYCLES, ports.drain_timeout)):
         offered = [not_(t) for t in taken]
         inputs = {**idle, "in_valid": _bits(offered), "stimulus": stimulus(cycle, taken)}
@@ -170,8 +168,14 @@ def _shaken(
         wrong = or_(wrong, early, mixed)
         got = outputs["got"] if got is None else ite(here, outputs["got"], got)
         done = or_(done, here)
-        if done is TRUE or (not done.is_const and never(not_(done))):
+        always = done is TRUE or (not done.is_const and never(not_(done)))
+        if always:
             return Observed(got, wrong, RESET if ports.reset else POWER_UP, cycle, run.steps)
+        undecided = undecided + 1 if always is None else 0
+        if undecided == _PATIENCE:
+            raise Error(
+                f"a result within {cycle} cycles could not be proved for all operands; leave some out by --assume"
+            )
     raise Error(f"no result within {min(MAX_CYCLES, ports.drain_timeout)} cycles, for some operands at least")
 
 

@@ -81,6 +81,19 @@ def test_no_result_is_an_error(tmp_path: Path) -> None:
         proof(question(tmp_path, {**READY, "drain_timeout": 50}, "stuck"))
 
 
+def test_a_wait_for_results_that_is_not_decided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("softfloat_ref.proof.design._LATENCY_LIMIT_S", 0.0)
+    with pytest.raises(Error, match="a result within 3 cycles could not be proved for all operands; leave some out by"):
+        proof(question(tmp_path, READY, "slow"))
+
+
+def test_results_are_waited_for_as_assumed(tmp_path: Path) -> None:
+    """The circuit takes b + 1 cycles."""
+    few = question(tmp_path, READY, "slow", assumed="b is 3")
+    assert few.design().observed.cycles == 4
+    assert proof(few).verdict == "proved"
+
+
 def test_an_assumption_leaves_the_wrong_entry_out(tmp_path: Path) -> None:
     assert proof(question(tmp_path, BARE, "bare", 0x7E, assumed="a is positive and b is positive")).verdict == "proved"
     assert proof(question(tmp_path, BARE, "bare", 0x7E, assumed="a is 7")).verdict == "counterexample"
