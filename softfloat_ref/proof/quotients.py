@@ -117,7 +117,7 @@ def _operands(made: Term, places: Places, assumed: Sequence[Term], samples: Samp
     """Operands in the circuit: those of the quotient, times the same power of two; large ones, which are normalised,
     first. Each divisor is there once."""
     n, d = (bare(t) for t in made.args)
-    numbers = [evaluator([n, d])(s) for s in samples]
+    numbers = list(map(evaluator([n, d]), samples))
     divisors = []
     for values, (y, *_) in places.items():
         moves = [b.bit_length() - v[1].bit_length() for b, v in zip(values, numbers, strict=True)]
@@ -175,11 +175,10 @@ class _Steps:
         self.bits: dict[Term, Term] = {}
         self.names: dict[Term, Term] = {}  # of bits that the circuit has: their variables
         self.found = 0
-        run = evaluator([self.x, self.y])
-        self.numbers = [tuple(run(s)) for s in samples]
+        self.numbers = list(map(evaluator([self.x, self.y]), samples))
         left = self._left()
         self.rest = self.quotient = const(0, self.y.width)
-        if left is None:
+        if left is None or left + self.up == 0:
             return
         if left < self.x.width:
             self.rest = resized(extract(self.x, self.x.width - 1, left), self.y.width)
