@@ -36,6 +36,11 @@ def refuse(what: str, *problems: tuple[str, bool]) -> None:
             raise Error(f"{what}: {problem}")
 
 
+def missing(package: str, extra: str) -> Error:
+    """The error for a package that an extra installs."""
+    return Error(f"{package}, needed for this, is not installed: pip install 'softfloat-ref[{extra}]'")
+
+
 class Undefined(Error):
     """A case that has no defined result under the policy; generated vectors omit it."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.errors import Error, missing, unknown
 from softfloat_ref.base.executors import signals_wait
 from softfloat_ref.symbolic.smtlib import script
 from softfloat_ref.symbolic.terms import Term, in_order
@@ -25,11 +25,6 @@ class Found:
     model: Mapping[str, int] = field(default_factory=dict)
 
 
-def missing(package: str) -> Error:
-    """The error for a package of the extra that is not installed."""
-    return Error(f"{package}, needed for proofs, is not installed: pip install 'softfloat-ref[prove]'")
-
-
 def bitwuzla_version() -> str:
     """The version of Bitwuzla. Raises Error without it."""
     return str(_bitwuzla().version())
@@ -39,7 +34,7 @@ def _bitwuzla() -> Any:
     try:
         import bitwuzla
     except ImportError:
-        raise missing("bitwuzla") from None
+        raise missing("bitwuzla", "prove") from None
     return bitwuzla
 
 

