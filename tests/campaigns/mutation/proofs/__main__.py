@@ -1,4 +1,4 @@
-"""`python -m tests.campaigns.mutation.proofs`: prove the example circuits, or their bugs, and print a table."""
+"""`python -m tests.campaigns.mutation.proofs`: prove the example circuits, or show what bugs or rare faults do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from softfloat_ref.proof.engine import How
 from softfloat_ref.proof.prove import prove
 
 from ..circuits import CIRCUITS
-from . import bugs
+from . import bugs, rare
 from .goals import Row, groups
 from .tasks import Task
 
@@ -23,6 +23,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.bugs:
         return bugs.run(_known(options.names, list(CIRCUITS), "circuit"), options.bug, options.limit)
     known = groups()
+    if options.rare:
+        return rare.run(_known(options.names, list(known), "group"), options.rare, options.first, options.limit)
     print(f"{'what':50}{'goal':>7}{'proved':>10}{'median':>10}{'slowest':>10}")
     worst = 0
     for name in _known(options.names, list(known), "group"):
@@ -36,6 +38,10 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("names", nargs="*", help=f"{', '.join(groups())}; with --bugs: {', '.join(CIRCUITS)}")
     parser.add_argument("--bugs", action="store_true", help="of each bug a counterexample, or a proof that it is none")
     parser.add_argument("--bug", type=int, action="append", help="only this one, by its number")
+    parser.add_argument(
+        "--rare", type=int, default=0, metavar="N", help="N faults of each circuit that few inputs show"
+    )
+    parser.add_argument("--first", type=int, default=0, help="with --rare: the number of the first one (0)")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for a question to the solver (300)")
     return parser.parse_args(argv)
 
