@@ -34,6 +34,8 @@ from softfloat_ref.proof.solver import SOLVERS
 from softfloat_ref.proof.unroll import ANY
 from softfloat_ref.proof.wave import check_wave, write_wave
 from softfloat_ref.proof.yosys import FRONTENDS
+from softfloat_ref.rtl.binding import flag_mask
+from softfloat_ref.rtl.bundle import ALL_FLAGS
 from softfloat_ref.rtl.fit import Misfit
 from softfloat_ref.rtl.port_map import read_ports
 from softfloat_ref.rtl.sources import Sources
@@ -41,7 +43,6 @@ from softfloat_ref.testing import check  # noqa: F401  (the views of all kinds o
 from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.testing.report import case_lines
 from softfloat_ref.testing.views import view_of
-from softfloat_ref.units import Unit
 
 LIMIT_S: Final = 60.0
 UNDECIDED: Final = 3
@@ -198,7 +199,7 @@ def _lines(question: Question, proof: Proof) -> Iterator[str]:
     unit, module = question.unit, question.rtl.ports.module
     if proof.counterexample is not None:
         yield f"COUNTEREXAMPLE: {module} is not {unit.label}"
-        yield from _counterexample(unit, proof.counterexample)
+        yield from _counterexample(question, proof.counterexample)
     elif proof.verdict == "proved":
         yield f"PROVED: {module} is {unit.label} for {_inputs(question, proof)}{cases_words(proof)}"
         yield f"  {'; '.join([_circuit(question), *_accepted(question)])}"
@@ -231,11 +232,14 @@ def _accepted(question: Question) -> Iterator[str]:
     yield from (f"register {name} holds {text}" for name, text in question.registers.items())
 
 
-def _counterexample(unit: Unit, found: Counterexample) -> Iterator[str]:
-    view, got = view_of(unit), found.answer(unit)
+def _counterexample(question: Question, found: Counterexample) -> Iterator[str]:
+    unit, got = question.unit, found.answer(question.unit)
+    view, flags = view_of(unit), flag_mask(question.rtl.ports)
+    if not flags:
+        got = got._replace(flags=None)
     kind = view.kind(found.inputs, found.expected, got, CompareNan.EXACT, True)
     kind = "no result, or not when it is due" if found.protocol else kind or "bits beside the fields"
-    changes = view.changes(found.inputs, got, unit.has_flags)
+    changes = view.changes(found.inputs, got, unit.has_flags and flags == ALL_FLAGS)
     yield from case_lines("counterexample", view, found.inputs, found.expected, got, kind, changes)
     yield f"  vector {text_line(unit.fields)((*found.inputs, *found.expected)).strip()}"
     if found.others:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
 from softfloat_ref.proof.built import Samples, built_products, by_values
+from softfloat_ref.proof.carry_save import added_products
 from softfloat_ref.proof.cut import LEVELS, Product, products_in, shared_products
 from softfloat_ref.proof.queries import query_hash
 from softfloat_ref.proof.question import Counterexample, Part, Posed, Problem
@@ -101,13 +102,17 @@ def _decide_part(posed: Posed, part: Part, how: How, asked: list[Query]) -> _Out
 def _attempts(posed: Posed, part: Part, cut: bool) -> Iterator[tuple[str, list[Term]]]:
     """The questions to ask one after the other, until one decides: with products cut, if both sides have some, or the
     circuit builds those of the reference; then as it is."""
-    asserted = [*posed.assumed, part.wrong]
+    asserted: list[Term] | None = None
     if cut and part.reference:
         by, products = shared_products(part.reference, posed.theirs, posed.assumed)
+        if not products and (added := added_products(part.reference, posed.theirs)):
+            *theirs, wrong = replaced([*posed.theirs, part.wrong], added)
+            posed, part = posed._replace(theirs=theirs), part._replace(wrong=wrong)
+            by, products = shared_products(part.reference, theirs, posed.assumed)
         yield from _abstract(CUT, posed.assumed, part.wrong, by, products)
         if not products and posed.held is not None:
             asserted = yield from _built(posed, part, posed.held)
-    yield WHOLE, asserted
+    yield WHOLE, asserted or [*posed.assumed, part.wrong]
 
 
 def _abstract(

@@ -13,6 +13,8 @@ from mutation.proofs.__main__ import main
 from mutation.proofs.goals import groups
 
 from softfloat_ref.proof import quotients
+from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.prove import prove
 from softfloat_ref.proof.question import Question
 from softfloat_ref.units import make_unit
 
@@ -44,6 +46,13 @@ def test_verdicts(circuit: str, number: int, verdict: str, tmp_path: Path) -> No
     outcome = found.decide(known, bug, tmp_path, 60)
     assert outcome.verdict == verdict
     assert bool(outcome.inputs) == (verdict == found.SHOWN)
+
+
+def test_a_tree_of_adders_is_a_product() -> None:
+    row = next(row for row in groups()["styles"] if row.name.startswith("bf16 mul by a tree"))
+    found = prove(row.tasks[0].question(), "auto", How(60))
+    assert found.verdict == "proved"
+    assert [q.how for d in found.cases for q in d.queries] == ["product cut, facts 0"]
 
 
 @pytest.fixture(scope="module")

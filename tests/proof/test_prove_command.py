@@ -77,6 +77,16 @@ def test_what_another_rounding_does_not_do_is_no_counterexample(tmp_path: Path) 
         assert done.returncode == code, rounding
 
 
+def test_without_flags_they_do_not_hide_the_rule(tmp_path: Path) -> None:
+    text = re.sub('flags = "flags"\n', "", PORTS)
+    (tmp_path / "ports.toml").write_text(f'ignore = ["flags"]\n{text}')
+    options = ("--out", "fp16", "--flush-outputs", "on")
+    done = run("prove", "convert", "--fmt", "fp32", *options, "--ports", str(tmp_path / "ports.toml"), str(CONVERTER))
+    assert re.search(r"^  got      [0-9a-f]{4} = [^,]*$", done.stdout, re.MULTILINE)
+    assert "\n           matches flush_outputs = off\n" in done.stdout
+    assert "--got-flags" not in done.stdout
+
+
 def test_undecided_within_no_time(tmp_path: Path) -> None:
     done = run(*small_fma(tmp_path), "--limit", "0.0001", "--strategy", "whole")
     assert done.returncode == 3

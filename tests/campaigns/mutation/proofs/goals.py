@@ -12,7 +12,7 @@ from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.formats import CATALOGUE
 
 from ..circuits import EXAMPLES, FORMATS, ROUNDINGS, SATURATIONS
-from .tasks import Exported, Task, ports_of, source_of
+from .tasks import Exported, Task, Wallace, ports_of, source_of
 
 OPERATIONS = Path(__file__).parent / "operations.sv"  # add and mul by an fma
 SIZES = {"fp8_e5m2": (5, 2), "fp16": (5, 10), "bf16": (8, 7), "fp32": (8, 23)}  # exponent and fraction
@@ -65,12 +65,12 @@ def _arithmetic(fmt: str) -> Iterator[Row]:
         yield Row(f"{fmt} {op}, 5 roundings", goal, [_operation(op, fmt, r) for r in ROUNDINGS])
 
 
-def _operation(op: str, fmt: str, rounding: str) -> Task:
+def _operation(op: str, fmt: str, rounding: str, kind: type[Task] = Task) -> Task:
     exponent, fraction = SIZES[fmt]
     ports = ports_of("fp16_fma", parameters={"EXP": exponent, "FRAC": fraction})
     if op != "fma":
         ports |= {"module": f"fma_{op}", "inputs": {"a": "a", "b": "b", "rm": ports["inputs"]["rm"]}}
-    return Task(rounding, op, fmt, ports, [source_of("fp16_fma"), OPERATIONS], {"policy": {"rounding": rounding}})
+    return kind(rounding, op, fmt, ports, [source_of("fp16_fma"), OPERATIONS], {"policy": {"rounding": rounding}})
 
 
 def _blocks() -> Iterator[Row]:
@@ -104,6 +104,10 @@ def _styles() -> Iterator[Row]:
         if (op, fmt) != ("sqrt", "fp32"):  # not decided
             goal = None if fmt == "fp32" else 60
             yield Row(f"{fmt} {op}, 5 roundings", goal, [_recurrence(op, fmt, r) for r in ROUNDINGS])
+    for op, fmt in itertools.product(("mul", "fma"), SIZES):
+        if (op, fmt) != ("fma", "fp32"):  # takes as long as with `*`
+            goal = GOALS[fmt][("mul", "add", "fma").index(op)]
+            yield Row(f"{fmt} {op} by a tree of adders, rne", goal, [_operation(op, fmt, "rne", Wallace)])
     tasks = [_sized("fma_two_path", "fma", "fp8_e5m2", "fp8_e5m2", r) for r in ROUNDINGS]
     yield Row("fp8_e5m2 fma by two paths, 5 roundings", 60, tasks)
     yield Row("fp16 fma by two paths, rne", 120, [_sized("fma_two_path", "fma", "fp16", "fp16", "rne")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ from softfloat_ref.rtl.sources import read_sources
 from softfloat_ref.units import Unit, make_unit
 
 from ..circuits import EXAMPLES
+
+TREE = Path(__file__).parent / "wallace.sv"
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,26 @@ class Task:
             if "before its declaration" not in str(e):
                 raise
             return read_rtl(unit, ports, sources, "verilog")
+
+
+class Wallace(Task):
+    """An operation by docs/examples/fp16_fma, with a tree of adders in place of its multiplication."""
+
+    def question(self) -> Question:
+        with tempfile.TemporaryDirectory() as folder:
+            fma, *others = self.sources
+            source = Path(folder) / fma.name
+            source.write_text(_with_tree(fma.read_text()))
+            changed = dataclasses.replace(self, sources=[source, TREE, *others])
+            return super(Wallace, changed).question()
+
+
+def _with_tree(text: str) -> str:
+    product = "{{P{1'b0}}, significand_a} * {{P{1'b0}}, significand_b};"
+    tree = "wallace #(.P(P)) tree(.a(significand_a), .b(significand_b), .product(full_product));"
+    if product not in text:
+        raise ValueError(f"no product: {product}")
+    return text.replace(f" = {product}", f";\n  {tree}")
 
 
 class Exported(Task):
