@@ -28,7 +28,7 @@ from softfloat_ref.proof.certify import certificate
 from softfloat_ref.proof.engine import Decided, How
 from softfloat_ref.proof.equal import Equality
 from softfloat_ref.proof.prove import STRATEGIES, Proof, prove
-from softfloat_ref.proof.question import Counterexample, Problem, Question
+from softfloat_ref.proof.question import Counterexample, Problem, Question, other_latency
 from softfloat_ref.proof.rtl import read_rtl
 from softfloat_ref.proof.solver import SOLVERS
 from softfloat_ref.proof.unroll import ANY
@@ -200,6 +200,8 @@ def _lines(question: Question, proof: Proof) -> Iterator[str]:
     if proof.counterexample is not None:
         yield f"COUNTEREXAMPLE: {module} is not {unit.label}"
         yield from _counterexample(question, proof.counterexample)
+        if (latency := other_latency(question)) is not None:
+            yield f"  with latency = {latency}, most inputs that were tried have the right result"
     elif proof.verdict == "proved":
         yield f"PROVED: {module} is {unit.label} for {_inputs(question, proof)}{cases_words(proof)}"
         yield f"  {'; '.join([_circuit(question), *_accepted(question)])}"

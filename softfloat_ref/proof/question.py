@@ -6,7 +6,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from random import Random
 from typing import Any, Final, NamedTuple
@@ -31,6 +31,7 @@ from softfloat_ref.symbolic.terms import (
     not_,
     or_,
     replaced,
+    var,
     variables,
 )
 from softfloat_ref.symbolic.units import circuit, inputs_of, selects
@@ -42,6 +43,7 @@ ALL: Final = "all inputs"
 _FEW: Final = 2  # outputs that are compared at once
 _SAMPLES: Final = 600  # inputs that references are tried on,
 _TRIED: Final = 40  # so many of a case
+_LATER: Final = 9  # cycles after the latency of the port map, for the likely one
 _UNBOXED: Final = 4  # one in so many, of those with control fields
 
 
@@ -298,6 +300,35 @@ def counterexample(question: Question, case: Case, model: Mapping[str, int]) -> 
     used = {str(v.value) for v in variables([plan.observed.wrong, *theirs])}
     others = {n: x for n, x in values.items() if n in used and n not in _names(unit)}
     return Counterexample(inputs, expected, tuple(got), others, bool(protocol))
+
+
+def other_latency(question: Question) -> int | None:
+    """The latency at which most inputs that are tried have the right result, if there is one, and the port map gives
+    another at which most have not; None otherwise."""
+    ports = question.rtl.ports
+    if ports.latency is None or len(question.unit.parts) > 1 or _mostly_right(question):
+        return None
+    others = sorted(range(ports.latency + _LATER), key=lambda n: abs(n - (ports.latency or 0)))[1:]
+    for latency in others:
+        rtl = replace(question.rtl, ports=replace(ports, latency=latency))
+        if _mostly_right(replace(question, rtl=rtl)):
+            return latency
+    return None
+
+
+def _mostly_right(question: Question) -> bool:
+    """Whether the circuit's results are right for most of some inputs; what else they rest on is zero."""
+    unit, plan, right = question.unit, question.design(), 0
+    outputs = [(n, f.width) for f in unit.outputs for n in lanes_of(f)]
+    wants = {n: var(f"expected {n}", width) for n, width in outputs}
+    wrong = plan.wrong(wants)
+    run, names = evaluator([wrong]), [str(v.value) for v in variables([wrong])]
+    tries = [inputs for inputs in question.samples if unit.line(inputs) is not None][:_TRIED]
+    for inputs in tries:
+        codes = zip((n for n, _ in outputs), unit.answer(inputs), strict=True)
+        values = dict(zip(_names(unit), inputs, strict=True)) | {f"expected {n}": int(x) for n, x in codes}
+        right += not run({name: values.get(name, 0) for name in names})[0]
+    return right * 2 > len(tries)
 
 
 def _names(unit: Unit) -> list[str]:

@@ -81,7 +81,9 @@ def _run(top: str, text: str, sources: Sources, frontend: Frontend) -> str:
         commands = f"{' '.join(_read(top, module, sources, frontend))}; {passes}"
         log = executed(commands)
         if not btor.exists():
-            raise Error(f"Yosys: {first_error(log)}")
+            said = first_error(log)
+            deep = frontend == "slang" and "stack exhausted" in said
+            raise Error(f"Yosys: {said}{'; try --frontend verilog' if deep else ''}")
         found = btor.read_text(encoding="utf-8", errors="replace")
         _check_clocks(info.read_text(encoding="utf-8"), found)
         return found

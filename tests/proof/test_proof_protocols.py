@@ -10,7 +10,7 @@ from tables import BARE, EACH, FIXED, READY, TAGGED, UNIT, question
 from softfloat_ref.base.errors import Error
 from softfloat_ref.proof.engine import How
 from softfloat_ref.proof.prove import Proof, prove
-from softfloat_ref.proof.question import Question
+from softfloat_ref.proof.question import Question, other_latency
 from softfloat_ref.proof.rtl import read_rtl
 from softfloat_ref.proof.unroll import ANY, RESET
 from softfloat_ref.rtl.port_map import parse_ports
@@ -133,3 +133,16 @@ def test_bits_beside_the_fields(tmp_path: Path) -> None:
         ports = parse_ports({**BARE, "module": "wide", "outputs": outputs})
         asked = Question(UNIT, read_rtl(UNIT, ports, read_sources([file])))
         assert proof(asked).verdict == verdict, fill
+
+
+@pytest.mark.parametrize("latency", [0, 1, 3])
+def test_a_wrong_latency_is_named(latency: int, tmp_path: Path) -> None:
+    asked = question(tmp_path, {**FIXED, "latency": latency}, "fixed")
+    assert prove(asked, "whole", How(60)).verdict == "counterexample"
+    assert other_latency(asked) == 2
+
+
+def test_a_wrong_result_is_no_wrong_latency(tmp_path: Path) -> None:
+    asked = question(tmp_path, FIXED, "fixed", wrong=17)
+    assert prove(asked, "whole", How(60)).verdict == "counterexample"
+    assert other_latency(asked) is None
