@@ -71,6 +71,8 @@ def _added(x: Term, y: Term, theirs: tuple[Term, ...]) -> Mapping[Term, Term]:
     if operands is None:
         return {}
     tree = _Tree(_partial_products(*operands))
+    if len(tree.placed) < len(operands[0]) * len(operands[1]):  # squares
+        return {}
     tree.compress(bits)
     a, b = (reduce(concat, reversed(o)) for o in operands)
     width = a.width + b.width
@@ -230,11 +232,13 @@ class _Adder(NamedTuple):
 
 
 class _Tree:
-    """Bits of each column, which add up to the product, after some of the circuit's adders."""
+    """Bits of each column, which add up to the product, after some of the circuit's adders. Each bit is there once, and
+    taken once at most."""
 
     def __init__(self, columns: dict[int, list[Term]]) -> None:
         self.columns = columns
         self.adders: dict[Term, _Adder] = {}  # by the bits that they took
+        self.placed = {t for column in columns.values() for t in column}
 
     def compress(self, bits: _Bits) -> None:
         """Take all adders that the circuit has, from the lowest column on: full ones first, which have half ones in
@@ -243,16 +247,21 @@ class _Tree:
             waiting, kept = self.columns[k], list[Term]()
             while waiting:
                 t = waiting.pop()
-                adder = next(_full_adders(bits, k, t, kept), None)
+                adder = self._first(_full_adders(bits, k, t, kept))
                 kept.append(t)
                 if adder is None and not waiting:
-                    adder = next(_half_adders(bits, k, kept), None)
+                    adder = self._first(_half_adders(bits, k, kept))
                 if adder is not None:
                     kept = [t for t in kept if t not in adder.taken]
                     waiting.append(adder.total)
                     self.columns[k + 1].append(adder.carry)
                     self.adders |= dict.fromkeys(adder.taken, adder)
+                    self.placed |= {adder.total, adder.carry}
             self.columns[k] = kept
+
+    def _first(self, adders: Iterator[_Adder]) -> _Adder | None:
+        """The first adder of which both outputs are new."""
+        return next((a for a in adders if self.placed.isdisjoint((a.total, a.carry))), None)
 
     def expose(self, roots: Sequence[Term]) -> None:
         """Take adders back until what the roots are made of is in the columns: a last adder has other carries, too."""
@@ -295,9 +304,8 @@ class _Tree:
         columns = [self.columns.get(i, ()) for i in range(k + 1)]
         names = {t: var(f"bit {t.number}", 1) for column in columns for t in column if not t.is_const}
         assumed = replaced([not_(t) for t in self.never], names)
-        words = [
-            reduce(concat, (names.get(t, t) for t in reversed(row))) for row in zip_longest(*columns, fillvalue=FALSE)
-        ]
+        rows = zip_longest(*columns, fillvalue=FALSE)
+        words = [reduce(concat, (names.get(t, t) for t in reversed(row))) for row in rows]
         total = extract(reduce(lambda a, b: make("add", k + 1, a, b), words), k, k)
         (mine,) = replaced([t], names)
         return solve([*assumed, not_(eq(mine, total))], _QUESTION_S).result == "unsat"
@@ -305,7 +313,7 @@ class _Tree:
     @property
     def never(self) -> list[Term]:
         """Bits that are never set: sum and carry of a half adder."""
-        return [and_(a.total, a.carry) for a in self.adders.values() if len(a.taken) == 2]
+        return [and_(a.total, a.carry) for a in dict.fromkeys(self.adders.values()) if len(a.taken) == 2]
 
 
 def _full_adders(bits: _Bits, k: int, t: Term, others: Sequence[Term]) -> Iterator[_Adder]:
@@ -324,8 +332,6 @@ def _half_adders(bits: _Bits, k: int, column: Sequence[Term]) -> Iterator[_Adder
 
 def _outputs(bits: _Bits, taken: Sequence[Term]) -> tuple[Term, Term] | None:
     """The circuit's sum and carry of some bits, whatever these are; None if it does not have both."""
-    if len(set(taken)) < len(taken):
-        return None
     total, carry = (_made(bits, taken, output) for output in (_total, _carry))
     return None if total is None or carry is None else (total, carry)
 

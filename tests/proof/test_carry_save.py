@@ -180,3 +180,9 @@ def test_no_product_of_other_operands() -> None:
     """The reference's operands are others than those that the circuit multiplies."""
     made = tree(bits_of(A), bits_of(B), ADDERS["majority"], "ripple")
     assert not found(made, A, var("c", 7))
+
+
+def test_squares_are_left_alone() -> None:
+    """Bits of a square are in a column twice."""
+    made = tree(bits_of(A), bits_of(A), ADDERS["majority"], "ripple")
+    assert not found(made, A, A)
