@@ -30,7 +30,7 @@ from concurrent.futures import (
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import connection, resource_tracker
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, Protocol, TypeVar, cast
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_bytes
@@ -304,7 +304,10 @@ class _Processes(Workers):
 
     def _start(self) -> None:
         self.executor = _Pool(self.jobs, multiprocessing.get_context("spawn"), _begin)
-        self._calls = getattr(self.executor, "_call_queue", None)
+        calls = getattr(self.executor, "_call_queue", None)
+        self._reader: Closes | None = getattr(calls, "_reader", None)
+        if self._reader is not None and sys.version_info < _CLOSES_THE_PIPE:
+            _close_once(self._reader)
 
     def renew(self) -> None:
         self._let_go()
@@ -323,11 +326,29 @@ class _Processes(Workers):
 
     def _let_go(self) -> None:
         """Close the pipe to workers that have ended: early versions of 3.11 wait forever to write to it
-        (github.com/python/cpython/issues/94777). Later versions close it in their own thread, and two threads must not
-        close the same file."""
-        if sys.version_info < _CLOSES_THE_PIPE:
-            with suppress(OSError, AttributeError):  # already closed, or absent in other versions
-                self._calls._reader.close()  # type: ignore[union-attr]
+        (github.com/python/cpython/issues/94777). Later versions close it themselves."""
+        if self._reader is not None and sys.version_info < _CLOSES_THE_PIPE:
+            with suppress(OSError):
+                self._reader.close()
+
+
+class Closes(Protocol):
+    """What is closed by an attribute, which can be replaced."""
+
+    close: Callable[[], None]
+
+
+def _close_once(pipe: Closes) -> None:
+    """Let several threads close a pipe, of which only the first one does. The pool's thread closes it, too: after an
+    error there, such as for a file that is closed already, that thread would wait forever."""
+    lock, left = threading.Lock(), [pipe.close]
+
+    def close() -> None:
+        with lock:
+            if left:
+                left.pop()()
+
+    pipe.close = close
 
 
 # -- a cluster -------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from command import ENVIRONMENT, TOP, ok, refused
 from processes import all_end, children, needs_proc
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.executors import ATTEMPTS, in_background, in_order, workers
+from softfloat_ref.base.executors import ATTEMPTS, _close_once, in_background, in_order, workers
 
 SELFTEST = ("selftest", "--exhaustive", "--fmt", "fp6_e3m2", "--round", "rne", "--round", "rto")
 
@@ -103,6 +103,25 @@ def test_a_killed_worker_changes_nothing(tmp_path: Path) -> None:
 def test_workers_that_keep_dying() -> None:
     with pytest.raises(Error, match=f"keep dying \\({ATTEMPTS} times"), workers(2) as crew:
         list(in_order(crew, die, range(3)))
+
+
+def test_a_pipe_is_closed_once() -> None:
+    """By the thread that comes first; what the pool's thread would get as an error made it wait forever."""
+
+    class Pipe:
+        count = 0
+
+        def close(self) -> None:
+            self.count += 1
+
+    pipe = Pipe()
+    _close_once(pipe)
+    closers = [threading.Thread(target=pipe.close) for _ in range(4)]
+    for thread in closers:
+        thread.start()
+    for thread in closers:
+        thread.join()
+    assert pipe.count == 1
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
