@@ -12,11 +12,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, reduce
 from itertools import combinations, product, zip_longest
-from random import Random
 from typing import Final, NamedTuple
 
 from softfloat_ref.proof.cut import bare, products_in
 from softfloat_ref.proof.solver import solve
+from softfloat_ref.proof.sweep import samples_of
 from softfloat_ref.symbolic.terms import (
     FALSE,
     TRUE,
@@ -31,13 +31,11 @@ from softfloat_ref.symbolic.terms import (
     not_,
     replaced,
     var,
-    variables,
     zext,
 )
 
 _QUESTION_S: Final = 20.0  # for a bit of the product
 _SAMPLES: Final = 128
-_TRIES: Final = 4000  # for them
 _STEPS: Final = 5  # from an adder's inputs to its outputs, at most
 _NEAR: Final = 24  # terms between an adder's outputs and its inputs, at most
 _WIDEST: Final = 64  # bits of an operand
@@ -63,7 +61,8 @@ def added_products(ours: Sequence[Term], theirs: Sequence[Term]) -> dict[Term, T
 
 @lru_cache(maxsize=4)  # the cases of a proof have the same products
 def _added(x: Term, y: Term, theirs: tuple[Term, ...]) -> Mapping[Term, Term]:
-    samples = _samples(x, y, theirs)
+    normal = [extract(t, t.width - 1, t.width - 1) for t in (x, y)]
+    samples = samples_of([x, y, *theirs], normal, {}, _SAMPLES)
     if not samples:
         return {}
     bits = _Bits(theirs, samples)
@@ -84,20 +83,6 @@ def _added(x: Term, y: Term, theirs: tuple[Term, ...]) -> Mapping[Term, Term]:
     tree.expose([place[0] for place in places if place])
     found = {t: k for k, place in enumerate(places) for t in place if tree.adds_up_to(k, t)}
     return dict(_as_parts(bits, found, whole))
-
-
-def _samples(x: Term, y: Term, theirs: Sequence[Term]) -> list[dict[str, int]]:
-    """Values of all variables, with both operands normalised; none if they hardly ever are."""
-    free, words = variables([x, y, *theirs]), Random(0)
-    run = evaluator([extract(t, t.width - 1, t.width - 1) for t in (x, y)])
-    found = []
-    for _ in range(_TRIES):
-        values = {str(v.value): words.getrandbits(v.width) for v in free}
-        if all(run(values)):
-            found.append(values)
-        if len(found) == _SAMPLES:
-            return found
-    return []
 
 
 def _values(t: Term, samples: Sequence[Mapping[str, int]]) -> list[int]:
@@ -173,9 +158,8 @@ def _operands(bits: _Bits, x: Sequence[int], y: Sequence[int]) -> tuple[list[Ter
 
     x, y: the values of the reference's operands, bit by bit.
     """
-    pairs = {t.args for t in bits.seen if t.op == "and" and bits.seen.keys() >= set(t.args)}
     partners: dict[Term, set[Term]] = defaultdict(set)
-    for a, b in pairs:
+    for a, b in [t.args for t in bits.seen if t.op == "and" and bits.seen.keys() >= set(t.args)]:
         partners[a].add(b)
         partners[b].add(a)
     one, other = ([_alike(bits, partners, v) for v in values] for values in (x, y))
@@ -352,7 +336,7 @@ def _made(bits: _Bits, taken: Sequence[Term], output: Callable[[Sequence[int]], 
     ones, want = (1 << len(rows)) - 1, output(list(given.values()))
     values = output([bits.seen[t] for t in taken])
     near = (t for t in frozenset.intersection(*map(bits.above, taken)) if bits.seen[t] == values)
-    return next((t for t in near if _table(t, given, ones) == want), None)
+    return min((t for t in near if _table(t, given, ones) == want), key=lambda t: t.number, default=None)
 
 
 def _table(t: Term, given: Mapping[Term, int], ones: int) -> int | None:

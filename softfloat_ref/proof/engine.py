@@ -20,6 +20,7 @@ from softfloat_ref.symbolic.terms import Term, and_, replaced
 Verdict = Literal["proved", "counterexample", "undecided"]
 WHOLE: Final = "whole"
 CUT: Final = "product cut"
+ADDED: Final = "product of adders cut"
 BUILT: Final = "built product or quotient cut"
 _SWEEP_S: Final = 120.0  # to make the terms of a case smaller
 
@@ -100,16 +101,16 @@ def _decide_part(posed: Posed, part: Part, how: How, asked: list[Query]) -> _Out
 
 
 def _attempts(posed: Posed, part: Part, cut: bool) -> Iterator[tuple[str, list[Term]]]:
-    """The questions to ask one after the other, until one decides: with products cut, if both sides have some, or the
-    circuit builds those of the reference; then as it is."""
-    asserted: list[Term] | None = None
+    """The questions to ask one after the other, until one decides: with products cut, if both sides have some, if the
+    circuit has trees of adders for them, or if it builds those of the reference; then as it is."""
+    asserted, kind = list[Term](), CUT
     if cut and part.reference:
         by, products = shared_products(part.reference, posed.theirs, posed.assumed)
         if not products and (added := added_products(part.reference, posed.theirs)):
             *theirs, wrong = replaced([*posed.theirs, part.wrong], added)
-            posed, part = posed._replace(theirs=theirs), part._replace(wrong=wrong)
+            posed, part, kind = posed._replace(theirs=theirs), part._replace(wrong=wrong), ADDED
             by, products = shared_products(part.reference, theirs, posed.assumed)
-        yield from _abstract(CUT, posed.assumed, part.wrong, by, products)
+        yield from _abstract(kind, posed.assumed, part.wrong, by, products)
         if not products and posed.held is not None:
             asserted = yield from _built(posed, part, posed.held)
     yield WHOLE, asserted or [*posed.assumed, part.wrong]

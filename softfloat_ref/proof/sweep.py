@@ -40,7 +40,9 @@ def _with_bits(v: Term, mask: int, value: int) -> Term:
     return reduce(concat, parts)
 
 
-def samples_of(roots: Sequence[Term], assumed: Sequence[Term], held: Held) -> list[dict[str, int]]:
+def samples_of(
+    roots: Sequence[Term], assumed: Sequence[Term], held: Held, count: int = _ENOUGH
+) -> list[dict[str, int]]:
     """Values of the variables below the roots for which assumptions hold; none if they hardly ever do."""
     free, words, found = variables([*roots, *assumed]), Random(0), []
     run = evaluator(assumed)
@@ -49,7 +51,7 @@ def samples_of(roots: Sequence[Term], assumed: Sequence[Term], held: Held) -> li
         values |= {name: values[name] & ~mask | value for name, (mask, value) in held.items() if name in values}
         if all(run(values)):
             found.append(values)
-        if len(found) == _ENOUGH:
+        if len(found) == count:
             return found
     return []
 

@@ -25,7 +25,7 @@ EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 CYCLES, RESET = 150, 3
 INPUTS = ("reset", "in_valid", "out_ready", "clear", "tag_in", "stimulus")
 OUTPUTS = ("in_ready", "out_valid", "tag_out", "got")
-REFUSED = {("fma_two_path", "verilog"), ("fp_div_sqrt", "verilog")}  # bits of what stands in braces
+REFUSED = {("fma_two_path", "verilog"), ("fp_div_sqrt", "verilog")}  # Yosys' own front end takes no bits of {...}
 SMALL_FPU = ("small_fpu/fpu_pkg.sv", "small_fpu/small_fpu.sv", "fp16_fma/fp16_fma.sv")
 CIRCUITS: dict[str, tuple[str, Any, dict[str, Any]]] = {
     "bf16_stochastic": ("convert", "fp32", {"out": "bf16", "policy": {"rounding": "sr", "sr_bits": 16}}),
