@@ -118,9 +118,9 @@ def test_a_device(number: signal.Signals, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("args", ["coverage report v", "vectors verify v --every"])
 def test_reports(args: str, tmp_path: Path) -> None:
-    ok("vectors", "generate", "--op", "fma", "--fmt", "fp16", "-n", "30000", "-o", "v", cwd=tmp_path)
+    ok("vectors", "generate", "--op", "minimum", "--fmt", "fp128", "-n", "400000", "-o", "v", cwd=tmp_path)
     process = start(args, tmp_path)
-    time.sleep(1)
+    time.sleep(1)  # of four or more
     stopped(process, signal.SIGTERM)
 
 
