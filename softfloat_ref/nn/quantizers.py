@@ -123,7 +123,7 @@ def _rounding(fmt: Format, policy: Policy) -> Callable[[Array], Array]:
     found = None if quick is None else dispatch.values_loop(fmt, quick)
     if found is None:
         return lambda x: convert.quantize(x, fmt, policy)
-    loop, numbers = found
+    kernel, rest = found
 
     def work(x: Array) -> Array:
         if propagates and bool(np.isnan(x).any()):
@@ -131,7 +131,7 @@ def _rounding(fmt: Format, policy: Policy) -> Callable[[Array], Array]:
         source = x if x.flags.c_contiguous else np.ascontiguousarray(x)
         made = np.empty(x.shape, np.float32)
         if x.size:
-            loop(dispatch.read_only(source.reshape(-1).view(np.uint32)), made.reshape(-1).view(np.uint32), numbers)
+            kernel(dispatch.read_only(source.reshape(-1).view(np.uint32)), made.reshape(-1).view(np.uint32), *rest)
         return made
 
     return work

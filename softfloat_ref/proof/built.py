@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import permutations, product
 from typing import Final
 
-from softfloat_ref.proof.cut import Product, at_most, bare, products_in, resized
+from softfloat_ref.proof.cut import Product, at_most, products_in, resized
 from softfloat_ref.proof.solver import solve
 from softfloat_ref.symbolic.terms import (
     Term,
+    bare,
     const,
     eq,
     evaluator,

@@ -14,7 +14,7 @@ from functools import lru_cache, reduce
 from itertools import combinations, product, zip_longest
 from typing import Final, NamedTuple
 
-from softfloat_ref.proof.cut import bare, products_in
+from softfloat_ref.proof.cut import products_in
 from softfloat_ref.proof.solver import solve
 from softfloat_ref.proof.sweep import samples_of
 from softfloat_ref.symbolic.terms import (
@@ -22,6 +22,7 @@ from softfloat_ref.symbolic.terms import (
     TRUE,
     Term,
     and_,
+    bare,
     concat,
     eq,
     evaluator,

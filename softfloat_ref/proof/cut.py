@@ -17,6 +17,7 @@ from softfloat_ref.proof.solver import solve
 from softfloat_ref.symbolic.terms import (
     Term,
     and_,
+    bare,
     const,
     eq,
     evaluator,
@@ -90,41 +91,31 @@ def _in_place(product: Term, p: Product, name: str, assumed: Sequence[Term]) -> 
     """What stands for a product of the reference: the variable, if its operands are the circuit's, or else one of that
     name; None if they are hardly ever."""
     a, b = (bare(t) for t in product.args)
-    for u, v in ((a, b), (b, a)):
-        same = and_(_equal(u, p.x), _equal(v, p.y))
-        if not _often(same):
-            continue
-        cut = resized(p.value, product.width)
-        if solve([*assumed, not_(same)], _OPERANDS_LIMIT_S).result == "unsat":
-            return cut
-        return ite(same, cut, var(name, product.width))
-    return None
+    orders = [and_(_equal(u, p.x), _equal(v, p.y)) for u, v in ((a, b), (b, a))]
+    often, same = max(((_often(bit), bit) for bit in orders), key=lambda pair: pair[0])
+    if often * 8 < _TRIED:
+        return None
+    cut = resized(p.value, product.width)
+    if solve([*assumed, not_(same)], _OPERANDS_LIMIT_S).result == "unsat":
+        return cut
+    return ite(same, cut, var(name, product.width))
 
 
-def _often(bit: Term) -> bool:
-    """Whether a bit is set for at least an eighth of some inputs: random ones, a third each with ones in the upper half
-    and in the upper three quarters, as narrower operands in wide registers have them."""
+def _often(bit: Term) -> int:
+    """For how many of some inputs a bit is set: random ones, a third each with ones in the upper half and in the upper
+    three quarters, as narrower operands in wide registers have them."""
     run, words, found = evaluator([bit]), Random(0), 0
     free = [(str(v.value), v.width) for v in variables([bit])]
     for k in range(_TRIED):
         ones = [(1 << width) - (1 << (width, width // 2, width // 4)[k % 3]) for _, width in free]
         values = {name: words.getrandbits(width) | above for (name, width), above in zip(free, ones, strict=True)}
         found += run(values)[0]
-    return found * 8 >= _TRIED
+    return found
 
 
 def products_in(roots: Sequence[Term]) -> list[Term]:
     """Products of two terms; factors of powers of two and other constants are no difficulty."""
     return [t for t in in_order(roots) if t.op == "mul" and not any(a.is_const for a in t.args)]
-
-
-def bare(a: Term) -> Term:
-    """A term without zeros above it."""
-    if a.op == "zext":
-        return bare(a.args[0])
-    if a.op == "concat" and a.args[0].is_const and a.args[0].value == 0:
-        return bare(a.args[1])
-    return a
 
 
 def _equal(a: Term, b: Term) -> Term:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -12,6 +12,9 @@ from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
 from softfloat_ref.oracle.policies import Overflow
 from softfloat_ref.oracle.rounding import Rounding, rounds_up
 from softfloat_ref.proof import symfpu, theory
+from softfloat_ref.proof.engine import How, Verdict
+from softfloat_ref.proof.kernels import KINDS, Kernel, Kind, is_compiled
+from softfloat_ref.proof.prove import prove
 from softfloat_ref.proof.solver import Result, answer_text, solve
 from softfloat_ref.symbolic.cases import cases
 from softfloat_ref.symbolic.classes import is_in
@@ -43,12 +46,12 @@ class Statement(NamedTuple):
         return f"{self.group}: {self.name}"
 
 
-GROUPS: Final = ("rounding", "codes", "shortcuts", "conversions", "operations", "symfpu")
+GROUPS: Final = ("rounding", "codes", "shortcuts", "kernels", "conversions", "operations", "symfpu")
 
 
 def statements() -> Iterator[Statement]:
     """All of them, group by group."""
-    for made in (_rounding, _codes, _shortcuts, _conversions, _operations, _symfpu):
+    for made in (_rounding, _codes, _shortcuts, _kernels, _conversions, _operations, _symfpu):
         yield from made()
 
 
@@ -187,6 +190,60 @@ def _far(unit: Any, which: int) -> list[Term]:
     short, long = circuit(unit, case), circuit(unit, case._replace(distance=None))
     differ = [not_(eq(a, b)) for a, b in zip(short.roots, long.roots, strict=True)]
     return [case.assumption, or_(*differ)]
+
+
+# -- compiled loops ----------------------------------------------------------------------------------------------------
+
+_POLICIES: Final[tuple[dict[str, Any], ...]] = (
+    {},
+    {"overflow": "sat-finite", "flush_inputs": True},
+    {"overflow": "sat-propagate", "flush_outputs": True},
+)
+_RANDOM_BITS: Final = 8
+_COMPUTED: Final = {
+    "mul": ("fp32", "fp16", "bf16", *_SMALL),
+    "add": ("fp32", "fp16", "bf16", *_SMALL),
+    "sub": ("fp16", *_SMALL),
+    "fma": _SMALL,
+    "sqrt": ("fp16", "bf16", *_SMALL),
+}
+
+
+def _kernels() -> Iterator[Statement]:
+    for source, kinds in (("fp32", KINDS[:3]), ("fp64", KINDS[:2])):
+        for kind in kinds:
+            for fmt in CATALOGUE.values():
+                for name, modes in (("roundings", _DIRECTED), ("stochastic roundings", _STOCHASTIC)):
+                    units = [u for u in _conversions_of(source, fmt, modes) if is_compiled(u, kind)]
+                    if units:
+                        count = len({u.policy.rounding for u in units})
+                        title = f"{source} to {fmt.name}: {kind}, {count} {name}, {len(units)} policies"
+                        yield Statement("kernels", title, BITS, _by_kernels(units, kind))
+    for op, formats in _COMPUTED.items():
+        for found in formats:
+            modes = tuple(theory.MODES) if found in _SMALL else (Rounding.RNE,)
+            units = [OperationUnit.make(op, found, policy={"rounding": r}) for r in modes]
+            title = f"{found} {op}, {'rne' if len(modes) == 1 else f'{len(modes)} roundings'}"
+            yield Statement("kernels", title, BITS, _by_kernels(units, "operation"))
+
+
+_DIRECTED: Final = tuple(r for r in Rounding if not r.stochastic)
+_STOCHASTIC: Final = tuple(r for r in Rounding if r.stochastic)
+
+
+def _conversions_of(source: str, fmt: Format, modes: Sequence[Rounding]) -> Iterator[OperationUnit]:
+    for mode in modes:
+        for others in _POLICIES:
+            policy = {"rounding": mode, **others, **({"sr_bits": _RANDOM_BITS} if mode.stochastic else {})}
+            yield OperationUnit.make("convert", source, fmt, policy)
+
+
+def _by_kernels(units: Sequence[OperationUnit], kind: Kind) -> Callable[[float], Result]:
+    """Whether what Numba made of the loops of units gives the oracle's answers."""
+    return lambda limit_s: _all(_PROVED[prove(Kernel(u, kind), "auto", How(limit_s)).verdict] for u in units)
+
+
+_PROVED: Final[dict[Verdict, Result]] = {"proved": "unsat", "undecided": "unknown", "counterexample": "sat"}
 
 
 def _solved(question: Callable[[], list[Term]], limit_s: float) -> Result:

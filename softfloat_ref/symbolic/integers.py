@@ -129,7 +129,7 @@ class SymInt(_Number):
             return x.bit_length()
         if x.lo < 0:
             raise Unsupported("the length of a number that may be negative")
-        return number_of(_length(x.node), x.lo.bit_length(), x.hi.bit_length())
+        return number_of(length_of(x.node), x.lo.bit_length(), x.hi.bit_length())
 
 
 @dataclass(eq=False, repr=False)
@@ -445,15 +445,15 @@ def bit_xor(a: Any, b: Any) -> Any:
     return number_of(node, 0, (1 << max(ah.bit_length(), bh.bit_length())) - 1)
 
 
-def _length(node: Term) -> Term:
+def length_of(node: Term) -> Term:
     """The length of a magnitude, halves first."""
     if node.width == 1:
         return node
     half = node.width // 2
     high, low = extract(node, node.width - 1, half), extract(node, half - 1, 0)
     width = node.width.bit_length()
-    above = make("add", width, zext(_length(high), width), const(half, width))
-    return ite(eq(high, const(0, high.width)), zext(_length(low), width), above)
+    above = make("add", width, zext(length_of(high), width), const(half, width))
+    return ite(eq(high, const(0, high.width)), zext(length_of(low), width), above)
 
 
 # -- order -----------------------------------------------------------------------------------------------------------

@@ -451,6 +451,15 @@ def concat(high: Term, low: Term) -> Term:
     return make("concat", high.width + low.width, high, low)
 
 
+def bare(a: Term) -> Term:
+    """A term without zeros above it."""
+    if a.op == "zext":
+        return bare(a.args[0])
+    if a.op == "concat" and a.args[0].is_const and a.args[0].value == 0:
+        return bare(a.args[1])
+    return a
+
+
 def selected(items: Sequence[Term], index: Term) -> Term:
     """The item at an index, as a tree over its bits; the last one at indices beyond."""
     if len(items) == 1:

@@ -294,7 +294,7 @@ def without_half(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize("mode", ["rne", "rna", "rtz"])
 def test_one_number_out_of_the_normal_range(name: str, overflow: str, mode: str) -> None:
     fmt, policy, x = get_format(name), Policy(mode, overflow), dispatch.read_only(lone())
-    loop, numbers = dispatch._nearest(fmt, policy, False) or (None, None)
+    loop, (numbers,) = dispatch._nearest(fmt, policy, False) or (None, (None,))
     assert loop is nearest.wide_codes32
     got, wanted = np.empty(x.size, np.uint16), np.empty(x.size, np.uint16)
     loop(x, got, numbers)
@@ -315,8 +315,8 @@ def test_the_loops_for_nearest_are_the_general_ones(name: str) -> None:
                 found = dispatch._nearest(fmt, policy, values)
                 if found is None:
                     continue
-                loop, numbers = found
-                loop(x, got, numbers)
+                loop, rest = found
+                loop(x, got, *rest)
                 if values:
                     convert.plain_values32(x, wanted, dispatch._value_numbers(fmt, policy))
                 else:
@@ -357,7 +357,7 @@ def test_the_processor_s_conversion_to_fp16_is_the_loop_s() -> None:
     if not casts.has_half():
         pytest.skip("this processor has no F16C")
     fmt, size = CATALOGUE["fp16"], 1 << 16
-    loop, numbers = dispatch._nearest(fmt, Policy(), False) or (None, None)
+    loop, (numbers,) = dispatch._nearest(fmt, Policy(), False) or (None, (None,))
     assert loop is nearest.half_codes32
     made, known = np.empty(size, np.uint16), np.empty(size, np.uint16)
     for start in range(0, 1 << 32, size * cases(64, 1)):

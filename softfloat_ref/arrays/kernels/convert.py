@@ -60,7 +60,7 @@ def plain(n: Any) -> Any:
 
 
 @compiled(nogil=True)
-def table_codes(x: Any, table: Any, out: Any) -> None:
+def table_codes(x: Any, out: Any, table: Any) -> None:
     """Codes by the upper half of a float32, with the lower half or-ed into a sticky bit."""
     for i in range(x.size):
         bits = x[i]
@@ -285,11 +285,11 @@ def are_exact(x: Any, p: Any) -> bool:
 
 @compiled(nogil=True)
 def rounded_codes(
-    x: Any, source: Any, words: Any, out: Any, flags: Any, targets: Any, zeros: Any, infinities: Any, nan: Any
+    x: Any, out: Any, flags: Any, words: Any, source: Any, targets: Any, zeros: Any, infinities: Any, nan: Any
 ) -> int:
     """Bits of an IEEE format to codes and flags by round_pack; returns the union of all flags.
 
-    source: mantissa bits, bias, width, whether subnormals are zero. words, flags: empty if not used. zeros, infinities:
+    words, flags: empty if not used. source: mantissa bits, bias, width, whether subnormals are zero. zeros, infinities:
     (code, flags) for each sign. nan: the code of a NaN, the flags of a quiet NaN, the flags of a signalling NaN.
     """
     mantissa_bits, bias, flush = source[0], source[1], source[3]
@@ -323,7 +323,7 @@ def rounded_codes(
 
 
 @compiled(nogil=True)
-def table_values(codes: Any, table: Any, out: Any) -> None:
+def table_values(codes: Any, out: Any, table: Any) -> None:
     """Values by code."""
     for i in range(codes.size):
         out[i] = table[codes[i]]

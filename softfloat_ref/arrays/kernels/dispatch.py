@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,17 +78,15 @@ def encode(
 ) -> None:
     """Encode a flat array of bits; requires `can_encode`."""
     x = read_only(x)
-    loop = _loop(source, fmt, policy) if words is None else None
+    loop = conversion(source, fmt, policy) if words is None else None
     patch = not nan_is_one(fmt, policy) and (source.width > 16 or words is not None)  # tables are patched already
 
     def work(part: slice) -> None:
         if loop is not None:
-            loop(x[part], out[part])
+            loop.kernel(x[part], out[part], *loop.rest)
         elif words is not None and plans.is_stochastic(fmt, policy, source):
-            from softfloat_ref.arrays.kernels.convert import stochastic_codes32
-
-            numbers, n = _plain(fmt, policy, source), policy.random_count
-            stochastic_codes32(x[part], as_drawn(words[part], n), out[part], numbers, int(policy.rounding), n)
+            given = stochastic(source, fmt, policy)
+            given.kernel(x[part], as_drawn(words[part], policy.random_count), out[part], *given.rest)
         else:
             rounded(x[part], source, fmt, policy, None if words is None else words[part], out[part], _NO_FLAGS)
         if patch:
@@ -115,35 +113,51 @@ def rounded(
     x: Array, source: Format, fmt: Format, policy: Policy, words: Array | None, out: Array, flags: Array
 ) -> int:
     """Codes by round_pack, and flags if `flags` is not empty; returns the union of all flags."""
+    loop = packing(source, fmt, policy)
+    given = _NO_WORDS if words is None else as_drawn(words, policy.random_count)
+    return int(loop.kernel(read_only(x), out, flags, given, *loop.rest))
+
+
+class Loop(NamedTuple):
+    """A compiled loop, and its arguments after the arrays of operands and results."""
+
+    kernel: Any
+    rest: tuple[Any, ...]
+
+
+def packing(source: Format, fmt: Format, policy: Policy) -> Loop:
+    """The loop of any conversion, by round_pack: of bits, codes, flags and words."""
     from softfloat_ref.arrays.kernels.convert import rounded_codes
 
     numbers = np.array([source.mantissa_bits, source.bias, source.width, policy.flush_inputs], np.int64)
-    plan = plans.generic(fmt, policy)
-    given = _NO_WORDS if words is None else as_drawn(words, policy.random_count)
-    return int(rounded_codes(read_only(x), numbers, given, out, flags, *plan))
+    return Loop(rounded_codes, (numbers, *plans.generic(fmt, policy)))
 
 
-def _loop(source: Format, fmt: Format, policy: Policy) -> Callable[[Array, Array], Any]:
-    """The loop of a conversion without random words."""
+def stochastic(source: Format, fmt: Format, policy: Policy) -> Loop:
+    """The loop of a conversion with random words: of bits, words and codes. Requires `plans.is_stochastic`."""
+    from softfloat_ref.arrays.kernels.convert import stochastic_codes32
+
+    return Loop(stochastic_codes32, (_plain(fmt, policy, source), int(policy.rounding), policy.random_count))
+
+
+def conversion(source: Format, fmt: Format, policy: Policy) -> Loop:
+    """The loop of a conversion without random words: of bits and codes."""
     from softfloat_ref.arrays.kernels import convert
 
     if source.width <= 16:
-        table = _code_table(source, fmt, policy)
-        return lambda x, out: convert.table_values(x, table, out)
+        return Loop(convert.table_values, (_code_table(source, fmt, policy),))
     nearest = _nearest(fmt, policy, False) if source is FP32 else None
     if nearest is not None:
-        return lambda x, out: nearest[0](x, out, nearest[1])
+        return nearest
     if source is FP32 and plans.is_near(fmt, policy):
-        near = _near(fmt, policy, False)
-        return lambda x, out: convert.near_codes32(x, out, near)
+        return Loop(convert.near_codes32, (_near(fmt, policy, False),))
     if source in (FP32, FP64) and plans.is_plain(fmt, policy, source):
-        numbers = _plain(fmt, policy, source)
         kernel = convert.plain_codes32 if source is FP32 else convert.plain_codes64
-        return lambda x, out: kernel(x, out, numbers)
+        return Loop(kernel, (_plain(fmt, policy, source),))
     if source is FP32 and plans.fits_table(fmt, policy):
-        table = _upper_table(fmt, policy)
-        return lambda x, out: convert.table_codes(x, table, out)
-    return lambda x, out: rounded(x, source, fmt, policy, None, out, _NO_FLAGS)
+        return Loop(convert.table_codes, (_upper_table(fmt, policy),))
+    any_format = packing(source, fmt, policy)
+    return Loop(any_format.kernel, (_NO_FLAGS, _NO_WORDS, *any_format.rest))
 
 
 def _patch_nans(x: Array, source: Format, fmt: Format, policy: Policy, out: Array) -> None:
@@ -192,8 +206,8 @@ def _near(fmt: Format, policy: Policy, values: bool) -> Any:
 
 
 @lru_cache(maxsize=64)
-def _nearest(fmt: Format, policy: Policy, values: bool) -> tuple[Any, Any] | None:
-    """The loop of kernels/nearest.py for a conversion from float32, with its numbers; None if there is none."""
+def _nearest(fmt: Format, policy: Policy, values: bool) -> Loop | None:
+    """The loop of kernels/nearest.py for a conversion from float32; None if there is none."""
     from softfloat_ref.arrays.kernels import nearest
 
     found = plans.nearest_numbers(fmt, policy, values)
@@ -214,7 +228,7 @@ def _nearest(fmt: Format, policy: Policy, values: bool) -> tuple[Any, Any] | Non
     else:
         wide = fmt.mantissa_bits > 0 and fmt.emax - fmt.emin > nearest.WIDE  # the wide loop needs a parity bit
         loop = nearest.wide_codes32 if wide else nearest.nearest_codes32
-    return loop, np.array(numbers, np.uint32)
+    return Loop(loop, (np.array(numbers, np.uint32),))
 
 
 def _is_the_processors(numbers: Any) -> bool:
@@ -242,24 +256,24 @@ def quantize(x: Array, source: Format, fmt: Format, policy: Policy, out: Array, 
     found = values_loop(fmt, policy) if source is FP32 else None
     if found is None:
         return False
-    x, (loop, numbers) = read_only(x), found
+    x, (kernel, rest) = read_only(x), found
     if threads == 1:
-        loop(x, out, numbers)
+        kernel(x, out, *rest)
     else:
-        shared(x.size, 1, threads, lambda part: loop(x[part], out[part], numbers))
+        shared(x.size, 1, threads, lambda part: kernel(x[part], out[part], *rest))
     return True
 
 
 @lru_cache(maxsize=64)
-def values_loop(fmt: Format, policy: Policy) -> tuple[Any, Any] | None:
-    """The loop that rounds float32 values in place, with its numbers; None if there is none."""
+def values_loop(fmt: Format, policy: Policy) -> Loop | None:
+    """The loop that rounds float32 values in place: of their bits and those of the results; None if there is none."""
     if not (plans.is_plain(fmt, policy, FP32) and nan_is_one(fmt, policy)):
         return None
     from softfloat_ref.arrays.kernels.convert import near_values32, plain_values32
 
     if plans.is_near(fmt, policy):
-        return _nearest(fmt, policy, True) or (near_values32, _near(fmt, policy, True))
-    return _nearest(fmt, policy, True) or (plain_values32, _value_numbers(fmt, policy))
+        return _nearest(fmt, policy, True) or Loop(near_values32, (_near(fmt, policy, True),))
+    return _nearest(fmt, policy, True) or Loop(plain_values32, (_value_numbers(fmt, policy),))
 
 
 @lru_cache(maxsize=256)
@@ -286,7 +300,7 @@ def gather(codes: Array, table: Array, out: Array, threads: int = 1) -> None:
     from softfloat_ref.arrays.kernels.convert import table_values
 
     codes = read_only(codes)
-    shared(codes.size, 1, threads, lambda part: table_values(codes[part], table, out[part]))
+    shared(codes.size, 1, threads, lambda part: table_values(codes[part], out[part], table))
 
 
 def nan_is_one(fmt: Format, policy: Policy) -> bool:

@@ -212,7 +212,7 @@ def _nan_code(fmt: Format, policy: Policy) -> int:
 
 
 class Generic(NamedTuple):
-    """The arguments of convert.rounded_codes."""
+    """The last arguments of convert.rounded_codes."""
 
     targets: NDArray[np.int64]
     zeros: NDArray[np.int64]
@@ -229,7 +229,7 @@ def is_generic(fmt: Format, policy: Policy) -> bool:
 
 @lru_cache(maxsize=256)
 def generic(fmt: Format, policy: Policy) -> Generic:
-    """The arguments of `rounded_codes`."""
+    """The last arguments of `rounded_codes`."""
     encode = encoder(fmt, policy)
     quiet, signaling = _pair(encode, Value(NAN, 0)), _pair(encode, Value(NAN, 0, signaling=True))
     return Generic(

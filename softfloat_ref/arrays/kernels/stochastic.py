@@ -29,4 +29,4 @@ def stochastic_values32(
         else:
             fill(seed, stream, start, drop, drawn)
         stochastic_codes32(x[start:end], drawn, made, p, mode, n)
-        table_values(made, table, out[start:end])
+        table_values(made, out[start:end], table)
