@@ -10,6 +10,7 @@ from typing import Final, Literal, NamedTuple
 from softfloat_ref.proof.built import Samples, built_products, by_values
 from softfloat_ref.proof.carry_save import added_products
 from softfloat_ref.proof.cut import LEVELS, Product, products_in, shared_products
+from softfloat_ref.proof.maxima import largest_numbers
 from softfloat_ref.proof.queries import query_hash
 from softfloat_ref.proof.question import Counterexample, Part, Posed, Problem
 from softfloat_ref.proof.quotients import Quotient, built_quotients, quotients_in
@@ -21,6 +22,7 @@ Verdict = Literal["proved", "counterexample", "undecided"]
 WHOLE: Final = "whole"
 CUT: Final = "product cut"
 ADDED: Final = "product of adders cut"
+LARGEST: Final = ", largest numbers as variables"
 BUILT: Final = "built product or quotient cut"
 _SWEEP_S: Final = 120.0  # to make the terms of a case smaller
 
@@ -83,8 +85,13 @@ def decide(problem: Problem, name: str, how: How) -> Decided:
 
 def _decide_part(posed: Posed, part: Part, how: How, asked: list[Query]) -> _Outcome:
     """Decide a part, with the questions that it takes."""
-    note = ""
+    note, largest = "", largest_numbers([*part.reference, *posed.theirs])
+    if largest:
+        by = {t: found.value for t, found in largest.items()}
+        wrong = and_(*replaced([part.wrong], by), *(found.facts for found in largest.values()))
+        part = part._replace(wrong=wrong)
     for kind, assertions in _attempts(posed, part, how.cut):
+        kind += LARGEST if largest else ""
         query, model = _ask(f"{part.name}: {kind}" if part.name else kind, assertions, how)
         asked.append(query)
         if query.result == "unknown":

@@ -8,23 +8,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
 from softfloat_ref.arrays.convert import code_dtype
-from softfloat_ref.arrays.kernels import dispatch, op_plans, plans
+from softfloat_ref.arrays.kernels import block_dispatch, dispatch, op_plans, plans
 from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
 from softfloat_ref.oracle.formats import CATALOGUE
-from softfloat_ref.proof.question import Counterexample, Posed, Problem, check_reference, table_hash
+from softfloat_ref.proof.question import Counterexample, Posed, Problem, check_reference, parts, table_hash
 from softfloat_ref.symbolic.circuit import Case
 from softfloat_ref.symbolic.classes import is_in
 from softfloat_ref.symbolic.llvm import Symbols, run
 from softfloat_ref.symbolic.paths import Unsupported
-from softfloat_ref.symbolic.terms import FALSE, Term, and_, const, eq, evaluator, not_, or_, replaced, var, zext
+from softfloat_ref.symbolic.terms import (
+    FALSE,
+    Term,
+    and_,
+    const,
+    eq,
+    evaluator,
+    extract,
+    not_,
+    or_,
+    replaced,
+    var,
+    zext,
+)
 from softfloat_ref.symbolic.units import circuit
 from softfloat_ref.units import OperationUnit, stored
+from softfloat_ref.units.quantize import QuantizeUnit
+from softfloat_ref.units.unit import lanes_of
 
 Kind = Literal["codes", "codes and flags", "values", "operation"]
 KINDS: Final[tuple[Kind, ...]] = ("codes", "codes and flags", "values", "operation")
@@ -153,6 +168,85 @@ class Kernel(Problem):
         call = self._call(lambda k, dtype, count: np.zeros(count, dtype))
         tables = [x.tolist() if isinstance(x, np.ndarray) else repr(x) for x in call.arguments]
         own = {"kernel": self.kind, "loop": call.kernel.__name__, "tables": tables}
+        return table_hash({**own, "unit": stored(self.unit), "assumed": self.assumed})
+
+
+# -- blocks ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BlockCodes:
+    """What the loop gives for a block, by the names of the unit's outputs. broken: where it does what it must not;
+    redone: where the array layer asks the oracle again."""
+
+    codes: Mapping[str, Term]
+    broken: Term
+    redone: Term
+
+    def code(self, name: str, expected: Term) -> Term:
+        """An output."""
+        return extract(self.codes[name], expected.width - 1, 0)
+
+    def differs(self, name: str, expected: Mapping[str, Term]) -> Term:
+        """Whether an output is another one."""
+        return not_(eq(self.codes[name], zext(expected[name], self.codes[name].width)))
+
+
+@dataclass(frozen=True)
+class BlockKernel(Problem):
+    """The loop that the array layer takes for a block quantizer, on one block. Raises Unsupported."""
+
+    unit: QuantizeUnit
+    assumed: str = ""
+
+    def posed(self, case: Case) -> Posed:
+        """The loop's answers beside the oracle's, one output after the other."""
+        reference, made = circuit(self.unit, case), self.made
+        check_reference(self, case, reference)
+        wrong = or_(made.broken, *(made.differs(name, reference.terms) for name in reference.terms))
+        assumed = [self.assumption, case.assumption, not_(made.redone)]
+        apart = partial(parts, made, reference)
+        theirs = list(made.codes.values())
+        return Posed(assumed, wrong, reference.roots, theirs, False, self._tried, apart=apart, held=case.held)
+
+    @cached_property
+    def made(self) -> BlockCodes:
+        """The answers, as terms of the unit's inputs."""
+        names = [n for f in self.unit.inputs for n in lanes_of(f)]
+        kernel, arguments = self._call(np.zeros((1, len(names)), np.uint32))
+        values = Symbols(arguments[0], [var(name, _FP32.width) for name in names])
+        ran = run(kernel, values, *arguments[1:])
+        codes, (scale,), (again,) = ran.arrays[-3:]
+        outputs = [n for f in self.unit.outputs for n in lanes_of(f)]
+        found = dict(zip(outputs, [scale, *codes], strict=True))
+        return BlockCodes(found, ran.broken, not_(eq(again, const(0, again.width))))
+
+    def _call(self, x: Any) -> tuple[Any, tuple[Any, ...]]:
+        """The loop, and its arguments: the last three receive codes, scale, and whether the oracle is asked."""
+        unit = self.unit
+        plan = block_dispatch.plan(unit.block, unit.profile, unit.policy, unit.values)
+        if plan is None:
+            raise Unsupported("blocks without a loop")
+        kernel, given = block_dispatch.row_loop(unit.block.size, plan)
+        made = (np.zeros(x.shape, np.uint8), *(np.zeros((1, 1), np.uint8) for _ in range(2)))
+        return kernel, (dispatch.read_only(x), *given, *made)
+
+    def _tried(self, model: Mapping[str, int]) -> Counterexample | None:
+        """A solver's model on the loop itself and the oracle; None if they agree."""
+        inputs = tuple(model.get(n, 0) for f in self.unit.inputs for n in lanes_of(f))
+        kernel, arguments = self._call(np.array([inputs], np.uint32))
+        kernel(*arguments)
+        codes, (scale,), (again,) = (x.reshape(-1).tolist() for x in arguments[-3:])
+        expected = tuple(int(x) for x in self.unit.answer(inputs))
+        got = (scale, *codes)
+        return None if again or got == expected else Counterexample(inputs, expected, got)
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the definition, with the tables of the loop."""
+        kernel, arguments = self._call(np.zeros((1, self.unit.block.size), np.uint32))
+        tables = [x.tolist() if isinstance(x, np.ndarray) else x for x in arguments]
+        own = {"loop": kernel.__name__, "tables": tables}
         return table_hash({**own, "unit": stored(self.unit), "assumed": self.assumed})
 
 

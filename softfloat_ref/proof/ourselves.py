@@ -8,13 +8,15 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from softfloat_ref.oracle import codec, exact
+from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
 from softfloat_ref.oracle.policies import Overflow
 from softfloat_ref.oracle.rounding import Rounding, rounds_up
 from softfloat_ref.proof import symfpu, theory
 from softfloat_ref.proof.engine import How, Verdict
-from softfloat_ref.proof.kernels import KINDS, Kernel, Kind, is_compiled
+from softfloat_ref.proof.kernels import KINDS, BlockKernel, Kernel, Kind, is_compiled
 from softfloat_ref.proof.prove import prove
+from softfloat_ref.proof.question import Problem
 from softfloat_ref.proof.solver import Result, answer_text, solve
 from softfloat_ref.symbolic.cases import cases
 from softfloat_ref.symbolic.classes import is_in
@@ -24,6 +26,7 @@ from softfloat_ref.symbolic.reading import Reading, reading
 from softfloat_ref.symbolic.terms import Term, and_, const, eq, extract, make, not_, or_, var
 from softfloat_ref.symbolic.units import SUBSTITUTES, circuit
 from softfloat_ref.units import OperationUnit, make_unit
+from softfloat_ref.units.quantize import QuantizeUnit
 
 THEORY: Final = "SMT-LIB's numbers, by Z3"
 SYMFPU: Final = "SymFPU, by Bitwuzla"
@@ -225,8 +228,14 @@ def _kernels() -> Iterator[Statement]:
             units = [OperationUnit.make(op, found, policy={"rounding": r}) for r in modes]
             title = f"{found} {op}, {'rne' if len(modes) == 1 else f'{len(modes)} roundings'}"
             yield Statement("kernels", title, BITS, _by_kernels(units, "operation"))
+    for block in _BLOCKS:
+        blocks = [QuantizeUnit.make(get_block_format(block), policy={"rounding": r}) for r in _OF_BLOCKS]
+        title = f"fp32 to {block}: a block of 32, {len(blocks)} roundings"
+        yield Statement("kernels", title, BITS, _proved([BlockKernel(u) for u in blocks]))
 
 
+_BLOCKS: Final = ("mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4", "mxint8")
+_OF_BLOCKS: Final = (Rounding.RNE, Rounding.RTZ, Rounding.RUP)
 _DIRECTED: Final = tuple(r for r in Rounding if not r.stochastic)
 _STOCHASTIC: Final = tuple(r for r in Rounding if r.stochastic)
 
@@ -240,7 +249,11 @@ def _conversions_of(source: str, fmt: Format, modes: Sequence[Rounding]) -> Iter
 
 def _by_kernels(units: Sequence[OperationUnit], kind: Kind) -> Callable[[float], Result]:
     """Whether what Numba made of the loops of units gives the oracle's answers."""
-    return lambda limit_s: _all(_PROVED[prove(Kernel(u, kind), "auto", How(limit_s)).verdict] for u in units)
+    return _proved([Kernel(u, kind) for u in units])
+
+
+def _proved(problems: Sequence[Problem]) -> Callable[[float], Result]:
+    return lambda limit_s: _all(_PROVED[prove(problem, "auto", How(limit_s)).verdict] for problem in problems)
 
 
 _PROVED: Final[dict[Verdict, Result]] = {"proved": "unsat", "undecided": "unknown", "counterexample": "sat"}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from random import Random
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from softfloat_ref.base.errors import Error, Undefined
 from softfloat_ref.golden.sets import VectorSet
@@ -200,7 +200,7 @@ class Question(Problem):
         """The circuit's answers beside the oracle's."""
         reference, plan = self.reference(case), self.design(case.part)
         check_reference(self, case, reference)
-        apart = partial(_parts, plan, reference) if len(reference.terms) > _FEW else None
+        apart = partial(parts, plan, reference) if len(reference.terms) > _FEW else None
         assumed = [self.assumption, case.assumption, plan.observed.assumed, not_(reference.undefined)]
         wrong, got, undefined = plan.wrong(reference.terms), [plan.observed.got], reference.undefined is not FALSE
         real = partial(tried, self, case, reference)
@@ -225,7 +225,20 @@ class Question(Problem):
         return table_hash(table)
 
 
-def _parts(plan: Design, reference: Circuit) -> Iterator[Part]:
+class Answers(Protocol):
+    """What answers beside the reference. broken: whether it does what it must not."""
+
+    @property
+    def broken(self) -> Term: ...
+
+    def code(self, name: str, expected: Term) -> Term:
+        """An output; bits that it does not have are the expected ones."""
+
+    def differs(self, name: str, expected: Mapping[str, Term]) -> Term:
+        """Whether an output is something else than expected and accepted."""
+
+
+def parts(plan: Answers, reference: Circuit) -> Iterator[Part]:
     """One output after the other. The next part is taken once the one before is proved: an output is then the
     circuit's, where others are made of it (elements, of the scale)."""
     terms = dict(reference.terms)

@@ -11,13 +11,14 @@ from __future__ import annotations
 import heapq
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from softfloat_ref.symbolic import llvm_integers
+from softfloat_ref.symbolic import llvm_integers, llvm_memory
 from softfloat_ref.symbolic.llvm_integers import BINARY, DIVISIONS, Bits
+from softfloat_ref.symbolic.llvm_memory import is_vector
 from softfloat_ref.symbolic.llvm_source import (
     NULL,
     WORD,
@@ -33,27 +34,27 @@ from softfloat_ref.symbolic.llvm_source import (
     vector_of,
     width_of,
 )
+from softfloat_ref.symbolic.llvm_states import Guard, Memory, State, met, under
 from softfloat_ref.symbolic.paths import Unsupported
 from softfloat_ref.symbolic.terms import (
     FALSE,
     TRUE,
     Term,
     and_,
-    bare,
+    concat,
     const,
     eq,
-    extract,
     ite,
-    make,
     not_,
     or_,
     selected,
-    zext,
 )
 
 _MOST: Final = 1 << 13  # blocks that are run
-_APART: Final = 40  # bits of an address within an array
-_IGNORED: Final = ("NRT_incref", "NRT_decref", "llvm.lifetime", "llvm.experimental.noalias", "llvm.assume")
+_IGNORED: Final = (
+    "NRT_incref", "NRT_decref", "llvm.lifetime", "llvm.experimental.noalias", "llvm.prefetch",
+)  # fmt: skip
+_DATA: Final = 24  # bytes from the beginning of what owns an array to the place of the array (NRT_MemInfo)
 
 
 class Symbols(NamedTuple):
@@ -89,19 +90,6 @@ def ran(found: Module, *arguments: Any) -> Ran:
     for cell in (c for many in cells for c in many):
         machine.never((), cell.poison)
     return Ran([[c.term for c in many] for many in cells], or_(*machine.broken))
-
-
-Guard = tuple[Term, ...]  # bits, all of which are set
-Memory = Mapping[int, Any]  # arrays: lists of Bits; room for single values: dicts, by bytes
-
-
-@dataclass(frozen=True)
-class _State:
-    """A place in a function: the values known there, by their numbers, and the memory."""
-
-    guard: Guard
-    values: Mapping[int, Any]
-    memory: Memory
 
 
 class _Machine:
@@ -145,23 +133,23 @@ class _Machine:
     def call(self, f: Function, arguments: Sequence[Any], guard: Guard, memory: Memory) -> tuple[Any, Memory]:
         """What a function returns, and the memory then."""
         queue: list[tuple[int, int]] = []  # rounds so far, and the block's place
-        waiting: dict[tuple[int, int], list[_State]] = {}
-        returned: list[tuple[_State, Any]] = []
+        waiting: dict[tuple[int, int], list[State]] = {}
+        returned: list[tuple[State, Any]] = []
         blocks = {place: block for block, place in f.order.items()}
 
-        def go(rounds: int, came: int, to: int, state: _State) -> None:
+        def go(rounds: int, came: int, to: int, state: State) -> None:
             place = f.order[to]
             key = (rounds + (place <= f.order[came]), place)
             if key not in waiting:
                 heapq.heappush(queue, key)
             waiting.setdefault(key, []).append(self.entered(f, came, to, state))
 
-        start = _State(guard, dict(zip(f.arguments, arguments, strict=True)), memory)
+        start = State(guard, dict(zip(f.arguments, arguments, strict=True)), memory)
         waiting[0, 0] = [start]
         queue.append((0, 0))
         while queue:
             key = heapq.heappop(queue)
-            block, state = blocks[key[1]], _met(waiting.pop(key))
+            block, state = blocks[key[1]], met(waiting.pop(key))
             self.steps += 1
             if self.steps > _MOST:
                 raise Unsupported("a compiled loop that does not end soon")
@@ -169,13 +157,13 @@ class _Machine:
             if last.op == "ret":
                 returned.append((state, self.operand(last.operands[0], state) if last.operands else None))
             for condition, to in self.ways(last, state):
-                if condition is not FALSE:
-                    go(key[0], block, to, replace(state, guard=_under(state.guard, condition)))
+                if condition is not FALSE and not_(condition) not in state.guard:
+                    go(key[0], block, to, replace(state, guard=under(state.guard, condition)))
         value = Local(-1)  # the returned value, as one more
-        end = _met([replace(s, values={value.number: x}) for s, x in returned])
+        end = met([replace(s, values={value.number: x}) for s, x in returned])
         return end.values[value.number], end.memory
 
-    def ways(self, last: Instruction, state: _State) -> list[tuple[Term, int]]:
+    def ways(self, last: Instruction, state: State) -> list[tuple[Term, int]]:
         """Where a block leads, and when."""
         match last.op:
             case "br" if len(last.operands) == 1:
@@ -196,7 +184,7 @@ class _Machine:
                 self.never(state.guard, TRUE)
         return []
 
-    def entered(self, f: Function, came: int, to: int, state: _State) -> _State:
+    def entered(self, f: Function, came: int, to: int, state: State) -> State:
         """The state at the beginning of a block, with what depends on where it is entered from."""
         values = dict(state.values)
         for i in f.blocks[to]:
@@ -205,7 +193,7 @@ class _Machine:
             values[i.number] = self.operand(i.operands[i.blocks.index(came)], state)
         return replace(state, values=values)
 
-    def block(self, instructions: Sequence[Instruction], state: _State) -> tuple[_State, Instruction]:
+    def block(self, instructions: Sequence[Instruction], state: State) -> tuple[State, Instruction]:
         values, memory = dict(state.values), dict(state.memory)
         state = replace(state, values=values, memory=memory)
         for i in instructions[:-1]:
@@ -217,7 +205,7 @@ class _Machine:
 
     # -- instructions ------------------------------------------------------------------------------------------------
 
-    def operand(self, o: Any, state: _State) -> Any:
+    def operand(self, o: Any, state: State) -> Any:
         if isinstance(o, Local):
             if o.number not in state.values:
                 raise Unsupported("a value of LLVM's that is another one on other ways")
@@ -226,19 +214,19 @@ class _Machine:
             raise Unsupported(f"LLVM's {o[:60]}")
         return o
 
-    def instruction(self, i: Instruction, state: _State) -> Any:
+    def instruction(self, i: Instruction, state: State) -> Any:
         """The value of an instruction; None if it has none. Changes the memory of the state."""
         known = _FORMS.get(i.op)
         if known is None:
             raise Unsupported(f"LLVM's {i.op}")
         return known(self, i, state)
 
-    def each(self, i: Instruction, state: _State, of: Callable[..., Any]) -> Any:
+    def each(self, i: Instruction, state: State, of: Callable[..., Any]) -> Any:
         """An operation on integers, or element by element on vectors."""
         operands = [self.operand(o, state) for o in i.operands]
-        return _each(of, *operands)
+        return llvm_memory.each(of, *operands)
 
-    def division(self, i: Instruction, state: _State) -> Any:
+    def division(self, i: Instruction, state: State) -> Any:
         def one(a: Bits, b: Bits) -> Bits:
             found, broken = llvm_integers.division(i.op, i.flags, a, b)
             self.never(state.guard, broken)
@@ -246,87 +234,128 @@ class _Machine:
 
         return self.each(i, state, one)
 
-    def address(self, i: Instruction, state: _State) -> Any:
+    def address(self, i: Instruction, state: State) -> Any:
         """getelementptr."""
         base, *indices = (self.operand(o, state) for o in i.operands)
-        kind = _split_types(i.text.split("getelementptr", 1)[1])
+        promise, kind = llvm_memory.stepped_over(i.text.split("getelementptr", 1)[1])
 
         def one(pointer: Pointer, *at: Bits) -> Pointer:
-            return Pointer(pointer.array, llvm_integers.total(pointer.at, _offset(kind, [b.term for b in at])))
+            step, beyond = llvm_memory.offset(kind, [b.term for b in at])
+            self.never(state.guard, or_(*(b.poison for b in at), beyond if promise else FALSE))
+            return pointer._replace(at=llvm_integers.total(pointer.at, step))
 
-        return _each(one, base, *indices)
+        return llvm_memory.each(one, base, *indices)
 
-    def load(self, i: Instruction, state: _State) -> Any:
+    def load(self, i: Instruction, state: State) -> Any:
+        if "!range" in i.text or "!nonnull" in i.text:
+            raise Unsupported("a promise about what is loaded")
         pointer = self.operand(i.operands[0], state)
         if (shape := vector_of(i.type)) is None:
             return self.cell(pointer, i.type, state)
-        step = _size(shape[1])
-        places = (
-            Pointer(pointer.array, llvm_integers.total(pointer.at, const(step * k, WORD))) for k in range(shape[0])
-        )
+        steps = (const(llvm_memory.size(shape[1]) * k, WORD) for k in range(shape[0]))
+        places = [pointer._replace(at=llvm_integers.total(pointer.at, step)) for step in steps]
         return tuple(self.cell(place, shape[1], state) for place in places)
 
-    def cell(self, pointer: Pointer, kind: str, state: _State, where: Term = TRUE) -> Any:
+    def cell(self, pointer: Pointer, kind: str, state: State, where: Term = TRUE) -> Any:
         """An element. where: whether it is loaded at all."""
         content = self.content(pointer, state)
         if isinstance(content, dict):
-            return content[pointer.at.value] if pointer.at.is_const else _no_place()
-        index, broken = _index(pointer.at, content, width_of(kind))
+            return self.single(pointer, kind, content)
+        index, broken = llvm_memory.index(pointer.at, content, width_of(kind))
         self.never((*state.guard, where), broken)
         if index.is_const:
             return content[index.value] if index.value < len(content) else Bits(const(0, width_of(kind)))
         poison = selected([c.poison for c in content], index) if any(c.poison is not FALSE for c in content) else FALSE
-        return Bits(_chosen([c.term for c in content], index), poison)
+        return Bits(llvm_memory.chosen([c.term for c in content], index), poison)
 
-    def content(self, pointer: Any, state: _State) -> Any:
+    def single(self, pointer: Pointer, kind: str, content: Mapping[int, Any]) -> Any:
+        """A value that was stored at that very place."""
+        if not pointer.at.is_const:
+            llvm_memory.no_place()
+        found = content.get(pointer.at.value)
+        if isinstance(found, Bits) and (kind == "ptr" or found.term.width != width_of(kind)):
+            raise Unsupported("a value of another width")
+        if found is None:
+            return NULL if kind == "ptr" else Bits(const(0, width_of(kind)), TRUE)
+        return found
+
+    def content(self, pointer: Any, state: State) -> Any:
         if not isinstance(pointer, Pointer) or pointer.array is None:
             raise Unsupported("memory that is no argument's")
         return state.memory[pointer.array]
 
-    def store(self, i: Instruction, state: _State) -> None:
+    def store(self, i: Instruction, state: State) -> None:
         value, pointer = (self.operand(o, state) for o in i.operands)
         content = self.content(pointer, state)
         if not pointer.at.is_const:
-            _no_place()
+            llvm_memory.no_place()
         made = content.copy()
         state.memory[pointer.array] = made  # type: ignore[index]
+        vector = value if is_vector(value) else (value,)
         if isinstance(made, dict):
-            made[pointer.at.value] = value
+            llvm_memory.put(made, pointer.at.value, vector)
             return
-        vector = value if isinstance(value, tuple) and not isinstance(value, Bits) else (value,)
-        index, broken = _index(pointer.at, content, vector[0].term.width)
+        index, broken = llvm_memory.index(pointer.at, content, vector[0].term.width)
         if broken is not FALSE or index.value + len(vector) > len(content):
             raise Unsupported("a place outside an array")
         made[index.value : index.value + len(vector)] = vector
 
-    def called(self, i: Instruction, state: _State) -> Any:
+    def called(self, i: Instruction, state: State) -> Any:
         *arguments, callee = i.operands
         name = callee.name if isinstance(callee, Global) else ""
         if name.startswith(_IGNORED):
             return None
         given = [self.operand(o, state) for o in arguments]
+        if name == "llvm.assume":
+            return self.never(state.guard, or_(not_(given[0].term), given[0].poison))
         if name.startswith("llvm.masked.gather"):
             return self.gather(i, state, *given)
+        if name.startswith("llvm.memset"):
+            return self.filled(state, *given)
+        if name == "NRT_MemInfo_alloc_aligned":
+            return self.room(state, {_DATA: self.room(state, {})})
         if name.startswith("llvm."):
             own = re.sub(r"\.v?\d*i\d+$", "", name.removeprefix("llvm."))
-            return _each(llvm_integers.intrinsic(own), *given)
+            return llvm_memory.each(llvm_integers.intrinsic(own), *given)
         if name not in self.module.functions:
             raise Unsupported(f"a call of {name or 'what is not known'}")
         value, memory = self.call(self.module.functions[name], given, state.guard, state.memory)
         state.memory.update(memory)  # type: ignore[attr-defined]
         return value
 
-    def gather(self, i: Instruction, state: _State, places: Any, *rest: Any) -> Any:
+    def filled(self, state: State, place: Pointer, byte: Bits, size: Bits, *rest: Any) -> None:
+        """memset, of whole elements of an array."""
+        content = self.content(place, state)
+        width = content[0].term.width if isinstance(content, list) and content else 0
+        if not width or not (place.at.is_const and size.term.is_const):
+            llvm_memory.no_place()
+        index, broken = llvm_memory.index(place.at, content, width)
+        count, left = divmod(size.term.value, width // 8)
+        if broken is not FALSE or left or index.value + count > len(content):
+            raise Unsupported("a place outside an array")
+        made, cell = content.copy(), byte.term
+        while cell.width < width:
+            cell = concat(cell, cell)
+        made[index.value : index.value + count] = [Bits(cell, byte.poison)] * count
+        state.memory[place.array] = made  # type: ignore[index]
+
+    def room(self, state: State, content: dict[int, Any]) -> Pointer:
+        """Room for single values."""
+        made = self.new({})
+        state.memory[made.array] = content  # type: ignore[index]
+        return made
+
+    def gather(self, i: Instruction, state: State, places: Any, *rest: Any) -> Any:
         """Elements where a bit of a mask is set."""
         mask, others = rest[-2:]
-        _, kind = vector_of(i.type) or _no_place()
+        _, kind = vector_of(i.type) or llvm_memory.no_place()
         found = []
         for place, there, other in zip(places, mask, others, strict=True):
             loaded = self.cell(place, kind, state, there.term)
             found.append(llvm_integers.chosen(there, loaded, other))
         return tuple(found)
 
-    def frozen(self, i: Instruction, state: _State) -> Any:
+    def frozen(self, i: Instruction, state: State) -> Any:
         """freeze: of no poison, itself."""
 
         def one(a: Bits) -> Bits:
@@ -336,195 +365,72 @@ class _Machine:
         return self.each(i, state, one)
 
 
-def _no_place() -> Any:
-    raise Unsupported("a store, or a single value, at a symbolic place")
-
-
-# -- values ------------------------------------------------------------------------------------------------------------
-
-
-def _each(of: Callable[..., Any], *operands: Any) -> Any:
-    """Of vectors, element by element; what is none counts for each."""
-    lengths = {len(x) for x in operands if not isinstance(x, (Bits, Pointer)) and isinstance(x, tuple)}
-    if not lengths:
-        return of(*operands)
-    (count,) = lengths
-    return tuple(
-        of(*(x[k] if isinstance(x, tuple) and not isinstance(x, (Bits, Pointer)) else x for x in operands))
-        for k in range(count)
-    )
-
-
-def _size(kind: str) -> int:
-    """The bytes of a type."""
-    if kind in ("ptr", "double"):
-        return WORD // 8
-    return 4 if kind == "float" else (width_of(kind) + 7) // 8
-
-
-def _split_types(text: str) -> str:
-    """The type that a getelementptr steps over."""
-    words = text.split(",")[0].split()
-    return next(w for w in words if w not in ("inbounds", "nuw", "nusw"))
-
-
-def _offset(kind: str, indices: Sequence[Term]) -> Term:
-    if len(indices) != 1:
-        raise Unsupported("an address with several indices")
-    index = indices[0]
-    wide = index if index.width == WORD else make("sext", WORD, index)
-    return llvm_integers.multiple(wide, _size(kind))
-
-
-def _chosen(cells: Sequence[Term], index: Term) -> Term:
-    """The cell at an index; of constants, with the bits that one of those in reach needs."""
-    width = cells[0].width
-    if not all(c.is_const for c in cells):
-        return selected(cells, index)
-    if index.op == "concat" and index.args[1].is_const:
-        index, low = index.args
-        cells = cells[low.value :: 1 << low.width]
-    needed = max(max(c.value.bit_length() for c in cells), 1)
-    return zext(selected([const(c.value, needed) for c in cells], index), width)
-
-
-def _index(at: Term, content: Sequence[Bits], width: int) -> tuple[Term, Term]:
-    """The number of an element at an address, and whether there is none."""
-    if not content or content[0].term.width != width:
-        raise Unsupported("an element of another width")
-    shift, count = (width // 8).bit_length() - 1, len(content)
-    index = llvm_integers.lowered(at, shift)
-    broken = not_(make("ult", 1, index, const(count, WORD)))
-    if shift:
-        broken = or_(broken, not_(eq(extract(at, shift - 1, 0), const(0, shift))))
-    if index.is_const:
-        return index, broken
-    needed = max((count - 1).bit_length(), 1)
-    short = bare(index)
-    return short if short.width <= needed else extract(index, needed - 1, 0), broken
-
-
-# -- where ways meet ---------------------------------------------------------------------------------------------------
-
-
-def _under(guard: Guard, condition: Term) -> Guard:
-    return guard if condition.is_const else (*guard, condition)
-
-
-def _met(states: Sequence[_State]) -> _State:
-    """States at one place as one."""
-    first, *others = sorted(states, key=lambda s: -len(s.guard))
-    for other in others:
-        first = _both(first, other)
-    return first
-
-
-def _both(a: _State, b: _State) -> _State:
-    same = 0
-    while same < min(len(a.guard), len(b.guard)) and a.guard[same] is b.guard[same]:
-        same += 1
-    mine, theirs = and_(*a.guard[same:]), and_(*b.guard[same:])
-    either = or_(mine, theirs)
-    guard = a.guard[:same] if mine is not_(theirs) else (*a.guard[:same], either)
-
-    def meet(x: Any, y: Any) -> Any:
-        return _choice(mine, x, y)
-
-    return _State(guard, _common(meet, a.values, b.values), _common(meet, a.memory, b.memory))
-
-
-_LEFT_OUT: Final = object()
-
-
-def _common(meet: Callable[[Any, Any], Any], a: Mapping[int, Any], b: Mapping[int, Any]) -> dict[int, Any]:
-    """What both have, where it can be chosen."""
-    found = {k: x if x is b[k] else meet(x, b[k]) for k, x in a.items() if k in b}
-    return {k: x for k, x in found.items() if x is not _LEFT_OUT}
-
-
-def _choice(condition: Term, a: Any, b: Any) -> Any:
-    if isinstance(a, Bits) and isinstance(b, Bits):
-        return Bits(llvm_integers.either(condition, a.term, b.term), ite(condition, a.poison, b.poison))
-    if isinstance(a, Pointer):
-        return Pointer(a.array, ite(condition, a.at, b.at)) if a.array == b.array else _LEFT_OUT
-    if isinstance(a, dict):
-        return _common(lambda x, y: _choice(condition, x, y), a, b)
-    kind = type(a)
-    return kind(x if x is y else _choice(condition, x, y) for x, y in zip(a, b, strict=True))
-
-
 # -- forms -------------------------------------------------------------------------------------------------------------
 
 
-def _compared(machine: _Machine, i: Instruction, state: _State) -> Any:
+def _compared(machine: _Machine, i: Instruction, state: State) -> Any:
     order = i.text.split("icmp", 1)[1].removeprefix(" samesign").split()[0]
 
     def one(a: Any, b: Any) -> Bits:
-        a, b = (_address(x) if isinstance(x, Pointer) else x for x in (a, b))
+        a, b = (llvm_memory.address(x) if isinstance(x, Pointer) else x for x in (a, b))
         return llvm_integers.compared(order, i.flags, a, b)
 
     return machine.each(i, state, one)
 
 
-def _address(place: Pointer) -> Bits:
-    """The number of a place: arrays follow one another, far apart."""
-    first = const(0 if place.array is None else (place.array + 1) << _APART, WORD)
-    return Bits(make("add", WORD, first, place.at))
-
-
-def _cast(machine: _Machine, i: Instruction, state: _State) -> Any:
+def _cast(machine: _Machine, i: Instruction, state: State) -> Any:
     shape = vector_of(i.type)
     width = width_of(shape[1] if shape else i.type)
     return machine.each(i, state, lambda a: llvm_integers.cast(i.op, i.flags, a, width))
 
 
-def _selected(machine: _Machine, i: Instruction, state: _State) -> Any:
+def _selected(machine: _Machine, i: Instruction, state: State) -> Any:
     def one(c: Bits, a: Any, b: Any) -> Any:
         if isinstance(a, Pointer):
             if c.term.is_const:
                 return a if c.term.value else b
-            return Pointer(a.array, ite(c.term, a.at, b.at)) if a.array == b.array else _no_place()
+            return Pointer(a.array, ite(c.term, a.at, b.at)) if a.array == b.array else llvm_memory.no_place()
         return llvm_integers.chosen(c, a, b)
 
     return machine.each(i, state, one)
 
 
-def _same(machine: _Machine, i: Instruction, state: _State) -> Any:
+def _same(machine: _Machine, i: Instruction, state: State) -> Any:
     """bitcast between equal types."""
     found = machine.operand(i.operands[0], state)
-    one = found[0] if isinstance(found, tuple) and not isinstance(found, (Bits, Pointer)) else found
+    one = found[0] if is_vector(found) else found
     if isinstance(one, Bits) and not i.type.endswith(f"i{one.term.width}") and f"i{one.term.width}>" not in i.type:
         raise Unsupported("LLVM's bitcast")
     return found
 
 
-def _inserted(machine: _Machine, i: Instruction, state: _State) -> Any:
+def _inserted(machine: _Machine, i: Instruction, state: State) -> Any:
     vector, value, at = (machine.operand(o, state) for o in i.operands)
     return (*vector[: at.term.value], value, *vector[at.term.value + 1 :])
 
 
-def _extracted(machine: _Machine, i: Instruction, state: _State) -> Any:
+def _extracted(machine: _Machine, i: Instruction, state: State) -> Any:
     vector, at = (machine.operand(o, state) for o in i.operands)
     return vector[at.term.value]
 
 
-def _shuffled(machine: _Machine, i: Instruction, state: _State) -> Any:
+def _shuffled(machine: _Machine, i: Instruction, state: State) -> Any:
     both = [x for o in i.operands[:2] for x in machine.operand(o, state)]
     mask = i.text[i.text.rindex("<") :] if i.text.rstrip().endswith(">") else ""
-    shape = vector_of(i.type) or _no_place()
+    shape = vector_of(i.type) or llvm_memory.no_place()
     if not mask:  # zeroinitializer
         return (both[0],) * shape[0]
     places = [part.split()[1] for part in mask[1:-1].split(",")]
     return tuple(both[int(p)] if p.isdigit() else Bits(const(0, both[0].term.width), TRUE) for p in places)
 
 
-_Form = Callable[[_Machine, Instruction, _State], Any]
+_Form = Callable[[_Machine, Instruction, State], Any]
 _FORMS: Final[dict[str, _Form]] = {
     **dict.fromkeys(BINARY, lambda m, i, s: m.each(i, s, lambda a, b: llvm_integers.binary(i.op, i.flags, a, b))),
     **dict.fromkeys(DIVISIONS, _Machine.division),
     **dict.fromkeys(("zext", "sext", "trunc"), _cast),
     "icmp": _compared,
-    "ptrtoint": lambda m, i, s: m.each(i, s, _address),
+    "ptrtoint": lambda m, i, s: m.each(i, s, llvm_memory.address),
     "select": _selected,
     "bitcast": _same,
     "freeze": _Machine.frozen,
@@ -535,12 +441,6 @@ _FORMS: Final[dict[str, _Form]] = {
     "insertelement": _inserted,
     "extractelement": _extracted,
     "shufflevector": _shuffled,
-    "alloca": lambda m, i, s: _room(m, s),
+    "alloca": lambda m, i, s: m.room(s, {}),
+    "extractvalue": lambda m, i, s: m.operand(i.operands[0], s)[int(i.text.rsplit(",", 1)[1])],
 }
-
-
-def _room(machine: _Machine, state: _State) -> Pointer:
-    """Room for single values."""
-    made = machine.new({})
-    state.memory[made.array] = {}  # type: ignore[index]
-    return made

@@ -43,6 +43,8 @@ def _sign(a: Term) -> Term:
 
 
 def _less(a: Term, b: Term, op: Op = "ult") -> Term:
+    if op == "slt" and max(_bits(a), _bits(b)) < a.width:  # neither is negative
+        op = "ult"
     return make(op, 1, a, b)
 
 
@@ -288,6 +290,14 @@ def _to_zero(a: Bits, b: Bits) -> Bits:
     return Bits(ite(less, const(0, width), make("sub", width, a.term, b.term)), or_(a.poison, b.poison))
 
 
+def _product(a: Bits, b: Bits) -> list[Bits]:
+    """The product, and whether it does not fit."""
+    poison = or_(a.poison, b.poison)
+    narrow = _narrow("mul", a.term, b.term)
+    beyond = FALSE if narrow is not None else _exceeds("mul", a.term, b.term, {"nuw"})
+    return [Bits(narrow or make("mul", a.term.width, a.term, b.term), poison), Bits(beyond, poison)]
+
+
 def total(a: Term, b: Term) -> Term:
     """A sum of addresses."""
     return _narrow("add", a, b) or make("add", a.width, a, b)
@@ -298,7 +308,7 @@ def multiple(a: Term, n: int) -> Term:
     return _narrow("mul", a, const(n, a.width)) or make("mul", a.width, a, const(n, a.width))
 
 
-INTRINSICS: Final[dict[str, Callable[..., Bits]]] = {
+INTRINSICS: Final[dict[str, Callable[..., Any]]] = {
     "umax": _extreme("ugt"),
     "umin": _extreme("ult"),
     "smax": _extreme("sgt"),
@@ -308,10 +318,11 @@ INTRINSICS: Final[dict[str, Callable[..., Bits]]] = {
     "fshl": _funnel(True),
     "fshr": _funnel(False),
     "usub.sat": _to_zero,
+    "umul.with.overflow": _product,
 }
 
 
-def intrinsic(name: str) -> Callable[..., Bits]:
+def intrinsic(name: str) -> Callable[..., Any]:
     """Raises Unsupported."""
     if name not in INTRINSICS:
         raise Unsupported(f"LLVM's {name}")

@@ -8,17 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from softfloat_ref.arrays.kernels import dispatch, plans
+from softfloat_ref.arrays.kernels import block_dispatch, dispatch, plans
+from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.rounding import RNA
 from softfloat_ref.proof import kernels
 from softfloat_ref.proof.engine import How
-from softfloat_ref.proof.kernels import Kernel, Kind, is_compiled
+from softfloat_ref.proof.kernels import BlockKernel, Kernel, Kind, is_compiled
 from softfloat_ref.proof.prove import Proof, prove
 from softfloat_ref.symbolic import llvm_integers
 from softfloat_ref.symbolic.paths import Unsupported
 from softfloat_ref.symbolic.terms import FALSE
 from softfloat_ref.units import OperationUnit
+from softfloat_ref.units.quantize import QuantizeUnit
 
 pytestmark = pytest.mark.extra("bitwuzla")
 LIMIT_S = 60.0
@@ -181,3 +183,32 @@ def test_a_shift_too_far_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = conversion("codes", "fp64", get_format("fp8_e4m3").name, {})
     assert kernel.made[1] is not FALSE
     assert proof(kernel).verdict != "proved"
+
+
+# -- blocks ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_block_is_proved() -> None:
+    assert prove(BlockKernel(QuantizeUnit.make(get_block_format("mxint8"))), "auto", How(LIMIT_S)).verdict == "proved"
+
+
+def test_a_wrong_threshold_of_a_scale_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scale would be one higher from another mantissa on, in one binade."""
+    right = block_dispatch.plan
+
+    def wrong(*args: Any) -> Any:
+        found = right(*args)
+        table = found.table.copy()
+        table[130] -= 3
+        return found._replace(table=table)
+
+    monkeypatch.setattr(block_dispatch, "plan", wrong)
+    found = prove(BlockKernel(QuantizeUnit.make(get_block_format("mxfp4"))), "auto", How(LIMIT_S)).counterexample
+    assert found is not None
+    assert found.got[0] != found.expected[0]
+
+
+def test_blocks_that_have_no_loop() -> None:
+    kernel = BlockKernel(QuantizeUnit.make(get_block_format("nvfp4")))
+    with pytest.raises(Unsupported, match="blocks without a loop"):
+        kernel.made  # noqa: B018

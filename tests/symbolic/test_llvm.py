@@ -224,6 +224,10 @@ end:
         ("%p = getelementptr i8, ptr %pa, i8 %a\nstore i8 1, ptr %p\n%r = zext i8 %a to i32", "a symbolic place"),
         ("%p = getelementptr i8, ptr %pa, i64 1\nstore i8 1, ptr %p\n%r = zext i8 %a to i32", "outside an array"),
         ("%x = load i16, ptr %pa\n%r = zext i16 %x to i32", "an element of another width"),
+        ("%q = alloca i64\nstore i64 0, ptr %q\n%p = getelementptr i8, ptr %q, i64 4\nstore i32 1, ptr %p\n"
+         "%r = zext i8 %a to i32", "a value in a part of another"),
+        ("%q = alloca i64\nstore i32 0, ptr %q\n%y = load i64, ptr %q\n%r = trunc i64 %y to i32", "of another width"),
+        ("%x = load i8, ptr %pa, !range !{i8 0, i8 5}\n%r = zext i8 %x to i32", "a promise about what is loaded"),
         ("%x = load i32, ptr null\n%r = add i32 %x, 0", "memory that is no argument's"),
         ("br label %l\nl:\n%k = phi i8 [ 0, %0 ], [ %n, %l ]\n%n = add i8 %k, 2\n%t = icmp eq i8 %n, 1\n"
          "br i1 %t, label %end, label %l\nend:\n%r = zext i8 %n to i32", "does not end"),
@@ -233,6 +237,39 @@ def test_what_cannot_be_read_is_refused(body: str, message: str, monkeypatch: py
     monkeypatch.setattr(llvm, "_MOST", 1 << 9)
     with pytest.raises(Unsupported, match=message):
         read(f"{body}")
+
+
+def test_an_address_that_overflows_is_seen() -> None:
+    """Only where that is promised not to happen."""
+    for promise, breaks in (("inbounds ", True), ("", False)):
+        body = f"""%x = zext i8 %a to i64
+%y = shl i64 %x, 61
+%p = getelementptr {promise}i64, ptr %out, i64 %y
+%t = icmp eq ptr %p, %out
+%r = zext i1 %t to i32"""
+        broken = evaluator([read(body).broken])
+        assert [broken({"a": a, "b": 0, "c": 0})[0] for a in (0, 1, 8)] == [0, int(breaks), 0]
+
+
+def test_single_values_in_memory() -> None:
+    body = """%q = alloca [2 x i32]
+%p = getelementptr i8, ptr %q, i64 4
+%x = zext i8 %a to i32
+store i32 %x, ptr %q
+store i32 7, ptr %p
+%t = icmp ult i8 %b, %c
+br i1 %t, label %one, label %end
+one:
+store i32 9, ptr %p
+br label %end
+end:
+%y = load i32, ptr %q
+%z = load i32, ptr %p
+%r = add i32 %y, %z"""
+    found = read(body)
+    work = evaluator([found.arrays[3][0], found.broken])
+    assert work({"a": 5, "b": 1, "c": 2}) == [14, 0]
+    assert work({"a": 5, "b": 2, "c": 2}) == [12, 0]
 
 
 def test_text_that_is_no_module_is_refused() -> None:

@@ -116,40 +116,48 @@ def quantize(
 
     Returns the codes, the scales, and which blocks are left to the oracle; the last two have one entry per block.
     """
-    from softfloat_ref.arrays.kernels.block_loops import quantize_columns, quantize_rows, quantize_rows32
+    from softfloat_ref.arrays.kernels.block_loops import quantize_columns, quantize_rows32
 
     x, blocks = read_only(x), -(-x.shape[axis] // size)
     shape = (*x.shape[:axis], blocks, *x.shape[axis + 1 :])
     codes = np.empty(x.shape, np.uint8) if codes is None else codes
     scales = np.empty(shape, np.uint8) if scales is None else scales
     redo = np.zeros(shape, np.uint8)
-    common, near = plan[:-1], plan.near
     if axis != x.ndim - 1:
         views = [_three(array, axis) for array in (x, codes, scales, redo)]
-        quantize_columns(views[0], size, *common, near, *views[1:])
+        quantize_columns(views[0], size, *plan, *views[1:])
         return codes, scales, redo
-    if threads == 1 and near.size and size == SIZE and x.shape[-1] % SIZE == 0:  # complete blocks only: as one row
+    kernel, given = row_loop(size, plan)
+    by32 = kernel is quantize_rows32
+    if threads == 1 and by32 and x.shape[-1] % SIZE == 0:  # complete blocks only: as one row
         row, *made = (array.reshape(1, -1) for array in (x, codes, scales, redo))
-        quantize_rows32(row, *common, near, *made)
+        kernel(row, *given, *made)
         return codes, scales, redo
     views = [array.reshape(-1, array.shape[-1]) for array in (x, codes, scales, redo)]
 
     def rows(part: slice) -> None:
         taken = [view[part] for view in views]
-        if near.size == 0 or size != SIZE:
-            quantize_rows(taken[0], size, *common, *taken[1:])
+        if by32 and x.shape[-1] % SIZE:
+            _quantize_padded(taken, given)
             return
-        if x.shape[-1] % SIZE == 0:  # complete blocks only: as one row
+        if by32:  # complete blocks only: as one row
             taken = [view.reshape(1, -1) for view in taken]
-            quantize_rows32(taken[0], *common, near, *taken[1:])
-        else:
-            _quantize_padded(taken, common, near)
+        kernel(taken[0], *given, *taken[1:])
 
     shared(views[0].shape[0], views[0].shape[1], threads, rows)
     return codes, scales, redo
 
 
-def _quantize_padded(views: list[Array], common: tuple[Any, ...], near: Array) -> None:
+def row_loop(size: int, plan: Plan) -> tuple[Any, tuple[Any, ...]]:
+    """The loop of blocks along rows, and its arguments between the values and the places of the results."""
+    from softfloat_ref.arrays.kernels.block_loops import quantize_rows, quantize_rows32
+
+    if plan.near.size and size == SIZE:
+        return quantize_rows32, tuple(plan)
+    return quantize_rows, (size, *plan[:-1])
+
+
+def _quantize_padded(views: list[Array], given: tuple[Any, ...]) -> None:
     """quantize_rows32 of rows that end in a short block: some at a time, with zeros behind, which change nothing, so
     that the loop sees complete blocks only and is many times as fast."""
     from softfloat_ref.arrays.kernels.block_loops import quantize_rows32
@@ -163,7 +171,7 @@ def _quantize_padded(views: list[Array], common: tuple[Any, ...], near: Array) -
         count = part.stop - start
         room[:count, :length] = x[part]
         blocks = (array.reshape(1, -1) for array in (made[:count], scales[part], redo[part]))
-        quantize_rows32(read_only(room[:count].reshape(1, -1)), *common, near, *blocks)
+        quantize_rows32(read_only(room[:count].reshape(1, -1)), *given, *blocks)
         codes[part] = made[:count, :length]
 
 
