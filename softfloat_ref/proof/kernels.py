@@ -119,12 +119,12 @@ class Kernel(Problem):
 
     def _left(self, one: Made) -> Term:
         """Whether the array layer leaves an element to the oracle: NaNs that keep their payload."""
-        source, policy = self.unit.formats[0], self.unit.policy
+        unit, policy = self.unit, self.unit.policy
+        operands = zip(unit.inputs, unit.formats, strict=False)
+        nan = or_(*(is_in("nan", var(f.name, f.width), fmt) for f, fmt in operands))
         if self.kind == "operation" and policy.nan_rule.propagate != "no" and one.flags is not None:
-            return eq(one.flags, const(UNKNOWN, one.flags.width))
-        if self.kind == "codes" and not dispatch.nan_is_one(self.unit.out, policy):
-            return is_in("nan", var(self.unit.inputs[0].name, source.width), source)
-        return FALSE
+            return and_(nan, eq(one.flags, const(UNKNOWN, one.flags.width)))
+        return nan if self.kind == "codes" and not dispatch.nan_is_one(unit.out, policy) else FALSE
 
     @cached_property
     def made(self) -> tuple[Sequence[Made], Term]:

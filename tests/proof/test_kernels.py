@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from softfloat_ref.arrays.kernels import block_dispatch, dispatch, plans
+from softfloat_ref.arrays.kernels.opcodes import ORACLE, UNKNOWN
 from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.rounding import RNA
@@ -161,6 +162,22 @@ def test_wrong_flags_of_an_operation_are_found(monkeypatch: pytest.MonkeyPatch) 
     found = proof(Kernel(OperationUnit.make("mul", "fp8_e4m3"), "operation")).counterexample
     assert found is not None
     assert found.got[1] == found.expected[1] | 16
+
+
+def test_what_is_left_to_the_oracle_without_need_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers, where only NaNs may be."""
+    right = kernels._operation
+
+    def wrong(*args: Any) -> kernels.Call:
+        call = right(*args)
+        table = call.arguments[3].copy()
+        table[2 * 8 + 2] = ORACLE  # two positive numbers
+        return call._replace(arguments=(*call.arguments[:3], table, *call.arguments[4:]))
+
+    monkeypatch.setitem(kernels._CALLS, "operation", wrong)
+    found = proof(Kernel(OperationUnit.make("mul", "fp8_e4m3", policy={"nan": "propagate"}), "operation"))
+    assert found.counterexample is not None
+    assert found.counterexample.got[1] == UNKNOWN
 
 
 def test_a_loop_that_is_read_wrongly_has_no_counterexample(monkeypatch: pytest.MonkeyPatch) -> None:
