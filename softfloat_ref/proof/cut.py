@@ -18,6 +18,7 @@ from softfloat_ref.symbolic.terms import (
     Term,
     and_,
     bare,
+    concat,
     const,
     eq,
     evaluator,
@@ -77,14 +78,27 @@ def shared_products(
     found: list[Product] = []
     by: dict[Term, Term] = {}
     for theirs in products_in(design):
-        x, y = (bare(a) for a in theirs.args)
+        (x, i), (y, j) = (_above_zeros(bare(a)) for a in theirs.args)
         p = Product(var(f"product {len(found)}", x.width + y.width), x, y)
         free = [(m, f"product {len(found)} of others {i}") for i, m in enumerate(ours) if m not in by]
         cut = {m: t for m, name in free if (t := _in_place(m, p, name, assumed)) is not None}
         if cut:
             found.append(p)
-            by |= {**cut, theirs: resized(p.value, theirs.width)}
+            by |= {**cut, theirs: _shifted(p.value, i + j, theirs.width)}
     return by, found
+
+
+def _above_zeros(a: Term) -> tuple[Term, int]:
+    """A term without zeros below it, and how many these are: of an operand that was normalized."""
+    if a.op == "concat" and a.args[1].is_const and a.args[1].value == 0:
+        term, more = _above_zeros(a.args[0])
+        return term, a.args[1].width + more
+    return a, 0
+
+
+def _shifted(p: Term, by: int, width: int) -> Term:
+    """A product above zeros, of that many bits."""
+    return resized(concat(p, const(0, by)) if by else p, width)
 
 
 def _in_place(product: Term, p: Product, name: str, assumed: Sequence[Term]) -> Term | None:

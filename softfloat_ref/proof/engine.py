@@ -118,7 +118,7 @@ def _attempts(posed: Posed, part: Part, cut: bool) -> Iterator[tuple[str, list[T
             posed, part, kind = posed._replace(theirs=theirs), part._replace(wrong=wrong), ADDED
             by, products = shared_products(part.reference, theirs, posed.assumed)
         yield from _abstract(kind, posed.assumed, part.wrong, by, products)
-        if not products and posed.held is not None:
+        if posed.held is not None:
             asserted = yield from _built(posed, part, posed.held)
     yield WHOLE, asserted or [*posed.assumed, part.wrong]
 
@@ -164,6 +164,8 @@ def _found(
     wrong, *others = roots
     ours, theirs = others[: len(part.reference)], others[len(part.reference) :]
     places = by_values(theirs, samples)
+    by, products = shared_products(ours, theirs, assumed)
+    yield from _abstract(f"{CUT} in the case", posed.assumed, wrong, by, products)
     by, products = built_products(ours, places, assumed, samples)
     more, quotients = built_quotients(ours, places, assumed, samples)
     yield from _abstract(BUILT, posed.assumed, wrong, by | more, [*products, *quotients])

@@ -11,7 +11,9 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.rounding import Rounding
 from softfloat_ref.proof import ourselves, symfpu, theory
+from softfloat_ref.proof.engine import How
 from softfloat_ref.proof.ourselves import GROUPS, statements
+from softfloat_ref.proof.prove import Proof, Strategy, prove
 from softfloat_ref.proof.solver import answer_text, solve
 from softfloat_ref.symbolic.terms import const, eq, not_, var
 from softfloat_ref.symbolic.units import circuit
@@ -60,7 +62,18 @@ def test_the_theory_agrees(op: str, fmt: str, out: str | None, overflow: str, ro
 
 @pytest.mark.parametrize("op", ["mul", "add", "div", "sqrt"])
 def test_symfpu_agrees(op: str) -> None:
-    assert solve([symfpu.differs(OperationUnit.make(op, "s1e4m3"))], LIMIT_S).result == "unsat"
+    assert by_symfpu(op, "s1e4m3").verdict == "proved"
+
+
+def by_symfpu(op: str, fmt: str, strategy: Strategy = "auto", **policy: Any) -> Proof:
+    return prove(symfpu.SymFpu(OperationUnit.make(op, fmt, policy=policy)), strategy, How(LIMIT_S))
+
+
+def test_operands_that_are_normalized_first_have_the_same_product() -> None:
+    """SymFPU shifts subnormal operands before it multiplies; the model does not."""
+    found = by_symfpu("mul", "fp16", "split-cut")
+    assert found.verdict == "proved"
+    assert any(query.how.startswith("product cut in the case") for case in found.cases for query in case.queries)
 
 
 # -- statements that do not hold ---------------------------------------------------------------------------------------
@@ -79,14 +92,21 @@ def test_other_flags_are_found(tininess: str) -> None:
 
 def test_a_circuit_of_symfpu_that_is_none_is_refused() -> None:
     with pytest.raises(Error, match="no circuit of SymFPU's for add fp8_e5m2"):
-        symfpu.differs(OperationUnit.make("add", "fp8_e5m2"))
+        by_symfpu("add", "fp8_e5m2")
 
 
 def test_other_flags_than_symfpus_are_found() -> None:
-    assert (
-        solve([symfpu.differs(OperationUnit.make("mul", "s1e4m3", policy={"tininess": "before"}))], LIMIT_S).result
-        == "sat"
-    )
+    found = by_symfpu("mul", "s1e4m3", tininess="before").counterexample
+    assert found is not None
+    assert found.got[1] ^ found.expected[1] == 2  # underflow
+
+
+def test_another_rounding_than_symfpus_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a case whose products are cut, too."""
+    monkeypatch.setitem(theory.MODES, Rounding.RNE, "RNA")
+    found = by_symfpu("mul", "fp16", "split-cut").counterexample
+    assert found is not None
+    assert found.got[0] == found.expected[0] + 1
 
 
 def test_another_rule_of_overflow_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
