@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import permutations, product
 from typing import Final
 
-from softfloat_ref.proof.cut import Product, at_most, products_in, resized
+from softfloat_ref.proof.cut import Product, at_most, products_in, resized, shifted
 from softfloat_ref.proof.solver import solve
 from softfloat_ref.symbolic.terms import (
     Term,
@@ -87,11 +87,6 @@ def _zeros(t: Term, assumed: Sequence[Term], samples: Samples) -> int:
         return 0
     above = extract(t, t.width - 1, t.width - least)
     return least if solve([*assumed, not_(eq(above, const(0, least)))], QUESTION_S).result == "unsat" else 0
-
-
-def shifted(t: Term, up: int) -> Term:
-    """A number times a power of two, in its width."""
-    return make("shl", t.width, t, const(up, t.width))
 
 
 def _from_above(a: Term, b: Term, i: int, width: int) -> Step:

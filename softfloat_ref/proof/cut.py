@@ -18,7 +18,6 @@ from softfloat_ref.symbolic.terms import (
     Term,
     and_,
     bare,
-    concat,
     const,
     eq,
     evaluator,
@@ -84,7 +83,7 @@ def shared_products(
         cut = {m: t for m, name in free if (t := _in_place(m, p, name, assumed)) is not None}
         if cut:
             found.append(p)
-            by |= {**cut, theirs: _shifted(p.value, i + j, theirs.width)}
+            by |= {**cut, theirs: shifted(resized(p.value, theirs.width), i + j)}
     return by, found
 
 
@@ -94,11 +93,6 @@ def _above_zeros(a: Term) -> tuple[Term, int]:
         term, more = _above_zeros(a.args[0])
         return term, a.args[1].width + more
     return a, 0
-
-
-def _shifted(p: Term, by: int, width: int) -> Term:
-    """A product above zeros, of that many bits."""
-    return resized(concat(p, const(0, by)) if by else p, width)
 
 
 def _in_place(product: Term, p: Product, name: str, assumed: Sequence[Term]) -> Term | None:
@@ -140,6 +134,11 @@ def _equal(a: Term, b: Term) -> Term:
 def resized(p: Term, width: int) -> Term:
     """A number in another width."""
     return zext(p, width) if width >= p.width else extract(p, width - 1, 0)
+
+
+def shifted(t: Term, up: int) -> Term:
+    """A number times a power of two, in its width."""
+    return make("shl", t.width, t, const(up, t.width))
 
 
 def at_most(a: Term, b: Term) -> Term:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Final, NamedTuple
 
-from softfloat_ref.proof.built import QUESTION_S, Places, Samples, is_same, shifted
-from softfloat_ref.proof.cut import at_most, implies, resized
+from softfloat_ref.proof.built import QUESTION_S, Places, Samples, is_same
+from softfloat_ref.proof.cut import at_most, implies, resized, shifted
 from softfloat_ref.proof.solver import solve
 from softfloat_ref.symbolic.terms import (
     Term,

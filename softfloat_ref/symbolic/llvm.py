@@ -58,7 +58,7 @@ _DATA: Final = 24  # bytes from the beginning of what owns an array to the place
 
 
 class Symbols(NamedTuple):
-    """An array of one dimension that only the function's caller may change: an example, and its elements as terms."""
+    """An array whose elements are terms. like: an array of numpy's of the same type and shape; terms: in its order."""
 
     like: Any
     terms: Sequence[Term]
@@ -208,7 +208,7 @@ class _Machine:
     def operand(self, o: Any, state: State) -> Any:
         if isinstance(o, Local):
             if o.number not in state.values:
-                raise Unsupported("a value of LLVM's that is another one on other ways")
+                raise Unsupported("a value of LLVM's that not every way to this place defines")
             return state.values[o.number]
         if isinstance(o, str):
             raise Unsupported(f"LLVM's {o[:60]}")
@@ -281,7 +281,7 @@ class _Machine:
 
     def content(self, pointer: Any, state: State) -> Any:
         if not isinstance(pointer, Pointer) or pointer.array is None:
-            raise Unsupported("memory that is no argument's")
+            raise Unsupported("memory that belongs to no argument")
         return state.memory[pointer.array]
 
     def store(self, i: Instruction, state: State) -> None:

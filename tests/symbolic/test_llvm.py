@@ -228,7 +228,7 @@ end:
          "%r = zext i8 %a to i32", "a value in a part of another"),
         ("%q = alloca i64\nstore i32 0, ptr %q\n%y = load i64, ptr %q\n%r = trunc i64 %y to i32", "of another width"),
         ("%x = load i8, ptr %pa, !range !{i8 0, i8 5}\n%r = zext i8 %x to i32", "a promise about what is loaded"),
-        ("%x = load i32, ptr null\n%r = add i32 %x, 0", "memory that is no argument's"),
+        ("%x = load i32, ptr null\n%r = add i32 %x, 0", "memory that belongs to no argument"),
         ("br label %l\nl:\n%k = phi i8 [ 0, %0 ], [ %n, %l ]\n%n = add i8 %k, 2\n%t = icmp eq i8 %n, 1\n"
          "br i1 %t, label %end, label %l\nend:\n%r = zext i8 %n to i32", "does not end"),
     ],
