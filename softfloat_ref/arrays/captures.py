@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -10,9 +10,10 @@ from typing import Any, Final
 
 from softfloat_ref.base import npz
 from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.accumulate import parse_operand_formats
 from softfloat_ref.oracle.accumulate.dots import Operand, check_c, run, setting
 from softfloat_ref.oracle.accumulate.model import Accumulator
-from softfloat_ref.oracle.codec import decoder, encoder
+from softfloat_ref.oracle.codec import check_code, decoder, encoder
 from softfloat_ref.oracle.flags import INEXACT
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.policies import Policy
@@ -30,6 +31,8 @@ _GPUS: Final = {
     "B200": ("nvidia-b200", "nvidia-b200-fp8-mma"),
 }
 _HOPPER: Final = ("H100", "H200")
+# Of a file that names an instruction: the accumulator for fp8, and for the others.
+_INSTRUCTIONS: Final = {"mma": "nvidia-h100-fp8-mma", "wgmma": "nvidia-h100-fp8-wgmma"}
 
 
 @dataclass(frozen=True)
@@ -52,11 +55,13 @@ class Mismatch:
 
 
 def capture_of(path: str) -> Capture | None:
-    """What a file named `GPU_input_output.npz` contains; None for other names and unknown GPUs.
+    """What a file named `GPU_input_output.npz` or `H100_mma32_a_b_output.npz` contains; None for other names and GPUs.
 
     FP8 to FP32 on H100 and H200 was captured with c = 0 and shows the native FP8 unit; the FP16 results show mma.sync.
     """
     words = Path(path).stem.split("_")
+    if len(words) == 5 and words[0] == "H100":
+        return _of_instruction(*words[1:])
     if len(words) != 3 or words[0] not in _GPUS or words[2] not in ("fp16", "fp32"):
         return None
     gpu, fmt, out = words
@@ -66,6 +71,15 @@ def capture_of(path: str) -> Capture | None:
     if gpu in _HOPPER and out == "fp32":
         return Capture("nvidia-h100-fp8-wgmma", _SPELLINGS[fmt], out, use_c=False)
     return Capture(narrow, _SPELLINGS[fmt], out) if narrow else None
+
+
+def _of_instruction(name: str, a: str, b: str, out: str) -> Capture | None:
+    """What a file contains that was captured by one instruction, named with its K."""
+    narrow = _INSTRUCTIONS.get(name.rstrip("0123456789"))
+    if narrow is None:
+        return None
+    unit = narrow if a in _SPELLINGS else "nvidia-fp64" if a == "fp64" else "nvidia-h100"
+    return Capture(unit, f"a={_SPELLINGS.get(a, a)},b={_SPELLINGS.get(b, b)}", out)
 
 
 def load(path: str, needed: tuple[str, ...], more: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -114,23 +128,43 @@ def replay(
 ) -> tuple[int, list[Mismatch]]:
     """Replay a captures file: the number of rows, and the rows on which the model differs. Raises Error.
 
-    The file's a, b and c are FP32 bits. a and b must be values of the format; c is rounded to the output format (rne).
+    fmt: of A and B, or a=..,b=... The file's a, b and c are codes where their integers are as wide as the formats', else
+    FP32 bits: a and b must then be values of the format, and c is rounded to the output format (rne).
     """
     arrays = read(path)
-    operand, result = get_format(fmt), get_format(out)
-    convert, convert_c = _from_fp32(operand), _from_fp32(result)
+    formats, result = [get_format(str(x)) for x in parse_operand_formats(fmt)[:2]], get_format(out)
+    numbers = [_reader(arrays[n], f, f"{path}: {n}") for n, f in zip("ab", formats, strict=True)]
+    number_c = _reader(arrays["c"], result, f"{path}: c", rounded=True)
     wrong = []
     for row in range(len(arrays["d"])):
         a, b = (
-            Operand(operand, tuple(_exact(convert(int(x)), x, operand, path, row) for x in arrays[n][row]))
-            for n in "ab"
+            Operand(f, tuple(convert(int(x), row) for x in arrays[n][row]))
+            for n, f, convert in zip("ab", formats, numbers, strict=True)
         )
-        c = convert_c(int(arrays["c"][row]))[0] if use_c else 0
+        c = number_c(int(arrays["c"][row]), row) if use_c else 0
         s = setting(a, b, accumulator, result, extrapolate=extrapolate)
         bits = run(s, a, b, check_c(s, c)).bits
         if bits != int(arrays["d"][row]):
             wrong.append(Mismatch(row, bits, int(arrays["d"][row])))
     return len(arrays["d"]), wrong
+
+
+def _reader(array: Any, fmt: Format, where: str, *, rounded: bool = False) -> Callable[[int, int], int]:
+    """The function that gives the code for an entry in a row. rounded: FP32 bits need not be those of a code."""
+    width = array.dtype.itemsize
+    if width == _code_bytes(fmt):
+        return lambda bits, row: check_code(bits, fmt)
+    if width != 4:
+        raise Error(f"{where}: integers of {counted(width, 'byte')} are neither codes of {fmt.name} nor FP32 bits")
+    convert = _from_fp32(fmt)
+    if rounded:
+        return lambda bits, row: convert(bits)[0]
+    return lambda bits, row: _exact(convert(bits), bits, fmt, where, row)
+
+
+def _code_bytes(fmt: Format) -> int:
+    """The bytes of an integer of codes; 0 for tf32, whose registers hold FP32 bits."""
+    return 0 if fmt.width == 19 else next(n for n in (1, 2, 4, 8, 16, 32) if fmt.width <= 8 * n)
 
 
 def _from_fp32(fmt: Format) -> Any:
@@ -143,8 +177,8 @@ def _from_fp32(fmt: Format) -> Any:
     return convert
 
 
-def _exact(converted: tuple[int, int], bits: int, fmt: Format, path: str, row: int) -> int:
+def _exact(converted: tuple[int, int], bits: int, fmt: Format, where: str, row: int) -> int:
     code, flags = converted
     if flags & INEXACT:
-        raise Error(f"{path}: row {row}: {int(bits):08x} is not a value of {fmt.name}")
+        raise Error(f"{where}: row {row}: {bits:08x} is not a value of {fmt.name}")
     return code

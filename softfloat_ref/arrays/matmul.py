@@ -22,7 +22,6 @@ from softfloat_ref.arrays.kernels.program import NoProgram, Program, compile_tre
 from softfloat_ref.arrays.scalar_array import ScalarArray
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.accumulate.dots import Operand, Setting, run
-from softfloat_ref.oracle.accumulate.terms import operand_decoder
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
 from softfloat_ref.oracle.blocks.quantize import FP32_ONE
 from softfloat_ref.oracle.codec import decoder, encode, encoder
@@ -246,7 +245,7 @@ class _Job:
         rule, positive = unit.nan_rule, unit.zero == "positive"
         nan = rule.code(result) if rule.propagate == "no" else -1
         rows = np.array([result.mantissa_bits, result.emin, result.inf_code], np.int64)
-        left, right = (_integers(x, unit.flush_inputs) for x in (self.a, self.b))
+        left, right = (_integers(x, unit.decoder(x.fmt)) for x in (self.a, self.b))
         unfit = left[1][:, np.newaxis] | right[1]
         if positive and unit.flush_inputs == "off" and fused.fits(program, left[0], right[0]):
             numbers = shift, unit.product_exponent, result.sign_bit, nan
@@ -276,9 +275,9 @@ def _widened(codes: NDArray[np.int64], fmt: Format, s: Setting) -> Codes:
     return np.array(found, dtype)[inverse].reshape(codes.shape)
 
 
-def _integers(x: Matrix, flush: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _integers(x: Matrix, decode: Callable[[int], Value]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """(5, rows, k): significand, negative, exponent, exponent of the scale, kind; and which rows have an Inf scale."""
-    found = _table(x.codes, x.fmt, operand_decoder(x.fmt, flush))
+    found = _table(x.codes, x.fmt, decode)
     rows = np.zeros(len(x.codes), bool)
     spread = x.spread()
     if spread is not None and x.scale_fmt is not None:

@@ -21,7 +21,7 @@ from softfloat_ref.diagnosis.twins import TWINS, twins
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.accumulate.dots import Operand
 from softfloat_ref.oracle.accumulate.evaluate import Rounding, Step
-from softfloat_ref.oracle.accumulate.terms import Decode, Term, operand_decoder
+from softfloat_ref.oracle.accumulate.terms import Decode, Term
 from softfloat_ref.oracle.accumulate.trees import RESULT, Round, To, walk
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import FINITE, Value
@@ -164,7 +164,7 @@ def _reversed(x: Operand) -> Operand:
 def _number_lane(unit: DotUnit, side: str, lane: int) -> Model:
     """A NaN in this lane read as the number that its code would be; a NaN in another lane stays a NaN."""
     setting, i = unit.setting, "ab".index(side)
-    decoders = [operand_decoder(f, unit.accumulator.flush_inputs) for f in setting.formats]
+    decoders = [unit.accumulator.decoder(f) for f in setting.formats]
     decoders[i] = _as_number(decoders[i], setting.formats[i])
     right, wrong = WrongDot(unit), WrongDot(unit, decoders=decoders)
 
@@ -209,8 +209,8 @@ _CHANGES: Final[tuple[tuple[str, str, Callable[[int, Value, Format], Value]], ..
 
 
 def _operand_defects(unit: DotUnit) -> Iterator[Hypothesis]:
-    formats, flush = unit.setting.formats, unit.accumulator.flush_inputs
-    right = [operand_decoder(f, flush) for f in formats]
+    formats = unit.setting.formats
+    right = [unit.accumulator.decoder(f) for f in formats]
     for name, says, change in _CHANGES:
         for sides in ("ab", "a", "b"):
             decoders = [
@@ -229,15 +229,15 @@ def _operand_defects(unit: DotUnit) -> Iterator[Hypothesis]:
 
 def _twin_elements(unit: DotUnit) -> Iterator[Hypothesis]:
     """Elements read as in their format's twin, on both sides or on one."""
-    formats, flush = unit.setting.formats, unit.accumulator.flush_inputs
-    right = [operand_decoder(f, flush) for f in formats]
+    formats = unit.setting.formats
+    right = [unit.accumulator.decoder(f) for f in formats]
     for sides in ("ab", "a", "b"):
         for name in TWINS:
             found = [{x.name: x for x in twins(f)}.get(name) for f in formats]
             if any(x is None for side, x in zip("ab", found, strict=True) if side in sides):
                 continue
             decoders = [
-                operand_decoder(x.fmt, flush) if x is not None and side in sides else decode
+                unit.accumulator.decoder(x.fmt) if x is not None and side in sides else decode
                 for side, x, decode in zip("ab", found, right, strict=True)
             ]
             of = "" if sides == "ab" else f" of {sides}"

@@ -68,7 +68,7 @@ _PROPAGATE: Final[dict[Literal["no", "first", "signaling"], str]] = {
     "first": "propagate",
     "signaling": "propagate-signaling",
 }
-_SWITCHES: Final = ("addend_first", "fma_generated", "fma_quiet")
+_SWITCHES: Final = ("addend_first", "first_last", "fma_generated", "fma_quiet")
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ def behaviour(s: Scalar) -> Hashable:
     rules = _nan_key(s, floats)
     if operation.result == "same":
         return operation.name, rules, ends_of(out, policy), special, () if out.signed else _target_key(s)
-    widening = policy.bare_widening and operation.is_conversion and out.width >= formats[0].width
+    widening = operation.is_conversion and policy.widens_bare(formats[0]) and out.width >= formats[0].width
     own = policy.rounding if operation.integral else None
     return flush, special, rules, _target_key(s), ends_of(out, policy), widening, own
 
@@ -253,6 +253,6 @@ def _nan_key(s: Scalar, floats: list[Format]) -> tuple[Any, ...]:
         made += [encode(Value(NAN, sign, 0, max(f.mantissa_bits - 1, 0)), 0)[0] for sign in (0, 1)]
     carried = rule.propagate != "no" and out.has_nan and not rule.has_code(out) and out.nan != "negative-zero"
     if not carried:
-        return tuple(made), switches if out.is_integer else switches[:1], False, False
+        return tuple(made), switches if out.is_integer else switches[:1], False, (False, False), False
     order = rule.propagate == "signaling" and s.arity > 1 and any(f.signaling for f in with_nan)
-    return tuple(made), switches, order, rule.addend_first and fused, True
+    return tuple(made), switches, order, (rule.addend_first and fused, rule.first_last and s.arity > 1), True

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, TypeVar
 from softfloat_ref.base import assignments
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.tables import load_definition, split_like
-from softfloat_ref.oracle.formats import ALIASES, Format
+from softfloat_ref.oracle.formats import ALIASES, Format, get_format
 from softfloat_ref.oracle.rounding import Rounding
 
 
@@ -105,14 +105,15 @@ class NanRule:
 
     canonical (the format's own), ones (all mantissa bits set), negative (canonical, sign set), a hexadecimal code,
     FORMAT=CODE for one format, even if operands are NaN; propagate (the first NaN operand, quieted) or
-    propagate-signaling (the first signalling one, else the first); addend-first (an fma checks its addend first). For
-    fma(0, Inf, qNaN): fma-generated (the generated NaN, not the operand); fma-quiet (without raising invalid).
+    propagate-signaling (the first signalling one, else the first); addend-first (an fma checks its addend first);
+    first-last (the first operand is checked last). For fma(0, Inf, qNaN): fma-generated (the generated NaN, not the operand); fma-quiet (without raising invalid).
     """
 
     propagate: Literal["no", "first", "signaling"] = "no"
     generated: Literal["canonical", "ones", "negative"] | int = "canonical"
     codes: tuple[tuple[str, int], ...] = ()
     addend_first: bool = False
+    first_last: bool = False
     fma_generated: bool = False
     fma_quiet: bool = False
 
@@ -133,7 +134,7 @@ class NanRule:
                     rule["propagate"] = "first"
                 case "propagate-signaling":
                     rule["propagate"] = "signaling"
-                case "addend-first" | "fma-generated" | "fma-quiet":
+                case "addend-first" | "first-last" | "fma-generated" | "fma-quiet":
                     rule[word.replace("-", "_")] = True
                 case _:
                     rule["generated"] = _nan_code(word, text)
@@ -162,7 +163,7 @@ def _nan_code(text: str, rule: str) -> int:
         raise Error(
             f"NaN rule {rule!r}: {text!r} is neither a known word nor a hexadecimal code; "
             "words: canonical, ones, negative, propagate, propagate-signaling, addend-first, "
-            "fma-generated, fma-quiet"
+            "first-last, fma-generated, fma-quiet"
         )
     return int(text, 16)
 
@@ -180,8 +181,8 @@ class Policy:
     Fields accept enum members or their names. overflow = None means the format's own: sat-none for formats with Inf,
     sat-finite for the others. sr_bits is the number of random bits for stochastic rounding. flush_rule: whether
     flush_outputs decides after rounding, raising underflow and inexact (x86), or before, raising underflow only (Arm).
-    bare_widening: a conversion that only appends zero bits to a code does nothing else (no flush, no quieting). Raises
-    Error for a value that is not valid for its field.
+    bare_widening: a conversion that only appends zero bits to a code does nothing else (no flush, no quieting); the name
+    of a format: only conversions from that one. Raises Error for a value that is not valid for its field.
     """
 
     rounding: Rounding = Rounding.RNE
@@ -195,7 +196,7 @@ class Policy:
     sr_bits: int | None = None
     integers: Integers = Integers.RISCV
     specials: Specials = Specials.AUTO
-    bare_widening: bool = False
+    bare_widening: bool | str = False
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -209,7 +210,7 @@ class Policy:
         put(self, "nan_missing", _parse(NanMissing, "nan_missing rule", self.nan_missing))
         put(self, "integers", _parse(Integers, "integer rule", self.integers))
         put(self, "specials", _parse(Specials, "family of special cases", self.specials))
-        put(self, "bare_widening", _parse_bool("bare_widening", self.bare_widening))
+        put(self, "bare_widening", _parse_widening(self.bare_widening))
         put(self, "nan", _nan_text(self.nan))
         self.nan_rule  # noqa: B018  (parsed now, so that a bad rule raises here)
         if self.sr_bits is not None and not (type(self.sr_bits) is int and 1 <= self.sr_bits <= 64):
@@ -218,6 +219,10 @@ class Policy:
     @cached_property
     def nan_rule(self) -> NanRule:
         return NanRule.parse(self.nan)
+
+    def widens_bare(self, source: Format) -> bool:
+        """Whether a conversion from that format that only appends zero bits does nothing else."""
+        return self.bare_widening is True or self.bare_widening == source.name
 
     @cached_property
     def random_count(self) -> int:
@@ -263,6 +268,12 @@ def _nan_text(value: object) -> str:
     raise Error(f"nan = {value!r}: a NaN rule must be a string or a code")
 
 
+def _parse_widening(value: object) -> bool | str:
+    if not isinstance(value, str) or value.lower() in ("on", "off"):
+        return _parse_bool("bare_widening", value)
+    return get_format(value).name
+
+
 def _parse_bool(what: str, value: object) -> bool:
     if isinstance(value, bool):
         return value
@@ -282,7 +293,10 @@ POLICIES: Final[dict[str, Policy]] = {
         nan="propagate-signaling,addend-first,fma-generated,fp8_e5m2=7e,fp8_e4m3=7f",
         integers=Integers.ARM,
     ),
-    "ptx": Policy(overflow=Overflow.SAT_NARROW, nan="ones,fp64=fff8000000000000", integers=Integers.PTX),
+    "ptx": Policy(
+        overflow=Overflow.SAT_NARROW, nan="ones,fp64=fff8000000000000", integers=Integers.PTX, bare_widening="bf16"
+    ),
+    "ptx-fp64": Policy(overflow=Overflow.SAT_NARROW, nan="propagate,first-last,negative", integers=Integers.PTX),
     "tpu-bf16": Policy(flush_inputs=True, flush_outputs=True, nan="propagate", bare_widening=True),
     "p3109": Policy(specials=Specials.P3109),
     "dlfloat": Policy(rounding=Rounding.RNA, overflow=Overflow.SAT_NONE, flush_outputs=True),

@@ -34,6 +34,7 @@ NAMES = [
     "fp16-sequential",
     "chunked-fp16",
     "fma-chain",
+    "nvidia-fp64",
     "nvidia-v100",
     "nvidia-t4",
     "nvidia-a100",

@@ -21,6 +21,7 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import Signature, evaluator
 from softfloat_ref.oracle.operations import estimate as lookup
 from softfloat_ref.oracle.operations.estimate import Estimate
+from softfloat_ref.oracle.operations.interpolation import Interpolation
 from softfloat_ref.oracle.policies import Policy
 
 register_jitable(forceinline=True)(lookup.estimated)
@@ -55,6 +56,10 @@ class Plan(NamedTuple):
 
 def loop(sig: Signature, policy: Policy) -> Any:
     """A function that fills codes and flags for operands; None if the loop does not support the estimate."""
+    if isinstance(unit := sig.operation.estimate, Interpolation):
+        from softfloat_ref.arrays.kernels import interpolations
+
+        return interpolations.loop(sig, policy, unit)
     made = plan(sig, policy)
     if made is None:
         return None
@@ -70,7 +75,7 @@ def plan(sig: Signature, policy: Policy) -> Plan | None:
     """The plan of an estimate from a format of at most 64 bits with IEEE 754's encoding to itself; else None."""
     e, fmt = sig.operation.estimate, sig.out
     plain = fmt.nan == "ieee" and fmt.subnormals == "gradual" and fmt.infinity and fmt.signed and not fmt.p3109
-    if e is None or sig.formats != (fmt,) or not plain or fmt.width > 64 or fmt.mantissa_bits < e.bits:
+    if not isinstance(e, Estimate) or sig.formats != (fmt,) or not plain or fmt.width > 64 or fmt.mantissa_bits < e.bits:
         return None
     zeros = int(e.flushed or (sig.operation.flushes and policy.flush_inputs))
     table = np.array(e.table, np.int64)

@@ -81,14 +81,14 @@ class DotSetting(BaseSetting):
 
     def _code(self, fmt: Format, x: Value) -> int | None:
         """The code that the unit reads as a value; None if there is none."""
-        code, decode = operand(fmt, x), operand_decoder(fmt, self.accumulator.flush_inputs)
+        code, decode = operand(fmt, x), self.accumulator.decoder(fmt)
         return code if code is not None and exact.compare(decode(code), x) == 0 else None
 
     @cached_property
     def normal(self) -> dict[int, tuple[int, int]]:
         """Pairs of elements whose product is a power of two and is encoded `shift` above its exponent: no subnormals,
         and of fixed point the number one."""
-        decoders = [operand_decoder(x.fmt, self.accumulator.flush_inputs) for x in (self.a, self.b)]
+        decoders = [self.accumulator.decoder(x.fmt) for x in (self.a, self.b)]
         kept = [
             {e: c for e, c in powers.items() if number(decode(c), side.fmt, "").exponent == e + _shift(side.fmt)}
             for powers, decode, side in zip(self.powers, decoders, (self.a, self.b), strict=True)

@@ -12,6 +12,7 @@ _DOCUMENTED: Final = "documented only"
 _DEFINITION: Final = "definition"
 
 _MATLAB: Final = "captures of Khattak & Mikaitis, arXiv 2512.07004"
+_CAPTURED: Final = "captures of an H100, vectors/captures"
 _MMASIM: Final = "MMA-Sim 2.1.1, arXiv 2511.10909"
 _ARM: Final = "Arm A-profile ISA"
 
@@ -109,6 +110,18 @@ _ROWS: Final = (
         source=f"fp64 units, CDNA fp32: {_MMASIM}",
     ),
     # -- NVIDIA ------------------------------------------------------------------------------------------------------
+    Accumulator(
+        "nvidia-fp64",
+        "fuse(p + c) -> fp64:rne",
+        step=1,
+        formats="fp64",
+        nan="propagate,first-last,negative",
+        flags=False,
+        converts=False,
+        scales="none",
+        status=_VERIFIED,
+        source=_CAPTURED,
+    ),
     _nvidia("nvidia-v100", _fused(23, -131, -19), 4, "fp16", _VERIFIED, _MATLAB),
     _nvidia("nvidia-t4", _fused(24, -132, -20), 8, "fp16", _PUBLISHED, _MMASIM),
     _nvidia(
@@ -134,7 +147,7 @@ _ROWS: Final = (
         16,
         "fp16 bf16 tf32",
         _VERIFIED,
-        f"H100, H200: {_MATLAB}",
+        f"mma.sync and wgmma: H100, H200 {_MATLAB}; {_CAPTURED}",
         steps="tf32=8",
     ),
     _nvidia(
@@ -142,10 +155,18 @@ _ROWS: Final = (
         _fused(13, -133, -21, "fp32:rz:13|fp16:rne"),
         32,
         _FP8,
-        _PUBLISHED,
-        f"{_MMASIM}; DeepSeek-V3 report; FP32 with c = 0: H100, H200 {_MATLAB}",
+        _VERIFIED,
+        f"FP32 with c = 0: H100, H200 {_MATLAB}; {_CAPTURED}",
     ),
-    _nvidia("nvidia-h100-fp8-mma", _MMA_FP8, 32, _FP8, _VERIFIED, f"FP16: H100, H200 {_MATLAB}; FP32: as on B200"),
+    _nvidia(
+        "nvidia-h100-fp8-mma",
+        _MMA_FP8,
+        32,
+        _FP8,
+        _VERIFIED,
+        f"FP16: H100, H200 {_MATLAB}; {_CAPTURED}",
+        widened="fp16",
+    ),
     _nvidia(
         "nvidia-b200",
         _fused(25, -133, -21),
@@ -164,7 +185,7 @@ _ROWS: Final = (
         f"B200, RTX 50, tcgen05 and MX blocks: {_MMASIM}",
         scales="block",
     ),
-    _nvidia("nvidia-b200-fp8-mma", _MMA_FP8, 32, _FP8, _VERIFIED, _MATLAB),
+    _nvidia("nvidia-b200-fp8-mma", _MMA_FP8, 32, _FP8, _VERIFIED, _MATLAB, widened="fp16"),
     _nvidia(
         "nvidia-b200-fp4",
         f"fuse({_GROUPS} + c, F=35, rz, floor=-139) -> fp32:rz",

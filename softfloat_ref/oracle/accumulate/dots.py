@@ -154,10 +154,20 @@ def setting(
             raise Error(f"{accumulator.name} takes no block scales; use mx-fp32 or exact, or dequantize")
         if x.tensor != FP32_ONE and accumulator.scales != "any" and not extrapolate:
             raise Error(f"{accumulator.name} takes no second-level scales; multiply its result by them")
+        wide = accumulator.operand_format
+        if wide is not None and not _within(x.fmt, wide):
+            raise Error(f"{accumulator.name} holds its operands in {wide.name}, which does not have all of {x.fmt.name}")
     result = accumulator.result_format(out)
     found = Setting(accumulator, (a.fmt, b.fmt), out if c is None else c, result, out, _block(a, b))
     _check_steps(found, len(a.codes))
     return found
+
+
+def _within(fmt: Format, wide: Format) -> bool:
+    """Whether every number of a format is one of the wider format."""
+    top = exact.top(decoder(fmt)(fmt.max_code)) <= exact.top(decoder(wide)(wide.max_code))
+    least = fmt.emin - fmt.mantissa_bits >= wide.emin - wide.mantissa_bits
+    return top and least and fmt.mantissa_bits <= wide.mantissa_bits
 
 
 def _check_steps(s: Setting, count: int) -> None:
@@ -192,7 +202,7 @@ def _block(a: Operand, b: Operand) -> int:
 def products(s: Setting, a: Operand, b: Operand, decoders: Sequence[Decode] | None = None) -> list[Term]:
     """The terms of all products, in order. decoders: replace the formats' own decoders for the codes of a and b."""
     unit = s.accumulator
-    decode_a, decode_b = decoders or [operand_decoder(f, unit.flush_inputs) for f in s.formats]
+    decode_a, decode_b = decoders or [unit.decoder(f) for f in s.formats]
     shift = s.formats[0].mantissa_bits + s.formats[1].mantissa_bits
     limit = None if unit.product_limit == "" else int(unit.product_limit)
     fixed = Scale(ONE.value._replace(exponent=unit.product_exponent), unit.product_exponent)

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 from softfloat_ref.base import assignments, tables
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.oracle.accumulate.grammar import LONG, parse_tree, tree_text
+from softfloat_ref.oracle.accumulate.terms import Decode, operand_decoder
 from softfloat_ref.oracle.accumulate.trees import RESULT, Fuse, Round, Running, step_of, walk
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.policies import NanRule, Policy
@@ -33,6 +34,8 @@ class Accumulator:
     unchanged (`own`). converts: whether other output formats are reached by rounding the result once more (rne).
     formats: the operand formats the unit supports ("": any). scales: the scales it supports: `any`, those of blocks but
     no second-level ones (`block`), or `none`.
+    widened: the format in which the unit holds its operands, which must all be in it: those that are subnormal in their
+    own format may be normal there, so that less is cut below them ("": their own).
     nan: NaN rule, as in a policy. overflow: `ieee`, or `inf`: every rounding overflows to Inf. zero: sign of a zero
     result, `ieee` or `positive`. flush_inputs: `off`, `on` (DAZ), `positive` (subnormals and zeros become +0).
     flush_outputs: `off`, `after` rounding (x86) or `before` (Arm). product_limit: products of magnitude 2^limit or more
@@ -48,6 +51,7 @@ class Accumulator:
     converts: bool = True
     formats: str = ""
     scales: Literal["any", "block", "none"] = "any"
+    widened: str = ""
     nan: str = "canonical"
     overflow: Literal["ieee", "inf"] = "ieee"
     zero: Literal["ieee", "positive"] = "ieee"
@@ -69,7 +73,7 @@ class Accumulator:
     def _check(self) -> None:
         tables.check({name: getattr(self, name) for name in _NAMES}, "", tables.hints(Accumulator))
         tables.check_choices(self, "", tables.choices(Accumulator) | {"status": STATUSES})
-        self.root, self.policy("rne"), self.operand_formats  # parsed now, so that errors are raised here
+        self.root, self.policy("rne"), self.operand_formats, self.operand_format  # parsed now, so that errors are raised here
         for size in (self.step, *self.steps_by_format.values(), step_of(self.root) or ""):
             if size not in ("", ALL, BLOCK) and not (type(size) is int and 1 <= size <= MAX_STEP):
                 raise Error(f"step = {size!r}: a step has 1 to {MAX_STEP} products, or is {ALL} or {BLOCK}")
@@ -94,6 +98,15 @@ class Accumulator:
     def operand_formats(self) -> frozenset[str]:
         """The names of the operand formats the unit supports; empty for any."""
         return frozenset(_format_name(name) for name in self.formats.split())
+
+    @cached_property
+    def operand_format(self) -> Format | None:
+        """The format in which the unit holds its operands; None for their own."""
+        return get_format(_format_name(self.widened)) if self.widened else None
+
+    def decoder(self, fmt: Format) -> Decode:
+        """The function that decodes codes of an operand as the unit does."""
+        return operand_decoder(fmt, self.flush_inputs, self.operand_format)
 
     @cached_property
     def steps_by_format(self) -> dict[str, int]:

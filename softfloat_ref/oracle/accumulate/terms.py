@@ -42,9 +42,12 @@ Decode = Callable[[int], Value]
 
 
 @lru_cache(maxsize=256)
-def operand_decoder(fmt: Format, flush: str) -> Decode:
-    """The function that decodes codes as a unit does. flush: an accumulator's flush_inputs."""
+def operand_decoder(fmt: Format, flush: str, widened: Format | None = None) -> Decode:
+    """The function that decodes codes as a unit does. flush: an accumulator's flush_inputs. widened: the format in which
+    the unit holds the operands."""
     decode = decoder(fmt, flush != "off")
+    if widened is not None:
+        return _held_in(widened, fmt, operand_decoder(fmt, flush))
     if flush != "positive":
         return decode
     plus = exact.zero(0)
@@ -54,6 +57,19 @@ def operand_decoder(fmt: Format, flush: str) -> Decode:
         return plus if value.kind == FINITE and value.significand == 0 else value
 
     return decode_positive
+
+
+def _held_in(wide: Format, fmt: Format, decode: Decode) -> Decode:
+    """The same values, written so that the exponent of each is the one it is encoded with in the wider format."""
+
+    def run(code: int) -> Value:
+        value = decode(code)
+        if value.kind != FINITE or value.significand == 0:
+            return value
+        exponent = max(exact.top(value), wide.emin) - fmt.mantissa_bits
+        return value._replace(significand=value.significand << (value.exponent - exponent), exponent=exponent)
+
+    return run
 
 
 def number(value: Value, fmt: Format, label: str) -> Term:

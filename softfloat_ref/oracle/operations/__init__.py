@@ -163,7 +163,7 @@ def evaluator(sig: Signature, policy: Policy) -> Evaluator:
     if operation.result in ("same", "class"):
         function, ctx = operation.function, context(sig, policy)
         return lambda codes, random_bits: function(ctx, *codes)
-    if operation.is_conversion and policy.bare_widening and (zeros := _appended_zeros(formats[0], out)) >= 0:
+    if operation.is_conversion and policy.widens_bare(formats[0]) and (zeros := _appended_zeros(formats[0], out)) >= 0:
         return lambda codes, random_bits: (codes[0] << zeros, 0)
     compute = unrounded(sig, policy)
     encode = encoder(out, policy)

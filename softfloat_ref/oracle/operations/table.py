@@ -14,6 +14,7 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations.curve import Curve
 from softfloat_ref.oracle.operations.estimate import Estimate
 from softfloat_ref.oracle.operations.formula import IDENTITY, Formula
+from softfloat_ref.oracle.operations.interpolation import Interpolation
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import NanRule, Policy
 
@@ -89,7 +90,7 @@ class Operation:
     loop: the form computed by the compiled loop; without one, arrays are computed by the oracle. quick: what computes
     most results of FP32 before that.
     curve: the shape of a function that is no formula; of two operands, in the first one with the other held.
-    standing: of processors' own operations. estimate: the table of an estimate, which arrays look up.
+    standing: of processors' own operations. estimate: the table of an estimate, which arrays use.
     """
 
     name: str
@@ -111,7 +112,7 @@ class Operation:
     quick: Quick | None = None
     curve: Curve | None = None
     standing: Standing | None = None
-    estimate: Estimate | None = None
+    estimate: Estimate | Interpolation | None = None
 
     @property
     def arity(self) -> int:
@@ -150,7 +151,7 @@ class _Fields(TypedDict, total=False):
     quick: Quick
     curve: Curve
     standing: Standing
-    estimate: Estimate
+    estimate: Estimate | Interpolation
 
 
 def operation(
@@ -190,7 +191,8 @@ INVALID_OPERATION: Final[Outcome] = (GENERATED, INVALID)
 
 def nan_operand(rule: NanRule, values: Sequence[Value]) -> Outcome:
     """The NaN result for NaN operands; raises invalid if one is signalling (IEEE 754 6.2)."""
-    nans = [x for x in values if x.kind == NAN]
+    order = (*values[1:], values[0]) if rule.first_last else values
+    nans = [x for x in order if x.kind == NAN]
     signaling = [x for x in nans if x.signaling]
     chosen = signaling[0] if signaling and rule.propagate == "signaling" else nans[0]
     return chosen._replace(signaling=False), INVALID if signaling else 0

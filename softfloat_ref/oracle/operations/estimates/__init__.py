@@ -1,5 +1,5 @@
-"""Estimates of reciprocals and reciprocal square roots, as processors specify them, and their refinement steps."""
+"""Estimates of reciprocals and roots, their refinement steps, and approximations, as processors have them."""
 
 from __future__ import annotations
 
-from softfloat_ref.oracle.operations.estimates import amd, arm, riscv, x86  # noqa: F401  (they enter the table)
+from softfloat_ref.oracle.operations.estimates import amd, arm, nvidia, riscv, x86  # noqa: F401  (they enter the table)

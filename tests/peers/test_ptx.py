@@ -1,0 +1,90 @@
+"""What an H100 gave for instructions of PTX (vectors/captures), replayed: scalar ones, and matrix units."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from peers.ptx import CAPTURES, expected, is_approximation
+
+import softfloat_ref as sf
+from softfloat_ref.arrays.captures import capture_of, replay
+from support.command import ok
+
+SCALAR = np.load(CAPTURES / "H100_scalar.npz")
+INSTRUCTIONS = [name for name in SCALAR.files if "/" not in name]
+DOTS = sorted(CAPTURES.glob("H100_*mma*.npz"))
+# Results that follow no rule of arithmetic: cvt.rna.tf32 cuts a NaN's payload, down to Inf, in place of making it
+# canonical; cvt.ftz.f64.f32 makes FP32's canonical NaN first.
+NANS_CUT = {"cvt.rna.tf32.f32": 0xFFFFE000, "cvt.ftz.f64.f32": 0}
+
+
+def operands(name: str) -> list[NDArray[Any]]:
+    """The captured operands of an instruction."""
+    kind, op = name.rpartition(".")[2], name.partition(".")[0]
+    count = {"fma": 3, "add": 2, "sub": 2, "mul": 2, "div": 2, "min": 2, "max": 2}.get(op, 1)
+    return [SCALAR[f"{kind}/{count}/{x}"] for x in "abc"[:count]]
+
+
+@pytest.mark.parametrize("name", [x for x in INSTRUCTIONS if not is_approximation(x)])
+def test_scalar(name: str) -> None:
+    """Every instruction that computes an operation of ours, rounded: 4 roundings, flushing, sat, relu, integers."""
+    given, got = operands(name), SCALAR[name].astype(np.uint64)
+    wanted = expected(name, given)
+    differ = wanted != got
+    if name in NANS_CUT:
+        nan = (given[0] & 0x7FFFFFFF) > 0x7F800000
+        assert not (differ & ~nan).any()
+        assert differ.any()
+        made = given[0][nan] & NANS_CUT[name] if NANS_CUT[name] else 0x7FFFFFFFE0000000
+        assert (got[nan] == made).all()
+        return
+    rows = [tuple(f"{int(x[i]):x}" for x in (*given, wanted, got)) for i in np.nonzero(differ)[0][:3]]
+    assert not rows, (name, int(differ.sum()), rows)
+
+
+@pytest.mark.parametrize("path", DOTS, ids=lambda p: p.stem)
+def test_dots(path: Path) -> None:
+    """Subnormals, NaN, Inf, zero terms, cancellation and overflow through mma.sync and wgmma."""
+    capture = capture_of(path.name)
+    assert capture is not None
+    count, wrong = replay(str(path), sf.get_accumulator(capture.accumulator), capture.fmt, capture.out)
+    assert count >= 220
+    assert not wrong, (path.name, len(wrong), wrong[:3])
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "fields", "least"),
+    [
+        # the floor that a zero term puts under an alignment, one off
+        ("mma8_tf32_tf32_fp32", "nvidia-h100", {"tree": "fuse(p + c, F=25, rz, floor=-134) -> fp32:rz"}, 1),
+        ("mma8_tf32_tf32_fp32", "nvidia-h100", {"tree": "fuse(p + c, F=25, rz, floor=-132) -> fp32:rz"}, 1),
+        ("wgmma16_fp16_fp16_fp16", "nvidia-h100", {"tree": "fuse(p + c, F=25, rz, floor=-22) -> fp16:rne"}, 1),
+        ("wgmma16_fp16_fp16_fp16", "nvidia-h100", {"tree": "fuse(p + c, F=25, rz, floor=-20) -> fp16:rne"}, 1),
+        # other widths, another NaN, overflow to the largest number, subnormals flushed, -0 kept
+        ("wgmma32_e4m3_e5m2_fp32", "nvidia-h100-fp8-wgmma", {"tree": "fuse(p + c, F=14, rz) -> fp32:rz:13"}, 20),
+        ("wgmma32_e5m2_e4m3_fp32", "nvidia-h100-fp8-wgmma", {"nan": "canonical"}, 10),
+        ("mma16_bf16_bf16_fp32", "nvidia-h100", {"overflow": "ieee"}, 5),
+        ("wgmma16_bf16_bf16_fp32", "nvidia-h100", {"flush_inputs": "on"}, 5),
+        ("mma16_fp16_fp16_fp16", "nvidia-h100", {"zero": "ieee"}, 1),
+        # FP8 by mma.sync goes through FP16: E4M3's subnormals are normal there
+        ("mma32_e4m3_e5m2_fp32", "nvidia-h100-fp8-mma", {"widened": ""}, 1),
+        ("mma4_fp64_fp64_fp64", "nvidia-fp64", {"nan": "propagate,negative"}, 1),
+    ],
+)
+def test_dots_tell_units_apart(name: str, unit: str, fields: dict[str, Any], least: int) -> None:
+    """A captured file refutes a unit that differs a little."""
+    capture = capture_of(f"H100_{name}.npz")
+    assert capture is not None
+    other = sf.get_accumulator(unit).replace(**fields)
+    wrong = replay(str(CAPTURES / f"H100_{name}.npz"), other, capture.fmt, capture.out)[1]
+    assert len(wrong) >= least
+
+
+def test_replay_command() -> None:
+    """The file's name tells the command what it is."""
+    text = ok("dot", "--replay", str(CAPTURES / "H100_wgmma32_e4m3_e5m2_fp16.npz"))
+    assert text.endswith("H100_wgmma32_e4m3_e5m2_fp16.npz: nvidia-h100-fp8-wgmma: 220 of 220 agree\n")
