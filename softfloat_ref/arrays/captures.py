@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from softfloat_ref.base import npz
-from softfloat_ref.base.errors import Error
+from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.oracle.accumulate import parse_operand_formats
 from softfloat_ref.oracle.accumulate.dots import Operand, check_c, run, setting
 from softfloat_ref.oracle.accumulate.model import Accumulator
@@ -128,8 +128,8 @@ def replay(
 ) -> tuple[int, list[Mismatch]]:
     """Replay a captures file: the number of rows, and the rows on which the model differs. Raises Error.
 
-    fmt: of A and B, or a=..,b=... The file's a, b and c are codes where their integers are as wide as the formats', else
-    FP32 bits: a and b must then be values of the format, and c is rounded to the output format (rne).
+    fmt: of A and B, or a=..,b=... The file's a, b and c are codes where their integers are as wide as the formats',
+    else FP32 bits: a and b must then be values of the format, and c is rounded to the output format (rne).
     """
     arrays = read(path)
     formats, result = [get_format(str(x)) for x in parse_operand_formats(fmt)[:2]], get_format(out)

@@ -106,7 +106,8 @@ class NanRule:
     canonical (the format's own), ones (all mantissa bits set), negative (canonical, sign set), a hexadecimal code,
     FORMAT=CODE for one format, even if operands are NaN; propagate (the first NaN operand, quieted) or
     propagate-signaling (the first signalling one, else the first); addend-first (an fma checks its addend first);
-    first-last (the first operand is checked last). For fma(0, Inf, qNaN): fma-generated (the generated NaN, not the operand); fma-quiet (without raising invalid).
+    first-last (the first operand is checked last). For fma(0, Inf, qNaN): fma-generated (the generated NaN, not the
+    operand); fma-quiet (without raising invalid).
     """
 
     propagate: Literal["no", "first", "signaling"] = "no"
@@ -181,8 +182,8 @@ class Policy:
     Fields accept enum members or their names. overflow = None means the format's own: sat-none for formats with Inf,
     sat-finite for the others. sr_bits is the number of random bits for stochastic rounding. flush_rule: whether
     flush_outputs decides after rounding, raising underflow and inexact (x86), or before, raising underflow only (Arm).
-    bare_widening: a conversion that only appends zero bits to a code does nothing else (no flush, no quieting); the name
-    of a format: only conversions from that one. Raises Error for a value that is not valid for its field.
+    bare_widening: a conversion that only appends zero bits to a code does nothing else (no flush, no quieting); the
+    name of a format: only conversions from that one. Raises Error for a value that is not valid for its field.
     """
 
     rounding: Rounding = Rounding.RNE

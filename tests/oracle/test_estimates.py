@@ -14,10 +14,13 @@ import pytest
 from softfloat_ref.arrays.operations import evaluate as evaluate_arrays
 from softfloat_ref.oracle.codec import decode
 from softfloat_ref.oracle.operations import OPERATIONS, evaluate
+from softfloat_ref.oracle.operations.estimate import Estimate
 from softfloat_ref.oracle.operations.estimates import arm, riscv
+from softfloat_ref.oracle.operations.interpolation import Interpolation
 from softfloat_ref.oracle.policies import get_policy
 
-TABLES = [name for name, row in OPERATIONS.items() if row.estimate]
+TABLES = [name for name, row in OPERATIONS.items() if isinstance(row.estimate, Estimate)]
+PARABOLAS = [name for name, row in OPERATIONS.items() if isinstance(row.estimate, Interpolation)]
 FLOATS = ("fp16", "fp32", "fp64")
 # The manual's tables in its order; that of vfrsqrt7 has operands of [2, 4) first.
 VFREC7 = """
@@ -106,7 +109,7 @@ def test_arm_counts() -> None:
 def test_errors_are_below_the_promised_bound(op: str) -> None:
     """2^-7 for RISC-V, 2^-8 for Arm, 2^-14, and 1.5 * 2^-12 for RCPPS: at both ends of every entry."""
     e = OPERATIONS[op].estimate
-    assert e is not None
+    assert isinstance(e, Estimate)
     bound = {7: 2.0**-7, 8: 2.0**-8, 16: 2.0**-14, 12: 1.5 * 2.0**-12}[e.bits]
     index = np.arange(1 << e.index_bits, dtype=np.uint64) << np.uint64(52 - e.index_bits)
     ends = np.concatenate([index, index | np.uint64((1 << (52 - e.index_bits)) - 1)])
@@ -116,8 +119,8 @@ def test_errors_are_below_the_promised_bound(op: str) -> None:
         assert np.abs(y * (np.sqrt(x) if e.root else x) - 1).max() < bound
 
 
-@pytest.mark.parametrize("policy", ["riscv", "arm", "x86-sse"])
-@pytest.mark.parametrize("op", TABLES)
+@pytest.mark.parametrize("policy", ["riscv", "arm", "x86-sse", "ptx"])
+@pytest.mark.parametrize("op", TABLES + PARABOLAS)
 def test_arrays(op: str, policy: str) -> None:
     """The compiled loop over both ends of each binade, with flushing and each direction of overflow."""
     fields = np.arange(512, dtype=np.uint32) << np.uint32(23)

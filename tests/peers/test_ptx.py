@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import random
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import volume
 from numpy.typing import NDArray
-from peers.ptx import CAPTURES, expected, is_approximation
+from peers.ptx import CAPTURES, expected, format_of, is_approximation
+from support.command import ok
 
 import softfloat_ref as sf
 from softfloat_ref.arrays.captures import capture_of, replay
-from support.command import ok
+from softfloat_ref.arrays.operations import evaluate
+from softfloat_ref.oracle.operations import OPERATIONS
+from softfloat_ref.oracle.operations.interpolation import Interpolation
+
+sys.path.insert(0, str(CAPTURES))
+from make_captures import mixed
 
 SCALAR = np.load(CAPTURES / "H100_scalar.npz")
 INSTRUCTIONS = [name for name in SCALAR.files if "/" not in name]
@@ -88,3 +97,73 @@ def test_replay_command() -> None:
     """The file's name tells the command what it is."""
     text = ok("dot", "--replay", str(CAPTURES / "H100_wgmma32_e4m3_e5m2_fp16.npz"))
     assert text.endswith("H100_wgmma32_e4m3_e5m2_fp16.npz: nvidia-h100-fp8-wgmma: 220 of 220 agree\n")
+
+
+# -- approximations ----------------------------------------------------------------------------------------------------
+
+APPROXIMATE = [
+    x for x in INSTRUCTIONS if f"{x.partition('.')[0]}_h100" in OPERATIONS and ".approx" in x and "f64" not in x
+]
+DIGESTS = np.load(CAPTURES / "H100_digests.npz")
+TABLES = np.load(CAPTURES / "H100_tables.npz")
+BLOCK = 1 << 23
+BLOCKS = volume.cases(4, 512)  # of the 512, which SOFTFLOAT_FULL=1 takes: an hour
+
+
+def approximation(name: str) -> tuple[str, str, sf.Policy]:
+    """The operation, format and policy of an instruction."""
+    words = name.split(".")
+    flush = "ftz" in words
+    policy = sf.get_policy("ptx", flush_inputs=flush, flush_outputs=flush)
+    return f"{words[0]}_h100", format_of(words[-1]).name, policy
+
+
+@pytest.mark.parametrize("name", APPROXIMATE)
+def test_approximation(name: str) -> None:
+    """The scalar oracle, on specials, subnormals and numbers of every size."""
+    op, fmt, policy = approximation(name)
+    for code, got in zip(operands(name)[0].tolist(), SCALAR[name].tolist(), strict=True):
+        assert sf.evaluate(op, (code,), fmt, policy=policy).bits == got, hex(code)
+
+
+@pytest.mark.parametrize("name", TABLES.files)
+def test_approximation_of_16_bits(name: str) -> None:
+    """Every operand."""
+    op, fmt, policy = approximation(name)
+    found = evaluate(op, [np.arange(1 << 16, dtype=np.uint16)], fmt, policy=policy)
+    assert (found == TABLES[name]).all()
+
+
+def digest(codes: NDArray[np.uint32], results: NDArray[Any]) -> int:
+    """As vectors/captures/make_captures.py makes them on the device."""
+    return int(mixed(codes.astype(np.uint64) << np.uint64(32) | results.astype(np.uint64)).sum())
+
+
+@pytest.mark.parametrize("name", [x for x in DIGESTS.files if x in APPROXIMATE])
+def test_every_operand(name: str) -> None:
+    """All 2^32, a binade of one sign at a time; else some, about the numbers from 2^-8 to 2^7 and elsewhere."""
+    op, fmt, policy = approximation(name)
+    few = random.Random(name)
+    blocks = range(512) if BLOCKS == 512 else [*few.sample(range(119, 134), BLOCKS - 1), few.randrange(256, 512)]
+    for block in blocks:
+        codes = np.arange(block * BLOCK, (block + 1) * BLOCK, dtype=np.uint64).astype(np.uint32)
+        assert digest(codes, evaluate(op, [codes], fmt, policy=policy)) == DIGESTS[name][block], (name, block)
+
+
+def test_a_digest_shows_one_wrong_coefficient(monkeypatch: pytest.MonkeyPatch) -> None:
+    unit = OPERATIONS["ex2_h100"].estimate
+    assert isinstance(unit, Interpolation)
+    codes = np.arange(127 * BLOCK, 128 * BLOCK, dtype=np.uint32)
+    monkeypatch.setitem(unit.__dict__, "rows", (*unit.rows[:9], unit.rows[9] + 1, *unit.rows[10:]))
+    found = evaluate("ex2_h100", [codes], "fp32", policy=sf.get_policy("ptx"))
+    assert digest(codes, found) != DIGESTS["ex2.approx.f32"][127]
+
+
+def test_division_is_a_product() -> None:
+    """div.approx.ftz.f32 multiplies by rcp.approx.ftz.f32."""
+    policy = approximation("rcp.approx.ftz.f32")[2]
+    a, b = operands("div.approx.ftz.f32")
+    inverse = evaluate("rcp_h100", [b.astype(np.uint32)], "fp32", policy=policy)
+    assert (
+        evaluate("mul", [a.astype(np.uint32), inverse], "fp32", policy=policy) == SCALAR["div.approx.ftz.f32"]
+    ).all()

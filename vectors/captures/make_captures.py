@@ -179,7 +179,9 @@ def dot_operands(out: str, left: str, right: str, k: int) -> list[Codes]:
     small, near = d.between(a.emin - a.mantissa_bits - 1, a.emin + 1, shape), c.emin - c.mantissa_bits
     cases.append(tuple(of(small, whole[1], d.between(near, c.emin + 30, (n,)))))
     both = a.emin + b.emin
-    cases.append(tuple(of(small, d.between(b.emin - b.mantissa_bits - 1, b.emin, shape), d.between(both - 8, both + 8, (n,)))))
+    cases.append(
+        tuple(of(small, d.between(b.emin - b.mantissa_bits - 1, b.emin, shape), d.between(both - 8, both + 8, (n,))))
+    )
     total = d.between(near - 28, c.emin + 4, (n, 1))  # around the result's subnormals
     first = np.clip(total // 2, a.emin - a.mantissa_bits, a.emax)
     x, y, z = of(
@@ -326,6 +328,7 @@ def mixed(x: Any) -> Any:
 
 
 def main() -> None:
+    """Write every file."""
     sys.path.insert(0, str(TOP / "docs" / "examples" / "devices"))
     import cupy as cp
     import nvidia

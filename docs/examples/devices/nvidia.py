@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: 0BSD
-"""Instructions of an NVIDIA GPU as devices: operand lines in, result lines out. Needs CuPy; the driver compiles the PTX.
+"""Instructions of an NVIDIA GPU as devices: operand lines in, result lines out. Needs CuPy; the driver compiles PTX.
 
 python nvidia.py cvt.rn.bf16.f32              any scalar instruction of PTX that has no immediate
 python nvidia.py mma.m16n8k32.f32.e4m3.e5m2   a dot product: a line of a, b and c; c is as wide as the result
@@ -191,7 +191,9 @@ class Dot:
             b = "{%b0, %b1}" if second else "{%b0}"
             full = ".".join((types[0], types[1], types[2], types[0]))
             product = f"mma.sync.aligned.{shape}.row.col.{full} {d}, {a}, {b}, {c};"
-        zeros = "\n  ".join(f"mov.b{self.word} %{x}{i}, 0;" for x, m in (("a", 4), ("b", 2), ("c", 4)) for i in range(m))
+        zeros = "\n  ".join(
+            f"mov.b{self.word} %{x}{i}, 0;" for x, m in (("a", 4), ("b", 2), ("c", 4)) for i in range(m)
+        )
         return DOT.format(word=self.word, bytes=n, row=self.row, zeros=zeros, second=second, product=product)
 
     def __call__(self, a, b, c):

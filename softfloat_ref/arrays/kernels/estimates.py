@@ -75,7 +75,13 @@ def plan(sig: Signature, policy: Policy) -> Plan | None:
     """The plan of an estimate from a format of at most 64 bits with IEEE 754's encoding to itself; else None."""
     e, fmt = sig.operation.estimate, sig.out
     plain = fmt.nan == "ieee" and fmt.subnormals == "gradual" and fmt.infinity and fmt.signed and not fmt.p3109
-    if not isinstance(e, Estimate) or sig.formats != (fmt,) or not plain or fmt.width > 64 or fmt.mantissa_bits < e.bits:
+    if (
+        not isinstance(e, Estimate)
+        or sig.formats != (fmt,)
+        or not plain
+        or fmt.width > 64
+        or fmt.mantissa_bits < e.bits
+    ):
         return None
     zeros = int(e.flushed or (sig.operation.flushes and policy.flush_inputs))
     table = np.array(e.table, np.int64)

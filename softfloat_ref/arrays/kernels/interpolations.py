@@ -35,12 +35,14 @@ QUIET: Final = 2
 SIGNALING: Final = 3
 NEGATIVE: Final = 4  # numbers; flags UNKNOWN: the function has them
 OVERFLOW: Final = 5
-TINY: Final = 6  # results that are far below the subnormals, or are flushed
-_CONSTANTS: Final = 7
+TINY: Final = 6  # results that are below all numbers, or are flushed
+NOTHING: Final = 7  # results of which even the root is flushed
+_CONSTANTS: Final = 8
 
 _FP32: Final = get_format("fp32")
 _EXPONENTS: Final = _FP32.bias
-_FAR: Final = 160  # below 2^-160, results are rounded to zero, or to the smallest number
+_BELOW: Final = -160  # of 2^x: rounded to zero, or to the smallest number
+_NO_ROOT: Final = -252
 
 Ints = NDArray[np.int64]
 
@@ -68,8 +70,7 @@ def _constants(sig: Signature, policy: Policy) -> Ints:
         for row, code in given.items():
             found[row, sign] = run((code | at,), 0)
         found[OVERFLOW, sign] = encode(exact.inf(sign), 0)
-        tiny = exact.zero(sign) if policy.flush_outputs else exact.finite(sign, 1, -2 * _FAR)
-        found[TINY, sign] = encode(tiny, 0)[0], 0
+        found[TINY, sign] = encode(exact.finite(sign, 1, 2 * _BELOW), 0)
     one = run((_FP32.bias << _FP32.mantissa_bits | _FP32.sign_bit,), 0)
     found[NEGATIVE] = one if _FP32.is_nan(one[0]) else (0, UNKNOWN)
     return found
@@ -106,8 +107,8 @@ def evaluate(
             elif top < 1 - _EXPONENTS:
                 codes[i] = 0
                 flags[i] = UNKNOWN
-                if flushed or top < -_FAR:
-                    row = TINY
+                if flushed or top < _BELOW:
+                    row = TINY if flushed or top >= _NO_ROOT else NOTHING
             else:
                 codes[i] = (negative << 31) + ((top + _EXPONENTS - 1) << 23) + significand
         if row >= 0:

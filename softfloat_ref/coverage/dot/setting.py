@@ -81,7 +81,7 @@ class DotSetting(BaseSetting):
 
     def _code(self, fmt: Format, x: Value) -> int | None:
         """The code that the unit reads as a value; None if there is none."""
-        code, decode = operand(fmt, x), self.accumulator.decoder(fmt)
+        code, decode = operand(fmt, x), operand_decoder(fmt, self.accumulator.flush_inputs)
         return code if code is not None and exact.compare(decode(code), x) == 0 else None
 
     @cached_property

@@ -156,7 +156,9 @@ def setting(
             raise Error(f"{accumulator.name} takes no second-level scales; multiply its result by them")
         wide = accumulator.operand_format
         if wide is not None and not _within(x.fmt, wide):
-            raise Error(f"{accumulator.name} holds its operands in {wide.name}, which does not have all of {x.fmt.name}")
+            raise Error(
+                f"{accumulator.name} holds its operands in {wide.name}, which does not have all of {x.fmt.name}"
+            )
     result = accumulator.result_format(out)
     found = Setting(accumulator, (a.fmt, b.fmt), out if c is None else c, result, out, _block(a, b))
     _check_steps(found, len(a.codes))

@@ -73,7 +73,12 @@ class Accumulator:
     def _check(self) -> None:
         tables.check({name: getattr(self, name) for name in _NAMES}, "", tables.hints(Accumulator))
         tables.check_choices(self, "", tables.choices(Accumulator) | {"status": STATUSES})
-        self.root, self.policy("rne"), self.operand_formats, self.operand_format  # parsed now, so that errors are raised here
+        (
+            self.root,
+            self.policy("rne"),
+            self.operand_formats,
+            self.operand_format,
+        )  # parsed now, so that errors are raised here
         for size in (self.step, *self.steps_by_format.values(), step_of(self.root) or ""):
             if size not in ("", ALL, BLOCK) and not (type(size) is int and 1 <= size <= MAX_STEP):
                 raise Error(f"step = {size!r}: a step has 1 to {MAX_STEP} products, or is {ALL} or {BLOCK}")

@@ -43,8 +43,8 @@ Decode = Callable[[int], Value]
 
 @lru_cache(maxsize=256)
 def operand_decoder(fmt: Format, flush: str, widened: Format | None = None) -> Decode:
-    """The function that decodes codes as a unit does. flush: an accumulator's flush_inputs. widened: the format in which
-    the unit holds the operands."""
+    """The function that decodes codes as a unit does. flush: an accumulator's flush_inputs. widened: the format in
+    which the unit holds the operands."""
     decode = decoder(fmt, flush != "off")
     if widened is not None:
         return _held_in(widened, fmt, operand_decoder(fmt, flush))

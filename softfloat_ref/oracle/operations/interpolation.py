@@ -59,9 +59,7 @@ class Interpolation:
         return tuple(self.make())
 
 
-def evaluated(
-    kind: int, negative: int, exponent: int, fraction: int, rows: Sequence[int]
-) -> tuple[int, int, int]:
+def evaluated(kind: int, negative: int, exponent: int, fraction: int, rows: Sequence[int]) -> tuple[int, int, int]:
     """The function of (1 + fraction / 2^23) 2^exponent: sign, significand of 24 bits, and the exponent of its leading
     bit; a zero has the significand 0."""
     if kind == RCP:
@@ -173,7 +171,7 @@ def _tanh(negative: int, exponent: int, fraction: int, rows: Sequence[int]) -> t
 
 
 def _normalized(negative: int, value: int, unit: int) -> tuple[int, int, int]:
-    """value / 2^unit, cut to 24 bits; value has at most 63."""
+    """value / 2^unit, cut to 24 bits; value has at most 63, and is not negative."""
     if value == 0:
         return negative, 0, 0
     top, rest = 0, value
@@ -182,4 +180,4 @@ def _normalized(negative: int, value: int, unit: int) -> tuple[int, int, int]:
             rest >>= step
             top += step
     significand = value >> (top - WIDTH) if top >= WIDTH else value << (WIDTH - top)
-    return negative, significand, top - unit
+    return negative, significand & 0xFFFFFF, top - unit

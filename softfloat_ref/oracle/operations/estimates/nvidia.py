@@ -142,6 +142,7 @@ _TANH: Final = """
     3fffed:5:4 3ffff9:2:2 3ffffd:1:1
 """
 
+
 def _rows(text: str) -> list[int]:
     found = [[int(x, 16) for x in row.split(":")] for row in text.split()]
     return [c0 << 30 | c1 << 14 | c2 for c0, c1, c2 in found]
@@ -178,9 +179,11 @@ _SMALLEST: Final = exact.finite(1, 126, 0)
 
 
 def _tiny_power(unit: Interpolation, ctx: Context, a: Value, top: int) -> Value:
-    """2^a below the normal numbers: zero where results are flushed, else the square of 2^(a / 2)."""
+    """2^a below the normal numbers, which are flushed or else the square of 2^(a / 2), as software makes it."""
+    if ctx.policy.flush_outputs:
+        return _finite(unit, a, top)
     y = _finite(unit, a, top - 1)
-    if ctx.policy.flush_outputs or exact.top(y) < EMIN:
+    if exact.top(y) < EMIN:
         return exact.zero(0)
     return exact.finite(0, y.significand**2, 2 * y.exponent)
 
@@ -189,7 +192,7 @@ def _finite(unit: Interpolation, a: Value, top: int) -> Value:
     """The unit's result for the operand, with that exponent; an operand of more than 24 bits is cut."""
     more = WIDTH + 1 - a.significand.bit_length()
     kept = a.significand << more if more >= 0 else a.significand >> -more
-    sign, significand, at = evaluated(unit.kind, a.sign, top, kept - (1 << WIDTH), unit.rows)
+    sign, significand, at = evaluated(unit.kind, a.sign, top, kept & ((1 << WIDTH) - 1), unit.rows)
     return exact.finite(sign, significand, at - WIDTH) if significand else exact.zero(sign)
 
 
