@@ -10,11 +10,15 @@ from softfloat_ref.diagnosis.hypotheses import expected_model
 from softfloat_ref.diagnosis.kinds import confirming, examiner
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.operations import OPERATIONS
+from softfloat_ref.oracle.operations.estimate import Estimate
 from softfloat_ref.units import OperationUnit
 
-RECIPROCALS = [name for name, row in OPERATIONS.items() if row.estimate and not row.estimate.root]
-ROOTS = [name for name, row in OPERATIONS.items() if row.estimate and row.estimate.root]
-PAIRS = [*(("recip", x) for x in RECIPROCALS), *(("rsqrt", x) for x in ROOTS), ("frecpe", "vfrec7")]
+TABLES = [row for row in OPERATIONS.values() if isinstance(row.estimate, Estimate)]
+EXACT = {"recip": "rcp_h100", "exp2": "ex2_h100", "log2": "lg2_h100"} | {
+    x: f"{x}_h100" for x in ("rsqrt", "sqrt", "sin", "cos", "tanh")
+}
+PAIRS = [*(("rsqrt" if row.family == "reciprocal root" else "recip", row.name) for row in TABLES), *EXACT.items()]
+PAIRS += [("frecpe", "vfrec7"), ("rcp_h100", "vrcp14")]
 
 
 @pytest.mark.parametrize(("expected", "device"), PAIRS)

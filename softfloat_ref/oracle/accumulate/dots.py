@@ -16,6 +16,7 @@ from softfloat_ref.oracle.accumulate.terms import (
     Scale,
     Term,
     decode_scale,
+    holds,
     number,
     operand_decoder,
     product,
@@ -155,7 +156,7 @@ def setting(
         if x.tensor != FP32_ONE and accumulator.scales != "any" and not extrapolate:
             raise Error(f"{accumulator.name} takes no second-level scales; multiply its result by them")
         wide = accumulator.operand_format
-        if wide is not None and not _within(x.fmt, wide):
+        if wide is not None and not holds(wide, x.fmt) and not extrapolate:
             raise Error(
                 f"{accumulator.name} holds its operands in {wide.name}, which does not have all of {x.fmt.name}"
             )
@@ -163,13 +164,6 @@ def setting(
     found = Setting(accumulator, (a.fmt, b.fmt), out if c is None else c, result, out, _block(a, b))
     _check_steps(found, len(a.codes))
     return found
-
-
-def _within(fmt: Format, wide: Format) -> bool:
-    """Whether every number of a format is one of the wider format."""
-    top = exact.top(decoder(fmt)(fmt.max_code)) <= exact.top(decoder(wide)(wide.max_code))
-    least = fmt.emin - fmt.mantissa_bits >= wide.emin - wide.mantissa_bits
-    return top and least and fmt.mantissa_bits <= wide.mantissa_bits
 
 
 def _check_steps(s: Setting, count: int) -> None:

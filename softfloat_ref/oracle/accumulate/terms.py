@@ -46,7 +46,7 @@ def operand_decoder(fmt: Format, flush: str, widened: Format | None = None) -> D
     """The function that decodes codes as a unit does. flush: an accumulator's flush_inputs. widened: the format in
     which the unit holds the operands."""
     decode = decoder(fmt, flush != "off")
-    if widened is not None:
+    if widened is not None and holds(widened, fmt):
         return _held_in(widened, fmt, operand_decoder(fmt, flush))
     if flush != "positive":
         return decode
@@ -57,6 +57,13 @@ def operand_decoder(fmt: Format, flush: str, widened: Format | None = None) -> D
         return plus if value.kind == FINITE and value.significand == 0 else value
 
     return decode_positive
+
+
+def holds(wide: Format, fmt: Format) -> bool:
+    """Whether every number of a format is one of the wider format."""
+    top = exact.top(decoder(fmt)(fmt.max_code)) <= exact.top(decoder(wide)(wide.max_code))
+    least = fmt.emin - fmt.mantissa_bits >= wide.emin - wide.mantissa_bits
+    return top and least and fmt.mantissa_bits <= wide.mantissa_bits
 
 
 def _held_in(wide: Format, fmt: Format, decode: Decode) -> Decode:

@@ -71,7 +71,7 @@ def _div(ctx: Context, a: Value, b: Value) -> Outcome:
     return exact.divide(a, b, ctx.bits), 0
 
 
-@operation("sqrt", 1, "square root", formula=ROOT, loop=Loop.SQRT)
+@operation("sqrt", 1, "square root", formula=ROOT, family="root", loop=Loop.SQRT)
 def _sqrt(ctx: Context, a: Value) -> Outcome:
     if a.is_zero:
         return a, 0

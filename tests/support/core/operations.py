@@ -19,6 +19,7 @@ from softfloat_ref.oracle.operations import (
     signature,
     unrounded,
 )
+from softfloat_ref.oracle.operations.interpolation import Interpolation
 from softfloat_ref.oracle.operations.p3109 import GROUPS, NAMES, SCALED, own_name
 from softfloat_ref.oracle.operations.table import confused_with
 from softfloat_ref.oracle.policies import Policy
@@ -100,10 +101,12 @@ def processors() -> Sample:
     yield from _rows(rows)
     for name, row in rows.items():
         yield name, row.standing
-        if row.estimate:
-            e = row.estimate
+        e = row.estimate
+        if isinstance(e, Interpolation):
+            yield e.kind, e.root, e.index_bits, e.rows
+        elif e:
             yield e.root, e.index_bits, e.bits, e.exact, e.flushed, e.silent, e.table
-        for policy in (None, "arm", "riscv", "x86-sse", Policy("rdn", flush_inputs=True, flush_outputs=True)):
+        for policy in (None, "arm", "riscv", "x86-sse", "ptx", Policy("rdn", flush_inputs=True, flush_outputs=True)):
             codes = (0, 1, 0x1FFFFF, 0x200000, 0x200001, 0x400000, 0x7FFFFF, 0x800000, 0x3F800000, 0x40490FDB)
             codes += (0x7E800000, 0x7E800001, 0x7F000000, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC00001)
             for a in (y for x in codes for y in (x, x | 0x80000000)):

@@ -1,4 +1,4 @@
-"""The approximations of PTX as an NVIDIA H100 has them: tables and parabolas, found from captures of all operands.
+"""The approximations of PTX as an NVIDIA H100 and an H200 have them: parabolas, found from all operands' results.
 
 A row is c0:c1:c2. vectors/captures has digests of the captured results, for all 2^32 operands of FP32.
 """
@@ -148,13 +148,23 @@ def _rows(text: str) -> list[int]:
     return [c0 << 30 | c1 << 14 | c2 for c0, c1, c2 in found]
 
 
-def _approximation(name: str, summary: str, kind: int, rows: str, index_bits: int = 6) -> None:
-    """Enter an approximation in the table of operations."""
+def _approximation(name: str, summary: str, family: str, kind: int, rows: str, index_bits: int = 6) -> None:
+    """Enter an approximation in the table of operations. family: of the function's."""
     unit = Interpolation(kind, lambda: _rows(rows), index_bits)
-    standing = Standing("captured: NVIDIA H100, all 2^32", "none: a bound (PTX ISA)")
+    standing = Standing("captured: NVIDIA H100 and H200, all 2^32", "none: a bound (PTX ISA)")
     pole = kind in (RCP, RSQRT, LG2)
 
-    @operation(name, 1, f"PTX: {summary}", rounds=True, pole=pole, nans=True, standing=standing, estimate=unit)
+    @operation(
+        name,
+        1,
+        f"PTX: {summary}",
+        rounds=True,
+        pole=pole,
+        nans=True,
+        family=family,
+        standing=standing,
+        estimate=unit,
+    )
     def compute(ctx: Context, a: Value) -> Outcome:
         if a.kind == NAN:
             return nan_operand(ctx.policy.nan_rule, (a,))[0], 0
@@ -228,11 +238,11 @@ def _in_format(x: Value, fmt: Format) -> Value:
     return exact.finite(x.sign, kept, x.exponent + cut) if kept else exact.zero(x.sign)
 
 
-_approximation("rcp_h100", "1 / a, rcp.approx", RCP, _RCP, 7)
-_approximation("rsqrt_h100", "1 / sqrt(a), rsqrt.approx", RSQRT, _RSQRT)
-_approximation("sqrt_h100", "sqrt(a), sqrt.approx", SQRT, _SQRT)
-_approximation("ex2_h100", "2^a, ex2.approx", EX2, _EX2)
-_approximation("lg2_h100", "log2(a), lg2.approx", LG2, _LG2)
-_approximation("sin_h100", "sin(a), sin.approx", SIN, _SINE)
-_approximation("cos_h100", "cos(a), cos.approx", COS, _SINE)
-_approximation("tanh_h100", "tanh(a), tanh.approx", TANH, _TANH)
+_approximation("rcp_h100", "1 / a, rcp.approx", "reciprocal", RCP, _RCP, 7)
+_approximation("rsqrt_h100", "1 / sqrt(a), rsqrt.approx", "reciprocal root", RSQRT, _RSQRT)
+_approximation("sqrt_h100", "sqrt(a), sqrt.approx", "root", SQRT, _SQRT)
+_approximation("ex2_h100", "2^a, ex2.approx", "exp", EX2, _EX2)
+_approximation("lg2_h100", "log2(a), lg2.approx", "log", LG2, _LG2)
+_approximation("sin_h100", "sin(a), sin.approx", "trigonometric", SIN, _SINE)
+_approximation("cos_h100", "cos(a), cos.approx", "trigonometric", COS, _SINE)
+_approximation("tanh_h100", "tanh(a), tanh.approx", "hyperbolic", TANH, _TANH)
