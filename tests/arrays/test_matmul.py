@@ -23,6 +23,7 @@ SCALAR = [
     (name, fmt)
     for name, acc in ACCUMULATORS.items()
     for fmt in (acc.formats.split() or ["fp8_e4m3", "fp8_e5m2", "fp16", "bf16", "fp32", "fp4_e2m1"])
+    if fmt != "fp64"  # whose results are FP64
 ]
 BLOCK = [
     (name, fmt)

@@ -20,9 +20,9 @@ from core import accumulators, beside, conversions, definitions, operations, sum
 from core.samples import SAMPLES
 
 HASHES: dict[str, str] = {
-    "accumulators": "a3ac5752a467042c",
+    "accumulators": "851ef60587d5e16a",
     "dots": "590bac2ba96455bd",
-    "trees": "65b9f44f2acc2c91",
+    "trees": "253db5fbd2f4eff6",
     "decisions": "29be24c254885df5",
     "targets": "39143a098fdffdaf",
     "encodings": "3b61d09b9db4d07f",
@@ -52,7 +52,7 @@ HASHES: dict[str, str] = {
     "special_sums": "fb76e4b671720f06",
     "zero_sums": "8887fb9e724c2c36",
     "levels": "5392fb59fe132536",
-    "definitions_of_sums": "b469be69ce009c51",
+    "definitions_of_sums": "b52c4d347de77ee8",
     "on_formats": "5cfaa92b2fd72993",
     "types_of_formats": "a0cf6e69b5854863",
     "vector_functions": "de071e8a019a8770",

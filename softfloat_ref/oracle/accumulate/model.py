@@ -167,7 +167,8 @@ class Accumulator:
 
     def to_dict(self) -> dict[str, Any]:
         """The full definition, as manifests store it; `define_accumulator` reads it."""
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        found = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        return {k: v for k, v in found.items() if k != "widened" or v}  # which older manifests do not have
 
     def replace(self, **fields: Any) -> Accumulator:
         """This accumulator with some fields replaced. Raises Error for a field that does not exist."""
