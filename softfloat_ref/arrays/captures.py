@@ -31,7 +31,7 @@ _GPUS: Final = {
     "B200": ("nvidia-b200", "nvidia-b200-fp8-mma"),
 }
 _HOPPER: Final = ("H100", "H200")
-# Of a file that names an instruction: the accumulator for fp8, and for the others.
+# The accumulator for fp8 in a file that names an instruction.
 _INSTRUCTIONS: Final = {"mma": "nvidia-h100-fp8-mma", "wgmma": "nvidia-h100-fp8-wgmma"}
 
 

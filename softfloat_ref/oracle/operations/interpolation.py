@@ -27,15 +27,11 @@ _ONES: Final = (1 << WIDTH) - 1
 _HALF_TURN: Final = 1 << 24  # angles are in units of 2^-25 turns
 _INVERSE_TURN: Final = 0xA2F983  # the significand of FP32's 1 / (2 pi), which is 2^-26 times this
 _FAR: Final = 1 << 12  # an exponent beyond those of every format
-# Of tanh, for each binade from 2^-8: the first row, log2 of the number of rows, and the unit's exponent, negated.
-_TANH: Final = (
-    *((0, 0, 39), (1, 0, 38), (2, 0, 37), (3, 1, 38), (5, 1, 37), (7, 2, 38)),
-    *((11, 2, 37), (15, 2, 36), (19, 3, 37), (27, 4, 39), (43, 3, 37)),
-)
-_TANH_FIRST: Final = tuple(first for first, _, _ in _TANH)
-_TANH_ROWS: Final = tuple(rows for _, rows, _ in _TANH)
-_TANH_UNIT: Final = tuple(unit for _, _, unit in _TANH)
+# Of tanh, for each binade from 2^-8: log2 of the number of rows, the first of them, and the unit's exponent, negated.
 _TANH_LEAST: Final = -8
+_TANH_ROWS: Final = (0, 0, 0, 1, 1, 2, 2, 2, 3, 4, 3)
+_TANH_FIRST: Final = tuple(sum(1 << rows for rows in _TANH_ROWS[:binade]) for binade in range(len(_TANH_ROWS)))
+_TANH_UNIT: Final = (39, 38, 37, 38, 37, 38, 37, 36, 37, 39, 37)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +138,7 @@ def _turns(exponent: int, fraction: int) -> int:
         return 0
     product = (1 << WIDTH | fraction) * _INVERSE_TURN
     cut = 24 if product >> 47 else 23
-    down = -(exponent - WIDTH - 26 + 25) - cut  # from the product's units to those of angles
+    down = 24 - exponent - cut  # the product is in units of 2^(exponent - 49), the angle of 2^-25
     kept = product >> cut
     if down > 0:
         return kept >> down if down < 48 else 0
