@@ -21,7 +21,6 @@ COS: Final = 6
 TANH: Final = 7
 
 WIDTH: Final = 23  # bits of a fraction, as of FP32
-EMIN: Final = -126
 _LOW: Final = (1 << 17) - 1
 _ONES: Final = (1 << WIDTH) - 1
 _HALF_TURN: Final = 1 << 24  # angles are in units of 2^-25 turns
@@ -44,7 +43,7 @@ class Interpolation:
 
     kind: int
     make: Callable[[], Sequence[int]]
-    index_bits: int = 6
+    index_bits: int
 
     @property
     def root(self) -> bool:
@@ -134,15 +133,13 @@ def _logarithm(exponent: int, fraction: int, rows: Sequence[int]) -> tuple[int, 
 
 def _turns(exponent: int, fraction: int) -> int:
     """The operand over 2 pi, cut like an FP32 product and then to units of 2^-25; whole turns are left out."""
-    if exponent < EMIN or exponent >= 64:
-        return 0
     product = (1 << WIDTH | fraction) * _INVERSE_TURN
     cut = 24 if product >> 47 else 23
     down = 24 - exponent - cut  # the product is in units of 2^(exponent - 49), the angle of 2^-25
     kept = product >> cut
     if down > 0:
-        return kept >> down if down < 48 else 0
-    return (kept << -down) & (2 * _HALF_TURN - 1) if down > -25 else 0
+        return kept >> min(down, 24)
+    return (kept << min(-down, 25)) & (2 * _HALF_TURN - 1)
 
 
 def _sine(negative: int, angle: int, rows: Sequence[int]) -> tuple[int, int, int]:
@@ -168,8 +165,6 @@ def _tanh(negative: int, exponent: int, fraction: int, rows: Sequence[int]) -> t
 
 def _normalized(negative: int, value: int, unit: int) -> tuple[int, int, int]:
     """value / 2^unit, cut to 24 bits; value has at most 63, and is not negative."""
-    if value == 0:
-        return negative, 0, 0
     top, rest = 0, value
     for step in (32, 16, 8, 4, 2, 1):
         if rest >> step:

@@ -27,6 +27,8 @@ FIRST = {
     "policies": ("policies", "format_names", "targets"),
     "formats": ("ulps", "format_names", "formats", "policies", "targets"),
     "operations/real_functions": ("special_functions", "functions"),
+    "operations/interpolation": ("interpolations",),
+    "operations/estimates/nvidia": ("interpolations", "processors"),
     "operations/estimates": ("processors",),
     "reals": ("special_functions", "functions"),
     "vector_functions": ("vector_functions",),

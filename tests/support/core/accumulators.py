@@ -32,6 +32,7 @@ def accumulators() -> Sample:
             step_of(acc.root),
             len(walk(acc.root)),
             sorted(acc.operand_formats),
+            acc.operand_format and acc.operand_format.name,
         )
         yield (
             acc.steps_by_format,

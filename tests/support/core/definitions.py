@@ -173,6 +173,8 @@ def policies() -> Sample:
         {"integers": "x86"},
         {"specials": "p3109"},
         {"bare_widening": "x"},
+        {"bare_widening": "ON"},
+        {"bare_widening": "float16"},
         {"x": 1},
         {"nan_missing": "zero"},
     ):

@@ -19,11 +19,14 @@ from softfloat_ref.oracle.operations import (
     signature,
     unrounded,
 )
-from softfloat_ref.oracle.operations.interpolation import Interpolation
+from softfloat_ref.oracle.operations.interpolation import Interpolation, evaluated
 from softfloat_ref.oracle.operations.p3109 import GROUPS, NAMES, SCALED, own_name
 from softfloat_ref.oracle.operations.table import confused_with
 from softfloat_ref.oracle.policies import Policy
 
+# Fractions at which one more, or one less, in the sum of a parabola changes a result.
+EDGES = (0x9DF0, 0x436B9, 0xC668, 0x64F, 0x2084C, 0x2A52B, 0x204F7, 0xCF03, 0x232C, 0xC756, 0x58D7, 0x500, 0x200CB)
+EDGES += (0x1593, 0x21CD7, 0x40, 0x28F314)
 OPERANDS = {
     "fp16": (
         0,
@@ -112,6 +115,34 @@ def processors() -> Sample:
             for a in (y for x in codes for y in (x, x | 0x80000000)):
                 fmt = "fp32" if "float" in row.operands else "u32"
                 yield said(evaluate, name, (a, 0xBFF00001)[: row.arity], fmt, None, policy)
+
+
+@sample
+def interpolations() -> Sample:
+    """Tables of parabolas: operands of every exponent, more of those near one, first and last places of a row."""
+    places = [0, 1, 0xFFFF, 0x1FFFF, 0x20000, 0x400000, 0x7C0000, 0x7C8001, 0x7D0001, 0x7FFFFF]
+    places += [*((k * 0x9E3779B1 >> 5) & 0x7FFFFF for k in range(6))]
+    common = list(range(0, 256, 5)), (0, 0x7FFFFF, 0x2AAAAA)
+    near = list(range(112, 138)), places
+    codes = [e << 23 | f for exponents, fractions in (common, near) for e in exponents for f in fractions]
+    for name, row in OPERATIONS.items():
+        if isinstance(e := row.estimate, Interpolation):
+            yield from _approximated(name, codes)
+            for exponent in (*range(-30, 15), -300, -149, -127, -126, 39, 40, 64, 100, 1023):
+                yield [evaluated(e.kind, s, exponent, x, e.rows) for s in (0, 1) for x in (0, 1, 0x7FFFFF, *EDGES)]
+
+
+def _approximated(name: str, codes: list[int]) -> Sample:
+    flushed = Policy(flush_inputs=True, flush_outputs=True)
+    for sign in (0, 1):
+        yield name, [said(evaluate, name, (x | sign << 31,), "fp32") for x in codes]
+        for fmt in (get_format(x) for x in ("fp16", "bf16", "s1e8m22")):
+            some = range(0, fmt.sign_bit, fmt.sign_bit // 33)
+            yield name, fmt.name, [said(evaluate, name, (x | sign * fmt.sign_bit,), fmt) for x in some]
+        some = (x | sign << 31 for x in codes[::7])
+        yield name, [said(evaluate, name, (x,), "fp32", None, flushed) for x in some]
+    for wide in ("0x1p0", "0x1.fffffffffffffp0", "0x1.23456789abcdep-3", "0x1.8p-1050"):
+        yield name, said(evaluate, name, (encode(parse_number(wide), "fp64").bits,), "fp64")
 
 
 def _of(operations: Mapping[str, Operation]) -> Sample:

@@ -20,6 +20,7 @@ from softfloat_ref.oracle.accumulate.dots import Operand, operand, run, setting
 from softfloat_ref.oracle.accumulate.grammar import parse_tree, tree_text
 from softfloat_ref.oracle.accumulate.model import summary
 from softfloat_ref.oracle.accumulate.probes import PROBES, answer
+from softfloat_ref.oracle.accumulate.terms import holds, operand_decoder
 from softfloat_ref.oracle.accumulate.trace import trace, trace_dict
 from softfloat_ref.oracle.blocks.formats import any_format
 from softfloat_ref.oracle.codec import decoder
@@ -115,6 +116,18 @@ def fp32(codes: tuple[int, int]) -> tuple[Value, Value]:
     """The values of a pair of codes."""
     decode = decoder(get_format("fp32"))
     return decode(codes[0]), decode(codes[1])
+
+
+@sample
+def wider_formats() -> Sample:
+    """Which formats hold which, and operands as they are held."""
+    narrow = ("fp8_e4m3", "fp8_e5m2", "s1e5m2b26", "fp6_e3m2", "fp4_e2m1", "fp16", "bf16", "tf32")
+    for fmt in (get_format(name) for name in narrow):
+        for wide in (get_format(name) for name in ("fp16", "bf16", "fp32", "fp8_e5m2", "fp8_e4m3", "s1e5m3", "s1e4m2")):
+            yield fmt.name, wide.name, holds(wide, fmt)
+            for flush in ("off", "positive", "on"):
+                decode = operand_decoder(fmt, flush, wide)
+                yield [said(decode, code) for code in range(0, 1 << fmt.width, 1 << max(0, fmt.width - 8))]
 
 
 @sample

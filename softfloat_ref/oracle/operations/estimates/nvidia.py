@@ -12,7 +12,6 @@ from softfloat_ref.oracle.exact import FINITE, GENERATED, INF, NAN, Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations.interpolation import (
     COS,
-    EMIN,
     EX2,
     LG2,
     RCP,
@@ -25,6 +24,8 @@ from softfloat_ref.oracle.operations.interpolation import (
     evaluated,
 )
 from softfloat_ref.oracle.operations.table import Context, Outcome, Standing, nan_operand, operation
+
+_EMIN: Final = -126  # of FP32
 
 _RCP: Final = """
     4000000:fffe:3f5 3f80fe2:fc0a:3dd 3f03f06:f82d:3c6 3e88cb5:f467:3b1 3e0f83e:f0b6:39b 3d980f8:ed1b:386
@@ -179,7 +180,7 @@ def _result(unit: Interpolation, ctx: Context, a: Value) -> Value:
     top = exact.top(a)
     if unit.kind == EX2 and a.sign and exact.compare(a, _SMALLEST) < 0:
         return _tiny_power(unit, ctx, a, top)
-    if unit.kind == LG2 and top < EMIN:  # of a subnormal: of it times 2^24, less 24
+    if unit.kind == LG2 and top < _EMIN:  # of a subnormal: of it times 2^24, less 24
         y = _finite(unit, a, top + 24)
         return exact.finite(1, y.significand + (24 << -y.exponent), y.exponent)
     return _finite(unit, a, top)
@@ -193,7 +194,7 @@ def _tiny_power(unit: Interpolation, ctx: Context, a: Value, top: int) -> Value:
     if ctx.policy.flush_outputs:
         return _finite(unit, a, top)
     y = _finite(unit, a, top - 1)
-    if exact.top(y) < EMIN:
+    if exact.top(y) < _EMIN:
         return exact.zero(0)
     return exact.finite(0, y.significand**2, 2 * y.exponent)
 
@@ -203,7 +204,7 @@ def _finite(unit: Interpolation, a: Value, top: int) -> Value:
     more = WIDTH + 1 - a.significand.bit_length()
     kept = a.significand << more if more >= 0 else a.significand >> -more
     sign, significand, at = evaluated(unit.kind, a.sign, top, kept & ((1 << WIDTH) - 1), unit.rows)
-    return exact.finite(sign, significand, at - WIDTH) if significand else exact.zero(sign)
+    return exact.finite(sign, significand, at - WIDTH)
 
 
 def _at_end(kind: int, a: Value) -> Value:
@@ -234,8 +235,7 @@ def _in_format(x: Value, fmt: Format) -> Value:
     cut = max(top, fmt.emin) - fmt.mantissa_bits - x.exponent
     if fmt.mantissa_bits >= WIDTH or cut <= 0:
         return x
-    kept = x.significand >> cut
-    return exact.finite(x.sign, kept, x.exponent + cut) if kept else exact.zero(x.sign)
+    return exact.finite(x.sign, x.significand >> cut, x.exponent + cut)
 
 
 _approximation("rcp_h100", "1 / a, rcp.approx", "reciprocal", RCP, _RCP, 7)
