@@ -100,19 +100,25 @@ def plan(sig: Signature, policy: Policy) -> Plan | None:
 
 def _constants(sig: Signature, policy: Policy, e: Estimate) -> Ints:
     fmt = sig.out
-    run, encode = evaluator(sig, policy), encoder(fmt, policy)
-    found = np.zeros((CONSTANTS, 2, 2), np.int64)
-    quiet, loud = fmt.canonical_nan & fmt.magnitude_mask, fmt.inf_code + 1
+    encode, found = encoder(fmt, policy), ends(sig, policy, CONSTANTS)
     for sign in (0, 1):
-        at = fmt.sign_bit * sign
-        given = {ZERO: at, INF: fmt.inf_code | at, QUIET: quiet | at, SIGNALING: loud | at, NEGATIVE: fmt.max_code | at}
-        for row, code in given.items():
-            found[row, sign] = _signed(run((code,), 0))
         if policy.nan_rule.propagate != "no":
             found[[QUIET, SIGNALING], sign] = 0, UNKNOWN
         beyond = exact.inf(sign) if e.silent else exact.finite(sign, 1, fmt.emax + 1)
         found[OVERFLOW, sign] = _signed(encode(beyond, 0))
         found[FLUSHED, sign] = _flushed(sign, fmt, policy, e)
+    return found
+
+
+def ends(sig: Signature, policy: Policy, rows: int) -> Ints:
+    """The rows of constants, with what the oracle gives for zeros, infinities, NaNs and the largest numbers."""
+    fmt, run = sig.out, evaluator(sig, policy)
+    found = np.zeros((rows, 2, 2), np.int64)
+    quiet, loud = fmt.canonical_nan & fmt.magnitude_mask, fmt.inf_code + 1
+    for sign in (0, 1):
+        given = {ZERO: 0, INF: fmt.inf_code, QUIET: quiet, SIGNALING: loud, NEGATIVE: fmt.max_code}
+        for row, code in given.items():
+            found[row, sign] = _signed(run((code | fmt.sign_bit * sign,), 0))
     return found
 
 

@@ -13,12 +13,23 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
+from softfloat_ref.arrays.kernels.estimates import (
+    CONSTANTS,
+    FLUSHED,
+    INF,
+    NEGATIVE,
+    OVERFLOW,
+    QUIET,
+    SIGNALING,
+    ZERO,
+    ends,
+)
 from softfloat_ref.arrays.kernels.jit import compiled
 from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import encoder
 from softfloat_ref.oracle.formats import get_format
-from softfloat_ref.oracle.operations import Signature, evaluator, interpolation
+from softfloat_ref.oracle.operations import Signature, interpolation
 from softfloat_ref.oracle.operations.interpolation import Interpolation
 from softfloat_ref.oracle.policies import Policy
 
@@ -28,16 +39,9 @@ register_jitable(interpolation._tanh)
 register_jitable(interpolation.evaluated)
 _evaluated: Any = interpolation.evaluated
 
-# The rows of constants: a code and its flags for each sign.
-ZERO: Final = 0
-INF: Final = 1
-QUIET: Final = 2
-SIGNALING: Final = 3
-NEGATIVE: Final = 4  # numbers; flags UNKNOWN: the function has them
-OVERFLOW: Final = 5
-TINY: Final = 6  # results that are below all numbers, or are flushed
-NOTHING: Final = 7  # results of which even the root is flushed
-_CONSTANTS: Final = 8
+# Rows of constants beside those of other estimates; of negative numbers, flags UNKNOWN: the function has them.
+TINY: Final = FLUSHED  # results that are below all numbers, or are flushed
+NOTHING: Final = CONSTANTS  # results of which even the root is flushed
 
 _FP32: Final = get_format("fp32")
 _EXPONENTS: Final = _FP32.bias
@@ -61,18 +65,12 @@ def loop(sig: Signature, policy: Policy, unit: Interpolation) -> Any:
 
 
 def _constants(sig: Signature, policy: Policy) -> Ints:
-    run, encode = evaluator(sig, policy), encoder(_FP32, policy)
-    found = np.zeros((_CONSTANTS, 2, 2), np.int64)
-    quiet = _FP32.canonical_nan & _FP32.magnitude_mask
+    encode, found = encoder(_FP32, policy), ends(sig, policy, NOTHING + 1)
     for sign in (0, 1):
-        at = _FP32.sign_bit * sign
-        given = {ZERO: 0, INF: _FP32.inf_code, QUIET: quiet, SIGNALING: _FP32.inf_code + 1}
-        for row, code in given.items():
-            found[row, sign] = run((code | at,), 0)
         found[OVERFLOW, sign] = encode(exact.inf(sign), 0)
         found[TINY, sign] = encode(exact.finite(sign, 1, 2 * _BELOW), 0)
-    one = run((_FP32.bias << _FP32.mantissa_bits | _FP32.sign_bit,), 0)
-    found[NEGATIVE] = one if _FP32.is_nan(one[0]) else (0, UNKNOWN)
+    if not _FP32.is_nan(found[NEGATIVE, 1, 0]):
+        found[NEGATIVE] = 0, UNKNOWN
     return found
 
 
@@ -91,7 +89,7 @@ def evaluate(
             row = INF if fraction == 0 else QUIET if fraction >> 22 else SIGNALING
         elif field == 0 and (fraction == 0 or zeros):
             row = ZERO
-        elif sign and constants[NEGATIVE, 0, 1] != UNKNOWN:
+        elif sign and constants[NEGATIVE, 1, 1] != UNKNOWN:
             row = NEGATIVE
         elif field == 0:
             codes[i] = 0
