@@ -155,7 +155,7 @@ class _Function:
                 yield from [f"    {port.name} &={mask[2:]};"] if mask else []
             else:
                 lanes = [(k, name) for k, name in enumerate(port.names) if name in used]
-                yield from (f"    const uint64_t {name} = {port.name}[{k}]{mask};" for k, name in lanes)
+                yield from (f"    uint64_t {name} = {port.name}[{k}]{mask};" for k, name in lanes)
 
     def _statements(self, place: Place, indent: str) -> Iterator[str]:
         """What is computed at a place, without the branches' values."""
@@ -172,8 +172,8 @@ class _Function:
             if isinstance(item, Group):
                 yield from self._choice(place, item, groups[item], indent)
             else:
-                text = f"{indent}const {_type(item)} {self.plan.names[item]} = {self._whole(item)};"
-                yield from wrapped(text, indent)
+                # not const: Clang evaluates the initial value of a constant again at each use, hence of all before it
+                yield from wrapped(f"{indent}{_type(item)} {self.plan.names[item]} = {self._whole(item)};", indent)
 
     def _choice(self, place: Place, group: Group, terms: list[Term], indent: str) -> Iterator[str]:
         for t in terms:

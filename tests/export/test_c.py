@@ -54,9 +54,10 @@ def test_units(most: int, tmp_path: Path) -> None:
 @pytest.mark.sim
 def test_quantizer(tmp_path: Path) -> None:
     circuit = exported(QUANTIZER.unit)
-    called = Called(compiled([circuit], tmp_path, COMPILERS[0]), circuit)
-    for inputs, outputs in cases(QUANTIZER):
-        assert called(inputs) == outputs
+    for compiler in COMPILERS:
+        called = Called(compiled([circuit], tmp_path, compiler), circuit)
+        for inputs, outputs in cases(QUANTIZER):
+            assert called(inputs) == outputs
 
 
 def test_bits_above_a_port_are_ignored(tmp_path: Path) -> None:

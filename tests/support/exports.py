@@ -73,7 +73,7 @@ def compiled(circuits: Sequence[Circuit], folder: Path, compiler: str, *options:
     (folder / "exported.h").write_text(header_text(circuits))
     library = folder / f"exported_{compiler}.so"
     command = [compiler, *STRICT, *options, "-shared", "-fPIC", str(folder / "exported.c"), "-o", str(library)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     return ctypes.CDLL(str(library))
 
