@@ -12,7 +12,7 @@ import click
 from softfloat_ref.app.devices import Device, device_options
 from softfloat_ref.app.kappa import KappaChoice, kappa_options
 from softfloat_ref.app.options import Choices, Name, option_name, policy_options, profile_option, ulp_limit
-from softfloat_ref.app.requests import DEFAULT_VECTORS, DOT, QUANTIZATIONS, dot_options, request
+from softfloat_ref.app.requests import DEFAULT_VECTORS, DOT, QUANTIZATIONS, dot_options, request, rounding_input
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import check_place, write_file
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
@@ -57,6 +57,7 @@ DEFAULT_WIDE: Final = 10_000
 @click.option("--diagnose/--no-diagnose", default=True, show_default=True, help="Report what the device seems to do.")
 @click.option("--json", "json_file", metavar="FILE", help="Write the report as JSON (- for stdout).")
 @click.option("--junit", metavar="FILE", help="Write the report as JUnit XML (- for stdout).")
+@rounding_input
 @dot_options
 @profile_option
 @policy_options
@@ -71,6 +72,7 @@ def command(
     golden: str | None,
     results: str | None,
     count: int | None,
+    roundings: str | None,
     flags: bool,
     exhaustive: bool,
     ulp: str | None,
@@ -96,8 +98,9 @@ def command(
     if exhaustive and count is not None:
         raise Error("--exhaustive checks every case; leave -n out")
     if golden is not None or results is not None:
-        named = (("fmt", fmt), ("out", out), ("seed", choices.seed), ("n", count), ("exhaustive", exhaustive or None))
-        if given := [*choices.given, *(k for k, v in named if v is not None)]:
+        others = {"fmt": fmt, "out": out, "rounding_input": roundings, "seed": choices.seed, "n": count}
+        others["exhaustive"] = exhaustive or None
+        if given := [*choices.given, *(k for k, v in others.items() if v is not None)]:
             option = "-n" if given[0] == "n" else option_name(given[0])
             raise Error(f"--golden has its own cases and policy; leave {option} out")
         found = _from_files(golden, results, op, device, how)
@@ -106,7 +109,7 @@ def command(
         default = DEFAULT_WIDE if name in REQUESTS else DEFAULT_COUNT
         default = DEFAULT_VECTORS if name in VECTOR_FUNCTIONS else default
         number: dict[str, Any] = {"level": EXHAUSTIVE} if exhaustive else {"count": count or default}
-        vectors = request(op, fmt, out, choices, profile, dots, **number, seed=choices.seed or 0)
+        vectors = request(op, fmt, out, choices, profile, dots, roundings, **number, seed=choices.seed or 0)
         found = _from_device(vectors, device, how)
     if "-" not in (json_file, junit):
         for line in reports.text(found):

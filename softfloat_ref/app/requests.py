@@ -10,7 +10,7 @@ import click
 
 from softfloat_ref.app.options import Choices, Name, bundled, operand_formats, option_name
 from softfloat_ref.base.errors import Error, counted
-from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.golden.sets import VectorSet, of_unit
 from softfloat_ref.golden.vector_recipes import is_recipe, load_recipe
 from softfloat_ref.oracle.accumulate import ACCUMULATORS
 from softfloat_ref.oracle.affine import get_affine_format, is_affine
@@ -25,8 +25,7 @@ from softfloat_ref.units import (
     REQUESTS,
     SIDE,
     Field,
-    MixedUnit,
-    OperationUnit,
+    RoundingsUnit,
     Unit,
     VectorUnit,
     find_operation,
@@ -113,12 +112,22 @@ def request(
     choices: Choices,
     profile: str | None,
     dots: dict[str, Any] | None = None,
+    roundings: str | None = None,
     **cases: Any,
 ) -> VectorSet:
-    """The set that the options describe. dots: from `product_options`; cases: count, level and seed of the set.
+    """The set that the options describe. dots: from `product_options`; roundings: modes, separated by commas, that an
+    input selects; cases: count, level and seed of the set.
 
     Raises Error for options that the operation does not have.
     """
+    if roundings is not None:
+        modes = _modes(roundings, choices)
+        unit = request(op, fmt, out, _with_random_bits(choices, modes), profile, dots, count=1).unit
+        try:
+            selected = RoundingsUnit.of(unit, modes)
+        except Error as e:
+            raise Error(f"--rounding-input {roundings}: {e}") from None
+        return of_unit(selected, **cases)
     if op is None:
         raise Error("give the operation and --fmt")
     if is_definition(op):
@@ -157,8 +166,7 @@ def input_unit(
     dots: dict[str, Any],
     roundings: str | None = None,
 ) -> Unit:
-    """The unit that the options or a vector recipe describe, random bits of which are an input. roundings: modes,
-    separated by commas, that an input selects. Raises Error."""
+    """The unit that the options or a vector recipe describe, random bits of which are an input. Raises Error."""
     drawn = [*(n for n in choices.given if n in _DRAWN), *(["seed"] if choices.seed is not None else [])]
     if drawn:
         raise Error(f"random bits are an input here; leave {option_name(drawn[0])} out")
@@ -174,23 +182,26 @@ def input_unit(
         for name in (n for n, value in given.items() if value not in (None, False)):
             raise Error(f"a vector recipe has its own formats and policy; leave {option_name(name)} out, or copy it")
         return load_recipe(op).unit
-    unit = request(op, fmt, out, choices, profile, dots, count=1).unit
-    return unit if roundings is None else _of_roundings(unit, roundings, choices)
+    return request(op, fmt, out, choices, profile, dots, roundings, count=len(ROUNDINGS)).unit  # a case of each
 
 
-def _of_roundings(unit: Unit, roundings: str, choices: Choices) -> Unit:
-    """An operation in several roundings, selected by a control field."""
+def _modes(roundings: str, choices: Choices) -> list[str]:
+    """The roundings that an input selects."""
     if "round" in choices.given:
         raise Error("--rounding-input gives the roundings; leave --round out")
-    if not isinstance(unit, OperationUnit):
-        raise Error(f"--rounding-input is for operations, not for {unit.properties()['op']}")
     modes = [mode.strip() for mode in roundings.split(",")]
-    if len(set(modes)) < len(modes):
-        raise Error(f"--rounding-input {roundings}: a mode is given twice")
     if len(modes) < 2:
         raise Error(f"--rounding-input {roundings}: give several modes, such as rne,rtz,rdn,rup,rna")
-    policies = [unit.policy.replace(rounding=mode) for mode in modes]
-    return MixedUnit(tuple(dataclasses.replace(unit, policy=policy) for policy in policies), "zeros")
+    return modes
+
+
+def _with_random_bits(choices: Choices, modes: Sequence[str]) -> Choices:
+    """The choices with a stochastic one of the roundings, if their random bits were given."""
+    if "sr_bits" not in choices.given:
+        return choices
+    policies = [choices.policy.replace(rounding=mode) for mode in modes]
+    policy = next((p for p in policies if p.rounding.stochastic), policies[0])
+    return dataclasses.replace(choices, policy=policy, given=(*choices.given, "round"))
 
 
 def _scale(given: dict[str, Any], choices: Choices) -> dict[str, Any]:

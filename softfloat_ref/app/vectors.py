@@ -21,7 +21,7 @@ from softfloat_ref.app.options import (
     profile_option,
 )
 from softfloat_ref.app.progress import progress
-from softfloat_ref.app.requests import DEFAULT_VECTORS, MATMUL, product_options, refuse_dots, request
+from softfloat_ref.app.requests import DEFAULT_VECTORS, MATMUL, product_options, refuse_dots, request, rounding_input
 from softfloat_ref.app.vector_files import (
     Files,
     LevelChoice,
@@ -97,6 +97,7 @@ def command() -> None:
 @file_options
 @click.option("--jobs", type=click.IntRange(1, 1024), help="Number of local processes [1].")
 @click.option("--scheduler", metavar=SCHEDULERS, help="A Dask cluster that makes the lines.")
+@rounding_input
 @product_options
 @profile_option
 @policy_options
@@ -113,6 +114,7 @@ def generate_vectors(
     jobs: int | None,
     scheduler: str | None,
     profile: str | None,
+    roundings: str | None,
     files: Files,
     level: LevelChoice,
 ) -> int:
@@ -125,7 +127,7 @@ def generate_vectors(
     _refuse_together(recipe, op, folder, operands, jobs or scheduler, files)
     if recipe is not None:
         refuse_dots("a vector recipe", dots)
-        _refuse_own_policy(choices, profile, fmt, out)
+        _refuse_own_policy(choices, profile, fmt, out, roundings)
         if (suite := find_suite(recipe)) is not None:
             if folder == "-":
                 raise Error("a suite has several sets; give -o a folder")
@@ -138,7 +140,8 @@ def generate_vectors(
             str(op), DEFAULT_COUNT
         )
         number = count if count or level.name else default
-        vectors = request(op, fmt, out, choices, profile, dots, count=number, level=level.name, seed=choices.seed or 0)
+        cases: dict[str, Any] = {"count": number, "level": level.name, "seed": choices.seed or 0}
+        vectors = request(op, fmt, out, choices, profile, dots, roundings, **cases)
     level.confirm(vectors)
     if folder == "-":
         _to_stdout(vectors, operands)
@@ -162,9 +165,12 @@ def _refuse_together(
         files.refuse()
 
 
-def _refuse_own_policy(choices: Choices, profile: str | None, fmt: str | None, out: str | None) -> None:
+def _refuse_own_policy(
+    choices: Choices, profile: str | None, fmt: str | None, out: str | None, roundings: str | None
+) -> None:
     """Raises Error for options that a vector recipe sets itself."""
-    refused = [*choices.given, *(["profile"] if profile is not None else [])]
+    others = {"profile": profile, "rounding_input": roundings}
+    refused = [*choices.given, *(name for name, value in others.items() if value is not None)]
     if refused:
         raise Error(f"a vector recipe has its own policy; leave {option_name(refused[0])} out, or copy it")
     if fmt is not None or out is not None:

@@ -259,9 +259,9 @@ def loop_for(sig: Signature, policy: Policy, size: int = 1 << 30) -> Compiled | 
     if size < (_LOADED_FROM if _LOOP in sys.modules else COMPILED_FROM):
         return None
     if sig.operation.estimate is not None:
-        from softfloat_ref.arrays.kernels import estimates
+        from softfloat_ref.arrays.kernels import estimates, interpolations
 
-        found: Compiled | None = estimates.loop(sig, policy)
+        found: Compiled | None = estimates.loop(sig, policy) or interpolations.loop(sig, policy)
         return found
     if known := plan(sig, policy):
 

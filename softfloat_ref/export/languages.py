@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.systemverilog import KEYWORDS
 from softfloat_ref.export import c, smt2, sv
 from softfloat_ref.export.btor2 import btor2_text
 from softfloat_ref.export.plan import identifier, wrapped
@@ -24,7 +25,7 @@ LANGUAGES: Final[dict[str, Callable[[Sequence[Circuit]], str]]] = {
     "smt2": smt2.smt2_text,
     "btor2": btor2_text,
 }
-_KEYWORDS: Final = {"sv": sv.KEYWORDS, "c": c.KEYWORDS, "smt2": smt2.KEYWORDS}
+_KEYWORDS: Final = {"sv": KEYWORDS, "c": c.KEYWORDS, "smt2": smt2.KEYWORDS}
 
 
 def find_language(name: str) -> str:

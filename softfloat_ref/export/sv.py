@@ -9,29 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
+from softfloat_ref.base.systemverilog import KEYWORDS, named
 from softfloat_ref.export.plan import FLIPPED, Plan, by_stage, is_atom, planned, wrapped
 from softfloat_ref.symbolic.circuit import Circuit, Port
 from softfloat_ref.symbolic.terms import Term, signed
 
-_LANGUAGE: Final = """
-accept_on alias always always_comb always_ff always_latch and assert assign assume automatic before begin bind bins
-binsof bit break buf bufif0 bufif1 byte case casex casez cell chandle checker class clocking cmos config const
-constraint context continue cover covergroup coverpoint cross deassign default defparam design disable dist do edge
-else end endcase endchecker endclass endclocking endconfig endfunction endgenerate endgroup endinterface endmodule
-endpackage endprimitive endprogram endproperty endsequence endspecify endtable endtask enum event eventually expect
-export extends extern final first_match for force foreach forever fork forkjoin function generate genvar global highz0
-highz1 if iff ifnone ignore_bins illegal_bins implements implies import incdir include initial inout input inside
-instance int integer interconnect interface intersect join join_any join_none large let liblist library local
-localparam logic longint macromodule matches medium modport module nand negedge nettype new nexttime nmos nor
-noshowcancelled not notif0 notif1 null or output package packed parameter pmos posedge primitive priority program
-property protected pull0 pull1 pulldown pullup pulsestyle_ondetect pulsestyle_onevent pure rand randc randcase
-randsequence rcmos real realtime ref reg reject_on release repeat restrict return rnmos rpmos rtran rtranif0 rtranif1
-s_always s_eventually s_nexttime s_until s_until_with scalared sequence shortint shortreal showcancelled signed small
-soft solve specify specparam static string strong strong0 strong1 struct super supply0 supply1 sync_accept_on
-sync_reject_on table tagged task this throughout time timeprecision timeunit tran tranif0 tranif1 tri tri0 tri1 triand
-trior trireg type typedef union unique unique0 unsigned until until_with untyped use uwire var vectored virtual void
-wait wait_order wand weak weak0 weak1 while wildcard wire with within wor xnor xor"""
-KEYWORDS: Final = frozenset(_LANGUAGE.split())
 _SMALL: Final = 10  # constants below are decimal
 _TITLE: Final = 74
 
@@ -47,7 +29,7 @@ def sv_text(circuits: Sequence[Circuit]) -> str:
 class _Module:
     def __init__(self, circuit: Circuit) -> None:
         self.circuit = circuit
-        self.plan: Plan = planned(circuit, {*KEYWORDS, circuit.name}, _needs)
+        self.plan: Plan = planned(circuit, {*KEYWORDS, *_names(circuit)}, _needs)
         self.lanes = {name: (port, k) for port in circuit.inputs for k, name in enumerate(port.names)}
 
     def lines(self) -> Iterator[str]:
@@ -69,7 +51,7 @@ class _Module:
         for port in circuit.outputs:
             lanes = [self.text(circuit.terms[n]) for n in reversed(port.names)]
             value = lanes[0] if port.lanes == 1 else f"{{{', '.join(lanes)}}}"
-            yield from wrapped(f"  assign {port.name} = {value};", "  ")
+            yield from wrapped(f"  assign {named(port.name)} = {value};", "  ")
         yield "endmodule"
         yield "// verilator lint_on UNUSEDSIGNAL"
 
@@ -97,7 +79,7 @@ class _Module:
         name = self.plan.names[t]
         if t.op == "var":
             port, lane = self.lanes[t.value]
-            name, width = port.name, port.width * port.lanes
+            name, width = named(port.name), port.width * port.lanes
             high, low = high + lane * port.width, low + lane * port.width
         if (high, low) == (width - 1, 0):
             return name
@@ -118,8 +100,12 @@ class _Module:
         return _number(t.value, t.width) if t.is_const else _EXPRESSIONS[t.op](self, t)
 
 
+def _names(circuit: Circuit) -> list[str]:
+    return [circuit.name, *(named(p.name) for p in (*circuit.inputs, *circuit.outputs))]
+
+
 def _declared(direction: str, port: Port) -> str:
-    return f"{direction} logic {_range(port.width * port.lanes)}{port.name}"
+    return f"{direction} logic {_range(port.width * port.lanes)}{named(port.name)}"
 
 
 def _note(port: Port) -> str:

@@ -190,6 +190,7 @@ def of_unit(
 ) -> VectorSet:
     """A set of a unit's cases. Raises Error."""
     chosen = "" if level is None else str(level)
-    spec = parse_source(source or "philox", seed).spec() if unit.random_field is not None else ""
+    drawn = [part.random_field is not None for part in unit.parts]
+    specs = tuple(parse_source(source or "philox", seed + i).spec() if x else "" for i, x in enumerate(drawn))
     cases = cases_class(unit).level_count(unit, chosen, count)
-    return VectorSet(unit, cases, seed, (spec,) if spec else (), chosen, description=description)
+    return VectorSet(unit, cases, seed, specs if any(specs) else (), chosen, description=description)

@@ -23,7 +23,7 @@ from softfloat_ref.symbolic.circuit import Case, Circuit
 from softfloat_ref.symbolic.paths import Unsupported
 from softfloat_ref.symbolic.terms import FALSE, Term, and_, eq, evaluator, make, not_, or_, replaced, var
 from softfloat_ref.symbolic.units import circuit
-from softfloat_ref.units import Field, MixedUnit, Unit, stored
+from softfloat_ref.units import Field, SelectionUnit, Unit, stored
 from softfloat_ref.units.unit import lanes_of
 
 
@@ -154,7 +154,7 @@ def _told(unit: Unit, answer: Sequence[int] | None, flags: bool) -> list[int] | 
 
 def _selected(unit: Unit) -> set[tuple[int, ...]]:
     """The codes of control fields that select an operation."""
-    return set(unit.by_codes) if isinstance(unit, MixedUnit) else set()
+    return set(unit.by_codes) if isinstance(unit, SelectionUnit) else set()
 
 
 def _check_alike(what: str, ours: Sequence[Field], theirs: Sequence[Field]) -> None:

@@ -36,7 +36,7 @@ from softfloat_ref.symbolic.terms import (
 )
 from softfloat_ref.symbolic.units import circuit, inputs_of, selects
 from softfloat_ref.testing.compare import Answer
-from softfloat_ref.units import Field, MixedUnit, Unit, stored
+from softfloat_ref.units import Field, MixedUnit, SelectionUnit, Unit, stored
 from softfloat_ref.units.unit import lanes_of
 
 ALL: Final = "all inputs"
@@ -113,10 +113,10 @@ class Problem(ABC):
     @cached_property
     def domain(self) -> Term:
         """The inputs that a proof is about: as assumed, with the control fields of an operation."""
-        if not isinstance(self.unit, MixedUnit):
+        if not isinstance(self.unit, SelectionUnit):
             return self.assumption
         inputs = inputs_of(self.unit)
-        return and_(self.assumption, or_(*(selects(self.unit, part, inputs) for part in self.unit.operations)))
+        return and_(self.assumption, or_(*(selects(self.unit, part, inputs) for part in self.unit.parts)))
 
     def outside(self, names: Sequence[str]) -> list[Term]:
         """Together, whether an input of the domain is in none of these cases."""
@@ -125,8 +125,8 @@ class Problem(ABC):
     @cached_property
     def samples(self) -> list[tuple[int, ...]]:
         """Some inputs, the same each time: random ones, many with few ones or zeros, and the codes at the edges."""
-        if isinstance(self.unit, MixedUnit):
-            unboxed = _UNBOXED if self.unit.padding == "box" else 0
+        if isinstance(self.unit, SelectionUnit):
+            unboxed = _UNBOXED if isinstance(self.unit, MixedUnit) and self.unit.padding == "box" else 0
             return list(VectorSet(self.unit, _TRIED * len(self.unit.parts), unboxed=unboxed).inputs())
         words = Random(0)
         fields = [f for f in self.unit.inputs for _ in range(f.lanes)]

@@ -7,11 +7,13 @@ import bz2
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from softfloat_ref.base.errors import Error, refuse
 from softfloat_ref.base.files import make_folder, write_file
+from softfloat_ref.base.systemverilog import named
 from softfloat_ref.base.tables import choices
 from softfloat_ref.golden.writers.layout import identifier
 from softfloat_ref.rtl.port_map import PortMap
@@ -42,7 +44,8 @@ def uvm_text(unit: Unit, name: str) -> str:
     unit = unit.compared()
     if not re.match(r"[A-Za-z_]", name):
         raise Error(f"{name!r} names classes, so it must begin with a letter; rename the recipe")
-    text, fields = definition(unit), unit.fields
+    text, (inputs, outputs) = definition(unit), map(_named, (unit.inputs, unit.outputs))
+    fields = (*inputs, *outputs)
     refuse(
         name,
         ("too many inputs or outputs for the DPI package, which takes 4,000 characters", _longest(unit) > _MAX_LINE),
@@ -58,15 +61,20 @@ def uvm_text(unit: Unit, name: str) -> str:
         codes="".join(map(_codes, controls)),
         members="\n".join(map(_member, fields)),
         kind=_kind(controls, name),
-        request=_lines(3, map(_asked, unit.inputs)),
-        answer=_lines(3, map(_answered, unit.outputs)),
+        request=_lines(3, map(_asked, inputs)),
+        answer=_lines(3, map(_answered, outputs)),
         widest=str(max(f.width for f in unit.outputs)),
-        inputs=_shown(" ", unit.inputs),
-        outputs=_shown("", unit.outputs),
+        inputs=_shown(" ", inputs),
+        outputs=_shown("", outputs),
         copy=_lines(3, (f"{f.name} = other.{f.name};" for f in fields)),
-        agrees=" && ".join(map(_agrees, unit.outputs)),
+        agrees=" && ".join(map(_agrees, outputs)),
         **_tolerance(unit, identifier(name)),
     )
+
+
+def _named(fields: Sequence[Field]) -> list[Field]:
+    """The fields with their names in SystemVerilog."""
+    return [replace(f, name=named(f.name)) for f in fields]
 
 
 def definition(unit: Unit) -> str:

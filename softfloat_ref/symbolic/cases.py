@@ -22,8 +22,9 @@ from softfloat_ref.symbolic.units import (
     own_inputs,
     selects,
 )
-from softfloat_ref.units import MixedUnit, Unit
+from softfloat_ref.units import SelectionUnit, Unit
 from softfloat_ref.units.operation import OperationUnit
+from softfloat_ref.units.unit import lanes_of
 
 
 @singledispatch
@@ -86,15 +87,16 @@ def _sums(unit: OperationUnit, finite: Sequence[Combination]) -> Sequence[Case]:
 
 
 @cases.register
-def _parts(unit: MixedUnit) -> Sequence[Case]:
+def _parts(unit: SelectionUnit) -> Sequence[Case]:
     """Of operations that control fields select: each by itself, and each in its own cases, if it has any."""
     inputs = inputs_of(unit)
     found: list[Case] = []
     for k, (part, name) in enumerate(unit.part_names.items()):
         where = selects(unit, part, inputs)
         found.append(Case(name, where, part=k))
-        own = zip(part.inputs, own_inputs(unit, part, inputs), strict=True)
-        by = {var(f.name, f.width): bits(x, f.width) for f, x in own}
+        names = [(name, f.width) for f in part.inputs for name in lanes_of(f)]
+        own = zip(names, own_inputs(unit, part, inputs), strict=True)
+        by = {var(name, width): bits(x, width) for (name, width), x in own}
         for case in cases(part):
             assumption = and_(where, *replaced([case.assumption], by))
             found.append(case._replace(name=f"{name}: {case.name}", assumption=assumption, part=k, held=None))

@@ -27,6 +27,7 @@ from softfloat_ref.symbolic.values import symbolic
 from softfloat_ref.units.mixed import MixedUnit
 from softfloat_ref.units.operation import OperationUnit
 from softfloat_ref.units.quantize import QuantizeUnit
+from softfloat_ref.units.selection import SelectionUnit
 from softfloat_ref.units.unit import Field, Unit
 
 
@@ -126,25 +127,21 @@ def _operation(unit: OperationUnit, inputs: Sequence[Any], case: Case | None) ->
 
 
 @answer.register
-def _mixed(unit: MixedUnit, inputs: Sequence[Any], case: Case | None) -> Sequence[Any]:
+def _selection(unit: SelectionUnit, inputs: Sequence[Any], case: Case | None) -> Sequence[Any]:
     """Each part by itself; the control fields select one. With a case of a part, that part."""
     found: list[tuple[Term, list[Term]]] = []
     every_field: list[Term] = []
-    chosen = unit.operations if case is None or case.part is None else (unit.operations[case.part],)
+    widths = [f.width for f in unit.outputs for _ in range(f.lanes)]
+    chosen = unit.parts if case is None or case.part is None else (unit.parts[case.part],)
     for part in chosen:
         before = len(now().errors)
         own = own_inputs(unit, part, inputs)
-        result, flags = answer(part, own, None if case is None else case.of_part)
-        padded = call(unit.padded, result, part.out, unit.results[0].width)
+        answers = _placed(unit, part, answer(part, own, None if case is None else case.of_part))
         where = selects(unit, part, inputs)
         now().errors[before:] = [(and_(where, w), text) for w, text in now().errors[before:]]
         every_field.append(where)
-        found.append(
-            (
-                selects(unit, part, inputs, False),
-                [bits(x, f.width) for x, f in zip((padded, flags), unit.outputs, strict=True)],
-            )
-        )
+        codes = [bits(x, width) for x, width in zip(answers, widths, strict=True)]
+        found.append((selects(unit, part, inputs, False), codes))
     now().errors.append((not_(or_(*every_field)), "control fields of no part"))
     *others, (_, codes) = found
     for where, own_codes in reversed(others):
@@ -152,14 +149,27 @@ def _mixed(unit: MixedUnit, inputs: Sequence[Any], case: Case | None) -> Sequenc
     return [free(x) for x in codes]
 
 
-def selects(unit: MixedUnit, part: OperationUnit, inputs: Sequence[Any], all_fields: bool = True) -> Term:
+def selects(unit: SelectionUnit, part: Unit, inputs: Sequence[Any], all_fields: bool = True) -> Term:
     """Whether the control fields select a part; without all_fields, by those that have several codes, among parts."""
     fields = zip(unit.controls.values(), inputs, unit.codes(part), strict=False)
     return and_(*(eq(x.node, const(code, x.node.width)) for names, x, code in fields if all_fields or len(names) > 1))
 
 
-def own_inputs(unit: MixedUnit, part: OperationUnit, inputs: Sequence[Any]) -> list[Any]:
-    """The operands and the random word of a part, without their padding."""
+@singledispatch
+def own_inputs(unit: SelectionUnit, part: Any, inputs: Sequence[Any]) -> list[Any]:
+    """The operands and the random words of a part, without what stands above them: the parts have the same operands."""
+    own, more = list(inputs[1 : 1 + part.operand_width]), inputs[1 + part.operand_width :]
+    random = part.random_field
+    for k, word in enumerate(more):
+        kept = random.width if random and k < random.lanes else 0
+        now().errors.append((bit(word >> kept != 0), "inputs of no case"))
+        own += [free(extract(word.node, kept - 1, 0))] if kept else []
+    return own
+
+
+@own_inputs.register
+def _padded_inputs(unit: MixedUnit, part: OperationUnit, inputs: Sequence[Any]) -> list[Any]:
+    """They are padded."""
     used, undefined = unit.used(part), []
     named = {f.name: x for f, x in zip(unit.inputs, inputs, strict=True) if f.role != "control"}
     operands = [
@@ -174,6 +184,18 @@ def own_inputs(unit: MixedUnit, part: OperationUnit, inputs: Sequence[Any]) -> l
         found.append(free(extract(word.node, random.width - 1, 0)))
     now().errors.extend((term, "inputs of no case") for term in undefined)
     return found
+
+
+@singledispatch
+def _placed(unit: SelectionUnit, part: Any, answers: Sequence[Any]) -> Sequence[Any]:
+    """The answers of a part as the unit's."""
+    return answers
+
+
+@_placed.register
+def _padded(unit: MixedUnit, part: OperationUnit, answers: Sequence[Any]) -> Sequence[Any]:
+    code, flags = answers
+    return call(unit.padded, code, part.out, unit.results[0].width), flags
 
 
 def _tabulated(unit: OperationUnit, inputs: Sequence[Any]) -> Sequence[Any]:
@@ -258,9 +280,11 @@ def _of_sums(unit: OperationUnit, case: Case | None) -> dict[str, Callable[..., 
 
 
 @_shortcuts.register
-def _of_parts(unit: MixedUnit, case: Case | None) -> dict[str, Callable[..., list[Returned]]]:
-    """Those of the part that control fields select."""
-    return {} if case is None or case.part is None else _shortcuts(unit.operations[case.part], case.of_part)
+def _of_parts(unit: SelectionUnit, case: Case | None) -> dict[str, Callable[..., list[Returned]]]:
+    """Those of the part that control fields select; without a case, those that all parts have."""
+    if case is None or case.part is None:
+        return _shortcuts(unit.parts[0], None)
+    return _shortcuts(unit.parts[case.part], case.of_part)
 
 
 @_shortcuts.register

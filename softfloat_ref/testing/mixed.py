@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 from softfloat_ref.base.errors import Undefined
 from softfloat_ref.testing.compare import FLAGS_ONLY, NO_NAN, Answer, CompareNan
 from softfloat_ref.testing.views import MismatchView, OwnCase, register, view_of
-from softfloat_ref.units import MixedUnit
+from softfloat_ref.units import MixedUnit, SelectionUnit
 
 UNBOXED: Final = "unboxed operand taken as a number"
 UNBOXED_FLAGS: Final = "flags only, with an unboxed operand"  # taken as a number, or another fault of NaNs
@@ -17,8 +17,26 @@ ONES: Final = "ones above the result"
 OTHERS: Final = "wrong bits above the result"
 
 
+@register(SelectionUnit)  # type: ignore[type-abstract]
+class SelectionView(MismatchView):
+    """The mismatches of a unit with parts."""
+
+    unit: SelectionUnit
+
+    def own(self, inputs: Sequence[int], expected: Sequence[int], got: Answer) -> OwnCase:
+        return OwnCase(*self.unit.selected(inputs), tuple(expected), got)
+
+    def kind(self, inputs: Sequence[int], expected: Sequence[int], got: Answer, nan: CompareNan, flags: bool) -> str:
+        case = self.own(inputs, expected, got)
+        return view_of(case.unit).kind(case.inputs, case.expected, case.got, nan, flags)
+
+    def changes(self, inputs: Sequence[int], answer: Answer, flags: bool) -> list[dict[str, str]]:
+        case = self.own(inputs, (0,), answer)
+        return view_of(case.unit).changes(case.inputs, case.got, flags)
+
+
 @register(MixedUnit)
-class MixedView(MismatchView):
+class MixedView(SelectionView):
     """The mismatches of a mixed unit."""
 
     around: ClassVar[frozenset[str]] = frozenset((UNBOXED, UNBOXED_FLAGS, ZEROS, ONES, OTHERS))
@@ -61,7 +79,3 @@ class MixedView(MismatchView):
         except Undefined:
             return False
         return kind == NO_NAN or not view_of(case.unit).kind(own, expected, case.got, nan, flags)
-
-    def changes(self, inputs: Sequence[int], answer: Answer, flags: bool) -> list[dict[str, str]]:
-        case = self.own(inputs, (0,), answer)
-        return view_of(case.unit).changes(case.inputs, case.got, flags)

@@ -22,6 +22,8 @@ from softfloat_ref.units.matmul import MatmulUnit
 from softfloat_ref.units.mixed import MixedUnit
 from softfloat_ref.units.operation import OperationUnit
 from softfloat_ref.units.quantize import QuantizeUnit
+from softfloat_ref.units.roundings import RoundingsUnit
+from softfloat_ref.units.selection import SelectionUnit
 from softfloat_ref.units.unit import KINDS, Field, Line, Unit, controls, restored, stored
 from softfloat_ref.units.vector import VectorUnit
 
@@ -40,6 +42,8 @@ __all__ = [
     "MixedUnit",
     "OperationUnit",
     "QuantizeUnit",
+    "RoundingsUnit",
+    "SelectionUnit",
     "Unit",
     "VectorUnit",
     "controls",

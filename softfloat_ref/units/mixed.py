@@ -17,6 +17,7 @@ from softfloat_ref.base.errors import Error, Undefined, unknown
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import NanRule
 from softfloat_ref.units.operation import OperationUnit
+from softfloat_ref.units.selection import SelectionUnit, code_bits
 from softfloat_ref.units.unit import FLAGS, LETTERS, Field, Line, Unit, random_words
 
 PADDINGS: Final = ("box", "zeros")
@@ -24,7 +25,7 @@ MAX_WIDTH: Final = 1024
 
 
 @dataclass(frozen=True)
-class MixedUnit(Unit):
+class MixedUnit(SelectionUnit):
     """Several operations as one unit.
 
     width: of registers wider than any format. places: for each operation, the fields its operands go to where that is
@@ -89,7 +90,7 @@ class MixedUnit(Unit):
         arity = 1 + max(max(places) for places in self._places.values())
         out = max(self.width, *(p.out.width for p in self.operations))
         return (
-            *(Field(k, "control", _bits(names), codes=names) for k, names in self.controls.items()),
+            *(Field(k, "control", code_bits(names), codes=names) for k, names in self.controls.items()),
             *(Field(LETTERS[i], "operand", self.operand_bits, padding=self.padding) for i in range(arity)),
             *random_words(max(p.policy.random_count for p in self.operations)),
             Field("result", "result", out, padding=self.padding),
@@ -125,11 +126,6 @@ class MixedUnit(Unit):
         return tuple(names.index(properties.get(k, "-")) for k, names in self.controls.items())
 
     @cached_property
-    def by_codes(self) -> dict[Line, OperationUnit]:
-        """The parts by their control fields."""
-        return {self.codes(p): p for p in self.operations}
-
-    @cached_property
     def _places(self) -> dict[Line, Line]:
         """Where the operands of each part go."""
         given = self.places or ("",) * len(self.operations)
@@ -142,13 +138,12 @@ class MixedUnit(Unit):
     def _arity(self) -> int:
         return sum(f.role == "operand" for f in self.fields)
 
-    def assembled(self, part: OperationUnit, operands: Sequence[int], random: Sequence[int]) -> Line:
-        """The inputs of a case: those of a part, its operands as wide as the fields."""
-        codes = self.codes(part)
+    def assembled(self, part: OperationUnit, own: Sequence[int]) -> Line:
+        codes, arity = self.codes(part), len(part.formats)
         placed = [0] * self._arity
-        for place, code in zip(self._places[codes], operands, strict=True):
+        for place, code in zip(self._places[codes], own, strict=False):
             placed[place] = code
-        return (*codes, *placed, *(random or (0,) * (self.random_field is not None)))
+        return (*codes, *placed, *(own[arity:] or (0,) * (self.random_field is not None)))
 
     def padded(self, code: int, fmt: Format, width: int) -> int:
         """A code padded to a field of that many bits."""
@@ -220,7 +215,3 @@ class MixedUnit(Unit):
             if isinstance(e, Error):
                 raise
             raise Error(f"the set's definition is incomplete or wrong: {e}") from None
-
-
-def _bits(names: Sequence[str]) -> int:
-    return max(1, (len(names) - 1).bit_length())

@@ -37,7 +37,12 @@ def test_no_warning_of_random_circuits(tmp_path: Path) -> None:
 
 
 def test_no_warning_of_units(tmp_path: Path) -> None:
-    assert linted([exported(SETS[name].unit) for name in ("convert", "add", "stochastic", "sqrt")], tmp_path) == ""
+    assert (
+        linted(
+            [exported(SETS[name].unit) for name in ("convert", "add", "stochastic", "sqrt", "affine_back")], tmp_path
+        )
+        == ""
+    )
 
 
 @pytest.mark.sim

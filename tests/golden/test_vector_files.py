@@ -63,6 +63,7 @@ SETS = {
     "blocks": VectorSet.make("quantize", "mxfp4", 30),
     "left out": VectorSet.make("convert", "fp16", 300, out="fp4_e2m1", policy=Policy(nan_missing="error")),
     "intermediate": VectorSet.make("div", "fp16", 200).with_unit(intermediate=True),
+    "affine": VectorSet.make("quantize", "qint8", 100),  # with a field `integer`
 }
 
 
@@ -169,7 +170,7 @@ def test_npz(vectors: VectorSet, tmp_path: Path) -> None:
             array = [[sum(int(w) << (64 * i) for i, w in enumerate(words))] for words in array]
         assert np.array(array, object).reshape(len(lines), f.lanes).tolist() == expected, f.name
         start += f.lanes
-    assert found["a" if "a" in found else "values"].dtype.byteorder in "<|="
+    assert found[vectors.fields[0].name].dtype.byteorder in "<|="
     tags = np.repeat(found["tag_names"][found["tag_index"]], found["tag_count"])
     assert tags.tolist() == tag_of_each(vectors)
 
@@ -244,7 +245,7 @@ def test_systemverilog_package(tmp_path: Path) -> None:
     from softfloat_ref.rtl.simulators import find
 
     expected, prints, sources = list[str](), "", list[Path]()
-    for name in ("fma", "blocks", "intermediate"):
+    for name in ("fma", "blocks", "intermediate", "affine"):
         vectors = SETS[name]
         manifest = generate(vectors, tmp_path / name, formats=("tv", "svpkg"))
         sources.append(tmp_path / name / f"{vectors.name}_pkg.sv")

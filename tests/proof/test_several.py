@@ -206,9 +206,9 @@ def test_operations_are_split_into_cases(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (("add", "--fmt", "fp16", "--rounding-input", "rne"), "give several modes"),
-        (("add", "--fmt", "fp16", "--rounding-input", "rne,rne"), "a mode is given twice"),
+        (("add", "--fmt", "fp16", "--rounding-input", "rne,rne"), "a rounding is given twice"),
         (("add", "--fmt", "fp16", "--rounding-input", "rne,rtz", "--round", "rtz"), "leave --round out"),
-        (("dot", "--fmt", "fp16", "--rounding-input", "rne,rtz"), "--rounding-input is for operations"),
+        (("dot", "--fmt", "fp16", "--rounding-input", "rne,rtz"), "dot has no rounding that an input could select"),
         (("fp16_add_rne", "--fmt", "fp16"), "leave --fmt out, or copy it"),
         (("fp16_add_rne", "--rounding-input", "rne,rtz"), "leave --rounding-input out, or copy it"),
         (("fp16_add_rne", "--tininess", "before"), "leave --tininess out, or copy it"),
@@ -221,6 +221,41 @@ def test_bad_usage(words: tuple[str, ...], said: str) -> None:
     assert done.returncode == 2
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("codes", "verdict"), [("rne = 0, rtz = 1, sr = 2", "PROVED"), ("rne = 1, rtz = 0, sr = 2", "COUNTEREXAMPLE")]
+)
+def test_a_quantizer_in_several_roundings(codes: str, verdict: str, tmp_path: Path) -> None:
+    unit = ("quantize", "--fmt", "fp4_e2m1@e8m0/2", "--rounding-input", "rne,rtz,sr", "--sr-bits", "4")
+    run("export", *unit, "--lang", "sv", "-o", "q.sv", cwd=tmp_path)
+    ports = f"""
+module = "q"
+[inputs]
+rounding = {{ of = "rounding", width = 2, codes = {{ {codes} }} }}
+values = "values"
+r = "r"
+[outputs]
+scale = "scale"
+elements = "elements"
+"""
+    (tmp_path / "ports.toml").write_text(ports)
+    done = run("prove", *unit, "--ports", "ports.toml", "q.sv", "-o", "c.json", cwd=tmp_path)
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith(f"{verdict}: q is "), done.stderr
+    if verdict == "PROVED":
+        assert lines[0].endswith("for all 2^74 inputs with a defined result, in 3 cases")
+        assert here("prove", "--check", str(tmp_path / "c.json")).returncode == 0
+    else:
+        assert re.match(r"counterexample: quantize fp32 to \S+ (rne|rtz): ", lines[1])
+
+
+def test_roundings_that_are_equal_and_not() -> None:
+    unit = ("prove", "fma", "--fmt", "fp8_e4m3", "--rounding-input", "rne,rtz")
+    assert here(*unit, "--equal", "--integers arm").stdout.startswith("EQUAL: fma fp8_e4m3 rne/rtz, and with")
+    lines = here(*unit, "--equal", "--rounding-input rne,rup").stdout.splitlines()
+    assert lines[0].startswith("DIFFERENT: ")
+    assert "rounding 1 = rtz" in lines[1]
 
 
 def test_a_recipe_and_its_operation_are_one() -> None:

@@ -22,7 +22,7 @@ from softfloat_ref.golden.vector_recipes import load_recipe, recipe_files
 from softfloat_ref.rtl.dpi import FILES, write_dpi
 from softfloat_ref.rtl.simulators import find
 from softfloat_ref.rtl.uvm import definition, unit_of, uvm_text, write_uvm
-from softfloat_ref.units import MixedUnit
+from softfloat_ref.units import MixedUnit, make_unit
 
 TOP = Path(__file__).parents[2]
 STUB = TOP / "tests" / "support" / "uvm_stub"
@@ -41,9 +41,10 @@ def library(name: str) -> Path:
 
 @pytest.fixture
 def packages(tmp_path: Path) -> list[Path]:
-    """The DPI package, and those of every shipped recipe and of a mixed one."""
+    """The DPI package, and those of every shipped recipe, of a mixed one, and of a unit with a field `integer`."""
     recipes = {name: load_recipe(name) for name in recipe_files()} | {"fpu": load_recipe(str(MIXED))}
-    return [write_dpi(tmp_path)[1], *(write_uvm(tmp_path, found.unit, name) for name, found in recipes.items())]
+    units = {name: found.unit for name, found in recipes.items()} | {"affine": make_unit("quantize", "qint8")}
+    return [write_dpi(tmp_path)[1], *(write_uvm(tmp_path, unit, name) for name, unit in units.items())]
 
 
 @pytest.mark.parametrize("name", LIBRARIES)

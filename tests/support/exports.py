@@ -8,12 +8,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from softfloat_ref.base.systemverilog import named
 from softfloat_ref.export.c import c_text, header_text
 from softfloat_ref.export.words import count, words_of
-from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.golden.sets import VectorSet, of_unit
 from softfloat_ref.golden.vector_recipes import set_of
 from softfloat_ref.symbolic.circuit import Circuit, Port
 from softfloat_ref.symbolic.terms import evaluator
+from softfloat_ref.units import RoundingsUnit, make_unit
 
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wpedantic", "-Wshadow", "-Wmissing-prototypes"]
 
@@ -46,6 +48,10 @@ SEVERAL: dict[str, Any] = {  # selected by control fields, in registers of 16 bi
     ],
 }
 SETS["mixed"] = set_of(SEVERAL)
+SETS["affine"] = VectorSet.make("quantize", "qint8", count=300)  # with a port `integer`
+SETS["affine_back"] = VectorSet.make("dequantize", "qint8", count=300)
+_SMALL = make_unit("quantize", "fp4_e2m1@e8m0/2", policy={"rounding": "sr", "sr_bits": 3})
+SETS["roundings"] = of_unit(RoundingsUnit.of(_SMALL, ("rne", "sr", "rtz")), 600)
 QUANTIZER = VectorSet.make("quantize", "mxfp4", count=100)  # 32 lanes take a while to read
 
 
@@ -120,7 +126,7 @@ def _slices(ports: Iterable[Port], wire: str) -> list[str]:
     found, at = [], 0
     for p in ports:
         size = p.width * p.lanes
-        found.append(f".{p.name}({wire}[{at + size - 1}:{at}])")
+        found.append(f".{named(p.name)}({wire}[{at + size - 1}:{at}])")
         at += size
     return found
 

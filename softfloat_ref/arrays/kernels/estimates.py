@@ -21,7 +21,6 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import Signature, evaluator
 from softfloat_ref.oracle.operations import estimate as lookup
 from softfloat_ref.oracle.operations.estimate import Estimate
-from softfloat_ref.oracle.operations.interpolation import Interpolation
 from softfloat_ref.oracle.policies import Policy
 
 register_jitable(forceinline=True)(lookup.estimated)
@@ -56,10 +55,6 @@ class Plan(NamedTuple):
 
 def loop(sig: Signature, policy: Policy) -> Any:
     """A function that fills codes and flags for operands; None if the loop does not support the estimate."""
-    if isinstance(unit := sig.operation.estimate, Interpolation):
-        from softfloat_ref.arrays.kernels import interpolations
-
-        return interpolations.loop(sig, policy, unit)
     made = plan(sig, policy)
     if made is None:
         return None

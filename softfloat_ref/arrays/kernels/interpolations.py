@@ -51,9 +51,13 @@ _NO_ROOT: Final = -252
 Ints = NDArray[np.int64]
 
 
-def loop(sig: Signature, policy: Policy, unit: Interpolation) -> Any:
-    """A function that fills codes and flags for operands; None for other formats than FP32, and for NaN payloads."""
-    if sig.formats != (_FP32,) or sig.out != _FP32 or policy.nan_rule.propagate != "no":
+def loop(sig: Signature, policy: Policy) -> Any:
+    """A function that fills codes and flags for operands; None for other operations, for other formats than FP32, and
+    for NaN payloads."""
+    unit = sig.operation.estimate
+    if not isinstance(unit, Interpolation) or sig.formats != (_FP32,) or sig.out != _FP32:
+        return None
+    if policy.nan_rule.propagate != "no":
         return None
     rows, constants = np.array(unit.rows, np.int64), _constants(sig, policy)
     zeros, flushed = int(policy.flush_inputs), int(policy.flush_outputs)

@@ -1,4 +1,4 @@
-"""Sets of several operations, interleaved."""
+"""Sets of several operations or roundings, interleaved."""
 
 from __future__ import annotations
 
@@ -10,45 +10,46 @@ from typing import Any, ClassVar, Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers, in_order
 from softfloat_ref.coverage.engine.by_parts import PartsCoverage
+from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
 from softfloat_ref.coverage.engine.framework import Coverage
-from softfloat_ref.golden.kinds.base import INSTRUCTIONS, Cases, register
-from softfloat_ref.golden.kinds.operation import operation_convention
+from softfloat_ref.golden.kinds.base import INSTRUCTIONS, Cases, cases_class, register
 from softfloat_ref.golden.tags import UNTAGGED, Run
 from softfloat_ref.oracle.sources import Philox
-from softfloat_ref.units import Line, MixedUnit, OperationUnit
+from softfloat_ref.units import Line, MixedUnit, OperationUnit, SelectionUnit
 
 _ORDER_STREAM: Final = 2
 _UNBOXED_STREAM: Final = 3
 _CHUNK: Final = 1024
 
 
-@register(MixedUnit)
-class MixedCases(Cases):
-    """The cases of a mixed set: those of each part, the set's count shared out evenly.
+@register(SelectionUnit)  # type: ignore[type-abstract]
+class SelectionCases(Cases):
+    """The cases of a unit whose parts control fields select: those of each part, the set's count shared out evenly."""
 
-    unboxed: one line in N has an operand that is not boxed (0: none).
-    """
-
-    streams: ClassVar[dict[str, int]] = {
-        "operands, of part i with seed + i": 1,
-        "order of the parts": _ORDER_STREAM,
-        "operands that are not boxed": _UNBOXED_STREAM,
-    }
-    file_types: ClassVar[tuple[str, ...]] = INSTRUCTIONS
-    unit: MixedUnit
+    streams: ClassVar[dict[str, int]] = {"operands, of part i with seed + i": 1, "order of the parts": _ORDER_STREAM}
+    unit: SelectionUnit
 
     def check(self) -> None:
-        vectors, unit = self.vectors, self.unit
-        if vectors.count < len(unit.operations):
-            raise Error(f"{vectors.count} vectors for {len(unit.operations)} parts: each part needs at least one")
-        if vectors.unboxed < 0 or (vectors.unboxed and unit.padding != "box"):
-            raise Error(f'unboxed = {vectors.unboxed}: it must be at least 0, and needs padding = "box"')
-        if len(vectors.sources) not in (0, len(unit.operations)):
-            raise Error(f"{len(vectors.sources)} random sources for {len(unit.operations)} parts")
+        super().check()
+        self._check_count()
+
+    def _check_count(self) -> None:
+        vectors, parts = self.vectors, self.unit.parts
+        if vectors.count < len(parts):
+            raise Error(f"{vectors.count} vectors for {len(parts)} parts: each part needs at least one")
+        if len(vectors.sources) not in (0, len(parts)):
+            raise Error(f"{len(vectors.sources)} random sources for {len(parts)} parts")
 
     @classmethod
     def space(cls, unit: Any) -> int:
         raise Error(f"{unit.name}: exhaustive applies only to sets of one scalar operation")
+
+    @classmethod
+    def level_count(cls, unit: Any, level: str, count: int | None) -> int:
+        if level == EXHAUSTIVE:
+            return cls.space(unit)
+        first = unit.parts[0]
+        return cases_class(first).level_count(first, level, count)
 
     @property
     def coverage(self) -> Coverage | None:
@@ -80,7 +81,7 @@ class MixedCases(Cases):
             advance(part.unit.label, part.count)
 
     def inputs(self) -> Iterator[Line]:
-        """Control fields, padded operands and random words of each line, the parts interleaved.
+        """The inputs of each line, the parts interleaved.
 
         Raises Error if a part has no case with a defined result: its lines would all be left out.
         """
@@ -100,15 +101,9 @@ class MixedCases(Cases):
         raise Error(f"the part {shown} has no case with a defined result; give a larger count or another policy")
 
     def _inputs(self) -> Iterator[Line]:
-        word_of, unboxed = _words(Philox(self.vectors.seed, _UNBOXED_STREAM)), self.vectors.unboxed
-        unit = self.unit
-        for part, inputs in self._interleaved():
-            arity = len(part.formats)
-            padded = [unit.padded(x, f, unit.operand_bits) for x, f in zip(inputs, part.formats, strict=False)]
-            self._unbox_one(padded, part, next(word_of) if unboxed else 1)
-            yield unit.assembled(part, padded, inputs[arity:])
+        return (self.unit.assembled(part, inputs) for part, inputs in self._interleaved())
 
-    def _interleaved(self) -> Iterator[tuple[OperationUnit, Line]]:
+    def _interleaved(self) -> Iterator[tuple[Any, Line]]:
         """One case of each part in turn, in another order each time; the order depends on the seed and the turn."""
         streams = [(part.unit, part.inputs()) for part in self._sets]
         word_of = _words(Philox(self.vectors.seed, _ORDER_STREAM))
@@ -123,13 +118,43 @@ class MixedCases(Cases):
     def _sets(self) -> list[Any]:
         """The set of each part by itself."""
         whole: Any = self.vectors
-        parts, seed = self.unit.operations, whole.seed
+        parts, seed = self.unit.parts, whole.seed
         size, extra = divmod(whole.count, len(parts))
         sources = [(x,) if x else () for x in whole.sources or ("",) * len(parts)]
         return [
             dataclasses.replace(whole, unit=p, count=size + (i < extra), seed=seed + i, sources=sources[i], unboxed=0)
             for i, p in enumerate(parts)
         ]
+
+    def conventions(self) -> list[dict[str, Any]]:
+        return [found for part in self._sets for found in part.cases.conventions()]
+
+
+@register(MixedUnit)
+class MixedCases(SelectionCases):
+    """The cases of a mixed set: control fields, padded operands and random words.
+
+    unboxed: one line in N has an operand that is not boxed (0: none).
+    """
+
+    streams: ClassVar[dict[str, int]] = {**SelectionCases.streams, "operands that are not boxed": _UNBOXED_STREAM}
+    file_types: ClassVar[tuple[str, ...]] = INSTRUCTIONS
+    unit: MixedUnit
+
+    def check(self) -> None:
+        vectors, unit = self.vectors, self.unit
+        self._check_count()
+        if vectors.unboxed < 0 or (vectors.unboxed and unit.padding != "box"):
+            raise Error(f'unboxed = {vectors.unboxed}: it must be at least 0, and needs padding = "box"')
+
+    def _inputs(self) -> Iterator[Line]:
+        word_of, unboxed = _words(Philox(self.vectors.seed, _UNBOXED_STREAM)), self.vectors.unboxed
+        unit = self.unit
+        for part, inputs in self._interleaved():
+            arity = len(part.formats)
+            padded = [unit.padded(x, f, unit.operand_bits) for x, f in zip(inputs, part.formats, strict=False)]
+            self._unbox_one(padded, part, next(word_of) if unboxed else 1)
+            yield unit.assembled(part, (*padded, *inputs[arity:]))
 
     def _unbox_one(self, operands: list[int], part: OperationUnit, word: int) -> None:
         """On one line in N, change the upper bits of one narrower float: all zeros, or one bit of them."""
@@ -141,9 +166,6 @@ class MixedCases(Cases):
         low = part.formats[i].width
         spoiled = 1 << (low + (word >> 32) % (width - low)) if word >> 63 else (1 << width) - (1 << low)
         operands[i] &= ~spoiled
-
-    def conventions(self) -> list[dict[str, Any]]:
-        return [operation_convention(part) for part in self.unit.operations]
 
 
 def _directed(part: Any) -> Any:
