@@ -182,6 +182,8 @@ def input_unit(
         for name in (n for n, value in given.items() if value not in (None, False)):
             raise Error(f"a vector recipe has its own formats and policy; leave {option_name(name)} out, or copy it")
         return load_recipe(op).unit
+    if op == MATMUL:
+        raise Error("a matrix product is too large for one circuit; give dot, which each of its results is")
     return request(op, fmt, out, choices, profile, dots, roundings, count=len(ROUNDINGS)).unit  # a case of each
 
 

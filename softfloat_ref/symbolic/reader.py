@@ -304,8 +304,10 @@ class Frame(Expressions):
                 if s.value is not None:
                     self.assign(s.target, self.value(s.value, env), env)
             case ast.AugAssign():
-                before = self.value(_loaded(s.target), env)
-                self.assign(s.target, self.binary(s.op, before, self.value(s.value, env)), env)
+                before, value = self.value(_loaded(s.target), env), self.value(s.value, env)
+                if isinstance(before, list) and isinstance(value, tuple):
+                    value = list(value)  # a list takes the items of any sequence
+                self.assign(s.target, self.binary(s.op, before, value), env)
             case _:
                 raise Unsupported(f"{type(s).__name__.lower()}")
 

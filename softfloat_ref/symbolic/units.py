@@ -36,6 +36,10 @@ def _decode_known(outer: Mapping[str, Any], code: Any) -> list[Returned]:
     return [Returned(here(), call(_decode, code, outer["fmt"], outer["flush"]))]
 
 
+_IN_PART: Final = {  # the kinds of units of which some are not read
+    "block_operation": "operations on blocks",
+    "vector": "functions of vectors",
+}
 MAX_TABLE: Final = 12  # bits of an operand whose results are tabulated
 SUBSTITUTES: Final[dict[str, Callable[..., list[Returned]]]] = {
     f"{codec.__name__}.decoder.<locals>.decode_known": _decode_known,
@@ -67,7 +71,12 @@ def circuit(unit: Unit, case: Case | None = None) -> Circuit:
     outputs = ports(unit.outputs)
     substitutes = {**SUBSTITUTES, **_shortcuts(unit, case)}
     with reading(Reading(substitutes)) as found:
-        answers = answer(unit, inputs_of(unit), case)
+        try:
+            answers = answer(unit, inputs_of(unit), case)
+        except Unsupported as e:
+            if unit.kind not in _IN_PART:
+                raise
+            raise Unsupported(f"{_IN_PART[unit.kind]} are read in part only ({e})") from None
     widths = [p.width for p in outputs for _ in p.names]
     terms = [bits(x, width) for x, width in zip(answers, widths, strict=True)]
     names = [name for p in outputs for name in p.names]

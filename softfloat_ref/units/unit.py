@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeVar
@@ -282,12 +282,13 @@ def restored(table: Mapping[str, Any]) -> Unit:
         raise Error(f"the set's definition is incomplete or wrong: {e}") from None
 
 
-def split(fields: Iterable[Field], codes: Sequence[C]) -> Iterator[tuple[Field, Sequence[C]]]:
+def split(fields: Iterable[Field], codes: Sequence[C]) -> list[tuple[Field, Sequence[C]]]:
     """Each field with its codes."""
-    at = 0
+    found, at = [], 0
     for f in fields:
-        yield f, codes[at : at + f.lanes]
+        found.append((f, codes[at : at + f.lanes]))
         at += f.lanes
+    return found
 
 
 def file_name(*words: str) -> str:

@@ -59,6 +59,8 @@ def test_the_same_request_gives_the_same_text() -> None:
         (["export", "add", "add", "--fmt", "fp8_e5m2", "--lang", "sv"], "exported twice"),
         ([*CONVERT, "sv", "-o", "/nowhere/x.sv"], "no such folder"),
         (["export", "softmax", "--fmt", "fp16", "--length", "2", "--lang", "sv"], "cannot be exported yet"),
+        (["export", "matmul", "--fmt", "fp16", "--lang", "sv"], "give dot, which each of its results is"),
+        (["export", "block_add", "--fmt", "mxfp8", "--lang", "sv"], "operations on blocks are read in part only"),
         (["export", "add", "--fmt", "fp16", "--k", "3", "--lang", "sv"], "--k is for dot"),
     ],
 )

@@ -24,7 +24,7 @@ from softfloat_ref.symbolic.reader import call
 from softfloat_ref.symbolic.reading import Reading, reading
 from softfloat_ref.symbolic.terms import TRUE, evaluator, or_
 from softfloat_ref.symbolic.units import circuit, inputs_of
-from softfloat_ref.units import Unit
+from softfloat_ref.units import Unit, make_unit
 from softfloat_ref.units.affine import AffineDequantizeUnit, AffineQuantizeUnit
 from softfloat_ref.units.approximation import ApproximationUnit
 from softfloat_ref.units.dequantize import DequantizeUnit
@@ -201,19 +201,25 @@ def test_dot_products_are_read(fmt: str, acc: str, k: int) -> None:
     check(DotUnit.make(small("mxfp8", 2), k=2), 50)
 
 
-def test_several_operations_are_read() -> None:
+def test_matrix_products_and_conversions_of_blocks_are_read() -> None:
+    check(make_unit("matmul", "fp8_e5m2", m=2, n=1, k=2), 50)
+    check(make_unit("convert_from_block", "fp4_e2m1@e8m0/3"), 100)
+
+
+@pytest.mark.parametrize("name", ["mixed", "roundings"])
+def test_several_operations_are_read(name: str) -> None:
     """Also where no result is defined: codes of no part, operands that a part does not have, too many random bits."""
-    unit = SETS["mixed"].unit
+    unit = SETS[name].unit
     check(unit, 300)
     run = circuit(unit).function()
-    for inputs, outputs in lines_of(SETS["mixed"], 600):
+    for inputs, outputs in lines_of(SETS[name], 600):
         assert run(inputs) == outputs, inputs
     for case in (c for c in cases(unit) if c.part is not None and c.of_part is None):
         within = circuit(unit, case)
         run, undefined = within.function(), evaluator([within.undefined])
-        for inputs, outputs in lines_of(SETS["mixed"], 300):
+        for inputs, outputs in lines_of(SETS[name], 300):
             names = [n for p in within.inputs for n in p.names]
-            selected = unit.selected(inputs)[0] == unit.operations[case.part]
+            selected = unit.selected(inputs)[0] == unit.parts[case.part]
             assert undefined(dict(zip(names, inputs, strict=True))) == [not selected], (case.name, inputs)
             assert not selected or run(inputs) == outputs, (case.name, inputs)
 
