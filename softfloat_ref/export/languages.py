@@ -43,7 +43,7 @@ def is_name(text: str, language: str) -> bool:
 def exported(unit: Unit, name: str | None = None) -> Circuit:
     """The circuit of a unit as it is printed. name: of the module or function; by default the unit's. Raises Error."""
     try:
-        found = tidied(circuit(unit))
+        found = tidied(circuit(unit, short=True))
     except Unsupported as e:
         raise Error(f"{unit.label} cannot be exported yet: {e}") from None
     return replace(found, name=name or identifier(unit.name), comment=_comment(unit, found))

@@ -84,6 +84,7 @@ class _Words:
         for t in in_order([root]):
             if t not in self.found:
                 self.found[t] = self._of(t)
+                assert sum(word.width for word in self.found[t]) == t.width, t.op
         return self.found[root]
 
     def _of(self, t: Term) -> Words:
@@ -177,9 +178,8 @@ def _mul(t: Term, a: Words, b: Words) -> Words:
             part = make("mul", WORD, zext(x[i], WORD), zext(y[j], WORD))
             if part.is_const and part.value == 0:
                 continue
-            zeros = [const(0, _HALF)] * (i + j)
-            moved = [*_joined([*zeros, part]), *([const(0, WORD)] * n)][: len(a)]
-            total = _add(t, total, _full(moved))
+            moved = [zext(word, WORD) for word in _joined([*[const(0, _HALF)] * (i + j), part])]
+            total = _add(t, total, [*moved, *[const(0, WORD)] * n][: len(a)])
     return _cut(total, t.width)
 
 

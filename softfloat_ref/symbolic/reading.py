@@ -27,12 +27,14 @@ class Reading:
 
     substitutes: in place of functions, by full name: from the variables outside a function and its arguments to
     what it returns. names: of terms: "function.variable", "function" for what it returns, or else "function.".
-    errors: the inputs for which an error would be raised, and where.
+    errors: the inputs for which an error would be raised, and where. short: whether sums have a sticky bit for a number
+    far below the other one.
     """
 
-    substitutes: Mapping[str, Callable[..., list[Returned]]] = field(default_factory=dict)
+    substitutes: Mapping[str, Callable[..., list[Returned]] | None] = field(default_factory=dict)
     names: dict[Term, str] = field(default_factory=dict)
     errors: list[tuple[Term, str]] = field(default_factory=list)
+    short: bool = False
 
     @property
     def undefined(self) -> Term:
@@ -57,6 +59,17 @@ def reading(what: Reading) -> Iterator[Reading]:
 def now() -> Reading:
     """What is being collected."""
     return _Now.reading
+
+
+@contextmanager
+def substituting(more: Mapping[str, Callable[..., list[Returned]] | None]) -> Iterator[None]:
+    """Read these in place of functions, too; None: the function itself."""
+    before = now().substitutes
+    now().substitutes = {**before, **more}
+    try:
+        yield
+    finally:
+        now().substitutes = before
 
 
 def full_name(function: Any) -> str:

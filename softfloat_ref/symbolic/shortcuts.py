@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import _decode
 from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.formats import Format
@@ -31,6 +32,22 @@ def far_sum(a: Value, b: Value, zero_sign: int, first: bool, more: int) -> Value
     large = a if first else b
     away = 0 if a.sign == b.sign else 1
     return Value(FINITE, large.sign, (large.significand << more) - away, large.exponent - more, 1)
+
+
+def sum_of_two(a: Value, b: Value, zero_sign: int, from_here: int, to_here: int, more: int) -> Value:
+    """a + b for finite numbers, as exact.add, but by far_sum where the exponents are as far apart as from_here, or as
+    to_here the other way."""
+    apart = a.exponent - b.exponent
+    if apart >= from_here:
+        return far_sum(a, b, zero_sign, True, more)
+    if apart <= to_here:
+        return far_sum(a, b, zero_sign, False, more)
+    return near_sum(a, b, zero_sign)
+
+
+def near_sum(a: Value, b: Value, zero_sign: int) -> Value:
+    """a + b for finite numbers of exponents near each other."""
+    return exact.add(a, b, zero_sign)
 
 
 def largest_by_code(values: Sequence[Value], fmt: Format) -> Value | None:

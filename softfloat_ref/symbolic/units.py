@@ -20,8 +20,8 @@ from softfloat_ref.symbolic.circuit import Case, Circuit, Port
 from softfloat_ref.symbolic.integers import SymInt, bit, bits, free
 from softfloat_ref.symbolic.paths import Path, Unsupported, at, here
 from softfloat_ref.symbolic.reader import call, returns
-from softfloat_ref.symbolic.reading import Reading, Returned, full_name, joined, now, reading
-from softfloat_ref.symbolic.shortcuts import far_sum, largest_by_code
+from softfloat_ref.symbolic.reading import Reading, Returned, full_name, joined, now, reading, substituting
+from softfloat_ref.symbolic.shortcuts import far_sum, largest_by_code, near_sum, sum_of_two
 from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, const, eq, extract, ite, not_, or_, selected, var
 from softfloat_ref.symbolic.values import symbolic
 from softfloat_ref.units.mixed import MixedUnit
@@ -40,6 +40,7 @@ _IN_PART: Final = {  # the kinds of units of which some are not read
     "block_operation": "operations on blocks",
     "vector": "functions of vectors",
 }
+_WORTH: Final = 64  # bits that a sum with a sticky bit is shorter
 MAX_TABLE: Final = 12  # bits of an operand whose results are tabulated
 SUBSTITUTES: Final[dict[str, Callable[..., list[Returned]]]] = {
     f"{codec.__name__}.decoder.<locals>.decode_known": _decode_known,
@@ -66,11 +67,12 @@ def inputs_of(unit: Unit) -> list[Any]:
     return [free(var(name, p.width)) for p in ports(unit.inputs) for name in p.names]
 
 
-def circuit(unit: Unit, case: Case | None = None) -> Circuit:
-    """What a unit computes, as terms; with a case, for its inputs only: elsewhere any value. Raises Unsupported."""
+def circuit(unit: Unit, case: Case | None = None, short: bool = False) -> Circuit:
+    """What a unit computes, as terms; with a case, for its inputs only: elsewhere any value. short: in sums, a number
+    far below the other one is a sticky bit, as in circuits. Raises Unsupported."""
     outputs = ports(unit.outputs)
     substitutes = {**SUBSTITUTES, **_shortcuts(unit, case)}
-    with reading(Reading(substitutes)) as found:
+    with reading(Reading(substitutes, short=short)) as found:
         try:
             answers = answer(unit, inputs_of(unit), case)
         except Unsupported as e:
@@ -117,7 +119,14 @@ def _operation(unit: OperationUnit, inputs: Sequence[Any], case: Case | None) ->
         return tuple(call(operation.function, ctx, *inputs[:arity]))
     if operation.curve is not None and operation.formula is None:
         return _tabulated(unit, inputs)
-    encode = encoder(unit.out, unit.policy)
+    with substituting(_short_sums(unit, inputs) if now().short and case is None else {}):
+        return _of_combinations(unit, inputs, operations.context(unit.signature, unit.policy), word, case)
+
+
+def _of_combinations(
+    unit: OperationUnit, inputs: Sequence[Any], ctx: Context, word: Any, case: Case | None
+) -> Sequence[Any]:
+    operation, encode = unit.signature.operation, encoder(unit.out, unit.policy)
     found: list[Returned] = []
     for combination in combinations(unit, inputs):
         if case is not None and case.finite not in (None, combination.finite):
@@ -268,6 +277,27 @@ def far(unit: OperationUnit) -> tuple[int, int, int]:
     terms = unit.signature.operation.formula.terms  # type: ignore[union-attr]
     first, second = (sum(unit.formats[i].precision for i in term.factors) for term in terms)
     return second + more, -(first + more), more
+
+
+def _short_sums(unit: OperationUnit, inputs: Sequence[Any]) -> dict[str, Callable[..., list[Returned]] | None]:
+    """The sum of two terms of which one may be only a sticky bit, if that saves many bits."""
+    finite = [c for c in combinations(unit, inputs) if c.finite]
+    if len(finite) != 1 or not is_sum_of_two(unit):
+        return {}
+    from_here, to_here, more = far(unit)
+    with at(finite[0].path):
+        d = distance(unit, finite[0])
+    if not isinstance(d, SymInt) or (d.hi - d.lo) - (from_here - to_here) < _WORTH:
+        return {}
+
+    def near(outer: Mapping[str, Any], a: Any, b: Any, sign: Any) -> list[Returned]:
+        with substituting({full_name(exact.add): None}):
+            return returns(exact.add, a, b, sign)
+
+    return {
+        full_name(exact.add): lambda outer, a, b, sign: returns(sum_of_two, a, b, sign, from_here, to_here, more),
+        full_name(near_sum): near,
+    }
 
 
 @singledispatch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 
 import pytest
 from random_circuits import random_circuit, random_inputs
@@ -35,6 +36,28 @@ def test_random_circuits(seed: int) -> None:
         expected = function(codes)
         assert tidy(codes) == expected
         assert words.function()(words_of(codes, circuit.inputs)) == words_of(expected, circuit.outputs)
+
+
+@pytest.mark.parametrize("width", [65, 128, 129, 162, 257, 330])
+def test_products_with_constants(width: int) -> None:
+    """Of which most words are zeros."""
+    a, rnd = var("a", width), random.Random(width)
+    factors = [1 << k for k in range(0, width, 23)] + [3 << width // 2, (1 << width) - 1, 0x5_0000_0000]
+    terms = {f"by_{k}": make("mul", width, a, const(x, width)) for k, x in enumerate(factors)}
+    circuit = Circuit("products", (Port("a", width),), tuple(Port(name, width) for name in terms), terms)
+    words, tidy, function = on_words(circuit).function(), tidied(circuit).function(), circuit.function()
+    for code in (0, 1, (1 << width) - 1, *(rnd.getrandbits(width) for _ in range(20))):
+        expected = [code * x % (1 << width) for x in factors]
+        assert function([code]) == tidy([code]) == expected
+        assert words(words_of([code], circuit.inputs)) == words_of(expected, circuit.outputs)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_circuits_of_many_words(seed: int) -> None:
+    circuit = random_circuit(seed, "random", widest=400, divided=40)
+    words, function = on_words(circuit).function(), circuit.function()
+    for codes in random_inputs(circuit, seed, 10):
+        assert words(words_of(codes, circuit.inputs)) == words_of(function(codes), circuit.outputs)
 
 
 def test_a_condition_is_known_on_both_sides() -> None:

@@ -31,6 +31,8 @@ SETS: dict[str, VectorSet] = {
         ("div", "div", "fp6_e2m3", {"level": "exhaustive"}),
         ("sqrt", "sqrt", "fp16", {"level": 1}),
         ("fma", "fma", "fp16", {"level": 1}),
+        ("wide_add", "add", "fp128", {"count": 600}),  # with a sticky bit for numbers far below
+        ("wide_fma", "fma", "fp64", {"level": 1}),
         ("dequantize", "dequantize", "mxfp4", {"count": 60}),
         ("dot", "dot", "fp8_e4m3", {"k": 2, "count": 200}),
     ]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import pytest
 
+from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.quantize import largest_magnitude
 from softfloat_ref.oracle.codec import decoder, encoder
@@ -13,6 +15,7 @@ from softfloat_ref.oracle.exact import FINITE
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
 from softfloat_ref.oracle.policies import get_policy
 from softfloat_ref.symbolic.shortcuts import far_sum, largest_by_code
+from softfloat_ref.symbolic.terms import in_order
 from softfloat_ref.symbolic.units import circuit
 from softfloat_ref.units import make_unit
 
@@ -50,6 +53,33 @@ def test_a_far_sum_is_rounded_as_the_exact_one(rounding: str) -> None:
                 if large.significand or small.significand == 0:
                     found = far_sum(a, b, 0, first, more)
                     assert encode(found, 0) == encode(exact.add(a, b, 0), 0), (a, b)
+
+
+@pytest.mark.parametrize(
+    ("op", "fmt", "policy"),
+    [
+        ("add", "fp32", None),
+        ("sub", "bf16", {"rounding": "rup", "tininess": "before"}),
+        ("fma", "bf16", {"rounding": "rdn"}),
+        ("fma", "fp64", "x86-sse"),
+        ("fma", ("fp16", "fp16", "fp32"), {"rounding": "rto"}),
+        ("fma", "tf32", {"rounding": "sr", "sr_bits": 7}),
+        ("add", "fp128", {"rounding": "rtz"}),
+    ],
+)
+def test_short_sums(op: str, fmt: Any, policy: Any) -> None:
+    """With a sticky bit for the number far below: shorter, and the oracle's results and flags."""
+    vectors = VectorSet.make(op, fmt, 1500, out=fmt[-1] if isinstance(fmt, tuple) else None, policy=policy)
+    short = circuit(vectors.unit, short=True)
+    assert max(t.width for t in in_order(short.roots)) < 500
+    run = short.function()
+    for inputs in vectors.inputs():
+        assert run(inputs) == list(vectors.unit.answer(inputs)), [f"{x:x}" for x in inputs]
+
+
+def test_sums_that_save_little_are_whole() -> None:
+    unit = make_unit("fma", "fp16")
+    assert circuit(unit, short=True).terms == circuit(unit).terms
 
 
 def test_one_binade_beyond_is_no_code() -> None:
