@@ -17,6 +17,7 @@ from softfloat_ref.oracle.affine import get_affine_format
 from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.operations import OPERATIONS
+from softfloat_ref.oracle.policies import POLICIES
 from softfloat_ref.symbolic.cases import cases
 from softfloat_ref.symbolic.integers import bits
 from softfloat_ref.symbolic.paths import Unsupported
@@ -129,6 +130,13 @@ def test_every_rounding_is_read(op: str, fmt: str, out: str | None, mode: str) -
 def test_policies_are_read(op: str, policy: dict[str, Any]) -> None:
     out = "fp8_e5m2" if op == "convert" else None
     check(OperationUnit.make(op, "fp16", out, policy), 150)
+
+
+@pytest.mark.parametrize("policy", list(POLICIES))
+@pytest.mark.parametrize(("fmt", "out"), [("bf16", "fp32"), ("bf16", "bf16"), ("fp16", "fp32"), ("fp8_e5m2", "fp16")])
+def test_conversions_of_named_policies_are_read(fmt: str, out: str, policy: str) -> None:
+    """Some append zeros and do nothing else."""
+    check(OperationUnit.make("convert", fmt, out, policy), 400)
 
 
 @pytest.mark.parametrize("op", ["add", "fma", "div", "sqrt"])

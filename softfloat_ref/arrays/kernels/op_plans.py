@@ -22,7 +22,7 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder, encoder, target
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
 from softfloat_ref.oracle.formats import Format
-from softfloat_ref.oracle.operations import Signature, context, evaluator
+from softfloat_ref.oracle.operations import Signature, appended_zeros, context, evaluator
 from softfloat_ref.oracle.operations.table import Loop
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.rounding import Target
@@ -94,7 +94,7 @@ def signed_word(x: int) -> int:
 def _fits(sig: Signature, policy: Policy) -> bool:
     """Whether every intermediate integer has at most 63 bits."""
     operation, out = sig.operation, sig.out
-    if operation.is_conversion and policy.widens_bare(sig.formats[0]):
+    if appended_zeros(sig, policy) >= 0:
         return False
     if out.width > 64 or (out.width == 64 and (out.twos_complement or not out.signed)):
         return False

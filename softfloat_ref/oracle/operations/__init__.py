@@ -159,11 +159,11 @@ def evaluate(
 @lru_cache(maxsize=512)
 def evaluator(sig: Signature, policy: Policy) -> Evaluator:
     """The function that evaluates checked codes: (codes, random bits) -> (code, flags as an int)."""
-    operation, formats, out = sig
+    operation, _, out = sig
     if operation.result in ("same", "class"):
         function, ctx = operation.function, context(sig, policy)
         return lambda codes, random_bits: function(ctx, *codes)
-    if operation.is_conversion and policy.widens_bare(formats[0]) and (zeros := _appended_zeros(formats[0], out)) >= 0:
+    if (zeros := appended_zeros(sig, policy)) >= 0:
         return lambda codes, random_bits: (codes[0] << zeros, 0)
     compute = unrounded(sig, policy)
     encode = encoder(out, policy)
@@ -203,8 +203,11 @@ def exactly(operation: Operation, ctx: Context, values: Sequence[Value]) -> Outc
     return operation.function(ctx, *values)
 
 
-def _appended_zeros(source: Format, out: Format) -> int:
-    """How many zero bits to append to convert a code of the source to the output; -1 if that does not convert it."""
+def appended_zeros(sig: Signature, policy: Policy) -> int:
+    """How many zero bits a conversion appends to a code, if it does nothing else; -1 for any other operation."""
+    source, out = sig.formats[0], sig.out
+    if not sig.operation.is_conversion or not policy.widens_bare(source):
+        return -1
     alike = all(
         (f.nan, f.subnormals, f.p3109) == ("ieee", "gradual", False) and not f.twos_complement for f in (source, out)
     )
