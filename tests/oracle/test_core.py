@@ -47,7 +47,7 @@ HASHES: dict[str, str] = {
     "signatures": "860298a435920b94",
     "block_dots": "17d7c37a9853b196",
     "scale_specials": "4eabf79d390cab50",
-    "wider_formats": "a406ab8b553da77c",
+    "wider_formats": "0afcb52dacd4d057",
     "operands": "473d9675bbc700e5",
     "second_scales": "e825f835f2676547",
     "addends": "c9f5fad93138d9d5",

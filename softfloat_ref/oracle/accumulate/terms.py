@@ -60,10 +60,9 @@ def operand_decoder(fmt: Format, flush: str, widened: Format | None = None) -> D
 
 
 def holds(wide: Format, fmt: Format) -> bool:
-    """Whether every number of a format is one of the wider format."""
+    """Whether every number of a format is one of the wider format, where its normal numbers are normal, too."""
     top = exact.top(decoder(fmt)(fmt.max_code)) <= exact.top(decoder(wide)(wide.max_code))
-    least = fmt.emin - fmt.mantissa_bits >= wide.emin - wide.mantissa_bits
-    return top and least and fmt.mantissa_bits <= wide.mantissa_bits
+    return top and fmt.emin >= wide.emin and fmt.mantissa_bits <= wide.mantissa_bits
 
 
 def _held_in(wide: Format, fmt: Format, decode: Decode) -> Decode:

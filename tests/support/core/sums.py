@@ -121,7 +121,7 @@ def fp32(codes: tuple[int, int]) -> tuple[Value, Value]:
 @sample
 def wider_formats() -> Sample:
     """Which formats hold which, and operands as they are held."""
-    narrow = ("fp8_e4m3", "fp8_e5m2", "s1e5m2b26", "fp6_e3m2", "fp4_e2m1", "fp16", "bf16", "tf32")
+    narrow = ("fp8_e4m3", "fp8_e5m2", "s1e5m2b26", "fp8_e5m2fnuz", "fp6_e3m2", "fp4_e2m1", "fp16", "bf16", "tf32")
     for fmt in (get_format(name) for name in narrow):
         for wide in (get_format(name) for name in ("fp16", "bf16", "fp32", "fp8_e5m2", "fp8_e4m3", "s1e5m3", "s1e4m2")):
             yield fmt.name, wide.name, holds(wide, fmt)
