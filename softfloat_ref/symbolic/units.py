@@ -117,7 +117,7 @@ def _operation(unit: OperationUnit, inputs: Sequence[Any], case: Case | None) ->
     operation, ctx = unit.signature.operation, operations.context(unit.signature, unit.policy)
     if operation.result in ("same", "class"):
         return tuple(call(operation.function, ctx, *inputs[:arity]))
-    if (zeros := operations.appended_zeros(unit.signature, unit.policy)) >= 0:
+    if (zeros := operations.appended_zeros(unit.signature, unit.policy)) is not None:
         return inputs[0] << zeros, 0
     if operation.curve is not None and operation.formula is None:
         return _tabulated(unit, inputs)

@@ -94,7 +94,7 @@ def signed_word(x: int) -> int:
 def _fits(sig: Signature, policy: Policy) -> bool:
     """Whether every intermediate integer has at most 63 bits."""
     operation, out = sig.operation, sig.out
-    if appended_zeros(sig, policy) >= 0:
+    if appended_zeros(sig, policy) is not None:
         return False
     if out.width > 64 or (out.width == 64 and (out.twos_complement or not out.signed)):
         return False

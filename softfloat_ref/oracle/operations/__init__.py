@@ -163,7 +163,7 @@ def evaluator(sig: Signature, policy: Policy) -> Evaluator:
     if operation.result in ("same", "class"):
         function, ctx = operation.function, context(sig, policy)
         return lambda codes, random_bits: function(ctx, *codes)
-    if (zeros := appended_zeros(sig, policy)) >= 0:
+    if (zeros := appended_zeros(sig, policy)) is not None:
         return lambda codes, random_bits: (codes[0] << zeros, 0)
     compute = unrounded(sig, policy)
     encode = encoder(out, policy)
@@ -203,16 +203,17 @@ def exactly(operation: Operation, ctx: Context, values: Sequence[Value]) -> Outc
     return operation.function(ctx, *values)
 
 
-def appended_zeros(sig: Signature, policy: Policy) -> int:
-    """How many zero bits a conversion appends to a code, if it does nothing else; -1 for any other operation."""
+def appended_zeros(sig: Signature, policy: Policy) -> int | None:
+    """How many zero bits a conversion appends to a code, if it does nothing else; None for any other operation."""
     source, out = sig.formats[0], sig.out
     if not sig.operation.is_conversion or not policy.widens_bare(source):
-        return -1
+        return None
     alike = all(
         (f.nan, f.subnormals, f.p3109) == ("ieee", "gradual", False) and not f.twos_complement for f in (source, out)
     )
     same = (source.exponent_bits, source.bias, source.signed) == (out.exponent_bits, out.bias, out.signed)
-    return out.mantissa_bits - source.mantissa_bits if alike and same else -1
+    zeros = out.mantissa_bits - source.mantissa_bits
+    return zeros if alike and same and zeros >= 0 else None
 
 
 def context(sig: Signature, policy: Policy) -> Context:
