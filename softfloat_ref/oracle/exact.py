@@ -217,7 +217,8 @@ def remainder(a: Value, b: Value) -> Value:
     e = min(a.exponent, b.exponent)
     divisor = b.significand << (b.exponent - e)
     # The remainder by twice the divisor suffices to find n's parity, without a huge dividend.
-    rest = a.significand * pow(2, a.exponent - e, 2 * divisor) % (2 * divisor)
+    power = 1 if e == a.exponent else pow(2, a.exponent - e, 2 * b.significand)
+    rest = a.significand * power % (2 * divisor)
     odd = rest >= divisor
     rest -= divisor if odd else 0
     if 2 * rest > divisor or (2 * rest == divisor and odd):

@@ -119,12 +119,13 @@ def _conversions() -> Iterator[Statement]:
 
 
 def _operations() -> Iterator[Statement]:
-    for op in ("mul", "add", "div", "sqrt", "fma"):
+    for op in (op for op in (*theory.FUNCTIONS, *theory.RELATIONS) if op != "convert"):
         for fmt in reversed(_SMALL):
-            if op != "fma" or get_format(fmt).width <= 6:  # wider ones take minutes for each rounding
+            if op not in ("fma", "rem") or get_format(fmt).width <= 6:  # wider ones take minutes for each rounding
                 units = [make_unit(op, fmt, policy={"rounding": r}) for r in theory.MODES]
                 yield Statement("operations", f"{fmt} {op}, 5 roundings", THEORY, _by_theory(units))
-    yield Statement("operations", "fp8_e4m3 fma, rne", THEORY, _by_theory([make_unit("fma", "fp8_e4m3")]))
+    for op in ("fma", "rem"):
+        yield Statement("operations", f"fp8_e4m3 {op}, rne", THEORY, _by_theory([make_unit(op, "fp8_e4m3")]))
 
 
 def _by_theory(units: list[Any]) -> Callable[[float], Result]:

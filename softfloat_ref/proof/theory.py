@@ -31,13 +31,28 @@ MODES: Final = {
 FUNCTIONS: Final = {
     "convert": "v0",
     "add": "(fp.add {mode} v0 v1)",
+    "sub": "(fp.sub {mode} v0 v1)",
     "mul": "(fp.mul {mode} v0 v1)",
     "fma": "(fp.fma {mode} v0 v1 v2)",
     "div": "(fp.div {mode} v0 v1)",
     "sqrt": "(fp.sqrt {mode} v0)",
+    "rem": "(fp.rem v0 v1)",
+    "round_to_integral": "(fp.roundToIntegral {mode} v0)",
+    "round_to_integral_exact": "(fp.roundToIntegral {mode} v0)",
+    "minimum": "(fp.min v0 v1)",
+    "maximum": "(fp.max v0 v1)",
 }
-_DEFINED: Final = {"div": "(not (fp.isZero v1))", "sqrt": "(or (fp.isZero v0) (fp.isPositive v0))"}  # as a number
-_IS_EXACT: Final = {"div": "(fp.eq (fp.mul RNE rounded v1) v0)", "sqrt": "(fp.eq (fp.mul RNE rounded rounded) v0)"}
+RELATIONS: Final = {"eq": "fp.eq", "lt": "fp.lt", "le": "fp.leq", "gt_quiet": "fp.gt", "ge_quiet": "fp.geq"}
+_DEFINED: Final = {  # as a number; which of two zeros is the smaller one is left open
+    **dict.fromkeys(("div", "rem"), "(not (fp.isZero v1))"),
+    "sqrt": "(or (fp.isZero v0) (fp.isPositive v0))",
+    **dict.fromkeys(("minimum", "maximum"), "(not (and (fp.isZero v0) (fp.isZero v1)))"),
+}
+_IS_EXACT: Final = {
+    "div": "(fp.eq (fp.mul RNE rounded v1) v0)",
+    "sqrt": "(fp.eq (fp.mul RNE rounded rounded) v0)",
+    "round_to_integral_exact": "(= rounded v0)",
+}
 
 
 class Range(NamedTuple):
@@ -53,11 +68,11 @@ def _range(op: str, fmt: Format) -> Range:
     top, low = fmt.emax + 1, fmt.emin - fmt.mantissa_bits
     if op == "div":
         return Range(top - low + 1, low - top - 1, 2 * fmt.precision + 4)
-    if op in ("convert", "sqrt"):
-        return Range(top, low, fmt.precision if op == "convert" else 2 * fmt.precision + 4)
-    if op == "add":
+    if op in ("add", "sub"):
         return Range(top + 1, low, top - low + 3)
-    return Range(2 * top + 1, 2 * low, 2 * fmt.precision if op == "mul" else 2 * (top - low) + 4)
+    if op in ("mul", "fma"):
+        return Range(2 * top + 1, 2 * low, 2 * fmt.precision if op == "mul" else 2 * (top - low) + 4)
+    return Range(top, low, 2 * fmt.precision + 4 if op == "sqrt" else fmt.precision)
 
 
 class Sort(NamedTuple):
@@ -91,9 +106,9 @@ def statement(unit: OperationUnit) -> str:
     A conversion is of all operands, from a format of IEEE 754's kind; an operation is of finite ones, and a divisor
     that is not zero.
     """
-    source, out, op = unit.formats[0], unit.out, unit.op
+    source, op = unit.formats[0], unit.op
+    out = source if op in RELATIONS else unit.out
     found = _range(op, source)
-    mode = MODES[unit.policy.rounding]
     scaled, small = _scaling(found, out)
     bits = _exponent_bits(found, scaled, out)
     wide = Sort(bits, max(found.bits, out.precision, bits) + 1)  # Z3 wants the exponent shorter than the significand
@@ -105,23 +120,34 @@ def statement(unit: OperationUnit) -> str:
     result, flags = (f"|#{t.number}|" if t.args else literal(t.value, t.width) for t in read.roots)
     lines += [_decoder(wide, source, "of_source"), _decoder(wide, out, "of_result")]
     lines += [f"(define-fun v{i} () {wide.text} (of_source {name}))" for i, name in enumerate(inputs)]
-    exact = FUNCTIONS[op].format(mode=mode)
-    lines += [f"(define-fun exact () {wide.text} {exact})"]
-    moved = f"(fp.mul RNE exact {wide.power(-scaled)})" if scaled else "exact"
-    back = wide.of("RNE", small.of(mode, moved))
-    lines += [f"(define-fun rounded () {wide.text} {f'(fp.mul RNE {back} {wide.power(scaled)})' if scaled else back})"]
-    free = Sort(wide.exponent, out.precision)
-    lines += [f"(define-fun unbounded () {wide.text} {wide.of('RNE', free.of(mode, 'exact'))})"]
-    lines += _facts(unit, wide)
+    lines += _numbers(source, wide)
+    if op in RELATIONS:
+        holds = f"(ite ({RELATIONS[op]} v0 v1) #b1 #b0)"
+        right = f"(and (= {result} {holds}) (= {flags} {literal(0, 5)}))"
+    else:
+        lines += [*_rounded(unit, wide, scaled, small), *_facts(unit, wide)]
+        right = f"(and (right {result}) (= {flags} expected_flags))"
     finite = " ".join(f"(is_number {name})" for name in inputs)
     operands = f"(and {finite} {_DEFINED.get(op, 'true')})"
-    right = f"(and (right {result}) (= {flags} expected_flags))"
     if op == "convert":
         others = _special(unit, result, flags)
         lines.append(f"(assert (not (ite {operands} {right} {others})))")
     else:
         lines.append(f"(assert (and {operands} (not {right})))")
     return "\n".join([*lines, "(check-sat)", ""])
+
+
+def _rounded(unit: OperationUnit, wide: Sort, scaled: int, small: Sort) -> list[str]:
+    """The exact result, and rounded: as the format has it, and without a smallest exponent."""
+    mode = MODES[unit.policy.rounding]
+    moved = f"(fp.mul RNE exact {wide.power(-scaled)})" if scaled else "exact"
+    back = wide.of("RNE", small.of(mode, moved))
+    free = Sort(wide.exponent, unit.out.precision)
+    return [
+        f"(define-fun exact () {wide.text} {FUNCTIONS[unit.op].format(mode=mode)})",
+        f"(define-fun rounded () {wide.text} {f'(fp.mul RNE {back} {wide.power(scaled)})' if scaled else back})",
+        f"(define-fun unbounded () {wide.text} {wide.of('RNE', free.of(mode, 'exact'))})",
+    ]
 
 
 def _scaling(found: Range, out: Format) -> tuple[int, Sort]:
@@ -162,9 +188,18 @@ def _decoder(wide: Sort, fmt: Format, name: str) -> str:
     )
 
 
+def _numbers(source: Format, wide: Sort) -> list[str]:
+    """Whether a code of the source is a number."""
+    return [
+        _decoder_limit(wide, source, "largest_operand"),
+        f"(define-fun is_number ((x {sort(source.width)})) Bool (and (fp.leq (fp.abs (of_source x)) largest_operand)"
+        f" {_not_a_lost_zero(source)}))",
+    ]
+
+
 def _facts(unit: OperationUnit, wide: Sort) -> list[str]:
-    """Whether a code of the source is a number, whether a code of the result is right, and the flags."""
-    source, out = unit.formats[0], unit.out
+    """Whether a code of the result is right, and the flags."""
+    out = unit.out
     code = sort(out.width)
     is_exact = _IS_EXACT.get(unit.op, "(= rounded exact)")
     zero = "(ite (fp.isNegative rounded) {} {})".format(*(literal(c, out.width) for c in _zeros(out)))
@@ -172,10 +207,7 @@ def _facts(unit: OperationUnit, wide: Sort) -> list[str]:
     flags = f"(ite exactly {none} (ite tiny {both} {inexact}))"
     beyond = [literal(_beyond(unit, negative), out.width) for negative in (True, False)]
     return [
-        _decoder_limit(wide, source, "largest_operand"),
         _decoder_limit(wide, out, "largest"),
-        f"(define-fun is_number ((x {sort(source.width)})) Bool (and (fp.leq (fp.abs (of_source x)) largest_operand)"
-        f" {_not_a_lost_zero(source)}))",
         "(define-fun beyond () Bool (fp.gt (fp.abs rounded) largest))",
         f"(define-fun exactly () Bool {is_exact})",
         f"(define-fun tiny () Bool (and (not (fp.isZero exact)) (fp.lt (fp.abs unbounded) {wide.power(out.emin)})))",

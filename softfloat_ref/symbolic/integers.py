@@ -29,6 +29,7 @@ from softfloat_ref.symbolic.terms import (
 )
 
 MAX_WIDTH: Final = 1 << 14
+_DIRECT: Final = 63  # up to this exponent, what remains of a power of two is found by one division
 
 
 # -- numbers ---------------------------------------------------------------------------------------------------------
@@ -305,13 +306,23 @@ def multiply(a: Any, b: Any) -> Any:
 
 
 def power(a: Any, b: Any, modulus: Any = None) -> Any:
-    """a to a power that is no symbol."""
+    """a to a power that is no symbol; or what remains of a power of two."""
+    if modulus is not None and isinstance(a, int) and a == 2:
+        return _power_of_two(b, modulus)
     if modulus is not None or _symbolic(b) or b < 0:
         raise Unsupported("a symbolic power")
     found: Any = 1
     for _ in range(b):
         found = multiply(found, a)
     return found
+
+
+def _power_of_two(by: Any, modulus: Any) -> Any:
+    """What remains of 2^by: of the square of the power by half of it, and perhaps twice that."""
+    if bounds_here(by)[1] <= _DIRECT:
+        return divide(shift_left(1, by), modulus)[1]
+    half = _power_of_two(shift_right(by, 1), modulus)
+    return divide(shift_left(multiply(half, half), bit_and(by, 1)), modulus)[1]
 
 
 def divide(a: Any, b: Any) -> tuple[Any, Any]:

@@ -53,6 +53,11 @@ def by_theory(op: str, fmt: str, **options: Any) -> str:
         ("div", "fp4_e2m1", None, "sat-none"),
         ("sqrt", "fp8_e4m3", None, "sat-none"),
         ("fma", "fp4_e2m1", None, "sat-none"),
+        ("rem", "fp6_e3m2", None, "sat-none"),
+        ("round_to_integral", "fp8_e3m4", None, "sat-none"),
+        ("round_to_integral_exact", "fp8_e5m2", None, "sat-finite"),
+        ("maximum", "fp8_e4m3fnuz", None, "sat-none"),
+        ("le", "fp8_e4m3", None, "sat-none"),
     ],
 )
 def test_the_theory_agrees(op: str, fmt: str, out: str | None, overflow: str, rounding: str) -> None:
@@ -83,6 +88,16 @@ def test_another_rounding_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(theory.MODES, Rounding.RNE, "RNA")
     assert by_theory("convert", "fp16", out="fp8_e4m3") == "sat"
     assert by_theory("mul", "fp4_e2m1") == "sat"
+    assert by_theory("round_to_integral", "fp6_e3m2") == "sat"
+
+
+def test_another_relation_or_remainder_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(theory.RELATIONS, "lt", "fp.leq")
+    monkeypatch.setitem(theory.FUNCTIONS, "minimum", "(fp.max v0 v1)")
+    monkeypatch.setitem(
+        theory.FUNCTIONS, "rem", "(fp.sub RNE v0 (fp.mul RNE v1 (fp.roundToIntegral RNA (fp.div RNE v0 v1))))"
+    )
+    assert [by_theory(op, "fp4_e2m1") for op in ("lt", "minimum", "rem")] == ["sat"] * 3
 
 
 @pytest.mark.parametrize("tininess", ["before"])

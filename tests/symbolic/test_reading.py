@@ -78,7 +78,7 @@ REAL = [op.name for op in OPERATIONS.values() if op.curve and op.formula is None
 LONG = {"dot4", "clamp", "rsqrtps_zen4", "vrcp14", "vrsqrt14"}  # read in seconds: of one narrow format
 
 
-@pytest.mark.parametrize("op", [name for name in OPERATIONS if name not in {*REAL, "rem"}])
+@pytest.mark.parametrize("op", [name for name in OPERATIONS if name not in REAL])
 def test_every_operation_of_integers_is_read(op: str) -> None:
     read = 0
     for fmt in ("fp8_e4m3",) if op in LONG else FORMATS:
@@ -99,7 +99,7 @@ def test_functions_of_few_bits_are_tables(op: str) -> None:
     check(OperationUnit.make(op, "fp4_e2m1", "fp16"), 16)
 
 
-@pytest.mark.parametrize(("op", "fmt"), [("exp", "fp16"), ("hypot", "fp8_e4m3"), ("rem", "fp16")])
+@pytest.mark.parametrize(("op", "fmt"), [("exp", "fp16"), ("hypot", "fp8_e4m3")])
 def test_what_is_no_bounded_arithmetic_is_refused_in_one_line(op: str, fmt: str) -> None:
     with pytest.raises(Unsupported) as refused:
         circuit(OperationUnit.make(op, fmt))
