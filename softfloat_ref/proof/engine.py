@@ -20,6 +20,7 @@ from softfloat_ref.symbolic.terms import Term, and_, replaced
 
 Verdict = Literal["proved", "counterexample", "undecided"]
 WHOLE: Final = "whole"
+INSIDE: Final = "rounded inside, as a variable"
 CUT: Final = "product cut"
 ADDED: Final = "product of adders cut"
 LARGEST: Final = ", largest numbers as variables"
@@ -111,6 +112,9 @@ def _attempts(posed: Posed, part: Part, cut: bool) -> Iterator[tuple[str, list[T
     """The questions to ask one after the other, until one decides: with products cut, if both sides have some, if the
     circuit has trees of adders for them, or if it builds those of the reference; then as it is."""
     asserted, kind = list[Term](), CUT
+    if posed.inside is not None:
+        by, facts = posed.inside
+        yield INSIDE, [*replaced([*posed.assumed, part.wrong], by), facts]
     if cut and part.reference:
         by, products = shared_products(part.reference, posed.theirs, posed.assumed)
         if not products and (added := added_products(part.reference, posed.theirs)):

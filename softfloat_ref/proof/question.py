@@ -15,6 +15,7 @@ from softfloat_ref.base.errors import Error, Undefined
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.proof.assume import assumption
 from softfloat_ref.proof.design import Design, design
+from softfloat_ref.proof.inside import Inside, rounding_inside
 from softfloat_ref.proof.rtl import Rtl
 from softfloat_ref.proof.solver import solve
 from softfloat_ref.symbolic.cases import cases
@@ -43,6 +44,7 @@ ALL: Final = "all inputs"
 _FEW: Final = 2  # outputs that are compared at once
 _SAMPLES: Final = 600  # inputs that references are tried on,
 _TRIED: Final = 40  # so many of a case
+_VECTORS: Final = 1000  # by which a rounding inside is found
 _LATER: Final = 9  # cycles after the latency of the port map, for the likely one
 _UNBOXED: Final = 4  # one in so many, of those with control fields
 
@@ -59,7 +61,8 @@ class Posed(NamedTuple):
     """A case as terms. assumed, wrong: bits, all of which a counterexample sets; ours, theirs: the two sides, equal
     products of which may be cut; undefined: whether inputs without a defined result are left out; tried: a solver's
     model on the real terms and the oracle, None if it is no counterexample; wishes: what a counterexample had better
-    be, too; apart: the same in parts, if there are many outputs; held: of the case (Case).
+    be, too; apart: the same in parts, if there are many outputs; held: of the case (Case); inside: what stands for a
+    rounding that both sides have, and what is known of it.
     """
 
     assumed: Sequence[Term]
@@ -71,6 +74,7 @@ class Posed(NamedTuple):
     wishes: Sequence[Term] = ()
     apart: Callable[[], Iterator[Part]] | None = None
     held: Mapping[str, tuple[int, int]] | None = None
+    inside: tuple[Mapping[Term, Term], Term] | None = None
 
 
 class Group(NamedTuple):
@@ -120,7 +124,8 @@ class Problem(ABC):
 
     def outside(self, names: Sequence[str]) -> list[Term]:
         """Together, whether an input of the domain is in none of these cases."""
-        return [self.domain, not_(or_(*(self.case(name).assumption for name in names)))]
+        found = [case.assumption for name in names if not (case := self.case(name)).inside]
+        return [self.domain, not_(or_(*found))]
 
     @cached_property
     def samples(self) -> list[tuple[int, ...]]:
@@ -204,7 +209,24 @@ class Question(Problem):
         assumed = [self.assumption, case.assumption, plan.observed.assumed, not_(reference.undefined)]
         wrong, got, undefined = plan.wrong(reference.terms), [plan.observed.got], reference.undefined is not FALSE
         real = partial(tried, self, case, reference)
-        return Posed(assumed, wrong, reference.roots, got, undefined, real, apart=apart, held=case.held)
+        posed = Posed(assumed, wrong, reference.roots, got, undefined, real, apart=apart, held=case.held)
+        if case.inside:
+            return posed._replace(wrong=FALSE if self.inside is None else self.inside.wrong)
+        if case.name == ALL or self.inside is None:
+            return posed
+        return posed._replace(inside=(self.inside.by(case.distance is not None), self.inside.facts))
+
+    @cached_property
+    def inside(self) -> Inside | None:
+        """A rounding inside the unit that the circuit has, too, if there is a case for it."""
+        case = next((case for case in self.cases.values() if case.inside), None)
+        if case is None:
+            return None
+        (rounded,) = self.reference(case).rounded
+        names, vectors = _names(self.unit), VectorSet(self.unit, _VECTORS).inputs()  # these have rare sums
+        return rounding_inside(
+            rounded, [self.design().observed.got], [dict(zip(names, v, strict=True)) for v in vectors]
+        )
 
     def check(self, limit_s: float) -> None:
         """Raise Error also for a circuit that takes no operation."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import singledispatch
 
 from softfloat_ref.symbolic.circuit import Case
 from softfloat_ref.symbolic.classes import is_in
-from softfloat_ref.symbolic.integers import bits, width_of
+from softfloat_ref.symbolic.integers import bits, width_of, with_bounds_here
 from softfloat_ref.symbolic.paths import at
+from softfloat_ref.symbolic.reading import SumOfTwo
 from softfloat_ref.symbolic.terms import FALSE, Term, and_, const, eq, make, not_, or_, replaced, var
 from softfloat_ref.symbolic.units import (
     Combination,
+    circuit,
     combinations,
     distance,
     far,
@@ -23,6 +25,7 @@ from softfloat_ref.symbolic.units import (
     selects,
 )
 from softfloat_ref.units import SelectionUnit, Unit
+from softfloat_ref.units.dot import DotUnit
 from softfloat_ref.units.operation import OperationUnit
 from softfloat_ref.units.unit import lanes_of
 
@@ -73,17 +76,35 @@ def _sums(unit: OperationUnit, finite: Sequence[Combination]) -> Sequence[Case]:
     ordinary = finite[0].guard
     with at(finite[0].path):
         d = distance(unit, finite[0])
+    from_here, to_here, _ = far(unit)
+    found = _by_distance(SumOfTwo(finite[0].path, d, (from_here, to_here)), ordinary)
+    return Case("special", not_(ordinary), finite=False), *(case._replace(finite=True) for case in found)
+
+
+def _by_distance(total: SumOfTwo, ordinary: Term) -> Iterator[Case]:
+    """By how far apart the exponents of two terms are. ordinary: where both are numbers."""
+    with at(total.path):
+        d, (from_here, to_here) = with_bounds_here(total.distance), total.far
         width = width_of(d.lo - 1, d.hi + 1)
         apart = bits(d, width)
-    from_here, to_here, _ = far(unit)
     cuts = sorted({d.lo, *(k for k in range(to_here + 1, from_here + 1) if d.lo < k <= d.hi), d.hi + 1})
-    found = [Case("special", not_(ordinary), finite=False)]
     for low, high in zip(cuts, [k - 1 for k in cuts[1:]], strict=False):
         name = f"d={low}" if low == high else f"d={low}..{high}"
         assumption = and_(ordinary, _between(apart, low, high))
         if assumption is not FALSE:
-            found.append(Case(name, assumption, finite=True, distance=(low, high)))
-    return tuple(found)
+            yield Case(name, assumption, distance=(low, high))
+
+
+@cases.register
+def _dots(unit: DotUnit) -> Sequence[Case]:
+    """Of a sum of products that is rounded, and then added to c: that rounding, and how far apart the two are."""
+    read = circuit(unit)
+    if len(read.rounded) != 1 or len(read.sums) != 1:
+        return ()
+    (rounded,), (total,) = read.rounded, read.sums
+    ordinary = and_(rounded.where, total.path.whole)
+    inside = Case("sum of products", rounded.where, inside=True)
+    return inside, Case("special", not_(ordinary)), *_by_distance(total, ordinary)
 
 
 @cases.register

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from softfloat_ref.symbolic.reading import Rounded, SumOfTwo
 from softfloat_ref.symbolic.terms import FALSE, Term, evaluator
 
 
@@ -31,7 +32,8 @@ class Case(NamedTuple):
     process: results of finished cases are found again by them. What follows from the assumption: finite: whether all
     operands are finite; distance: the least and largest distance of the exponents of the two terms of a sum; part: the
     number of the only part that control fields select; held: bits of inputs that are the same for all inputs of the
-    case, as a mask and their values; None: not known.
+    case, as a mask and their values; None: not known. inside: the case is no part of the inputs, but that a rounding
+    inside the unit is the circuit's, which the other cases use.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Case(NamedTuple):
     distance: tuple[int, int] | None = None
     part: int | None = None
     held: Mapping[str, tuple[int, int]] | None = None
+    inside: bool = False
 
     @property
     def of_part(self) -> Case | None:
@@ -52,7 +55,8 @@ class Circuit:
     """Outputs as terms over the inputs' variables.
 
     terms: by the name of an output's lane. names: of some terms, after the oracle's functions and variables; several
-    may have one. comment: for its text. undefined: the inputs for which no result is defined, as a bit.
+    may have one. comment: for its text. undefined: the inputs for which no result is defined, as a bit. rounded, sums:
+    what is inside a unit (reading.py).
     """
 
     name: str
@@ -62,6 +66,8 @@ class Circuit:
     names: Mapping[Term, str] = field(default_factory=dict)
     comment: str = ""
     undefined: Term = FALSE
+    rounded: Sequence[Rounded] = ()
+    sums: Sequence[SumOfTwo] = ()
 
     @property
     def roots(self) -> list[Term]:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from softfloat_ref.oracle.formats import Format
 from softfloat_ref.symbolic.bounds import Infeasible
 from softfloat_ref.symbolic.integers import SymBool, SymInt
 from softfloat_ref.symbolic.paths import Path, at, here
@@ -21,6 +22,25 @@ class Returned(NamedTuple):
     value: Any
 
 
+class Rounded(NamedTuple):
+    """What a unit rounds on the way to its result. where: the inputs for which it is a sum of numbers. code, flags: of
+    the rounding; flags with those raised before."""
+
+    where: Term
+    code: SymInt
+    flags: SymInt
+    fmt: Format
+
+
+class SumOfTwo(NamedTuple):
+    """A sum of two numbers inside a unit. distance: the exponent of the first, less that of the second. far: from which
+    distance on the second one is only a sticky bit, and up to which one the first is."""
+
+    path: Path
+    distance: SymInt
+    far: tuple[int, int]
+
+
 @dataclass
 class Reading:
     """What is collected while functions are read.
@@ -28,13 +48,15 @@ class Reading:
     substitutes: in place of functions, by full name: from the variables outside a function and its arguments to
     what it returns. names: of terms: "function.variable", "function" for what it returns, or else "function.".
     errors: the inputs for which an error would be raised, and where. short: whether sums have a sticky bit for a number
-    far below the other one.
+    far below the other one. rounded, sums: inside a unit.
     """
 
     substitutes: Mapping[str, Callable[..., list[Returned]] | None] = field(default_factory=dict)
     names: dict[Term, str] = field(default_factory=dict)
     errors: list[tuple[Term, str]] = field(default_factory=list)
     short: bool = False
+    rounded: list[Rounded] = field(default_factory=list)
+    sums: list[SumOfTwo] = field(default_factory=list)
 
     @property
     def undefined(self) -> Term:

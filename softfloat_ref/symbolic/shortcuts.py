@@ -50,6 +50,36 @@ def near_sum(a: Value, b: Value, zero_sign: int) -> Value:
     return exact.add(a, b, zero_sign)
 
 
+def placed_sum(values: Sequence[Value], unit: int) -> tuple[Value, Sequence[object]]:
+    """The exact sum of numbers, as accumulate.evaluate.Step.sum: of multiples of 2^unit, which all of them are."""
+    total = 0
+    for x in values:
+        total += (-x.significand if x.sign else x.significand) << x.exponent - unit
+    if total:
+        return Value(FINITE, int(total < 0), abs(total), unit), ()
+    return exact.zero(min(x.sign for x in values)), ()
+
+
+def near_dot_sum(a: Value, b: Value) -> tuple[Value, Sequence[object]]:
+    """The same, of two numbers of exponents near each other."""
+    return exact.add(a, b, 0), ()
+
+
+def far_dot_sum(a: Value, b: Value, first: bool, more: int) -> tuple[Value, Sequence[object]]:
+    """The same, where one is far larger."""
+    return _with_sticky_bit(far_sum(a, b, 0, first, more)), ()
+
+
+def short_dot_sum(a: Value, b: Value, from_here: int, to_here: int, more: int) -> tuple[Value, Sequence[object]]:
+    """The same, by far_sum where that is enough."""
+    return _with_sticky_bit(sum_of_two(a, b, 0, from_here, to_here, more)), ()
+
+
+def _with_sticky_bit(x: Value) -> Value:
+    """A sum with its sticky bit as the last one, which rounds alike."""
+    return Value(FINITE, x.sign, (x.significand << 1) + x.sticky, x.exponent - 1)
+
+
 def largest_by_code(values: Sequence[Value], fmt: Format) -> Value | None:
     """The largest magnitude of nonzero numbers of a float format, as blocks.quantize.largest_magnitude.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from functools import singledispatch
@@ -17,6 +18,7 @@ from softfloat_ref.oracle.operations.formula import QUOTIENT, Formula
 from softfloat_ref.oracle.operations.table import Context, Operation
 from softfloat_ref.symbolic.bounds import Fact, Infeasible
 from softfloat_ref.symbolic.circuit import Case, Circuit, Port
+from softfloat_ref.symbolic.dots import DotSums, Substitutes
 from softfloat_ref.symbolic.integers import SymInt, bit, bits, free
 from softfloat_ref.symbolic.paths import Path, Unsupported, at, here
 from softfloat_ref.symbolic.reader import call, returns
@@ -24,6 +26,7 @@ from softfloat_ref.symbolic.reading import Reading, Returned, full_name, joined,
 from softfloat_ref.symbolic.shortcuts import far_sum, largest_by_code, near_sum, sum_of_two
 from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, const, eq, extract, ite, not_, or_, selected, var
 from softfloat_ref.symbolic.values import symbolic
+from softfloat_ref.units.dot import DotUnit
 from softfloat_ref.units.mixed import MixedUnit
 from softfloat_ref.units.operation import OperationUnit
 from softfloat_ref.units.quantize import QuantizeUnit
@@ -83,7 +86,8 @@ def circuit(unit: Unit, case: Case | None = None, short: bool = False) -> Circui
     terms = [bits(x, width) for x, width in zip(answers, widths, strict=True)]
     names = [name for p in outputs for name in p.names]
     table = dict(zip(names, terms, strict=True))
-    return Circuit(unit.name, ports(unit.inputs), outputs, table, found.names, undefined=found.undefined)
+    made = Circuit(unit.name, ports(unit.inputs), outputs, table, found.names, undefined=found.undefined)
+    return dataclasses.replace(made, rounded=found.rounded, sums=found.sums)
 
 
 @singledispatch
@@ -303,13 +307,13 @@ def _short_sums(unit: OperationUnit, inputs: Sequence[Any]) -> dict[str, Callabl
 
 
 @singledispatch
-def _shortcuts(unit: Unit, case: Case | None) -> dict[str, Callable[..., list[Returned]]]:
+def _shortcuts(unit: Unit, case: Case | None) -> Substitutes:
     """What stands in place of functions of the oracle for a unit, or for a case of it."""
     return {}
 
 
 @_shortcuts.register
-def _of_sums(unit: OperationUnit, case: Case | None) -> dict[str, Callable[..., list[Returned]]]:
+def _of_sums(unit: OperationUnit, case: Case | None) -> Substitutes:
     """The exact sum where one term is only a sticky bit."""
     if case is None or case.distance is None:
         return {}
@@ -321,7 +325,13 @@ def _of_sums(unit: OperationUnit, case: Case | None) -> dict[str, Callable[..., 
 
 
 @_shortcuts.register
-def _of_parts(unit: SelectionUnit, case: Case | None) -> dict[str, Callable[..., list[Returned]]]:
+def _of_dots(unit: DotUnit, case: Case | None) -> Substitutes:
+    """Sums in fixed point, and those of two with a sticky bit."""
+    return DotSums(None if case is None else case.distance).substitutes
+
+
+@_shortcuts.register
+def _of_parts(unit: SelectionUnit, case: Case | None) -> Substitutes:
     """Those of the part that control fields select; without a case, those that all parts have."""
     if case is None or case.part is None:
         return _shortcuts(unit.parts[0], None)
@@ -329,7 +339,7 @@ def _of_parts(unit: SelectionUnit, case: Case | None) -> dict[str, Callable[...,
 
 
 @_shortcuts.register
-def _of_blocks(unit: QuantizeUnit, case: Case | None) -> dict[str, Callable[..., list[Returned]]]:
+def _of_blocks(unit: QuantizeUnit, case: Case | None) -> Substitutes:
     """The largest magnitude, if all values that it is taken of are of the unit's format."""
     if unit.profile.inf == "binade" or unit.values.subnormals == "normal":
         return {}

@@ -1,0 +1,88 @@
+"""A rounding inside a unit, found in a circuit.
+
+What follows of it is proved for any code and flags, and that the circuit has the reference's by itself. So that all
+cases mean the same terms of the circuit, these are all that have the values of the reference's for many inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import or_ as or_bits
+from typing import Final, NamedTuple
+
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.proof.built import by_values
+from softfloat_ref.proof.cut import implies, resized
+from softfloat_ref.symbolic.classes import is_in
+from softfloat_ref.symbolic.reading import Rounded
+from softfloat_ref.symbolic.terms import Term, and_, const, eq, evaluator, ite, make, not_, or_, var, variables
+
+_FEWEST: Final = 100  # inputs by which terms are found
+
+
+class Side(NamedTuple):
+    """A result of the rounding. theirs: the circuit's; value: the variable; never: bits that are not set, of flags."""
+
+    ours: Term
+    theirs: Sequence[Term]
+    value: Term
+    never: Term
+
+    def holds(self, t: Term) -> Term:
+        """Whether these bits are not set."""
+        return eq(make("and", t.width, t, self.never), const(0, t.width))
+
+    @property
+    def same(self) -> Term:
+        """Whether it is as found."""
+        return and_(self.holds(self.ours), *(_equal(self.ours, t) for t in self.theirs))
+
+
+class Inside(NamedTuple):
+    """The same rounding on both sides, of a sum that is a number for some inputs: where."""
+
+    where: Term
+    code: Side
+    flags: Side
+    fmt: Format
+
+    @property
+    def wrong(self) -> Term:
+        """Whether it is not the same after all, or is a NaN."""
+        return and_(
+            self.where, or_(not_(self.code.same), not_(self.flags.same), is_in("nan", self.code.ours, self.fmt))
+        )
+
+    @property
+    def facts(self) -> Term:
+        """What is known of the variables."""
+        number = not_(is_in("nan", self.code.value, self.fmt))
+        return implies(self.where, and_(number, self.flags.holds(self.flags.value)))
+
+    def by(self, always: bool) -> dict[Term, Term]:
+        """What stands in place of terms. always: the sum is a number for all inputs that are assumed."""
+        found = {t: resized(side.value, t.width) for side in self[1:3] for t in (side.ours, *side.theirs)}
+        return found if always else {t: ite(self.where, value, t) for t, value in found.items()}
+
+
+def rounding_inside(rounded: Rounded, theirs: Sequence[Term], inputs: Sequence[Mapping[str, int]]) -> Inside | None:
+    """The rounding of a reference in a circuit; None if it is not there."""
+    run = evaluator([rounded.where])
+    usable = [values for values in inputs if run(values)[0]]
+    if len(usable) < _FEWEST:
+        return None
+    places, sides = by_values(theirs, usable), list[Side]()
+    for ours in (rounded.code.node, rounded.flags.node):
+        values = tuple(evaluator([ours])(values)[0] for values in usable)
+        never = ~reduce(or_bits, values) if sides else 0
+        of = set(variables([ours]))
+        found = [t for t in places.get(values, ()) if of.issuperset(variables([t]))]
+        sides.append(Side(ours, found, var(f"rounded {len(sides)}", ours.width), const(never, ours.width)))
+    code, flags = sides
+    return Inside(rounded.where, code, flags, rounded.fmt) if code.theirs and flags.theirs else None
+
+
+def _equal(a: Term, b: Term) -> Term:
+    width = max(a.width, b.width)
+    return eq(resized(a, width), resized(b, width))
