@@ -98,8 +98,8 @@ class Problem(ABC):
 
     @cached_property
     def cases(self) -> dict[str, Case]:
-        """The cases of the unit, by name."""
-        return {case.name: case for case in cases(self.unit)}
+        """The cases of the unit, by name; what is inside it is of a circuit only."""
+        return {case.name: case for case in cases(self.unit) if not case.inside}
 
     def case(self, name: str) -> Case:
         """A case of the unit, or all inputs."""
@@ -186,6 +186,11 @@ class Question(Problem):
     assumed: str = ""
 
     @cached_property
+    def cases(self) -> dict[str, Case]:
+        """The cases of the unit, by name, with that of what is inside it."""
+        return {case.name: case for case in cases(self.unit)}
+
+    @cached_property
     def _designs(self) -> dict[int, Design]:
         return {}
 
@@ -211,7 +216,8 @@ class Question(Problem):
         real = partial(tried, self, case, reference)
         posed = Posed(assumed, wrong, reference.roots, got, undefined, real, apart=apart, held=case.held)
         if case.inside:
-            return posed._replace(wrong=FALSE if self.inside is None else self.inside.wrong)
+            shown = partial(_tried_inside, self, real)
+            return posed._replace(wrong=FALSE if self.inside is None else self.inside.wrong, tried=shown)
         if case.name == ALL or self.inside is None:
             return posed
         return posed._replace(inside=(self.inside.by(case.distance is not None), self.inside.facts))
@@ -317,6 +323,14 @@ def tried(question: Question, case: Case, reference: Circuit, model: Mapping[str
     ours = tuple(evaluator(reference.roots)({n: model.get(n, 0) for n in _names(question.unit)}))
     same_as_oracle(question.unit, inputs, ours, expected)
     return counterexample(question, case, model)
+
+
+def _tried_inside(
+    question: Question, real: Callable[[Mapping[str, int]], Counterexample | None], model: Mapping[str, int]
+) -> Counterexample | None:
+    """The same of a rounding inside; what follows may hide it, but not the addition of -0."""
+    added = {f.name: f.fmt.sign_bit for f in question.unit.inputs if f.lanes == 1 and f.name == "c" and f.fmt}
+    return real(model) or real({**model, **added})
 
 
 def counterexample(question: Question, case: Case, model: Mapping[str, int]) -> Counterexample | None:

@@ -13,6 +13,7 @@ from exports import SETS
 from exports import cases as lines_of
 
 from softfloat_ref.base.errors import Error, Undefined
+from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.affine import get_affine_format
 from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.formats import Format, get_format
@@ -206,7 +207,45 @@ def test_an_approximation_is_read() -> None:
 )
 def test_dot_products_are_read(fmt: str, acc: str, k: int) -> None:
     check(DotUnit.make(fmt, acc=acc, k=k), 100)
-    check(DotUnit.make(small("mxfp8", 2), k=2), 50)
+
+
+@pytest.mark.parametrize("name", ["mxfp8", "mxfp8_e5m2", "mxfp4", "mxint8", "nvfp4"])
+def test_dot_products_of_blocks_are_read(name: str) -> None:
+    check(DotUnit.make(small(name, 2), k=2), 60)
+    check(DotUnit.make(small(name, 2), k=4), 30)  # two steps, with scales of their own
+    check(DotUnit.make(small(name, 2), k=2, acc="exact"), 30)
+
+
+def test_a_sum_that_is_not_rounded_at_once_is_exact() -> None:
+    """A sticky bit for the number far below another one would not do there: that one is taken away again."""
+    tree = "fuse(fuse(c + fuse(p[:1]) -> fp32:rne) + p[1:2]) -> fp32:rne"
+    unit = DotUnit.make("fp16", acc={"tree": tree, "step": "all"}, k=2)
+    codes = [0x0003, 0xE400, 0x0001, 0x6400, 0x49800000]  # 3 * 2^-24 * 2^-24 - 1024 * 1024 + 2^20
+    assert unit.answer(codes) == (0x28400000, 0)
+    assert circuit(unit).function()(codes) == [0x28400000, 0]
+    check(unit, 60)
+
+
+def test_cases_of_a_dot_product_are_read_right() -> None:
+    """By the distance of the rounded sum of products from c; what is rounded is that sum."""
+    unit = DotUnit.make(small("mxfp8", 2), k=2)
+    found, names = cases(unit), [n for p in circuit(unit).inputs for n in p.names]
+    lines = [dict(zip(names, x, strict=True)) for x in VectorSet(unit, 300).inputs()]
+    complete = evaluator([or_(*(case.assumption for case in found if not case.inside))])
+    assert all(complete(x) == [1] for x in lines)
+    (rounded,) = circuit(unit).rounded
+    plain = evaluator([rounded.where, rounded.code.node])
+    for x in lines:
+        number, code = plain(x)
+        assert not number or code == unit.answer(list((x | {"c": 1 << 31}).values()))[0]
+    seen = set()
+    for case in (*found[:4], *found[4:-2:9], *found[-2:]):
+        within, run = evaluator([case.assumption]), evaluator(circuit(unit, case).roots)
+        for x in lines:
+            if within(x) == [1]:
+                seen.add(case.name)
+                assert run(x) == list(unit.answer(list(x.values()))), (case.name, x)
+    assert len(seen) >= 8
 
 
 def test_matrix_products_and_conversions_of_blocks_are_read() -> None:

@@ -64,7 +64,11 @@ def tried(question: Question, seed: int, limit_s: float) -> tuple[str, str]:
     fault = faulty(question, seed)
     if fault is None:
         return NONE, ""
-    found = decide(fault.question, fault.case, How(limit_s, apart=bool(seed & 1)))
+    inside = [case.name for case in question.cases.values() if case.inside]  # on which the others rest
+    for name in dict.fromkeys([fault.case, *inside]):
+        found = decide(fault.question, name, How(limit_s, apart=bool(seed & 1)))
+        if found.verdict != "proved":
+            break
     return (PROVED if found.verdict == "proved" else found.verdict), f"{fault.case}: {fault.text}; {fault.shown}"
 
 
