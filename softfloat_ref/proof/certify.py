@@ -14,6 +14,7 @@ from softfloat_ref.proof.engine import Decided, How
 from softfloat_ref.proof.prove import Proof
 from softfloat_ref.proof.question import Question
 from softfloat_ref.symbolic.smtlib import expression
+from softfloat_ref.symbolic.terms import FALSE
 from softfloat_ref.units import stored
 from softfloat_ref.units.unit import lanes_of
 
@@ -63,8 +64,9 @@ def certificate(
 
 
 def _case(question: Question, decided: Decided) -> dict[str, Any]:
-    table = dataclasses.asdict(decided)
-    return {"name": table.pop("case"), "assumption": expression(question.case(decided.case).assumption), **table}
+    table, case = dataclasses.asdict(decided), question.case(decided.case)
+    inputs = FALSE if case.inside else case.assumption  # it has none of its own
+    return {"name": table.pop("case"), "assumption": expression(inputs), **table}
 
 
 def _solvers(how: How) -> Iterator[tuple[str, str]]:
