@@ -216,9 +216,9 @@ def remainder(a: Value, b: Value) -> Value:
         return a
     e = min(a.exponent, b.exponent)
     divisor = b.significand << (b.exponent - e)
-    # The remainder by twice the divisor suffices to find n's parity, without a huge dividend.
-    power = 1 if e == a.exponent else pow(2, a.exponent - e, 2 * b.significand)
-    rest = a.significand * power % (2 * divisor)
+    # The remainder by twice the divisor suffices to find n's parity, without a huge dividend. A power other than 1 is
+    # taken only where b is not shifted.
+    rest = a.significand * pow(2, a.exponent - e, 2 * b.significand) % (2 * divisor)
     odd = rest >= divisor
     rest -= divisor if odd else 0
     if 2 * rest > divisor or (2 * rest == divisor and odd):
