@@ -42,9 +42,12 @@ def _operations(unit: OperationUnit) -> Sequence[Case]:
     finite = [c for c in combinations(unit, inputs_of(unit)) if c.finite]
     if len(finite) != 1:
         return ()
+    found: Sequence[Case] = ()
     if is_sum_of_two(unit):
-        return _sums(unit, finite)
-    return _by_leading_ones(unit, finite[0].guard) if is_product(unit) or is_quotient(unit) else ()
+        found = _sums(unit, finite)
+    elif is_product(unit) or is_quotient(unit):
+        found = _by_leading_ones(unit, finite[0].guard)
+    return tuple(case for case in found if case.assumption is not FALSE)  # some formats have numbers only
 
 
 def _by_leading_ones(unit: OperationUnit, ordinary: Term) -> Sequence[Case]:

@@ -271,16 +271,18 @@ def test_several_operations_are_read(name: str) -> None:
             assert not selected or run(inputs) == outputs, (case.name, inputs)
 
 
-@pytest.mark.parametrize(("op", "fmt"), [("add", "fp8_e5m2"), ("sub", "fp16"), ("fma", "fp8_e4m3")])
+@pytest.mark.parametrize(
+    ("op", "fmt"), [("add", "fp8_e5m2"), ("sub", "fp16"), ("fma", "fp8_e4m3"), ("add", "fp6_e3m2"), ("mul", "fp6_e2m3")]
+)
 def test_cases_hold_all_inputs_and_are_read_right(op: str, fmt: str) -> None:
     unit = OperationUnit.make(op, fmt)
     found, names = cases(unit), "abc"[: len(unit.formats)]
-    assert len(found) > 10
+    assert len(found) > 5
     rnd, width = random.Random(1), get_format(fmt).width
     inputs = [dict(zip(names, (draw(rnd, unit.formats[0], width) for _ in names), strict=True)) for _ in range(300)]
     complete = evaluator([or_(*(case.assumption for case in found))])
     assert all(complete(x) == [1] for x in inputs)
-    for case in found[:: len(found) // 8]:
+    for case in found[:: max(1, len(found) // 8)]:
         within, run = evaluator([case.assumption]), evaluator(circuit(unit, case).roots)
         for x in inputs:
             assert within(x) == [0] or run(x) == list(unit.answer(list(x.values()))), (case.name, x)
