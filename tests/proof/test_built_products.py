@@ -138,7 +138,8 @@ def test_known_bits() -> None:
 def test_cases_of_a_multiplication(fmt: str, flush: bool) -> None:
     """No input is in none of them, and the bits that are said to be held are."""
     found = cases(make_unit("mul", fmt, policy={"flush_inputs": flush}))
-    assert len(found) == 3 + 2 * get_format(fmt).mantissa_bits
+    others = 3 if get_format(fmt).has_nan else 2  # without NaN, nothing is special
+    assert len(found) == others + 2 * get_format(fmt).mantissa_bits
     assert solve([not_(or_(*(case.assumption for case in found)))], 20.0).result == "unsat"
     for case in found:
         for name, (mask, value) in (case.held or {}).items():
