@@ -80,7 +80,7 @@ def rounding_inside(rounded: Rounded, theirs: Sequence[Term], inputs: Sequence[M
         found = [t for t in places.get(values, ()) if of.issuperset(variables([t]))]
         sides.append(Side(ours, found, var(f"rounded {len(sides)}", ours.width), const(never, ours.width)))
     code, flags = sides
-    return Inside(rounded.where, code, flags, rounded.fmt) if code.theirs and flags.theirs else None
+    return Inside(rounded.where, code, flags, rounded.fmt) if code.theirs else None  # it may have no flags
 
 
 def _equal(a: Term, b: Term) -> Term:

