@@ -12,7 +12,7 @@ from softfloat_ref.oracle.accumulate.evaluate import Step
 from softfloat_ref.oracle.accumulate.terms import Term as Addend
 from softfloat_ref.oracle.accumulate.terms import product
 from softfloat_ref.oracle.accumulate.trees import RESULT, Fuse, Round, To, children
-from softfloat_ref.oracle.exact import FINITE, Value
+from softfloat_ref.oracle.exact import Value, multiply
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.symbolic.bounds import Fact
 from softfloat_ref.symbolic.integers import SymInt, add, bounds_here, subtract
@@ -54,9 +54,7 @@ class DotSums:
         self, outer: Any, a: Value, b: Value, shift: int, scale: Any, limit: int | None, label: str
     ) -> list[Returned]:
         """Of numbers, it has its exponent where it is zero, too."""
-        sign = a.sign ^ b.sign ^ scale.value.sign
-        significand = a.significand * b.significand * scale.value.significand
-        value = Value(FINITE, sign, significand, a.exponent + b.exponent + scale.value.exponent)
+        value = multiply(multiply(a, b), scale.value)
         self.products[label] = None if label in self.products else _Product(value, scale.value.exponent)
         with substituting({_PRODUCT: None}):
             return returns(product, a, b, shift, scale, limit, label)
