@@ -51,6 +51,18 @@ def test_a_dot_product_is_proved(one_lane: Question) -> None:
     assert solve(one_lane.outside([n for n in one_lane.cases if n != "d=7"]), 20).result == "sat"
 
 
+def test_a_model_may_lie_outside_the_case(one_lane: Question) -> None:
+    """What is inside was a variable, so that the terms of the case may have any value there."""
+    case = one_lane.case("d=12")
+    posed, names = one_lane.posed(case), [n for f in one_lane.unit.inputs for n in lanes_of(f)]
+    run, differ = evaluator(posed.ours), 0
+    for inputs in one_lane.samples[:300]:
+        model = dict(zip(names, inputs, strict=True))
+        assert posed.tried(model) is None
+        differ += tuple(run(model)) != tuple(one_lane.unit.answer(inputs))
+    assert differ
+
+
 def test_what_is_inside_is_no_part_of_the_inputs(one_lane: Question) -> None:
     assert solve(one_lane.outside(["sum of products", "special"]), 20).result == "sat"
 
