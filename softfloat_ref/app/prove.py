@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -22,11 +23,13 @@ from softfloat_ref.base.files import check_place, write_file
 from softfloat_ref.golden.writers import text_line
 from softfloat_ref.oracle.blocks.operations import BLOCK_OPERATIONS
 from softfloat_ref.oracle.operations import OPERATIONS
+from softfloat_ref.oracle.sources import Lfsr
 from softfloat_ref.proof.btor2 import UNDEFINED
 from softfloat_ref.proof.certificate import problems, read_certificate
 from softfloat_ref.proof.certify import certificate
 from softfloat_ref.proof.engine import Decided, How
 from softfloat_ref.proof.equal import Equality
+from softfloat_ref.proof.later import Later
 from softfloat_ref.proof.prove import STRATEGIES, Proof, prove
 from softfloat_ref.proof.question import Counterexample, Problem, Question, other_latency
 from softfloat_ref.proof.rtl import read_rtl
@@ -131,6 +134,7 @@ def command(
     if checked is not None:
         _refuse(lambda n: n not in ("checked", "confirm"), "--check reads a certificate, which names unit and files")
         return _check(checked, confirm or "bitwuzla")
+    source, choices = _source(choices, held)
     unit, how = input_unit(op, fmt, out, choices, profile, dots, roundings), How(limit, confirm=confirm or "")
     shared = jobs, scheduler, work
     if equal is not None:
@@ -153,7 +157,7 @@ def command(
     except Misfit as e:
         print("\n".join(f"FAIL: {line}" for line in e.lines))
         return 1
-    question = Question(unit, rtl, dict(map(_register, held)), assumed)
+    question = Question(unit, rtl, dict(map(_register, held)), assumed, source)
     found = _proved(question, strategy, how, *shared)
     if output is not None:
         table = certificate(question, found, strategy, how, [Path(ports_file), *rtl.files], Path(output).parent)
@@ -180,6 +184,16 @@ def _register(text: str) -> tuple[str, str]:
     return name, field
 
 
+def _source(choices: Choices, held: tuple[str, ...]) -> tuple[Lfsr | None, Choices]:
+    """The source of which a register is the state, if one is given, and the other choices."""
+    if "random_source" not in choices.given or not held:
+        return None, choices
+    if len(held) > 1 or not isinstance(choices.source, Lfsr):
+        raise Error("--random-source is an lfsr, of which the one --register is the state")
+    given = tuple(name for name in choices.given if name != "random_source")
+    return choices.source, dataclasses.replace(choices, source=None, given=given)
+
+
 def _proved(
     question: Problem, strategy: Any, how: How, jobs: int | None, scheduler: str | None, work: str | None
 ) -> Proof:
@@ -204,7 +218,10 @@ def _lines(question: Question, proof: Proof) -> Iterator[str]:
             yield f"  with latency = {latency}, most inputs that were tried have the right result"
     elif proof.verdict == "proved":
         yield f"PROVED: {module} is {unit.label} for {_inputs(question, proof)}{cases_words(proof)}"
-        yield f"  {'; '.join([_circuit(question), *_accepted(question)])}"
+        yield f"  {'; '.join([_circuit(question, proof.later), *_accepted(question, proof.later)])}"
+    elif proof.later is not None and proof.later.verdict == "undecided":
+        yield f"UNDECIDED: {module} is {unit.label} for {_inputs(question, proof)}{cases_words(proof)}"
+        yield f"  {'; '.join([_circuit(question, proof.later), *_accepted(question, proof.later)])}"
     else:
         yield from undecided(f"{module} and {unit.label}", proof)
 
@@ -214,24 +231,28 @@ def _inputs(question: Question, proof: Proof) -> str:
     return inputs_words(question, defined)
 
 
-def _circuit(question: Question) -> str:
+def _circuit(question: Question, later: Later | None) -> str:
     observed, ports = question.design().observed, question.rtl.ports
     if ports.clock is None:
         return "combinational"
     start = f"with {ANY}" if observed.start == ANY else f"the first operation {observed.start}"
+    if later is not None and question.source is None:
+        start = later.said
     if ports.latency is None and len(question.unit.parts) > 1:
         return start
     upto = "" if ports.latency is not None else "at most "
     return f"{upto}{counted(observed.cycles, 'cycle')}, {start}"
 
 
-def _accepted(question: Question) -> Iterator[str]:
+def _accepted(question: Question, later: Later | None) -> Iterator[str]:
     """What the proof says nothing of, and what was assumed of registers."""
     ports = question.rtl.ports
     if ports.ignore:
         yield f"without {', '.join(ports.ignore)}"
     yield from (f"{key} = {value}" for key, value in ports.tolerances.items() if value != "exact")
     yield from (f"register {name} holds {text}" for name, text in question.registers.items())
+    if later is not None and question.source is not None:
+        yield later.said
 
 
 def _counterexample(question: Question, found: Counterexample) -> Iterator[str]:
@@ -241,10 +262,12 @@ def _counterexample(question: Question, found: Counterexample) -> Iterator[str]:
         got = got._replace(flags=None)
     kind = view.kind(found.inputs, found.expected, got, CompareNan.EXACT, True)
     kind = "no result, or not when it is due" if found.protocol else kind or "bits beside the fields"
+    kind = found.said or kind
     changes = view.changes(found.inputs, got, unit.has_flags and flags == ALL_FLAGS)
     yield from case_lines("counterexample", view, found.inputs, found.expected, got, kind, changes)
     yield f"  vector {text_line(unit.fields)((*found.inputs, *found.expected)).strip()}"
-    if found.others:
+    yield from (f"  {line}" for line in found.story)
+    if found.others and not found.story:
         named = {name: value for name, value in found.others.items() if not name.startswith(UNDEFINED)}
         if named:
             yield "  with " + ", ".join(f"{name} = {value:x}" for name, value in list(named.items())[:8])
@@ -254,11 +277,15 @@ def _counterexample(question: Question, found: Counterexample) -> Iterator[str]:
 
 def _waved(question: Question, proof: Proof, path: str) -> str:
     """Write the waveform; the result in words."""
-    found = next((d for d in proof.cases if d.counterexample is not None), None)
-    if found is None or found.counterexample is None:
-        return f"{path}: not written, since there is no counterexample"
-    design = question.design(question.case(found.case).part)
-    return f"{path}: {counted(write_wave(design, found.counterexample, path), 'cycle')}"
+    later, found = proof.later, next((d for d in proof.cases if d.counterexample is not None), None)
+    if later is not None and later.counterexample is not None and later.steps:
+        cycles = write_wave(question.design(), later.counterexample, path, later.steps)
+    elif found is not None and found.counterexample is not None:
+        cycles = write_wave(question.design(question.case(found.case).part), found.counterexample, path)
+    else:
+        why = "it is of a register's order" if proof.counterexample else "there is no counterexample"
+        return f"{path}: not written, since {why}"
+    return f"{path}: {counted(cycles, 'cycle')}"
 
 
 def _check(path: str, solver: str) -> int:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol, TypeGuard, runtime_checkable
 
 from softfloat_ref.base import assignments
@@ -101,16 +102,19 @@ class Lfsr:
 
     def states(self, start: int = 0) -> Iterator[int]:
         """The register's states from step `start` on."""
-        state, mask = self._state_at(start), (1 << self.width) - 1
-        tapped = sum(1 << (t - 1) for t in set(self.taps))
+        state, step = self._state_at(start), self.step()
         while True:
             yield state
-            state = (state << 1 | (state & tapped).bit_count() & 1) & mask
+            state = step(state)
+
+    def step(self) -> Callable[[int], int]:
+        """The function from a state to the next one."""
+        mask, tapped = (1 << self.width) - 1, sum(1 << (t - 1) for t in set(self.taps))
+        return lambda state: (state << 1 | (state & tapped).bit_count() & 1) & mask
 
     def _state_at(self, steps: int) -> int:
         """The state after `steps` steps. A step is linear over the bits, so its powers are computed by squaring."""
-        state, mask = self.seed, (1 << self.width) - 1
-        power = [(1 << i << 1 | (i + 1 in self.taps)) & mask for i in range(self.width)]  # image of each bit
+        state, power = self.seed, self.images()
         while steps:
             if steps & 1:
                 state = _sum_of_bits(power, state)
@@ -118,13 +122,16 @@ class Lfsr:
             steps >>= 1
         return state
 
+    def images(self) -> list[int]:
+        """What a step makes of each bit of a state, which is linear over them."""
+        return list(map(self.step(), (1 << i for i in range(self.width))))
+
     def bits(self, n: int, start: int, count: int) -> list[int]:
         available = self.high - self.low + 1
         if n > available:
             raise Error(f"lfsr: bits={self.high}:{self.low} gives {available} bits, but {n} are needed")
-        states = self.states(start)
-        mask = (1 << available) - 1
-        return [(next(states) >> self.low & mask) >> (available - n) for _ in range(count)]
+        low, mask = self.high + 1 - n, (1 << n) - 1
+        return [state >> low & mask for state in islice(self.states(start), count)]
 
     def array(self, n: int, start: int, count: int) -> NDArray[np.uint64]:
         import numpy as np

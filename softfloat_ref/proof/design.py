@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_ as or_bits
 from typing import Final, NamedTuple
 
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.sources import Lfsr
 from softfloat_ref.proof.btor2 import Machine, read_btor2
 from softfloat_ref.proof.rtl import Rtl, bound, held
 from softfloat_ref.proof.solver import solve
@@ -21,6 +24,7 @@ from softfloat_ref.symbolic.terms import (
     FALSE,
     TRUE,
     Term,
+    adjacent,
     and_,
     concat,
     const,
@@ -51,13 +55,14 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True)
 class Design:
-    """A circuit bound to a unit. part: the operation that it does; codes: the parts of its outputs by lane; fill:
-    whether bits beside them are wrong."""
+    """A circuit bound to a unit. part: the operation that it does; driven: its inputs; codes: the parts of its outputs
+    by lane; fill: whether bits beside them are wrong."""
 
     unit: Unit
     part: Unit
     ports: PortMap
     machine: Machine
+    driven: Driven
     observed: Observed
     codes: Mapping[str, tuple[Segment, ...]]
     fill: Term
@@ -78,6 +83,12 @@ class Design:
     def broken(self) -> Term:
         """Whether the circuit breaks its protocol, or drives bits beside its outputs."""
         return or_(self.observed.wrong, self.fill)
+
+    def giving(self, got: Term) -> Design:
+        """The circuit with other outputs, side by side, and nothing wrong with its protocol."""
+        codes, fill = _outputs(self.driven, got)
+        observed = replace(self.observed, got=got, wrong=FALSE, assumed=TRUE)
+        return replace(self, observed=observed, codes=codes, fill=fill)
 
     def differs(self, name: str, expected: Terms) -> Term:
         """Whether a lane of the output is something else than expected and accepted."""
@@ -108,26 +119,35 @@ def _both_nan(want: Term, got: Term, fmt: Format, quiet: bool) -> Term:
 
 
 def design(
-    unit: Unit, rtl: Rtl, registers: Mapping[str, str] | None = None, part: int = 0, assumed: Term = TRUE
+    unit: Unit,
+    rtl: Rtl,
+    registers: Mapping[str, str] | None = None,
+    part: int = 0,
+    assumed: Term = TRUE,
+    source: Lfsr | None = None,
 ) -> Design:
     """The circuit's outputs as terms of the unit's inputs.
 
     part: the number of the operation that control fields select. registers: fields that registers hold when the
-    operation begins, by the register's name without the instance's (state, for dut.state). assumed: of the inputs, for
-    which results are waited for. Raises Error.
+    operation begins, by the register's name without the instance's (state, for dut.state); source: of which such a
+    register is the state. assumed: of the inputs, for which results are waited for. Raises Error.
     """
     machine, ports = read_btor2(rtl.netlist.text), rtl.ports
     bound_ports = bound(unit, ports)
-    driven = _Stimulus(unit, bound_ports, ports, part)
-    given = dict(_register(name, text, driven, machine) for name, text in (registers or {}).items())
-    observed = observe(machine, ports, driven, given, _Never(assumed))
-    care = bound_ports.parts[part].care[0]
-    codes, used = _codes(bound_ports, observed.got, care)
-    fill = _filled(bound_ports, observed.got, care & ~used)
-    return Design(unit, unit.parts[part], ports, machine, observed, codes, fill)
+    driven = Driven(unit, bound_ports, ports, part)
+    given = dict(_register(name, text, driven, machine, source) for name, text in (registers or {}).items())
+    observed = observe(machine, ports, driven, given, Never(assumed))
+    return Design(unit, unit.parts[part], ports, machine, driven, observed, *_outputs(driven, observed.got))
 
 
-class _Never:
+def _outputs(driven: Driven, got: Term) -> tuple[dict[str, tuple[Segment, ...]], Term]:
+    """The parts of each output lane, and whether bits beside them are wrong."""
+    care = driven.bound.parts[driven.part].care[0]
+    codes, used = _codes(driven.bound, got, care)
+    return codes, _filled(driven.bound, got, care & ~used)
+
+
+class Never:
     """Whether a bit is never set where something is assumed; None if that is not decided. It is asked again and again
     of bits that are set more and more rarely: what set one before is tried first."""
 
@@ -156,12 +176,12 @@ def _with_bits(code: Term, segment: Segment) -> Term:
 # -- inputs --------------------------------------------------------------------------------------------------------
 
 
-class _Stimulus:
+class Driven:
     """The inputs side by side in each cycle: the operation's operands until the circuit has taken them, then any, of
     any operation. Operands that it does not have are free."""
 
     def __init__(self, unit: Unit, bound: Bound, ports: PortMap, part: int) -> None:
-        self.bound, self.used = bound, unit.used(unit.parts[part])
+        self.bound, self.part, self.used = bound, part, unit.used(unit.parts[part])
         self.width = max(bound.stimulus.width, 1)
         self.fixed, self.values = held(bound)
         self.fields = {f.name: f for f in bound.fields}
@@ -180,21 +200,50 @@ class _Stimulus:
         return extract(var(name, field.width), low + width - 1, low)
 
     def __call__(self, cycle: int, taken: Sequence[Term]) -> Term:
-        if not taken:
-            return self.operands
-        others = _merged(self._controls(cycle), ones(self.width) & ~self.fixed, var(f"others@{cycle}", self.width))
-        found = const(0, self.width)
+        return self.operands if not taken else self.offered(self.operands, cycle, taken)
+
+    def offered(self, operands: Term, cycle: int, taken: Sequence[Term]) -> Term:
+        """The inputs of a cycle with these operands, except for what was taken."""
+        others, found = self.any(f"@{cycle}"), const(0, self.width)
         for mask, gone in zip(self.masks, taken, strict=False):
-            found = _merged(found, mask, ite(gone, others, self.operands))
+            found = _merged(found, mask, ite(gone, others, operands))
         rest = ones(self.width)
         for mask in self.masks:
             rest &= ~mask
-        return _merged(found, rest, self.operands)
+        return _merged(found, rest, operands)
 
-    def _controls(self, cycle: int) -> Term:
-        """The bits that are held, of any operation."""
-        known = [const(value & self.fixed, self.width) for value in dict.fromkeys(self.values)]
-        return selected(known, var(f"operation@{cycle}", max((len(known) - 1).bit_length(), 1)))
+    def any(self, name: str) -> Term:
+        """Any inputs, with the bits that are held as for any operation. name: the end of their variables'."""
+        known = [const(value & self.fixed, self.width) for value in self._controls]
+        differ = reduce(or_bits, (value ^ self._controls[0] for value in self._controls)) & self.fixed
+        controls = _merged(known[0], differ, selected(known, self._chosen(name)))
+        return _merged(controls, ones(self.width) & ~self.fixed, var(f"others{name}", self.width))
+
+    def care(self, name: str) -> Term:
+        """The bits of the outputs that matter to the operation of any inputs, as ones."""
+        cares = [self.bound.parts[self.values.index(value)].care[0] for value in self._controls]
+        return selected([const(care, self.bound.got.width) for care in cares], self._chosen(name))
+
+    def chosen(self, others: int, operation: int) -> tuple[int, int]:
+        """The inputs side by side that `any` has for these values, and the number of their operation."""
+        value = self._controls[min(operation, len(self._controls) - 1)]
+        return value & self.fixed | others & ~self.fixed, self.values.index(value)
+
+    def lanes(self, word: int) -> dict[str, int]:
+        """The lanes of the unit's inputs that inputs side by side carry."""
+        found = dict[str, int]()
+        for move in self.bound.stimulus.moves:
+            field, lane, low = _place(self.bound.fields, move.source)
+            name = field.name if field.lanes == 1 else f"{field.name}_{lane}"
+            found[name] = found.get(name, 0) | (word >> move.to & ones(move.width)) << low
+        return found
+
+    @property
+    def _controls(self) -> list[int]:
+        return list(dict.fromkeys(self.values))
+
+    def _chosen(self, name: str) -> Term:
+        return var(f"operation{name}", max((len(self._controls) - 1).bit_length(), 1))
 
 
 def _merged(base: Term, mask: int, other: Term) -> Term:
@@ -217,18 +266,29 @@ def _place(fields: Sequence[LineField], source: int) -> tuple[LineField, int, in
     return field, lane, low
 
 
-def _register(name: str, text: str, driven: _Stimulus, machine: Machine) -> tuple[str, Term]:
+def _register(name: str, text: str, driven: Driven, machine: Machine, source: Lfsr | None) -> tuple[str, Term]:
     """A register of the circuit, and what it holds at first: a field of the unit's inputs. Raises Error."""
     field = driven.fields.get(text)
     if field is None or field.role not in ("operand", "random"):
         raise Error(f"register {name}: the unit has no input {text}")
+    own = register(name, machine)
+    width, has = field.width if source is None else source.width, machine.registers[own].width
+    if has != width or field.lanes > 1:
+        raise Error(f"register {name} has {has} bits, and {text if source is None else source.spec()} {width}")
+    if source is None:
+        return own, var(field.name, width)
+    source.bits(field.width, 0, 0)  # refuses too many
+    held = var(f"rest of {name}", width)  # the bits that no operation gets
+    return own, _with_bits(held, Segment(source.high + 1 - field.width, var(field.name, field.width)))
+
+
+def register(name: str, machine: Machine) -> str:
+    """A register's name in the machine, by its own (state, for dut.state). Raises Error."""
     own = machine.aliases.get(f"dut.{name}", f"dut.{name}")
     if own not in machine.registers:
         known = {*machine.registers, *machine.aliases}
         raise unknown("register", name, sorted(x.removeprefix("dut.") for x in known if x.startswith("dut.")))
-    if machine.registers[own].width != field.width or field.lanes > 1:
-        raise Error(f"register {name} has {machine.registers[own].width} bits, and {text} {field.size}")
-    return own, var(field.name, field.width)
+    return own
 
 
 # -- outputs -------------------------------------------------------------------------------------------------------
@@ -266,15 +326,8 @@ def _joined(parts: Sequence[Segment]) -> Iterator[Segment]:
 def _segment(run: Sequence[Segment]) -> Segment:
     code = run[0].code
     for part in run[1:]:
-        code = _adjacent(part.code, code)
+        code = adjacent(part.code, code)
     return Segment(run[0].low, code)
-
-
-def _adjacent(high: Term, low: Term) -> Term:
-    """Two terms side by side; neighbouring bits of one term are a slice of it."""
-    if high.op == low.op == "extract" and high.args == low.args and high.value[1] == low.value[0] + 1:
-        return extract(high.args[0], high.value[0], low.value[1])
-    return concat(high, low)
 
 
 def _filled(bound: Bound, got: Term, care: int) -> Term:

@@ -14,8 +14,9 @@ from softfloat_ref.base.executors import Workers, in_order
 from softfloat_ref.base.files import make_folder, read_bytes
 from softfloat_ref.base.sources import stamp
 from softfloat_ref.proof.engine import Decided, How, Query, Verdict, decide
+from softfloat_ref.proof.later import Later, later
 from softfloat_ref.proof.queries import query_hash
-from softfloat_ref.proof.question import ALL, Counterexample, Problem
+from softfloat_ref.proof.question import ALL, Counterexample, Problem, Question
 from softfloat_ref.proof.solver import solve
 
 Strategy = Literal["auto", "whole", "cut", "split", "split-cut"]
@@ -29,18 +30,21 @@ Note = Callable[[Decided, int, int], None]  # of a case, the number of those dec
 @dataclass(frozen=True)
 class Proof:
     """What came of a proof. cases: those that cover all inputs, decided or not. split: the question whether they do;
-    None for one case. tried: cases that gave way to others."""
+    None for one case. tried: cases that gave way to others. later: what follows the first operation, if that is
+    another question."""
 
     verdict: Verdict
     cases: tuple[Decided, ...]
     split: Query | None = None
     tried: tuple[Decided, ...] = ()
     open: tuple[str, ...] = field(default=())  # cases that were not begun
+    later: Later | None = None
 
     @property
     def counterexample(self) -> Counterexample | None:
         """The first counterexample."""
-        return next((d.counterexample for d in self.cases if d.counterexample), None)
+        found = next((d.counterexample for d in self.cases if d.counterexample), None)
+        return found or (self.later.counterexample if self.later else None)
 
     @property
     def undecided(self) -> tuple[Decided, ...]:
@@ -62,6 +66,19 @@ def prove(
     after each case. Raises Error for what is not supported, for cases that leave out an input, and if no input is as
     assumed.
     """
+    found = _first(question, strategy, how, pool, work, note)
+    if found.verdict != "proved" or not isinstance(question, Question):
+        return found
+    more = later(question, how.limit_s)
+    if more is None or more.verdict == "proved" or (more.verdict == "undecided" and question.source is None):
+        return dataclasses.replace(found, later=more)
+    return dataclasses.replace(found, later=more, verdict=more.verdict)
+
+
+def _first(
+    question: Problem, strategy: Strategy, how: How, pool: Workers | None, work: str | Path | None, note: Note
+) -> Proof:
+    """The proof of one operation."""
     question.check(how.limit_s)
     decider = _Decider(question, pool or Workers(), _Journal(question, work), note)
     if strategy in ("cut", "split-cut"):

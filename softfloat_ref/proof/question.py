@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from softfloat_ref.base.errors import Error, Undefined
 from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.oracle.sources import Lfsr
 from softfloat_ref.proof.assume import assumption
 from softfloat_ref.proof.design import Design, design
 from softfloat_ref.proof.inside import Inside, rounding_inside
@@ -161,7 +162,7 @@ class Counterexample:
     """Inputs to which the circuit's answer is wrong, as the terms of the circuit and the oracle have it.
 
     others: what else the circuit's answer rests on, such as inputs in other cycles. protocol: whether the handshake is
-    wrong, and not the answer.
+    wrong, and not the answer. said: what is wrong, if it takes other operations, and story: what happens then.
     """
 
     inputs: tuple[int, ...]
@@ -169,6 +170,8 @@ class Counterexample:
     got: tuple[int, ...]
     others: Mapping[str, int] = field(default_factory=dict)
     protocol: bool = False
+    said: str = ""
+    story: tuple[str, ...] = ()
 
     def answer(self, unit: Unit) -> Answer:
         """The circuit's answer."""
@@ -178,12 +181,14 @@ class Counterexample:
 
 @dataclass(frozen=True)
 class Question(Problem):
-    """A unit and a circuit. registers: what registers hold when the operation begins (design)."""
+    """A unit and a circuit. registers: what registers hold when the operation begins; source: of random bits, of which
+    they are the state (design)."""
 
     unit: Unit
     rtl: Rtl
     registers: Mapping[str, str] = field(default_factory=dict)
     assumed: str = ""
+    source: Lfsr | None = None
 
     @cached_property
     def cases(self) -> dict[str, Case]:
@@ -199,7 +204,7 @@ class Question(Problem):
         Raises Error."""
         number = part or 0
         if number not in self._designs:
-            self._designs[number] = design(self.unit, self.rtl, self.registers, number, self.assumption)
+            self._designs[number] = design(self.unit, self.rtl, self.registers, number, self.assumption, self.source)
         return self._designs[number]
 
     def reference(self, case: Case) -> Circuit:
@@ -229,14 +234,17 @@ class Question(Problem):
         if case is None:
             return None
         (rounded,) = self.reference(case).rounded
-        names, vectors = _names(self.unit), VectorSet(self.unit, _VECTORS).inputs()  # these have rare sums
+        names, vectors = input_names(self.unit), VectorSet(self.unit, _VECTORS).inputs()  # these have rare sums
         return rounding_inside(
             rounded, [self.design().observed.got], [dict(zip(names, v, strict=True)) for v in vectors]
         )
 
     def check(self, limit_s: float) -> None:
-        """Raise Error also for a circuit that takes no operation."""
+        """Raise Error also for a circuit that takes no operation, or whose register cannot be followed."""
         super().check(limit_s)
+        shake = self.rtl.ports.handshake
+        if self.source is not None and shake.channels > 1 and not shake.joint:
+            raise Error("a random source needs one in_valid and in_ready for all operands")
         if solve([self.assumption, self.design().observed.assumed], limit_s).result == "unsat":
             raise Error("in_ready is never raised, so the circuit takes no operation")
 
@@ -248,6 +256,7 @@ class Question(Problem):
             "ports": repr(self.rtl.ports),
             "netlist": self.rtl.netlist.hash,
             "registers": dict(self.registers),
+            "source": self.source and self.source.spec(),
             "assumed": self.assumed,
         }
         return table_hash(table)
@@ -303,14 +312,14 @@ def _sample(words: Random, f: Field) -> int:
 def check_reference(problem: Problem, case: Case, reference: Circuit, unit: Unit | None = None) -> None:
     """Compare the terms of a case with the oracle, for some inputs. unit: another one than the problem's, of the same
     inputs. Raises Error for a difference."""
-    of, names = unit or problem.unit, _names(problem.unit)
+    of, names = unit or problem.unit, input_names(problem.unit)
     chosen = evaluator([and_(problem.assumption, case.assumption, not_(reference.undefined))])
     run, count = evaluator(reference.roots), 0
     for inputs in problem.samples:
         values = dict(zip(names, inputs, strict=True))
         if count < _TRIED and chosen(values)[0]:
             count += 1
-            same_as_oracle(of, inputs, tuple(run(values)), _oracle(of, inputs))
+            same_as_oracle(of, inputs, tuple(run(values)), oracle(of, inputs))
 
 
 def tried(question: Question, case: Case, reference: Circuit, model: Mapping[str, int]) -> Counterexample | None:
@@ -320,10 +329,10 @@ def tried(question: Question, case: Case, reference: Circuit, model: Mapping[str
     from the oracle.
     """
     inputs = _inputs(question.unit, model)
-    values = dict(zip(_names(question.unit), inputs, strict=True))
+    values = dict(zip(input_names(question.unit), inputs, strict=True))
     inside, *ours = evaluator([case.assumption, *reference.roots])(values)
     if inside:
-        same_as_oracle(question.unit, inputs, tuple(ours), _oracle(question.unit, inputs))
+        same_as_oracle(question.unit, inputs, tuple(ours), oracle(question.unit, inputs))
     return counterexample(question, case, model)
 
 
@@ -338,7 +347,7 @@ def _tried_inside(
 def counterexample(question: Question, case: Case, model: Mapping[str, int]) -> Counterexample | None:
     """Inputs, by their names, as a counterexample; None if the circuit's answer to them is the oracle's."""
     unit, plan = question.unit, question.design(case.part)
-    inputs, expected = _inputs(unit, model), _oracle(unit, _inputs(unit, model))
+    inputs, expected = _inputs(unit, model), oracle(unit, _inputs(unit, model))
     outputs = [n for f in unit.outputs for n in lanes_of(f)]
     widths = [f.width for f in unit.outputs for _ in range(f.lanes)]
     wants = {n: const(x, w) for n, x, w in zip(outputs, expected, widths, strict=True)}
@@ -349,7 +358,7 @@ def counterexample(question: Question, case: Case, model: Mapping[str, int]) -> 
     if not (holds and state and wrong):
         return None
     used = {str(v.value) for v in variables([plan.observed.wrong, *theirs])}
-    others = {n: x for n, x in values.items() if n in used and n not in _names(unit)}
+    others = {n: x for n, x in values.items() if n in used and n not in input_names(unit)}
     return Counterexample(inputs, expected, tuple(got), others, bool(protocol))
 
 
@@ -377,18 +386,18 @@ def _mostly_right(question: Question) -> bool:
     tries = [inputs for inputs in question.samples if unit.line(inputs) is not None][:_TRIED]
     for inputs in tries:
         codes = zip((n for n, _ in outputs), unit.answer(inputs), strict=True)
-        values = dict(zip(_names(unit), inputs, strict=True)) | {f"expected {n}": int(x) for n, x in codes}
+        values = dict(zip(input_names(unit), inputs, strict=True)) | {f"expected {n}": int(x) for n, x in codes}
         right += not run({name: values.get(name, 0) for name in names})[0]
     return right * 2 > len(tries)
 
 
-def _names(unit: Unit) -> list[str]:
+def input_names(unit: Unit) -> list[str]:
     """The lanes of the inputs."""
     return [n for f in unit.inputs for n in lanes_of(f)]
 
 
 def _inputs(unit: Unit, model: Mapping[str, int]) -> tuple[int, ...]:
-    return tuple(model.get(n, 0) for n in _names(unit))
+    return tuple(model.get(n, 0) for n in input_names(unit))
 
 
 def same_as_oracle(
@@ -402,7 +411,8 @@ def same_as_oracle(
         )
 
 
-def _oracle(unit: Unit, inputs: Sequence[int]) -> tuple[int, ...]:
+def oracle(unit: Unit, inputs: Sequence[int]) -> tuple[int, ...]:
+    """The oracle's answer. Raises Error where no result is defined."""
     try:
         return tuple(int(x) for x in unit.answer(inputs))
     except Undefined as e:

@@ -13,6 +13,7 @@ from softfloat_ref.symbolic.terms import (
     FALSE,
     TRUE,
     Term,
+    adjacent,
     and_,
     concat,
     const,
@@ -69,9 +70,14 @@ class Run:
             by[v] = inputs[name] if name in inputs else var(f"{name}@{len(self.steps)}", v.width)
         names = list(machine.nexts)
         found = replaced([*machine.outputs.values(), *machine.nexts.values()], by)
-        self.contents = dict(zip(names, found[len(machine.outputs) :], strict=True))
+        self.contents = dict(zip(names, map(_whole, found[len(machine.outputs) :]), strict=True))
         self.steps.append(by)
         return dict(zip(machine.outputs, found, strict=False))
+
+
+def _whole(t: Term) -> Term:
+    """The same contents, in one piece if they were written bit by bit."""
+    return adjacent(_whole(t.args[0]), _whole(t.args[1])) if t.op == "concat" else t
 
 
 def free_contents(machine: Machine) -> dict[str, Term]:
@@ -95,20 +101,20 @@ def observe(machine: Machine, ports: PortMap, stimulus: Stimulus, given: Mapping
         return Observed(run.step({"stimulus": stimulus(0, [])})["got"], FALSE, "", 0, run.steps)
     if ports.latency is not None:
         return _fixed(machine, ports, stimulus, given)
-    return _shaken(_started(machine, ports), ports, stimulus, given, never)
+    return _shaken(started(machine, ports), ports, stimulus, given, never)
 
 
-def _started(machine: Machine, ports: PortMap) -> Run:
-    """The circuit after its reset, without operations."""
+def started(machine: Machine, ports: PortMap) -> Run:
+    """The circuit after its reset, or after power-up, without operations."""
     run = Run(machine, {**free_contents(machine), **machine.starts})
-    idle = _idle(ports)
+    idle = idle_signals(ports)
     active = const(int(ports.reset is not None and ports.reset.active == "high"), 1)
     for _ in range(ports.reset.cycles if ports.reset else 0):
         run.step({**idle, "reset": active})
     return run
 
 
-def _idle(ports: PortMap) -> dict[str, Term]:
+def idle_signals(ports: PortMap) -> dict[str, Term]:
     """Signals of a cycle outside reset, without an operation."""
     quiet = const(int(ports.reset is not None and ports.reset.active == "low"), 1)
     valids = const(0, ports.handshake.channels)
@@ -122,7 +128,7 @@ def _fixed(machine: Machine, ports: PortMap, stimulus: Stimulus, given: Mapping[
     before = {_contents(name) for name in machine.registers}
     if not before & {str(t.value) for t in _variables(found)} or not (ports.reset or machine.starts):
         return found
-    run = _started(machine, ports)
+    run = started(machine, ports)
     run.contents.update(given)
     return _timed(run, ports, stimulus, RESET if ports.reset else POWER_UP)
 
@@ -133,7 +139,7 @@ def _variables(found: Observed) -> list[Term]:
 
 def _timed(run: Run, ports: PortMap, stimulus: Stimulus, start: str) -> Observed:
     """Around the operation, anything may be offered: valids and operands of other cycles are free."""
-    latency, idle = ports.latency or 0, _idle(ports)
+    latency, idle = ports.latency or 0, idle_signals(ports)
     valid = {"in_valid": const(-1, ports.handshake.channels)}
     free = {name: t for name, t in idle.items() if name != "in_valid"}
     outputs, assumed = {}, TRUE
@@ -150,13 +156,13 @@ def _timed(run: Run, ports: PortMap, stimulus: Stimulus, start: str) -> Observed
 def _shaken(run: Run, ports: PortMap, stimulus: Stimulus, given: Mapping[str, Term], never: Never) -> Observed:
     """The operation of a circuit that says when it takes operands and gives results; results are always taken."""
     run.contents.update(given)
-    shake, idle = ports.handshake, _idle(ports)
+    shake, idle = ports.handshake, idle_signals(ports)
     tag = var("tag", ports.tag.width) if ports.tag else None
     taken = [FALSE] * shake.channels
     done, wrong, got, undecided = FALSE, FALSE, None, 0
     for cycle in range(min(MAX_CYCLES, ports.drain_timeout)):
         offered = [not_(t) for t in taken]
-        inputs = {**idle, "in_valid": _bits(offered), "stimulus": stimulus(cycle, taken)}
+        inputs = {**idle, "in_valid": side_by_side(offered), "stimulus": stimulus(cycle, taken)}
         outputs = run.step({**inputs, **({"tag_in": tag} if tag else {})})
         ready = [extract(outputs["in_ready"], i, i) for i in range(shake.channels)]
         if shake.joint:
@@ -179,7 +185,7 @@ def _shaken(run: Run, ports: PortMap, stimulus: Stimulus, given: Mapping[str, Te
     raise Error(f"no result within {min(MAX_CYCLES, ports.drain_timeout)} cycles, for some operands at least")
 
 
-def _bits(bits: Sequence[Term]) -> Term:
+def side_by_side(bits: Sequence[Term]) -> Term:
     """Bits side by side, the first one lowest."""
     found = bits[0]
     for bit in bits[1:]:

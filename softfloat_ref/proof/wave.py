@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from softfloat_ref.base.files import write_file
 from softfloat_ref.proof.btor2 import UNDEFINED, Machine
 from softfloat_ref.proof.design import Design
 from softfloat_ref.proof.question import Counterexample
+from softfloat_ref.proof.unroll import Contents
 from softfloat_ref.symbolic.terms import Term, evaluator, replaced, variables
 from softfloat_ref.units import Unit
 from softfloat_ref.units.unit import lanes_of
@@ -36,13 +37,17 @@ def _writer() -> Any:
     return VCDWriter
 
 
-def write_wave(design: Design, found: Counterexample, path: str) -> int:
-    """Write a counterexample as VCD; the number of cycles.
+def write_wave(design: Design, found: Counterexample, path: str, steps: Sequence[Contents] = ()) -> int:
+    """Write a counterexample as VCD; the number of cycles. steps: those of other operations, too.
 
     It has the bench's signals under `bench`, those of the module under `dut`, and under `operation` its operands, what
     was expected and what came. Raises Error.
     """
-    signals, rows, text = _signals(design.machine), list(_rows(design, found)), io.StringIO()
+    signals, rows, text = (
+        _signals(design.machine),
+        list(_rows(design, found, steps or design.observed.steps)),
+        io.StringIO(),
+    )
     with _writer()(text, timescale="1 ns", date="", check_values=False) as writer:
         for name, width, value in _operation(design.unit, found):
             writer.register_var("operation", name, "wire", size=width, init=value)
@@ -65,12 +70,12 @@ def _signals(machine: Machine) -> dict[str, Term]:
     return {n: t for n, t in every.items() if t is not clock and not n.startswith(UNDEFINED) and " " not in n}
 
 
-def _rows(design: Design, found: Counterexample) -> Iterator[list[int]]:
+def _rows(design: Design, found: Counterexample, steps: Sequence[Contents]) -> Iterator[list[int]]:
     """What the signals are in each cycle."""
     names = [n for f in design.unit.inputs for n in lanes_of(f)]
     given = {**found.others, **dict(zip(names, found.inputs, strict=True))}
     signals = list(_signals(design.machine).values())
-    for step in design.observed.steps:
+    for step in steps:
         roots = replaced(signals, step)
         values = {str(v.value): given.get(str(v.value), 0) for v in variables(roots)}
         yield evaluator(roots)(values)

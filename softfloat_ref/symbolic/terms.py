@@ -451,6 +451,13 @@ def concat(high: Term, low: Term) -> Term:
     return make("concat", high.width + low.width, high, low)
 
 
+def adjacent(high: Term, low: Term) -> Term:
+    """The bits of one term above those of another; neighbouring bits of one term are a slice of it."""
+    if high.op == low.op == "extract" and high.args == low.args and high.value[1] == low.value[0] + 1:
+        return extract(high.args[0], high.value[0], low.value[1])
+    return concat(high, low)
+
+
 def bare(a: Term) -> Term:
     """A term without zeros above it."""
     if a.op == "zext":

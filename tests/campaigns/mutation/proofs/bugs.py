@@ -14,10 +14,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from softfloat_ref.proof.later import Later, later
 from softfloat_ref.proof.question import ALL, Question, counterexample
 from softfloat_ref.proof.solver import solve
 from softfloat_ref.proof.unroll import ANY
-from softfloat_ref.symbolic.terms import Term, const, eq, not_, or_, replaced
+from softfloat_ref.symbolic.terms import Term, const
 from softfloat_ref.units.unit import lanes_of
 
 from ..bugs import Bug, bugs, module, module_name
@@ -25,17 +26,19 @@ from ..circuits import CIRCUITS, Circuit, Setting
 from .tasks import Task, ports_of, source_of
 
 REGISTERS = {"bf16_stochastic": {"state": "r"}}
+SOURCES = {"bf16_stochastic": "lfsr:width=16,taps=16.14.13.11,seed=1,bits=15:0"}
 SHOWN, EQUIVALENT, UNDECIDED = "shown", "equivalent", "undecided"
-LATER = "not shown by one operation"
 
 
 class Outcome(NamedTuple):
-    """What came of a bug. setting: which shows it; inputs: that do."""
+    """What came of a bug. setting: which shows it; inputs: that do; said: what is wrong, if other operations have a
+    part in it."""
 
     verdict: str
     seconds: float
     setting: str = ""
     inputs: Sequence[int] = ()
+    said: str = ""
 
 
 def run(names: Sequence[str], numbers: Sequence[int] | None, limit_s: float) -> int:
@@ -56,17 +59,19 @@ def run(names: Sequence[str], numbers: Sequence[int] | None, limit_s: float) -> 
 
 def decide(circuit: Circuit, bug: Bug, folder: Path, limit_s: float) -> Outcome:
     """Compare the circuit with a bug with the correct one, setting by setting, until an input shows it."""
-    begin, undecided, later = time.process_time(), False, False
+    begin, undecided = time.process_time(), False
     for setting in sorted(circuit.settings, key=lambda s: not bug.witness.startswith(f"{s.name} ")):
         correct = _correct(circuit.name, setting.name)
         asked = _task(circuit, setting, bug, folder).question()
         found = solve(_apart(asked, correct), limit_s)
         if found.result == "sat" and (shown := counterexample(asked, asked.case(ALL), found.model)):
             return Outcome(SHOWN, time.process_time() - begin, setting.name, shown.inputs)
+        if found.result == "unsat" and (more := _later(asked, correct, limit_s)).verdict != "proved":
+            if more.counterexample is not None:
+                return Outcome(SHOWN, time.process_time() - begin, setting.name, more.counterexample.inputs, more.said)
+            undecided = True
         undecided |= found.result != "unsat"
-        later |= _remembers(asked, correct, limit_s)
-    verdict = UNDECIDED if undecided else LATER if later else EQUIVALENT
-    return Outcome(verdict, time.process_time() - begin)
+    return Outcome(UNDECIDED if undecided else EQUIVALENT, time.process_time() - begin)
 
 
 @cache
@@ -86,8 +91,8 @@ def _task(circuit: Circuit, setting: Setting, bug: Bug | None, folder: Path) -> 
         ports["inputs"] = {**inputs, "defect": {**inputs["defect"], "value": bug.number}}
     options: dict[str, Any] = {"out": setting.out, "policy": setting.policy}
     options = {key: value for key, value in options.items() if value is not None}
-    registers = REGISTERS.get(circuit.name, {})
-    return Task(setting.name, setting.op, setting.fmt, ports, [source], options, registers)
+    registers, lfsr = REGISTERS.get(circuit.name, {}), SOURCES.get(circuit.name, "")
+    return Task(setting.name, setting.op, setting.fmt, ports, [source], options, registers, lfsr)
 
 
 def _apart(asked: Question, correct: Question) -> list[Term]:
@@ -97,30 +102,21 @@ def _apart(asked: Question, correct: Question) -> list[Term]:
     return [asked.design().observed.assumed, correct.design().observed.assumed, asked.design().wrong(wants)]
 
 
-def _remembers(asked: Question, correct: Question, limit_s: float) -> bool:
-    """Whether what the circuit remembers may show the bug in later operations: there are registers that an answer rests
-    on, or it waits, and from any state on the two do not do the same."""
-    ports = asked.rtl.ports
-    if ports.clock is None or (asked.design().observed.start == ANY and not asked.registers):
-        return False
-    one, other = asked.design().machine, correct.design().machine
-    if one.registers.keys() != other.registers.keys():
-        return True
-    mine, theirs = ([*_driven(q, "nexts"), *_driven(q, "outputs"), *_driven(q, "starts")] for q in (asked, correct))
-    return solve([or_(*(not_(eq(a, b)) for a, b in zip(mine, theirs, strict=True)))], limit_s).result != "unsat"
-
-
-def _driven(question: Question, what: str) -> list[Term]:
-    """Contents or outputs in order of their names, with the bug's number among the inputs."""
-    machine, found = question.design().machine, getattr(question.design().machine, what)
-    stimulus = machine.inputs["stimulus"]
-    return replaced([found[name] for name in sorted(found)], {stimulus: question.design().observed.steps[-1][stimulus]})
+def _later(asked: Question, correct: Question, limit_s: float) -> Later:
+    """What comes of operations after the first one; undecided if a result of either circuit rests on what registers
+    hold after the reset."""
+    found = later(asked, limit_s)
+    if found is not None:
+        return found
+    any_state = all(q.rtl.ports.clock is None or q.design().observed.start == ANY for q in (asked, correct))
+    return Later("proved" if any_state else "undecided", "")
 
 
 def _line(name: str, bug: Bug, found: Outcome) -> str:
     where = f"{found.setting}: {' '.join(f'{x:x}' for x in found.inputs[:4])}" if found.inputs else found.verdict
     more = " ..." if len(found.inputs) > 4 else ""
-    return f"{name} {bug.number:3} {found.seconds:6.1f} s  {bug.text[:60]:60}  {where}{more}"
+    said = f"; {found.said}" if found.said else ""
+    return f"{name} {bug.number:3} {found.seconds:6.1f} s  {bug.text[:60]:60}  {where}{more}{said}"
 
 
 def _summary(name: str, outcomes: Sequence[Outcome]) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.tables import read_toml
 from softfloat_ref.export.languages import exported, written
+from softfloat_ref.oracle.sources import Lfsr, parse_source
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.rtl import Rtl, read_rtl
 from softfloat_ref.rtl.port_map import parse_ports
@@ -26,7 +27,7 @@ TREE = Path(__file__).parent / "wallace.sv"
 @dataclass(frozen=True)
 class Task:
     """An operation, and a circuit for it. options: of make_unit; ports: the table of a port map; registers: what they
-    hold at first."""
+    hold at first; lfsr: of which they are the state."""
 
     name: str
     op: str
@@ -35,11 +36,14 @@ class Task:
     sources: Sequence[Path]
     options: Mapping[str, Any] = field(default_factory=dict)
     registers: Mapping[str, str] = field(default_factory=dict)
+    lfsr: str = ""
 
     def question(self) -> Question:
         """Whether the circuit computes the operation."""
         unit = make_unit(self.op, self.fmt, **self.options)
-        return Question(unit, self._rtl(unit), dict(self.registers))
+        source = parse_source(self.lfsr) if self.lfsr else None
+        assert source is None or isinstance(source, Lfsr)
+        return Question(unit, self._rtl(unit), dict(self.registers), source=source)
 
     def _rtl(self, unit: Unit) -> Rtl:
         """By Yosys' own front end where the other one refuses a name that is declared below its use."""

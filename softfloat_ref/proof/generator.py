@@ -1,0 +1,97 @@
+"""A circuit that makes its own random bits: whether a register of it is a shift register of the package, step by step.
+
+After the reset it holds the seed. For any contents of the registers, it takes the next state in a cycle in which
+operands are taken, and keeps its state in others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from softfloat_ref.oracle.sources import Lfsr
+from softfloat_ref.proof.design import Design, register
+from softfloat_ref.proof.solver import solve
+from softfloat_ref.proof.unroll import Run, free_contents, idle_signals, side_by_side, started
+from softfloat_ref.symbolic.terms import (
+    TRUE,
+    Term,
+    const,
+    eq,
+    evaluator,
+    extract,
+    ite,
+    make,
+    not_,
+    var,
+    variables,
+)
+
+WORDS: Final = 1 << 20  # after which a state is looked for
+
+
+class Wrong(NamedTuple):
+    """Where a register is not the source. word: the number of the word whose state it holds; taken: whether operands
+    are taken then, None: that is after the reset; model: inputs; right, held: the next state, and what is held."""
+
+    word: int
+    taken: bool | None
+    model: Mapping[str, int]
+    right: int
+    held: int
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """What came of it. why: what was in the way of a proof."""
+
+    why: str = ""
+    wrong: Wrong | None = None
+
+
+def stepped(design: Design, name: str, source: Lfsr, limit_s: float) -> Stepped:
+    """Whether a register is the state of a source; operands are taken together. Raises Error."""
+    machine, shake = design.machine, design.ports.handshake
+    own = register(name, machine)
+    first = started(machine, design.ports).contents[own]
+    if not first.is_const:
+        return Stepped(f"no reset sets register {name}")
+    if first.value != source.seed:
+        return Stepped(wrong=Wrong(0, None, {}, source.seed, first.value))
+    run, state = Run(machine, free_contents(machine)), var("state", source.width)
+    run.contents[own] = state
+    free = {"in_valid": var("valid", shake.channels), "out_ready": var("ready", 1)}
+    outputs = run.step({**idle_signals(design.ports), **free, "stimulus": design.driven.any("")})
+    taken = TRUE
+    if "in_valid" in shake:
+        taken = eq(make("and", shake.channels, outputs["in_ready"], free["in_valid"]), const(-1, shake.channels))
+    held, right = run.contents[own], ite(taken, _next(state, source), state)
+    reached = not_(eq(state, const(0, source.width)))  # 0 never comes
+    wrong = [reached, not_(eq(held, right))]
+    found = solve(wrong, limit_s)
+    if found.result == "unsat":
+        return Stepped()
+    seen = solve([*wrong, not_(eq(*(extract(x, source.high, source.low) for x in (held, right))))], limit_s)
+    found = seen if seen.result == "sat" else found  # what operations get, rather than other bits
+    before = {str(v.value) for v in variables([held, taken])} & {str(t.value) for t in free_contents(machine).values()}
+    if found.result == "unknown" or before:
+        return Stepped(f"whether register {name} is the source's state is undecided")
+    model = {str(v.value): found.model.get(str(v.value), 0) for v in variables([held, right, taken])}
+    at, *codes = evaluator([state, taken, right, held])({"state": 1, **model})
+    word = next((i for i, s in zip(range(WORDS), source.states(), strict=False) if s == at), None)
+    if word is None:
+        return Stepped(f"register {name} is another one after {at:x}, which is none of the first {WORDS} states")
+    return Stepped(wrong=Wrong(word, bool(codes[0]), model, codes[1], codes[2]))
+
+
+def _next(state: Term, source: Lfsr) -> Term:
+    """The state after a state: each of its bits the exclusive or of those that move it."""
+    images, found = source.images(), list[Term]()
+    for bit in range(source.width):
+        moved = const(0, 1)
+        for i, image in enumerate(images):
+            if image >> bit & 1:
+                moved = make("xor", 1, moved, extract(state, i, i))
+        found.append(moved)
+    return side_by_side(found)

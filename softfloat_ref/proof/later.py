@@ -1,0 +1,183 @@
+"""What a circuit does beyond one operation: with others in flight, a result that waits, random bits of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from softfloat_ref.base.errors import Error, counted
+from softfloat_ref.oracle.sources import Lfsr
+from softfloat_ref.proof.design import Design
+from softfloat_ref.proof.engine import Verdict
+from softfloat_ref.proof.generator import Wrong, stepped
+from softfloat_ref.proof.question import Counterexample, Question, input_names, oracle
+from softfloat_ref.proof.solver import solve
+from softfloat_ref.proof.stream import EXTRA, WRONG, Event, Fault, follow
+from softfloat_ref.proof.unroll import RESET, Contents
+from softfloat_ref.symbolic.terms import TRUE, Term, const, eq, evaluator, not_, or_, replaced, var, variables
+from softfloat_ref.units import SelectionUnit, Unit
+from softfloat_ref.units.unit import lanes_of
+
+OTHER_BITS: Final = "random bits of another state"
+_SHOWN: Final = 4  # lanes of inputs
+
+
+@dataclass(frozen=True)
+class Later:
+    """What came of later operations, and in words. steps: of the counterexample, as those of Observed."""
+
+    verdict: Verdict
+    said: str
+    counterexample: Counterexample | None = None
+    steps: Sequence[Contents] = ()
+
+
+def later(question: Question, limit_s: float) -> Later | None:
+    """What follows the first operation; None if nothing does, or if that is proved with it. limit_s: for a question to
+    the solver. Raises Error."""
+    if question.source is not None:
+        (name,) = question.registers
+        return _of_source(question, name, question.source, limit_s)
+    if question.rtl.ports.clock is None or question.rtl.ports.latency is not None or question.registers:
+        return None
+    return _of_stream(question, limit_s)
+
+
+# -- a handshake -------------------------------------------------------------------------------------------------------
+
+
+def _of_stream(question: Question, limit_s: float) -> Later:
+    several = len(question.unit.parts) > 1
+    if several and question.assumption is not TRUE:
+        return _open("--assume of several operations")
+    design = question.design()
+    found = follow(design, question.assumption, limit_s)
+    if found.fault is None:
+        start = design.observed.start
+        whole = f"every operation {start}, whatever waits ({counted(found.states, 'state')})"
+        return _open(found.why, start) if found.why else Later("proved", whole)
+    shown = _shown(question, found.fault)
+    if shown is None:
+        return _open("a wrong result may come of operations that have none defined")
+    return Later("counterexample", found.fault.said, shown, found.fault.steps)
+
+
+def _open(why: str, start: str = RESET) -> Later:
+    return Later("undecided", f"the first operation {start}; of later ones nothing is proved: {why}")
+
+
+def _shown(question: Question, fault: Fault) -> Counterexample | None:
+    """A fault as the case of its operation; None if the oracle accepts the result."""
+    number = max(fault.number - (fault.said == EXTRA), 0)
+    design, inputs = _case(question, fault.model, number)
+    try:
+        expected = oracle(question.unit, inputs)
+    except Error:
+        return None
+    (got,) = evaluator([fault.got])(_values(fault.model, [fault.got]))
+    wrong, codes = _answer(design, const(got, fault.got.width), expected)
+    if fault.said == WRONG and not wrong:
+        return None
+    story = tuple(_story(fault))
+    return Counterexample(inputs, expected, codes, dict(fault.model), fault.said != WRONG, fault.said, story)
+
+
+def _case(question: Question, model: Mapping[str, int], number: int) -> tuple[Design, tuple[int, ...]]:
+    """The circuit doing an operation, by its number, and the operation's inputs."""
+    unit, mark = question.unit, f"#{number}"
+    own = {name.removesuffix(mark): x for name, x in model.items() if name.endswith(mark)}
+    part = 0
+    if len(unit.parts) > 1:
+        driven = question.design().driven
+        (word, part) = driven.chosen(own.get("others", 0), own.get("operation", 0))
+        own = driven.lanes(word)
+    if isinstance(unit, SelectionUnit):
+        controls = [f.name for f in unit.inputs if f.role == "control"]
+        own |= zip(controls, unit.codes(unit.parts[part]), strict=False)
+    return question.design(part), tuple(own.get(name, 0) for name in input_names(unit))
+
+
+def _answer(design: Design, got: Term, expected: Sequence[int]) -> tuple[bool, tuple[int, ...]]:
+    """Whether outputs are wrong, and the codes in them."""
+    given, lanes = design.giving(got), _outputs(design.unit)
+    wants = {name: const(x, width) for (name, width), x in zip(lanes, expected, strict=True)}
+    wrong, *codes = evaluator([given.wrong(wants), *(given.code(name, wants[name]) for name, _ in lanes)])({})
+    return bool(wrong), tuple(codes)
+
+
+def _outputs(unit: Unit) -> list[tuple[str, int]]:
+    return [(name, f.width) for f in unit.outputs for name in lanes_of(f)]
+
+
+def _values(model: Mapping[str, int], roots: Sequence[Term]) -> dict[str, int]:
+    return {str(v.value): model.get(str(v.value), 0) for v in variables(roots)}
+
+
+def _story(fault: Fault) -> Iterator[str]:
+    """What happens, cycle by cycle, with equal cycles in one line."""
+    texts = [_event(event) for event in fault.events[:-1]]
+    last = "".join(f", {x}" for x in _event(fault.events[-1]._replace(shown=None)).split(", ") if x)
+    texts.append(f"{fault.said}, of operation {fault.number + 1}{last}")
+    first = 0
+    for i, text in enumerate(texts):
+        if i + 1 == len(texts) or texts[i + 1] != text:
+            where = f"cycle {i + 1}" if first == i else f"cycles {first + 1} to {i + 1}"
+            if text:
+                yield f"{where}: {text}"
+            first = i + 1
+
+
+def _event(event: Event) -> str:
+    found = [] if event.begun is None else [f"operation {event.begun + 1} is taken"]
+    if event.shown is not None:
+        found.append(f"the result of operation {event.shown + 1} {'is taken' if event.ready else 'waits'}")
+    elif not event.ready:
+        found.append("no result would be taken")
+    return ", ".join(found)
+
+
+# -- random bits of its own --------------------------------------------------------------------------------------------
+
+
+def _of_source(question: Question, name: str, source: Lfsr, limit_s: float) -> Later:
+    found = stepped(question.design(), name, source, limit_s)
+    if found.wrong is not None:
+        return Later("counterexample", OTHER_BITS, _met(question, name, source, found.wrong, limit_s))
+    if found.why:
+        return Later("undecided", f"of the order of its states nothing is proved: {found.why}")
+    return Later("proved", f"each operation has the next word of {source.spec()}")
+
+
+def _met(question: Question, name: str, source: Lfsr, wrong: Wrong, limit_s: float) -> Counterexample:
+    """The operation after that, with the random bits that the source gives it; the circuit has others."""
+    unit, field = question.unit, question.registers[name]
+    width = next(f.width for f in unit.inputs if f.name == field)
+    right, held = (x >> source.high + 1 - width & (1 << width) - 1 for x in (wrong.right, wrong.held))
+    design, lanes = question.design(), _outputs(unit)
+    codes = [design.code(lane, const(0, size)) for lane, size in lanes]
+    sides = [replaced(codes, {var(field, width): const(r, width)}) for r in (right, held)]
+    differs = or_(*(not_(eq(a, b)) for a, b in zip(*sides, strict=True)))
+    found = solve([question.assumption, design.observed.assumed, differs], limit_s)  # if not, other bits are wrong
+    values = {**found.model, field: right}
+    inputs = tuple(values.get(n, 0) for n in input_names(unit))
+    expected = oracle(unit, inputs)
+    wants = [const(x, size) for (_, size), x in zip(lanes, expected, strict=True)]
+    got = [design.code(lane, want) for (lane, _), want in zip(lanes, wants, strict=True)]
+    others = {str(v.value): values.get(str(v.value), 0) for v in variables(got)} | {field: held}
+    return Counterexample(
+        inputs, expected, tuple(evaluator(got)(others)), protocol=True, said=OTHER_BITS, story=_way(design, name, wrong)
+    )
+
+
+def _way(design: Design, name: str, wrong: Wrong) -> tuple[str, ...]:
+    """How a register comes to hold another state than the source."""
+    if wrong.taken is None:
+        return (f"after the reset, register {name} holds {wrong.held:x}, not {wrong.right:x}",)
+    word, _ = design.driven.chosen(wrong.model.get("others", 0), wrong.model.get("operation", 0))
+    lanes = [f"{lane} = {x:x}" for lane, x in design.driven.lanes(word).items()]
+    happens = f"operands are taken, {', '.join(lanes[:_SHOWN])}" if wrong.taken else "no operands are taken"
+    return (
+        f"register {name} holds word {wrong.word}, {wrong.model['state']:x}; {happens}",
+        f"then it holds {wrong.held:x}, not {wrong.right:x}",
+    )

@@ -1,0 +1,517 @@
+"""Operations one after the other: whether each gets its own result, whatever waits.
+
+From the reset on, the states of a circuit are enumerated: signals of the handshake are constants, operands variables.
+Operations are counted from the oldest one in flight, and what none of those in flight has a part in may be anything. A
+state that comes back is then the same terms; where no other one comes, these are all there are.
+
+Where operands decide when a result comes, the one operation in flight is followed until it certainly waits, if for any
+contents of the registers nothing makes a difference but operands that are taken and a result that is taken.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from random import Random
+from typing import Final, NamedTuple
+
+from softfloat_ref.proof.design import Design, Never
+from softfloat_ref.proof.solver import solve
+from softfloat_ref.proof.unroll import Contents, Run, free_contents, idle_signals, observe, started
+from softfloat_ref.symbolic.terms import (
+    FALSE,
+    TRUE,
+    Term,
+    and_,
+    const,
+    eq,
+    evaluator,
+    extract,
+    make,
+    not_,
+    or_,
+    replaced,
+    var,
+    variables,
+)
+
+MAX_STATES: Final = 2000
+LIMIT_S: Final = 300.0  # for all states
+WRONG: Final = "the result is wrong"
+OTHER: Final = "the result has another tag"
+EXTRA: Final = "a result that belongs to no operation"
+LOST: Final = "the result is withdrawn before it is taken"
+NEVER: Final = "no result comes"
+_JUNK: Final = "junk"  # begins the names of what registers hold of operations that are over
+_FEW_BITS: Final = 16  # of a register that may always hold the same
+_TRIES: Final = 20
+_MORE: Final = 3  # cycles that a result waits
+
+
+class Cycle(NamedTuple):
+    """What a bench does in a cycle. offered: channels of operands, as ones; ready: whether it takes a result."""
+
+    offered: int
+    ready: bool
+
+
+class State(NamedTuple):
+    """A circuit between two cycles. contents: of its registers; flying: operations taken whose results have not come;
+    taken, offered: channels of the next one; waits: whether a result was not taken in the cycle before; settled:
+    whether nothing changes until it is taken."""
+
+    contents: tuple[Term, ...]
+    flying: int = 0
+    taken: int = 0
+    offered: int = 0
+    waits: bool = False
+    settled: bool = False
+
+
+class Move(NamedTuple):
+    """What happens in a cycle. taken: channels whose operands are; begun: whether they complete an operation; shown:
+    whether there is a result, as far as that is the same for all operands."""
+
+    cycle: Cycle
+    taken: int = 0
+    begun: bool = False
+    shown: bool = False
+
+    @property
+    def given(self) -> bool:
+        """Whether a result is taken."""
+        return self.shown and self.cycle.ready
+
+
+class Step(NamedTuple):
+    """A cycle of the circuit, its outputs, and the state after it."""
+
+    move: Move
+    outputs: Mapping[str, Term]
+    after: State
+
+
+class Event(NamedTuple):
+    """A cycle from the reset on. Operations are counted from 0: begun: the one that is taken; shown: the one whose
+    result there is; ready: whether a result is taken."""
+
+    begun: int | None
+    shown: int | None
+    ready: bool
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something wrong in the last of some cycles. number: of the operation that it is about; model: values by which it
+    is seen; got: the outputs then; steps: what inputs and registers hold in each cycle, as terms."""
+
+    said: str
+    events: Sequence[Event]
+    number: int
+    model: Mapping[str, int]
+    got: Term
+    steps: Sequence[Contents]
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What came of all operations. states: those that were seen; why: what was in the way of a proof; fault: what is
+    wrong."""
+
+    states: int
+    why: str = ""
+    fault: Fault | None = None
+
+
+class _StopError(Exception):
+    """What is in the way of a proof."""
+
+
+class _VariesError(_StopError):
+    """A signal rests on operands."""
+
+
+class _FaultError(Exception):
+    """Something is wrong."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.said)
+        self.fault = fault
+
+
+def follow(design: Design, assumed: Term, limit_s: float) -> Followed:
+    """Follow all operations of a circuit with a handshake from its reset on.
+
+    assumed: of an operation's inputs; limit_s: for a question to the solver.
+    """
+    explorer = _Explorer(_Operations(design, assumed), limit_s)
+    try:
+        explorer.explore()
+    except _StopError as e:
+        return Followed(len(explorer.ways), str(e))
+    except _FaultError as e:
+        return Followed(len(explorer.ways), fault=e.fault)
+    return Followed(len(explorer.ways))
+
+
+class _Operations:
+    """The operands, the tag and the result of an operation by its number; several: it is any of several."""
+
+    def __init__(self, design: Design, assumed: Term) -> None:
+        driven, several = design.driven, len(design.unit.parts) > 1
+        self.ports, self.machine, self.driven = design.ports, design.machine, driven
+        self.word = driven.any("") if several else driven.operands
+        self.care = driven.care("") if several else const(driven.bound.parts[0].care[0], driven.bound.got.width)
+        self.assumed, self.got, self.cycles = assumed, design.observed.got, design.observed.cycles
+        if several:
+            one = observe(design.machine, design.ports, lambda c, t: driven.offered(self.word, c, t), {}, Never(TRUE))
+            self.got = one.got
+
+    @property
+    def channels(self) -> int:
+        """All channels, as ones."""
+        return (1 << self.ports.handshake.channels) - 1
+
+    def signals(self, number: int, cycle: Cycle, at: int = 0) -> dict[str, Term]:
+        """The signals of a cycle that offers channels of an operation. at: the cycle's number."""
+        channels = self.ports.handshake.channels
+        gone = [const(not cycle.offered >> i & 1, 1) for i in range(channels)]
+        stimulus = self.driven.offered(_numbered(self.word, number), at, gone)
+        driven = {"in_valid": const(cycle.offered, channels), "out_ready": const(cycle.ready, 1), "stimulus": stimulus}
+        tag = {"tag_in": self._tag(number)} if self.ports.tag and cycle.offered else {}
+        return {**idle_signals(self.ports), **driven, **tag}
+
+    def _tag(self, number: int) -> Term:
+        return var(f"tag#{number}", self.ports.tag.width if self.ports.tag else 1)
+
+    def wrong(self, outputs: Mapping[str, Term], number: int) -> Term:
+        """Whether a result is another one than this operation's."""
+        return self.differs(outputs["got"], _numbered(self.got, number), number)
+
+    def differs(self, a: Term, b: Term, number: int) -> Term:
+        """Whether two results of this operation differ where it matters."""
+        care = _numbered(self.care, number)
+        return not_(eq(make("and", care.width, care, make("xor", care.width, a, b)), const(0, care.width)))
+
+    def mistaken(self, outputs: Mapping[str, Term], number: int) -> Term:
+        """Whether a tag is another one than this operation's."""
+        return not_(eq(outputs["tag_out"], self._tag(number))) if self.ports.tag else FALSE
+
+    def facts(self, numbers: Iterable[int]) -> list[Term]:
+        """What is assumed of operations that are in flight together; their tags are different."""
+        known = list(numbers)
+        tags = [self._tag(n) for n in known] if self.ports.tag else []
+        return [
+            *(_numbered(self.assumed, n) for n in known),
+            *(not_(eq(a, b)) for i, a in enumerate(tags) for b in tags[:i]),
+        ]
+
+
+@dataclass
+class _Explorer:
+    """ways: how each state was reached: from which one, and by which cycles' moves."""
+
+    of: _Operations
+    limit_s: float
+    ways: dict[State, tuple[State, Sequence[Move]] | None] = field(default_factory=dict)
+
+    def explore(self) -> None:
+        """Look at all states. Raises _FaultError where something is wrong, _StopError if that is not decided."""
+        begin, waiting, eager = time.monotonic(), deque([self._first]), dict[State, State]()
+        self.ways[self._first] = None
+        while waiting:
+            state = waiting.popleft()
+            for moves, after in self._afters(state, eager):
+                if after not in self.ways:
+                    self.ways[after] = (state, moves)
+                    waiting.append(after)
+            if time.monotonic() - begin > LIMIT_S or len(self.ways) > MAX_STATES:
+                raise _StopError(f"more than {len(self.ways) - 1} states, or {LIMIT_S:g} s")
+        self._all_end(eager)
+
+    @cached_property
+    def _first(self) -> State:
+        return self._general(State(tuple(started(self.of.machine, self.of.ports).contents.values())))
+
+    def _afters(self, state: State, eager: dict[State, State]) -> Iterator[tuple[Sequence[Move], State]]:
+        """The states that may come after a state, and the moves until then. eager: gets the one to which the state
+        goes while nothing but its operations moves, if no operation begins or ends there."""
+        try:
+            steps = [self._step(state, cycle, 0) for cycle in self._cycles(state)]
+        except _VariesError:
+            yield self._settled(state)
+            return
+        for step in steps:
+            self._check(state, step)
+            after = self._general(step.after)
+            if step.move == Move(self._eager(state), shown=step.move.shown) and not step.move.given:
+                eager[state] = after
+            yield [step.move], after
+
+    def _cycles(self, state: State) -> Iterator[Cycle]:
+        """What a bench may do: operands stay offered until they are taken."""
+        left = self.of.channels & ~state.taken
+        for offered in range(left + 1):
+            if offered & ~left == 0 and offered & state.offered == state.offered:
+                yield Cycle(offered, ready=True)
+                if not state.settled and "out_ready" in self.of.ports.handshake:
+                    yield Cycle(offered, ready=False)
+
+    def _eager(self, state: State) -> Cycle:
+        """What ends operations soonest: the rest of one that is begun is offered, and results are taken."""
+        begun = state.taken or state.offered
+        return Cycle(self.of.channels & ~state.taken if begun else 0, ready=True)
+
+    def _step(self, state: State, cycle: Cycle, at: int) -> Step:
+        """A cycle from a state. at: its number. Raises _VariesError if its handshake rests on operands."""
+        run = Run(self.of.machine, self._named(state))
+        outputs = run.step(self.of.signals(state.flying, cycle, at))
+        fired = self._fired(outputs["in_ready"], cycle)
+        begun = state.taken | fired == self.of.channels
+        move = Move(cycle, fired, begun, _decided(outputs["out_valid"], "out_valid"))
+        contents = [*run.contents.values()]
+        after = State(
+            tuple(_one_less(contents) if move.given else contents),
+            state.flying + begun - move.given,
+            0 if begun else state.taken | fired,
+            cycle.offered & ~fired,
+            move.shown and not cycle.ready,
+        )
+        return Step(move, outputs, after)
+
+    def _fired(self, in_ready: Term, cycle: Cycle) -> int:
+        """The channels whose operands are taken."""
+        offered = [i for i in range(in_ready.width) if cycle.offered >> i & 1]
+        ready = [i for i in offered if _decided(extract(in_ready, i, i), "in_ready")]
+        joint = self.of.ports.handshake.joint
+        return 0 if joint and len(ready) < in_ready.width else sum(1 << i for i in ready)
+
+    def _check(self, state: State, step: Step) -> None:
+        """Raise _FaultError for what is wrong in a cycle."""
+        (cycle, _, begun, shown), stable = step.move, self.of.ports.stable
+        if not shown and state.waits and stable:
+            self._fault(state, [step.move], LOST)
+        if not shown or state.settled or not (cycle.ready or stable):
+            return
+        flying, offered = state.flying + begun, state.taken | cycle.offered == self.of.channels
+        if flying == 0 and (cycle.ready or not offered):  # one that is offered may be answered before it is taken
+            self._fault(state, [step.move], EXTRA)
+        facts = self.of.facts(range(max(flying, 1)))
+        if self._may(self.of.mistaken(step.outputs, 0), facts):
+            if flying > 1:
+                raise _StopError("results come in another order than operations")
+            self._fault(state, [step.move], OTHER)
+        if self._may(self.of.wrong(step.outputs, 0), facts):
+            self._fault(state, [step.move], WRONG)
+
+    def _may(self, bit: Term, facts: Sequence[Term]) -> bool:
+        """Whether a bit may be set."""
+        if bit.is_const:
+            return bool(bit.value)
+        found = solve([*facts, bit], self.limit_s)
+        if found.result == "unknown":
+            raise _StopError(f"whether a result stays the same is undecided within {self.limit_s:g} s")
+        return found.result == "sat"
+
+    def _named(self, state: State) -> dict[str, Term]:
+        return dict(zip(self.of.machine.registers, state.contents, strict=True))
+
+    def _general(self, state: State) -> State:
+        """The state with any contents of what no operation in flight has a part in."""
+        live = {f"#{n}" for n in range(state.flying + bool(state.taken or state.offered))}
+        found, others = list[Term](), dict[Term, Term]()
+        for name, t in zip(self.of.machine.registers, state.contents, strict=True):
+            free = variables([t])
+            if not free or any(_end(v) in live for v in free):
+                found.append(t)
+                for v in free:
+                    if _end(v) not in live:
+                        others.setdefault(v, var(f"{_JUNK} {len(others)}", v.width))
+            else:
+                found.append(var(f"{_JUNK} in {name}", t.width))
+        return state._replace(contents=tuple(replaced(found, others)))
+
+    def _all_end(self, eager: Mapping[State, State]) -> None:
+        """Raise _FaultError if an operation does not end though all results are taken."""
+        for state in self.ways:
+            seen, at = set[State](), state
+            while at not in seen and at in eager and (at.flying or at.taken or at.offered):
+                seen.add(at)
+                at = eager[at]
+            if at in seen:
+                self._fault(at, [Move(self._eager(at))], NEVER)
+
+    # -- where operands decide -----------------------------------------------------------------------------------------
+
+    def _settled(self, state: State) -> tuple[Sequence[Move], State]:
+        """The state in which the result of the one operation in flight waits, whenever it came."""
+        if self._disturbed:
+            self._watched(state)
+            raise _StopError("registers change while a result waits, or with operands that are not taken")
+        count, contents, outputs = self._awaited(state)
+        facts, waiting = self.of.facts(range(1)), Move(Cycle(state.offered, ready=False))
+        same = _independent(self._alone.contents) and self._general(self._alone).contents == state.contents
+        if not same:  # as in the operation that is proved
+            differs = self.of.differs(outputs["got"], self._awaited(self._alone)[2]["got"], 0)
+            for wrong, said in ((self.of.mistaken(outputs, 0), OTHER), (differs, WRONG)):
+                if self._may(wrong, facts):
+                    self._fault(state, [waiting] * (count + 1), said)
+        never = Never(and_(*facts))
+        kept = tuple(_constant(t, facts, never) for t in contents.values())
+        return [waiting] * count, State(kept, 1, 0, state.offered, waits=False, settled=True)
+
+    def _awaited(self, state: State) -> tuple[int, Mapping[str, Term], Mapping[str, Term]]:
+        """The number of cycles until a result certainly waits, the registers' contents and the outputs then."""
+        if state.flying != 1 or state.taken or state.settled:
+            raise _StopError("operands decide when a result comes, and others are in flight")
+        if "out_ready" not in self.of.ports.handshake:
+            raise _StopError("operands decide when a result comes, and it cannot wait")
+        run, facts = Run(self.of.machine, self._named(state)), self.of.facts(range(1))
+        never, taking = Never(and_(*facts)), FALSE
+        for count in range(self.of.ports.drain_timeout):
+            contents = dict(run.contents)
+            outputs = run.step(self.of.signals(1, Cycle(0, ready=False), count))
+            taking = or_(taking, not_(eq(outputs["in_ready"], const(0, outputs["in_ready"].width))))
+            certain = never(not_(outputs["out_valid"]))
+            if certain is None:
+                break
+            if certain:
+                if self._may(taking, facts):
+                    raise _StopError("operands decide when a result comes, and others are taken before")
+                return count, contents, outputs
+        raise _StopError("operands decide when a result comes, and its last cycle is undecided")
+
+    def _watched(self, state: State) -> None:
+        """Raise _FaultError if a result that nobody takes is wrong, or does not stay."""
+        if state.flying != 1 or state.taken or not self.of.ports.stable:
+            return
+        run, facts, before = Run(self.of.machine, self._named(state)), self.of.facts(range(1)), FALSE
+        waiting = Move(Cycle(state.offered, ready=False))
+        for count in range(self.of.cycles + _MORE):
+            outputs = run.step(self.of.signals(1, Cycle(0, ready=False), count))
+            if self._may(and_(before, not_(outputs["out_valid"])), facts):
+                self._fault(state, [waiting] * (count + 1), LOST)
+            if self._may(and_(outputs["out_valid"], self.of.wrong(outputs, 0)), facts):
+                self._fault(state, [waiting] * (count + 1), WRONG)
+            before = outputs["out_valid"]
+
+    @cached_property
+    def _alone(self) -> State:
+        """The state from which operands decide when the first result comes, as in the operation that is proved."""
+        state, at = State(tuple(started(self.of.machine, self.of.ports).contents.values())), 0
+        while at < self.of.ports.drain_timeout:
+            cycle = Cycle(0 if state.flying else self.of.channels & ~state.taken, ready=True)
+            try:
+                state = self._step(state, cycle, at).after
+            except _VariesError:
+                return state
+            at += 1
+        raise _StopError("no operation is taken after the reset")
+
+    @cached_property
+    def _disturbed(self) -> bool:
+        """Whether, for some contents of the registers with which no operands are taken, outputs or next contents rest
+        on something else than a result that is taken, or do not stay while a result waits."""
+        machine, ports = self.of.machine, self.of.ports
+        before, idle = free_contents(machine), idle_signals(ports)
+        busy, quiet = Run(machine, before), Run(machine, before)
+        tag = {"tag_in": var("another tag", ports.tag.width)} if ports.tag else {}
+        free = {"in_valid": var("valid", ports.handshake.channels), "out_ready": var("ready", 1), **tag}
+        some = busy.step({**idle, **free, "stimulus": self.of.driven.any(" offered")})
+        none = quiet.step({**idle, "out_ready": FALSE, "stimulus": self.of.driven.any("")})
+        given = and_(none["out_valid"], free["out_ready"])
+        unlike = or_(
+            *(not_(eq(some[name], none[name])) for name in some if name != "in_ready"),
+            and_(not_(given), not_(eq(some["in_ready"], none["in_ready"]))),
+            and_(not_(given), _differ(busy.contents, quiet.contents)),
+            and_(none["out_valid"], _differ(quiet.contents, before)),
+        )
+        return self._may(and_(eq(none["in_ready"], const(0, none["in_ready"].width)), unlike), [])
+
+    # -- from the reset on ---------------------------------------------------------------------------------------------
+
+    def _fault(self, state: State, last: Sequence[Move], said: str) -> None:
+        """Raise _FaultError: what is wrong, from the reset on; _StopError if it does not come about."""
+        moves = list(last)
+        while (way := self.ways[state]) is not None:
+            state, before = way
+            moves = [*before, *moves]
+        raise _FaultError(self._replayed(moves, said))
+
+    def _replayed(self, moves: Sequence[Move], said: str) -> Fault:
+        """The same moves with the registers' real contents; the last of them shows what is wrong."""
+        run, begun, done = started(self.of.machine, self.of.ports), 0, 0
+        valid, outputs, events = FALSE, dict[str, Term](), list[Event]()
+        for move in moves:
+            before, number = valid, done
+            outputs = run.step(self.of.signals(begun, move.cycle, len(run.steps)))
+            valid = outputs["out_valid"]
+            events.append(Event(begun if move.begun else None, done if move.shown else None, move.cycle.ready))
+            begun, done = begun + move.begun, done + move.given
+        wrong = {
+            WRONG: and_(valid, self.of.wrong(outputs, number)),
+            OTHER: and_(valid, self.of.mistaken(outputs, number)),
+            LOST: and_(before, not_(valid)),
+        }.get(said, TRUE)
+        found = solve([*self.of.facts(range(begun + 1)), wrong], self.limit_s)
+        if found.result != "sat":
+            raise _StopError(f"{said}, but perhaps in no state that the circuit reaches")
+        return Fault(said, events, number, found.model, outputs["got"], run.steps)
+
+
+def _numbered(t: Term, number: int) -> Term:
+    """A term of an operation's variables, as of the operation with this number."""
+    return replaced([t], {v: var(f"{v.value}#{number}", v.width) for v in variables([t])})[0]
+
+
+def _end(v: Term) -> str:
+    """The mark and number of the operation that a variable belongs to."""
+    _, mark, number = str(v.value).rpartition("#")
+    return mark + number
+
+
+def _one_less(contents: Sequence[Term]) -> list[Term]:
+    """The same with operations counted from the next one."""
+    by = {}
+    for v in variables(contents):
+        name, mark, number = str(v.value).rpartition("#")
+        if mark:
+            by[v] = var(f"{name}#{int(number) - 1}" if int(number) else f"{_JUNK} of {name}", v.width)
+    return replaced(contents, by)
+
+
+def _independent(contents: Sequence[Term]) -> bool:
+    """Whether registers in which no operation has a part are constants, or variables of their own."""
+    own = [t for t in contents if all(_end(v) == "" for v in variables([t]))]
+    free = [t for t in own if not t.is_const]
+    others = variables([t for t in contents if t not in own])
+    return all(t.op == "var" for t in free) and len({*free}) == len(free) and not {*free} & {*others}
+
+
+def _decided(bit: Term, name: str) -> bool:
+    """A signal that operands leave the same. Raises _VariesError for others."""
+    if not bit.is_const:
+        raise _VariesError(f"{name} rests on operands, or on registers that no reset sets")
+    return bool(bit.value)
+
+
+def _differ(a: Mapping[str, Term], b: Mapping[str, Term]) -> Term:
+    """Whether registers hold something else."""
+    return or_(*(not_(eq(t, b[name])) for name, t in a.items()))
+
+
+def _constant(t: Term, facts: Sequence[Term], never: Never) -> Term:
+    """What a register always holds, if that is so."""
+    if t.is_const or t.width > _FEW_BITS:
+        return t
+    widths, words = {str(v.value): v.width for v in variables([t, *facts])}, Random(0)
+    run = evaluator([and_(*facts), t])
+    tries = [run({name: words.getrandbits(width) for name, width in widths.items()}) for _ in range(_TRIES)]
+    seen = {value for holds, value in tries if holds}
+    if len(seen) != 1:
+        return t
+    found = const(seen.pop(), t.width)
+    return found if never(not_(eq(t, found))) else t
