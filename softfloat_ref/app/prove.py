@@ -260,11 +260,13 @@ def _counterexample(question: Question, found: Counterexample) -> Iterator[str]:
     view, flags = view_of(unit), flag_mask(question.rtl.ports)
     if not flags:
         got = got._replace(flags=None)
-    kind = view.kind(found.inputs, found.expected, got, CompareNan.EXACT, True)
-    kind = "no result, or not when it is due" if found.protocol else kind or "bits beside the fields"
-    kind = found.said or kind
-    changes = view.changes(found.inputs, got, unit.has_flags and flags == ALL_FLAGS)
-    yield from case_lines("counterexample", view, found.inputs, found.expected, got, kind, changes)
+    if found.protocol and found.said:
+        yield f"counterexample: {view.title}: {found.said}"
+    else:
+        kind = view.kind(found.inputs, found.expected, got, CompareNan.EXACT, True)
+        kind = "no result, or not when it is due" if found.protocol else kind or "bits beside the fields"
+        changes = [] if found.said else view.changes(found.inputs, got, unit.has_flags and flags == ALL_FLAGS)
+        yield from case_lines("counterexample", view, found.inputs, found.expected, got, found.said or kind, changes)
     yield f"  vector {text_line(unit.fields)((*found.inputs, *found.expected)).strip()}"
     yield from (f"  {line}" for line in found.story)
     if found.others and not found.story:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from softfloat_ref.base.errors import Error, counted
+from softfloat_ref.golden.writers import text_line
 from softfloat_ref.oracle.sources import Lfsr
 from softfloat_ref.proof.design import Design
 from softfloat_ref.proof.engine import Verdict
 from softfloat_ref.proof.generator import Wrong, stepped
 from softfloat_ref.proof.question import Counterexample, Question, input_names, oracle
 from softfloat_ref.proof.solver import solve
-from softfloat_ref.proof.stream import EXTRA, WRONG, Event, Fault, follow
+from softfloat_ref.proof.stream import EXTRA, LOST, NEVER, OTHER, WRONG, Event, Fault, follow
 from softfloat_ref.proof.unroll import RESET, Contents
 from softfloat_ref.symbolic.terms import TRUE, Term, const, eq, evaluator, not_, or_, replaced, var, variables
 from softfloat_ref.units import SelectionUnit, Unit
@@ -21,6 +22,13 @@ from softfloat_ref.units.unit import lanes_of
 
 OTHER_BITS: Final = "random bits of another state"
 _SHOWN: Final = 4  # lanes of inputs
+_HAPPENS: Final = {
+    WRONG: "the result of operation {} is wrong",
+    OTHER: "the result of operation {} has another tag",
+    EXTRA: "a result comes that belongs to no operation",
+    LOST: "the result of operation {} is withdrawn",
+    NEVER: "no result of operation {} comes",
+}
 
 
 @dataclass(frozen=True)
@@ -79,7 +87,7 @@ def _shown(question: Question, fault: Fault) -> Counterexample | None:
     wrong, codes = _answer(design, const(got, fault.got.width), expected)
     if fault.said == WRONG and not wrong:
         return None
-    story = tuple(_story(fault))
+    story = tuple(_story(question, fault, number))
     return Counterexample(inputs, expected, codes, dict(fault.model), fault.said != WRONG, fault.said, story)
 
 
@@ -114,27 +122,29 @@ def _values(model: Mapping[str, int], roots: Sequence[Term]) -> dict[str, int]:
     return {str(v.value): model.get(str(v.value), 0) for v in variables(roots)}
 
 
-def _story(fault: Fault) -> Iterator[str]:
-    """What happens, cycle by cycle, with equal cycles in one line."""
-    texts = [_event(event) for event in fault.events[:-1]]
-    last = "".join(f", {x}" for x in _event(fault.events[-1]._replace(shown=None)).split(", ") if x)
-    texts.append(f"{fault.said}, of operation {fault.number + 1}{last}")
+def _story(question: Question, fault: Fault, number: int) -> Iterator[str]:
+    """What happens, cycle by cycle, with equal cycles in one line; and the other operations."""
+    texts = [", ".join(_event(event)) for event in fault.events[:-1]]
+    last = _event(fault.events[-1]._replace(shown=None, ready=True))
+    texts.append(", ".join([*last, _HAPPENS[fault.said].format(number + 1)]))
     first = 0
     for i, text in enumerate(texts):
         if i + 1 == len(texts) or texts[i + 1] != text:
-            where = f"cycle {i + 1}" if first == i else f"cycles {first + 1} to {i + 1}"
             if text:
-                yield f"{where}: {text}"
+                yield f"{'cycle' if first == i else f'cycles {first + 1} to'} {i + 1}: {text}"
             first = i + 1
+    line = text_line(question.unit.inputs)
+    for other in sorted({e.begun for e in fault.events if e.begun is not None} - {number}):
+        yield f"operation {other + 1}: {line(_case(question, fault.model, other)[1]).strip()}"
 
 
-def _event(event: Event) -> str:
+def _event(event: Event) -> list[str]:
     found = [] if event.begun is None else [f"operation {event.begun + 1} is taken"]
     if event.shown is not None:
         found.append(f"the result of operation {event.shown + 1} {'is taken' if event.ready else 'waits'}")
     elif not event.ready:
-        found.append("no result would be taken")
-    return ", ".join(found)
+        found.append("no result is taken")
+    return found
 
 
 # -- random bits of its own --------------------------------------------------------------------------------------------
@@ -165,9 +175,8 @@ def _met(question: Question, name: str, source: Lfsr, wrong: Wrong, limit_s: flo
     wants = [const(x, size) for (_, size), x in zip(lanes, expected, strict=True)]
     got = [design.code(lane, want) for (lane, _), want in zip(lanes, wants, strict=True)]
     others = {str(v.value): values.get(str(v.value), 0) for v in variables(got)} | {field: held}
-    return Counterexample(
-        inputs, expected, tuple(evaluator(got)(others)), protocol=True, said=OTHER_BITS, story=_way(design, name, wrong)
-    )
+    story = _way(design, name, wrong)
+    return Counterexample(inputs, expected, tuple(evaluator(got)(others)), said=OTHER_BITS, story=story)
 
 
 def _way(design: Design, name: str, wrong: Wrong) -> tuple[str, ...]:

@@ -217,6 +217,7 @@ class _Explorer:
     of: _Operations
     limit_s: float
     ways: dict[State, tuple[State, Sequence[Move]] | None] = field(default_factory=dict)
+    known: dict[Term, list[Term]] = field(default_factory=dict)
 
     def explore(self) -> None:
         """Look at all states. Raises _FaultError where something is wrong, _StopError if that is not decided."""
@@ -228,8 +229,10 @@ class _Explorer:
                 if after not in self.ways:
                     self.ways[after] = (state, moves)
                     waiting.append(after)
-            if time.monotonic() - begin > LIMIT_S or len(self.ways) > MAX_STATES:
-                raise _StopError(f"more than {len(self.ways) - 1} states, or {LIMIT_S:g} s")
+            if len(self.ways) > MAX_STATES:
+                raise _StopError(f"it has more than {MAX_STATES} states")
+            if time.monotonic() - begin > LIMIT_S:
+                raise _StopError(f"only {len(self.ways)} states were seen within {LIMIT_S:g} s")
         self._all_end(eager)
 
     @cached_property
@@ -324,15 +327,20 @@ class _Explorer:
         live = {f"#{n}" for n in range(state.flying + bool(state.taken or state.offered))}
         found, others = list[Term](), dict[Term, Term]()
         for name, t in zip(self.of.machine.registers, state.contents, strict=True):
-            free = variables([t])
-            if not free or any(_end(v) in live for v in free):
-                found.append(t)
-                for v in free:
-                    if _end(v) not in live:
-                        others.setdefault(v, var(f"{_JUNK} {len(others)}", v.width))
-            else:
+            over = [v for v in self._variables(t) if _end(v) not in live]
+            if over and len(over) == len(self._variables(t)):
                 found.append(var(f"{_JUNK} in {name}", t.width))
-        return state._replace(contents=tuple(replaced(found, others)))
+                continue
+            found.append(t)
+            for v in over:
+                others.setdefault(v, var(f"{_JUNK} {len(others)}", v.width))
+        return state._replace(contents=tuple(replaced(found, others) if others else found))
+
+    def _variables(self, t: Term) -> list[Term]:
+        """The variables of contents, most of which other registers have had before."""
+        if t not in self.known:
+            self.known[t] = variables([t])
+        return self.known[t]
 
     def _all_end(self, eager: Mapping[State, State]) -> None:
         """Raise _FaultError if an operation does not end though all results are taken."""
@@ -348,6 +356,10 @@ class _Explorer:
 
     def _settled(self, state: State) -> tuple[Sequence[Move], State]:
         """The state in which the result of the one operation in flight waits, whenever it came."""
+        if state.flying != 1 or state.taken or state.settled:
+            raise _StopError("operands decide when a result comes, and others are in flight")
+        if "out_ready" not in self.of.ports.handshake:
+            raise _StopError("operands decide when a result comes, and it cannot wait")
         if self._disturbed:
             self._watched(state)
             raise _StopError("registers change while a result waits, or with operands that are not taken")
@@ -365,10 +377,6 @@ class _Explorer:
 
     def _awaited(self, state: State) -> tuple[int, Mapping[str, Term], Mapping[str, Term]]:
         """The number of cycles until a result certainly waits, the registers' contents and the outputs then."""
-        if state.flying != 1 or state.taken or state.settled:
-            raise _StopError("operands decide when a result comes, and others are in flight")
-        if "out_ready" not in self.of.ports.handshake:
-            raise _StopError("operands decide when a result comes, and it cannot wait")
         run, facts = Run(self.of.machine, self._named(state)), self.of.facts(range(1))
         never, taking = Never(and_(*facts)), FALSE
         for count in range(self.of.ports.drain_timeout):
@@ -386,7 +394,7 @@ class _Explorer:
 
     def _watched(self, state: State) -> None:
         """Raise _FaultError if a result that nobody takes is wrong, or does not stay."""
-        if state.flying != 1 or state.taken or not self.of.ports.stable:
+        if not self.of.ports.stable:
             return
         run, facts, before = Run(self.of.machine, self._named(state)), self.of.facts(range(1)), FALSE
         waiting = Move(Cycle(state.offered, ready=False))
@@ -407,9 +415,11 @@ class _Explorer:
             try:
                 state = self._step(state, cycle, at).after
             except _VariesError:
+                if state.flying != 1:
+                    break
                 return state
             at += 1
-        raise _StopError("no operation is taken after the reset")
+        raise _StopError("operands decide when an operation is taken")
 
     @cached_property
     def _disturbed(self) -> bool:

@@ -56,10 +56,11 @@ class Observed:
 
 
 class Run:
-    """A machine in a state. Inputs that a step does not give are free, anew in each cycle."""
+    """A machine in a state. Inputs that a step does not give are free, anew in each cycle. keeps: registers may keep
+    what they hold over many cycles, so contents that are written bit by bit are put together again."""
 
-    def __init__(self, machine: Machine, contents: Mapping[str, Term]) -> None:
-        self.machine, self.contents = machine, dict(contents)
+    def __init__(self, machine: Machine, contents: Mapping[str, Term], keeps: bool = True) -> None:
+        self.machine, self.contents, self.keeps = machine, dict(contents), keeps
         self.steps: list[Contents] = []
 
     def step(self, inputs: Signals) -> dict[str, Term]:
@@ -70,7 +71,8 @@ class Run:
             by[v] = inputs[name] if name in inputs else var(f"{name}@{len(self.steps)}", v.width)
         names = list(machine.nexts)
         found = replaced([*machine.outputs.values(), *machine.nexts.values()], by)
-        self.contents = dict(zip(names, map(_whole, found[len(machine.outputs) :]), strict=True))
+        nexts = found[len(machine.outputs) :]
+        self.contents = dict(zip(names, map(_whole, nexts) if self.keeps else nexts, strict=True))
         self.steps.append(by)
         return dict(zip(machine.outputs, found, strict=False))
 
@@ -104,9 +106,9 @@ def observe(machine: Machine, ports: PortMap, stimulus: Stimulus, given: Mapping
     return _shaken(started(machine, ports), ports, stimulus, given, never)
 
 
-def started(machine: Machine, ports: PortMap) -> Run:
-    """The circuit after its reset, or after power-up, without operations."""
-    run = Run(machine, {**free_contents(machine), **machine.starts})
+def started(machine: Machine, ports: PortMap, keeps: bool = True) -> Run:
+    """The circuit after its reset, or after power-up, without operations. keeps: as of Run."""
+    run = Run(machine, {**free_contents(machine), **machine.starts}, keeps)
     idle = idle_signals(ports)
     active = const(int(ports.reset is not None and ports.reset.active == "high"), 1)
     for _ in range(ports.reset.cycles if ports.reset else 0):
@@ -123,12 +125,12 @@ def idle_signals(ports: PortMap) -> dict[str, Term]:
 
 def _fixed(machine: Machine, ports: PortMap, stimulus: Stimulus, given: Mapping[str, Term]) -> Observed:
     """The operation of a circuit with a fixed latency: from any state if the result does not depend on that."""
-    run = Run(machine, {**free_contents(machine), **given})
+    run = Run(machine, {**free_contents(machine), **given}, keeps=False)
     found = _timed(run, ports, stimulus, ANY)
     before = {_contents(name) for name in machine.registers}
     if not before & {str(t.value) for t in _variables(found)} or not (ports.reset or machine.starts):
         return found
-    run = started(machine, ports)
+    run = started(machine, ports, keeps=False)
     run.contents.update(given)
     return _timed(run, ports, stimulus, RESET if ports.reset else POWER_UP)
 

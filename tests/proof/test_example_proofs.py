@@ -10,6 +10,7 @@ import pytest
 
 from softfloat_ref.base.tables import read_toml
 from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.later import later
 from softfloat_ref.proof.prove import Proof, prove
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.rtl import read_rtl
@@ -78,6 +79,29 @@ def test_all_bugs_are_here() -> None:
     assert [n for c, n in BUGS if c == "fma_two_path"] == list(range(1, 13))
     assert [n for c, n in BUGS if c == "fp_convert_injected"] == list(range(1, 9))
     assert [n for c, n in BUGS if c == "fp_div_sqrt"] == list(range(1, 14))
+    assert bugs("fp16_mul_serial") == list(range(13))
+
+
+def serial(defect: int) -> Question:
+    table: dict[str, Any] = read_toml(str(EXAMPLES / "fp16_mul_serial" / "ports.toml"))
+    table["inputs"]["defect"]["value"] = defect
+    unit, sources = make_unit("mul", "fp16"), read_sources([EXAMPLES / "fp16_mul_serial" / "fp16_mul_serial.sv"])
+    return Question(unit, read_rtl(unit, parse_ports(table), sources))
+
+
+@pytest.mark.parametrize("defect", [n for n in range(1, 13) if n != 8])
+def test_each_bug_of_the_serial_multiplier_is_found(defect: int) -> None:
+    assert prove(serial(defect), "auto", How(60)).counterexample is not None
+
+
+def test_a_result_that_changes_while_it_waits() -> None:
+    """The first operation does not show it: its result is taken at once."""
+    right, wrong = (later(serial(defect), 60) for defect in (0, 8))
+    assert right is not None
+    assert right.said == "every operation after reset, whatever waits (19 states)"
+    assert wrong is not None
+    assert wrong.counterexample is not None
+    assert wrong.counterexample.story[-1] == "cycle 5: the result of operation 1 is wrong"
 
 
 @pytest.mark.parametrize(("circuit", "defect"), BUGS)

