@@ -50,9 +50,13 @@ from softfloat_ref.testing.views import view_of
 LIMIT_S: Final = 60.0
 UNDECIDED: Final = 3
 _OF_MODULES: Final = (
-    "ports_file", "held", "frontend", "output", "wave", "source_files", "include_dirs", "defines", "file_lists",
-    "relative_lists", "library_files", "library_dirs",
+    "ports_file", "held", "first", "frontend", "output", "wave", "source_files", "include_dirs", "defines",
+    "file_lists", "relative_lists", "library_files", "library_dirs",
 )  # fmt: skip
+_LEFT_OPEN: Final = {  # what is open, and what leaves it out, by whether it is of operations
+    True: ("of later ones", "--first-operation leaves them out"),
+    False: ("of the order of its random bits", "without --random-source, it is left out"),
+}
 _CODES: Final = {"proved": 0, "counterexample": 1, "undecided": UNDECIDED}
 
 
@@ -74,6 +78,7 @@ _CODES: Final = {"proved": 0, "counterexample": 1, "undecided": UNDECIDED}
 @click.option(
     "--register", "held", metavar="NAME=FIELD", multiple=True, help="A register that holds an input at first."
 )
+@click.option("--first-operation", "first", is_flag=True, help="Only the first operation after the reset.")
 @click.option(
     "--strategy", type=click.Choice(STRATEGIES), default="auto", show_default=True, help="How cases are made."
 )
@@ -112,6 +117,7 @@ def command(
     ports_file: str | None,
     assumed: str,
     held: tuple[str, ...],
+    first: bool,
     strategy: Any,
     limit: float,
     confirm: str | None,
@@ -157,8 +163,12 @@ def command(
     except Misfit as e:
         print("\n".join(f"FAIL: {line}" for line in e.lines))
         return 1
+    if first and source is not None:
+        raise Error("--random-source is about all operations, --first-operation about one; leave one of them out")
+    if first and (rtl.ports.clock is None or rtl.ports.latency is not None):
+        raise Error("--first-operation is for a module with a handshake; with a latency, each operation is followed")
     question = Question(unit, rtl, dict(map(_register, held)), assumed, source)
-    found = _proved(question, strategy, how, *shared)
+    found = _proved(question, strategy, how, *shared, first)
     if output is not None:
         table = certificate(question, found, strategy, how, [Path(ports_file), *rtl.files], Path(output).parent)
         write_file(output, lambda stream: stream.write(json.dumps(table, indent=1).encode()))
@@ -195,7 +205,13 @@ def _source(choices: Choices, held: tuple[str, ...]) -> tuple[Lfsr | None, Choic
 
 
 def _proved(
-    question: Problem, strategy: Any, how: How, jobs: int | None, scheduler: str | None, work: str | None
+    question: Problem,
+    strategy: Any,
+    how: How,
+    jobs: int | None,
+    scheduler: str | None,
+    work: str | None,
+    first: bool = False,
 ) -> Proof:
     total = max(len(question.cases), 1)
     with progress(total) as bar, workers(jobs if jobs or scheduler else 1, scheduler) as pool:
@@ -203,7 +219,7 @@ def _proved(
         def note(decided: Decided, done: int, of: int) -> None:
             bar.advance(f"{decided.case}: {decided.verdict}", 1)
 
-        return prove(question, strategy, how, pool, work, note)
+        return prove(question, strategy, how, pool, work, note, first)
 
 
 # -- in words ----------------------------------------------------------------------------------------------------------
@@ -219,9 +235,11 @@ def _lines(question: Question, proof: Proof) -> Iterator[str]:
     elif proof.verdict == "proved":
         yield f"PROVED: {module} is {unit.label} for {_inputs(question, proof)}{cases_words(proof)}"
         yield f"  {'; '.join([_circuit(question, proof.later), *_accepted(question, proof.later)])}"
-    elif proof.later is not None and proof.later.verdict == "undecided":
+    elif proof.later is not None:
+        of, hint = _LEFT_OPEN[question.source is None]
         yield f"UNDECIDED: {module} is {unit.label} for {_inputs(question, proof)}{cases_words(proof)}"
-        yield f"  {'; '.join([_circuit(question, proof.later), *_accepted(question, proof.later)])}"
+        yield f"  {'; '.join([_circuit(question, None), *_accepted(question, None)])}"
+        yield f"  {of} nothing is proved: {proof.later.said}; {hint}"
     else:
         yield from undecided(f"{module} and {unit.label}", proof)
 
@@ -236,7 +254,7 @@ def _circuit(question: Question, later: Later | None) -> str:
     if ports.clock is None:
         return "combinational"
     start = f"with {ANY}" if observed.start == ANY else f"the first operation {observed.start}"
-    if later is not None and question.source is None:
+    if later is not None and later.verdict == "proved" and question.source is None:
         start = later.said
     if ports.latency is None and len(question.unit.parts) > 1:
         return start
@@ -251,7 +269,7 @@ def _accepted(question: Question, later: Later | None) -> Iterator[str]:
         yield f"without {', '.join(ports.ignore)}"
     yield from (f"{key} = {value}" for key, value in ports.tolerances.items() if value != "exact")
     yield from (f"register {name} holds {text}" for name, text in question.registers.items())
-    if later is not None and question.source is not None:
+    if later is not None and later.verdict == "proved" and question.source is not None:
         yield later.said
 
 

@@ -20,6 +20,7 @@ from softfloat_ref.symbolic.terms import TRUE, Term, const, eq, evaluator, not_,
 from softfloat_ref.units import SelectionUnit, Unit
 from softfloat_ref.units.unit import lanes_of
 
+EVERY: Final = f"every operation {RESET}, whatever waits"
 OTHER_BITS: Final = "random bits of another state"
 _SHOWN: Final = 4  # lanes of inputs
 _HAPPENS: Final = {
@@ -33,7 +34,8 @@ _HAPPENS: Final = {
 
 @dataclass(frozen=True)
 class Later:
-    """What came of later operations, and in words. steps: of the counterexample, as those of Observed."""
+    """What came of later operations. said: what is proved, what is wrong, or what is in the way; steps: of the
+    counterexample, as those of Observed."""
 
     verdict: Verdict
     said: str
@@ -56,23 +58,16 @@ def later(question: Question, limit_s: float) -> Later | None:
 
 
 def _of_stream(question: Question, limit_s: float) -> Later:
-    several = len(question.unit.parts) > 1
-    if several and question.assumption is not TRUE:
-        return _open("--assume of several operations")
-    design = question.design()
-    found = follow(design, question.assumption, limit_s)
+    if len(question.unit.parts) > 1 and question.assumption is not TRUE:
+        return Later("undecided", "--assume of one of several operations is not followed")
+    found = follow(question.design(), question.assumption, limit_s)
     if found.fault is None:
-        start = design.observed.start
-        whole = f"every operation {start}, whatever waits ({counted(found.states, 'state')})"
-        return _open(found.why, start) if found.why else Later("proved", whole)
+        counted_states = counted(found.states, "state")
+        return Later("undecided", found.why) if found.why else Later("proved", f"{EVERY} ({counted_states})")
     shown = _shown(question, found.fault)
     if shown is None:
-        return _open("a wrong result may come of operations that have none defined")
+        return Later("undecided", "a wrong result may come of operations that have none defined")
     return Later("counterexample", found.fault.said, shown, found.fault.steps)
-
-
-def _open(why: str, start: str = RESET) -> Later:
-    return Later("undecided", f"the first operation {start}; of later ones nothing is proved: {why}")
 
 
 def _shown(question: Question, fault: Fault) -> Counterexample | None:
@@ -155,7 +150,7 @@ def _of_source(question: Question, name: str, source: Lfsr, limit_s: float) -> L
     if found.wrong is not None:
         return Later("counterexample", OTHER_BITS, _met(question, name, source, found.wrong, limit_s))
     if found.why:
-        return Later("undecided", f"of the order of its states nothing is proved: {found.why}")
+        return Later("undecided", found.why)
     return Later("proved", f"each operation has the next word of {source.spec()}")
 
 

@@ -59,20 +59,19 @@ def prove(
     pool: Workers | None = None,
     work: str | Path | None = None,
     note: Note = lambda *_: None,
+    first: bool = False,
 ) -> Proof:
     """Prove that the circuit gives the oracle's answers, or find a counterexample.
 
     pool: where cases are decided; work: a folder of results, from which an interrupted proof goes on; note: called
-    after each case. Raises Error for what is not supported, for cases that leave out an input, and if no input is as
-    assumed.
+    after each case; first: only in the first operation, with any contents of a register that holds random bits. Raises
+    Error for what is not supported, for cases that leave out an input, and if no input is as assumed.
     """
     found = _first(question, strategy, how, pool, work, note)
-    if found.verdict != "proved" or not isinstance(question, Question):
+    if found.verdict != "proved" or first or not isinstance(question, Question):
         return found
     more = later(question, how.limit_s)
-    if more is None or more.verdict == "proved" or (more.verdict == "undecided" and question.source is None):
-        return dataclasses.replace(found, later=more)
-    return dataclasses.replace(found, later=more, verdict=more.verdict)
+    return found if more is None else dataclasses.replace(found, later=more, verdict=more.verdict)
 
 
 def _first(
@@ -202,7 +201,7 @@ def restored(table: Mapping[str, Any]) -> Decided:
     """A result from its fields."""
     found = table["counterexample"]
     if found is not None:
-        codes = {k: tuple(found[k]) for k in ("inputs", "expected", "got")}
+        codes = {k: tuple(found[k]) for k in ("inputs", "expected", "got", "story")}
         found = Counterexample(**{**found, **codes})
     queries = tuple(Query(**q) for q in table["queries"])
     return Decided(**{**table, "queries": queries, "counterexample": found})

@@ -48,6 +48,7 @@ NEVER: Final = "no result comes"
 _JUNK: Final = "junk"  # begins the names of what registers hold of operations that are over
 _FEW_BITS: Final = 16  # of a register that may always hold the same
 _TRIES: Final = 20
+_QUESTION_S: Final = 10.0
 _MORE: Final = 3  # cycles that a result waits
 
 
@@ -371,8 +372,7 @@ class _Explorer:
             for wrong, said in ((self.of.mistaken(outputs, 0), OTHER), (differs, WRONG)):
                 if self._may(wrong, facts):
                     self._fault(state, [waiting] * (count + 1), said)
-        never = Never(and_(*facts))
-        kept = tuple(_constant(t, facts, never) for t in contents.values())
+        kept = tuple(_constants([*contents.values()], facts, Never(and_(*facts))))
         return [waiting] * count, State(kept, 1, 0, state.offered, waits=False, settled=True)
 
     def _awaited(self, state: State) -> tuple[int, Mapping[str, Term], Mapping[str, Term]]:
@@ -513,15 +513,17 @@ def _differ(a: Mapping[str, Term], b: Mapping[str, Term]) -> Term:
     return or_(*(not_(eq(t, b[name])) for name, t in a.items()))
 
 
-def _constant(t: Term, facts: Sequence[Term], never: Never) -> Term:
-    """What a register always holds, if that is so."""
-    if t.is_const or t.width > _FEW_BITS:
-        return t
-    widths, words = {str(v.value): v.width for v in variables([t, *facts])}, Random(0)
-    run = evaluator([and_(*facts), t])
-    tries = [run({name: words.getrandbits(width) for name, width in widths.items()}) for _ in range(_TRIES)]
-    seen = {value for holds, value in tries if holds}
-    if len(seen) != 1:
-        return t
-    found = const(seen.pop(), t.width)
-    return found if never(not_(eq(t, found))) else t
+def _constants(contents: Sequence[Term], facts: Sequence[Term], never: Never) -> Iterator[Term]:
+    """Contents, with what small registers always hold in place of terms."""
+    widths, words = {str(v.value): v.width for v in variables([*contents, *facts])}, Random(0)
+    known = solve(facts, _QUESTION_S).model  # facts may hold for few operands
+    tries = [known, *({**known, **{n: words.getrandbits(w) for n, w in widths.items()}} for _ in range(_TRIES))]
+    run = evaluator([and_(*facts), *contents])
+    found = [codes for holds, *codes in (run({n: t.get(n, 0) for n in widths}) for t in tries) if holds]
+    for i, t in enumerate(contents):
+        values = {codes[i] for codes in found}
+        if not t.is_const and t.width <= _FEW_BITS and len(values) == 1:
+            value = const(values.pop(), t.width)
+            yield value if never(not_(eq(t, value))) else t
+        else:
+            yield t

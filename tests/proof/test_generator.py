@@ -120,6 +120,7 @@ def test_a_step_that_rests_on_other_registers(tmp_path: Path) -> None:
         ("philox:seed=1", (), "--random-source is an lfsr, of which the one --register is the state"),
         (OWN, ("--register", "result=r"), "--random-source is an lfsr, of which the one --register is the state"),
         ("lfsr:width=15,taps=15.14", (), "register state has 16 bits, and lfsr:width=15"),
+        (OWN, ("--first-operation",), "--random-source is about all operations, --first-operation about one"),
         (OWN.replace("15:0", "15:8"), (), "bits=15:8 gives 8 bits, but 16 are needed"),
     ],
 )
