@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from random import Random
 from typing import Final, NamedTuple
 
 from softfloat_ref.proof.design import Design, Never
+from softfloat_ref.proof.operations import Cycle, Move, Operations
 from softfloat_ref.proof.solver import solve
-from softfloat_ref.proof.unroll import Contents, Run, free_contents, idle_signals, observe, started
+from softfloat_ref.proof.unroll import Contents, Run, free_contents, idle_signals, started
 from softfloat_ref.symbolic.terms import (
     FALSE,
     TRUE,
@@ -30,7 +31,6 @@ from softfloat_ref.symbolic.terms import (
     eq,
     evaluator,
     extract,
-    make,
     not_,
     or_,
     replaced,
@@ -52,13 +52,6 @@ _QUESTION_S: Final = 10.0
 _MORE: Final = 3  # cycles that a result waits
 
 
-class Cycle(NamedTuple):
-    """What a bench does in a cycle. offered: channels of operands, as ones; ready: whether it takes a result."""
-
-    offered: int
-    ready: bool
-
-
 class State(NamedTuple):
     """A circuit between two cycles. contents: of its registers; flying: operations taken whose results have not come;
     taken, offered: channels of the next one; waits: whether a result was not taken in the cycle before; settled:
@@ -70,21 +63,6 @@ class State(NamedTuple):
     offered: int = 0
     waits: bool = False
     settled: bool = False
-
-
-class Move(NamedTuple):
-    """What happens in a cycle. taken: channels whose operands are; begun: whether they complete an operation; shown:
-    whether there is a result, as far as that is the same for all operands."""
-
-    cycle: Cycle
-    taken: int = 0
-    begun: bool = False
-    shown: bool = False
-
-    @property
-    def given(self) -> bool:
-        """Whether a result is taken."""
-        return self.shown and self.cycle.ready
 
 
 class Step(NamedTuple):
@@ -148,7 +126,7 @@ def follow(design: Design, assumed: Term, limit_s: float) -> Followed:
 
     assumed: of an operation's inputs; limit_s: for a question to the solver.
     """
-    explorer = _Explorer(_Operations(design, assumed), limit_s)
+    explorer = _Explorer(Operations(design, assumed), limit_s)
     try:
         explorer.explore()
     except _StopError as e:
@@ -158,64 +136,11 @@ def follow(design: Design, assumed: Term, limit_s: float) -> Followed:
     return Followed(len(explorer.ways))
 
 
-class _Operations:
-    """The operands, the tag and the result of an operation by its number; several: it is any of several."""
-
-    def __init__(self, design: Design, assumed: Term) -> None:
-        driven, several = design.driven, len(design.unit.parts) > 1
-        self.ports, self.machine, self.driven = design.ports, design.machine, driven
-        self.word = driven.any("") if several else driven.operands
-        self.care = driven.care("") if several else const(driven.bound.parts[0].care[0], driven.bound.got.width)
-        self.assumed, self.got, self.cycles = assumed, design.observed.got, design.observed.cycles
-        if several:
-            one = observe(design.machine, design.ports, lambda c, t: driven.offered(self.word, c, t), {}, Never(TRUE))
-            self.got = one.got
-
-    @property
-    def channels(self) -> int:
-        """All channels, as ones."""
-        return (1 << self.ports.handshake.channels) - 1
-
-    def signals(self, number: int, cycle: Cycle, at: int = 0) -> dict[str, Term]:
-        """The signals of a cycle that offers channels of an operation. at: the cycle's number."""
-        channels = self.ports.handshake.channels
-        gone = [const(not cycle.offered >> i & 1, 1) for i in range(channels)]
-        stimulus = self.driven.offered(_numbered(self.word, number), at, gone)
-        driven = {"in_valid": const(cycle.offered, channels), "out_ready": const(cycle.ready, 1), "stimulus": stimulus}
-        tag = {"tag_in": self._tag(number)} if self.ports.tag and cycle.offered else {}
-        return {**idle_signals(self.ports), **driven, **tag}
-
-    def _tag(self, number: int) -> Term:
-        return var(f"tag#{number}", self.ports.tag.width if self.ports.tag else 1)
-
-    def wrong(self, outputs: Mapping[str, Term], number: int) -> Term:
-        """Whether a result is another one than this operation's."""
-        return self.differs(outputs["got"], _numbered(self.got, number), number)
-
-    def differs(self, a: Term, b: Term, number: int) -> Term:
-        """Whether two results of this operation differ where it matters."""
-        care = _numbered(self.care, number)
-        return not_(eq(make("and", care.width, care, make("xor", care.width, a, b)), const(0, care.width)))
-
-    def mistaken(self, outputs: Mapping[str, Term], number: int) -> Term:
-        """Whether a tag is another one than this operation's."""
-        return not_(eq(outputs["tag_out"], self._tag(number))) if self.ports.tag else FALSE
-
-    def facts(self, numbers: Iterable[int]) -> list[Term]:
-        """What is assumed of operations that are in flight together; their tags are different."""
-        known = list(numbers)
-        tags = [self._tag(n) for n in known] if self.ports.tag else []
-        return [
-            *(_numbered(self.assumed, n) for n in known),
-            *(not_(eq(a, b)) for i, a in enumerate(tags) for b in tags[:i]),
-        ]
-
-
 @dataclass
 class _Explorer:
     """ways: how each state was reached: from which one, and by which cycles' moves."""
 
-    of: _Operations
+    of: Operations
     limit_s: float
     ways: dict[State, tuple[State, Sequence[Move]] | None] = field(default_factory=dict)
     known: dict[Term, list[Term]] = field(default_factory=dict)
@@ -470,11 +395,6 @@ class _Explorer:
         if found.result != "sat":
             raise _StopError(f"{said}, but perhaps in no state that the circuit reaches")
         return Fault(said, events, number, found.model, outputs["got"], run.steps)
-
-
-def _numbered(t: Term, number: int) -> Term:
-    """A term of an operation's variables, as of the operation with this number."""
-    return replaced([t], {v: var(f"{v.value}#{number}", v.width) for v in variables([t])})[0]
 
 
 def _end(v: Term) -> str:

@@ -1,0 +1,101 @@
+"""The operations that a circuit is given one after the other: their operands, tags and results, by their number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from softfloat_ref.proof.design import Design, Never
+from softfloat_ref.proof.unroll import idle_signals, observe
+from softfloat_ref.symbolic.terms import (
+    FALSE,
+    TRUE,
+    Term,
+    const,
+    eq,
+    make,
+    not_,
+    replaced,
+    var,
+    variables,
+)
+
+
+class Cycle(NamedTuple):
+    """What a bench does in a cycle. offered: channels of operands, as ones; ready: whether it takes a result."""
+
+    offered: int
+    ready: bool
+
+
+class Move(NamedTuple):
+    """What happens in a cycle. taken: channels whose operands are; begun: whether they complete an operation; shown:
+    whether there is a result, as far as that is the same for all operands."""
+
+    cycle: Cycle
+    taken: int = 0
+    begun: bool = False
+    shown: bool = False
+
+    @property
+    def given(self) -> bool:
+        """Whether a result is taken."""
+        return self.shown and self.cycle.ready
+
+
+class Operations:
+    """The operands, the tag and the result of an operation by its number; several: it is any of several."""
+
+    def __init__(self, design: Design, assumed: Term) -> None:
+        driven, several = design.driven, len(design.unit.parts) > 1
+        self.ports, self.machine, self.driven = design.ports, design.machine, driven
+        self.word = driven.any("") if several else driven.operands
+        self.care = driven.care("") if several else const(driven.bound.parts[0].care[0], driven.bound.got.width)
+        self.assumed, self.got, self.cycles = assumed, design.observed.got, design.observed.cycles
+        if several:
+            one = observe(design.machine, design.ports, lambda c, t: driven.offered(self.word, c, t), {}, Never(TRUE))
+            self.got = one.got
+
+    @property
+    def channels(self) -> int:
+        """All channels, as ones."""
+        return (1 << self.ports.handshake.channels) - 1
+
+    def signals(self, number: int, cycle: Cycle, at: int = 0) -> dict[str, Term]:
+        """The signals of a cycle that offers channels of an operation. at: the cycle's number."""
+        channels = self.ports.handshake.channels
+        gone = [const(not cycle.offered >> i & 1, 1) for i in range(channels)]
+        stimulus = self.driven.offered(numbered(self.word, number), at, gone)
+        driven = {"in_valid": const(cycle.offered, channels), "out_ready": const(cycle.ready, 1), "stimulus": stimulus}
+        tag = {"tag_in": self._tag(number)} if self.ports.tag and cycle.offered else {}
+        return {**idle_signals(self.ports), **driven, **tag}
+
+    def _tag(self, number: int) -> Term:
+        return var(f"tag#{number}", self.ports.tag.width if self.ports.tag else 1)
+
+    def wrong(self, outputs: Mapping[str, Term], number: int) -> Term:
+        """Whether a result is another one than this operation's."""
+        return self.differs(outputs["got"], numbered(self.got, number), number)
+
+    def differs(self, a: Term, b: Term, number: int) -> Term:
+        """Whether two results of this operation differ where it matters."""
+        care = numbered(self.care, number)
+        return not_(eq(make("and", care.width, care, make("xor", care.width, a, b)), const(0, care.width)))
+
+    def mistaken(self, outputs: Mapping[str, Term], number: int) -> Term:
+        """Whether a tag is another one than this operation's."""
+        return not_(eq(outputs["tag_out"], self._tag(number))) if self.ports.tag else FALSE
+
+    def facts(self, numbers: Iterable[int]) -> list[Term]:
+        """What is assumed of operations that are in flight together; their tags are different."""
+        known = list(numbers)
+        tags = [self._tag(n) for n in known] if self.ports.tag else []
+        return [
+            *(numbered(self.assumed, n) for n in known),
+            *(not_(eq(a, b)) for i, a in enumerate(tags) for b in tags[:i]),
+        ]
+
+
+def numbered(t: Term, number: int) -> Term:
+    """A term of an operation's variables, as of the operation with this number."""
+    return replaced([t], {v: var(f"{v.value}#{number}", v.width) for v in variables([t])})[0]
