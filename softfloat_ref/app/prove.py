@@ -34,7 +34,7 @@ from softfloat_ref.proof.prove import STRATEGIES, Proof, prove
 from softfloat_ref.proof.question import Counterexample, Problem, Question, other_latency
 from softfloat_ref.proof.rtl import read_rtl
 from softfloat_ref.proof.solver import SOLVERS
-from softfloat_ref.proof.unroll import ANY
+from softfloat_ref.proof.unroll import ANY, CHANGING
 from softfloat_ref.proof.wave import check_wave, write_wave
 from softfloat_ref.proof.yosys import FRONTENDS
 from softfloat_ref.rtl.binding import flag_mask
@@ -165,9 +165,9 @@ def command(
         return 1
     if first and source is not None:
         raise Error("--random-source is about all operations, --first-operation about one; leave one of them out")
-    if first and (rtl.ports.clock is None or rtl.ports.latency is not None):
-        raise Error("--first-operation is for a module with a handshake; with a latency, each operation is followed")
     question = Question(unit, rtl, dict(map(_register, held)), assumed, source)
+    if first and question.design().observed.start in ("", ANY, CHANGING):
+        raise Error("--first-operation has no effect: what is proved of one operation of this module is so of all")
     found = _proved(question, strategy, how, *shared, first)
     if output is not None:
         table = certificate(question, found, strategy, how, [Path(ports_file), *rtl.files], Path(output).parent)
@@ -253,7 +253,8 @@ def _circuit(question: Question, later: Later | None) -> str:
     observed, ports = question.design().observed, question.rtl.ports
     if ports.clock is None:
         return "combinational"
-    start = f"with {ANY}" if observed.start == ANY else f"the first operation {observed.start}"
+    always = observed.start in (ANY, CHANGING)
+    start = f"{'with' if always else 'the first operation'} {observed.start}"
     if later is not None and later.verdict == "proved" and question.source is None:
         start = later.said
     if ports.latency is None and len(question.unit.parts) > 1:

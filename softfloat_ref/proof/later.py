@@ -15,12 +15,11 @@ from softfloat_ref.proof.generator import Wrong, stepped
 from softfloat_ref.proof.question import Counterexample, Question, input_names, oracle
 from softfloat_ref.proof.solver import solve
 from softfloat_ref.proof.stream import EXTRA, LOST, NEVER, OTHER, WRONG, Event, Fault, follow
-from softfloat_ref.proof.unroll import RESET, Contents
+from softfloat_ref.proof.unroll import ANY, CHANGING, Contents
 from softfloat_ref.symbolic.terms import TRUE, Term, const, eq, evaluator, not_, or_, replaced, var, variables
 from softfloat_ref.units import SelectionUnit, Unit
 from softfloat_ref.units.unit import lanes_of
 
-EVERY: Final = f"every operation {RESET}, whatever waits"
 OTHER_BITS: Final = "random bits of another state"
 _SHOWN: Final = 4  # lanes of inputs
 _HAPPENS: Final = {
@@ -46,12 +45,17 @@ class Later:
 def later(question: Question, limit_s: float) -> Later | None:
     """What follows the first operation; None if nothing does, or if that is proved with it. limit_s: for a question to
     the solver. Raises Error."""
+    ports = question.rtl.ports
+    if ports.clock is None:
+        return None
+    if ports.latency is not None:
+        starts = {question.design(part).observed.start for part in range(len(question.unit.parts))}
+        if not starts <= {ANY, CHANGING}:
+            return Later("undecided", "a result rests on what registers hold before its operation")
     if question.source is not None:
         (name,) = question.registers
         return _of_source(question, name, question.source, limit_s)
-    if question.rtl.ports.clock is None or question.rtl.ports.latency is not None or question.registers:
-        return None
-    return _of_stream(question, limit_s)
+    return None if ports.latency is not None or question.registers else _of_stream(question, limit_s)
 
 
 # -- a handshake -------------------------------------------------------------------------------------------------------
@@ -62,8 +66,8 @@ def _of_stream(question: Question, limit_s: float) -> Later:
         return Later("undecided", "--assume of one of several operations is not followed")
     found = follow(question.design(), question.assumption, limit_s)
     if found.fault is None:
-        counted_states = counted(found.states, "state")
-        return Later("undecided", found.why) if found.why else Later("proved", f"{EVERY} ({counted_states})")
+        every = f"every operation {question.design().observed.start}, whatever waits ({counted(found.states, 'state')})"
+        return Later("undecided", found.why) if found.why else Later("proved", every)
     shown = _shown(question, found.fault)
     if shown is None:
         return Later("undecided", "a wrong result may come of operations that have none defined")

@@ -30,6 +30,7 @@ from softfloat_ref.symbolic.terms import (
 MAX_CYCLES: Final = 1000  # of an operation whose latency is not given
 _PATIENCE: Final = 3  # cycles, one after the other, after which it is not decided whether all results have come
 ANY: Final = "any contents of the registers"
+CHANGING: Final = "any contents of registers that change after the reset"
 RESET: Final = "after reset"
 POWER_UP: Final = "after power-up"
 Signals = Mapping[str, Term]
@@ -124,19 +125,31 @@ def idle_signals(ports: PortMap) -> dict[str, Term]:
 
 
 def _fixed(machine: Machine, ports: PortMap, stimulus: Stimulus, given: Mapping[str, Term]) -> Observed:
-    """The operation of a circuit with a fixed latency: from any state if the result does not depend on that."""
-    run = Run(machine, {**free_contents(machine), **given}, keeps=False)
-    found = _timed(run, ports, stimulus, ANY)
-    before = {_contents(name) for name in machine.registers}
-    if not before & {str(t.value) for t in _variables(found)} or not (ports.reset or machine.starts):
-        return found
-    run = started(machine, ports, keeps=False)
-    run.contents.update(given)
-    return _timed(run, ports, stimulus, RESET if ports.reset else POWER_UP)
+    """The operation of a circuit with a fixed latency: from any state if the result does not depend on that, or on no
+    more than what registers always hold after the reset."""
+    after = started(machine, ports, keeps=False)
+    for kept, start in (({}, ANY), (_kept(machine, ports, after.contents), CHANGING)):
+        run = Run(machine, {**free_contents(machine), **kept, **given}, keeps=False)
+        found = _timed(run, ports, stimulus, start)
+        before = {_contents(name) for name in machine.registers}
+        free = {str(t.value) for t in variables([found.got, found.wrong, found.assumed])}
+        if not before & free or not (ports.reset or machine.starts):
+            return found
+    after.contents.update(given)
+    return _timed(after, ports, stimulus, RESET if ports.reset else POWER_UP)
 
 
-def _variables(found: Observed) -> list[Term]:
-    return variables([found.got, found.wrong, found.assumed])
+def _kept(machine: Machine, ports: PortMap, contents: Mapping[str, Term]) -> dict[str, Term]:
+    """The registers that always hold what they hold after the reset."""
+    kept, idle = {name: t for name, t in contents.items() if t.is_const}, idle_signals(ports)
+    always = {machine.inputs[name]: idle[name] for name in ("reset", "clear", "clk") if name in machine.inputs}
+    while True:
+        by = {**always, **{machine.registers[name]: t for name, t in kept.items()}}
+        nexts = replaced([machine.nexts[name] for name in kept], by)
+        left = {name: t for (name, t), found in zip(kept.items(), nexts, strict=True) if found is t}
+        if len(left) == len(kept):
+            return kept
+        kept = left
 
 
 def _timed(run: Run, ports: PortMap, stimulus: Stimulus, start: str) -> Observed:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tables import BARE, EACH, FIXED, READY, TAGGED, UNIT, question
+from tables import BARE, CLOCKED, EACH, FIXED, HEAD, READY, TAGGED, UNIT, question, rtl, source
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.proof.engine import How
 from softfloat_ref.proof.prove import Proof, prove
 from softfloat_ref.proof.question import Question, other_latency
 from softfloat_ref.proof.rtl import read_rtl
-from softfloat_ref.proof.unroll import ANY, RESET
+from softfloat_ref.proof.unroll import ANY, CHANGING, RESET
 from softfloat_ref.rtl.port_map import parse_ports
 from softfloat_ref.rtl.sources import read_sources
 
@@ -146,3 +146,35 @@ def test_a_wrong_result_is_no_wrong_latency(tmp_path: Path) -> None:
     asked = question(tmp_path, FIXED, "fixed", wrong=17)
     assert prove(asked, "whole", How(60)).verdict == "counterexample"
     assert other_latency(asked) is None
+
+
+MODE = """reg [8:0] one; reg mode; reg [1:0] count;
+  assign {result, flags} = one ^ {8'd0, WRONG};  assign out_valid = 1;  assign in_ready = 1;
+  always @(posedge clk) begin one <= now; if (rst) begin mode <= 0; count <= 0; end else begin MORE end end"""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "more", "verdict", "start"),
+    [
+        ("mode", "mode <= mode && in_valid;", "proved", CHANGING),  # it stays 0, but that is no matter of its own
+        ("mode", "mode <= mode ^ count[1];", "proved", CHANGING),  # nor does the count ever change
+        ("mode", "mode <= mode ^ count[1]; count <= count + 1;", "undecided", RESET),  # after three operations
+        ("count[1]", "count <= count + in_valid;", "undecided", RESET),
+        ("mode", "mode <= in_valid;", "counterexample", ANY),
+    ],
+)
+def test_what_registers_always_hold(wrong: str, more: str, verdict: str, start: str, tmp_path: Path) -> None:
+    """The first operation alone would be right."""
+    ports = {
+        "inputs": {"a": "a", "b": "b", "out_ready": {"value": 1}},
+        "outputs": {"result": "result", "flags": "flags"},
+        "clock": "clk",
+        "reset": READY["reset"],
+        "latency": 1,
+        "handshake": {"in_valid": "in_valid"},
+    }
+    text = source("bare").split("\nmodule dut")[0] + HEAD.replace("{ports}", CLOCKED).format(a="a", b="b")
+    text += MODE.replace("WRONG", wrong).replace("MORE", more) + "\nendmodule\n"
+    asked = Question(UNIT, rtl(tmp_path, UNIT, text, ports))
+    found = proof(asked)
+    assert (found.verdict, asked.design().observed.start) == (verdict, start)

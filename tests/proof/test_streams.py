@@ -261,7 +261,7 @@ def test_without_a_handshake_each_operation_is_followed(tmp_path: Path) -> None:
     words = ("prove", "mul", "--fmt", "fp4_e2m1", "--first-operation", "--ports", "ports.toml")
     done = run(*words, "bare.sv", cwd=tmp_path)
     assert done.returncode == 2
-    assert "--first-operation is for a module with a handshake" in done.stderr
+    assert "what is proved of one operation of this module is so of all" in done.stderr
 
 
 def test_a_counterexample_is_one_from_the_reset_on(tmp_path: Path) -> None:

@@ -14,10 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from softfloat_ref.proof.later import Later, later
+from softfloat_ref.proof.later import later
 from softfloat_ref.proof.question import ALL, Question, counterexample
 from softfloat_ref.proof.solver import solve
-from softfloat_ref.proof.unroll import ANY
 from softfloat_ref.symbolic.terms import Term, const
 from softfloat_ref.units.unit import lanes_of
 
@@ -66,7 +65,8 @@ def decide(circuit: Circuit, bug: Bug, folder: Path, limit_s: float) -> Outcome:
         found = solve(_apart(asked, correct), limit_s)
         if found.result == "sat" and (shown := counterexample(asked, asked.case(ALL), found.model)):
             return Outcome(SHOWN, time.process_time() - begin, setting.name, shown.inputs)
-        if found.result == "unsat" and (more := _later(asked, correct, limit_s)).verdict != "proved":
+        more = later(asked, limit_s) if found.result == "unsat" else None
+        if more is not None and more.verdict != "proved":
             if more.counterexample is not None:
                 return Outcome(SHOWN, time.process_time() - begin, setting.name, more.counterexample.inputs, more.said)
             undecided = True
@@ -100,16 +100,6 @@ def _apart(asked: Question, correct: Question) -> list[Term]:
     lanes = [(name, f.width) for f in asked.unit.outputs for name in lanes_of(f)]
     wants = {name: correct.design().code(name, const(0, width)) for name, width in lanes}
     return [asked.design().observed.assumed, correct.design().observed.assumed, asked.design().wrong(wants)]
-
-
-def _later(asked: Question, correct: Question, limit_s: float) -> Later:
-    """What comes of operations after the first one; undecided if a result of either circuit rests on what registers
-    hold after the reset."""
-    found = later(asked, limit_s)
-    if found is not None:
-        return found
-    any_state = all(q.rtl.ports.clock is None or q.design().observed.start == ANY for q in (asked, correct))
-    return Later("proved" if any_state else "undecided", "")
 
 
 def _line(name: str, bug: Bug, found: Outcome) -> str:
