@@ -57,6 +57,9 @@ def problems(table: Mapping[str, Any], folder: Path, solver: str = "bitwuzla") -
             yield "its text was changed after it was written"
         yield from _changed_files(table["files"], folder)
         yield from _open_cases(table["cases"])
+        later = table.get("later") or {"verdict": "proved"}
+        if later["verdict"] != "proved":
+            yield f"operations after the first one: {later['verdict']}, {later['said']}"
         yield from _left_out(table, solver)
     except (KeyError, TypeError, AttributeError) as e:
         raise Error(f"the certificate is incomplete: {e}") from None

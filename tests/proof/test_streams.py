@@ -241,8 +241,11 @@ def test_the_first_operation_only(tmp_path: Path) -> None:
     tag = 'stable = false\n[tag]\nin = "tag_i"\nout = "tag_o"\nwidth = 2\n'
     (tmp_path / "ports.toml").write_text(PORTS.replace('"dut"', '"stack"').replace("[handshake]", f"{tag}[handshake]"))
     words = ("prove", "mul", "--fmt", "fp4_e2m1", "--ports", "ports.toml", "dut.sv")
-    done = run(*words, cwd=tmp_path)
+    done = run(*words, "-o", "c.json", cwd=tmp_path)
     assert done.returncode == 3
+    checked = run("prove", "--check", "c.json", cwd=tmp_path)
+    said = "operations after the first one: undecided, results come in another order than operations"
+    assert (checked.returncode, checked.stdout) == (1, f"FAIL: {said}\n")
     assert done.stdout.splitlines() == [
         "UNDECIDED: stack is mul fp4_e2m1 rne for all 2^8 inputs",
         "  at most 1 cycle, the first operation after reset",
