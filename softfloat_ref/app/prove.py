@@ -236,7 +236,7 @@ def _lines(question: Question, proof: Proof) -> Iterator[str]:
         yield f"PROVED: {module} is {unit.label} for {_inputs(question, proof)}{cases_words(proof)}"
         yield f"  {'; '.join([_circuit(question, proof.later), *_accepted(question, proof.later)])}"
     elif proof.later is not None:
-        of, hint = _LEFT_OPEN[question.source is None]
+        of, hint = _LEFT_OPEN[question.source is None or bool(proof.later.order)]
         yield f"UNDECIDED: {module} is {unit.label} for {_inputs(question, proof)}{cases_words(proof)}"
         yield f"  {'; '.join([_circuit(question, None), *_accepted(question, None)])}"
         yield f"  {of} nothing is proved: {proof.later.said}; {hint}"
@@ -255,7 +255,7 @@ def _circuit(question: Question, later: Later | None) -> str:
         return "combinational"
     always = observed.start in (ANY, CHANGING)
     start = f"{'with' if always else 'the first operation'} {observed.start}"
-    if later is not None and later.verdict == "proved" and question.source is None:
+    if later is not None and later.said:
         start = later.said
     if ports.latency is None and len(question.unit.parts) > 1:
         return start
@@ -270,8 +270,8 @@ def _accepted(question: Question, later: Later | None) -> Iterator[str]:
         yield f"without {', '.join(ports.ignore)}"
     yield from (f"{key} = {value}" for key, value in ports.tolerances.items() if value != "exact")
     yield from (f"register {name} holds {text}" for name, text in question.registers.items())
-    if later is not None and later.verdict == "proved" and question.source is not None:
-        yield later.said
+    if later is not None and later.order:
+        yield later.order
 
 
 def _counterexample(question: Question, found: Counterexample) -> Iterator[str]:

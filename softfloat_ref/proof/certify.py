@@ -56,7 +56,7 @@ def certificate(
             "inputs": {name: f.width for f in question.unit.inputs for name in lanes_of(f)},
             "assumption": expression(question.domain),
             "split": None if proof.split is None else dataclasses.asdict(proof.split),
-            "later": proof.later and {"verdict": proof.later.verdict, "said": proof.later.said},
+            "later": proof.later and {k: getattr(proof.later, k) for k in ("verdict", "said", "order")},
             "cases": [_case(question, decided) for decided in proof.cases],
             "not_begun": list(proof.open),
             "gave_way": [_case(question, decided) for decided in proof.tried],

@@ -55,14 +55,15 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True)
 class Design:
-    """A circuit bound to a unit. part: the operation that it does; driven: its inputs; codes: the parts of its outputs
-    by lane; fill: whether bits beside them are wrong."""
+    """A circuit bound to a unit. part: the operation that it does; driven: its inputs; given: registers that hold
+    inputs when it begins; codes: the parts of its outputs by lane; fill: whether bits beside them are wrong."""
 
     unit: Unit
     part: Unit
     ports: PortMap
     machine: Machine
     driven: Driven
+    given: Mapping[str, Term]
     observed: Observed
     codes: Mapping[str, tuple[Segment, ...]]
     fill: Term
@@ -137,7 +138,7 @@ def design(
     driven = Driven(unit, bound_ports, ports, part)
     given = dict(_register(name, text, driven, machine, source) for name, text in (registers or {}).items())
     observed = observe(machine, ports, driven, given, Never(assumed))
-    return Design(unit, unit.parts[part], ports, machine, driven, observed, *_outputs(driven, observed.got))
+    return Design(unit, unit.parts[part], ports, machine, driven, given, observed, *_outputs(driven, observed.got))
 
 
 def _outputs(driven: Driven, got: Term) -> tuple[dict[str, tuple[Segment, ...]], Term]:

@@ -28,14 +28,16 @@ from softfloat_ref.symbolic.terms import (
     variables,
 )
 
-WORDS: Final = 1 << 20  # after which a state is looked for
+WORDS: Final = 1 << 20  # among which a state is looked for
+_FEW: Final = 4  # cycles after the reset
 
 
 class Wrong(NamedTuple):
-    """Where a register is not the source. word: the number of the word whose state it holds; taken: whether operands
-    are taken then, None: that is after the reset; model: inputs; right, held: the next state, and what is held."""
+    """Where a register is not the source. word: the number of the word that is its state; taken: whether operands are
+    taken then, None: that is after the reset; model: inputs; right, held: the next state, and what is held."""
 
     word: int
+    state: int
     taken: bool | None
     model: Mapping[str, int]
     right: int
@@ -52,22 +54,19 @@ class Stepped:
 
 def stepped(design: Design, name: str, source: Lfsr, limit_s: float) -> Stepped:
     """Whether a register is the state of a source; operands are taken together. Raises Error."""
-    machine, shake = design.machine, design.ports.handshake
-    own = register(name, machine)
+    machine, own = design.machine, register(name, design.machine)
     first = started(machine, design.ports).contents[own]
     if not first.is_const:
         return Stepped(f"no reset sets register {name}")
     if first.value != source.seed:
-        return Stepped(wrong=Wrong(0, None, {}, source.seed, first.value))
+        return Stepped(wrong=Wrong(0, first.value, None, {}, source.seed, first.value))
+    if (soon := _soon(design, own, source, limit_s)) is not None:
+        return Stepped(wrong=soon)
     run, state = Run(machine, free_contents(machine)), var("state", source.width)
     run.contents[own] = state
-    free = {"in_valid": var("valid", shake.channels), "out_ready": var("ready", 1)}
-    outputs = run.step({**idle_signals(design.ports), **free, "stimulus": design.driven.any("")})
-    taken = TRUE
-    if "in_valid" in shake:
-        taken = eq(make("and", shake.channels, outputs["in_ready"], free["in_valid"]), const(-1, shake.channels))
+    taken = _cycle(design, run, "")
     held, right = run.contents[own], ite(taken, _next(state, source), state)
-    reached = not_(eq(state, const(0, source.width)))  # 0 never comes
+    reached = not_(eq(state, const(0, source.width))) if source.width in source.taps else TRUE  # 0 comes of 0 only
     wrong = [reached, not_(eq(held, right))]
     found = solve(wrong, limit_s)
     if found.result == "unsat":
@@ -82,7 +81,34 @@ def stepped(design: Design, name: str, source: Lfsr, limit_s: float) -> Stepped:
     word = next((i for i, s in zip(range(WORDS), source.states(), strict=False) if s == at), None)
     if word is None:
         return Stepped(f"register {name} is another one after {at:x}, which is none of the first {WORDS} states")
-    return Stepped(wrong=Wrong(word, bool(codes[0]), model, codes[1], codes[2]))
+    return Stepped(wrong=Wrong(word, at, bool(codes[0]), model, codes[1], codes[2]))
+
+
+def _soon(design: Design, own: str, source: Lfsr, limit_s: float) -> Wrong | None:
+    """Where the register is another one within a few cycles after the reset."""
+    run, every = started(design.machine, design.ports), list[Term]()
+    for at in range(_FEW):
+        state = run.contents[own]
+        every.append(_cycle(design, run, f" in {at}"))
+        held, right = run.contents[own], ite(every[-1], _next(state, source), state)
+        found = solve([not_(eq(held, right))], limit_s)
+        if found.result == "sat":
+            roots = [state, right, held, *every]
+            model = {str(v.value): found.model.get(str(v.value), 0) for v in variables(roots)}
+            before, wanted, got, *taken = evaluator(roots)(model)
+            now = {name.removesuffix(f" in {at}"): x for name, x in model.items()}
+            return Wrong(sum(taken[:-1]), before, bool(taken[-1]), now, wanted, got)
+    return None
+
+
+def _cycle(design: Design, run: Run, name: str) -> Term:
+    """A cycle with anything offered and taken; whether operands are taken. name: the end of its variables'."""
+    shake = design.ports.handshake
+    free = {"in_valid": var(f"valid{name}", shake.channels), "out_ready": var(f"ready{name}", 1)}
+    outputs = run.step({**idle_signals(design.ports), **free, "stimulus": design.driven.any(name)})
+    if "in_valid" not in shake:
+        return TRUE
+    return eq(make("and", shake.channels, outputs["in_ready"], free["in_valid"]), const(-1, shake.channels))
 
 
 def _next(state: Term, source: Lfsr) -> Term:

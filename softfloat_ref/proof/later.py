@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from softfloat_ref.base.errors import Error, counted
@@ -33,11 +33,12 @@ _HAPPENS: Final = {
 
 @dataclass(frozen=True)
 class Later:
-    """What came of later operations. said: what is proved, what is wrong, or what is in the way; steps: of the
-    counterexample, as those of Observed."""
+    """What came of later operations. said: what is proved, what is wrong, or what is in the way; order: what is proved
+    of random bits; steps: of the counterexample, as those of Observed."""
 
     verdict: Verdict
-    said: str
+    said: str = ""
+    order: str = ""
     counterexample: Counterexample | None = None
     steps: Sequence[Contents] = ()
 
@@ -52,10 +53,15 @@ def later(question: Question, limit_s: float) -> Later | None:
         starts = {question.design(part).observed.start for part in range(len(question.unit.parts))}
         if not starts <= {ANY, CHANGING}:
             return Later("undecided", "a result rests on what registers hold before its operation")
+    found = Later("proved")
     if question.source is not None:
         (name,) = question.registers
-        return _of_source(question, name, question.source, limit_s)
-    return None if ports.latency is not None or question.registers else _of_stream(question, limit_s)
+        found = _of_source(question, name, question.source, limit_s)
+    if found.verdict != "proved" or ports.latency is not None:
+        return found if question.source is not None else None
+    if question.registers and question.source is None:
+        return Later("undecided", "what --register says of the first operation is not followed without --random-source")
+    return replace(_of_stream(question, limit_s), order=found.order)
 
 
 # -- a handshake -------------------------------------------------------------------------------------------------------
@@ -71,7 +77,7 @@ def _of_stream(question: Question, limit_s: float) -> Later:
     shown = _shown(question, found.fault)
     if shown is None:
         return Later("undecided", "a wrong result may come of operations that have none defined")
-    return Later("counterexample", found.fault.said, shown, found.fault.steps)
+    return Later("counterexample", found.fault.said, counterexample=shown, steps=found.fault.steps)
 
 
 def _shown(question: Question, fault: Fault) -> Counterexample | None:
@@ -152,10 +158,11 @@ def _event(event: Event) -> list[str]:
 def _of_source(question: Question, name: str, source: Lfsr, limit_s: float) -> Later:
     found = stepped(question.design(), name, source, limit_s)
     if found.wrong is not None:
-        return Later("counterexample", OTHER_BITS, _met(question, name, source, found.wrong, limit_s))
+        shown = _met(question, name, source, found.wrong, limit_s)
+        return Later("counterexample", OTHER_BITS, counterexample=shown)
     if found.why:
         return Later("undecided", found.why)
-    return Later("proved", f"each operation has the next word of {source.spec()}")
+    return Later("proved", order=f"each operation has the next word of {source.spec()}")
 
 
 def _met(question: Question, name: str, source: Lfsr, wrong: Wrong, limit_s: float) -> Counterexample:
@@ -186,6 +193,6 @@ def _way(design: Design, name: str, wrong: Wrong) -> tuple[str, ...]:
     lanes = [f"{lane} = {x:x}" for lane, x in design.driven.lanes(word).items()]
     happens = f"operands are taken, {', '.join(lanes[:_SHOWN])}" if wrong.taken else "no operands are taken"
     return (
-        f"register {name} holds word {wrong.word}, {wrong.model['state']:x}; {happens}",
+        f"register {name} holds word {wrong.word}, {wrong.state:x}; {happens}",
         f"then it holds {wrong.held:x}, not {wrong.right:x}",
     )

@@ -44,11 +44,12 @@ class Move(NamedTuple):
 
 
 class Operations:
-    """The operands, the tag and the result of an operation by its number; several: it is any of several."""
+    """The operands, the tag and the result of an operation by its number, and what registers hold when it is taken;
+    they keep that until then. several: it is any of several."""
 
     def __init__(self, design: Design, assumed: Term) -> None:
         driven, several = design.driven, len(design.unit.parts) > 1
-        self.ports, self.machine, self.driven = design.ports, design.machine, driven
+        self.ports, self.machine, self.driven, self.given = design.ports, design.machine, driven, design.given
         self.word = driven.any("") if several else driven.operands
         self.care = driven.care("") if several else const(driven.bound.parts[0].care[0], driven.bound.got.width)
         self.assumed, self.got, self.cycles = assumed, design.observed.got, design.observed.cycles
@@ -85,6 +86,10 @@ class Operations:
     def mistaken(self, outputs: Mapping[str, Term], number: int) -> Term:
         """Whether a tag is another one than this operation's."""
         return not_(eq(outputs["tag_out"], self._tag(number))) if self.ports.tag else FALSE
+
+    def held(self, number: int) -> dict[str, Term]:
+        """What registers hold when this operation is taken."""
+        return {name: numbered(t, number) for name, t in self.given.items()}
 
     def facts(self, numbers: Iterable[int]) -> list[Term]:
         """What is assumed of operations that are in flight together; their tags are different."""

@@ -124,7 +124,8 @@ class _FaultError(Exception):
 def follow(design: Design, assumed: Term, limit_s: float) -> Followed:
     """Follow all operations of a circuit with a handshake from its reset on.
 
-    assumed: of an operation's inputs; limit_s: for a question to the solver.
+    Registers that hold inputs (Design.given) are taken to keep them until they are taken. assumed: of an operation's
+    inputs; limit_s: for a question to the solver.
     """
     explorer = _Explorer(Operations(design, assumed), limit_s)
     try:
@@ -249,11 +250,16 @@ class _Explorer:
         return dict(zip(self.of.machine.registers, state.contents, strict=True))
 
     def _general(self, state: State) -> State:
-        """The state with any contents of what no operation in flight has a part in."""
+        """The state with any contents of what no operation in flight has a part in, and with what registers hold for
+        the next one."""
+        held = self.of.held(state.flying)
         live = {f"#{n}" for n in range(state.flying + bool(state.taken or state.offered))}
         found, others = list[Term](), dict[Term, Term]()
         for name, t in zip(self.of.machine.registers, state.contents, strict=True):
             over = [v for v in self._variables(t) if _end(v) not in live]
+            if name in held:
+                found.append(held[name])
+                continue
             if over and len(over) == len(self._variables(t)):
                 found.append(var(f"{_JUNK} in {name}", t.width))
                 continue
@@ -334,7 +340,8 @@ class _Explorer:
     @cached_property
     def _alone(self) -> State:
         """The state from which operands decide when the first result comes, as in the operation that is proved."""
-        state, at = State(tuple(started(self.of.machine, self.of.ports).contents.values())), 0
+        contents = started(self.of.machine, self.of.ports).contents | self.of.held(0)
+        state, at = State(tuple(contents.values())), 0
         while at < self.of.ports.drain_timeout:
             cycle = Cycle(0 if state.flying else self.of.channels & ~state.taken, ready=True)
             try:
@@ -379,9 +386,11 @@ class _Explorer:
     def _replayed(self, moves: Sequence[Move], said: str) -> Fault:
         """The same moves with the registers' real contents; the last of them shows what is wrong."""
         run, begun, done = started(self.of.machine, self.of.ports), 0, 0
-        valid, outputs, events = FALSE, dict[str, Term](), list[Event]()
+        valid, outputs, events, facts = FALSE, dict[str, Term](), list[Event](), dict[Term, None]()
         for move in moves:
             before, number = valid, done
+            facts |= dict.fromkeys(self.of.facts(range(done, begun + 1)))
+            facts |= dict.fromkeys(eq(t, run.contents[name]) for name, t in self.of.held(begun).items())
             outputs = run.step(self.of.signals(begun, move.cycle, len(run.steps)))
             valid = outputs["out_valid"]
             events.append(Event(begun if move.begun else None, done if move.shown else None, move.cycle.ready))
@@ -391,7 +400,7 @@ class _Explorer:
             OTHER: and_(valid, self.of.mistaken(outputs, number)),
             LOST: and_(before, not_(valid)),
         }.get(said, TRUE)
-        found = solve([*self.of.facts(range(begun + 1)), wrong], self.limit_s)
+        found = solve([*facts, wrong], self.limit_s)
         if found.result != "sat":
             raise _StopError(f"{said}, but perhaps in no state that the circuit reaches")
         return Fault(said, events, number, found.model, outputs["got"], run.steps)

@@ -109,7 +109,14 @@ def test_a_register_that_no_reset_sets(tmp_path: Path) -> None:
 
 
 def test_a_step_that_rests_on_other_registers(tmp_path: Path) -> None:
+    """It is tried for some cycles after the reset."""
     done = proved(tmp_path, text=("else if (step)", "else if (step || (out_valid && flags[4]))"))
+    assert done.returncode == 1
+    assert "no operands are taken" in done.stdout
+    late = "logic [7:0] late;\n  always_ff @(posedge clk) late <= rst_n ? late + 8'd1 : 8'd0;\n"
+    late += "  always_ff @(posedge clk or negedge rst_n) begin\n    if (!rst_n) state <= SEED;\n"
+    old = "always_ff @(posedge clk or negedge rst_n) begin\n    if (!rst_n) state <= SEED;\n"
+    done = proved(tmp_path, text=(f"{old}    else if (step)", f"{late}    else if (step || late == 8'd200)"))
     assert done.returncode == 3
     assert "whether register state is the source's state is undecided" in done.stdout
 
@@ -135,3 +142,57 @@ def test_a_source_without_a_register(tmp_path: Path) -> None:
     done = run("prove", *words, "--ports", ports(tmp_path), str(EXAMPLE / "bf16_stochastic.sv"), cwd=tmp_path)
     assert done.returncode == 2
     assert "random bits are an input here; leave --random-source out" in done.stderr
+
+
+WAITS = (  # the example with ready on both sides
+    ("output logic        out_valid, ", "output logic in_ready, input logic out_ready, output logic out_valid, "),
+    ("localparam logic [14:0] INF", "assign in_ready = !out_valid || out_ready;\n  localparam logic [14:0] INF"),
+    ("in_valid || defect == 8'd1;", "in_valid && in_ready;"),
+    ("begin\n    result <= code;", "if (in_ready) begin\n    result <= code;"),
+    ("else out_valid <= in_valid;", "else if (in_ready) out_valid <= in_valid;"),
+)
+
+
+def waiting(folder: Path, *more: tuple[str, str]) -> Any:
+    text, ports = (EXAMPLE / "bf16_stochastic.sv").read_text(), (EXAMPLE / "ports.toml").read_text()
+    for old, new in (*WAITS, *more):
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    (folder / "dut.sv").write_text(text)
+    flow = '[handshake]\nin_ready = "in_ready"\nout_ready = "out_ready"'
+    (folder / "ports.toml").write_text(ports.replace("latency = 1\n", "").replace("[handshake]", flow))
+    options = ("convert", "--fmt", "fp32", "--out", "bf16", "--round", "sr", "--sr-bits", "16", "--register", "state=r")
+    return run("prove", *options, "--random-source", OWN, "--ports", "ports.toml", "dut.sv", cwd=folder)
+
+
+def test_words_of_operations_that_wait(tmp_path: Path) -> None:
+    assert waiting(tmp_path).stdout.splitlines()[1] == (
+        "  at most 1 cycle, every operation after reset, whatever waits (4 states); without r; register state holds r; "
+        f"each operation has the next word of {OWN}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("in_valid && in_ready;", "in_valid;", "random bits of another state"),  # while it waits to be taken
+        ("if (in_ready) begin\n    result", "if (1) begin\n    result", "the result is wrong"),
+    ],
+)
+def test_what_goes_wrong_while_something_waits(old: str, new: str, said: str, tmp_path: Path) -> None:
+    done = waiting(tmp_path, (old, new))
+    assert done.returncode == 1
+    assert f"counterexample: convert: {said}" in done.stdout
+
+
+def test_a_source_that_reaches_zero(tmp_path: Path) -> None:
+    """Without the highest tap, 0 comes, and the register has to stay there."""
+    zero = "lfsr:width=16,taps=1,seed=0x8000,bits=15:0"
+    seed = ("SEED  = 16'h0001", "SEED  = 16'h8000")
+    taps = ("TAPS  = 16'hb400", "TAPS  = 16'h0001")
+    for step, code in (("<= next", 0), ("<= next == 0 ? 16'd1 : next", 1), ("<= state == 0 ? 16'd1 : next", 1)):
+        text = (EXAMPLE / "bf16_stochastic.sv").read_text().replace(*seed).replace(*taps)
+        (tmp_path / "dut.sv").write_text(text.replace("state <= next", f"state {step}"))
+        options = ("convert", "--fmt", "fp32", "--out", "bf16", "--round", "sr", "--sr-bits", "16")
+        more = ("--register", "state=r", "--random-source", zero, "--ports", ports(tmp_path))
+        assert run("prove", *options, *more, "dut.sv", cwd=tmp_path).returncode == code

@@ -304,7 +304,7 @@ def test_what_the_command_says(tmp_path: Path) -> None:
     done = run(*words, "-o", "c.json", cwd=tmp_path)
     said = "every operation after reset, whatever waits (4 states)"
     assert done.stdout.splitlines()[1] == f"  at most 1 cycle, {said}"
-    assert json.loads((tmp_path / "c.json").read_text())["later"] == {"verdict": "proved", "said": said}
+    assert json.loads((tmp_path / "c.json").read_text())["later"] == {"verdict": "proved", "said": said, "order": ""}
 
 
 LOSES = "begin if (in_ready) full <= in_valid; if (in_valid) held <= now; end"
