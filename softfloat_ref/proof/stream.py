@@ -292,11 +292,13 @@ class _Explorer:
             raise _StopError("operands decide when a result comes, and others are in flight")
         if "out_ready" not in self.of.ports.handshake:
             raise _StopError("operands decide when a result comes, and it cannot wait")
-        if self._disturbed:
+        waiting = Move(Cycle(state.offered, ready=False))
+        try:
+            count, contents, outputs = self._awaited(state)
+        except _StopError:
             self._watched(state)
-            raise _StopError("registers change while a result waits, or with operands that are not taken")
-        count, contents, outputs = self._awaited(state)
-        facts, waiting = self.of.facts(range(1)), Move(Cycle(state.offered, ready=False))
+            raise
+        facts = self.of.facts(range(1))
         same = _independent(self._alone.contents) and self._general(self._alone).contents == state.contents
         if not same:  # as in the operation that is proved
             differs = self.of.differs(outputs["got"], self._awaited(self._alone)[2]["got"], 0)
@@ -307,19 +309,24 @@ class _Explorer:
         return [waiting] * count, State(kept, 1, 0, state.offered, waits=False, settled=True)
 
     def _awaited(self, state: State) -> tuple[int, Mapping[str, Term], Mapping[str, Term]]:
-        """The number of cycles until a result certainly waits, the registers' contents and the outputs then."""
+        """The number of cycles until a result certainly waits, the registers' contents and the outputs then. Raises
+        _StopError if something else than that a result is taken may change them."""
         run, facts = Run(self.of.machine, self._named(state)), self.of.facts(range(1))
-        never, taking = Never(and_(*facts)), FALSE
-        for count in range(self.of.ports.drain_timeout):
+        never, taking, stirred = Never(and_(*facts)), FALSE, FALSE
+        for count in range(self.of.cycles + _MORE):
             contents = dict(run.contents)
             outputs = run.step(self.of.signals(1, Cycle(0, ready=False), count))
             taking = or_(taking, not_(eq(outputs["in_ready"], const(0, outputs["in_ready"].width))))
+            if self._disturbed:
+                stirred = or_(stirred, self._unlike(contents)[1])
             certain = never(not_(outputs["out_valid"]))
             if certain is None:
                 break
             if certain:
                 if self._may(taking, facts):
                     raise _StopError("operands decide when a result comes, and others are taken before")
+                if self._may(stirred, facts):
+                    raise _StopError("registers change while a result waits, or with operands that are not taken")
                 return count, contents, outputs
         raise _StopError("operands decide when a result comes, and its last cycle is undecided")
 
@@ -355,11 +362,16 @@ class _Explorer:
 
     @cached_property
     def _disturbed(self) -> bool:
-        """Whether, for some contents of the registers with which no operands are taken, outputs or next contents rest
-        on something else than a result that is taken, or do not stay while a result waits."""
+        """Whether something else than that a result is taken may matter to registers that take no operands, for any
+        contents: those that the circuit never has, too."""
+        idle, unlike = self._unlike(free_contents(self.of.machine))
+        return self._may(and_(idle, unlike), [])
+
+    def _unlike(self, before: Mapping[str, Term]) -> tuple[Term, Term]:
+        """Whether no operands can be taken; and whether outputs or next contents rest on something else than that a
+        result is taken, or do not stay while a result waits."""
         machine, ports = self.of.machine, self.of.ports
-        before, idle = free_contents(machine), idle_signals(ports)
-        busy, quiet = Run(machine, before), Run(machine, before)
+        idle, busy, quiet = idle_signals(ports), Run(machine, before), Run(machine, before)
         tag = {"tag_in": var("another tag", ports.tag.width)} if ports.tag else {}
         free = {"in_valid": var("valid", ports.handshake.channels), "out_ready": var("ready", 1), **tag}
         some = busy.step({**idle, **free, "stimulus": self.of.driven.any(" offered")})
@@ -371,7 +383,7 @@ class _Explorer:
             and_(not_(given), _differ(busy.contents, quiet.contents)),
             and_(none["out_valid"], _differ(quiet.contents, before)),
         )
-        return self._may(and_(eq(none["in_ready"], const(0, none["in_ready"].width)), unlike), [])
+        return eq(none["in_ready"], const(0, none["in_ready"].width)), unlike
 
     # -- from the reset on ---------------------------------------------------------------------------------------------
 

@@ -47,11 +47,20 @@ SLOW = """reg [8:0] held; reg [3:0] left; reg busy, past;
     else if (!busy) begin busy <= in_valid; held <= now; left <= b; end
     else if (left != 0) left <= left - 1;
     else if (out_ready) busy <= 0;"""
+# The same, with a register that says so; left and strobe are never both set.
+STROBE = """reg [8:0] held; reg [3:0] left; reg busy, strobe;
+  wire taken = strobe && out_ready;
+  assign {result, flags} = held;  assign out_valid = strobe;  assign in_ready = !busy;
+  always @(posedge clk)
+    if (rst) {busy, strobe} <= 0;
+    else if (!busy) begin busy <= in_valid; held <= now; left <= b; end
+    else if (left != 0) left <= left - 1;
+    else begin strobe <= !taken; busy <= !taken; end"""
 HOLD = """reg [8:0] held; reg full;
   assign {result, flags} = held;  assign out_valid = full;  assign in_ready = !full || out_ready;
   always @(posedge clk) if (rst) full <= 0; else if (in_ready) begin full <= in_valid; held <= now; end"""
 PASSED = "assign {result, flags} = now;  assign out_valid = in_valid;  assign in_ready = out_ready;"
-BODIES = {"elastic": ELASTIC, "queue": QUEUE, "slow": SLOW, "hold": HOLD, "passed": PASSED}
+BODIES = {"elastic": ELASTIC, "queue": QUEUE, "slow": SLOW, "strobe": STROBE, "hold": HOLD, "passed": PASSED}
 WRONG = [  # body, what is replaced, by what, what is said
     ("elastic", "!v2 || out_ready, free1", "1, free1", "the result is withdrawn before it is taken"),
     ("elastic", "!v1 || free2;", "1;", "the result is wrong"),
@@ -64,6 +73,8 @@ WRONG = [  # body, what is replaced, by what, what is said
     ("slow", "if (out_ready) busy <= 0;", "if (out_ready) busy <= 0; else held[5] <= 0;", "the result is wrong"),
     ("slow", "else if (out_ready) busy", "else if (out_ready || 1) busy", "the result is withdrawn before it is taken"),
     ("slow", "held <= now; left", "held <= now ^ past; past <= in_valid && b == 3; left", "the result is wrong"),
+    ("strobe", "strobe <= !taken;", "strobe <= !taken; held[5] <= held[5] ^ strobe;", "the result is wrong"),
+    ("strobe", "strobe <= !taken;", "strobe <= !strobe;", "the result is withdrawn before it is taken"),
     ("hold", "!full || out_ready;", "1;", "the result is withdrawn before it is taken"),
     ("hold", "held <= now;", "if (in_valid) held <= now ^ full;", "the result is wrong"),
     ("hold", "full <= in_valid; held", "full <= in_valid && !full; held", "the result is wrong"),
