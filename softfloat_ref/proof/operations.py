@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from softfloat_ref.proof.design import Design, Never
@@ -54,8 +55,8 @@ class Operations:
         self.care = driven.care("") if several else const(driven.bound.parts[0].care[0], driven.bound.got.width)
         self.assumed, self.got, self.cycles = assumed, design.observed.got, design.observed.cycles
         if several:
-            one = observe(design.machine, design.ports, lambda c, t: driven.offered(self.word, c, t), {}, Never(TRUE))
-            self.got = one.got
+            never, stimulus = Never(TRUE), partial(driven.offered, self.word)
+            self.got = observe(design.machine, design.ports, stimulus, design.given, never).got
 
     @property
     def channels(self) -> int:

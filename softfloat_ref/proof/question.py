@@ -245,6 +245,8 @@ class Question(Problem):
         shake = self.rtl.ports.handshake
         if self.source is not None and shake.channels > 1 and not shake.joint:
             raise Error("a random source needs one in_valid and in_ready for all operands")
+        if self.source is not None and len(self.unit.parts) > 1:
+            raise Error("a random source is for a module with one operation")
         if solve([self.assumption, self.design().observed.assumed], limit_s).result == "unsat":
             raise Error("in_ready is never raised, so the circuit takes no operation")
 

@@ -18,6 +18,7 @@ from functools import cached_property
 from random import Random
 from typing import Final, NamedTuple
 
+from softfloat_ref.base.errors import Error
 from softfloat_ref.proof.design import Design, Never
 from softfloat_ref.proof.operations import Cycle, Move, Operations
 from softfloat_ref.proof.solver import solve
@@ -127,7 +128,10 @@ def follow(design: Design, assumed: Term, limit_s: float) -> Followed:
     Registers that hold inputs (Design.given) are taken to keep them until they are taken. assumed: of an operation's
     inputs; limit_s: for a question to the solver.
     """
-    explorer = _Explorer(Operations(design, assumed), limit_s)
+    try:
+        explorer = _Explorer(Operations(design, assumed), limit_s)
+    except Error as e:  # of several operations, which by themselves are followed
+        return Followed(0, str(e))
     try:
         explorer.explore()
     except _StopError as e:

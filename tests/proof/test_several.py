@@ -13,6 +13,7 @@ from tables import rtl
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.vector_recipes import set_of
+from softfloat_ref.oracle.sources import Lfsr, parse_source
 from softfloat_ref.proof import question as questions
 from softfloat_ref.proof.engine import How
 from softfloat_ref.proof.prove import Proof, prove
@@ -162,6 +163,14 @@ def test_controls_change_from_cycle_to_cycle(select: str, verdict: str, tmp_path
     """A rounding that is taken from the operation before or after is wrong."""
     found = proved(tmp_path, clocked(select), {**PORTS, "clock": "clk", "latency": 1})
     assert found.verdict == verdict
+
+
+def test_a_source_is_for_one_operation(tmp_path: Path) -> None:
+    found = rtl(tmp_path, TWO, clocked("rm1"), {**PORTS, "clock": "clk", "latency": 1})
+    source = parse_source("lfsr:width=4,taps=4.3")
+    assert isinstance(source, Lfsr)
+    with pytest.raises(Error, match="for a module with one operation"):
+        prove(Question(TWO, found, source=source), "auto", How(20))
 
 
 def test_an_operation_that_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

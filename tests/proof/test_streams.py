@@ -13,6 +13,7 @@ import pytest
 from command import run
 from tables import BARE, CLOCKED, EACH, HEAD, READY, TAGGED, UNIT, question, rtl, table
 
+from softfloat_ref.base.errors import Error
 from softfloat_ref.proof.engine import How
 from softfloat_ref.proof.prove import Proof, prove
 from softfloat_ref.proof.question import Question, input_names
@@ -244,6 +245,17 @@ def test_too_many_states_are_left_open(tmp_path: Path, monkeypatch: pytest.Monke
     assert found.verdict == "undecided"
     assert found.later is not None
     assert found.later.said == "it has more than 20 states"
+
+
+def test_several_operations_whose_results_cannot_be_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise Error("a result within 3 cycles could not be proved for all operands")
+
+    monkeypatch.setattr("softfloat_ref.proof.stream.Operations", refused)
+    found = proof(asked(tmp_path, QUEUE))
+    assert found.verdict == "undecided"
+    assert found.later is not None
+    assert found.later.said.startswith("a result within 3 cycles")
 
 
 def test_the_first_operation_only(tmp_path: Path) -> None:
