@@ -54,8 +54,8 @@ _OF_MODULES: Final = (
     "file_lists", "relative_lists", "library_files", "library_dirs",
 )  # fmt: skip
 _LEFT_OPEN: Final = {  # what is open, and what leaves it out, by whether it is of operations
-    True: ("of later ones", "--first-operation leaves them out"),
-    False: ("of the order of its random bits", "without --random-source, it is left out"),
+    True: ("later operations are", "--first-operation proves the first one alone"),
+    False: ("the sequence of random bits is", "without --random-source, it is left out"),
 }
 _CODES: Final = {"proved": 0, "counterexample": 1, "undecided": UNDECIDED}
 
@@ -167,7 +167,7 @@ def command(
         raise Error("--random-source is about all operations, --first-operation about one; leave one of them out")
     question = Question(unit, rtl, dict(map(_register, held)), assumed, source)
     if first and question.design().observed.start in ("", ANY, CHANGING):
-        raise Error("--first-operation has no effect: what is proved of one operation of this module is so of all")
+        raise Error("--first-operation has no effect here: the proof covers every operation of this module")
     found = _proved(question, strategy, how, *shared, first)
     if output is not None:
         table = certificate(question, found, strategy, how, [Path(ports_file), *rtl.files], Path(output).parent)
@@ -239,7 +239,7 @@ def _lines(question: Question, proof: Proof) -> Iterator[str]:
         of, hint = _LEFT_OPEN[question.source is None or bool(proof.later.order)]
         yield f"UNDECIDED: {module} is {unit.label} for {_inputs(question, proof)}{cases_words(proof)}"
         yield f"  {'; '.join([_circuit(question, None), *_accepted(question, None)])}"
-        yield f"  {of} nothing is proved: {proof.later.said}; {hint}"
+        yield f"  {of} not decided: {proof.later.said}; {hint}"
     else:
         yield from undecided(f"{module} and {unit.label}", proof)
 
@@ -304,7 +304,11 @@ def _waved(question: Question, proof: Proof, path: str) -> str:
     elif found is not None and found.counterexample is not None:
         cycles = write_wave(question.design(question.case(found.case).part), found.counterexample, path)
     else:
-        why = "it is of a register's order" if proof.counterexample else "there is no counterexample"
+        why = (
+            "the counterexample is about the sequence of a register's states"
+            if proof.counterexample
+            else "there is no counterexample"
+        )
         return f"{path}: not written, since {why}"
     return f"{path}: {counted(cycles, 'cycle')}"
 

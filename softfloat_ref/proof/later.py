@@ -20,12 +20,12 @@ from softfloat_ref.symbolic.terms import TRUE, Term, const, eq, evaluator, not_,
 from softfloat_ref.units import SelectionUnit, Unit
 from softfloat_ref.units.unit import lanes_of
 
-OTHER_BITS: Final = "random bits of another state"
+OTHER_BITS: Final = "wrong random bits"
 _SHOWN: Final = 4  # lanes of inputs
 _HAPPENS: Final = {
     WRONG: "the result of operation {} is wrong",
     OTHER: "the result of operation {} has another tag",
-    EXTRA: "a result comes that belongs to no operation",
+    EXTRA: "a result comes without an operation",
     LOST: "the result of operation {} is withdrawn",
     NEVER: "no result of operation {} comes",
 }
@@ -52,7 +52,7 @@ def later(question: Question, limit_s: float) -> Later | None:
     if ports.latency is not None:
         starts = {question.design(part).observed.start for part in range(len(question.unit.parts))}
         if not starts <= {ANY, CHANGING}:
-            return Later("undecided", "a result rests on what registers hold before its operation")
+            return Later("undecided", "the result depends on what registers hold before the operation")
     found = Later("proved")
     if question.source is not None:
         (name,) = question.registers
@@ -60,7 +60,7 @@ def later(question: Question, limit_s: float) -> Later | None:
     if found.verdict != "proved" or ports.latency is not None:
         return found if question.source is not None else None
     if question.registers and question.source is None:
-        return Later("undecided", "what --register says of the first operation is not followed without --random-source")
+        return Later("undecided", "--register without --random-source covers one operation only")
     return replace(_of_stream(question, limit_s), order=found.order)
 
 
@@ -69,14 +69,16 @@ def later(question: Question, limit_s: float) -> Later | None:
 
 def _of_stream(question: Question, limit_s: float) -> Later:
     if len(question.unit.parts) > 1 and question.assumption is not TRUE:
-        return Later("undecided", "--assume of one of several operations is not followed")
+        return Later("undecided", "--assume is not supported for later operations of a set of several")
     found = follow(question.design(), question.assumption, limit_s)
     if found.fault is None:
-        every = f"every operation {question.design().observed.start}, whatever waits ({counted(found.states, 'state')})"
+        every = (
+            f"every operation {question.design().observed.start}, with any stalls ({counted(found.states, 'state')})"
+        )
         return Later("undecided", found.why) if found.why else Later("proved", every)
     shown = _shown(question, found.fault)
     if shown is None:
-        return Later("undecided", "a wrong result may come of operations that have none defined")
+        return Later("undecided", "only operations without a defined result may be wrong")
     return Later("counterexample", found.fault.said, counterexample=shown, steps=found.fault.steps)
 
 
@@ -148,7 +150,7 @@ def _event(event: Event) -> list[str]:
     if event.shown is not None:
         found.append(f"the result of operation {event.shown + 1} {'is taken' if event.ready else 'waits'}")
     elif not event.ready:
-        found.append("no result is taken")
+        found.append("the output is stalled")
     return found
 
 
@@ -162,7 +164,7 @@ def _of_source(question: Question, name: str, source: Lfsr, limit_s: float) -> L
         return Later("counterexample", OTHER_BITS, counterexample=shown)
     if found.why:
         return Later("undecided", found.why)
-    return Later("proved", order=f"each operation has the next word of {source.spec()}")
+    return Later("proved", order=f"each operation uses the next word of {source.spec()}")
 
 
 def _met(question: Question, name: str, source: Lfsr, wrong: Wrong, limit_s: float) -> Counterexample:

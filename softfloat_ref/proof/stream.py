@@ -1,4 +1,4 @@
-"""Operations one after the other: whether each gets its own result, whatever waits.
+"""Operations one after the other: whether each gets its own result, with any stalls.
 
 From the reset on, the states of a circuit are enumerated: signals of the handshake are constants, operands variables.
 Operations are counted from the oldest one in flight, and what none of those in flight has a part in may be anything. A
@@ -43,7 +43,7 @@ MAX_STATES: Final = 2000
 LIMIT_S: Final = 300.0  # for all states
 WRONG: Final = "the result is wrong"
 OTHER: Final = "the result has another tag"
-EXTRA: Final = "a result that belongs to no operation"
+EXTRA: Final = "a result without an operation"
 LOST: Final = "the result is withdrawn before it is taken"
 NEVER: Final = "no result comes"
 _JUNK: Final = "junk"  # begins the names of what registers hold of operations that are over
@@ -161,9 +161,9 @@ class _Explorer:
                     self.ways[after] = (state, moves)
                     waiting.append(after)
             if len(self.ways) > MAX_STATES:
-                raise _StopError(f"it has more than {MAX_STATES} states")
+                raise _StopError(f"more than {MAX_STATES} states")
             if time.monotonic() - begin > LIMIT_S:
-                raise _StopError(f"only {len(self.ways)} states were seen within {LIMIT_S:g} s")
+                raise _StopError(f"only {len(self.ways)} states were explored within {LIMIT_S:g} s")
         self._all_end(eager)
 
     @cached_property
@@ -236,7 +236,7 @@ class _Explorer:
         facts = self.of.facts(range(max(flying, 1)))
         if self._may(self.of.mistaken(step.outputs, 0), facts):
             if flying > 1:
-                raise _StopError("results come in another order than operations")
+                raise _StopError("results come out of order")
             self._fault(state, [step.move], OTHER)
         if self._may(self.of.wrong(step.outputs, 0), facts):
             self._fault(state, [step.move], WRONG)
@@ -293,9 +293,9 @@ class _Explorer:
     def _settled(self, state: State) -> tuple[Sequence[Move], State]:
         """The state in which the result of the one operation in flight waits, whenever it came."""
         if state.flying != 1 or state.taken or state.settled:
-            raise _StopError("operands decide when a result comes, and others are in flight")
+            raise _StopError("the latency depends on operands, and several operations are in flight")
         if "out_ready" not in self.of.ports.handshake:
-            raise _StopError("operands decide when a result comes, and it cannot wait")
+            raise _StopError("the latency depends on operands, and no out_ready stalls the result")
         waiting = Move(Cycle(state.offered, ready=False))
         try:
             count, contents, outputs = self._awaited(state)
@@ -328,11 +328,13 @@ class _Explorer:
                 break
             if certain:
                 if self._may(taking, facts):
-                    raise _StopError("operands decide when a result comes, and others are taken before")
+                    raise _StopError("the latency depends on operands, and further ones are taken meanwhile")
                 if self._may(stirred, facts):
-                    raise _StopError("registers change while a result waits, or with operands that are not taken")
+                    raise _StopError(
+                        "registers change while a result is stalled, or depend on operands that are not taken"
+                    )
                 return count, contents, outputs
-        raise _StopError("operands decide when a result comes, and its last cycle is undecided")
+        raise _StopError("the latency depends on operands, and its largest value is not decided")
 
     def _watched(self, state: State) -> None:
         """Raise _FaultError if a result that nobody takes is wrong, or does not stay."""
@@ -362,7 +364,7 @@ class _Explorer:
                     break
                 return state
             at += 1
-        raise _StopError("operands decide when an operation is taken")
+        raise _StopError("when an operation is taken depends on operands")
 
     @cached_property
     def _disturbed(self) -> bool:
@@ -449,7 +451,7 @@ def _independent(contents: Sequence[Term]) -> bool:
 def _decided(bit: Term, name: str) -> bool:
     """A signal that operands leave the same. Raises _VariesError for others."""
     if not bit.is_const:
-        raise _VariesError(f"{name} rests on operands, or on registers that no reset sets")
+        raise _VariesError(f"{name} depends on operands, or on registers that no reset sets")
     return bool(bit.value)
 
 

@@ -98,7 +98,7 @@ def test_a_result_that_changes_while_it_waits() -> None:
     """The first operation does not show it: its result is taken at once."""
     right, wrong = (later(serial(defect), 60) for defect in (0, 8))
     assert right is not None
-    assert right.said == "every operation after reset, whatever waits (19 states)"
+    assert right.said == "every operation after reset, with any stalls (19 states)"
     assert wrong is not None
     assert wrong.counterexample is not None
     assert wrong.counterexample.story[-1] == "cycle 5: the result of operation 1 is wrong"

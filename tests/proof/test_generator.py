@@ -14,6 +14,7 @@ from softfloat_ref.oracle.sources import Lfsr, parse_source
 from softfloat_ref.proof.generator import stepped
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.rtl import read_rtl
+from softfloat_ref.proof.solver import solve
 from softfloat_ref.rtl.port_map import read_ports
 from softfloat_ref.rtl.sources import read_sources
 from softfloat_ref.units import make_unit
@@ -42,8 +43,8 @@ def test_each_operation_has_the_next_word(tmp_path: Path) -> None:
     done = proved(tmp_path, "-o", "c.json")
     assert done.stdout.splitlines() == [
         "PROVED: bf16_stochastic is convert fp32 to bf16 sr for all 2^48 inputs",
-        "  1 cycle, with any contents of the registers; without r; register state holds r; each operation has the next "
-        f"word of {OWN}",
+        "  1 cycle, with any contents of the registers; without r; register state holds r; each operation uses the "
+        f"next word of {OWN}",
     ]
     table = json.loads((tmp_path / "c.json").read_text())
     assert (table["source"], table["later"]["verdict"]) == (OWN, "proved")
@@ -61,7 +62,7 @@ def test_each_operation_has_the_next_word(tmp_path: Path) -> None:
 def test_another_source(source: str, said: str, tmp_path: Path) -> None:
     done = proved(tmp_path, source=source)
     assert done.returncode == 1
-    assert "counterexample: convert: random bits of another state" in done.stdout
+    assert "counterexample: convert: wrong random bits" in done.stdout
     assert said in done.stdout
 
 
@@ -95,8 +96,6 @@ def test_a_wider_register(tmp_path: Path) -> None:
         asked = Question(UNIT, found, {"state": "r"}, source=source)
         assert stepped(asked.design(), "state", source, 20).wrong is None
         case = asked.posed(asked.case("all inputs"))
-        from softfloat_ref.proof.solver import solve
-
         assert (solve([*case.assumed, case.wrong], 20).result == "unsat") is right
 
 
@@ -167,15 +166,15 @@ def waiting(folder: Path, *more: tuple[str, str]) -> Any:
 
 def test_words_of_operations_that_wait(tmp_path: Path) -> None:
     assert waiting(tmp_path).stdout.splitlines()[1] == (
-        "  at most 1 cycle, every operation after reset, whatever waits (4 states); without r; register state holds r; "
-        f"each operation has the next word of {OWN}"
+        "  at most 1 cycle, every operation after reset, with any stalls (4 states); without r; register state holds "
+        f"r; each operation uses the next word of {OWN}"
     )
 
 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("in_valid && in_ready;", "in_valid;", "random bits of another state"),  # while it waits to be taken
+        ("in_valid && in_ready;", "in_valid;", "wrong random bits"),  # while it waits to be taken
         ("if (in_ready) begin\n    result", "if (1) begin\n    result", "the result is wrong"),
     ],
 )

@@ -92,7 +92,7 @@ RTZ = 'rounding = ["rtz"]'
 @pytest.mark.parametrize(
     ("fault", "parts", "said"),
     [
-        (None, '[[part]]\nop = ["mul", "le"]\nfmt = "fp16"\n[[part]]\nop = "lt"\nfmt = "fp32"', "whatever waits (1"),
+        (None, '[[part]]\nop = ["mul", "le"]\nfmt = "fp16"\n[[part]]\nop = "lt"\nfmt = "fp32"', "with any stalls (1"),
         (0, part("lt", "fp16"), "with an unboxed operand"),
         (1, part("mul", "fp16", RTZ), "mul fp16 rtz"),
         (2, part("mul", "bf16"), "zeros above the result"),

@@ -66,7 +66,7 @@ WRONG = [  # body, what is replaced, by what, what is said
     ("elastic", "!v2 || out_ready, free1", "1, free1", "the result is withdrawn before it is taken"),
     ("elastic", "!v1 || free2;", "1;", "the result is wrong"),
     ("elastic", "if (free2) begin v2 <= v1;", "begin if (free2) v2 <= v1;", "the result is wrong"),
-    ("elastic", "v1 <= in_valid;", "v1 <= 1;", "a result that belongs to no operation"),
+    ("elastic", "v1 <= in_valid;", "v1 <= 1;", "a result without an operation"),
     ("queue", "count != 4", "count != 5", "the result is wrong"),
     ("queue", "if (pop) head", "if (pop && count != 3) head", "the result is wrong"),
     ("queue", "count + push - pop", "count - pop + (push && count != 3)", "the result is wrong"),
@@ -153,7 +153,7 @@ def test_all_operations_of_a_right_circuit(name: str, tmp_path: Path) -> None:
     found = proof(of)
     assert found.verdict == "proved"
     assert found.later is not None
-    assert re.fullmatch(r"every operation after reset, whatever waits \(\d+ states?\)", found.later.said)
+    assert re.fullmatch(r"every operation after reset, with any stalls \(\d+ states?\)", found.later.said)
     assert [Bench(of, seed).wrong(300) for seed in range(5)] == [""] * 5
 
 
@@ -175,7 +175,7 @@ def test_what_one_operation_does_not_show(name: str, old: str, new: str, said: s
 def test_operands_that_come_one_by_one(tmp_path: Path) -> None:
     found = proof(question(tmp_path, EACH, "pair"))
     assert found.later is not None
-    assert found.later.said == "every operation after reset, whatever waits (15 states)"
+    assert found.later.said == "every operation after reset, with any stalls (15 states)"
 
 
 LATE = """module late(input [3:0] a, b, output [3:0] result, output [4:0] flags, input [1:0] tag_i,
@@ -214,7 +214,7 @@ def test_results_in_another_order_are_left_open(tmp_path: Path) -> None:
     found = proof(Question(UNIT, rtl(tmp_path, UNIT, table() + STACK, ports)))
     assert found.verdict == "undecided"
     assert found.later is not None
-    assert found.later.said == "results come in another order than operations"
+    assert found.later.said == "results come out of order"
 
 
 def test_a_result_that_changes_while_it_waits_may_be_accepted(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_results_that_cannot_wait(tmp_path: Path) -> None:
     assert later.verdict == "proved"
     varies = proof(asked(tmp_path, SLOW.replace("out_ready", "1"), ports)).later
     assert varies is not None
-    assert varies.said == "operands decide when a result comes, and it cannot wait"
+    assert varies.said == "the latency depends on operands, and no out_ready stalls the result"
 
 
 def test_too_many_states_are_left_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,7 +244,7 @@ def test_too_many_states_are_left_open(tmp_path: Path, monkeypatch: pytest.Monke
     found = proof(asked(tmp_path, QUEUE))
     assert found.verdict == "undecided"
     assert found.later is not None
-    assert found.later.said == "it has more than 20 states"
+    assert found.later.said == "more than 20 states"
 
 
 def test_several_operations_whose_results_cannot_be_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,13 +267,12 @@ def test_the_first_operation_only(tmp_path: Path) -> None:
     done = run(*words, "-o", "c.json", cwd=tmp_path)
     assert done.returncode == 3
     checked = run("prove", "--check", "c.json", cwd=tmp_path)
-    said = "operations after the first one: undecided, results come in another order than operations"
+    said = "operations after the first one: undecided, results come out of order"
     assert (checked.returncode, checked.stdout) == (1, f"FAIL: {said}\n")
     assert done.stdout.splitlines() == [
         "UNDECIDED: stack is mul fp4_e2m1 rne for all 2^8 inputs",
         "  at most 1 cycle, the first operation after reset",
-        "  of later ones nothing is proved: results come in another order than operations; --first-operation leaves "
-        "them out",
+        "  later operations are not decided: results come out of order; --first-operation proves the first one alone",
     ]
     done = run(*words, "--first-operation", cwd=tmp_path)
     assert done.returncode == 0
@@ -287,7 +286,7 @@ def test_without_a_handshake_each_operation_is_followed(tmp_path: Path) -> None:
     words = ("prove", "mul", "--fmt", "fp4_e2m1", "--first-operation", "--ports", "ports.toml")
     done = run(*words, "bare.sv", cwd=tmp_path)
     assert done.returncode == 2
-    assert "what is proved of one operation of this module is so of all" in done.stderr
+    assert "the proof covers every operation of this module" in done.stderr
 
 
 def test_a_counterexample_is_one_from_the_reset_on(tmp_path: Path) -> None:
@@ -325,7 +324,7 @@ def test_what_the_command_says(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "c.json").read_text())["later"]["verdict"] == "counterexample"
     asked(tmp_path, HOLD)
     done = run(*words, "-o", "c.json", cwd=tmp_path)
-    said = "every operation after reset, whatever waits (4 states)"
+    said = "every operation after reset, with any stalls (4 states)"
     assert done.stdout.splitlines()[1] == f"  at most 1 cycle, {said}"
     assert json.loads((tmp_path / "c.json").read_text())["later"] == {"verdict": "proved", "said": said, "order": ""}
 
