@@ -143,12 +143,14 @@ def follow(design: Design, assumed: Term, limit_s: float) -> Followed:
 
 @dataclass
 class _Explorer:
-    """ways: how each state was reached: from which one, and by which cycles' moves."""
+    """ways: how each state was reached: from which one, and by which cycles' moves; doubt: what is wrong in a state,
+    but not as it was reached."""
 
     of: Operations
     limit_s: float
     ways: dict[State, tuple[State, Sequence[Move]] | None] = field(default_factory=dict)
     known: dict[Term, list[Term]] = field(default_factory=dict)
+    doubt: str = ""
 
     def explore(self) -> None:
         """Look at all states. Raises _FaultError where something is wrong, _StopError if that is not decided."""
@@ -165,6 +167,8 @@ class _Explorer:
             if time.monotonic() - begin > LIMIT_S:
                 raise _StopError(f"only {len(self.ways)} states were explored within {LIMIT_S:g} s")
         self._all_end(eager)
+        if self.doubt:
+            raise _StopError(self.doubt)
 
     @cached_property
     def _first(self) -> State:
@@ -233,6 +237,7 @@ class _Explorer:
         flying, offered = state.flying + begun, state.taken | cycle.offered == self.of.channels
         if flying == 0 and (cycle.ready or not offered):  # one that is offered may be answered before it is taken
             self._fault(state, [step.move], EXTRA)
+            raise _StopError(self.doubt)
         facts = self.of.facts(range(max(flying, 1)))
         if self._may(self.of.mistaken(step.outputs, 0), facts):
             if flying > 1:
@@ -255,22 +260,19 @@ class _Explorer:
 
     def _general(self, state: State) -> State:
         """The state with any contents of what no operation in flight has a part in, and with what registers hold for
-        the next one."""
+        the next one. What such contents and operations make together stays as it is, for any such contents."""
         held = self.of.held(state.flying)
         live = {f"#{n}" for n in range(state.flying + bool(state.taken or state.offered))}
-        found, others = list[Term](), dict[Term, Term]()
-        for name, t in zip(self.of.machine.registers, state.contents, strict=True):
-            over = [v for v in self._variables(t) if _end(v) not in live]
-            if name in held:
-                found.append(held[name])
-                continue
-            if over and len(over) == len(self._variables(t)):
-                found.append(var(f"{_JUNK} in {name}", t.width))
-                continue
-            found.append(t)
-            for v in over:
-                others.setdefault(v, var(f"{_JUNK} {len(others)}", v.width))
-        return state._replace(contents=tuple(replaced(found, others) if others else found))
+        own = {name: t for name, t in zip(self.of.machine.registers, state.contents, strict=True) if name not in held}
+        over = {t: [v for v in self._variables(t) if _end(v) not in live] for t in own.values()}
+        mixed = [t for t, some in over.items() if some and len(some) < len(self._variables(t))]
+        shared = dict[Term, Term]()
+        for v in (v for t in mixed for v in over[t]):
+            shared.setdefault(v, var(f"{_JUNK} {len(shared)}", v.width))
+        found = dict(zip(mixed, replaced(mixed, shared), strict=True)) | shared
+        for name, t in own.items():
+            held[name] = found.get(t, var(f"{_JUNK} in {name}", t.width) if over[t] else t)
+        return state._replace(contents=tuple(held[name] for name in self.of.machine.registers))
 
     def _variables(self, t: Term) -> list[Term]:
         """The variables of contents, most of which other registers have had before."""
@@ -298,6 +300,8 @@ class _Explorer:
             raise _StopError("the latency depends on operands, and no out_ready stalls the result")
         waiting = Move(Cycle(state.offered, ready=False))
         try:
+            if state.waits:
+                raise _StopError("whether a result that is stalled stays depends on operands")
             count, contents, outputs = self._awaited(state)
         except _StopError:
             self._watched(state)
@@ -340,7 +344,7 @@ class _Explorer:
         """Raise _FaultError if a result that nobody takes is wrong, or does not stay."""
         if not self.of.ports.stable:
             return
-        run, facts, before = Run(self.of.machine, self._named(state)), self.of.facts(range(1)), FALSE
+        run, facts, before = Run(self.of.machine, self._named(state)), self.of.facts(range(1)), const(state.waits, 1)
         waiting = Move(Cycle(state.offered, ready=False))
         for count in range(self.of.cycles + _MORE):
             outputs = run.step(self.of.signals(1, Cycle(0, ready=False), count))
@@ -394,14 +398,16 @@ class _Explorer:
     # -- from the reset on ---------------------------------------------------------------------------------------------
 
     def _fault(self, state: State, last: Sequence[Move], said: str) -> None:
-        """Raise _FaultError: what is wrong, from the reset on; _StopError if it does not come about."""
+        """Raise _FaultError: what is wrong, from the reset on; keep it as a doubt if it does not come about so."""
         moves = list(last)
         while (way := self.ways[state]) is not None:
             state, before = way
             moves = [*before, *moves]
-        raise _FaultError(self._replayed(moves, said))
+        if (found := self._replayed(moves, said)) is not None:
+            raise _FaultError(found)
+        self.doubt = f"{said}, but perhaps in no state that the circuit reaches"
 
-    def _replayed(self, moves: Sequence[Move], said: str) -> Fault:
+    def _replayed(self, moves: Sequence[Move], said: str) -> Fault | None:
         """The same moves with the registers' real contents; the last of them shows what is wrong."""
         run, begun, done = started(self.of.machine, self.of.ports), 0, 0
         valid, outputs, events, facts = FALSE, dict[str, Term](), list[Event](), dict[Term, None]()
@@ -420,14 +426,14 @@ class _Explorer:
         }.get(said, TRUE)
         found = solve([*facts, wrong], self.limit_s)
         if found.result != "sat":
-            raise _StopError(f"{said}, but perhaps in no state that the circuit reaches")
+            return None
         return Fault(said, events, number, found.model, outputs["got"], run.steps)
 
 
 def _end(v: Term) -> str:
-    """The mark and number of the operation that a variable belongs to."""
+    """The mark and number of the operation that a variable belongs to; nothing if it belongs to none."""
     _, mark, number = str(v.value).rpartition("#")
-    return mark + number
+    return mark + number if mark else ""
 
 
 def _one_less(contents: Sequence[Term]) -> list[Term]:

@@ -60,8 +60,41 @@ STROBE = """reg [8:0] held; reg [3:0] left; reg busy, strobe;
 HOLD = """reg [8:0] held; reg full;
   assign {result, flags} = held;  assign out_valid = full;  assign in_ready = !full || out_ready;
   always @(posedge clk) if (rst) full <= 0; else if (in_ready) begin full <= in_valid; held <= now; end"""
+# What an operation leaves hides the result of the next one, and is kept to show it.
+HIDDEN = """reg [8:0] hidden, past; reg full;
+  assign {result, flags} = hidden ^ past;  assign out_valid = full;  assign in_ready = !full;
+  always @(posedge clk)
+    if (rst) {full, past} <= 0;
+    else if (!full) begin full <= in_valid; hidden <= now ^ past; end
+    else if (out_ready) begin full <= 0; past <= hidden; end"""
+# A result that is stalled may be withdrawn, by bits of `veto` that the result has, and comes again.
+AGAIN = """reg [8:0] held; reg full, away, once; localparam [8:0] veto = 0;
+  assign {result, flags} = held;  assign out_valid = full && !away;  assign in_ready = !full;
+  always @(posedge clk)
+    if (rst) {full, away, once} <= 0;
+    else if (!full) begin full <= in_valid; held <= now; {away, once} <= 0; end
+    else if (out_valid && out_ready) full <= 0;
+    else begin once <= 1; away <= !once && (held & veto) != 0; end"""
+# One of two registers, which are equal after the reset.
+TWINS = """reg [8:0] held, one, two; reg [3:0] left; reg busy;
+  assign {result, flags} = held ^ one ^ one;  assign out_valid = busy && left == 0;  assign in_ready = !busy;
+  always @(posedge clk)
+    if (rst) begin busy <= 0; one <= two; end
+    else if (!busy) begin busy <= in_valid; held <= now; left <= b; end
+    else if (left != 0) left <= left - 1;
+    else if (out_ready) begin busy <= 0; two <= held; end"""
 PASSED = "assign {result, flags} = now;  assign out_valid = in_valid;  assign in_ready = out_ready;"
-BODIES = {"elastic": ELASTIC, "queue": QUEUE, "slow": SLOW, "strobe": STROBE, "hold": HOLD, "passed": PASSED}
+BODIES = {
+    "elastic": ELASTIC,
+    "queue": QUEUE,
+    "slow": SLOW,
+    "strobe": STROBE,
+    "hold": HOLD,
+    "hidden": HIDDEN,
+    "again": AGAIN,
+    "twins": TWINS,
+    "passed": PASSED,
+}
 WRONG = [  # body, what is replaced, by what, what is said
     ("elastic", "!v2 || out_ready, free1", "1, free1", "the result is withdrawn before it is taken"),
     ("elastic", "!v1 || free2;", "1;", "the result is wrong"),
@@ -79,6 +112,8 @@ WRONG = [  # body, what is replaced, by what, what is said
     ("hold", "!full || out_ready;", "1;", "the result is withdrawn before it is taken"),
     ("hold", "held <= now;", "if (in_valid) held <= now ^ full;", "the result is wrong"),
     ("hold", "full <= in_valid; held", "full <= in_valid && !full; held", "the result is wrong"),
+    ("hidden", "hidden <= now ^ past;", "hidden <= now ^ past; past <= {past[7:0], past[8]};", "the result is wrong"),
+    ("again", "veto = 0", "veto = 9'h020", "the result is withdrawn before it is taken"),
     ("passed", "in_ready = out_ready", "in_ready = 1", "the result is withdrawn before it is taken"),
 ]
 
@@ -234,9 +269,21 @@ def test_results_that_cannot_wait(tmp_path: Path) -> None:
     later = proof(asked(tmp_path, body, ports)).later
     assert later is not None
     assert later.verdict == "proved"
+    shows = HIDDEN.replace("hidden <= now ^ past;", "hidden <= now ^ past; past <= {past[7:0], past[8]};")
+    assert proof(asked(tmp_path, HIDDEN.replace("out_ready", "1"), ports)).verdict == "proved"
+    assert proof(asked(tmp_path, shows.replace("out_ready", "1"), ports)).verdict == "counterexample"
     varies = proof(asked(tmp_path, SLOW.replace("out_ready", "1"), ports)).later
     assert varies is not None
     assert varies.said == "the latency depends on operands, and no out_ready stalls the result"
+
+
+def test_what_holds_after_the_reset_only(tmp_path: Path) -> None:
+    """A wrong result of the second operation, where operands decide when results come."""
+    of = asked(tmp_path, TWINS.replace("one ^ one", "one ^ two"))
+    later = proof(of).later
+    assert later is not None
+    assert later.said == "the result is wrong, but perhaps in no state that the circuit reaches"
+    assert any(Bench(of, seed).wrong(300) for seed in range(20))
 
 
 def test_too_many_states_are_left_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
