@@ -34,7 +34,7 @@ from softfloat_ref.proof.prove import STRATEGIES, Proof, prove
 from softfloat_ref.proof.question import Counterexample, Problem, Question, other_latency
 from softfloat_ref.proof.rtl import read_rtl
 from softfloat_ref.proof.solver import SOLVERS
-from softfloat_ref.proof.unroll import ANY, CHANGING
+from softfloat_ref.proof.unroll import ANY, CHANGING, has_pauses
 from softfloat_ref.proof.wave import check_wave, write_wave
 from softfloat_ref.proof.yosys import FRONTENDS
 from softfloat_ref.rtl.binding import flag_mask
@@ -166,7 +166,7 @@ def command(
     if first and source is not None:
         raise Error("--random-source is about all operations, --first-operation about one; leave one of them out")
     question = Question(unit, rtl, dict(map(_register, held)), assumed, source)
-    if first and question.design().observed.start in ("", ANY, CHANGING):
+    if first and question.design().observed.start in ("", ANY, CHANGING) and not has_pauses(rtl.ports):
         raise Error("--first-operation has no effect here: the proof covers every operation of this module")
     found = _proved(question, strategy, how, *shared, first)
     if output is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
 from softfloat_ref.base.errors import Error, counted
@@ -15,13 +16,24 @@ from softfloat_ref.proof.generator import Wrong, stepped
 from softfloat_ref.proof.question import Counterexample, Question, input_names, oracle
 from softfloat_ref.proof.solver import solve
 from softfloat_ref.proof.stream import EXTRA, LOST, NEVER, OTHER, WRONG, Event, Fault, follow
-from softfloat_ref.proof.unroll import ANY, CHANGING, Contents
+from softfloat_ref.proof.unroll import (
+    ANY,
+    CHANGING,
+    Contents,
+    Run,
+    free_contents,
+    has_pauses,
+    kept_contents,
+    started,
+    unasked,
+)
 from softfloat_ref.symbolic.terms import TRUE, Term, const, eq, evaluator, not_, or_, replaced, var, variables
 from softfloat_ref.units import SelectionUnit, Unit
 from softfloat_ref.units.unit import lanes_of
 
 OTHER_BITS: Final = "wrong random bits"
 _SHOWN: Final = 4  # lanes of inputs
+_FEW: Final = 4  # cycles more than two operations take
 _HAPPENS: Final = {
     WRONG: "the result of operation {} is wrong",
     OTHER: "the result of operation {} has another tag",
@@ -54,6 +66,10 @@ def later(question: Question, limit_s: float) -> Later | None:
         if not starts <= {ANY, CHANGING}:
             return Later("undecided", "the result depends on what registers hold before the operation")
     found = Later("proved")
+    if has_pauses(ports):
+        found = _of_pauses(question, limit_s)
+        if found.verdict != "proved":
+            return found
     if question.source is not None:
         (name,) = question.registers
         found = _of_source(question, name, question.source, limit_s)
@@ -85,7 +101,7 @@ def _of_stream(question: Question, limit_s: float) -> Later:
 def _shown(question: Question, fault: Fault) -> Counterexample | None:
     """A fault as the case of its operation; None if the oracle accepts the result."""
     number = max(fault.number - (fault.said == EXTRA), 0)
-    design, inputs = _case(question, fault.model, number)
+    design, inputs = _case(question, fault.model, f"#{number}")
     try:
         expected = oracle(question.unit, inputs)
     except Error:
@@ -98,12 +114,12 @@ def _shown(question: Question, fault: Fault) -> Counterexample | None:
     return Counterexample(inputs, expected, codes, dict(fault.model), fault.said != WRONG, fault.said, story)
 
 
-def _case(question: Question, model: Mapping[str, int], number: int) -> tuple[Design, tuple[int, ...]]:
-    """The circuit doing an operation, by its number, and the operation's inputs."""
-    unit, mark = question.unit, f"#{number}"
-    own = {name.removesuffix(mark): x for name, x in model.items() if name.endswith(mark)}
+def _case(question: Question, model: Mapping[str, int], end: str) -> tuple[Design, tuple[int, ...]]:
+    """The circuit doing an operation, and the operation's inputs. end: that of its variables' names."""
+    unit = question.unit
+    own = {name.removesuffix(end): x for name, x in model.items() if name.endswith(end)}
     part = 0
-    if len(unit.parts) > 1:
+    if len(unit.parts) > 1 or "others" in own:
         driven = question.design().driven
         (word, part) = driven.chosen(own.get("others", 0), own.get("operation", 0))
         own = driven.lanes(word)
@@ -142,7 +158,7 @@ def _story(question: Question, fault: Fault, number: int) -> Iterator[str]:
             first = i + 1
     line = text_line(question.unit.inputs)
     for other in sorted({e.begun for e in fault.events if e.begun is not None} - {number}):
-        yield f"operation {other + 1}: {line(_case(question, fault.model, other)[1]).strip()}"
+        yield f"operation {other + 1}: {line(_case(question, fault.model, f'#{other}')[1]).strip()}"
 
 
 def _event(event: Event) -> list[str]:
@@ -152,6 +168,46 @@ def _event(event: Event) -> list[str]:
     elif not event.ready:
         found.append("the output is stalled")
     return found
+
+
+# -- a fixed latency ---------------------------------------------------------------------------------------------------
+
+
+def _of_pauses(question: Question, limit_s: float) -> Later:
+    """Whether there is a result at other times than when it is due: from the reset on, and from any contents of the
+    registers, except for those that never change after it."""
+    design, ports = question.design(), question.rtl.ports
+    machine, latency, free = design.machine, ports.latency or 0, free_contents(design.machine)
+    run = started(machine, ports)
+    begin, first = len(run.steps), dict(run.contents)
+    for at, extra in enumerate(islice(unasked(run, ports, design.driven.any), 2 * latency + _FEW)):
+        if {*free.values()} & {*variables([extra])}:  # no reset sets them
+            continue
+        found = solve([extra], limit_s)
+        if found.result == "unknown":
+            return Later("undecided", f"whether there is a result without an operation, within {limit_s:g} s")
+        if found.result == "sat":
+            return _unasked(question, found.model, run.steps, at - latency + begin, at)
+    always = Run(machine, {**free, **kept_contents(machine, ports, first)})
+    *_, extra = islice(unasked(always, ports, design.driven.any), latency + 1)
+    if solve([extra], limit_s).result == "unsat":
+        return Later("proved")
+    return Later("undecided", "whether there is a result without an operation depends on what registers hold")
+
+
+def _unasked(question: Question, model: Mapping[str, int], steps: Sequence[Contents], due: int, at: int) -> Later:
+    """A result without an operation, and what was offered in the cycle in which there would have been one. due: that
+    cycle's number in the names of variables; at: the result's cycle, from the reset on."""
+    latency, story = question.rtl.ports.latency or 0, [f"cycle {at + 1}: {_HAPPENS[EXTRA]}"]
+    if at >= latency:
+        story.insert(0, f"cycle {at + 1 - latency}: no operation is taken")
+    _, inputs = _case(question, model, f" in {due}")
+    try:
+        expected = oracle(question.unit, inputs)
+    except Error:
+        return Later("undecided", "there is a result without an operation, where operands have no defined result")
+    shown = Counterexample(inputs, expected, expected, dict(model), True, EXTRA, tuple(story))
+    return Later("counterexample", EXTRA, counterexample=shown, steps=steps)
 
 
 # -- random bits of its own --------------------------------------------------------------------------------------------

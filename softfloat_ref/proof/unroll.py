@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -128,7 +129,7 @@ def _fixed(machine: Machine, ports: PortMap, stimulus: Stimulus, given: Mapping[
     """The operation of a circuit with a fixed latency: from any state if the result does not depend on that, or on no
     more than what registers always hold after the reset."""
     after = started(machine, ports, keeps=False)
-    for kept, start in (({}, ANY), (_kept(machine, ports, after.contents), CHANGING)):
+    for kept, start in (({}, ANY), (kept_contents(machine, ports, after.contents), CHANGING)):
         run = Run(machine, {**free_contents(machine), **kept, **given}, keeps=False)
         found = _timed(run, ports, stimulus, start)
         before = {_contents(name) for name in machine.registers}
@@ -139,7 +140,7 @@ def _fixed(machine: Machine, ports: PortMap, stimulus: Stimulus, given: Mapping[
     return _timed(after, ports, stimulus, RESET if ports.reset else POWER_UP)
 
 
-def _kept(machine: Machine, ports: PortMap, contents: Mapping[str, Term]) -> dict[str, Term]:
+def kept_contents(machine: Machine, ports: PortMap, contents: Mapping[str, Term]) -> dict[str, Term]:
     """The registers that always hold what they hold after the reset."""
     kept, idle = {name: t for name, t in contents.items() if t.is_const}, idle_signals(ports)
     always = {machine.inputs[name]: idle[name] for name in ("reset", "clear", "clk") if name in machine.inputs}
@@ -166,6 +167,23 @@ def _timed(run: Run, ports: PortMap, stimulus: Stimulus, start: str) -> Observed
             assumed = eq(outputs["in_ready"], const(-1, outputs["in_ready"].width))
     wrong = not_(outputs["out_valid"]) if "out_valid" in ports.handshake else FALSE
     return Observed(outputs["got"], wrong, start, latency, run.steps, assumed)
+
+
+def has_pauses(ports: PortMap) -> bool:
+    """Whether a module of a fixed latency is told when there is an operation, and tells when there is a result."""
+    return ports.latency is not None and "in_valid" in ports.handshake and "out_valid" in ports.handshake
+
+
+def unasked(run: Run, ports: PortMap, stimulus: Callable[[str], Term]) -> Iterator[Term]:
+    """In each cycle, whether such a module tells of a result though no operation was taken when it is due; operands are
+    offered at any time. stimulus: anything, with this end of its variables' names."""
+    idle, width, due = idle_signals(ports), ports.handshake.channels, deque([FALSE] * (ports.latency or 0))
+    while True:
+        offered = var(f"valid in {len(run.steps)}", 1)
+        signals = {"in_valid": side_by_side([offered] * width), "stimulus": stimulus(f" in {len(run.steps)}")}
+        outputs = run.step({**idle, **signals})
+        due.append(and_(offered, eq(outputs["in_ready"], const(-1, width))))
+        yield and_(outputs["out_valid"], not_(due.popleft()))
 
 
 def _shaken(run: Run, ports: PortMap, stimulus: Stimulus, given: Mapping[str, Term], never: Never) -> Observed:

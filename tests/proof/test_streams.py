@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from command import run
 from stalls import Bench, Dut
-from tables import BARE, CLOCKED, EACH, HEAD, READY, TAGGED, UNIT, question, rtl, table
+from tables import BARE, CLOCKED, DATA, EACH, FIXED, HEAD, READY, RESET, TAGGED, UNIT, question, rtl, table
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.proof.engine import How
@@ -284,6 +284,56 @@ def test_without_a_handshake_each_operation_is_followed(tmp_path: Path) -> None:
     done = run(*words, "bare.sv", cwd=tmp_path)
     assert done.returncode == 2
     assert "the proof covers every operation of this module" in done.stderr
+
+
+TIMED = """reg [8:0] one, two; reg v1, v2; reg [1:0] n;
+  assign {result, flags} = two;  assign out_valid = v2;  assign in_ready = 1;
+  always @(posedge clk) begin
+    one <= now; two <= one; v1 <= in_valid; v2 <= v1; n <= rst ? 0 : n == 2 ? 2 : n + 1;
+  end"""
+TIMES = {**FIXED, "inputs": DATA["inputs"] | {"out_ready": {"value": 1}}, "reset": RESET}
+
+
+@pytest.mark.parametrize("ports", [FIXED, TIMES], ids=["power-up", "reset"])
+@pytest.mark.parametrize("valid", ["v2", "v2 || n == 3"])
+def test_a_result_when_it_is_due(valid: str, ports: Mapping[str, Any], tmp_path: Path) -> None:
+    assert proof(asked(tmp_path, TIMED.replace("out_valid = v2", f"out_valid = {valid}"), ports)).verdict == "proved"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "story"),
+    [
+        ("out_valid = v2", "out_valid = 1", ("cycle 1: a result comes without an operation",)),
+        ("out_valid = v2", "out_valid = v2 || v1", ("cycle 2: a result comes without an operation",)),
+        ("v2 <= v1;", "v2 <= v1 || rst;", ("cycle 1: a result comes without an operation",)),
+        (
+            "v2 <= v1;",
+            "v2 <= v1 || (v2 && !in_valid && !rst);",
+            ("cycle 2: no operation is taken", "cycle 4: a result comes without an operation"),
+        ),
+    ],
+)
+def test_a_result_that_is_not_due(old: str, new: str, story: tuple[str, ...], tmp_path: Path) -> None:
+    found = proof(asked(tmp_path, TIMED.replace(old, new), TIMES))
+    assert found.verdict == "counterexample"
+    assert found.counterexample is not None
+    assert (found.counterexample.said, found.counterexample.story) == ("a result without an operation", story)
+    assert found.later is not None
+    assert (
+        write_wave(
+            asked(tmp_path, TIMED, TIMES).design(), found.counterexample, str(tmp_path / "w.vcd"), found.later.steps
+        )
+        > 4
+    )
+
+
+def test_results_that_are_due_or_not_as_registers_hold(tmp_path: Path) -> None:
+    found = proof(
+        asked(tmp_path, TIMED.replace("out_valid = v2", "out_valid = v2 || n == 3").replace("n == 2", "n == 3"), FIXED)
+    )
+    assert found.verdict == "undecided"
+    assert found.later is not None
+    assert found.later.said == "whether there is a result without an operation depends on what registers hold"
 
 
 def test_a_counterexample_is_one_from_the_reset_on(tmp_path: Path) -> None:
