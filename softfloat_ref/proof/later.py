@@ -180,33 +180,37 @@ def _of_pauses(question: Question, limit_s: float) -> Later:
     machine, latency, free = design.machine, ports.latency or 0, free_contents(design.machine)
     run = started(machine, ports)
     begin, first = len(run.steps), dict(run.contents)
-    for at, extra in enumerate(islice(unasked(run, ports, design.driven.any), 2 * latency + _FEW)):
+    for at, (extra, got) in enumerate(islice(unasked(run, ports, design.driven.any), 2 * latency + _FEW)):
         if {*free.values()} & {*variables([extra])}:  # no reset sets them
             continue
         found = solve([extra], limit_s)
         if found.result == "unknown":
             return Later("undecided", f"whether there is a result without an operation, within {limit_s:g} s")
         if found.result == "sat":
-            return _unasked(question, found.model, run.steps, at - latency + begin, at)
+            return _unasked(question, found.model, got, run.steps, at - latency + begin, at)
     always = Run(machine, {**free, **kept_contents(machine, ports, first)})
-    *_, extra = islice(unasked(always, ports, design.driven.any), latency + 1)
+    *_, (extra, _) = islice(unasked(always, ports, design.driven.any), latency + 1)
     if solve([extra], limit_s).result == "unsat":
         return Later("proved")
     return Later("undecided", "whether there is a result without an operation depends on what registers hold")
 
 
-def _unasked(question: Question, model: Mapping[str, int], steps: Sequence[Contents], due: int, at: int) -> Later:
+def _unasked(
+    question: Question, model: Mapping[str, int], got: Term, steps: Sequence[Contents], due: int, at: int
+) -> Later:
     """A result without an operation, and what was offered in the cycle in which there would have been one. due: that
     cycle's number in the names of variables; at: the result's cycle, from the reset on."""
     latency, story = question.rtl.ports.latency or 0, [f"cycle {at + 1}: {_HAPPENS[EXTRA]}"]
     if at >= latency:
         story.insert(0, f"cycle {at + 1 - latency}: no operation is taken")
-    _, inputs = _case(question, model, f" in {due}")
+    design, inputs = _case(question, model, f" in {due}")
     try:
         expected = oracle(question.unit, inputs)
     except Error:
         return Later("undecided", "there is a result without an operation, where operands have no defined result")
-    shown = Counterexample(inputs, expected, expected, dict(model), True, EXTRA, tuple(story))
+    (word,) = evaluator([got])(_values(model, [got]))
+    _, codes = _answer(design, const(word, got.width), expected)
+    shown = Counterexample(inputs, expected, codes, dict(model), True, EXTRA, tuple(story))
     return Later("counterexample", EXTRA, counterexample=shown, steps=steps)
 
 

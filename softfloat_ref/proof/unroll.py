@@ -174,16 +174,16 @@ def has_pauses(ports: PortMap) -> bool:
     return ports.latency is not None and "in_valid" in ports.handshake and "out_valid" in ports.handshake
 
 
-def unasked(run: Run, ports: PortMap, stimulus: Callable[[str], Term]) -> Iterator[Term]:
-    """In each cycle, whether such a module tells of a result though no operation was taken when it is due; operands are
-    offered at any time. stimulus: anything, with this end of its variables' names."""
+def unasked(run: Run, ports: PortMap, stimulus: Callable[[str], Term]) -> Iterator[tuple[Term, Term]]:
+    """In each cycle, whether such a module tells of a result that is not due, since no operation was taken, and what it
+    puts out; operands are offered at any time. stimulus: anything, with this end of its variables' names."""
     idle, width, due = idle_signals(ports), ports.handshake.channels, deque([FALSE] * (ports.latency or 0))
     while True:
         offered = var(f"valid in {len(run.steps)}", 1)
         signals = {"in_valid": side_by_side([offered] * width), "stimulus": stimulus(f" in {len(run.steps)}")}
         outputs = run.step({**idle, **signals})
         due.append(and_(offered, eq(outputs["in_ready"], const(-1, width))))
-        yield and_(outputs["out_valid"], not_(due.popleft()))
+        yield and_(outputs["out_valid"], not_(due.popleft())), outputs["got"]
 
 
 def _shaken(run: Run, ports: PortMap, stimulus: Stimulus, given: Mapping[str, Term], never: Never) -> Observed:
