@@ -34,6 +34,8 @@ from softfloat_ref.units.unit import lanes_of
 OTHER_BITS: Final = "wrong random bits"
 _SHOWN: Final = 4  # lanes of inputs
 _FEW: Final = 4  # cycles more than two operations take
+_RESTS: Final = "the result depends on what registers hold before the operation"
+_FOLLOWED: Final = "; leave latency out of the port map, and out_valid is followed"
 _HAPPENS: Final = {
     WRONG: "the result of operation {} is wrong",
     OTHER: "the result of operation {} has another tag",
@@ -64,7 +66,7 @@ def later(question: Question, limit_s: float) -> Later | None:
     if ports.latency is not None:
         starts = {question.design(part).observed.start for part in range(len(question.unit.parts))}
         if not starts <= {ANY, CHANGING}:
-            return Later("undecided", "the result depends on what registers hold before the operation")
+            return Later("undecided", _RESTS + _FOLLOWED if has_pauses(ports) else _RESTS)
     found = Later("proved")
     if has_pauses(ports):
         found = _of_pauses(question, limit_s)

@@ -137,7 +137,19 @@ def _fixed(machine: Machine, ports: PortMap, stimulus: Stimulus, given: Mapping[
         if not before & free or not (ports.reset or machine.starts):
             return found
     after.contents.update(given)
+    _await(after, ports, stimulus(0, [FALSE] * ports.handshake.channels))
     return _timed(after, ports, stimulus, RESET if ports.reset else POWER_UP)
+
+
+def _await(run: Run, ports: PortMap, stimulus: Term) -> None:
+    """Offer operands, as far as the cycle in which the circuit may take them."""
+    offer = {**idle_signals(ports), "in_valid": const(-1, ports.handshake.channels), "stimulus": stimulus}
+    for _ in range(min(MAX_CYCLES, ports.drain_timeout)):
+        ready = Run(run.machine, run.contents).step(offer).get("in_ready", TRUE)
+        if eq(ready, const(-1, ready.width)) is not FALSE:
+            return
+        run.step(offer)
+    raise Error("in_ready is never raised, so the circuit takes no operation")
 
 
 def kept_contents(machine: Machine, ports: PortMap, contents: Mapping[str, Term]) -> dict[str, Term]:

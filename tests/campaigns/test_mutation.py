@@ -181,7 +181,7 @@ def outcome(number: int, **cases: int) -> campaign.Outcome:
     ("arguments", "says"),
     [
         (["fp16_fam"], "unknown circuit 'fp16_fam'; did you mean fp16_fma?"),
-        (["fp16_fma", "--bug", "999"], "fp16_fma has no bug 999; it has 1 to 118"),
+        (["fp16_fma", "--bug", "999"], "fp16_fma has no bug 999; it has 1 to 120"),
         (["--source", "x.sv"], "--source: name one circuit"),
         (["fp32_to_fp8_e4m3", "--source", "x.sv"], "has no input `defect`"),
         (["-n", "0"], "-n 0: at least 1 case"),

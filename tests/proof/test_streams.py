@@ -336,6 +336,43 @@ def test_results_that_are_due_or_not_as_registers_hold(tmp_path: Path) -> None:
     assert found.later.said == "whether there is a result without an operation depends on what registers hold"
 
 
+# The result rests on what an operation before leaves; operands are taken some cycles after the reset.
+LEFT = """reg [8:0] hidden, past; reg full; reg [1:0] awake;
+  assign {result, flags} = hidden ^ past;  assign out_valid = full;  assign in_ready = !full && awake == 3;
+  always @(posedge clk)
+    if (rst) {full, past, awake} <= 0;
+    else begin
+      awake <= awake + (awake != 3); full <= in_valid && in_ready;
+      if (in_ready) hidden <= now ^ past;
+      if (full) past <= hidden;
+    end"""
+WITHOUT_STALLS = {
+    **TIMES,
+    "latency": 1,
+    "handshake": {"in_valid": "in_valid", "in_ready": "in_ready", "out_valid": "out_valid"},
+}
+LEFT_SAID = (
+    "the result depends on what registers hold before the operation; leave latency out of the port map, and out_valid"
+    " is followed"
+)
+
+
+def test_the_first_operation_waits_for_in_ready(tmp_path: Path) -> None:
+    """With a latency, only the first operation is proved; without, those that follow, too."""
+    found = proof(asked(tmp_path, LEFT, WITHOUT_STALLS))
+    assert [d.verdict for d in found.cases] == ["proved"]
+    assert found.later is not None
+    assert (found.verdict, found.later.said) == ("undecided", LEFT_SAID)
+    timeless = {key: value for key, value in WITHOUT_STALLS.items() if key != "latency"}
+    assert proof(asked(tmp_path, LEFT, timeless)).verdict == "proved"
+    assert (
+        proof(asked(tmp_path, LEFT.replace("now ^ past;", "now ^ past ^ awake;"), WITHOUT_STALLS)).verdict
+        == "counterexample"
+    )
+    with pytest.raises(Error, match="in_ready is never raised"):
+        proof(asked(tmp_path, LEFT.replace("awake + (awake != 3)", "awake"), WITHOUT_STALLS))
+
+
 def test_a_counterexample_is_one_from_the_reset_on(tmp_path: Path) -> None:
     """The second of two operations comes out in place of the first one."""
     of = asked(tmp_path, ELASTIC.replace("!v1 || free2;", "1;"))
