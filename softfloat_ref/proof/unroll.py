@@ -136,8 +136,8 @@ def _fixed(machine: Machine, ports: PortMap, stimulus: Stimulus, given: Mapping[
         free = {str(t.value) for t in variables([found.got, found.wrong, found.assumed])}
         if not before & free or not (ports.reset or machine.starts):
             return found
-    after.contents.update(given)
     _await(after, ports, stimulus(0, [FALSE] * ports.handshake.channels))
+    after.contents.update(given)
     return _timed(after, ports, stimulus, RESET if ports.reset else POWER_UP)
 
 
