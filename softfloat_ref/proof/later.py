@@ -13,9 +13,10 @@ from softfloat_ref.oracle.sources import Lfsr
 from softfloat_ref.proof.design import Design
 from softfloat_ref.proof.engine import Verdict
 from softfloat_ref.proof.generator import Wrong, stepped
+from softfloat_ref.proof.operations import EXTRA, LOST, NEVER, OTHER, WRONG, Event, Fault, Operations
 from softfloat_ref.proof.question import Counterexample, Question, input_names, oracle
 from softfloat_ref.proof.solver import solve
-from softfloat_ref.proof.stream import EXTRA, LOST, NEVER, OTHER, WRONG, Event, Fault, follow
+from softfloat_ref.proof.stream import follow
 from softfloat_ref.proof.unroll import (
     ANY,
     CHANGING,
@@ -27,6 +28,7 @@ from softfloat_ref.proof.unroll import (
     started,
     unasked,
 )
+from softfloat_ref.proof.walk import walked
 from softfloat_ref.symbolic.terms import TRUE, Term, const, eq, evaluator, not_, or_, replaced, var, variables
 from softfloat_ref.units import SelectionUnit, Unit
 from softfloat_ref.units.unit import lanes_of
@@ -66,7 +68,8 @@ def later(question: Question, limit_s: float) -> Later | None:
     if ports.latency is not None:
         starts = {question.design(part).observed.start for part in range(len(question.unit.parts))}
         if not starts <= {ANY, CHANGING}:
-            return Later("undecided", _RESTS + _FOLLOWED if has_pauses(ports) else _RESTS)
+            why = _RESTS + _FOLLOWED if has_pauses(ports) else _RESTS
+            return _shown_or(question, walked(Operations(question.design(), question.assumption)), why)
     found = Later("proved")
     if has_pauses(ports):
         found = _of_pauses(question, limit_s)
@@ -89,15 +92,18 @@ def _of_stream(question: Question, limit_s: float) -> Later:
     if len(question.unit.parts) > 1 and question.assumption is not TRUE:
         return Later("undecided", "--assume is not supported for later operations of a set of several")
     found = follow(question.design(), question.assumption, limit_s)
-    if found.fault is None:
-        every = (
-            f"every operation {question.design().observed.start}, with any stalls ({counted(found.states, 'state')})"
-        )
-        return Later("undecided", found.why) if found.why else Later("proved", every)
-    shown = _shown(question, found.fault)
-    if shown is None:
-        return Later("undecided", "only operations without a defined result may be wrong")
-    return Later("counterexample", found.fault.said, counterexample=shown, steps=found.fault.steps)
+    if found.fault is None and not found.why:
+        states = counted(found.states, "state")
+        return Later("proved", f"every operation {question.design().observed.start}, with any stalls ({states})")
+    return _shown_or(question, found.fault, found.why or "only operations without a defined result may be wrong")
+
+
+def _shown_or(question: Question, fault: Fault | None, why: str) -> Later:
+    """A fault; if there is none, or if it is none for the oracle, why there is no proof."""
+    shown = None if fault is None else _shown(question, fault)
+    if fault is None or shown is None:
+        return Later("undecided", why)
+    return Later("counterexample", fault.said, counterexample=shown, steps=fault.steps)
 
 
 def _shown(question: Question, fault: Fault) -> Counterexample | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from softfloat_ref.proof.design import Design, Never
-from softfloat_ref.proof.unroll import idle_signals, observe
+from softfloat_ref.proof.unroll import Contents, idle_signals, observe
 from softfloat_ref.symbolic.terms import (
     FALSE,
     TRUE,
@@ -20,6 +21,12 @@ from softfloat_ref.symbolic.terms import (
     var,
     variables,
 )
+
+WRONG: Final = "the result is wrong"
+OTHER: Final = "the result has another tag"
+EXTRA: Final = "a result without an operation"
+LOST: Final = "the result is withdrawn before it is taken"
+NEVER: Final = "no result comes"
 
 
 class Cycle(NamedTuple):
@@ -42,6 +49,28 @@ class Move(NamedTuple):
     def given(self) -> bool:
         """Whether a result is taken."""
         return self.shown and self.cycle.ready
+
+
+class Event(NamedTuple):
+    """A cycle from the reset on. Operations are counted from 0: begun: the one that is taken; shown: the one whose
+    result there is; ready: whether a result is taken."""
+
+    begun: int | None
+    shown: int | None
+    ready: bool
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something wrong in the last of some cycles. number: of the operation that it is about; model: values by which it
+    is seen; got: the outputs then; steps: what inputs and registers hold in each cycle, as terms."""
+
+    said: str
+    events: Sequence[Event]
+    number: int
+    model: Mapping[str, int]
+    got: Term
+    steps: Sequence[Contents]
 
 
 class Operations:

@@ -6,6 +6,8 @@ state that comes back is then the same terms; where no other one comes, these ar
 
 Where operands decide when a result comes, the one operation in flight is followed until it certainly waits, if for any
 contents of the registers nothing makes a difference but operands that are taken and a result that is taken.
+
+Where this does not decide, operations at random may still show what is wrong (walk).
 """
 
 from __future__ import annotations
@@ -20,9 +22,21 @@ from typing import Final, NamedTuple
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.proof.design import Design, Never
-from softfloat_ref.proof.operations import Cycle, Move, Operations
+from softfloat_ref.proof.operations import (
+    EXTRA,
+    LOST,
+    NEVER,
+    OTHER,
+    WRONG,
+    Cycle,
+    Event,
+    Fault,
+    Move,
+    Operations,
+)
 from softfloat_ref.proof.solver import solve
-from softfloat_ref.proof.unroll import Contents, Run, free_contents, idle_signals, started
+from softfloat_ref.proof.unroll import Run, free_contents, idle_signals, started
+from softfloat_ref.proof.walk import walked
 from softfloat_ref.symbolic.terms import (
     FALSE,
     TRUE,
@@ -41,11 +55,6 @@ from softfloat_ref.symbolic.terms import (
 
 MAX_STATES: Final = 2000
 LIMIT_S: Final = 300.0  # for all states
-WRONG: Final = "the result is wrong"
-OTHER: Final = "the result has another tag"
-EXTRA: Final = "a result without an operation"
-LOST: Final = "the result is withdrawn before it is taken"
-NEVER: Final = "no result comes"
 _JUNK: Final = "junk"  # begins the names of what registers hold of operations that are over
 _FEW_BITS: Final = 16  # of a register that may always hold the same
 _TRIES: Final = 20
@@ -72,28 +81,6 @@ class Step(NamedTuple):
     move: Move
     outputs: Mapping[str, Term]
     after: State
-
-
-class Event(NamedTuple):
-    """A cycle from the reset on. Operations are counted from 0: begun: the one that is taken; shown: the one whose
-    result there is; ready: whether a result is taken."""
-
-    begun: int | None
-    shown: int | None
-    ready: bool
-
-
-@dataclass(frozen=True)
-class Fault:
-    """Something wrong in the last of some cycles. number: of the operation that it is about; model: values by which it
-    is seen; got: the outputs then; steps: what inputs and registers hold in each cycle, as terms."""
-
-    said: str
-    events: Sequence[Event]
-    number: int
-    model: Mapping[str, int]
-    got: Term
-    steps: Sequence[Contents]
 
 
 @dataclass(frozen=True)
@@ -135,7 +122,7 @@ def follow(design: Design, assumed: Term, limit_s: float) -> Followed:
     try:
         explorer.explore()
     except _StopError as e:
-        return Followed(len(explorer.ways), str(e))
+        return Followed(len(explorer.ways), str(e), walked(explorer.of))
     except _FaultError as e:
         return Followed(len(explorer.ways), fault=e.fault)
     return Followed(len(explorer.ways))
