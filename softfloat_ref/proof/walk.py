@@ -24,7 +24,7 @@ Signals = Mapping[str, int]
 
 
 def walked(of: Operations) -> Fault | None:
-    """Something wrong, as it is seen in some walks; None if nothing is. Walks have the same random numbers anew."""
+    """Something wrong, as it is seen in some walks; None if nothing is. The random numbers are always the same."""
     walks, end = _Walks(of), time.monotonic() + WALK_S
     if of.given or walks.base is None:  # what registers hold for an operation is not at random
         return None
