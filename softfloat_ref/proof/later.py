@@ -37,6 +37,7 @@ OTHER_BITS: Final = "wrong random bits"
 _SHOWN: Final = 4  # lanes of inputs
 _FEW: Final = 4  # cycles more than two operations take
 _RESTS: Final = "the result depends on what registers hold before the operation"
+_PAUSES: Final = "whether there is a result without an operation depends on what registers hold"
 _FOLLOWED: Final = "; leave latency out of the port map, and out_valid is followed"
 _HAPPENS: Final = {
     WRONG: "the result of operation {} is wrong",
@@ -200,7 +201,7 @@ def _of_pauses(question: Question, limit_s: float) -> Later:
     *_, (extra, _) = islice(unasked(always, ports, design.driven.any), latency + 1)
     if solve([extra], limit_s).result == "unsat":
         return Later("proved")
-    return Later("undecided", "whether there is a result without an operation depends on what registers hold")
+    return Later("undecided", _PAUSES + _FOLLOWED)
 
 
 def _unasked(

@@ -178,7 +178,8 @@ class _Explorer:
 
     def _cycles(self, state: State) -> Iterator[Cycle]:
         """What a bench may do: operands stay offered until they are taken."""
-        left = self.of.channels & ~state.taken
+        full = state.flying >= self.of.ports.limit and not (state.taken or state.offered)
+        left = 0 if full else self.of.channels & ~state.taken
         for offered in range(left + 1):
             if offered & ~left == 0 and offered & state.offered == state.offered:
                 yield Cycle(offered, ready=True)
@@ -318,7 +319,7 @@ class _Explorer:
             if certain is None:
                 break
             if certain:
-                if self._may(taking, facts):
+                if self.of.ports.limit > 1 and self._may(taking, facts):
                     raise _StopError("the latency depends on operands, and further ones are taken meanwhile")
                 if self._may(stirred, facts):
                     raise _StopError(
@@ -365,12 +366,13 @@ class _Explorer:
         return self._may(and_(idle, unlike), [])
 
     def _unlike(self, before: Mapping[str, Term]) -> tuple[Term, Term]:
-        """Whether no operands can be taken; and whether outputs or next contents rest on something else than that a
-        result is taken, or do not stay while a result waits."""
+        """Whether no operands can be taken, or none may be offered; and whether outputs or next contents rest on
+        something else than that a result is taken, or do not stay while a result waits."""
         machine, ports = self.of.machine, self.of.ports
-        idle, busy, quiet = idle_signals(ports), Run(machine, before), Run(machine, before)
+        idle, busy, quiet, one = idle_signals(ports), Run(machine, before), Run(machine, before), ports.limit == 1
         tag = {"tag_in": var("another tag", ports.tag.width)} if ports.tag else {}
-        free = {"in_valid": var("valid", ports.handshake.channels), "out_ready": var("ready", 1), **tag}
+        valid = const(0, ports.handshake.channels) if one else var("valid", ports.handshake.channels)
+        free = {"in_valid": valid, "out_ready": var("ready", 1), **tag}
         some = busy.step({**idle, **free, "stimulus": self.of.driven.any(" offered")})
         none = quiet.step({**idle, "out_ready": FALSE, "stimulus": self.of.driven.any("")})
         given = and_(none["out_valid"], free["out_ready"])
@@ -380,7 +382,7 @@ class _Explorer:
             and_(not_(given), _differ(busy.contents, quiet.contents)),
             and_(none["out_valid"], _differ(quiet.contents, before)),
         )
-        return eq(none["in_ready"], const(0, none["in_ready"].width)), unlike
+        return TRUE if one else eq(none["in_ready"], const(0, none["in_ready"].width)), unlike
 
     # -- from the reset on ---------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -166,19 +166,31 @@ def kept_contents(machine: Machine, ports: PortMap, contents: Mapping[str, Term]
 
 
 def _timed(run: Run, ports: PortMap, stimulus: Stimulus, start: str) -> Observed:
-    """Around the operation, anything may be offered: valids and operands of other cycles are free."""
-    latency, idle = ports.latency or 0, idle_signals(ports)
-    valid = {"in_valid": const(-1, ports.handshake.channels)}
-    free = {name: t for name, t in idle.items() if name != "in_valid"}
-    outputs, assumed = {}, TRUE
+    """Around the operation, anything may be offered, as far as the port map allows: valids and operands of other cycles
+    are free."""
+    latency, idle, every = ports.latency or 0, idle_signals(ports), const(-1, ports.handshake.channels)
+    outputs, assumed, begun = {}, TRUE, list[Term]()
     for cycle in range(latency + 1):
-        now = valid if cycle == 0 else {}
+        other = ite(_room(begun, ports.limit), var(f"in_valid@{len(run.steps)}", every.width), const(0, every.width))
+        valid = other if cycle else every
         taken = [const(cycle > 0, 1)] * ports.handshake.channels
-        outputs = run.step({**free, **now, "stimulus": stimulus(cycle, taken)})
+        outputs = run.step({**idle, "in_valid": valid, "stimulus": stimulus(cycle, taken)})
         if cycle == 0 and "in_ready" in ports.handshake:
             assumed = eq(outputs["in_ready"], const(-1, outputs["in_ready"].width))
+        begun.append(and_(eq(valid, every), eq(outputs["in_ready"], every)) if cycle else TRUE)
     wrong = not_(outputs["out_valid"]) if "out_valid" in ports.handshake else FALSE
     return Observed(outputs["got"], wrong, start, latency, run.steps, assumed)
+
+
+def _room(begun: Iterable[Term], limit: int) -> Term:
+    """Whether fewer operations than the limit are begun, of some that may be."""
+    some = list(begun)
+    if len(some) < limit:
+        return TRUE
+    least = [TRUE, *[FALSE] * limit]  # whether so many are
+    for bit in some:
+        least = [TRUE, *(or_(least[n], and_(least[n - 1], bit)) for n in range(1, limit + 1))]
+    return not_(least[limit])
 
 
 def has_pauses(ports: PortMap) -> bool:
@@ -191,7 +203,7 @@ def unasked(run: Run, ports: PortMap, stimulus: Callable[[str], Term]) -> Iterat
     puts out; operands are offered at any time. stimulus: anything, with this end of its variables' names."""
     idle, width, due = idle_signals(ports), ports.handshake.channels, deque([FALSE] * (ports.latency or 0))
     while True:
-        offered = var(f"valid in {len(run.steps)}", 1)
+        offered = and_(var(f"valid in {len(run.steps)}", 1), _room(due, ports.limit))
         signals = {"in_valid": side_by_side([offered] * width), "stimulus": stimulus(f" in {len(run.steps)}")}
         outputs = run.step({**idle, **signals})
         due.append(and_(offered, eq(outputs["in_ready"], const(-1, width))))

@@ -99,23 +99,23 @@ class _Walk:
         more = sum(1 << i for i in range(shake.channels) if self.words.random() < often)
         if self.latency is not None:
             more = self.of.channels if more or "in_valid" not in shake else 0
-        offered = (more & ~self.taken | self.offered) if self._drawn() else 0
+        full = len(self.flying) >= self.of.ports.limit and not (self.taken or self.offered)
+        offered = 0 if full else more & ~self.taken | self.offered
+        if offered and self.drawn < self.number:
+            self._draw()
         return Cycle(offered, "out_ready" not in shake or self.words.random() < often)
 
     def _eager(self) -> Cycle:
         begun = self.taken or self.offered
         return Cycle(self.of.channels & ~self.taken if begun else 0, ready=True)
 
-    def _drawn(self) -> bool:
-        """Whether there are inputs, and a tag, for the next operation."""
-        if self.drawn < self.number:
-            tags = [self._tag(n) for n in self.flying]
-            free = [t for t in range(1 << self.of.ports.tag.width) if t not in tags] if self.of.ports.tag else [0]
-            if not free:
-                return False
-            self.drawn, values = self.number, {**self.walks.draw(), "tag": self.words.choice(free)}
-            self.model |= {f"{name}#{self.number}": value for name, value in values.items()}
-        return True
+    def _draw(self) -> None:
+        """Inputs and a tag for the next operation."""
+        self.drawn, values = self.number, self.walks.draw()
+        if self.of.ports.tag:
+            tags = {self._tag(n) for n in self.flying}
+            values["tag"] = self.words.choice([t for t in range(1 << self.of.ports.tag.width) if t not in tags])
+        self.model |= {f"{name}#{self.number}": value for name, value in values.items()}
 
     def _tag(self, number: int) -> int:
         return self.model.get(f"tag#{number}", -1)

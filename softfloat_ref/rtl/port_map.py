@@ -15,6 +15,7 @@ from softfloat_ref.base.tables import Range, check, check_choices, choices, hint
 from softfloat_ref.rtl.handshake import IDENTIFIER, Handshake, parse_handshake
 from softfloat_ref.rtl.module_ports import Expression, Parameters
 
+UNLIMITED: Final = (1 << 31) - 1  # a SystemVerilog int
 DRAIN_TIMEOUT: Final = 1000  # cycles without progress after which a bench gives up
 FILLS: Final = ("zeros", "ones", "any")
 MAX_TAG_WIDTH: Final = 10
@@ -125,6 +126,11 @@ class PortMap:
     ignore: tuple[str, ...] = ()
     compare_nan: Literal["exact", "quiet", "any"] = "exact"
     nan_scale_elements: Literal["exact", "any"] = "exact"
+
+    @property
+    def limit(self) -> int:
+        """The largest number of operations in flight; each has a tag of its own."""
+        return min(self.outstanding or UNLIMITED, 1 << self.tag.width if self.tag else UNLIMITED)
 
     @property
     def tolerances(self) -> dict[str, str]:

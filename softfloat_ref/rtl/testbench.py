@@ -13,7 +13,6 @@ from softfloat_ref.rtl.module_ports import instance, string_literal
 from softfloat_ref.rtl.port_map import PortMap
 from softfloat_ref.rtl.tolerance import Excuse, Tolerance
 
-_UNLIMITED: Final = (1 << 31) - 1
 _CAST: Final = [  # Icarus has no casts to enumerations, and does without
     "`ifdef __ICARUS__",
     "`define SFR_CAST(T, X) X",
@@ -84,7 +83,6 @@ def _word_chars(bound: Bound) -> int:
 
 def _constants(bound: Bound, ports: PortMap, folder: str) -> str:
     shake, tags = ports.handshake, 1 << ports.tag.width if ports.tag else 1
-    limit = min(ports.outstanding or _UNLIMITED, tags if ports.tag else _UNLIMITED)
     numbers = {
         "COUNT": bound.count,
         "LANES": ports.lanes,
@@ -96,7 +94,7 @@ def _constants(bound: Bound, ports: PortMap, folder: str) -> str:
         "IN_STALLS": ports.handshake.stalls if "in_valid" in shake else 0,
         "OUT_STALLS": ports.handshake.stalls if "out_ready" in shake else 0,
         "SEED": ports.handshake.seed,
-        "OUTSTANDING": limit,
+        "OUTSTANDING": ports.limit,
         "TAG_WIDTH": ports.tag.width if ports.tag else 1,
         "TAGS": 2 * tags if not ports.tag else tags,
         "STICKY_DELAY": ports.sticky.delay if ports.sticky else 0,

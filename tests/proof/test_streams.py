@@ -359,7 +359,7 @@ def test_results_that_are_due_or_not_as_registers_hold(tmp_path: Path) -> None:
     )
     assert found.verdict == "undecided"
     assert found.later is not None
-    assert found.later.said == "whether there is a result without an operation depends on what registers hold"
+    assert found.later.said.startswith("whether there is a result without an operation depends on what registers hold")
 
 
 # The result rests on what an operation before leaves; operands are taken some cycles after the reset.
@@ -402,6 +402,55 @@ def test_the_first_operation_waits_for_in_ready(tmp_path: Path) -> None:
     assert told(asked(tmp_path, more, WITHOUT_STALLS)) == "a result without an operation"
     with pytest.raises(Error, match="in_ready is never raised"):
         proof(asked(tmp_path, LEFT.replace("awake + (awake != 3)", "awake"), WITHOUT_STALLS))
+
+
+# -- a limit of operations in flight -----------------------------------------------------------------------------------
+
+# Operands are taken at any time, and a third operation, or a second one, takes the place of another.
+TWO = """reg [8:0] h0, h1; reg [1:0] c0, c1;  wire free = c0 <= 1;
+  assign {result, flags} = c0 == 1 ? h0 : h1;  assign out_valid = c0 == 1 || c1 == 1;  assign in_ready = 1;
+  always @(posedge clk) begin
+    c0 <= rst ? 0 : in_valid && free ? 3 : c0 - (c0 != 0);
+    c1 <= rst ? 0 : in_valid && !free ? 3 : c1 - (c1 != 0);
+    if (in_valid && free) h0 <= now;
+    if (in_valid && !free) h1 <= now;
+  end"""
+ONE = """reg [8:0] held; reg [3:0] left; reg busy;
+  assign {result, flags} = held;  assign out_valid = busy && left == 0;  assign in_ready = 1;
+  always @(posedge clk)
+    if (rst) busy <= 0;
+    else if (in_valid) begin busy <= 1; held <= now; left <= 2; end
+    else if (left != 0) left <= left - 1;
+    else if (out_ready) busy <= 0;"""
+UNASKED = {**READY, "handshake": {key: port for key, port in READY["handshake"].items() if key != "in_ready"}}
+SILENT = {**TIMES, "latency": 3, "handshake": {"in_valid": "in_valid"}}
+TOLD = {**SILENT, "handshake": {"in_valid": "in_valid", "out_valid": "out_valid"}}
+VARIES = {key: value for key, value in TOLD.items() if key != "latency"}
+
+
+@pytest.mark.parametrize("left", ["2", "b"], ids=["fixed", "by operands"])
+def test_one_operation_at_a_time(left: str, tmp_path: Path) -> None:
+    body, ports = ONE.replace("left <= 2", f"left <= {left}"), {**UNASKED, "outstanding": 1}
+    of = asked(tmp_path, body, ports)
+    assert proof(of).verdict == "proved"
+    assert fails(of, 5) == [""] * 5
+    two = asked(tmp_path, body, {**ports, "outstanding": 2})
+    assert told(two)
+    assert any(fails(two, 20))
+    assert told(asked(tmp_path, body.replace("if (out_ready) busy <= 0;", "if (out_ready) held <= 0;"), ports))
+
+
+@pytest.mark.parametrize("ports", [SILENT, TOLD, VARIES], ids=["latency", "with out_valid", "out_valid alone"])
+@pytest.mark.parametrize(("body", "limit"), [(ONE, 1), (TWO, 2)], ids=["one", "two"])
+def test_no_more_operations_than_the_port_map_says(
+    body: str, limit: int, ports: Mapping[str, Any], tmp_path: Path
+) -> None:
+    """With a latency, what follows the first operation is proved only where nothing rests on registers."""
+    found = proof(asked(tmp_path, body, {**ports, "outstanding": limit}))
+    assert [d.verdict for d in found.cases] == ["proved"]
+    assert found.verdict == ("proved" if ports is VARIES or (body, ports) == (ONE, SILENT) else "undecided")
+    for more in ({"outstanding": limit + 1}, {}):
+        assert proof(asked(tmp_path, body, {**ports, **more})).verdict == "counterexample"
 
 
 def test_a_counterexample_is_one_from_the_reset_on(tmp_path: Path) -> None:

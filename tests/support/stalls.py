@@ -67,7 +67,7 @@ class Bench:
         waiting, offer, waits, quiet = list[tuple[int, ...]](), None, False, 0
         for _ in range(cycles):
             busy, takes = (first or self.words.random() < often for _ in range(2))
-            if offer is None and busy:
+            if offer is None and busy and len(waiting) < self.dut.of.rtl.ports.limit:
                 offer = tuple(self.words.getrandbits(f.width) for f in unit.inputs)
             given = {} if offer is None else {"stimulus": self.dut.stimulus(dict(zip(names, offer, strict=True)))[0]}
             outputs = self.cycle(reset=0, in_valid=int(offer is not None), out_ready=int(takes), **given)
