@@ -158,8 +158,8 @@ MODE = """reg [8:0] one; reg mode; reg [1:0] count;
     [
         ("mode", "mode <= mode && in_valid;", "proved", CHANGING),  # it stays 0, but that is no matter of its own
         ("mode", "mode <= mode ^ count[1];", "proved", CHANGING),  # nor does the count ever change
-        ("mode", "mode <= mode ^ count[1]; count <= count + 1;", "undecided", RESET),  # after three operations
-        ("count[1]", "count <= count + in_valid;", "undecided", RESET),
+        ("mode", "mode <= mode ^ count[1]; count <= count + 1;", "counterexample", RESET),  # after three operations
+        ("count[1]", "count <= count + in_valid;", "counterexample", RESET),
         ("mode", "mode <= in_valid;", "counterexample", ANY),
     ],
 )
