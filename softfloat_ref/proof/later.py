@@ -38,7 +38,7 @@ _SHOWN: Final = 4  # lanes of inputs
 _FEW: Final = 4  # cycles more than two operations take
 _RESTS: Final = "the result depends on what registers hold before the operation"
 _PAUSES: Final = "whether there is a result without an operation depends on what registers hold"
-_FOLLOWED: Final = "; leave latency out of the port map, and out_valid is followed"
+_FOLLOWED: Final = "; without latency in the port map, out_valid alone says when"
 _HAPPENS: Final = {
     WRONG: "the result of operation {} is wrong",
     OTHER: "the result of operation {} has another tag",

@@ -92,6 +92,32 @@ class Operations:
         """All channels, as ones."""
         return (1 << self.ports.handshake.channels) - 1
 
+    def fired(self, ready: int, cycle: Cycle) -> int:
+        """The channels whose operands are taken. ready: those that the circuit takes."""
+        found = ready & cycle.offered
+        return 0 if self.ports.handshake.joint and found != self.channels else found
+
+    def open(self, flying: int, taken: int, offered: int) -> int:
+        """The channels that may be offered: what is left of an operation that is begun or offered, or all of the next
+        one, if the port map allows one more in flight."""
+        return self.channels & ~taken if taken or offered or flying < self.ports.limit else 0
+
+    def eager(self, taken: int, offered: int) -> Cycle:
+        """What ends operations soonest: the rest of one that is begun is offered, and results are taken."""
+        return Cycle(self.channels & ~taken if taken or offered else 0, ready=True)
+
+    def counts(self, cycle: Cycle) -> bool:
+        """Whether what the circuit puts out must be right: it is taken, or stays until it is."""
+        return cycle.ready or self.ports.stable
+
+    def broken(self, cycle: Cycle, shown: bool, waits: bool, flying: int, whole: bool) -> str:
+        """What is wrong with out_valid. shown: whether it is set; waits: whether a result waited before; flying: how
+        many operations are in flight; whole: whether all of one is offered, which may be answered before it is
+        taken."""
+        if not shown:
+            return LOST if waits and self.ports.stable else ""
+        return EXTRA if self.counts(cycle) and not flying and (cycle.ready or not whole) else ""
+
     def signals(self, number: int, cycle: Cycle, at: int = 0) -> dict[str, Term]:
         """The signals of a cycle that offers channels of an operation. at: the cycle's number."""
         channels = self.ports.handshake.channels

@@ -172,24 +172,19 @@ class _Explorer:
         for step in steps:
             self._check(state, step)
             after = self._general(step.after)
-            if step.move == Move(self._eager(state), shown=step.move.shown) and not step.move.given:
+            alone = Move(self.of.eager(state.taken, state.offered), shown=step.move.shown)
+            if step.move == alone and not alone.given:
                 eager[state] = after
             yield [step.move], after
 
     def _cycles(self, state: State) -> Iterator[Cycle]:
         """What a bench may do: operands stay offered until they are taken."""
-        full = state.flying >= self.of.ports.limit and not (state.taken or state.offered)
-        left = 0 if full else self.of.channels & ~state.taken
+        left = self.of.open(state.flying, state.taken, state.offered)
         for offered in range(left + 1):
             if offered & ~left == 0 and offered & state.offered == state.offered:
                 yield Cycle(offered, ready=True)
                 if not state.settled and "out_ready" in self.of.ports.handshake:
                     yield Cycle(offered, ready=False)
-
-    def _eager(self, state: State) -> Cycle:
-        """What ends operations soonest: the rest of one that is begun is offered, and results are taken."""
-        begun = state.taken or state.offered
-        return Cycle(self.of.channels & ~state.taken if begun else 0, ready=True)
 
     def _step(self, state: State, cycle: Cycle, at: int) -> Step:
         """A cycle from a state. at: its number. Raises _VariesError if its handshake rests on operands."""
@@ -211,21 +206,18 @@ class _Explorer:
     def _fired(self, in_ready: Term, cycle: Cycle) -> int:
         """The channels whose operands are taken."""
         offered = [i for i in range(in_ready.width) if cycle.offered >> i & 1]
-        ready = [i for i in offered if _decided(extract(in_ready, i, i), "in_ready")]
-        joint = self.of.ports.handshake.joint
-        return 0 if joint and len(ready) < in_ready.width else sum(1 << i for i in ready)
+        return self.of.fired(sum(_decided(extract(in_ready, i, i), "in_ready") << i for i in offered), cycle)
 
     def _check(self, state: State, step: Step) -> None:
         """Raise _FaultError for what is wrong in a cycle."""
-        (cycle, _, begun, shown), stable = step.move, self.of.ports.stable
-        if not shown and state.waits and stable:
-            self._fault(state, [step.move], LOST)
-        if not shown or state.settled or not (cycle.ready or stable):
-            return
-        flying, offered = state.flying + begun, state.taken | cycle.offered == self.of.channels
-        if flying == 0 and (cycle.ready or not offered):  # one that is offered may be answered before it is taken
-            self._fault(state, [step.move], EXTRA)
+        cycle, _, begun, shown = step.move
+        flying, whole = state.flying + begun, state.taken | cycle.offered == self.of.channels
+        if said := self.of.broken(cycle, shown, state.waits, flying, whole):
+            self._fault(state, [step.move], said)
+        if said == EXTRA:
             raise _StopError(self.doubt)
+        if not shown or state.settled or not self.of.counts(cycle):
+            return
         facts = self.of.facts(range(max(flying, 1)))
         if self._may(self.of.mistaken(step.outputs, 0), facts):
             if flying > 1:
@@ -276,7 +268,7 @@ class _Explorer:
                 seen.add(at)
                 at = eager[at]
             if at in seen:
-                self._fault(at, [Move(self._eager(at))], NEVER)
+                self._fault(at, [Move(self.of.eager(at.taken, at.offered))], NEVER)
 
     # -- where operands decide -----------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from itertools import chain, repeat
 from random import Random
 from typing import Final
 
-from softfloat_ref.proof.operations import EXTRA, LOST, NEVER, OTHER, WRONG, Cycle, Event, Fault, Operations
+from softfloat_ref.proof.operations import EXTRA, NEVER, OTHER, WRONG, Cycle, Event, Fault, Operations
 from softfloat_ref.proof.solver import solve
 from softfloat_ref.proof.unroll import Contents, has_pauses, started
 from softfloat_ref.symbolic.terms import Term, const, evaluator, variables
@@ -83,12 +83,13 @@ class _Walk:
 
     def go(self, length: int) -> Fault | None:
         """So many cycles at random, then as many as it takes until all results have come."""
-        often, patience = self.words.choice((0.3, 0.6, 0.9)), self.of.cycles + _QUIET
+        of, often, patience = self.of, self.words.choice((0.3, 0.6, 0.9)), self.of.cycles + _QUIET
         while length > 0 or (self._open and self.latency is None):
             at_random = length > 0 and self.quiet < patience
-            if (found := self._cycle(self._choice(often) if at_random else self._eager())) is not None:
+            cycle = self._choice(often) if at_random else of.eager(self.taken, self.offered)
+            if (found := self._cycle(cycle)) is not None:
                 return found
-            if self.quiet > self.of.ports.drain_timeout:
+            if self.quiet > of.ports.drain_timeout:
                 return self._fault(NEVER, min([*self.flying, self.number]), 0)
             length -= 1
         return None
@@ -99,15 +100,10 @@ class _Walk:
         more = sum(1 << i for i in range(shake.channels) if self.words.random() < often)
         if self.latency is not None:
             more = self.of.channels if more or "in_valid" not in shake else 0
-        full = len(self.flying) >= self.of.ports.limit and not (self.taken or self.offered)
-        offered = 0 if full else more & ~self.taken | self.offered
+        offered = self.of.open(len(self.flying), self.taken, self.offered) & (more | self.offered)
         if offered and self.drawn < self.number:
             self._draw()
         return Cycle(offered, "out_ready" not in shake or self.words.random() < often)
-
-    def _eager(self) -> Cycle:
-        begun = self.taken or self.offered
-        return Cycle(self.of.channels & ~self.taken if begun else 0, ready=True)
 
     def _draw(self) -> None:
         """Inputs and a tag for the next operation."""
@@ -122,17 +118,19 @@ class _Walk:
 
     def _cycle(self, cycle: Cycle) -> Fault | None:
         outputs, of = self._step(cycle), self.of
-        ready = outputs["in_ready"] & cycle.offered
-        fired = 0 if of.ports.handshake.joint and ready != of.channels else ready
+        fired = of.fired(outputs["in_ready"], cycle)
         begun = bool(fired) and self.taken | fired == of.channels
         flying = [*self.flying, self.number] if begun else self.flying
-        whole = self.taken | cycle.offered == of.channels  # it may be answered before it is taken
+        whole = self.taken | cycle.offered == of.channels
         self.events.append(Event(self.number if begun else None, None, cycle.ready))
         about = self._due() if self.latency is not None else self._shown(outputs, flying or [self.number])
         shown = about is not None
         self.events[-1] = self.events[-1]._replace(shown=about)
-        said = self._pauses(outputs, shown) if self.latency is not None else self._shakes(shown, cycle, flying, whole)
-        if not said and about is not None and (cycle.ready or of.ports.stable):
+        if self.latency is not None:
+            said = self._pauses(outputs, shown)
+        else:
+            said = of.broken(cycle, shown, self.waits, len(flying), whole)
+        if not said and about is not None and of.counts(cycle):
             said = self._answers(outputs, about)
         if said:
             return self._fault(said, self.number if about is None else about, outputs["got"])
@@ -167,13 +165,6 @@ class _Walk:
             return NEVER if "out_valid" in self.of.ports.handshake and not outputs["out_valid"] else ""
         begun = len(self.events) > (self.latency or 0)  # before, it may tell of what registers held that no reset sets
         return EXTRA if begun and has_pauses(self.of.ports) and outputs["out_valid"] else ""
-
-    def _shakes(self, shown: bool, cycle: Cycle, flying: Sequence[int], whole: bool) -> str:
-        """What is wrong with out_valid. whole: whether all of an operation is offered."""
-        stable = self.of.ports.stable
-        if not shown:
-            return LOST if self.waits and stable else ""
-        return EXTRA if (cycle.ready or stable) and not flying and (cycle.ready or not whole) else ""
 
     def _answers(self, outputs: Signals, about: int) -> str:
         """What is wrong with the result of an operation."""

@@ -20,7 +20,7 @@ from softfloat_ref.symbolic.terms import (
     const,
     eq,
     extract,
-    ite,
+    length_of,
     make,
     not_,
     sext,
@@ -454,17 +454,6 @@ def bit_xor(a: Any, b: Any) -> Any:
     if al < 0 or bl < 0:
         return number_of(node, -(1 << (node.width - 1)), (1 << (node.width - 1)) - 1)
     return number_of(node, 0, (1 << max(ah.bit_length(), bh.bit_length())) - 1)
-
-
-def length_of(node: Term) -> Term:
-    """The length of a magnitude, halves first."""
-    if node.width == 1:
-        return node
-    half = node.width // 2
-    high, low = extract(node, node.width - 1, half), extract(node, half - 1, 0)
-    width = node.width.bit_length()
-    above = make("add", width, zext(length_of(high), width), const(half, width))
-    return ite(eq(high, const(0, high.width)), zext(length_of(low), width), above)
 
 
 # -- order -----------------------------------------------------------------------------------------------------------

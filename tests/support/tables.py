@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.prove import Proof, prove
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.rtl import Rtl, read_rtl
 from softfloat_ref.proof.yosys import Frontend
@@ -132,3 +134,23 @@ def rtl(
     file = folder / f"{name}.sv"
     file.write_text(text)
     return read_rtl(unit, parse_ports({"module": "dut", **ports}), read_sources([file]), frontend)
+
+
+def asked(folder: Path, body: str, ports: Mapping[str, Any] = READY) -> Question:
+    head = HEAD.replace("{ports}", CLOCKED).replace("{a}", "a").replace("{b}", "b")
+    return Question(UNIT, rtl(folder, UNIT, f"{table()}{head}{body}\nendmodule\n", ports))
+
+
+def proof(of: Question) -> Proof:
+    return prove(of, "whole", How(20))
+
+
+def told(of: Question) -> str:
+    """What is said to be wrong of later operations, as the oracle sees it."""
+    found = proof(of)
+    assert found.verdict == "counterexample"
+    assert found.counterexample is not None
+    assert tuple(UNIT.answer(found.counterexample.inputs)) == found.counterexample.expected
+    if found.counterexample.said == "the result is wrong":
+        assert found.counterexample.got != found.counterexample.expected
+    return found.counterexample.said
