@@ -16,6 +16,7 @@ from softfloat_ref.app.equality import cases_words, compared, inputs_words, seco
 from softfloat_ref.app.options import SCHEDULERS, Choices, Name, operands_option, policy_options, profile_option
 from softfloat_ref.app.progress import progress
 from softfloat_ref.app.requests import DOT, QUANTIZATIONS, dot_options, input_unit, rounding_input
+from softfloat_ref.app.second_opinion import mismatch_lines, nobody_looked
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.base.executors import workers
@@ -27,6 +28,7 @@ from softfloat_ref.oracle.sources import Lfsr
 from softfloat_ref.proof.btor2 import UNDEFINED
 from softfloat_ref.proof.certificate import problems, read_certificate
 from softfloat_ref.proof.certify import certificate
+from softfloat_ref.proof.cosimulation import Cosimulation, SecondOpinion
 from softfloat_ref.proof.engine import Decided, How
 from softfloat_ref.proof.equal import Equality
 from softfloat_ref.proof.later import Later
@@ -39,6 +41,7 @@ from softfloat_ref.proof.wave import check_wave, write_wave
 from softfloat_ref.proof.yosys import FRONTENDS
 from softfloat_ref.rtl.binding import flag_mask
 from softfloat_ref.rtl.bundle import ALL_FLAGS
+from softfloat_ref.rtl.cycles import SIMULATORS
 from softfloat_ref.rtl.fit import Misfit
 from softfloat_ref.rtl.port_map import read_ports
 from softfloat_ref.rtl.sources import Sources
@@ -50,7 +53,7 @@ from softfloat_ref.testing.views import view_of
 LIMIT_S: Final = 60.0
 UNDECIDED: Final = 3
 _OF_MODULES: Final = (
-    "ports_file", "held", "first", "frontend", "output", "wave", "source_files", "include_dirs", "defines",
+    "ports_file", "held", "first", "frontend", "sim", "output", "wave", "source_files", "include_dirs", "defines",
     "file_lists", "relative_lists", "library_files", "library_dirs",
 )  # fmt: skip
 _LEFT_OPEN: Final = {  # what is open, and what leaves it out, by whether it is of operations
@@ -93,6 +96,7 @@ _CODES: Final = {"proved": 0, "counterexample": 1, "undecided": UNDECIDED}
 @click.option(
     "--frontend", type=click.Choice(FRONTENDS), default="slang", show_default=True, help="What reads the SOURCEs."
 )
+@click.option("--sim", type=Name("SIMULATOR", SIMULATORS), help="The one simulator of the SOURCEs [all there are].")
 @click.option("--jobs", type=click.IntRange(1, 1024), default=None, help="Number of processes for cases [1].")
 @click.option("--scheduler", metavar=SCHEDULERS, help="A Dask cluster for the cases.")
 @click.option("--work", metavar="DIR", help="Keep results of cases in DIR, and go on from there.")
@@ -122,6 +126,7 @@ def command(
     limit: float,
     confirm: str | None,
     frontend: Any,
+    sim: str | None,
     jobs: int | None,
     scheduler: str | None,
     work: str | None,
@@ -168,11 +173,18 @@ def command(
     question = Question(unit, rtl, dict(map(_register, held)), assumed, source)
     if first and question.design().observed.start in ("", ANY, CHANGING) and not has_pauses(rtl.ports):
         raise Error("--first-operation has no effect here: the proof covers every operation of this module")
-    found = _proved(question, strategy, how, *shared, first)
+    with Cosimulation(question, sources, SIMULATORS if sim is None else (sim,)) as simulated:
+        opinion, found = simulated.look(), Proof("undecided", ())
+        if opinion.difference is None:
+            found = _proved(question, strategy, how, *shared, first)
+            opinion = simulated.look_at_counterexample(found)
     if output is not None:
-        table = certificate(question, found, strategy, how, [Path(ports_file), *rtl.files], Path(output).parent)
+        table = certificate(question, found, opinion, strategy, how, [Path(ports_file), *rtl.files], Path(output).parent)
         write_file(output, lambda stream: stream.write(json.dumps(table, indent=1).encode()))
-    print("\n".join(_lines(question, found)))
+    if opinion.difference is not None:
+        print("\n".join(mismatch_lines(question, opinion, opinion.difference)))
+        return 1
+    print("\n".join(_lines(question, found, opinion)))
     if wave is not None:
         print(_waved(question, found, wave))
     return _CODES[found.verdict]
@@ -225,7 +237,7 @@ def _proved(
 # -- in words ----------------------------------------------------------------------------------------------------------
 
 
-def _lines(question: Question, proof: Proof) -> Iterator[str]:
+def _lines(question: Question, proof: Proof, opinion: SecondOpinion) -> Iterator[str]:
     unit, module = question.unit, question.rtl.ports.module
     if proof.counterexample is not None:
         yield f"COUNTEREXAMPLE: {module} is not {unit.label}"
@@ -235,6 +247,7 @@ def _lines(question: Question, proof: Proof) -> Iterator[str]:
     elif proof.verdict == "proved":
         yield f"PROVED: {module} is {unit.label} for {_inputs(question, proof)}{cases_words(proof)}"
         yield f"  {'; '.join([_circuit(question, proof.later), *_accepted(question, proof.later)])}"
+        yield from (f"  {line}" for line in nobody_looked(opinion))
     elif proof.later is not None:
         of, hint = _LEFT_OPEN[question.source is None or bool(proof.later.order)]
         yield f"UNDECIDED: {module} is {unit.label} for {_inputs(question, proof)}{cases_words(proof)}"

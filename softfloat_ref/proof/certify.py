@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from softfloat_ref.proof.certificate import SCHEMA, file_hash, sealed
+from softfloat_ref.proof.cosimulation import SecondOpinion
 from softfloat_ref.proof.engine import Decided, How
 from softfloat_ref.proof.prove import Proof
 from softfloat_ref.proof.question import Question
@@ -26,7 +27,13 @@ MEANING: Final = (
 
 
 def certificate(
-    question: Question, proof: Proof, strategy: str, how: How, files: Iterable[Path], folder: Path
+    question: Question,
+    proof: Proof,
+    opinion: SecondOpinion,
+    strategy: str,
+    how: How,
+    files: Iterable[Path],
+    folder: Path,
 ) -> dict[str, Any]:
     """The certificate of a proof. files: of port map and sources; folder: to which their paths are relative."""
     from softfloat_ref import __version__
@@ -37,7 +44,7 @@ def certificate(
             "schema": SCHEMA,
             "tool": "softfloat-ref",
             "version": __version__,
-            "verdict": proof.verdict,
+            "verdict": "mismatch" if opinion.difference else proof.verdict,
             "meaning": MEANING,
             "unit": stored(question.unit),
             "name": question.unit.name,
@@ -57,6 +64,7 @@ def certificate(
             "assumption": expression(question.domain),
             "split": None if proof.split is None else dataclasses.asdict(proof.split),
             "later": proof.later and {k: getattr(proof.later, k) for k in ("verdict", "said", "order")},
+            "second_opinion": dataclasses.asdict(opinion),
             "cases": [_case(question, decided) for decided in proof.cases],
             "not_begun": list(proof.open),
             "gave_way": [_case(question, decided) for decided in proof.tried],
