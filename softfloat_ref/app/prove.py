@@ -179,7 +179,8 @@ def command(
             found = _proved(question, strategy, how, *shared, first)
             opinion = simulated.look_at_counterexample(found)
     if output is not None:
-        table = certificate(question, found, opinion, strategy, how, [Path(ports_file), *rtl.files], Path(output).parent)
+        files, folder = [Path(ports_file), *rtl.files], Path(output).parent
+        table = certificate(question, found, opinion, strategy, how, files, folder)
         write_file(output, lambda stream: stream.write(json.dumps(table, indent=1).encode()))
     if opinion.difference is not None:
         print("\n".join(mismatch_lines(question, opinion, opinion.difference)))

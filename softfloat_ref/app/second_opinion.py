@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Final
 
 from softfloat_ref.proof.cosimulation import Difference, SecondOpinion
@@ -22,7 +24,8 @@ def mismatch_lines(question: Question, opinion: SecondOpinion, found: Difference
     yield f"    {found.simulator:<10}{found.simulated}"
     if found.macros:
         names = " and ".join(found.macros)
-        yield f"  with {names} defined, as for the netlist, {found.simulator} agrees: give -D to both, or one text for both"
+        yield f"  with {names} defined, as for the netlist, {found.simulator} agrees"
+        yield from (f"  {place}" for place in places(found.macros, question.rtl.files))
     yield "  nothing is proved of a netlist that is not its sources"
 
 
@@ -30,3 +33,12 @@ def nobody_looked(opinion: SecondOpinion) -> Iterator[str]:
     """That no simulator read the sources, and why."""
     if not opinion.simulators:
         yield f"no simulation of the sources: {'; '.join(opinion.absent.values())}"
+
+
+def places(macros: Sequence[str], files: Iterable[Path]) -> Iterator[str]:
+    """The lines of files that ask whether one of these macros is defined."""
+    asks = re.compile(rf"`(?:ifn?def|elsif)\s+(?:{'|'.join(map(re.escape, macros))})\b.*")
+    for file in files:
+        for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+            if asked := asks.search(line):
+                yield f"{file}:{number}: {asked[0].strip()}"

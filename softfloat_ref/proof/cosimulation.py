@@ -17,10 +17,11 @@ from random import Random
 from typing import Final, NamedTuple
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.proof.drive import Driver, Due, Fill, Recording, Vector, directed, literals, vectors
+from softfloat_ref.proof.drive import Driver, Due, Fill, Recording
 from softfloat_ref.proof.prove import Proof
 from softfloat_ref.proof.question import Question, input_names
 from softfloat_ref.proof.rtl import TOP, bound, top_text
+from softfloat_ref.proof.stimuli import Vector, directed, literals, vectors
 from softfloat_ref.proof.unroll import ANY, CHANGING, POWER_UP, RESET
 from softfloat_ref.rtl.bundle import ones
 from softfloat_ref.rtl.cycles import SIMULATORS, CycleBench, cycle_bench, short_simulator
@@ -107,7 +108,7 @@ class Cosimulation:
         recording = self.driver.record(vectors(self.question, literals(self.sources.files)), DRIVE_S)
         self.look_at(recording)
         if self.opinion.difference is None and self.benches:
-            rare = list(directed(self.question, recording))
+            rare = list(directed(self.question, recording.vectors))
             self.opinion = replace(self.opinion, directed=len(rare))
             self.look_at(self.driver.record([*rare, *rare], DRIVE_S))
         self.opinion = replace(self.opinion, seconds=self.opinion.seconds + time.monotonic() - begin)
@@ -176,12 +177,12 @@ class Cosimulation:
             rows = bench.run(cycles, plusargs)
             for check in checks:
                 text = rows[check.cycle][place[check.output]]
-                if wrong := _unlike(text, check.value) & check.bits:
-                    if wrong & ~open_bits.of(check.cycle, check.output):
-                        due = recording.due[check.cycle]
-                        lanes = due.vector.lanes if due and due.vector else {}
-                        shown = _shown(f"{check.value:0{len(text)}b}", check.bits), _shown(text, check.bits)
-                        return Difference(name, check.output, check.cycle, *shown, lanes)
+                wrong = _unlike(text, check.value) & check.bits
+                if wrong and wrong & ~open_bits.of(check.cycle, check.output):
+                    due = recording.due[check.cycle]
+                    lanes = due.vector.lanes if due and due.vector else {}
+                    shown = _shown(f"{check.value:0{len(text)}b}", check.bits), _shown(text, check.bits)
+                    return Difference(name, check.output, check.cycle, *shown, lanes)
         return None
 
     def _macros(self, name: str, recording: Recording, checks: Sequence[_Check]) -> tuple[str, ...]:

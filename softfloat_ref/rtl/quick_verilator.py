@@ -60,7 +60,8 @@ class QuickVerilator(Verilator):
 
     def _steps(self, top: str, output: Path, options: list[str], files: list[str]) -> tuple[list[str], ...]:
         runtime, include = _runtime(self, kept.folder() or output.parent), self._include
-        model = [str(self.executable), "--cc", "--timing", "-Wno-fatal", "--x-assign", "unique", "--x-initial", "unique"]
+        model = [str(self.executable), "--cc", "--timing", "-Wno-fatal"]
+        model += ["--x-assign", "unique", "--x-initial", "unique"]
         model += ["--top-module", top, "--Mdir", str(output), "--prefix", PREFIX, *options, *files]
         main, whole = shlex.quote(_MAIN), shlex.quote(str(output / "model.cpp"))
         texts = f"for f in {shlex.quote(str(output))}/{PREFIX}*.cpp; do echo \"#include \\\"$f\\\"\"; done"
