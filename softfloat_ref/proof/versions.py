@@ -21,5 +21,5 @@ def installed_version(tool: str) -> str | None:
 
 
 def versions(*tools: str) -> dict[str, str]:
-    """The versions of tools that are installed."""
-    return {tool: found for tool in tools if (found := installed_version(tool)) is not None}
+    """The versions of tools that are installed; an empty name is none."""
+    return {tool: found for tool in tools if tool and (found := installed_version(tool)) is not None}

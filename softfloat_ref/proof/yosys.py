@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import re
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,16 +71,16 @@ def netlist(top: str, reading: Reading, frontend: Frontend = "slang") -> Netlist
 
 def _run(top: str, reading: Reading, frontend: Frontend) -> str:
     with reading.snapshot() as copies:
-        module, info, btor = (copies.scratch / f"top.{end}" for end in ("sv", "info", "btor"))
-        module.write_text(reading.top, encoding="utf-8")
+        info, btor = (copies.scratch / f"top.{end}" for end in ("info", "btor"))
         passes = _PASSES.format(top=top, info=_inside(copies, info), btor=_inside(copies, btor))
-        commands = f"{' '.join(_read(top, _inside(copies, module), reading, frontend))}; {passes}"
+        commands = f"{' '.join(_read(top, copies, frontend))}; {passes}"
         log = executed(commands, _mounts(reading, copies))
         if not (btor.exists() and info.exists()):  # of a loop, a part is written
             said = first_error(log)
             deep = frontend == "slang" and "stack exhausted" in said
-            absent = f"; relative paths mean the working folder, {reading.folder}" if "open file" in said else ""
-            raise Error(f"Yosys: {said}{'; try --frontend verilog' if deep else ''}{absent}")
+            if "open file" in said:
+                said = f"{said.rstrip('.')}; relative paths mean the working folder, {reading.folder}"
+            raise Error(f"Yosys: {said}{'; try --frontend verilog' if deep else ''}")
         found = btor.read_text(encoding="utf-8", errors="replace")
         _check_clocks(info.read_text(encoding="utf-8"), found)
         return found
@@ -101,12 +100,22 @@ def _mounts(reading: Reading, copies: Snapshot) -> dict[str, str | Path]:
             at, place = f"/{os.path.dirname(file.name).lstrip('/')}", copies.path(file.path.parent)
             if at in _OWN_FOLDERS or found.setdefault(at, place) != place or re.search("[:=]", at):
                 raise Error(f"{file.by}: Yosys cannot read {file.name} under this name; give it another path")
+    for file in reading.files:  # slang also looks at the folders above
+        if os.path.isabs(file.name):
+            for folder in file.path.parent.parents:
+                if str(folder) not in (*_OWN_FOLDERS, "/"):
+                    found.setdefault(str(folder), copies.path(folder))
     return found
 
 
-def _read(top: str, module: str, reading: Reading, frontend: Frontend) -> Iterator[str]:
-    """The command that reads the sources."""
+def _read(top: str, copies: Snapshot, frontend: Frontend) -> Iterator[str]:
+    """The command that reads the sources, with files of its own: of macros, since Yosys has no quotes for their values,
+    and of the top module."""
+    reading = copies.reading
     libraries = reading.libraries
+    macros, module = (copies.scratch / name for name in ("macros.svh", "top.sv"))
+    macros.write_text("".join(f"`define {name} {macro.value}\n" for name, macro in reading.macros.items()), "utf-8")
+    module.write_text(reading.top, "utf-8")
     if frontend == "verilog":
         if libraries.files or libraries.folders:
             raise Error("-y and -v need the front end slang; with verilog, name all sources")
@@ -119,10 +128,9 @@ def _read(top: str, module: str, reading: Reading, frontend: Frontend) -> Iterat
         yield from (f"-v {quoted(file, links=False)}" for file in libraries.files)
         yield from (f"-y {quoted(folder, links=False)}" for folder in libraries.folders)
         yield from (f"-Y {extension}" for extension in libraries.extensions if libraries.folders)
-    for key, (value, _) in reading.macros.items():
-        yield f"-D{key}={shlex.quote(value)}" if frontend == "verilog" else f"-D {key}={shlex.quote(value)}"
+    yield _inside(copies, macros)
     yield from (quoted(file, links=False) for file in reading.sources)
-    yield module
+    yield _inside(copies, module)
 
 
 def _check_includes(reading: Reading) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.rtl.libraries import EXTENSIONS
+from softfloat_ref.rtl.libraries import EXTENSIONS, Libraries
 from softfloat_ref.rtl.module_ports import Elaborated
 from softfloat_ref.rtl.reading import Macro, ReadFile, Reading, Role, file_hash, is_file
 from softfloat_ref.rtl.sources import Sources
@@ -33,10 +33,10 @@ def read_inputs(
     first: Path | None = None,
 ) -> Reading:
     """What is read of a design. own: macros that are defined unless the sources' options define them; first: a folder
-    that simulators search before all others, for modules as well as for includes.
+    that simulators search before all others, for modules as well as for includes; None for a proof.
 
-    Paths are those that the sources' options and the sources name; slang has those that links lead to. Raises Error
-    where simulators would take another file than slang.
+    Paths are those that the sources' options and the sources name; slang has those that links lead to. Raises Error for
+    a proof that would take another file than simulators.
     """
     before = [first] if first else []
     includes, looked = list[Named](), list[Path]()  # looked: the paths that are tried before the one that is read
@@ -94,28 +94,35 @@ def _upto(path: Path, tried: list[Path]) -> list[Path]:
 
 
 def _modules(design: Elaborated, sources: Sources, more: list[Path]) -> Iterator[tuple[Path | None, list[Path]]]:
-    """The file of each module that is searched in libraries, and the paths that are tried before; None and all paths if
-    there is no file. more: folders that simulators search, too."""
+    """The file of each module that is searched in libraries, and the other paths in the folders up to its own; None and
+    all paths if there is no file. more: folders that simulators search, too."""
     libraries, read = sources.libraries, {os.path.realpath(path) for path in design.files}
-    extensions = dict.fromkeys((*EXTENSIONS, *libraries.extensions))  # slang has its own ones first
+    extensions = dict.fromkeys((*libraries.extensions, *EXTENSIONS))  # slang always has these
     compilation = design.root.compilation
     defined = {x.name for x in (*compilation.getDefinitions(), *compilation.getPackages())}
     for name in dict.fromkeys(_module_names(design)) if more or libraries.folders else ():
-        stated = [folder / f"{name}{x}" for folder in libraries.folders for x in libraries.extensions]
-        slangs = [folder / f"{name}{x}" for folder in libraries.folders for x in extensions]
-        found = next((path for path in slangs if os.path.realpath(path) in read), None)
-        if found is None and name in defined:
-            continue
-        simulators = next(filter(is_file, stated), None)
-        if found is not None and found != simulators:
-            raise Error(
-                f"{found} is read for module {name}, but simulators read {simulators or 'no file'}: the extensions of"
-                f" library files are {' '.join(libraries.extensions)}, in this order; remove one file, or see +libext"
-            )
         tried = [folder / f"{name}{x}" for folder in more for x in extensions]
-        for order in (slangs, stated):
-            tried += order if found is None else order[: order.index(found)]
-        yield found, [path for path in tried if path != found]
+        for folder in libraries.folders:
+            paths = [folder / f"{name}{x}" for x in extensions]
+            tried += paths
+            if found := next((path for path in paths if os.path.realpath(path) in read), None):
+                if not more:
+                    _check_extension(name, found, folder, libraries)
+                yield found, [path for path in tried if path != found]
+                break
+        else:
+            if name not in defined:
+                yield None, tried
+
+
+def _check_extension(name: str, found: Path, folder: Path, libraries: Libraries) -> None:
+    """Raise Error where slang, which has an order of extensions of its own, reads another file than simulators."""
+    other = next(filter(is_file, (folder / f"{name}{x}" for x in libraries.extensions)), None)
+    if found != other:
+        raise Error(
+            f"{found} is read for module {name}, but simulators read {other or 'no file'}: the extensions of library"
+            f" files are {' '.join(libraries.extensions)}, in this order; state others with +libext, or remove a file"
+        )
 
 
 def _module_names(design: Elaborated) -> Iterator[str]:
@@ -131,7 +138,6 @@ def _module_names(design: Elaborated) -> Iterator[str]:
         kinds.CheckerInstantiation: lambda node: found.append(str(node.type).strip()),
         kinds.PackageImportItem: lambda node: found.append(node.package.valueText),
         kinds.InterfacePortHeader: lambda node: found.append(node.nameOrKeyword.valueText),
-        kinds.VirtualInterfaceType: lambda node: found.append(node.name.valueText),
         kinds.ScopedName: scope,
     }
     for tree in design.trees:
@@ -179,7 +185,10 @@ def _memory(design: Elaborated, node: Any) -> Named:
         )
     text = value.convertToStr().value.lstrip("\0")
     by = design.manager.getFullPath(design.manager.getFullyExpandedLoc(start).buffer)
-    return Named(text, by, Path.cwd() / text)
+    folder, rest = Path.cwd(), text
+    while rest.startswith("../"):
+        folder, rest = folder.parent, rest[3:]
+    return Named(text, by, folder / rest)
 
 
 def check_reread(reading: Reading, memories: Iterable[Named]) -> None:

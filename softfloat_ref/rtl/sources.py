@@ -105,6 +105,8 @@ class _Found:
         name, _, value = word.partition("=")
         if not _MACRO.fullmatch(name):
             raise place.error(f"{name!r} is not the name of a macro; use NAME or NAME=VALUE")
+        if "\n" in value or value.endswith("\\"):
+            raise place.error(f"the value of macro {name} is more than a line")
         self.defines[name] = value if "=" in word else "1"
         self.defined_by[name] = place.text.removesuffix(": ") or "-D"
 
