@@ -25,7 +25,7 @@ def mismatch_lines(question: Question, opinion: SecondOpinion, found: Difference
     if found.macros:
         names = " and ".join(found.macros)
         yield f"  with {names} defined, as for the netlist, {found.simulator} agrees"
-        yield from (f"  {place}" for place in places(found.macros, question.rtl.files))
+        yield from (f"  {place}" for place in places(found.macros, [file.path for file in question.rtl.reading.files]))
     yield "  nothing is proved of a netlist that is not its sources"
 
 

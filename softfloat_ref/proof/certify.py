@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.metadata
-import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from softfloat_ref.proof.certificate import SCHEMA, file_hash, sealed
+from softfloat_ref.proof.certificate import SCHEMA, sealed
 from softfloat_ref.proof.cosimulation import SecondOpinion
 from softfloat_ref.proof.engine import Decided, How
 from softfloat_ref.proof.prove import Proof
 from softfloat_ref.proof.question import Question
+from softfloat_ref.proof.versions import versions
 from softfloat_ref.symbolic.smtlib import expression
 from softfloat_ref.symbolic.terms import FALSE
 from softfloat_ref.units import stored
 from softfloat_ref.units.unit import lanes_of
 
-_PACKAGES: Final = {"bitwuzla": "bitwuzla", "cvc5": "cvc5", "z3": "z3-solver"}
 MEANING: Final = (
     "The circuit as Yosys reads it, with two-valued signals and one clock, gives the expected outputs of the unit for "
     "every input that is assumed. It rests on Yosys, on the solver, and on this package's reading of both sides."
@@ -27,15 +25,9 @@ MEANING: Final = (
 
 
 def certificate(
-    question: Question,
-    proof: Proof,
-    opinion: SecondOpinion,
-    strategy: str,
-    how: How,
-    files: Iterable[Path],
-    folder: Path,
+    question: Question, proof: Proof, opinion: SecondOpinion, strategy: str, how: How, folder: Path
 ) -> dict[str, Any]:
-    """The certificate of a proof. files: of port map and sources; folder: to which their paths are relative."""
+    """The certificate of a proof. folder: to which its paths are relative."""
     from softfloat_ref import __version__
 
     observed, ports = question.design().observed, question.rtl.ports
@@ -49,14 +41,14 @@ def certificate(
             "unit": stored(question.unit),
             "name": question.unit.name,
             "module": ports.module,
-            "files": [{"path": _relative(f, folder), "sha256": file_hash(f)} for f in dict.fromkeys(files)],
+            "reading": question.rtl.reading.table(folder.resolve()),
             "ports": _plain(dataclasses.asdict(ports)),
             "registers": dict(question.registers),
             "source": question.source and question.source.spec(),
             "netlist": {"sha256": question.rtl.netlist.hash, "yosys": question.rtl.netlist.yosys},
             "start": observed.start,
             "cycles": observed.cycles if len(question.unit.parts) == 1 else None,
-            "solvers": dict(_solvers(how)),
+            "solvers": versions("bitwuzla", how.confirm),
             "strategy": strategy,
             "limit_s": how.limit_s,
             "assume": question.assumed,
@@ -79,18 +71,8 @@ def _case(question: Question, decided: Decided) -> dict[str, Any]:
     return {"name": table.pop("case"), "assumption": expression(inputs), **table}
 
 
-def _solvers(how: How) -> Iterator[tuple[str, str]]:
-    for name in dict.fromkeys(("bitwuzla", how.confirm)):
-        if name:
-            yield name, importlib.metadata.version(_PACKAGES[name])
-
-
 def _plain(value: Any) -> Any:
     """A port map's table as JSON has it."""
     if isinstance(value, Mapping):
         return {str(k): _plain(v) for k, v in value.items()}
     return [_plain(v) for v in value] if isinstance(value, list | tuple) else value
-
-
-def _relative(path: Path, folder: Path) -> str:
-    return os.path.relpath(path.resolve(), folder.resolve())
