@@ -119,6 +119,8 @@ def _mismatch(question: Question, found: Difference) -> Iterator[str]:
     yield f"  {found.output}{when}, in binary:"
     yield f"    netlist   {found.netlist}"
     yield f"    {found.simulator:<10}{found.simulated}"
+    if found.agreeing:
+        yield f"  {' and '.join(found.agreeing)} shows what the netlist gives"
     if found.macros:
         yield f"  with {' and '.join(found.macros)} defined, as for the netlist, {found.simulator} agrees"
     yield from (f"  {line}" for line in asking(found.macros, [file.path for file in question.rtl.reading.files]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -79,7 +79,7 @@ _CODES: Final = {"proved": 0, "mismatch": 1, "counterexample": 1, "undecided": U
     type=click.FloatRange(min=0, min_open=True),
     default=LIMIT_S,
     show_default=True,
-    help="Time limit of a question to the solver, in seconds.",
+    help="Time limit of a question to the solver, in seconds of the processor.",
 )
 @click.option("--confirm", type=click.Choice(list(SOLVERS)), help="Another solver that must agree.")
 @click.option(
@@ -233,5 +233,13 @@ def _check(path: str, solver: str) -> int:
     if not found:
         cases, files = counted(len(table["cases"]), "case"), counted(len(table["reading"]["files"]), "file")
         print(f"PASS: {table['module']}, {table['name']}: {cases} proved, none left out; {files} unchanged")
+        print(f"  {_looked(table['second_opinion'])}", file=sys.stderr)
     sys.stdout.flush()
     return 1 if found else 0
+
+
+def _looked(opinion: Mapping[str, Any]) -> str:
+    """Who simulated the sources."""
+    if not opinion["simulators"]:
+        return "no simulator looked at the sources"
+    return f"{counted(opinion['operations'], 'operation')} simulated by {', '.join(opinion['simulators'].values())}"

@@ -41,7 +41,8 @@ class Difference:
     """An output of a cycle in which a simulation is not the netlist.
 
     netlist, simulated: its bits that matter, in binary, with x and z where the simulator has them, others as dots;
-    inputs: the lanes of the operation; cycle: from the reset on. macros: with which the simulation agrees.
+    inputs: the lanes of the operation; cycle: from the reset on. agreeing: other simulators, which agree with the
+    netlist; macros: with which the simulation does.
     """
 
     simulator: str
@@ -50,15 +51,16 @@ class Difference:
     netlist: str
     simulated: str
     inputs: Mapping[str, int] = field(default_factory=dict)
+    agreeing: tuple[str, ...] = ()
     macros: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class SecondOpinion:
-    """What simulations of the sources say of a netlist. simulators: those that looked; absent: those that did not, and
-    why. operations: simulated; directed: those of them that a solver chose."""
+    """What simulations of the sources say of a netlist. simulators: those that looked, and their versions; absent: those
+    that did not, and why. operations: simulated; directed: those of them that a solver chose."""
 
-    simulators: tuple[str, ...] = ()
+    simulators: Mapping[str, str] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
     operations: int = 0
     directed: int = 0
@@ -95,7 +97,8 @@ class Cosimulation:
                 self.benches[name] = self._bench(name, self.sources.defines)
             except Error as e:
                 absent[name] = str(e)
-        self.opinion = SecondOpinion(tuple(self.benches), absent, seconds=time.monotonic() - begin)
+        versions = {name: short_simulator(name).version for name in self.benches}
+        self.opinion = SecondOpinion(versions, absent, seconds=time.monotonic() - begin)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -161,11 +164,12 @@ class Cosimulation:
     def _difference(self, recording: Recording) -> Difference | None:
         """The first difference in some cycles, with the macros without which it is not there."""
         checks = list(self._checks(recording))
-        for name, bench in self.benches.items():
-            found = self._first(name, bench, recording, checks)
-            if found is not None:
-                return replace(found, macros=self._macros(name, recording, checks))
-        return None
+        found = {name: self._first(name, bench, recording, checks) for name, bench in self.benches.items()}
+        first = next((difference for difference in found.values() if difference is not None), None)
+        if first is None:
+            return None
+        agreeing = tuple(name for name, difference in found.items() if difference is None)
+        return replace(first, agreeing=agreeing, macros=self._macros(first.simulator, recording, checks))
 
     def _first(
         self, name: str, bench: CycleBench, recording: Recording, checks: Sequence[_Check]

