@@ -57,8 +57,8 @@ class Difference:
 
 @dataclass(frozen=True)
 class SecondOpinion:
-    """What simulations of the sources say of a netlist. simulators: those that looked, and their versions; absent: those
-    that did not, and why. operations: simulated; directed: those of them that a solver chose."""
+    """What simulations of the sources say of a netlist. simulators: those that looked, with their versions; absent:
+    those that did not, and why. operations: simulated; directed: those of them that a solver chose."""
 
     simulators: Mapping[str, str] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""`python -m tests.campaigns.opinions`: what simulating the sources costs, beside the proof, for each example circuit."""
+"""`python -m tests.campaigns.opinions`: the time to simulate the sources of each example circuit, and to prove it."""
 
 from __future__ import annotations
 
