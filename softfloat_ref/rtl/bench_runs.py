@@ -191,8 +191,8 @@ def prepared(sources: Iterable[str | Path], top: str, work_dir: str | Path) -> t
 
 
 def source_files(sources: Iterable[str | Path]) -> list[Path]:
-    """Source files as absolute paths, links as they are. Raises Error if one is missing."""
-    files = [Path(os.path.abspath(source)) for source in sources]
+    """Source files as absolute paths. Raises Error if one is missing."""
+    files = [Path(source).resolve() for source in sources]
     for file in files:
         if not file.is_file():
             raise Error(f"{file}: no such source file")

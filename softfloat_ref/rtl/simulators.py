@@ -69,7 +69,7 @@ class Simulator(Tool, ABC):
         """
         files, folder = prepared(sources, top, work_dir)
         options = [*arguments, *(f"{self.define}{key}={value}" for key, value in (defines or {}).items())]
-        options += [f"{self.include}{os.path.abspath(include)}" for include in include_dirs]
+        options += [f"{self.include}{Path(include).resolve()}" for include in include_dirs]
         options += self.library_arguments(libraries)
         output = self._output(top, folder)
         steps = self._steps(top, output, options, [str(file) for file in files])

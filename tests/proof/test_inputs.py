@@ -297,10 +297,9 @@ def test_a_change_of_what_was_read(name: str, frontend: str, tmp_path: Path) -> 
     assert done.returncode == case.code, done.stderr
 
 
-@pytest.mark.parametrize("cache", ["", "off"])
+@pytest.mark.parametrize("cache", ["cache", "off"])
 def test_without_a_folder_of_results(cache: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if cache:
-        monkeypatch.setenv(kept.VARIABLE, cache)
+    monkeypatch.setenv(kept.VARIABLE, "off" if cache == "off" else str(tmp_path / cache))
     case = CASES["memory"]
     call, _ = design(tmp_path, case, "slang")
     for _ in range(2):
