@@ -69,7 +69,12 @@ def problems(table: Mapping[str, Any], folder: Path, solver: str = "bitwuzla") -
         later = table.get("later") or {"verdict": "proved"}
         if later["verdict"] != "proved":
             yield f"operations after the first one: {later['verdict']}, {later['said']}"
+        if table["second_opinion"]["difference"] is not None:
+            yield f"{table['second_opinion']['difference']['simulator']} shows something else than the netlist"
         yield from _left_out(table, solver)
+        if (other := table["simulated_text"]) and "cases" in other:
+            found = [*_open_cases(other["cases"]), *_left_out({**table, "cases": other["cases"]}, solver)]
+            yield from (f"the text that simulators compile: {line}" for line in found)
 
 
 @contextmanager

@@ -9,8 +9,10 @@ from typing import Any, Final
 
 from softfloat_ref.proof.certificate import SCHEMA, sealed
 from softfloat_ref.proof.engine import Decided, How
+from softfloat_ref.proof.outcome import Outcome
 from softfloat_ref.proof.prove import Proof
 from softfloat_ref.proof.question import Question
+from softfloat_ref.proof.texts import SimulatedText
 from softfloat_ref.proof.versions import versions
 from softfloat_ref.symbolic.smtlib import expression
 from softfloat_ref.symbolic.terms import FALSE
@@ -23,23 +25,23 @@ MEANING: Final = (
 )
 
 
-def certificate(question: Question, proof: Proof, strategy: str, how: How, folder: Path) -> dict[str, Any]:
+def certificate(outcome: Outcome, strategy: str, how: How, folder: Path) -> dict[str, Any]:
     """The certificate of a proof. folder: to which its paths are relative."""
     from softfloat_ref import __version__
 
+    question, proof, opinion = outcome.question, outcome.proof, outcome.opinion
     observed, ports = question.design().observed, question.rtl.ports
     return sealed(
         {
             "schema": SCHEMA,
             "tool": "softfloat-ref",
             "version": __version__,
-            "verdict": proof.verdict,
+            "verdict": outcome.verdict,
             "meaning": MEANING,
             "unit": stored(question.unit),
             "name": question.unit.name,
             "module": ports.module,
             "reading": question.rtl.reading.table(folder.resolve()),
-            "second_opinion": None,
             "ports": _plain(dataclasses.asdict(ports)),
             "registers": dict(question.registers),
             "source": question.source and question.source.spec(),
@@ -54,12 +56,25 @@ def certificate(question: Question, proof: Proof, strategy: str, how: How, folde
             "assumption": expression(question.domain),
             "split": None if proof.split is None else dataclasses.asdict(proof.split),
             "later": proof.later and {k: getattr(proof.later, k) for k in ("verdict", "said", "order")},
-            "cases": [_case(question, decided) for decided in proof.cases],
+            "second_opinion": dataclasses.asdict(opinion),
+            "simulated_text": outcome.text and _text(outcome.text),
+            "cases": _cases(question, proof),
             "not_begun": list(proof.open),
             "gave_way": [_case(question, decided) for decided in proof.tried],
             "seconds": sum(d.seconds for d in (*proof.cases, *proof.tried)),
         }
     )
+
+
+def _text(text: SimulatedText) -> dict[str, Any]:
+    if text.rtl is None or text.question is None or text.proof is None:
+        return {"unread": text.unread}
+    cases = _cases(text.question, text.proof)
+    return {"netlist": text.rtl.netlist.hash, "verdict": text.proof.verdict, "cases": cases}
+
+
+def _cases(question: Question, proof: Proof) -> list[dict[str, Any]]:
+    return [_case(question, decided) for decided in proof.cases]
 
 
 def _case(question: Question, decided: Decided) -> dict[str, Any]:

