@@ -132,7 +132,7 @@ def _looks(outcome: Outcome) -> Iterator[str]:
     text, opinion = outcome.text, outcome.opinion
     if text is not None and text.rtl is None:
         yield f"the text for simulators is only simulated, since Yosys does not read it: {text.unread}"
-    elif text is not None:
+    elif text is not None and not text.same:
         yield "the text for simulators, too"
     if not opinion.simulators:
         yield f"no simulation of the sources: {'; '.join(opinion.absent.values())}"

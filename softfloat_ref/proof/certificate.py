@@ -64,7 +64,9 @@ def problems(table: Mapping[str, Any], folder: Path, solver: str = "bitwuzla") -
             yield "its text was changed after it was written"
         if not any(file["role"] == "source" for file in table["reading"]["files"]):
             yield "it names no sources"
-        yield from changed(table["reading"], folder)
+        other = table["simulated_text"] or {}
+        read = [table["reading"], *([other["reading"]] if "reading" in other else [])]
+        yield from dict.fromkeys(line for reading in read for line in changed(reading, folder))
         yield from _open_cases(table["cases"])
         later = table.get("later") or {"verdict": "proved"}
         if later["verdict"] != "proved":
@@ -72,7 +74,7 @@ def problems(table: Mapping[str, Any], folder: Path, solver: str = "bitwuzla") -
         if table["second_opinion"]["difference"] is not None:
             yield f"{table['second_opinion']['difference']['simulator']} shows something else than the netlist"
         yield from _left_out(table, solver)
-        if (other := table["simulated_text"]) and "cases" in other:
+        if "cases" in other:
             found = [*_open_cases(other["cases"]), *_left_out({**table, "cases": other["cases"]}, solver)]
             yield from (f"the text that simulators compile: {line}" for line in found)
 

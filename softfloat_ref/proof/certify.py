@@ -57,7 +57,7 @@ def certificate(outcome: Outcome, strategy: str, how: How, folder: Path) -> dict
             "split": None if proof.split is None else dataclasses.asdict(proof.split),
             "later": proof.later and {k: getattr(proof.later, k) for k in ("verdict", "said", "order")},
             "second_opinion": dataclasses.asdict(opinion),
-            "simulated_text": outcome.text and _text(outcome.text),
+            "simulated_text": outcome.text and _text(outcome.text, folder),
             "cases": _cases(question, proof),
             "not_begun": list(proof.open),
             "gave_way": [_case(question, decided) for decided in proof.tried],
@@ -66,11 +66,13 @@ def certificate(outcome: Outcome, strategy: str, how: How, folder: Path) -> dict
     )
 
 
-def _text(text: SimulatedText) -> dict[str, Any]:
-    if text.rtl is None or text.question is None or text.proof is None:
+def _text(text: SimulatedText, folder: Path) -> dict[str, Any]:
+    if text.rtl is None:
         return {"unread": text.unread}
-    cases = _cases(text.question, text.proof)
-    return {"netlist": text.rtl.netlist.hash, "verdict": text.proof.verdict, "cases": cases}
+    found = {"reading": text.rtl.reading.table(folder.resolve()), "netlist": text.rtl.netlist.hash}
+    if text.question is None or text.proof is None:
+        return found
+    return {**found, "verdict": text.proof.verdict, "cases": _cases(text.question, text.proof)}
 
 
 def _cases(question: Question, proof: Proof) -> list[dict[str, Any]]:

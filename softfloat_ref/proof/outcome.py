@@ -49,7 +49,7 @@ def decided(
         proof = prove(question)
         opinion = simulated.look_at_counterexample(proof)
     text = simulated_text(question, sources) if proof.verdict == "proved" else None
-    if text is not None and text.rtl is not None:
+    if text is not None and text.rtl is not None and not text.same:
         other = dataclasses.replace(question, rtl=text.rtl)
         text = dataclasses.replace(text, question=other, proof=prove(other))
     return Outcome(question, proof, opinion, text)

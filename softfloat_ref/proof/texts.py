@@ -25,16 +25,18 @@ _OFF: Final = r"(?://|/\*)\s*\w+\s+translate_off\b.*"
 @dataclass(frozen=True)
 class SimulatedText:
     """The sources without the macros that only a netlist has, and with what comments leave out of that. rtl: None if
-    Yosys does not read them, and unread why; question, proof: of that circuit, once it is proved or refuted."""
+    Yosys does not read them, and unread why; same: whether it is the same circuit; question, proof: of another circuit,
+    once it is proved or refuted."""
 
     rtl: Rtl | None
     unread: str = ""
+    same: bool = False
     question: Question | None = None
     proof: Proof | None = None
 
 
 def simulated_text(question: Question, sources: Sources) -> SimulatedText | None:
-    """The other text of the sources; None if they have none, or it is the same circuit."""
+    """The other text of the sources; None if they have none."""
     rtl = question.rtl
     names = [name for name, macro in rtl.reading.macros.items() if macro == MACROS.get(name)]
     if not any(asking(names, (file.path for file in rtl.reading.files))):
@@ -43,7 +45,7 @@ def simulated_text(question: Question, sources: Sources) -> SimulatedText | None
         other = read_rtl(question.unit, rtl.ports, sources, simulated=True)
     except Error as e:
         return SimulatedText(None, str(e))
-    return None if other.netlist.hash == rtl.netlist.hash else SimulatedText(other)
+    return SimulatedText(other, same=other.netlist.hash == rtl.netlist.hash)
 
 
 def asking(macros: Iterable[str], files: Iterable[Path]) -> Iterator[str]:

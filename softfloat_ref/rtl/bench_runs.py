@@ -93,8 +93,8 @@ class Tool:
                     raise ToolError(f"{self.name}: {doing} exceeded its time limit and was stopped", log) from None
                 raise
 
-    def files_read(self, build: Build) -> Iterable[Path]:
-        """The files that a build has read, if the program says so."""
+    def files_read(self, build: Build) -> Iterable[Path] | None:
+        """The files that a build has read, beyond those that can be known before it; None if that is unknown."""
         return ()
 
     def first_error(self, log: str) -> str:
@@ -137,8 +137,9 @@ class Build:
         for step in self.steps:
             if self.tool.execute(step, log, deadline, f"building {self.top}"):
                 raise ToolError(f"{self.tool.name} cannot build {self.top}: {self.tool.first_error(_text(log))}", log)
-        if reading is not None:
-            more = reading.adding(ReadFile.of(path, "build") for path in self.tool.files_read(self))
+        read = self.tool.files_read(self)
+        if reading is not None and read is not None:
+            more = reading.adding(ReadFile.of(path, "build") for path in read)
             self._stamp.write_text(json.dumps({"build": build, "reading": more.table()}), encoding="utf-8")
 
     def run(self, plusargs: Iterable[str] = (), timeout_s: float = RUN_TIMEOUT_S) -> Run:
@@ -190,8 +191,8 @@ def prepared(sources: Iterable[str | Path], top: str, work_dir: str | Path) -> t
 
 
 def source_files(sources: Iterable[str | Path]) -> list[Path]:
-    """Source files as absolute paths, links as they are. Raises Error if one is missing."""
-    files = [Path(os.path.abspath(source)) for source in sources]
+    """Source files as absolute paths. Raises Error if one is missing."""
+    files = [Path(source).resolve() for source in sources]
     for file in files:
         if not file.is_file():
             raise Error(f"{file}: no such source file")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -123,7 +122,7 @@ def elaborate(
     libraries: Libraries = NO_LIBRARIES,
 ) -> Elaborated:
     """The module of that name in the sources, with slang's objects; arguments and errors as `read_module`."""
-    files, folders = source_files(sources), [os.path.abspath(folder) for folder in include_dirs]
+    files, folders = source_files(sources), [str(Path(folder).resolve()) for folder in include_dirs]
     slang = _pyslang()
     manager = _source_manager(slang, folders)
     options = _options(slang, defines or {})

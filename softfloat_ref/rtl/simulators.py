@@ -76,7 +76,7 @@ class Simulator(Tool, ABC):
         """
         files, folder = prepared(sources, top, work_dir)
         options = [*arguments, *(f"{self.define}{key}={value}" for key, value in (defines or {}).items())]
-        options += [f"{self.include}{os.path.abspath(include)}" for include in include_dirs]
+        options += [f"{self.include}{Path(include).resolve()}" for include in include_dirs]
         options += self.library_arguments(libraries)
         output = self._output(top, folder)
         steps = self._steps(top, output, options, [str(file) for file in files])
@@ -156,12 +156,14 @@ class Verilator(Simulator):
     def wave_arguments(self, fst: bool) -> tuple[list[str], list[str]]:
         return ["--trace-fst" if fst else "--trace"], []
 
-    def files_read(self, build: Build) -> Iterable[Path]:
-        """Those in the file of dependencies, which is for make. Modules are also found in the include folders."""
-        text = (build.output / f"V{build.top}__ver.d").read_text(encoding="utf-8")
-        names = text.partition(" : ")[2].replace("\\ ", "\0").split()
-        files = {build.folder / name.replace("\0", " ") for name in names}
-        return sorted(path for path in files if path.is_file() and path != self.executable)
+    def files_read(self, build: Build) -> Iterable[Path] | None:
+        """Those of its list, with modules that it finds in include folders by itself."""
+        try:
+            text = (build.output / f"V{build.top}__verFiles.dat").read_text(encoding="utf-8", errors="surrogateescape")
+        except OSError:
+            return None
+        files = {build.folder / name for name in re.findall(r'^S .*"([^"]+)"$', text, re.MULTILINE)}
+        return sorted(path for path in files if path.is_file() and path != self.executable) or None
 
 
 @dataclass(frozen=True)

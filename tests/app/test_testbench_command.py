@@ -60,7 +60,8 @@ def test_sources_from_a_list(call: list[str], simulator: str) -> None:
 
 
 def test_a_table_that_the_module_reads(vectors: Path, simulator: str, tmp_path: Path, monkeypatch: Any) -> None:
-    """Its path means the folder of the user, whether the build is kept or not; and so do the printed commands."""
+    """Its path means the folder of the user, whether the build is kept or not; and so do the printed commands. Each run
+    reads it, also that of a build which is kept."""
     text = "module unit(input [15:0] a, output [15:0] result); reg [15:0] sign [0:0];\n"
     text += '  initial $readmemh("rom/sign.hex", sign); assign result = a ^ sign[0]; endmodule\n'
     (tmp_path / "rom").mkdir()
@@ -72,6 +73,34 @@ def test_a_table_that_the_module_reads(vectors: Path, simulator: str, tmp_path: 
         assert ok(*call, *more) == "PASS: 60 of 60 vectors\n"
     *_, enter, last = ok(*call, "--work", "work", "--print-command").splitlines()
     assert (enter, "+vectors=" in last) == (f"cd {tmp_path}", True)
+    built = tmp_path / "work" / f"unit_tb.{simulator}" / "built.json"
+    before = built.stat().st_mtime_ns
+    (tmp_path / "rom" / "sign.hex").write_text("4000\n")
+    assert run(*call, "--work", "work").returncode == 1
+    assert built.stat().st_mtime_ns == before
+
+
+def test_modules_that_verilator_finds_by_itself(vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In include folders, without -y: a kept build knows them by what Verilator says that it read."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "inc").mkdir()
+    body = '`include "x y.svh"\nassign y = a ^ `SIGN;'
+    for name, content in {
+        "unit.sv": LIBRARY["unit.sv"],
+        "ports.toml": PORTS,
+        "inc/middle.v": LIBRARY["ip/middle.vlib"].replace("cell_not c(a, y);", body),
+        "inc/x y.svh": "`define SIGN 16'h8000\n",
+    }.items():
+        (tmp_path / name).write_text(content)
+    call = ("vectors", "testbench", str(vectors), "--ports", "ports.toml", "--sim", "verilator", "--run", "unit.sv")
+    call += ("-I", "inc", "--work", "work")
+    built = tmp_path / "work" / "unit_tb.verilator" / "built.json"
+    assert ok(*call) == "PASS: 60 of 60 vectors\n"
+    before = built.stat().st_mtime_ns
+    assert ok(*call) == "PASS: 60 of 60 vectors\n"
+    assert built.stat().st_mtime_ns == before
+    (tmp_path / "inc" / "x y.svh").write_text("`define SIGN 16'h4000\n")
+    assert run(*call).returncode == 1
 
 
 def test_a_build_is_kept(call: list[str], tmp_path: Path) -> None:
