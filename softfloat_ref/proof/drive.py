@@ -162,7 +162,8 @@ class _Run:
         self.begun: list[_Operation | None] = []
         reset = self.ports.reset
         for _ in range(reset.cycles if reset else 0):
-            self._cycle({**self._idle(), "reset": int(reset is not None and reset.active == "high")})
+            active = int(reset is not None and reset.active == "high")
+            self._cycle({**self._idle(), "reset": active, "out_ready": self.words.getrandbits(1)})
 
     def _idle(self) -> dict[str, int]:
         """The inputs of a cycle without an operation."""

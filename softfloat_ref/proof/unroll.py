@@ -109,9 +109,10 @@ def observe(machine: Machine, ports: PortMap, stimulus: Stimulus, given: Mapping
 
 
 def started(machine: Machine, ports: PortMap, keeps: bool = True) -> Run:
-    """The circuit after its reset, or after power-up, without operations. keeps: as of Run."""
+    """The circuit after its reset, or after power-up, without operations; whether results would be taken is open in the
+    reset. keeps: as of Run."""
     run = Run(machine, {**free_contents(machine), **machine.starts}, keeps)
-    idle = idle_signals(ports)
+    idle = {name: signal for name, signal in idle_signals(ports).items() if name != "out_ready"}
     active = const(int(ports.reset is not None and ports.reset.active == "high"), 1)
     for _ in range(ports.reset.cycles if ports.reset else 0):
         run.step({**idle, "reset": active})

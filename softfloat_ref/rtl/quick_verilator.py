@@ -1,7 +1,8 @@
 """Verilator for short simulations: its runtime and its headers are compiled once, and a model without optimization.
 
 `verilator --binary` compiles the runtime anew for each bench, for about eight seconds. That pays for long runs; a model
-that runs for some thousand cycles is built here in half a second.
+that runs for some thousand cycles is built here in half a second. Verilator's own optimizations are off: with them,
+version 5.48 loses some nonblocking assignments beside blocking ones.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class QuickVerilator(Verilator):
 
     def _steps(self, top: str, output: Path, options: list[str], files: list[str]) -> tuple[list[str], ...]:
         runtime, include = _runtime(self, kept.folder() or output.parent), self._include
-        model = [str(self.executable), "--cc", "--timing", "-Wno-fatal"]
+        model = [str(self.executable), "--cc", "-O0", "--timing", "-Wno-fatal"]
         model += ["--x-assign", "unique", "--x-initial", "unique"]
         model += ["--top-module", top, "--Mdir", str(output), "--prefix", PREFIX, *options, *files]
         main, whole = shlex.quote(_MAIN), shlex.quote(str(output / "model.cpp"))
