@@ -112,11 +112,11 @@ def _counterexample(question: Question, found: Counterexample) -> Iterator[str]:
 
 def _mismatch(question: Question, found: Difference) -> Iterator[str]:
     """That a simulation shows something else than the netlist."""
-    yield f"MISMATCH: {question.rtl.ports.module} is not in {found.simulator} what it is as Yosys reads it"
+    yield f"MISMATCH: {question.rtl.ports.module} as {found.simulator} simulates it is not what Yosys reads"
     for name, code in list(found.inputs.items())[:_LANES]:
         yield f"  {name:<9}{code:x}"
     when = f" in cycle {found.cycle}" if question.rtl.ports.clock else ""
-    yield f"  {found.output}{when}, in binary:"
+    yield f"  {'outputs' if found.output == 'got' else found.output}{when}, in binary:"
     yield f"    netlist   {found.netlist}"
     yield f"    {found.simulator:<10}{found.simulated}"
     if found.agreeing:

@@ -129,7 +129,8 @@ def command(
     With --equal, prove that two definitions of OP are one, or find the simplest input that tells them apart:
     `softfloat-ref prove fma --fmt fp16 --equal '--tininess before'`.
 
-    Exit code 0: proved; 1: a counterexample; 3: undecided within the limit. docs/prove.md explains what a proof says.
+    Exit code 0: proved; 1: a counterexample, or simulations of the sources show something else than the netlist; 3:
+    undecided within the limit. docs/prove.md explains what a proof says.
     """
     if checked is not None:
         _refuse(lambda n: n not in ("checked", "confirm"), "--check reads a certificate, which names unit and files")
@@ -233,7 +234,7 @@ def _check(path: str, solver: str) -> int:
     if not found:
         cases, files = counted(len(table["cases"]), "case"), counted(len(table["reading"]["files"]), "file")
         print(f"PASS: {table['module']}, {table['name']}: {cases} proved, none left out; {files} unchanged")
-        print(f"  {_looked(table['second_opinion'])}", file=sys.stderr)
+        print(f"{_looked(table['second_opinion'])}", file=sys.stderr)
     sys.stdout.flush()
     return 1 if found else 0
 
@@ -242,4 +243,4 @@ def _looked(opinion: Mapping[str, Any]) -> str:
     """Who simulated the sources."""
     if not opinion["simulators"]:
         return "no simulator looked at the sources"
-    return f"{counted(opinion['operations'], 'operation')} simulated by {', '.join(opinion['simulators'].values())}"
+    return f"simulated by {', '.join(opinion['simulators'].values())}: {counted(opinion['operations'], 'operation')}"

@@ -51,7 +51,9 @@ def simulated_text(question: Question, sources: Sources) -> SimulatedText | None
 def asking(macros: Iterable[str], files: Iterable[Path]) -> Iterator[str]:
     """The lines of files that ask whether one of some macros is defined, or begin to leave out text of a netlist."""
     asks = re.compile(rf"`(?:ifn?def|elsif)\s+(?:{'|'.join(map(re.escape, macros)) or '(?!)'})\b.*|{_OFF}")
+    here = Path.cwd()
     for file in files:
+        shown = file.relative_to(here) if file.is_relative_to(here) else file
         for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
             if asked := asks.search(line):
-                yield f"{file}:{number}: {asked[0].strip()}"
+                yield f"{shown}:{number}: {asked[0].strip()}"
