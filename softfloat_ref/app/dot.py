@@ -12,6 +12,7 @@ import click
 from softfloat_ref.app.options import ANY, Name, NumbersCommand, scalar_format, unmark
 from softfloat_ref.arrays.captures import Capture, capture_of, code_rows, replay
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.search import find_first
 from softfloat_ref.oracle.accumulate import ACCUMULATORS, Accumulator, get_accumulator, parse_operand_formats
 from softfloat_ref.oracle.accumulate.dots import Operand, check_c, operand, run, setting
 from softfloat_ref.oracle.accumulate.model import summary
@@ -211,7 +212,7 @@ def _compare(a: Operand, b: Operand, c_format: Format, out: Format, c: int, give
             if acc in names:
                 raise
             left_out.append(acc.name)
-    reference = next(t for t in traces if t.setting.accumulator.name == "exact")
+    reference = find_first(t for t in traces if t.setting.accumulator.name == "exact")
     width = max(len(t.setting.accumulator.name) for t in traces)
     for t in traces:
         name, code = t.setting.accumulator.name, out.hex(t.bits)

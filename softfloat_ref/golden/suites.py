@@ -15,6 +15,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers
 from softfloat_ref.base.files import made_folder, read_bytes, write_file
 from softfloat_ref.base.patterns import matches
+from softfloat_ref.base.search import find_first
 from softfloat_ref.base.tables import read_file
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
 from softfloat_ref.golden import vector_recipes, writers
@@ -137,7 +138,7 @@ def _recipe(one: dict[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
     if "policy" not in vector_recipes.keys_of(table.get("op")):
         if fields:
             raise Error(
-                f"{next(iter(fields))}: does not apply to dot products: their accumulator defines the roundings"
+                f"{find_first(fields)}: does not apply to dot products: their accumulator defines the roundings"
             )
         table.pop("policy", None)
         return table

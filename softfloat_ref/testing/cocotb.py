@@ -101,9 +101,8 @@ class Scoreboard:
         self.expected = 0
         self.compared = 0
         self.mismatched = 0
-        self.report = Report(VectorSet(self.unit, len(self.unit.parts)))
+        self.report = Report(VectorSet(self.unit, len(self.unit.parts)), nan=compare.compare_nan(nan))
         self.mismatches: list[str] = []  # the first ones, explained
-        self._nan = compare.compare_nan(nan)
         self._variants: dict[Policy, Unit] = {}
         self._waiting: dict[Hashable, deque[Expectation]] = {}
 
@@ -186,7 +185,7 @@ class Scoreboard:
             raised = "" if flags is None else f", flags {flags}"
             lines = view.expected_lines(e.inputs, e.outputs)
             return self._wrong([f"{e}: {view.title}", *lines, f"  got      {shown}{raised}"])
-        kind = view.kind(e.inputs, e.outputs, answer, self._nan, True)
+        kind = view.kind(e.inputs, e.outputs, answer, self.report.nan, True)
         self._note(e, answer, kind)
         if not kind:
             return True

@@ -12,6 +12,7 @@ import numpy as np
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_bytes
+from softfloat_ref.base.search import find_first
 from softfloat_ref.golden.manifest import MANIFEST
 from softfloat_ref.golden.trace.case import case_of
 from softfloat_ref.golden.trace.files import HEADER, codes_of, file_entry, header_text, line_of, make_manifest
@@ -107,7 +108,8 @@ def _wrong_header(folder: Path, entries: Mapping[str, dict[str, Any]], trace: Tr
         yield f"{HEADER}: missing"
     elif (data := read_bytes(folder / HEADER)) != text:
         lines = enumerate(zip_longest(data.split(b"\n"), text.split(b"\n"), fillvalue=b""), 1)
-        at, found, right = next((i, x.decode("ascii", "replace")[:_SHOWN], y.decode()) for i, (x, y) in lines if x != y)
+        at, (x, y) = find_first((i, pair) for i, pair in lines if pair[0] != pair[1])
+        found, right = x.decode("ascii", "replace")[:_SHOWN], y.decode()
         yield f"{HEADER}:{at}: {found!r}, but the manifest makes it {right!r}"
     elif entries[HEADER] != file_entry(HEADER, text, text.count(b"\n")):
         yield f"{MANIFEST}: SHA-256 or lines of {HEADER} are not those of the file, which the manifest makes so"
