@@ -468,4 +468,4 @@ def test_results_in_the_operands_format_are_generated(op: str, fmt: str, tmp_pat
     ok("vectors", "generate", "--op", op, "--fmt", fmt, "-n", "20", "-o", str(tmp_path / "v"))
     ok("vectors", "verify", str(tmp_path / "v"))
     asked = ("vectors", "generate", "--op", op, "--fmt", fmt, "--format", "riscv-asm", "-n", "20", "-o", "w")
-    assert f"riscv-asm: no instruction of the table computes {op} of {fmt}" in refused(*asked)
+    assert f"riscv-asm: no instruction of the table computes {op} of fp8_e5m2" in refused(*asked)
