@@ -160,7 +160,7 @@ class NanRule:
 
 
 def _nan_code(text: str, rule: str) -> int:
-    if not re.fullmatch(r"(0x)?[0-9a-f]{1,64}", text):
+    if not re.fullmatch(r"(0[xX])?[0-9a-fA-F]{1,64}", text):
         raise Error(
             f"NaN rule {rule!r}: {text!r} is neither a known word nor a hexadecimal code; "
             "words: canonical, ones, negative, propagate, propagate-signaling, addend-first, "

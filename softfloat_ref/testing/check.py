@@ -50,6 +50,7 @@ KEPT: Final = 1 << 15  # mismatches kept for a diagnosis, and as many cases that
 FIRST: Final = 1 << 12  # cases kept in their order
 UNKNOWN: Final = "X or Z bits"
 _UNKNOWN: Final = re.compile("[0-9a-fA-F]*[xXzZ][0-9a-fA-FxXzZ]*")
+_PREFIXED: Final = re.compile("0[xX][0-9a-fA-F]+")
 
 
 @dataclass
@@ -118,6 +119,33 @@ class Report:
         return self.compared > 0 and self.mismatched == 0 and not self.failure
 
 
+class UnknownBits:
+    """Finds the answers of simulations that have X or Z bits.
+
+    `0x3c` may be a code, or what %h prints of 16 bits with an unknown digit: %h prints all digits of a field, so the
+    length tells, and where it does not, what the same field looked like before, or the other words of the line.
+    """
+
+    def __init__(self, unit: Unit) -> None:
+        self.digits = [f.digits for f in unit.outputs for _ in range(f.lanes)]
+        self.has_prefix: dict[int, bool] = {}  # of a place in the answer, once a word has told it
+
+    def among(self, words: Sequence[str], operands: Sequence[str]) -> bool:
+        """Whether a word of an answer has X or Z bits."""
+        others = all(w == "0" or _PREFIXED.fullmatch(w) for w in (*operands, *words))
+        return any(self._unknown(i, w, others) for i, w in enumerate(words[: len(self.digits)]))
+
+    def _unknown(self, place: int, word: str, others: bool) -> bool:
+        if not _PREFIXED.fullmatch(word):
+            if word != "0":  # which %#x prints without one
+                self.has_prefix.setdefault(place, False)
+            digits = word if len(word) <= self.digits[place] else word.lower().removeprefix("0x")
+            return len(digits) <= self.digits[place] and bool(_UNKNOWN.fullmatch(digits))
+        if len(word) != self.digits[place]:
+            self.has_prefix[place] = True
+        return not self.has_prefix.get(place, others)
+
+
 class How(TypedDict, total=False):
     """How answers are compared. flags: whether to compare flags. shown: number of mismatches that are kept in full.
     limit: the largest error allowed, in ulp; kappa: the largest allowed, or that it is measured; without these, answers
@@ -153,6 +181,7 @@ class Judge:
         self.report.errors = None if self.tolerance is None else self.tolerance.errors
         self.inputs, self.shown = vectors.unit.input_width, shown
         self.lengths = answer_lengths(vectors.unit)
+        self.unknown = UnknownBits(vectors.unit)
         self.has_parts = len(vectors.unit.parts) > 1
 
     def note(self, comment: str) -> None:
@@ -168,10 +197,11 @@ class Judge:
         elif found and self.report.nan == CompareNan.EXACT:
             self.report.nan = compare_nan(found[2])
 
-    def compare_logged(self, line: Line, answer: str) -> None:
-        """One case with the answer of a simulation, which may have unknown bits. Raises DeviceError."""
+    def compare_logged(self, line: Line, answer: str, operands: Sequence[str] = ()) -> None:
+        """One case with the answer of a simulation, which may have unknown bits. operands: the words before it. Raises
+        DeviceError."""
         unit, words = self.report.vectors.unit, answer.split()
-        if not any(_UNKNOWN.fullmatch(w) for w in words):
+        if not self.unknown.among(words, operands):
             self.compare(line, parse_answer(answer, unit, line[: self.inputs]))
             return
         given = Answer((0,), 0 if len(words) > len(unit.result_formats) else None)
@@ -329,7 +359,7 @@ def _judge_log(judge: Judge, answers: Iterator[str]) -> None:
             raise DeviceError(f"it has more lines than it was asked: {text[:80]!r}")
         inputs = _own_operands(text, width, judge.lengths)
         if inputs is None:
-            judge.compare(line, parse_answer(text, vectors.unit, line[:width]))
+            judge.compare_logged(line, text)
             continue
         if inputs != line[:width]:
             owed.update([line[:width]])
@@ -337,7 +367,8 @@ def _judge_log(judge: Judge, answers: Iterator[str]) -> None:
             line = vectors.line(inputs)
             if line is None:
                 raise DeviceError(f"{text.strip()[:80]!r} has operands of no case of this set")
-        judge.compare_logged(line, " ".join(text.split()[width:]))
+        words = text.split()
+        judge.compare_logged(line, " ".join(words[width:]), words[:width])
     missing = sum(1 for _ in itertools.islice(cases, _COUNTED))
     if missing:
         least = "at least " if missing == _COUNTED else ""
@@ -397,7 +428,7 @@ def _judge_own(judge: Judge, text: str) -> None:
     if line is None and judge.has_parts:
         raise DeviceError(f"{text.strip()[:80]!r} has control fields or operands that no case of this set has")
     if line is not None:
-        judge.compare_logged(line, " ".join(words[len(codes) :]))
+        judge.compare_logged(line, " ".join(words[len(codes) :]), words[: len(codes)])
     else:
         parse_answer(" ".join(words[len(codes) :]), unit, codes)
 

@@ -335,7 +335,7 @@ def test_results_of_a_simulator(golden: tuple[Path, list[str]], tmp_path: Path) 
         (answers[:-1], "1 answers too early"),
         ([*answers, answers[0]], "more lines than it was asked"),
         ([], "500 answers too early"),
-        (["xxxx"], "not a line of a result"),
+        (["xxxg"], "not a line of a result"),
     ):
         results.write_text("\n".join(lines))
         done = run(*args)
