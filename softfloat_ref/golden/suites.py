@@ -20,7 +20,7 @@ from softfloat_ref.base.tables import read_file
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
 from softfloat_ref.golden import vector_recipes, writers
 from softfloat_ref.golden.generate import generate
-from softfloat_ref.golden.manifest import MANIFEST, SUITE, read_json, to_json
+from softfloat_ref.golden.manifest import MANIFEST, SUITE, read_json, repeated, to_json
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import Report, verify
 from softfloat_ref.oracle.policies import Policy
@@ -212,6 +212,8 @@ def read_suite_manifest(folder: Path) -> dict[str, Any]:
     sets = found.get("sets")
     if not isinstance(sets, list) or not all(isinstance(s, dict) and _is_entry(s) for s in sets):
         raise Error(f"{path}: sets are not tables with folder, count and sha256")
+    if name := repeated(s["folder"] for s in sets):
+        raise Error(f"{path}: lists the set {name} twice")
     return found
 
 

@@ -238,6 +238,8 @@ def test_a_suite_that_was_tampered_with(how: Callable[[Path], object], message: 
         (lambda d: edit(d, lambda t: t.update(schema=2)), "schema 2; this version reads schema 1"),
         (lambda d: edit(d, lambda t: t["sets"][0].update(folder="../v")), "sets are not tables"),
         (lambda d: edit(d, lambda t: t.pop("sets")), "sets are not tables"),
+        (lambda d: edit(d, lambda t: t["sets"].append(t["sets"][0])), "suite.json: lists the set 'add_fp16_rne' twice"),
+        (lambda d: (d / "suite.json").write_text('{"schema": 1, "schema": 1}'), "gives the key 'schema' twice"),
         (lambda d: (d / "suite.json").write_text("{"), "not valid JSON"),
         (lambda d: (d / "suite.json").write_text("[]"), "not a manifest of a suite"),
     ],

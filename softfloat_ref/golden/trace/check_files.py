@@ -31,7 +31,7 @@ def read_files(
 ) -> dict[str, Codes] | None:
     """The codes of every tensor; None, with the problems added, if the files are not those of the manifest."""
     entries = {str(f["name"]): f for f in manifest["files"]}
-    problems = [*_wrong_names(entries, manifest, trace)]
+    problems = [*_wrong_names(entries, trace)]
     if not problems:
         problems += _wrong_descriptions(manifest, trace)
         problems += _others(folder, entries)
@@ -43,10 +43,8 @@ def read_files(
     return None if problems else codes
 
 
-def _wrong_names(entries: Mapping[str, Any], manifest: dict[str, Any], trace: TraceSet) -> Iterator[str]:
+def _wrong_names(entries: Mapping[str, Any], trace: TraceSet) -> Iterator[str]:
     wanted = {HEADER: "", **{t.file: f" of {t.name}" for t in trace.tensors.values()}}
-    if len(entries) != len(manifest["files"]):
-        yield f"{MANIFEST}: lists a file twice"
     for name in sorted(wanted.keys() - entries.keys()):
         yield f"{MANIFEST}: {name}{wanted[name]} is not in its list of files"
     for name in sorted(entries.keys() - wanted.keys()):
