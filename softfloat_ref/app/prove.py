@@ -13,7 +13,15 @@ import click
 from click.core import ParameterSource
 
 from softfloat_ref.app.equality import cases_words, compared, inputs_words, second_unit, told, undecided
-from softfloat_ref.app.options import SCHEDULERS, Choices, Name, operands_option, policy_options, profile_option
+from softfloat_ref.app.options import (
+    SCHEDULERS,
+    Choices,
+    Name,
+    Seconds,
+    operands_option,
+    policy_options,
+    profile_option,
+)
 from softfloat_ref.app.progress import progress
 from softfloat_ref.app.requests import DOT, QUANTIZATIONS, dot_options, input_unit, rounding_input
 from softfloat_ref.app.source_options import source_options
@@ -84,7 +92,7 @@ _CODES: Final = {"proved": 0, "counterexample": 1, "undecided": UNDECIDED}
 )
 @click.option(
     "--limit",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Seconds(min=0, min_open=True),
     default=LIMIT_S,
     show_default=True,
     help="Time limit of a question to the solver, in seconds.",

@@ -24,6 +24,7 @@ from collections.abc import Iterable, Iterator
 from typing import IO, Final
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.numbers import seconds
 from softfloat_ref.oracle.literals import MAX_LINE
 
 _CHUNK: Final = 1 << 16
@@ -158,7 +159,7 @@ class CommandDevice:
     def __init__(self, command: str, timeout_s: float = 10.0) -> None:
         """Start the command. Raises Error if it cannot be started."""
         self.command = command
-        self.timeout_s = timeout_s
+        self.timeout_s = seconds(timeout_s, "timeout_s")
         words = words_of(command, "--dut")
         source, sink = os.pipe()
         try:

@@ -15,6 +15,7 @@ import unittest
 from collections.abc import Sequence
 from typing import Final, NoReturn
 
+from softfloat_ref.base.numbers import seconds
 from softfloat_ref.oracle.literals import MAX_LINE
 from softfloat_ref.testing.devices import DeviceError, close_all, end_group, how_ended, words_of
 
@@ -35,7 +36,8 @@ class Dialogue:
         patience_s: how long the first answer may take before the device is assumed to answer only at the end.
         """
         self._words = words_of(command, "the device")
-        self.command, self.timeout_s, self.patience_s = command, timeout_s, patience_s
+        self.command, self.timeout_s = command, seconds(timeout_s, "timeout_s")
+        self.patience_s = seconds(patience_s, "patience_s")
         self.answers_at_once = True
         self._asked = False
         self._broken = ""

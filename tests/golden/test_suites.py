@@ -172,7 +172,7 @@ def test_lists_are_crossed() -> None:
         ("[pack]", "[[pack]]", "\\[pack\\] needs count, and sets"),
         ("count = 5", "count = 5\nseed = 3", "unknown key 'seed'"),
         ('policy = "riscv"', "policy = 3", "policy = 3 is not of type str or dict"),
-        ("count = 40", "count = [40, 0]", "a set needs at least one"),
+        ("count = 40", "count = [40, 0]", "count = 0: an integer of 1 or more"),
     ],
 )
 def test_bad_suites(old: str, new: str, message: str, tmp_path: Path) -> None:
