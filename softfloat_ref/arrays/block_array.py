@@ -267,7 +267,7 @@ def unpack(
     fmt, profile = resolve(get_block_format(fmt), profile)
     impossible = Error(f"{whole.size} bytes of packed data cannot hold an array of shape {tuple(shape)}")
     try:
-        shape = tuple(integer(n, "a dimension", 0) for n in shape)
+        shape = tuple(integer(n, "a dimension", 0, (1 << 62) - 1) for n in shape)
     except Error:
         raise impossible from None
     if len(shape) > MAX_DIMENSIONS or math.prod(shape) > 8 * whole.size:

@@ -91,7 +91,7 @@ def test_counts_begin_at_one(name: str, value: Any) -> None:
 
 @pytest.mark.parametrize("name", FROM_ZERO)
 def test_negative_numbers_are_refused(name: str) -> None:
-    with pytest.raises(Error, match="integer|array of shape|up to 1024 bits"):
+    with pytest.raises(Error, match=r"integer|array of shape|up to 1024 bits"):
         FROM_ZERO[name](-1)
 
 
