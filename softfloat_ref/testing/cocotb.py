@@ -207,7 +207,7 @@ class Scoreboard:
         if unit.has_flags and len(given) - 1 in (len(unit.results), len(unit.result_formats)):
             *given, flags = given
         if len(given) not in (len(unit.results), len(unit.result_formats)):
-            raise Error(f"{view_of(unit).title} has {len(unit.results)} results, not {len(given)}")
+            raise Error(f"{view_of(unit).title} has {counted(len(unit.results), 'result')}, not {len(given)}")
         return given, flags
 
     def _lanes(self, given: list[Any]) -> Sequence[Field]:
