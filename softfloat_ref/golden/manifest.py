@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import read_bytes
+from softfloat_ref.base.trees import read_json
 from softfloat_ref.golden import manifest_schema2
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import Run, groups
@@ -182,15 +182,6 @@ def _filled(parts: Sequence[str], indent: str) -> str:
         else:
             line += ", " + part
     return ",\n".join([*lines, line])
-
-
-def read_json(path: Path) -> Any:
-    """The content of a JSON file. Raises Error."""
-    data = read_bytes(path)
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError) as e:
-        raise Error(f"{path}: not valid JSON: {str(e)[:80]}") from None
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

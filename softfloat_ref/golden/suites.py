@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,13 +12,14 @@ from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers
-from softfloat_ref.base.files import made_folder, read_bytes, write_file
+from softfloat_ref.base.files import made_folder, sha256, write_file
 from softfloat_ref.base.patterns import matches
 from softfloat_ref.base.tables import read_file
+from softfloat_ref.base.trees import read_json
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
 from softfloat_ref.golden import vector_recipes, writers
 from softfloat_ref.golden.generate import generate
-from softfloat_ref.golden.manifest import MANIFEST, SUITE, read_json, to_json
+from softfloat_ref.golden.manifest import MANIFEST, SUITE, to_json
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import Report, verify
 from softfloat_ref.oracle.policies import Policy
@@ -188,7 +188,7 @@ def generate_suite(
 
 
 def _sha256(folder: Path) -> str:
-    return hashlib.sha256(read_bytes(folder / MANIFEST)).hexdigest()
+    return sha256(folder / MANIFEST).hexdigest()
 
 
 def _refuse_other(folder: Path, suite: Suite) -> None:

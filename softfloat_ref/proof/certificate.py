@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import read_bytes
+from softfloat_ref.base.files import sha256
+from softfloat_ref.base.trees import read_json
 from softfloat_ref.proof.solver import answer_text
 
 SCHEMA: Final = 1
@@ -35,16 +36,16 @@ def _seal(table: Mapping[str, Any]) -> str:
 
 def file_hash(path: str | Path) -> str:
     """SHA-256 of a file's contents. Raises Error if it cannot be read."""
-    return hashlib.sha256(read_bytes(path)).hexdigest()
+    return sha256(path).hexdigest()
 
 
 def read_certificate(path: str) -> dict[str, Any]:
     """A certificate. Raises Error for anything else."""
     try:
-        found = json.loads(read_bytes(path))
+        found = read_json(path)
         if found["schema"] == SCHEMA and found["tool"] == "softfloat-ref":
             return dict(found)
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         pass
     raise Error(f"{path}: not a certificate; prove -o writes one")
 

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers, in_order
-from softfloat_ref.base.files import make_folder, read_bytes
+from softfloat_ref.base.files import appended, make_folder, read_text
 from softfloat_ref.base.sources import stamp
+from softfloat_ref.base.trees import parse_json
 from softfloat_ref.proof.engine import Decided, How, Query, Verdict, decide
 from softfloat_ref.proof.later import Later, later
 from softfloat_ref.proof.queries import query_hash
@@ -163,7 +165,7 @@ class _Journal:
     def __init__(self, question: Problem, folder: str | Path | None) -> None:
         self.file = None if folder is None else make_folder(folder) / RESULTS
         self.key = "" if self.file is None else f"{question.hash} {stamp(__name__)}"
-        text = "" if self.file is None or not self.file.exists() else read_bytes(self.file).decode("utf-8", "replace")
+        text = "" if self.file is None or not self.file.exists() else read_text(self.file, limits.LOG, errors="replace")
         self.lines = list(_lines(text))
         self.start = "" if not text or text.endswith("\n") else "\n"  # after a line that was cut off
 
@@ -181,8 +183,8 @@ class _Journal:
         """Add a result."""
         if self.file is not None:
             line = {"key": self.key, **dataclasses.asdict(how), "decided": dataclasses.asdict(decided)}
-            with open(self.file, "a", encoding="utf-8") as stream:
-                stream.write(f"{self.start}{json.dumps(line)}\n")
+            with appended(self.file) as stream:
+                stream.write(f"{self.start}{json.dumps(line)}\n".encode())
             self.start = ""
 
 
@@ -190,7 +192,7 @@ def _lines(text: str) -> Iterable[dict[str, Any]]:
     """The lines of a file of results; those that were cut off are left out."""
     for part in text.splitlines():
         try:
-            line = json.loads(part)
+            line = parse_json(part, "a line")
             if {"key", "limit_s", "decided", *_SAME} <= line.keys():
                 yield line
         except (ValueError, AttributeError):

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from softfloat_ref.base import kept
+from softfloat_ref.base import kept, limits
 from softfloat_ref.base.errors import Error, missing
+from softfloat_ref.base.files import read_text, sha256
 from softfloat_ref.base.yosys import executed, first_error, quoted
 from softfloat_ref.rtl.sources import Sources
 
@@ -69,7 +70,7 @@ def netlist(top: str, text: str, sources: Sources, read: Iterable[Path], fronten
 
 
 def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return sha256(path).hexdigest()
 
 
 def _run(top: str, text: str, sources: Sources, frontend: Frontend) -> str:
@@ -84,8 +85,8 @@ def _run(top: str, text: str, sources: Sources, frontend: Frontend) -> str:
             said = first_error(log)
             deep = frontend == "slang" and "stack exhausted" in said
             raise Error(f"Yosys: {said}{'; try --frontend verilog' if deep else ''}")
-        found = btor.read_text(encoding="utf-8", errors="replace")
-        _check_clocks(info.read_text(encoding="utf-8"), found)
+        found = read_text(btor, limits.SOURCE, errors="replace")
+        _check_clocks(read_text(info, limits.SOURCE), found)
         return found
 
 

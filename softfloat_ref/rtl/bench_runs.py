@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -17,7 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import read_text, sha256
+from softfloat_ref.base.trees import read_json
 
 RUN_TIMEOUT_S: Final = 300  # for building a bench and running it
 _PASS = re.compile(r"^PASS: ([1-9][0-9]*) of \1 vectors\s*$", re.MULTILINE)
@@ -117,7 +119,7 @@ class Build:
         """Whether the same steps have built it before, from files with the contents that they have now, and none at the
         paths that were absent."""
         try:
-            stamp = json.loads(self._stamp.read_text(encoding="utf-8"))
+            stamp = read_json(self._stamp, limits.SOURCE)
             return bool(stamp == self._record(map(Path, stamp["files"]), map(Path, stamp["absent"])))
         except (OSError, ValueError, LookupError, TypeError):
             return False
@@ -166,13 +168,13 @@ class Build:
         return {
             "steps": [list(step) for step in self.steps],
             "program": [program.st_size, program.st_mtime_ns],
-            "files": {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in read},
+            "files": {str(path): sha256(path).hexdigest() for path in read},
             "absent": [str(path) for path in absent if not path.exists()],
         }
 
 
 def _text(log: Path) -> str:
-    return log.read_text(encoding="utf-8", errors="replace")
+    return read_text(log, limits.SOURCE, errors="replace")
 
 
 def prepared(sources: Iterable[str | Path], top: str, work_dir: str | Path) -> tuple[list[Path], Path]:

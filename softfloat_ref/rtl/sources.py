@@ -16,7 +16,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import read_text
 from softfloat_ref.rtl.libraries import EXTENSIONS, NO_LIBRARIES, Libraries
 
 _WORD: Final = re.compile(r'(\s+|\\\r?\n|//[^\n]*|#[^\n]*|/\*.*?\*/)|(?:"[^"\n]*"|[^\s"])+|"', re.DOTALL)
@@ -131,7 +133,7 @@ class _Found:
         path = _file(word, place, "file list")
         if path in place.lists:
             raise place.error(f"{word} includes itself")
-        words = _words(path.read_text(encoding="utf-8", errors="replace"), word, base, (*place.lists, path))
+        words = _words(read_text(path, limits.SOURCE, errors="replace"), word, base, (*place.lists, path))
         for found, where in words:
             _take(self, found, words, where)
 
@@ -286,4 +288,4 @@ def _sorted(files: Iterable[Path]) -> Iterator[Path]:
 
 def _code(file: Path) -> str:
     """The text of a source without comments and strings."""
-    return _COMMENT.sub(" ", file.read_text(encoding="utf-8", errors="replace"))
+    return _COMMENT.sub(" ", read_text(file, limits.SOURCE, errors="replace"))
