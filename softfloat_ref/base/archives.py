@@ -16,6 +16,7 @@ from softfloat_ref.base.errors import Error, escaped
 from softfloat_ref.base.files import opened
 
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_END: Final = 1 << 17  # bytes that the end of a directory has at most, with its comment
 _LOCAL: Final = 30  # bytes of a member's local header before its name
 _DEFLATE: Final = 1032  # largest expansion of one byte by deflate (zlib's technical details)
 
@@ -28,7 +29,7 @@ class _Opening(io.BufferedReader):
     def read(self, size: int | None = -1, /) -> bytes:
         if self.limit and size is not None and size > self.limit:
             raise Error(f"a directory of {size} bytes; the limit is {self.limit}")
-        return super().read(self.limit if self.limit and (size is None or size < 0) else size)
+        return super().read(_END if self.limit and (size is None or size < 0) else size)
 
 
 @contextmanager
@@ -59,10 +60,10 @@ def _check(found: zipfile.ZipFile, size: int) -> None:
     if held > size:
         raise Error(f"its members claim {held} bytes; the file has {size}")
     limit = max(limits.UNPACKED, limits.EXPANSION * size)
-    unpacked = sum(e.file_size for e in entries if e.compress_type != zipfile.ZIP_STORED)
-    if unpacked > limit:
+    becomes = sum(e.file_size for e in entries if e.compress_type != zipfile.ZIP_STORED)
+    if becomes > limit:
         raise Error(
-            f"its compressed members become {unpacked} bytes; the limit is {limit}: store them uncompressed"
+            f"its compressed members become {becomes} bytes; the limit is {limit}: store them uncompressed"
         )
 
 
@@ -71,10 +72,10 @@ def content(found: zipfile.ZipFile, entry: zipfile.ZipInfo, limit: int) -> bytes
     if entry.file_size > limit:
         raise Error(f"{escaped(entry.filename)}: {entry.file_size} bytes; the limit is {limit}")
     with found.open(entry) as member:
-        return rest_of(member, entry.file_size)
+        return unpacked(member, entry.file_size)
 
 
-def rest_of(member: IO[bytes], size: int) -> bytes:
+def unpacked(member: IO[bytes], size: int) -> bytes:
     """What follows in a member that claims a size: no more is unpacked, even if there is more."""
     return member.read(size + 1)
 

@@ -137,6 +137,7 @@ def _regular(path: str | Path, flags: int, mode: str) -> IO[bytes]:
         raise Error(f"{path}: {getattr(e, 'strerror', None) or e}") from None
 
 
+_BLOCK: Final = 1 << 16
 _CLOSED: Final = getattr(os, "O_CLOEXEC", 0)
 _KINDS: Final = (
     (stat.S_ISDIR, "a directory"),
@@ -150,11 +151,19 @@ _KINDS: Final = (
 def read_bytes(path: str | Path, limit: int) -> bytes:
     """The content of a file of at most so many bytes. Raises Error."""
     with opened(path) as stream, _reading(path):
-        size = os.fstat(stream.fileno()).st_size
-        data = b"" if size > limit else stream.read(limit + 1)  # a file may grow, and one of /proc claims to be empty
-        if max(size, len(data)) > limit:
-            raise Error(f"{path}: {max(size, len(data))} bytes; the limit for such a file is {limit}")
-        return data
+        return rest_of(stream, path, limit)
+
+
+def rest_of(stream: IO[bytes], path: str | Path, limit: int) -> bytes:
+    """What follows in an opened file, at most so many bytes; memory is taken for no more than there is. Raises Error."""
+    size = os.fstat(stream.fileno()).st_size
+    parts, held = [], 0
+    while size <= limit and (part := stream.read(max(_BLOCK, size - held) if held <= limit else 0)):
+        parts.append(part)
+        held += len(part)  # a file may grow, and one of /proc claims to be empty
+    if max(size, held) > limit:
+        raise Error(f"{path}: {max(size, held)} bytes; the limit for such a file is {limit}")
+    return b"".join(parts)
 
 
 def read_text(path: str | Path, limit: int, encoding: str = "utf-8", errors: str = "strict") -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from softfloat_ref.base import limits
-from softfloat_ref.base.archives import archive, rest_of
+from softfloat_ref.base.archives import archive, unpacked
 from softfloat_ref.base.errors import Error, errors_of, escaped
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def read_array(
         size, held = prod(shape) * dtype.itemsize, entry.file_size - member.tell()
         if held != size:
             raise Error(f"{name}: {held} bytes of data do not fit shape {shape} of {dtype}")
-        rest = rest_of(member, size)
+        rest = unpacked(member, size)
     if len(rest) != size:
         raise Error(f"{name}: ends after {len(rest)} of {size} bytes")
     array = np.frombuffer(rest, dtype).reshape(shape, order="F" if by_columns else "C")

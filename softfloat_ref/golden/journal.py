@@ -20,7 +20,7 @@ from typing import IO, Any, Final
 
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import appended, opened, sha256, text_lines
+from softfloat_ref.base.files import appended, opened, rest_of, sha256, text_lines
 from softfloat_ref.base.trees import parse_json
 from softfloat_ref.golden.parts import EncodedBatch
 from softfloat_ref.golden.tags import Run, merged
@@ -89,7 +89,7 @@ class Journal:
     def _trusted(self) -> tuple[list[bytes], dict[str, Any]] | None:
         """The journal's lines up to the last part whose bytes are all there, and that part's entry."""
         self._journal.seek(0)
-        lines = self._journal.read(limits.LOG).splitlines(keepends=True)
+        lines = rest_of(self._journal, self.folder / _JOURNAL, limits.LOG).splitlines(keepends=True)
         entries = [entry for entry in takewhile(lambda x: x is not None, map(_entry, lines)) if entry is not None]
         if not entries:
             return None

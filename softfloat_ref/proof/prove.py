@@ -172,9 +172,9 @@ class _Journal:
     def known(self, name: str, how: How) -> Decided | None:
         """What was decided of a case in the same way; an undecided one only if it had as much time."""
         for line in reversed(self.lines):
-            same = line["key"] == self.key and line["decided"]["case"] == name
+            decided: Decided = line["decided"]
+            same = line["key"] == self.key and decided.case == name
             if same and all(line[key] == getattr(how, key) for key in _SAME):
-                decided = restored(line["decided"])
                 if decided.verdict != "undecided" or line["limit_s"] >= how.limit_s:
                     return decided
         return None
@@ -189,13 +189,13 @@ class _Journal:
 
 
 def _lines(text: str) -> Iterable[dict[str, Any]]:
-    """The lines of a file of results; those that were cut off are left out."""
+    """The lines of a file of results; those that were cut off are left out, and those that were never written."""
     for part in text.splitlines():
         try:
             line = parse_json(part, "a line")
             if {"key", "limit_s", "decided", *_SAME} <= line.keys():
-                yield line
-        except (ValueError, AttributeError):
+                yield {**line, "limit_s": float(line["limit_s"]), "decided": restored(line["decided"])}
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
             continue
 
 
