@@ -13,8 +13,8 @@ from typing import Any, Final
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers, in_background
-from softfloat_ref.base.files import made_folder, read_text, sha256
-from softfloat_ref.base.trees import read_json
+from softfloat_ref.base.files import made_folder, read_bytes, read_text, sha256
+from softfloat_ref.base.trees import parse_json
 from softfloat_ref.golden import parts, writers
 from softfloat_ref.golden.journal import Journal, discard
 from softfloat_ref.golden.manifest import (
@@ -220,8 +220,9 @@ def _refuse_other(folder: Path, vectors: VectorSet) -> None:
 
 def _stored_set(folder: Path) -> dict[str, Any]:
     """The definition that a manifest of any schema stores; other files are refused."""
+    data = read_bytes(folder / MANIFEST, limits.JSON)
     try:
-        stored = read_json(folder / MANIFEST)["set"]
+        stored = parse_json(data, MANIFEST)["set"]
     except (Error, KeyError, TypeError):
         stored = None
     if not isinstance(stored, dict):

@@ -13,9 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import sha256
-from softfloat_ref.base.trees import read_json
+from softfloat_ref.base.files import read_bytes, sha256
+from softfloat_ref.base.trees import parse_json
 from softfloat_ref.proof.solver import answer_text
 
 SCHEMA: Final = 1
@@ -41,8 +42,9 @@ def file_hash(path: str | Path) -> str:
 
 def read_certificate(path: str) -> dict[str, Any]:
     """A certificate. Raises Error for anything else."""
+    data = read_bytes(path, limits.JSON)
     try:
-        found = read_json(path)
+        found = parse_json(data, path)
         if found["schema"] == SCHEMA and found["tool"] == "softfloat-ref":
             return dict(found)
     except (ValueError, KeyError, TypeError):

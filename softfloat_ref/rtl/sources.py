@@ -99,6 +99,7 @@ class _Found:
     folders: dict[Path, None] = field(default_factory=dict)
     defines: dict[str, str] = field(default_factory=dict)
     skipped: list[str] = field(default_factory=list)
+    lists: int = 0
 
     def file(self, word: str, place: _Place) -> None:
         self.files[_file(word, place, "source file")] = None
@@ -133,6 +134,9 @@ class _Found:
         path = _file(word, place, "file list")
         if path in place.lists:
             raise place.error(f"{word} includes itself")
+        self.lists += 1
+        if self.lists > limits.LISTS:  # lists that include others twice are read twice as often at each level
+            raise place.error(f"{word}: more than {limits.LISTS} file lists")
         words = _words(read_text(path, limits.SOURCE, errors="replace"), word, base, (*place.lists, path))
         for found, where in words:
             _take(self, found, words, where)

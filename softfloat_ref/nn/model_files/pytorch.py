@@ -124,7 +124,9 @@ class _File:
 
     def _tensor(self, name: str, call: Call) -> Tensor:
         storage, first, shape, strides = call.arguments[:4]
-        problem = problem_of(shape) or problem_of(strides) or ("" if type(first) is int else "no position of values")
+        problem = problem_of(shape) or problem_of(strides)
+        if not problem and (type(first) is not int or len(strides) != len(shape)):
+            problem = "a shape, strides and a position that do not fit together"
         last = first + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) if not problem else 0
         if not problem and last + 1 - first < prod(shape):
             problem = f"a view with strides {tuple(strides)}, in which values repeat"

@@ -82,7 +82,9 @@ def _in_child(reader: Reader, work: Path, first: int, count: int) -> tuple[Found
     ended = _watched(child, place)
     with open(got, "rb") as stream:
         lines = stream.read().splitlines()
-    parts = [Found(**{**x, "slowest": tuple(x["slowest"]), "largest": tuple(x["largest"])}) for x in map(json.loads, lines)]
+    parts = [
+        Found(**{**x, "slowest": tuple(x["slowest"]), "largest": tuple(x["largest"])}) for x in map(json.loads, lines)
+    ]
     found = sum(parts, Found())
     if ended == 0:
         return found, first + count
@@ -171,8 +173,6 @@ def main(names: tuple[str, ...], count: int, first: int, show: bool) -> None:
     print(_line("all", total))
     print(f"{time.monotonic() - began:.0f} s", file=sys.stderr)
     sys.exit(bool(total.faults))
-
-
 
 
 if __name__ == "__main__":

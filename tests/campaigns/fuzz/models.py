@@ -41,7 +41,9 @@ CERTIFICATE: Final = {
             "name": "all",
             "verdict": "proved",
             "assumption": "#b1",
-            "queries": [{"how": "whole", "sha256": "0", "result": "unsat", "seconds": 0.1, "confirmed": {"z3": "unsat"}}],
+            "queries": [
+                {"how": "whole", "sha256": "0", "result": "unsat", "seconds": 0.1, "confirmed": {"z3": "unsat"}}
+            ],
         }
     ],
     "later": {"verdict": "proved", "said": ""},
@@ -196,11 +198,15 @@ def readers(folder: Path) -> list[Reader]:
             structure=structures.json_text,
         ),
         Reader("sources", [SOURCE], in_file("s.sv", _sources), ("`define", "package", "//"), structure=structures.text),
-        Reader("file_lists", [LIST], in_file("x.f", _in_list), ("-f", "-F", "x.f", "+define+"), structure=structures.text),
+        Reader(
+            "file_lists", [LIST], in_file("x.f", _in_list), ("-f", "-F", "x.f", "+define+"), structure=structures.text
+        ),
     ]
     if importlib.util.find_spec("safetensors"):
         found.append(
-            Reader("model_safetensors", [_safetensors()], in_file("m.safetensors", _use), structure=structures.safetensors)
+            Reader(
+                "model_safetensors", [_safetensors()], in_file("m.safetensors", _use), structure=structures.safetensors
+            )
         )
     if importlib.util.find_spec("onnx"):
         found.append(Reader("model_onnx", [_onnx()], in_file("m.onnx", _use), structure=structures.onnx))

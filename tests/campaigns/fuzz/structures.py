@@ -129,8 +129,12 @@ def text(rng: random.Random, example: bytes) -> bytes:
     """Long lines, many lines, long words, hidden characters."""
     n = _count(rng)
     lines = example.splitlines(keepends=True) or [b"1\n"]
-    word = rng.choice((b"0", b"f", b"1,", b"1 ", b"x", b"-", b"\x1b[31m", b"\xff", b"\0", b"\r", b"//", b"9", b"e", b"_"))
-    odd = rng.choice((word * n, word * n + b"\n", (word + b"\n") * n, b"0x" + word * n + b"\n", b"1e" + word * n + b"\n"))
+    word = rng.choice(
+        (b"0", b"f", b"1,", b"1 ", b"x", b"-", b"\x1b[31m", b"\xff", b"\0", b"\r", b"//", b"9", b"e", b"_")
+    )
+    odd = rng.choice(
+        (word * n, word * n + b"\n", (word + b"\n") * n, b"0x" + word * n + b"\n", b"1e" + word * n + b"\n")
+    )
     at = rng.randrange(len(lines) + 1)
     return b"".join([*lines[:at], odd, *lines[at:]])
 
@@ -141,8 +145,12 @@ def text(rng: random.Random, example: bytes) -> bytes:
 def npy(rng: random.Random, example: bytes = b"") -> bytes:
     """An array whose header claims something."""
     n = _count(rng, 5000)
-    shape = rng.choice((f"({n},)", f"({1 << 40},)", "(" + "1, " * 40 + ")", "(" * n, f"({'9' * n},)", "(0,)", "()", "(-1,)"))
-    kind = rng.choice(("'<f4'", "'|O'", "'<f8'", "[('a', '<f4')]", "'|V3'", "'<U1'", f"[('a', '<f4', ({n},))]", "-" * n + "1"))
+    shape = rng.choice(
+        (f"({n},)", f"({1 << 40},)", "(" + "1, " * 40 + ")", "(" * n, f"({'9' * n},)", "(0,)", "()", "(-1,)")
+    )
+    kind = rng.choice(
+        ("'<f4'", "'|O'", "'<f8'", "[('a', '<f4')]", "'|V3'", "'<U1'", f"[('a', '<f4', ({n},))]", "-" * n + "1")
+    )
     fields = f"{{'descr': {kind}, 'fortran_order': {rng.choice(('True', 'False'))}, 'shape': {shape}, }}\n"
     if rng.random() < 0.2:
         fields += rng.choice((" ", "(", "#", "\n")) * n
@@ -255,15 +263,28 @@ def _tensor(rng: random.Random, strange: bytes) -> bytes:
     kind = rng.choice(("FloatStorage", "FloatStorage", "LongStorage", "UntypedStorage", "\x1b[31mStorage"))
     first = rng.choice((b"K\0", b"K\0", b"K\5", strange))
     rest = b"\x89ccollections\nOrderedDict\n)Rt"
-    return b"ctorch._utils\n_rebuild_tensor_v2\n" + _MARK + _storage(key, kind, count) + first + shape + strides + rest + b"R"
+    return (
+        b"ctorch._utils\n_rebuild_tensor_v2\n"
+        + _MARK
+        + _storage(key, kind, count)
+        + first
+        + shape
+        + strides
+        + rest
+        + b"R"
+    )
 
 
 def pickled(rng: random.Random) -> bytes:
     """A pickle whose parts are shared, nested, or many."""
     n, k = _count(rng), rng.choice((2, 10, 19, 20, 21, 40, 200))
-    shared_lists = b"]" + _put(0) + b"".join(_LIST + _get(i) + b"a" + _get(i) + b"a" + _put(i + 1) for i in range(k))
-    shared_tuples = b")" + _put(0) + b"".join(_get(i) + _get(i) + b"\x86" + _put(i + 1) for i in range(k))
-    strange = rng.choice((shared_lists, shared_tuples, b"N", b"]", b"\x8a\xff" + b"\x7f" * 255, _text_of("x" * n), b"U\x03abc"))
+    twice = [_LIST + _get(i) + b"a" + _get(i) + b"a" + _put(i + 1) + b"0" for i in range(k)]
+    shared_lists = b"]" + _put(0) + b"0" + b"".join(twice) + _get(k)
+    pairs = [_get(i) + _get(i) + b"\x86" + _put(i + 1) + b"0" for i in range(k)]
+    shared_tuples = b")" + _put(0) + b"0" + b"".join(pairs) + _get(k)
+    strange = rng.choice(
+        (shared_lists, shared_tuples, b"N", b"]", b"\x8a\xff" + b"\x7f" * 255, _text_of("x" * n), b"U\x03abc")
+    )
     tensor = _tensor(rng, strange)
     body: bytes = _picked(
         rng,
@@ -340,7 +361,9 @@ def safetensors(rng: random.Random, example: bytes) -> bytes:
         (
             lambda: json_text(rng, head),
             lambda: json.dumps({rng.choice(HIDDEN): one}).encode(),
-            lambda: json.dumps({f"t{i}": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]} for i in range(n)}).encode(),
+            lambda: json.dumps(
+                {f"t{i}": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]} for i in range(n)}
+            ).encode(),
             lambda: json.dumps({"__metadata__": {rng.choice(HIDDEN): "x" * n, "meta": "[" * n}}).encode(),
             lambda: json.dumps({"a": one}).encode() + b" " * n,
         ),
@@ -363,11 +386,15 @@ def onnx(rng: random.Random, example: bytes) -> bytes:
     """A model by its wire format: IR version, then a graph of initializers and nodes."""
     n, k = _count(rng), rng.choice((2, 30, 90, 110, 300))
     name = _field(8, rng.choice(HIDDEN).encode("utf-8", "replace"))
-    dims = b"".join(b"\x08" + _varint(d) for d in rng.choice(((2, 3), (1 << 40,), (0,), (1,) * 40, ((1 << 64) - 1,), (6,))))
+    dims = b"".join(
+        b"\x08" + _varint(d) for d in rng.choice(((2, 3), (1 << 40,), (0,), (1,) * 40, ((1 << 64) - 1,), (6,)))
+    )
     kind = b"\x10" + _varint(rng.choice((1, 1, 1, 10, 11, 16, 17, 7, 8, 23, 99)))
     raw = _field(9, bytes(rng.choice((0, 6, 12, 24))), rng.choice((None, None, 1 << 30)))
     typed = _field(4, bytes(4 * min(n, 6)))
-    external = b"\x70\x01" + _field(13, _field(1, b"location") + _field(2, rng.choice((b"../x", b"/dev/zero", b"x.onnx", b"\x1b"))))
+    external = b"\x70\x01" + _field(
+        13, _field(1, b"location") + _field(2, rng.choice((b"../x", b"/dev/zero", b"x.onnx", b"\x1b")))
+    )
     tensor = dims + kind + name + rng.choice((raw, typed, raw + typed, external, b""))
     inner = b""
     for _ in range(k):  # graphs in attributes of nodes
