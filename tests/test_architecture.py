@@ -272,8 +272,9 @@ def test_files_are_opened_in_one_place(name: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["open(p)", "open(p, 'rb')", "p.open()", "p.open('r')", "p.read_text()", "json.loads(x)", "np.load(p)", "os.open(p, 0)",
-     "zipfile.ZipFile(p)", "pickle.loads(x)", "tomllib.loads(x)", "st.safe_open(p)", "class A(pickle.Unpickler): pass"],
+    ["open(p)", "open(p, 'rb')", "p.open()", "p.open('r')", "p.read_text()", "json.loads(x)", "np.load(p)",
+     "os.open(p, 0)", "zipfile.ZipFile(p)", "pickle.loads(x)", "tomllib.loads(x)",
+     "st.safe_open(p)", "class A(pickle.Unpickler): pass"],
 )  # fmt: skip
 def test_other_ways_to_a_file_are_seen(text: str) -> None:
     assert any(map(_way, ast.walk(ast.parse(text))))

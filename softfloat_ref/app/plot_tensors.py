@@ -9,7 +9,7 @@ import click
 
 from softfloat_ref.app.options import ANY, Choices, policy_options, profile_option
 from softfloat_ref.app.plot_formats import OUTPUT, TITLE
-from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.errors import Error, one_line, unknown
 
 if TYPE_CHECKING:
     from softfloat_ref.nn.model_files import Tensor
@@ -51,10 +51,10 @@ def _ratios(path: str) -> tuple[list[str], dict[str, dict[str, float]]]:
         whole: Any = read_json(path)
         found: dict[str, dict[str, float]] = {}
         for row in whole["rows"]:
-            ratios = found.setdefault(str(row["tensor"]), {})
+            ratios = found.setdefault(one_line(row["tensor"]), {})
             if "sqnr_db" in row:
-                ratios[str(row["format"])] = float(row["sqnr_db"])
-        formats = [str(x) for x in whole["formats"]]
+                ratios[one_line(row["format"])] = float(row["sqnr_db"])
+        formats = [one_line(x) for x in whole["formats"]]
     except (ValueError, TypeError, KeyError) as e:
         if isinstance(e, Error):
             raise

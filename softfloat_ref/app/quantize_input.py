@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,6 +43,9 @@ def read_npy(source: str) -> np.memmap[Any, Any]:
                 ("a 0-dimensional array; reshape it to (1,)", not shape),
                 (f"an empty array of shape {shape}; there is nothing to quantize", 0 in shape),
             )
+            held, claimed = os.fstat(stream.fileno()).st_size - stream.tell(), math.prod(shape) * dtype.itemsize
+            if claimed > held:
+                raise Error(f"its header claims {claimed} bytes, but {held} follow")
             return np.memmap(stream, dtype, "r", stream.tell(), shape, "F" if by_columns else "C")
     except Exception as e:  # numpy parses the header with Python's tokenizer: a broken header can raise anything
         if isinstance(e, Error) and str(e).startswith(f"{source}: "):

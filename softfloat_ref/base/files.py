@@ -155,7 +155,7 @@ def read_bytes(path: str | Path, limit: int) -> bytes:
 
 
 def rest_of(stream: IO[bytes], path: str | Path, limit: int) -> bytes:
-    """What follows in an opened file, at most so many bytes; memory is taken for no more than there is. Raises Error."""
+    """What follows in an opened file, at most so many bytes; memory is taken for what there is only. Raises Error."""
     size = os.fstat(stream.fileno()).st_size
     parts, held = [], 0
     while size <= limit and (part := stream.read(max(_BLOCK, size - held) if held <= limit else 0)):

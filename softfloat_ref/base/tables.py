@@ -223,7 +223,7 @@ def variant(what: str, kinds: Mapping[str, type[T]], spec: Mapping[str, Any] | s
     None for the default. Raises Error."""
     table = {"kind": default if spec is None else spec} if spec is None or isinstance(spec, str) else dict(spec)
     kind = table.pop("kind", default)
-    if kind not in kinds:
+    if not isinstance(kind, str) or kind not in kinds:
         raise unknown(what, str(kind), kinds)
     return made(kinds[kind], table, f"{what} {kind!r}")
 

@@ -216,7 +216,7 @@ def read_suite_manifest(folder: Path) -> dict[str, Any]:
 
 def _is_entry(entry: dict[str, Any]) -> bool:
     name, complete = entry.get("folder"), {"count", "sha256"} <= entry.keys()
-    return complete and isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.]*", name) is not None
+    return complete and isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.]{0,199}", name) is not None
 
 
 def verify_suite(folder: Path, sample: int | None = None, every: bool = False) -> Iterator[tuple[str, Report]]:

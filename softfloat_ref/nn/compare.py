@@ -156,8 +156,8 @@ def _is_outcome(found: Outcome, recipe: Recipe) -> bool:
     whole = found.diverged is None and len(found.epochs) == recipe.training.epochs
     return (
         (found.recipe, found.seed) == (recipe.name, recipe.training.seed)
+        and all(isinstance(x, str) for x in (found.measure, found.products))
         and found.measure in MEASURES
-        and isinstance(found.products, str)
         and all(is_number(x) for x in (found.seconds, *(found.averaged or ())))
         and (whole or isinstance(found.diverged, str))
     )

@@ -64,8 +64,8 @@ def problems(table: Mapping[str, Any], folder: Path, solver: str = "bitwuzla") -
         if later["verdict"] != "proved":
             yield f"operations after the first one: {later['verdict']}, {later['said']}"
         yield from _left_out(table, solver)
-    except (KeyError, TypeError, AttributeError) as e:
-        raise Error(f"the certificate is incomplete: {e}") from None
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError, IndexError) as e:
+        raise e if isinstance(e, Error) else Error(f"the certificate is incomplete: {e}") from None
 
 
 def _changed_files(files: Sequence[Mapping[str, str]], folder: Path) -> Iterator[str]:

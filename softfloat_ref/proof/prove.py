@@ -174,9 +174,9 @@ class _Journal:
         for line in reversed(self.lines):
             decided: Decided = line["decided"]
             same = line["key"] == self.key and decided.case == name
-            if same and all(line[key] == getattr(how, key) for key in _SAME):
-                if decided.verdict != "undecided" or line["limit_s"] >= how.limit_s:
-                    return decided
+            same = same and all(line[key] == getattr(how, key) for key in _SAME)
+            if same and (decided.verdict != "undecided" or line["limit_s"] >= how.limit_s):
+                return decided
         return None
 
     def keep(self, decided: Decided, how: How) -> None:

@@ -237,7 +237,7 @@ TOML = {
 @pytest.mark.parametrize("name", TOML)
 def test_toml_that_is_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_text(TOML[name])
-    with seconds(1), pytest.raises(Error, match="x.toml: "):
+    with seconds(1), pytest.raises(Error, match=r"x.toml: "):
         read_toml(str(tmp_path / "x.toml"))
 
 
@@ -270,7 +270,7 @@ def test_texts_without_an_end_take_no_time(opening: str) -> None:
 def test_a_size_of_toml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "TOML", 10)
     (tmp_path / "x.toml").write_text("a = 1234567\n")
-    with pytest.raises(Error, match="x.toml: 12 bytes; the limit for such a file is 10"):
+    with pytest.raises(Error, match=r"x.toml: 12 bytes; the limit for such a file is 10"):
         read_toml(str(tmp_path / "x.toml"))
 
 
@@ -376,16 +376,16 @@ def test_members_and_their_contents_are_counted(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(limits, "MEMBERS", 3)
     monkeypatch.setattr(archives._Opening, "limit", 300)
     (tmp_path / "x.npz").write_bytes(archived({f"{i}.npy": npy() for i in range(4)}))
-    with pytest.raises(Error, match="x.npz: 4 members; the limit is 3"):
+    with pytest.raises(Error, match=r"x.npz: 4 members; the limit is 3"):
         npz.load(tmp_path / "x.npz")
     (tmp_path / "x.npz").write_bytes(archived({f"{i}.npy": npy() for i in range(6)}))
-    with pytest.raises(Error, match="x.npz: a directory of 306 bytes; the limit is 300"):
+    with pytest.raises(Error, match=r"x.npz: a directory of 306 bytes; the limit is 300"):
         npz.load(tmp_path / "x.npz")
     (tmp_path / "x.npz").write_bytes(ONE)
     with archives.archive(tmp_path / "x.npz") as found:
         entry = found.getinfo("a.npy")
         assert archives.content(found, entry, entry.file_size) == npy()
-        with pytest.raises(Error, match="a.npy: .* the limit is 9"):
+        with pytest.raises(Error, match=r"a.npy: .* the limit is 9"):
             archives.content(found, entry, 9)
 
 
@@ -420,3 +420,53 @@ def test_a_pipe_in_the_place_of_a_file(name: str, args: str, tmp_path: Path) -> 
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "is a pipe, not a file" in done.stderr or "it has no log" in done.stderr
+
+
+LINES = {
+    "report": (
+        "x.json",
+        {"formats": ["f\ng"], "rows": [{"tensor": "a\nb", "format": "f\ng", "sqnr_db": 1.0}]},
+        "plot sqnr x.json",
+        "a b",
+    ),
+    "certificate": (
+        "x.json",
+        {
+            "schema": 1,
+            "tool": "softfloat-ref",
+            "sha256": "0",
+            "files": [],
+            "cases": [],
+            "later": {"verdict": "a\nb", "said": ""},
+        }
+        | {"inputs": {}, "assumption": "true"},
+        "prove --check x.json",
+        "a b",
+    ),
+    "log": ("log.jsonl", {"recipe": "a\nb", "epoch": 1, "train_loss": 1.0}, "plot training log.jsonl", "a b"),
+    "definition": (
+        "x.toml",
+        '[formats.f]\nlike = "fp8_e4m3"\nsource = """a\nb"""\n',
+        "formats show x.toml",
+        "a b",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_line_ends_of_texts_do_not_make_lines(name: str, tmp_path: Path) -> None:
+    """A text in JSON or TOML may have lines; what is printed of it is one."""
+    file, content, args, shown = LINES[name]
+    (tmp_path / file).write_text(content if isinstance(content, str) else json.dumps(content) + "\n")
+    printed = run(*args.split(), cwd=tmp_path).stdout
+    assert shown in printed
+    assert not any(line.startswith(("b", "g")) for line in printed.splitlines())
+
+
+def test_what_an_array_claims_is_compared_with_the_file(tmp_path: Path) -> None:
+    """numpy would warn of numbers beyond its own."""
+    head = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({1 << 40}, {1 << 40}), }}\n".encode()
+    (tmp_path / "x.npy").write_bytes(b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head + bytes(16))
+    done = run("quantize", "--fmt", "fp16", "-i", "x.npy", cwd=tmp_path)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert f"its header claims {1 << 83} bytes, but 16 follow" in done.stderr

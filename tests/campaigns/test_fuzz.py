@@ -341,7 +341,7 @@ def test_waivers_that_are_no_toml(value: str, tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_text(f'[[waive]]\nbin = "*"\nreason = {value}\n', encoding="latin-1")
     coverage = VectorSet.make("neg", "fp16", 1).coverage
     assert coverage is not None
-    with pytest.raises(Error, match="not valid TOML|is not UTF-8"):
+    with pytest.raises(Error, match=r"not valid TOML|is not UTF-8"):
         read_waivers(tmp_path / "x.toml", coverage)
 
 

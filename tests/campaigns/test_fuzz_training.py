@@ -89,7 +89,7 @@ def test_the_checkpoint_itself_is_taken(recipe: Recipe, whole: checkpoint.Loaded
 EPOCH = '{"recipe": "a", "seed": 1}\n{"epoch": 1, "train_loss": 1, "accuracy": 0.5}\n'
 LOGS = {
     "a measure that some lines lack": ('{"epoch": 2, "accuracy": 0.5}\n', "is missing from some lines of epochs"),
-    "many digits": ('{"epoch": 2, "train_loss": 1%s, "accuracy": 1}\n' % ("0" * 400), "log.jsonl:3: not a line of a log"),
+    "many digits": ('{"epoch": 2, "train_loss": 1%s, "accuracy": 1}\n' % ("0" * 400), "log.jsonl:3: not a line"),
 }
 
 

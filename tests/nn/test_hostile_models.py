@@ -162,7 +162,7 @@ def test_lists_that_are_called_again_and_again(tmp_path: Path, monkeypatch: pyte
     """Each time costs as much as the list is long."""
     monkeypatch.setattr("softfloat_ref.nn.model_files.pickles._Steps.left", 200_000)
     body = SHARED + b"".join(b"ccollections\nOrderedDict\n" + get(0) + b"\x85R0" for _ in range(9))
-    with little(), pytest.raises(Error, match="instructions|unpack"):
+    with little(), pytest.raises(Error, match=r"instructions|unpack"):
         tensors(pt(tmp_path / "m.pt", body))
     pairs = b"]" + put(0) + b"(" + (b"K\1K\2\x86") * 20_000 + b"e0]"
     calls = b"".join(b"ccollections\nOrderedDict\n" + get(0) + b"\x85Ra" for _ in range(9))
@@ -258,7 +258,7 @@ def test_names_are_shown_escaped(kind: str, tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize("kind", ["pt", "npz", "onnx"])
 def test_long_names_are_refused(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = named(kind, tmp_path, "x" * (limits.KEY + 1), monkeypatch)
-    with pytest.raises(Error, match="10001 characters|of type str, or long"):
+    with pytest.raises(Error, match=r"10001 characters|of type str, or long"):
         tensors(path)
 
 
@@ -308,7 +308,7 @@ def test_models_of_zeros_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_models_have_a_limit_of_tensors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.savez(tmp_path / "m.npz", **{f"w{i}": W for i in range(5)})
     monkeypatch.setattr(limits, "TENSORS", 4)
-    with pytest.raises(Error, match="m.npz: more than 4 tensors"):
+    with pytest.raises(Error, match=r"m.npz: more than 4 tensors"):
         tensors(tmp_path / "m.npz")
 
 

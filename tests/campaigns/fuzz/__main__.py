@@ -34,7 +34,8 @@ def workplace(folder: Path) -> Path:
 
 def all_readers(work: Path) -> dict[str, Reader]:
     """By name; work: a folder that `workplace` filled."""
-    return {r.name: r for r in (*definitions.readers(), *files.readers(work), *training.readers(work), *models.readers(work))}
+    rooms = (files, training, models)
+    return {r.name: r for r in (*definitions.readers(), *(r for room in rooms for r in room.readers(work)))}
 
 
 def fuzz(reader: Reader, work: Path, numbers: range) -> tuple[int, list[str]]:

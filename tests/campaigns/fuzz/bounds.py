@@ -1,5 +1,6 @@
-"""`python -m tests.campaigns.fuzz.bounds [READER...]`: what time and memory inputs take, each reader in a process of its
-own that is ended when an input takes too much; exit code 1 unless every input is accepted or refused in one line."""
+"""`python -m tests.campaigns.fuzz.bounds [READER...]`: the time and the memory that inputs take, each reader in a
+process of its own, which is ended when an input takes too much; exit code 1 unless every input is accepted, or refused
+in one line."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 import click
 
@@ -28,7 +29,7 @@ from fuzz.__main__ import all_readers, workplace
 from fuzz.reader import Reader
 from softfloat_ref.base.errors import Error
 
-SECONDS: Final = 20.0  # of the clock, for one input: C code that does not end gets no signal that a function handles
+SECONDS: Final = 60.0  # of the clock, for one input: C code that does not end gets no signal that a function handles
 EXAMPLE_SECONDS: Final = 120.0  # for the examples, by which loops are compiled
 _PLACE: Final = struct.Struct("q")  # the number of the input that is being read
 _SHOWN: Final = 20
@@ -69,19 +70,17 @@ def _in_child(reader: Reader, work: Path, first: int, count: int) -> tuple[Found
     """The result of a process, and the number to go on with."""
     place = mmap.mmap(-1, _PLACE.size)
     _PLACE.pack_into(place, 0, -1)
-    got, put = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(got)
-        status = 1
-        with suppress(BaseException):
-            _work(reader, work, range(first, first + count), place, put)
-            status = 0
-        os._exit(status)
-    os.close(put)
-    ended = _watched(child, place)
-    with open(got, "rb") as stream:
-        lines = stream.read().splitlines()
+    with tempfile.TemporaryFile("w+") as results:  # no pipe: what is not read would fill it
+        child = os.fork()
+        if child == 0:
+            status = 1
+            with suppress(BaseException):
+                _work(reader, work, range(first, first + count), place, results)
+                status = 0
+            os._exit(status)
+        ended = _watched(child, place)
+        results.seek(0)
+        lines = results.readlines()
     parts = [
         Found(**{**x, "slowest": tuple(x["slowest"]), "largest": tuple(x["largest"])}) for x in map(json.loads, lines)
     ]
@@ -111,9 +110,9 @@ def _watched(child: int, place: mmap.mmap) -> int:
         time.sleep(0.05)
 
 
-def _work(reader: Reader, work: Path, numbers: range, place: mmap.mmap, put: int) -> None:
-    """In the process: a line of JSON for each input that changes more than the counts, the counts at last."""
-    with open(put, "w") as out, guard.limits(work):
+def _work(reader: Reader, work: Path, numbers: range, place: mmap.mmap, out: IO[str]) -> None:
+    """In the process: a line of JSON for each input."""
+    with guard.limits(work):
         for example in reader.examples:  # modules are imported and loops compiled now
             with suppress(Error):
                 reader.run(example, work)

@@ -306,7 +306,10 @@ def readers() -> list[Reader]:
             others=True,
             structure=structures.toml,
         ),
-        Reader("ports", list(PORTS_TOML), in_file("x.toml", _ports), PORT_WORDS, others=True, structure=structures.toml),
+        Reader(
+            "ports", list(PORTS_TOML), in_file("x.toml", _ports), PORT_WORDS, others=True,
+            structure=structures.toml,
+        ),
         Reader(
             "waivers",
             list(WAIVERS_TOML),
@@ -326,6 +329,7 @@ def readers() -> list[Reader]:
             [b"qint8", b"quint4_sym_narrow", b"exact,order=outside"],
             inline(lambda t: (get_rule if "," in t else get_affine_format)(t)),
             ("qint", "_sym", "_narrow", *RULES),
+            others=True,
         ),
         Reader(
             "accumulator_trees",

@@ -203,7 +203,10 @@ def _manifest(folder: Path, kind: str) -> Reader:
         refuse(verify(path.parent))
 
     words = ("like", "count", "seed", "name", "set", "files", "fields", "../../outside.toml:a", "sha256")
-    return Reader(f"manifest_{kind}", [path.read_bytes()], run, words, mutator=json_tree, structure=structures.json_text)
+    return Reader(
+        f"manifest_{kind}", [path.read_bytes()], run, words,
+        mutator=json_tree, structure=structures.json_text,
+    )
 
 
 def _suite(folder: Path) -> Reader:
@@ -399,7 +402,10 @@ def readers(folder: Path) -> list[Reader]:
             (",", "\n", "0x1", "e", "/"),
             structure=structures.text,
         ),
-        Reader("results", [answers, lines, b"// log\n" + lines], in_file("x.log", _results), WORDS, structure=structures.text),
+        Reader(
+            "results", [answers, lines, b"// log\n" + lines], in_file("x.log", _results), WORDS,
+            structure=structures.text,
+        ),
         Reader("lines", [lines], in_file("x.tv", _lines), WORDS, structure=structures.text),
         Reader("operand_lines", [fma, b"3c00 3c00 3c00\n0x1 2 3\n"], _operands, WORDS, structure=structures.text),
         Reader(
@@ -410,14 +416,20 @@ def readers(folder: Path) -> list[Reader]:
             others=True,
             structure=structures.text,
         ),
-        Reader("captures", _captures(), in_file("x.npz", lambda p, _: captures.read(p)), mutator=npz_members, structure=structures.npz),
+        Reader(
+            "captures", _captures(), in_file("x.npz", lambda p, _: captures.read(p)),
+            mutator=npz_members, structure=structures.npz,
+        ),
         Reader(
             "operand_arrays",
             _captures(),
             in_file("x.npz", lambda p, _: list(captures.code_rows(p))),
             mutator=npz_members,
         ),
-        Reader("arrays", _arrays(folder), in_file("x.npz", lambda p, _: files.load(p)), mutator=npz_members, structure=structures.npz),
+        Reader(
+            "arrays", _arrays(folder), in_file("x.npz", lambda p, _: files.load(p)),
+            mutator=npz_members, structure=structures.npz,
+        ),
         Reader("packed", layouts, _packed, (*packing.ELEMENT_LAYOUTS, *(f"+{x}" for x in packing.SCALE_LAYOUTS))),
         Reader("codes", [b"3c00,0x3c01 7E00", b"1.5 -2"], _operand_codes, ("0x", ",", " ")),
     ]

@@ -16,8 +16,8 @@ Run = Callable[[bytes, Path], None]
 @dataclass(frozen=True)
 class Reader:
     """examples: valid inputs. run: reads one, in a folder. words: what such inputs are made of. others: whether a
-    definition may name other .toml files, which then are read. mutator: one that knows the kind of file. structure: makes
-    inputs of another structure than any example has."""
+    definition may name other .toml files, which then are read. mutator: one that knows the kind of file. structure:
+    makes inputs of another structure than any example has."""
 
     name: str
     examples: Sequence[bytes]

@@ -1,5 +1,5 @@
-"""Inputs made from nothing but a structure: nested, shared, repeated, with sizes that they claim and do not have. All are
-small: what takes long of them would take without end of larger ones."""
+"""Inputs made from nothing but a structure: nested, shared, repeated, with sizes that they claim and do not have. All
+are small: what takes long of them would take without end of larger ones."""
 
 from __future__ import annotations
 

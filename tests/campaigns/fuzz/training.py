@@ -283,7 +283,10 @@ def _safetensors(folder: Path) -> Reader:
         return len(text).to_bytes(8, "little") + text + data[8 + size :]
 
     words = ("dtype", "shape", "data_offsets", "F32", "BF16", "F8_E4M3", "__metadata__", "meta")
-    return Reader("safetensors", [example], in_file("x.safetensors", _load), words, mutator=head, structure=structures.safetensors)
+    return Reader(
+        "safetensors", [example], in_file("x.safetensors", _load), words,
+        mutator=head, structure=structures.safetensors,
+    )
 
 
 def _load(path: str, folder: Path) -> None:
@@ -323,7 +326,10 @@ def _outcomes(folder: Path) -> Reader:
         compare.summaries([found])
         json.dumps(compare.as_json([found]), allow_nan=False)
 
-    return Reader("outcomes", [example], run, ("identity", "epochs", "averaged"), mutator=json_tree, structure=structures.json_text)
+    return Reader(
+        "outcomes", [example], run, ("identity", "epochs", "averaged"),
+        mutator=json_tree, structure=structures.json_text,
+    )
 
 
 def _traces(folder: Path) -> Reader:
@@ -403,10 +409,16 @@ def readers(folder: Path) -> list[Reader]:
     recipes = [p.read_bytes() for p in recipe_files().values()] + [t.encode() for t in (RECIPE, *OTHERS)]
     packed = [_safetensors(folder)] if importlib.util.find_spec("safetensors") else []
     return [
-        Reader("training_recipes", recipes, in_file("x.toml", _use_recipe), WORDS, others=True, structure=structures.toml),
+        Reader(
+            "training_recipes", recipes, in_file("x.toml", _use_recipe), WORDS, others=True,
+            structure=structures.toml,
+        ),
         _checkpoints(folder),
         *packed,
-        Reader("run_logs", [RUN_LOG], in_file("log.jsonl", _log), LOG_WORDS, mutator=_one_line, structure=structures.json_line),
+        Reader(
+            "run_logs", [RUN_LOG], in_file("log.jsonl", _log), LOG_WORDS,
+            mutator=_one_line, structure=structures.json_line,
+        ),
         _outcomes(folder),
         _traces(folder),
         *_data_sets(folder),
